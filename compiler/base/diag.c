@@ -1,0 +1,210 @@
+/* diag.c -- messages: collected while compiling, printed once, in source order. */
+#include "base/diag.h"
+#include "base/text.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    SHOWN = 100,                                      /* errors printed */
+    KEPT  = 20000,                                    /* messages remembered; the rest is only counted */
+    WIDTH = 120                                       /* columns of a source line that are printed */
+};
+
+typedef struct Extra { const char *kind, *text; } Extra;
+
+typedef struct Message {
+    bool        error;
+    Span        at;
+    const char *text;
+    Extra      *extra;                                /* notes and helps, in order */
+    int         nextra;
+    int         serial;
+} Message;
+
+struct Diag {
+    Arena    *arena;
+    DiagColor color;
+    Message **message;
+    int       n, errors, dropped;
+};
+
+Diag *diag_new(Arena *a, DiagColor color)
+{
+    Diag *d = arena_alloc(a, sizeof *d);
+    d->arena = a;
+    d->color = color;
+    return d;
+}
+
+Arena *diag_arena(Diag *d)
+{
+    return d->arena;
+}
+
+int diag_errors(const Diag *d)
+{
+    return d->errors;
+}
+
+static void add(Diag *d, bool error, Span at, const char *fmt, va_list ap)
+{
+    d->errors += error;
+    if (d->n >= KEPT) {
+        d->dropped += error;
+        return;
+    }
+    Message *m = arena_alloc(d->arena, sizeof *m);
+    *m = (Message){.error = error, .at = at, .serial = d->n};
+    m->text = arena_vprintf(d->arena, fmt, ap);
+    ARENA_PUSH(d->arena, d->message, d->n, m);
+}
+
+void diag_error(Diag *d, Span at, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(d, true, at, fmt, ap);
+    va_end(ap);
+}
+
+void diag_warn(Diag *d, Span at, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(d, false, at, fmt, ap);
+    va_end(ap);
+}
+
+static void attach(Diag *d, const char *kind, const char *fmt, va_list ap)
+{
+    if (d->n == 0 || d->dropped)
+        return;
+    Message *m = d->message[d->n - 1];
+    const Extra e = {kind, arena_vprintf(d->arena, fmt, ap)};
+    ARENA_PUSH(d->arena, m->extra, m->nextra, e);
+}
+
+void diag_note(Diag *d, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    attach(d, "note", fmt, ap);
+    va_end(ap);
+}
+
+void diag_help(Diag *d, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    attach(d, "help", fmt, ap);
+    va_end(ap);
+}
+
+void diag_suggest(Diag *d, const char *word, const char *const *candidate, int n)
+{
+    const char *near = text_nearest(word, candidate, n);
+    if (near)
+        diag_help(d, "did you mean '%s'?", near);
+}
+
+/* ---- printing */
+
+/* Places without a source come last: they are about the run, not about a line. */
+static int by_place(const void *x, const void *y)
+{
+    const Message *a = *(Message *const *)x, *b = *(Message *const *)y;
+    if (!a->at.source != !b->at.source)
+        return a->at.source ? -1 : 1;
+    if (a->at.source && a->at.source->order != b->at.source->order)
+        return a->at.source->order < b->at.source->order ? -1 : 1;
+    if (a->at.line != b->at.line)
+        return a->at.line < b->at.line ? -1 : 1;
+    if (a->at.col != b->at.col)
+        return a->at.col < b->at.col ? -1 : 1;
+    return a->serial - b->serial;
+}
+
+static bool same(const Message *a, const Message *b)
+{
+    return a->at.source == b->at.source && a->at.line == b->at.line && a->at.col == b->at.col &&
+           strcmp(a->text, b->text) == 0;
+}
+
+static bool continues(char c)                         /* a later byte of a UTF-8 character */
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* The line, or a window of it around the place when it is long, and the caret under the place. */
+static void print_line(const Message *m, FILE *f, bool color, Arena *a)
+{
+    const char *line = source_line(a, m->at.source, m->at.line);
+    const int len = (int)strlen(line);
+    const int col = m->at.col - 1 < len ? m->at.col - 1 : len;
+    int end = m->at.end_line > m->at.line ? len : m->at.end_col - 1;
+    int from = col > WIDTH - 40 ? col - WIDTH / 2 : 0, to = from + WIDTH < len ? from + WIDTH : len;
+
+    while (from > 0 && continues(line[from]))
+        from--;
+    while (to < len && continues(line[to]))
+        to++;
+    end = end > to ? to : end;
+    fprintf(f, "%5d | %s%.*s%s\n      | %s", m->at.line, from ? "..." : "", to - from, line + from,
+            to < len ? "..." : "", from ? "   " : "");
+    for (int i = from; i < col; i++)
+        if (!continues(line[i]))
+            fputc(line[i] == '\t' ? '\t' : ' ', f);
+    fputs(color ? "\033[1;32m^" : "^", f);
+    for (int i = col + 1; i < end; i++)
+        if (!continues(line[i]))
+            fputc('~', f);
+    fputs(color ? "\033[0m\n" : "\n", f);
+}
+
+static void print(const Message *m, FILE *f, bool color, Arena *a)
+{
+    const char *kind = m->error ? "error" : "warning";
+    const char *tint = !color ? "" : m->error ? "\033[1;31m" : "\033[1;35m";
+    const char *bold = color ? "\033[1m" : "", *off = color ? "\033[0m" : "";
+    if (m->at.source)
+        fprintf(f, "%s%s:%d:%d:%s ", bold, m->at.source->name, m->at.line, m->at.col, off);
+    else
+        fprintf(f, "%stenon:%s ", bold, off);
+    fprintf(f, "%s%s:%s %s%s%s\n", tint, kind, off, bold, m->text, off);
+    if (m->at.source && m->at.line > 0)
+        print_line(m, f, color, a);
+    for (int i = 0; i < m->nextra; i++)
+        fprintf(f, "      = %s%s:%s %s\n", bold, m->extra[i].kind, off, m->extra[i].text);
+}
+
+static bool colored(const Diag *d, FILE *f)
+{
+    const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+    if (d->color != DIAG_AUTO)
+        return d->color == DIAG_ALWAYS;
+    return isatty(fileno(f)) && !(no && *no) && term && strcmp(term, "dumb") != 0;
+}
+
+void diag_print(Diag *d, FILE *f)
+{
+    const bool color = colored(d, f);
+    int shown = 0, more = d->dropped;
+    if (d->n)
+        qsort(d->message, (size_t)d->n, sizeof *d->message, by_place);
+    for (int i = 0; i < d->n; i++) {
+        const Message *m = d->message[i];
+        if (i > 0 && same(m, d->message[i - 1]))
+            continue;
+        if (m->error && shown == SHOWN) {
+            more++;
+            continue;
+        }
+        shown += m->error;
+        print(m, f, color, d->arena);
+    }
+    if (more)
+        fprintf(f, "... and %d more error%s\n", more, more == 1 ? "" : "s");
+    d->message = NULL;
+    d->n = d->dropped = 0;
+}

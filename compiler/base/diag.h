@@ -1,0 +1,35 @@
+/* diag.h -- messages: collected while compiling, printed once, in source order.
+ *
+ *   models/lenet5.tn:14:30: error: conv2d kernel 7x7 is larger than its padded input 5x5
+ *      14 | h3 = conv2d(h2, filters = 120, kernel = 7)
+ *         |                                ^~~~~~~~~~
+ *         = note: the input is (N, 16, 5, 5), made by avg_pool on line 11
+ *         = help: use kernel <= 5, or a larger pad
+ *
+ * The first line stands alone, lower case, no full stop; both numbers are there; the way out comes last.
+ */
+#ifndef DIAG_H
+#define DIAG_H
+#include "source.h"
+#include <stdio.h>
+
+typedef enum { DIAG_AUTO, DIAG_ALWAYS, DIAG_NEVER } DiagColor;
+typedef struct Diag Diag;
+
+Diag *diag_new(Arena *a, DiagColor color);
+Arena *diag_arena(Diag *d);
+
+void diag_error(Diag *d, Span at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void diag_warn(Diag *d, Span at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Attach to the last error or warning. */
+void diag_note(Diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void diag_help(Diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* "did you mean 'kernel'?" from candidates, as a help; nothing when none is near. */
+void diag_suggest(Diag *d, const char *word, const char *const *candidate, int n);
+
+int  diag_errors(const Diag *d);                      /* how many so far */
+/* Prints everything in source order (file order, line, column), identical messages once; at most
+ * 100 errors, then a line that says how many more.  Clears the list. */
+void diag_print(Diag *d, FILE *f);
+
+#endif

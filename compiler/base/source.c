@@ -1,0 +1,90 @@
+/* source.c -- model files as bytes, and places in them. */
+#include "base/source.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The absolute name without links, so that two ways to one file are one file. */
+static const char *canonical(Arena *a, const char *name)
+{
+    char path[PATH_MAX];
+    return arena_strdup(a, realpath(name, path) ? path : name);
+}
+
+/* Reads f to its end into s; false when it is larger than SOURCE_MAX.  Grows as it goes, because the
+ * size of a pipe is not known before. */
+static bool read_all(Arena *a, FILE *f, Source *s, size_t expected)
+{
+    size_t cap = expected + 1 < 4096 ? 4096 : expected + 1;
+    char  *text = arena_alloc(a, cap);
+    for (;;) {
+        s->len += fread(text + s->len, 1, cap - 1 - s->len, f);
+        if (s->len > SOURCE_MAX)
+            return false;
+        if (s->len < cap - 1)
+            break;
+        text = arena_grow(a, text, cap, 2 * cap);
+        cap *= 2;
+    }
+    text[s->len] = 0;
+    s->text = text;
+    return true;
+}
+
+const Source *source_read(Arena *a, const char *name, const char **why)
+{
+    struct stat st;
+    FILE *f = fopen(name, "rb");
+    if (!f || fstat(fileno(f), &st) != 0) {
+        *why = arena_strdup(a, strerror(errno));
+    } else if (S_ISDIR(st.st_mode)) {
+        *why = "it is a directory";
+    } else if (S_ISREG(st.st_mode) && st.st_size > SOURCE_MAX) {
+        *why = arena_printf(a, "it has %lld bytes, a model file has at most %d",
+                            (long long)st.st_size, SOURCE_MAX);
+    } else {
+        Source *s = arena_alloc(a, sizeof *s);
+        s->name = arena_strdup(a, name);
+        s->path = canonical(a, name);
+        *why = NULL;
+        if (!read_all(a, f, s, S_ISREG(st.st_mode) ? (size_t)st.st_size : 0))
+            *why = arena_printf(a, "it has more than %d bytes", SOURCE_MAX);
+        else if (ferror(f))
+            *why = arena_strdup(a, strerror(errno));
+        fclose(f);
+        return *why ? NULL : s;
+    }
+    if (f)
+        fclose(f);
+    return NULL;
+}
+
+Span span_join(Span a, Span b)
+{
+    if (!a.source || a.source != b.source)
+        return a.source ? a : b;
+    a.end_line = b.end_line;
+    a.end_col = b.end_col;
+    return a;
+}
+
+const char *source_line(Arena *a, const Source *s, int line)
+{
+    const char *p = s->text, *end = s->text + s->len;
+    for (int i = 1; i < line && p < end; i++) {
+        const char *nl = memchr(p, '\n', (size_t)(end - p));
+        p = nl ? nl + 1 : end;
+    }
+    const char *nl = memchr(p, '\n', (size_t)(end - p));
+    size_t n = (size_t)((nl ? nl : end) - p);
+    if (n && p[n - 1] == '\r')
+        n--;
+    char *out = arena_strndup(a, p, n);
+    for (size_t i = 0; i < n; i++)                    /* nothing may steer the reader's terminal */
+        if (((unsigned char)out[i] < ' ' && out[i] != '\t') || out[i] == 127)
+            out[i] = '?';
+    return out;
+}

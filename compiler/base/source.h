@@ -1,0 +1,31 @@
+/* source.h -- model files as bytes, and places in them. */
+#ifndef SOURCE_H
+#define SOURCE_H
+#include "arena.h"
+#include <stdbool.h>
+
+typedef struct Source {
+    const char *name;                                 /* as the user wrote it, for messages */
+    const char *path;                                 /* canonical, for import and its cycles */
+    const char *text;                                 /* NUL-terminated copy; CRLF kept, columns count bytes from 1 */
+    size_t      len;
+    int         order;                                /* 0 = the file named on the command line; imports follow */
+} Source;
+
+/* A piece of one file.  source == NULL: no place (made by the compiler). */
+typedef struct Span {
+    const Source *source;
+    int line, col;                                    /* first byte, from 1 */
+    int end_line, end_col;                            /* one past the last byte */
+} Span;
+
+/* Reads a whole file.  NULL with *why set (arena text) when it cannot be read, is larger than
+ * SOURCE_MAX bytes, or is a directory. */
+enum { SOURCE_MAX = 16 * 1024 * 1024 };
+const Source *source_read(Arena *a, const char *name, const char **why);
+Span          span_join(Span a, Span b);              /* from the start of a to the end of b */
+
+/* The text of a line without its line end, for messages and comments in generated code. */
+const char *source_line(Arena *a, const Source *s, int line);
+
+#endif

@@ -1,0 +1,138 @@
+/* text.c -- a string that grows, and the few string questions a compiler asks. */
+#include "base/text.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+Text text_new(Arena *a)
+{
+    return (Text){.arena = a, .s = arena_alloc(a, 64), .cap = 64};
+}
+
+/* Room for n more bytes and the NUL. */
+static void reserve(Text *t, size_t n)
+{
+    if (t->len + n + 1 <= t->cap)
+        return;
+    size_t cap = 2 * t->cap;
+    while (cap < t->len + n + 1)
+        cap *= 2;
+    t->s = arena_grow(t->arena, t->s, t->len + 1, cap);
+    t->cap = cap;
+}
+
+void text_addn(Text *t, const char *s, size_t n)
+{
+    reserve(t, n);
+    if (n)
+        memcpy(t->s + t->len, s, n);
+    t->len += n;
+    t->s[t->len] = 0;
+}
+
+void text_add(Text *t, const char *s)
+{
+    text_addn(t, s, strlen(s));
+}
+
+void text_printf(Text *t, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    const int n = vsnprintf(NULL, 0, fmt, ap);
+    if (n > 0) {
+        reserve(t, (size_t)n);
+        vsnprintf(t->s + t->len, (size_t)n + 1, fmt, again);
+        t->len += (size_t)n;
+    }
+    va_end(again);
+    va_end(ap);
+}
+
+/* Edit distance of a and b where swapping two neighbours counts once (optimal string alignment),
+ * case ignored; limit + 1 when it is larger than limit or a word is too long to be a name.
+ * Source: Damerau 1964, "A technique for computer detection and correction of spelling errors". */
+static int distance(const char *a, const char *b, int limit)
+{
+    enum { LONG = 64 };
+    const size_t na = strlen(a), nb = strlen(b);
+    if (na >= LONG || nb >= LONG)
+        return limit + 1;
+    int row[3][LONG + 1];
+    int *before = row[0], *last = row[1], *now = row[2];
+    for (size_t j = 0; j <= nb; j++)
+        last[j] = (int)j;
+    for (size_t i = 1; i <= na; i++) {
+        now[0] = (int)i;
+        for (size_t j = 1; j <= nb; j++) {
+            const int x = tolower((unsigned char)a[i - 1]), y = tolower((unsigned char)b[j - 1]);
+            int d = last[j - 1] + (x != y);
+            if (d > last[j] + 1)
+                d = last[j] + 1;
+            if (d > now[j - 1] + 1)
+                d = now[j - 1] + 1;
+            if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) &&
+                y == tolower((unsigned char)a[i - 2]) && d > before[j - 2] + 1)
+                d = before[j - 2] + 1;
+            now[j] = d;
+        }
+        int *old = before;
+        before = last;
+        last = now;
+        now = old;
+    }
+    return last[nb];
+}
+
+const char *text_nearest(const char *word, const char *const *candidate, int n)
+{
+    const char *best = NULL;
+    const int limit = 1 + (int)(strlen(word) / 3);
+    int least = limit + 1;
+    for (int i = 0; i < n; i++) {
+        const int d = distance(word, candidate[i], limit);
+        if (d < least && d < (int)strlen(candidate[i])) {
+            least = d;
+            best = candidate[i];
+        }
+    }
+    return best;
+}
+
+uint64_t text_hash(const void *bytes, size_t n, uint64_t seed)
+{
+    const unsigned char *p = bytes;
+    uint64_t h = 0xcbf29ce484222325u ^ seed;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 0x100000001b3u;
+    h = (h ^ (h >> 33)) * 0xff51afd7ed558ccdu;        /* the finaliser of MurmurHash3 */
+    h = (h ^ (h >> 33)) * 0xc4ceb9fe1a85ec53u;
+    return h ^ (h >> 33);
+}
+
+const char *text_commas(Arena *a, int64_t v)
+{
+    char digits[32], out[48];
+    int  n = snprintf(digits, sizeof digits, "%lld", (long long)v), w = 0;
+    const int first = digits[0] == '-';
+    for (int i = 0; i < n; i++) {
+        if (i > first && (n - i) % 3 == 0)
+            out[w++] = ',';
+        out[w++] = digits[i];
+    }
+    return arena_strndup(a, out, (size_t)w);
+}
+
+const char *text_bytes(Arena *a, int64_t bytes)
+{
+    static const char *const unit[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
+    double v = (double)bytes;
+    int    u = 0;
+    while (v >= 999.5 && u < 6) {
+        v /= 1000;
+        u++;
+    }
+    return arena_printf(a, u == 0 || v >= 99.95 ? "%.0f %s" : v >= 9.995 ? "%.1f %s" : "%.2f %s", v,
+                        unit[u]);
+}

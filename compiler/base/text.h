@@ -1,0 +1,27 @@
+/* text.h -- a string that grows, and the few string questions a compiler asks. */
+#ifndef TEXT_H
+#define TEXT_H
+#include "arena.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct Text {
+    Arena *arena;
+    char  *s;                                         /* always NUL-terminated, never NULL */
+    size_t len, cap;
+} Text;
+
+Text     text_new(Arena *a);
+void     text_add(Text *t, const char *s);
+void     text_addn(Text *t, const char *s, size_t n);
+void     text_printf(Text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Nearest of n candidates by edit distance, or NULL when none is close enough to be a slip
+ * (distance <= 1 + length/3).  For "did you mean". */
+const char *text_nearest(const char *word, const char *const *candidate, int n);
+
+uint64_t text_hash(const void *bytes, size_t n, uint64_t seed);          /* 64 bits, FNV-1a with a final mix */
+const char *text_commas(Arena *a, int64_t v);                            /* 431080 -> "431,080" */
+const char *text_bytes(Arena *a, int64_t bytes);                         /* 9830400 -> "9.83 MB" (decimal) */
+
+#endif
