@@ -1,0 +1,23 @@
+/* emit.h -- from planned graphs to text: the generated C program, and pictures. */
+#ifndef EMIT_H
+#define EMIT_H
+#include "base/text.h"
+#include "ir/step.h"
+#include "passes/pass.h"
+
+typedef struct EmitInput {
+    Graph         *train, *test;                      /* both through all passes */
+    const Options *options;
+    const char    *source_name;                       /* "models/lenet.tn", as in the comment at the top */
+    const char    *compiler_version;                  /* "tenon 0.1.0" */
+    const char    *flags;                             /* what the user chose, for `info`: "--plain --dtype f64" */
+    const char    *dtype;                             /* "f32", "f64" */
+    const char    *cpu;                               /* resolved: "x86-64-v4", "x86-64-v3", "armv8-a", "generic" */
+    const char *const *data_dirs;                     /* where the program looks for data by name, after $TENON_DATA */
+    int            ndata_dirs;
+} EmitInput;
+
+void emit_c(const EmitInput *in, Text *out);          /* the whole generated file */
+void emit_dot(const Graph *g, Text *out);             /* Graphviz */
+
+#endif

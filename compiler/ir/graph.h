@@ -1,0 +1,133 @@
+/* graph.h -- the network as a graph: a node is an operation and the one value that it makes.
+ *
+ * The list graph->node is always in an order in which every node follows its inputs.  The graph
+ * of a training step holds forward, loss, backward and update nodes alike; the gradient is a
+ * transformation of this graph (passes/gradient.c), never a tape.
+ */
+#ifndef GRAPH_H
+#define GRAPH_H
+#include "base/diag.h"
+#include "ir/recipe.h"
+#include "ir/shape.h"
+
+typedef struct Op Op;                                 /* ops/op.h */
+typedef struct Node Node;
+typedef struct Graph Graph;
+
+typedef enum { ATTR_INT, ATTR_FLOAT, ATTR_BOOL, ATTR_STRING, ATTR_INTS } AttrKind;
+typedef struct Attr {
+    const char    *key;
+    AttrKind       kind;
+    int64_t        i;                                 /* INT, BOOL */
+    double         f;                                 /* FLOAT */
+    const char    *s;                                 /* STRING */
+    const int64_t *list;                              /* INTS: at most 16 */
+    int            nlist;
+    Span           span;                              /* the argument in the model file, or none */
+} Attr;
+
+/* How a value lies in memory.  ROW: its dims in order, last one fastest.  LAST: a (C, H, W) sample stored as (H, W, C);
+ * a flattened one (rank 1 with flat[] = C, H, W) keeps that order.  Weights in memory are described by Param.axis. */
+typedef enum { LAYOUT_ROW, LAYOUT_LAST } Layout;
+
+/* Where a value lives (set by the passes schedule and plan).
+ *   FIXED    one copy: parameters, optimizer state, packed weights, gradients after reduction
+ *   BATCH    a region per shard: what one phase writes and a later one reads
+ *   PARTIAL  a region per slice of a shard: a sum over samples on its way to the tree
+ *   LOCAL    scratch of the thread that runs the slice
+ *   VIEW     the bytes of in[0] under another shape */
+typedef enum { PLACE_NONE, PLACE_FIXED, PLACE_BATCH, PLACE_PARTIAL, PLACE_LOCAL, PLACE_VIEW } Place;
+
+/* One axis of a parameter's way from file order to memory: index i lies at (i / block) * outer + (i % block) * inner. */
+typedef struct Axis { int64_t n, block, outer, inner; } Axis;
+
+typedef struct Param {
+    const char *name;                                 /* "conv1.weight": path of bindings, unique */
+    Shape    file;                                    /* shape in checkpoints: (O, I, H, W), (out, in), (n) */
+    Init     init;
+    int64_t  fan_in, fan_out;                         /* of the file shape, for init */
+    bool     decay;                                   /* weight decay applies (two or more dimensions) */
+    int      naxis;                                   /* memory layout: file visited row-major over these axes; */
+    Axis     axis[SHAPE_MAX + 2];                     /* filled row-major by graph_param, changed by pass layout */
+    int64_t  count_memory;                            /* reals in memory, padding included */
+    int64_t  offset;                                  /* bytes in FIXED, by pass plan; states follow at offset_state */
+    int64_t  offset_state[2];
+    Span     span;
+} Param;
+
+struct Node {
+    int        id;                                    /* unique in the graph, grows with creation; stable across dumps */
+    const Op  *op;
+    int        nin;
+    Node     **in;
+    int        nattr;
+    Attr      *attr;
+    Shape      shape;
+    DType      dtype;
+    Span       span;                                  /* the call in the model; backward nodes carry their forward's */
+    const char *name;                                 /* "conv1", "h", "conv1.weight"; NULL = none; not unique */
+    Param     *param;                                 /* op "param" and op "update" */
+    bool       needs_grad;                            /* a parameter lies upstream (pass infer) */
+    bool       backward;                              /* made by pass gradient */
+
+    Layout     layout;                                /* pass layout */
+    int64_t    flat[3];                               /* C, H, W of a flattened LAST value */
+    Place      place;                                 /* pass schedule */
+    int        phase;                                 /* pass schedule: index into Graph.phase, -1 = none */
+    int64_t    offset;                                /* pass plan: bytes inside its region */
+    int        mark;                                  /* scratch of whichever pass runs */
+    Node      *alias;                                 /* pass plan: shares the memory of this node (views, in place, joined sums) */
+};
+
+typedef struct Metric { const char *name; Node *node; } Metric;   /* batched scalars: "loss", "accuracy" */
+
+struct Graph {
+    Arena   *arena;
+    const char *name;                                 /* the model */
+    const Source *source;
+    bool     training;                                /* false: evaluation and prediction (dropout off) */
+    int      nnode, next_id;
+    Node   **node;
+    int      nparam;
+    Param  **param;                                   /* in order of first appearance = checkpoint order */
+    Node    *input, *label, *output, *loss;           /* label, loss NULL without a train block */
+    int      nmetric;
+    Metric   metric[4];
+    Recipe   recipe;
+    int      nstate;                                  /* optimizer states a parameter: 0, 1 or 2 */
+    Graph   *peer;                                    /* evaluation: the training graph, already planned, whose parameters it uses */
+    struct Step *step;                                /* ir/step.h: made by pass schedule, filled by pass plan */
+};
+
+Graph *graph_new(Arena *a, const char *name, bool training);
+Node  *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at);   /* appended; shape is the caller's (or op->shape's) to set */
+Node  *graph_input(Graph *g, const char *name, Shape s, DType t, Span at);
+/* The parameter of that name: made on first use, found again on the next (sharing).  NULL after an error
+ * when the shapes differ. `init` overrides the recipe's when not NULL. */
+Node  *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *init, Span at);
+/* A constant filled with v, not batched unless s says so.  Costs no memory: emitters print it. */
+Node  *graph_const(Graph *g, double v, Shape s, Span at);
+void   graph_replace(Graph *g, Node *old, Node *by);  /* every use of old becomes one of by (output, loss, metrics too) */
+void   graph_sort(Graph *g);                          /* restore order after edits; stable: ties by id */
+int    graph_uses(const Graph *g, const Node *n);     /* how many inputs refer to n, plus 1 if it is output, loss or a metric */
+
+const Attr *node_attr(const Node *n, const char *key);                /* NULL if absent */
+int64_t  node_int(const Node *n, const char *key);                    /* aborts (a bug) if absent */
+double   node_float(const Node *n, const char *key);
+bool     node_bool(const Node *n, const char *key);
+const char *node_string(const Node *n, const char *key);
+Span     node_span(const Node *n, const char *key);                   /* the argument's place, else the node's */
+void     node_set_int(Graph *g, Node *n, const char *key, int64_t v);
+void     node_set_float(Graph *g, Node *n, const char *key, double v);
+void     node_set_string(Graph *g, Node *n, const char *key, const char *v);
+void     node_set_ints(Graph *g, Node *n, const char *key, const int64_t *v, int count);
+void     node_copy_attrs(Graph *g, Node *to, const Node *from);
+bool     node_is(const Node *n, const char *op_name);
+
+/* dump.c: one line a node, stable, for --dump and goldens:
+ *   %12 = conv2d(%3, %10) {stride=[1,1] pad=[0,0]} (N, 20, 24, 24)  conv1  lenet.tn:3 */
+void   graph_dump(const Graph *g, FILE *f);
+/* verify.c: order, arity, shapes by each op's own rule, attributes, layouts, places.  Returns NULL or what is wrong. */
+const char *graph_verify(const Graph *g, Diag *scratch);
+
+#endif

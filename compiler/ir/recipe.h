@@ -1,0 +1,73 @@
+/* recipe.h -- the train block, checked: how a network is trained.  Plain data. */
+#ifndef RECIPE_H
+#define RECIPE_H
+#include "base/source.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Weight initialisation.  Fans of conv weights (O, I, H, W): in = I H W, out = O H W; dense (O, I): I, O.
+ *   xavier(dist, fan, magnitude)  MXNet:  gaussian sigma = sqrt(magnitude / fan), uniform bound = sqrt(magnitude / fan),
+ *                                 fan "avg" = (in + out)/2, "in", "out";  default uniform, avg, 3
+ *   glorot(dist)    Keras: uniform bound sqrt(6 / (in + out)), normal sigma sqrt(2 / (in + out))
+ *   he(dist, fan)   sigma sqrt(2 / fan), uniform bound sqrt(6 / fan), fan "in"
+ *   lecun(dist)     sigma sqrt(1 / in),  uniform bound sqrt(3 / in)
+ *   orthogonal(gain)  Saxe et al. 2014   uniform(low, high)   normal(mean, std)   constant(value)
+ * Everything of one dimension (biases) starts at 0 unless the op says otherwise. */
+typedef enum { INIT_XAVIER, INIT_GLOROT, INIT_HE, INIT_LECUN, INIT_ORTHOGONAL, INIT_UNIFORM, INIT_NORMAL, INIT_CONSTANT } InitKind;
+typedef enum { FAN_IN, FAN_OUT, FAN_AVG } Fan;
+typedef struct Init {
+    InitKind kind;
+    bool     gaussian;                                /* dist = "gaussian" or "normal"; else uniform */
+    Fan      fan;
+    double   a, b;                                    /* magnitude | gain | low, high | mean, std | value */
+} Init;
+
+typedef enum { OPT_SGD, OPT_RMSPROP, OPT_ADAM, OPT_ADAMW } OptKind;
+typedef struct Optimizer {                            /* design contract, section 11, says the formulas */
+    OptKind kind;
+    double  lr, momentum, weight_decay, rho, beta1, beta2, eps;
+    bool    nesterov;
+} Optimizer;
+
+/* Learning-rate factor by progress.  Epoch counts are finished epochs, fractions allowed for cosine and polynomial
+ * (which run over the recipe's epochs and take the fraction of the epoch); warm-up is linear over `warmup` epochs before the rest. */
+typedef enum { SCHED_CONSTANT, SCHED_STEP, SCHED_COSINE, SCHED_POLYNOMIAL } SchedKind;
+enum { SCHED_MAX = 16 };
+typedef struct Schedule {
+    SchedKind kind;
+    int       nat;
+    double    at[SCHED_MAX];                          /* step: epochs, ascending */
+    double    factor;                                 /* step: multiplied at each */
+    double    power, end;                             /* polynomial, cosine: end = final share of lr */
+    double    warmup;                                 /* epochs; 0 = none; combines with any kind */
+} Schedule;
+
+typedef struct DataSpec {
+    const char *name;                                 /* "mnist", "synthetic", a directory, any name to look up */
+    int64_t     samples, test_samples;                /* synthetic: sizes (defaults 10000, 1000) */
+    int64_t     classes;                              /* synthetic: 0 = the model's output count */
+    double      scale;                                /* multiplies stored u8; default 1/255.  f32 data are taken as they are */
+    Span        span;
+} DataSpec;
+
+typedef struct Expect {
+    const char *metric;                               /* "test_accuracy", "test_loss", "train_accuracy", "train_loss" or NULL */
+    const char *op;                                   /* ">=", ">", "<=", "<" */
+    double      value;
+} Expect;
+
+typedef struct Recipe {
+    bool      present;                                /* false: no train block; enough for check, show, not for build */
+    const char *model;
+    DataSpec  data;
+    Optimizer optimizer;
+    Schedule  schedule;
+    Init      init;
+    double    clip_norm, clip_value;                  /* 0 = off */
+    int64_t   batch, shards, epochs, seed;            /* shards 0 = the default of design.md section 4 */
+    const char *dtype;                                /* "f32" or "f64" */
+    Expect    expect;
+    Span      span;
+} Recipe;
+
+#endif

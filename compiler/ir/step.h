@@ -1,0 +1,59 @@
+/* step.h -- the step program: what the passes schedule and plan make of a graph, and the emitters print.
+ *
+ * The batch is G shards, a shard is a few slices (the unit of work, and of partial sums), a slice a few chunks of the
+ * 8-16 samples for which kernels are specialised.  A step is a list of phases with a barrier between two:
+ *
+ *   prepare    once a step: what depends on parameters only (packed weights)
+ *   slice      a unit a slice: forward, loss, backward; sums over samples go to the slice's own place
+ *   gradient   units over panels and ranges: sums over slices and shards in the fixed tree, and the update inside
+ *   update     the update alone, from reduced gradients: only where something stands between (ranks, clipping by norm)
+ */
+#ifndef STEP_H
+#define STEP_H
+#include "ir/graph.h"
+
+typedef enum { PHASE_PREPARE, PHASE_SLICE, PHASE_GRADIENT, PHASE_UPDATE } PhaseKind;
+typedef struct Phase {
+    PhaseKind   kind;
+    int         nnode;
+    Node      **node;                                 /* in the order of their calls */
+} Phase;
+
+/* A planned piece of memory.  For FIXED and LOCAL `bytes` is the whole; BATCH: one shard's worth; PARTIAL: a slice's. */
+typedef struct Buffer {
+    const Node *node;                                 /* the first of the nodes that share it */
+    const char *name;                                 /* for pictures and tables */
+    Place       place;
+    int64_t     bytes, offset;
+    int         first, last;                          /* lifetime: call numbers (LOCAL) or phase numbers, inclusive */
+} Buffer;
+
+/* How one parameter gets its gradient. */
+typedef struct Sum {
+    Node   *root;                                     /* the OP_SUM node, or the add of several, whose value is the sum */
+    Param  *param;                                    /* whose whole gradient it is, or NULL */
+    Node   *update;                                   /* the update that follows directly, or NULL */
+    bool    panels;                                   /* dense_dw run by output panels over all shards; else slices + tree */
+    int64_t count;                                    /* reals in memory */
+    int64_t offset;                                   /* bytes in the gradient buffer */
+} Sum;
+
+enum { PHASE_MAX = 16 };
+typedef struct Step {
+    int64_t batch, shards, shard, slices, slice, chunk;   /* shards in the batch; samples a shard; slices a shard; samples a slice; samples a chunk */
+    int     nphase;
+    Phase   phase[PHASE_MAX];
+    int     nsum;
+    Sum    *sum;
+    bool    fused_update;
+    int     nbuffer;
+    Buffer *buffer;
+    int64_t fixed_bytes, shard_bytes, thread_bytes, grad_bytes;
+    int64_t parameter_bytes, state_bytes;             /* parts of fixed_bytes */
+    int64_t bound_shard, bound_thread;                /* the largest live set: no plan can be smaller */
+} Step;
+
+/* Bytes of the whole program: fixed + shards * shard + threads * thread (+ grad when the update is not fused). */
+int64_t step_bytes(const Step *s, int threads);
+
+#endif

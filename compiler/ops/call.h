@@ -1,0 +1,28 @@
+/* call.h -- a kernel call as data: ops describe it, emitters print it.
+ *
+ * A call is a function name of runtime/cpu and its arguments in order: places of nodes, literals, structs of literals.
+ * An elementwise node has no function: it is an expression (see elementwise.h), and the emitter writes the loop.
+ */
+#ifndef CALL_H
+#define CALL_H
+#include "ir/graph.h"
+
+typedef enum { CALL_OUT, CALL_IN, CALL_TEXT, CALL_SIDE } CallArgKind;
+typedef struct CallArg { CallArgKind kind; const Node *node; const char *text; } CallArg;
+
+enum { CALL_ARGS = 24 };
+typedef struct Call {
+    Arena      *arena;
+    int64_t     n;                                    /* samples in the chunk this call works on: a literal */
+    bool        plain;                                /* --plain: reference kernels, row-major */
+    const char *fn;                                   /* NULL: no call */
+    int         narg;
+    CallArg     arg[CALL_ARGS];
+} Call;
+
+void call_fn(Call *c, const char *name);              /* call_fn(c, c->plain ? "conv2d_plain" : "conv2d") */
+void call_out(Call *c, const Node *n);                /* pointer to n's own storage (written) */
+void call_in(Call *c, const Node *n);                 /* pointer to an input's storage; NULL node prints NULL */
+void call_text(Call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

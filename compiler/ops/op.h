@@ -1,0 +1,76 @@
+/* op.h -- what an operation is: its words in the language, its shape, gradient, price, kernels and example.
+ *
+ * One op = one file + one line in ops.def.  A file exports an array `const Op op_NAME[]`, ended by a row without a
+ * name: first the op of the language, then its backward ops (hidden from the language).  See TEMPLATE.c.
+ */
+#ifndef OP_H
+#define OP_H
+#include "ir/graph.h"
+#include "ops/call.h"
+
+typedef enum {
+    ARG_TENSOR,                                       /* an input */
+    ARG_INT, ARG_FLOAT, ARG_BOOL, ARG_STRING,
+    ARG_PAIR,                                         /* 3 or [3, 5]: stored as two ints */
+    ARG_PAD,                                          /* 1, [1, 2], "same" or "valid": op resolves; stored as INTS [h, w] or STRING */
+    ARG_INTS                                          /* a list of ints */
+} ArgType;
+
+typedef struct OpArg {
+    const char *name;
+    ArgType     type;
+    const char *fallback;                             /* the default as it would be written, NULL = must be given, "none" = attribute left out */
+    const char *about;                                /* a few words for the manual */
+} OpArg;
+
+enum { OP_ARGS = 12 };
+
+enum {
+    OP_HIDDEN      = 1,                               /* made by passes only */
+    OP_ELEMENTWISE = 2,                               /* a row of elementwise.def: y[i] from x[i] (broadcasting) */
+    OP_SPATIAL     = 4,                               /* wants (C, H, W) inputs stored LAST when optimised */
+    OP_SUM         = 8,                               /* not batched from batched: a sum over samples (gradients of parameters) */
+    OP_INPLACE     = 16,                              /* the output may overwrite in[0] when that dies here */
+    OP_VIEW        = 32                               /* same bytes, other shape (reshape, flatten in ROW order) */
+};
+
+typedef struct Grad Grad;                             /* what pass gradient lends a rule */
+
+typedef struct Cost {
+    double flops;                                     /* a sample, textbook count, two per multiply-add */
+    double bytes;                                     /* a sample, moved at least once; weights not counted */
+} Cost;
+
+struct Op {
+    const char *name;
+    const char *brief;                                /* one line for the manual */
+    OpArg       arg[OP_ARGS];                         /* in positional order, tensors first; ended by a NULL name */
+    unsigned    flags;
+    const char *layer;                                /* "conv", "dense": it owns parameters under that short name; else NULL */
+
+    /* Sets n->shape (and dtype) from inputs and attributes; reports at the argument and returns false when they do not fit. */
+    bool      (*shape)(Node *n, Diag *d);
+    /* Layers: makes parameters under `path` ("stage1.conv2"), the node and its bias.  x = tensor arguments; attrs carries the
+     * checked attributes with their spans (not an own node).  NULL: front makes one node and calls shape.
+     * Returns NULL after reporting. */
+    Node     *(*build)(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d);
+    /* Adds this node's contributions to its inputs' gradients with grad_add(); dy = d loss / d n. */
+    void      (*gradient)(Grad *gr, Node *n, Node *dy);
+    Cost      (*cost)(const Node *n);                 /* NULL: 0 flops, bytes of inputs and output */
+    /* Describes the C call that computes the node (ops/call.h).  NULL: no code (views, inputs). */
+    void      (*kernel)(const Node *n, Call *c);
+    const char *example;                              /* a whole small model file: manual entry, golden, gradient check */
+};
+
+const Op *op_find(const char *name);                  /* NULL if there is none */
+int       op_count(void);
+const Op *op_at(int i);                               /* in table order: manual, "did you mean" */
+
+/* ---- for gradient rules: graph building with shapes inferred (the inputs fit by construction) */
+Graph *grad_graph(Grad *gr);
+void   grad_add(Grad *gr, Node *x, Node *dx);         /* dx joins the sum for x; ignored when x needs no gradient; broadcasting of x undone with sum_to */
+bool   grad_wanted(const Grad *gr, const Node *x);
+Node  *op_make(Graph *g, const char *op, Span at, int nin, ...);   /* node of op with nin Node* inputs, shape set by its rule; backward flag is the gradient pass's to set */
+Node  *op_make_like(Graph *g, const char *op, const Node *attrs_from, int nin, ...);  /* same, attributes and span copied before the shape rule runs */
+
+#endif

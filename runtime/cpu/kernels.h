@@ -1,0 +1,18 @@
+/* kernels.h -- the CPU kernels, all in one place for generated code.
+ *
+ * Every kernel is always-inline and takes its sizes as literals; the C compiler specialises it.  Above each fast kernel
+ * stands its plain reference (suffix _plain), row-major (N, C, H, W), weights as in files.  Fast kernels want images stored
+ * (N, H, W, C) and weights as written below.  real is float or double; V reals in a vector; P = 2 V in a panel.
+ */
+#ifndef CPU_KERNELS_H
+#define CPU_KERNELS_H
+#include "cpu/vec.h"       /* vec, V, v_load, v_store, v_load_n, v_store_n, v_set, v_fma, v_max ... */
+#include "cpu/math.h"      /* v_exp, v_log, v_tanh, v_sigmoid, v_erf ..., the scalar forms of --plain, and derivatives d_tanh(dy, y) ... */
+#include "cpu/input.h"     /* rt_input */
+#include "cpu/dense.h"     /* dense, dense_dx, dense_dw, dense_dw_update */
+#include "cpu/conv.h"      /* conv2d and its gradients */
+#include "cpu/pool.h"      /* max, average, global */
+#include "cpu/loss.h"      /* softmax, softmax_cross_entropy, accuracy, one_hot, l2, mse */
+#include "cpu/dropout.h"
+#include "cpu/update.h"    /* update_sgd ..., tree sums, clipping */
+#endif

@@ -1,0 +1,153 @@
+/* rt.h -- the runtime as generated code sees it: the one header that a generated program includes.
+ *
+ * A generated file defines `const RtProgram rt_program` and main() { return rt_main(&rt_program, argc, argv); }.
+ * The program is a few phases; a phase is a function run once a unit (a slice of the batch, an output panel, a range
+ * of parameters), by whichever thread is free to, in any order: units of one phase never share what they write.
+ * Between phases stands a barrier.  The runtime knows no layer; it knows parameters (for checkpoints), phases and sizes.
+ *
+ * Memory is one arena of three kinds of region, every offset a literal of the generated file:
+ *   fixed    one copy: parameters, optimizer states, packed weights, reduced gradients
+ *   shard    one a shard held by this process: what a phase leaves for a later one, and sums over samples on their way
+ *   thread   one a thread: scratch of the slice at work
+ */
+#ifndef RT_H
+#define RT_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef RT_F64
+typedef double real;
+#else
+typedef float real;
+#endif
+
+/* What the optimizer's update needs besides the tensors; constant within a step.
+ * bias1, bias2: 1 - beta^t of Adam, computed in double and rounded once. */
+typedef struct RtOpt { real lr, decay, momentum, rho, beta1, beta2, eps, bias1, bias2, clip_value; bool nesterov; } RtOpt;
+
+/* One step (or one evaluation sweep) as the phases see it. */
+typedef struct Rt {
+    char       *fixed;
+    char       *shard;                                /* region of this process's first shard; the next lies shard_bytes on */
+    int64_t     shard_bytes;
+    int         shards;                               /* held by this process (or group) */
+    int         first_shard;                          /* its first shard's number in the global batch */
+    char       *grad;                                 /* NULL: update inside the weight gradient; else sums go here (layout of `fixed` gradients) */
+    RtOpt       opt;
+    /* the batch: sample i of the global batch is row index[i] of the data */
+    const void *x;                                    /* stored samples, row-major (C, H, W) */
+    int64_t     x_stride;                             /* bytes a stored sample */
+    int         x_type;                               /* RT_U8, RT_F32, RT_F64 */
+    double      x_scale;                              /* multiplies u8 */
+    const int32_t *label;                             /* of stored samples; NULL when there are none (predict) */
+    const uint32_t *index;                            /* global batch -> stored sample; valid entries only: count of them below */
+    int         valid;                                /* samples of index that count (evaluation's last batch is filled up) */
+    /* randomness: counters, never state */
+    uint64_t    seed;
+    int64_t     epoch;                                /* 0-based */
+    /* results, a slot a slice, summed by the runtime in slice order within a shard, shards in the tree */
+    double     *metric;                               /* [slices of this process][RT_METRICS] */
+    real       *output;                               /* predict: [batch][outputs] in logical order, else NULL */
+    double      loss_scale;                           /* 1 / global batch */
+} Rt;
+enum { RT_U8, RT_F32, RT_F64 };
+enum { RT_METRICS = 4 };
+
+/* A phase.  units = per_slice ? slices held by this process : count. */
+typedef struct RtPhase {
+    void      (*run)(const Rt *r, char *thread, int unit);
+    bool        per_slice;
+    int         count;
+    bool        from_grad;                            /* runs only when r->grad is set: the update after a reduction */
+    const char *what;                                 /* "forward and backward, a slice of 16 samples" */
+} RtPhase;
+
+/* File order to memory order of a parameter: see the generated table. Index i of an axis lies at (i / block) * outer + (i % block) * inner. */
+typedef struct RtAxis { int64_t n, block, outer, inner; } RtAxis;
+enum { RT_XAVIER, RT_GLOROT, RT_HE, RT_LECUN, RT_ORTHOGONAL, RT_UNIFORM, RT_NORMAL, RT_CONSTANT };
+enum { RT_FAN_IN, RT_FAN_OUT, RT_FAN_AVG };
+typedef struct RtInit { int kind; bool gaussian; int fan; double a, b; } RtInit;   /* as compiler/ir/recipe.h says in words */
+typedef struct RtParam {
+    const char *name;                                 /* "conv1.weight" */
+    int         rank;
+    int64_t     dim[6];                               /* in files: (O, I, H, W), (out, in), (n) */
+    int         naxis;
+    RtAxis      axis[8];
+    int64_t     offset;                               /* bytes in fixed; count_memory reals, padding 0 */
+    int64_t     state[2];                             /* bytes in fixed, -1 = none; same layout */
+    int64_t     count_memory;
+    int64_t     fan_in, fan_out;
+    RtInit      init;
+} RtParam;
+
+/* A sum over samples that a step reduces: where it stands in r->grad, and for gradcheck/--groups its length.
+ * In the region of a group or rank, sums lie one after another; `grad_bytes` in all. */
+typedef struct RtSum { int64_t offset, count; int param; } RtSum;          /* count in reals; param: index whose whole gradient it is, or -1 */
+
+enum { RT_SGD, RT_RMSPROP, RT_ADAM, RT_ADAMW };
+enum { RT_SCHED_CONSTANT, RT_SCHED_STEP, RT_SCHED_COSINE, RT_SCHED_POLYNOMIAL };
+typedef struct RtRecipe {
+    const char *data;                                 /* name to look up, or "synthetic" */
+    int64_t     samples, test_samples;                /* synthetic */
+    double      x_scale;
+    int         optimizer;
+    double      lr, momentum, weight_decay, rho, beta1, beta2, eps, clip_norm, clip_value;
+    bool        nesterov;
+    int         schedule, nat;
+    double      at[16], factor, power, end, warmup;
+    int64_t     epochs, seed;
+    const char *expect_metric, *expect_op;            /* NULL = none; "test_accuracy", ">=" */
+    double      expect_value;
+} RtRecipe;
+
+typedef struct RtProgram {
+    const char *model, *source, *source_hash;         /* "lenet", "models/lenet.tn", 16 hex digits of network + recipe + batch + shards + dtype */
+    const char *compiler, *flags, *target, *cpu;      /* "tenon 0.1.0", "--plain", "cpu", "x86-64-v4" */
+    int         isa;                                  /* RT_ISA_*: what the processor must have */
+    int         real_bytes;                           /* 4 or 8 */
+    int         batch, shards, slices, chunk;         /* slices a shard; samples a chunk (a slice is one or more chunks) */
+    int64_t     parameters;                           /* numbers in files */
+    double      flops_per_sample;
+    int64_t     fixed_bytes, shard_bytes, thread_bytes, grad_bytes;
+    bool        fused_update;                         /* the update happens inside the gradient phases when r->grad is NULL */
+    int         input_rank; int64_t input_dim[4];     /* (C, H, W) or (F) */
+    int64_t     classes;                              /* labels are 0 .. classes-1; outputs a sample */
+    int64_t     outputs;
+    bool        softmax_output;                       /* predict prints probabilities: softmax of the output */
+    int         nmetric; const char *metric[RT_METRICS];                   /* "loss", "accuracy" */
+    const RtParam *param;  int nparam;
+    const RtSum   *sum;    int nsum;
+    const RtPhase *train;  int ntrain;                /* one training step */
+    const RtPhase *test;   int ntest;                 /* one evaluation batch: same slices; thread_bytes covers both */
+    RtRecipe    recipe;
+    const char *const *layer; int nlayer;             /* for messages: name and place of each value that the step checks, in order */
+} RtProgram;
+
+enum { RT_ISA_ANY, RT_ISA_X86_V3, RT_ISA_X86_V4, RT_ISA_ARMV8 };
+
+int rt_main(const RtProgram *p, int argc, char **argv);
+
+/* Which local slice and shard a unit of a per-slice phase is. */
+static inline int rt_shard_of(int unit, int slices) { return unit / slices; }
+
+/* Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): 128 random bits from a 128-bit counter and
+ * a 64-bit key.  Key = seed; counter = (element block, purpose, sample, epoch). */
+static inline void rt_philox(uint32_t out[4], uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3)
+{
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int i = 0; i < 10; i++) {
+        const uint64_t a = (uint64_t)0xD2511F53u * c0, b = (uint64_t)0xCD9E8D57u * c2;
+        const uint32_t n0 = (uint32_t)(b >> 32) ^ c1 ^ k0, n2 = (uint32_t)(a >> 32) ^ c3 ^ k1;
+        c1 = (uint32_t)b, c3 = (uint32_t)a, c0 = n0, c2 = n2;
+        k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+    }
+    out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
+}
+enum { RT_PURPOSE_INIT = 1, RT_PURPOSE_SHUFFLE = 2, RT_PURPOSE_DATA = 3, RT_PURPOSE_DROPOUT = 16 };   /* + layer ordinal */
+
+#ifdef RT_KERNELS                                     /* generated code; the runtime's own files do not need the kernels */
+#include "cpu/kernels.h"
+#endif
+
+#endif
