@@ -1,0 +1,26 @@
+# compiler.cmake -- the compiler: a library of its rooms (so that unit tests can link it) and main.c.
+find_package(FLEX 2.6 REQUIRED)
+find_package(BISON 3.8 REQUIRED)
+
+set(grammar ${CMAKE_BINARY_DIR}/grammar)
+file(MAKE_DIRECTORY ${grammar})
+bison_target(parser ${CMAKE_SOURCE_DIR}/grammar/parser.y ${grammar}/parser.c
+             DEFINES_FILE ${grammar}/parser.h)
+flex_target(lexer ${CMAKE_SOURCE_DIR}/grammar/lexer.l ${grammar}/lexer.c
+            DEFINES_FILE ${grammar}/lexer.h)
+add_flex_bison_dependency(lexer parser)
+
+file(GLOB rooms CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
+     compiler/base/*.c compiler/ir/*.c compiler/ops/*.c compiler/front/*.c
+     compiler/passes/*.c compiler/emit/*.c compiler/tool/*.c)
+list(FILTER rooms EXCLUDE REGEX "/TEMPLATE\\.c$")     # read by people, compiled by nobody
+
+add_library(tenoncore STATIC ${rooms} ${BISON_parser_OUTPUTS} ${FLEX_lexer_OUTPUTS})
+target_include_directories(tenoncore PUBLIC compiler ${CMAKE_BINARY_DIR} ${grammar})
+target_compile_definitions(tenoncore PRIVATE TENON_VERSION="${PROJECT_VERSION}")
+target_link_libraries(tenoncore PUBLIC m)
+set_source_files_properties(${FLEX_lexer_OUTPUTS} PROPERTIES
+                            COMPILE_OPTIONS "-Wno-unused-function;-Wno-sign-compare;-Wno-unused-parameter")
+
+add_executable(tenon compiler/main.c)
+target_link_libraries(tenon PRIVATE tenoncore)

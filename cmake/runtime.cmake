@@ -1,0 +1,16 @@
+# runtime.cmake -- what every program built by tenon is linked with, and where tenon finds it.
+#
+# Floating-point contraction is off here as in generated code: a result depends on the source, not on the compiler's taste.
+file(GLOB runtime CONFIGURE_DEPENDS runtime/*.c runtime/data/*.c)
+add_library(tenonrt STATIC ${runtime})
+target_include_directories(tenonrt PRIVATE runtime)
+target_compile_options(tenonrt PRIVATE -O2 -ffp-contract=off)
+set_target_properties(tenonrt PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+add_dependencies(tenon tenonrt)
+
+# tenon.paths beside the compiler says "this is a build tree, its sources lie there"; an installed tenon has none.
+get_filename_component(here ${CMAKE_BINARY_DIR} REALPATH)
+get_filename_component(there ${CMAKE_SOURCE_DIR} REALPATH)
+file(RELATIVE_PATH relative ${here} ${there})
+list(JOIN sanitize " " flags)
+file(WRITE ${CMAKE_BINARY_DIR}/tenon.paths "source=${relative}\ncflags=${flags}\n")
