@@ -121,6 +121,8 @@ void     node_set_int(Graph *g, Node *n, const char *key, int64_t v);
 void     node_set_float(Graph *g, Node *n, const char *key, double v);
 void     node_set_string(Graph *g, Node *n, const char *key, const char *v);
 void     node_set_ints(Graph *g, Node *n, const char *key, const int64_t *v, int count);
+void     node_set_attr(Arena *a, Node *n, Attr v);    /* for rules that have no graph at hand; keeps the old span when v has none */
+Attr     attr_ints(Arena *a, const char *key, const int64_t *v, int count);
 void     node_copy_attrs(Graph *g, Node *to, const Node *from);
 bool     node_is(const Node *n, const char *op_name);
 

@@ -1,0 +1,109 @@
+/* attr.c -- a node's attributes: the arguments of its call that are not tensors, and what rules found out. */
+#include "ir/graph.h"
+#include "ir/vocabulary.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const Attr *node_attr(const Node *n, const char *key)
+{
+    for (int i = 0; i < n->nattr; i++)
+        if (!strcmp(n->attr[i].key, key))
+            return &n->attr[i];
+    return NULL;
+}
+
+/* A missing attribute is a bug of ours, never of the model: say which and stop. */
+static const Attr *want(const Node *n, const char *key, AttrKind kind, AttrKind other)
+{
+    const Attr *a = node_attr(n, key);
+    if (!a || (a->kind != kind && a->kind != other)) {
+        fprintf(stderr, "tenon: internal error: %s %%%d has no attribute %s of that kind\n",
+                op_name(n->op), n->id, key);
+        abort();
+    }
+    return a;
+}
+
+int64_t node_int(const Node *n, const char *key)
+{
+    return want(n, key, ATTR_INT, ATTR_BOOL)->i;
+}
+
+double node_float(const Node *n, const char *key)
+{
+    const Attr *a = want(n, key, ATTR_FLOAT, ATTR_INT);
+    return a->kind == ATTR_INT ? (double)a->i : a->f;
+}
+
+bool node_bool(const Node *n, const char *key)
+{
+    return want(n, key, ATTR_BOOL, ATTR_INT)->i != 0;
+}
+
+const char *node_string(const Node *n, const char *key)
+{
+    return want(n, key, ATTR_STRING, ATTR_STRING)->s;
+}
+
+Span node_span(const Node *n, const char *key)
+{
+    const Attr *a = node_attr(n, key);
+    return a && a->span.source ? a->span : n->span;
+}
+
+/* Always a fresh list: copies of a node may share the old one. */
+void node_set_attr(Arena *a, Node *n, Attr v)
+{
+    Attr *list = arena_alloc(a, (size_t)(n->nattr + 1) * sizeof *list);
+    int i = 0;
+    for (int j = 0; j < n->nattr; j++)
+        list[j] = n->attr[j];
+    while (i < n->nattr && strcmp(list[i].key, v.key))
+        i++;
+    if (i < n->nattr && !v.span.source)
+        v.span = list[i].span;
+    list[i] = v;
+    n->nattr += i == n->nattr;
+    n->attr = list;
+}
+
+void node_set_int(Graph *g, Node *n, const char *key, int64_t v)
+{
+    node_set_attr(g->arena, n, (Attr){.key = key, .kind = ATTR_INT, .i = v});
+}
+
+void node_set_float(Graph *g, Node *n, const char *key, double v)
+{
+    node_set_attr(g->arena, n, (Attr){.key = key, .kind = ATTR_FLOAT, .f = v});
+}
+
+void node_set_string(Graph *g, Node *n, const char *key, const char *v)
+{
+    node_set_attr(g->arena, n,
+                  (Attr){.key = key, .kind = ATTR_STRING, .s = arena_strdup(g->arena, v)});
+}
+
+Attr attr_ints(Arena *a, const char *key, const int64_t *v, int count)
+{
+    int64_t *list = arena_alloc(a, (size_t)(count + 1) * sizeof *list);
+    for (int i = 0; i < count; i++)
+        list[i] = v[i];
+    return (Attr){.key = key, .kind = ATTR_INTS, .list = list, .nlist = count};
+}
+
+void node_set_ints(Graph *g, Node *n, const char *key, const int64_t *v, int count)
+{
+    node_set_attr(g->arena, n, attr_ints(g->arena, key, v, count));
+}
+
+void node_copy_attrs(Graph *g, Node *to, const Node *from)
+{
+    for (int i = 0; i < from->nattr; i++)
+        node_set_attr(g->arena, to, from->attr[i]);
+}
+
+bool node_is(const Node *n, const char *op)
+{
+    return !strcmp(op_name(n->op), op);
+}

@@ -1,0 +1,84 @@
+/* dump.c -- the graph as text: one line a node, the same every time, for --dump and goldens.
+ *
+ *   graph lenet, training
+ *   %12 = conv2d(%3, %10) {stride=[1,1] pad=[0,0]} (N, 20, 24, 24)  conv1  lenet.tn:3
+ *   output %31, loss %33, accuracy %34
+ */
+#include "base/text.h"
+#include "ir/vocabulary.h"
+#include <string.h>
+
+static void dump_attr(const Attr *a, FILE *f)
+{
+    fprintf(f, "%s=", a->key);
+    switch (a->kind) {
+    case ATTR_INT: fprintf(f, "%lld", (long long)a->i); break;
+    case ATTR_FLOAT: fprintf(f, "%.9g", a->f); break;
+    case ATTR_BOOL: fputs(a->i ? "true" : "false", f); break;
+    case ATTR_STRING: fprintf(f, "\"%s\"", a->s); break;
+    case ATTR_INTS:
+        for (int i = 0; i < a->nlist; i++)
+            fprintf(f, "%s%lld", i ? "," : "[", (long long)a->list[i]);
+        fputs(a->nlist ? "]" : "[]", f);
+        break;
+    }
+}
+
+static void dump_value(const Node *n, Arena *a, FILE *f)
+{
+    static const char *const dtype[] = {[DT_REAL] = "", [DT_U8] = " u8", [DT_I32] = " i32"};
+    fprintf(f, " %s%s", shape_text(a, &n->shape), dtype[n->dtype]);
+    if (n->layout == LAYOUT_LAST)
+        fputs(" last", f);
+}
+
+static void dump_place(const Node *n, FILE *f)
+{
+    static const char *const place[] = {"", "fixed", "batch", "partial", "local", "view"};
+    if (n->place != PLACE_NONE)
+        fprintf(f, "  %s@%lld", place[n->place], (long long)n->offset);
+    if (n->phase >= 0)
+        fprintf(f, " phase %d", n->phase);
+}
+
+/* Only the file's own name: a dump must not depend on where the compiler was started. */
+static void dump_span(const Span *s, FILE *f)
+{
+    if (!s->source)
+        return;
+    const char *slash = strrchr(s->source->name, '/');
+    fprintf(f, "  %s:%d", slash ? slash + 1 : s->source->name, s->line);
+}
+
+static void dump_node(const Node *n, Arena *a, FILE *f)
+{
+    fprintf(f, "%%%d = %s(", n->id, op_name(n->op));
+    for (int i = 0; i < n->nin; i++)
+        fprintf(f, "%s%%%d", i ? ", " : "", n->in[i]->id);
+    fputs(")", f);
+    for (int i = 0; i < n->nattr; i++) {
+        fputs(i ? " " : " {", f);
+        dump_attr(&n->attr[i], f);
+    }
+    fputs(n->nattr ? "}" : "", f);
+    dump_value(n, a, f);
+    if (n->name)
+        fprintf(f, "  %s", n->name);
+    else if (n->param)
+        fprintf(f, "  %s", n->param->name);
+    dump_place(n, f);
+    dump_span(&n->span, f);
+    fputs("\n", f);
+}
+
+void graph_dump(const Graph *g, FILE *f)
+{
+    fprintf(f, "graph %s, %s\n", g->name, g->training ? "training" : "evaluation");
+    for (int i = 0; i < g->nnode; i++)
+        dump_node(g->node[i], g->arena, f);
+    if (g->output)
+        fprintf(f, "output %%%d", g->output->id);
+    for (int i = 0; i < g->nmetric; i++)
+        fprintf(f, "%s%s %%%d", g->output || i ? ", " : "", g->metric[i].name, g->metric[i].node->id);
+    fputs("\n", f);
+}

@@ -1,0 +1,202 @@
+/* graph.c -- building and editing the graph: nodes, parameters, order. */
+#include "ir/graph.h"
+#include "ir/vocabulary.h"
+#include <string.h>
+
+Graph *graph_new(Arena *a, const char *name, bool training)
+{
+    Graph *g = arena_alloc(a, sizeof *g);
+    g->arena = a;
+    g->name = name;
+    g->training = training;
+    return g;
+}
+
+Node *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at)
+{
+    Node *n = arena_alloc(g->arena, sizeof *n);
+    n->id = g->next_id++;
+    n->op = op;
+    n->nin = nin;
+    n->in = arena_alloc(g->arena, (size_t)(nin ? nin : 1) * sizeof *n->in);
+    for (int i = 0; i < nin; i++)
+        n->in[i] = in[i];
+    n->span = at;
+    n->phase = -1;
+    ARENA_PUSH(g->arena, g->node, g->nnode, n);
+    return n;
+}
+
+/* The tensor that the program is given: class numbers (DT_I32) become graph->label, anything else graph->input. */
+Node *graph_input(Graph *g, const char *name, Shape s, DType t, Span at)
+{
+    Node *n = graph_add(g, op_find(t == DT_I32 ? "label" : "input"), NULL, 0, at);
+    n->name = name;
+    n->shape = s;
+    n->dtype = t;
+    *(t == DT_I32 ? &g->label : &g->input) = n;
+    return n;
+}
+
+Node *graph_const(Graph *g, double v, Shape s, Span at)
+{
+    Node *n = graph_add(g, op_find("const"), NULL, 0, at);
+    n->shape = s;
+    node_set_float(g, n, "value", v);
+    return n;
+}
+
+/* ---- parameters */
+
+/* Fans as ir/recipe.h defines them: (O, I, H, W) gives I H W and O H W, (O, I) gives I and O, (n) gives n and n. */
+static void set_fans(Param *p)
+{
+    int64_t field = 1;
+    for (int i = 2; i < p->file.rank; i++)
+        field *= p->file.dim[i];
+    p->fan_out = (p->file.rank ? p->file.dim[0] : 1) * field;
+    p->fan_in = p->file.rank > 1 ? p->file.dim[1] * field : p->fan_out;
+}
+
+static void set_row_major(Param *p)
+{
+    int64_t stride = 1;
+    p->naxis = p->file.rank;
+    for (int i = p->naxis - 1; i >= 0; i--) {
+        const int64_t n = p->file.dim[i];
+        p->axis[i] = (Axis){.n = n, .block = n, .outer = 0, .inner = stride};
+        stride *= n;
+    }
+    p->count_memory = stride;
+}
+
+static Param *new_param(Graph *g, const char *name, Shape file, const Init *init, Span at)
+{
+    Param *p = arena_alloc(g->arena, sizeof *p);
+    p->name = arena_strdup(g->arena, name);
+    p->file = file;
+    p->file.batched = false;
+    p->decay = file.rank >= 2;
+    p->init = init           ? *init
+              : file.rank < 2 ? (Init){.kind = INIT_CONSTANT}
+                              : g->recipe.init;
+    p->span = at;
+    p->offset_state[0] = p->offset_state[1] = -1;
+    set_fans(p);
+    set_row_major(p);
+    ARENA_PUSH(g->arena, g->param, g->nparam, p);
+    return p;
+}
+
+static Node *find_param(const Graph *g, const char *name)
+{
+    for (int i = 0; i < g->nnode; i++)
+        if (g->node[i]->param && node_is(g->node[i], "param") &&
+            !strcmp(g->node[i]->param->name, name))
+            return g->node[i];
+    return NULL;
+}
+
+/* 2^40 bytes of 8 each: beyond any machine, and products of its dimensions stay far from overflow. */
+static const int64_t PARAM_MAX = (int64_t)1 << 37;
+
+Node *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *init, Span at)
+{
+    Node *n = find_param(g, name);
+    file.batched = false;
+    if (n && shape_same(&n->param->file, &file))
+        return n;
+    if (n) {
+        diag_error(d, at, "the shared parameter %s is %s here and %s at its first use", name,
+                   shape_text(g->arena, &file), shape_text(g->arena, &n->param->file));
+        diag_note(d, "its first use is on line %d", n->param->span.line);
+        diag_help(d, "a layer can be shared only between inputs of one shape");
+        return NULL;
+    }
+    if (shape_count(&file) > PARAM_MAX) {
+        diag_error(d, at, "the parameter %s %s has more than 2^37 numbers", name,
+                   shape_text(g->arena, &file));
+        return NULL;
+    }
+    n = graph_add(g, op_find("param"), NULL, 0, at);
+    n->param = new_param(g, name, file, init, at);
+    n->name = n->param->name;
+    n->shape = n->param->file;
+    return n;
+}
+
+/* ---- editing */
+
+/* `by` itself keeps its use of old, so that a node can be put behind another; it takes over the name when it has none. */
+void graph_replace(Graph *g, Node *old, Node *by)
+{
+    for (int i = 0; i < g->nnode; i++)
+        for (int j = 0; j < g->node[i]->nin; j++)
+            if (g->node[i]->in[j] == old && g->node[i] != by)
+                g->node[i]->in[j] = by;
+    if (g->output == old)
+        g->output = by;
+    if (g->loss == old)
+        g->loss = by;
+    for (int i = 0; i < g->nmetric; i++)
+        if (g->metric[i].node == old)
+            g->metric[i].node = by;
+    if (!by->name)
+        by->name = old->name;
+}
+
+int graph_uses(const Graph *g, const Node *n)
+{
+    int uses = 0;
+    bool kept = g->output == n || g->loss == n;
+    for (int i = 0; i < g->nnode; i++)
+        for (int j = 0; j < g->node[i]->nin; j++)
+            uses += g->node[i]->in[j] == n;
+    for (int i = 0; i < g->nmetric; i++)
+        kept |= g->metric[i].node == n;
+    return uses + kept;
+}
+
+/* One sort at work: a depth-first walk with its own stack, for graphs can be 100,000 nodes deep. */
+enum { ABSENT, WAITING, OPEN, PLACED };
+typedef struct Sort {
+    char  *state;                                     /* by id */
+    int   *next;                                      /* by id: first input not looked at yet */
+    Node **stack, **order;
+    int    depth, count;
+} Sort;
+
+/* Places root after everything it needs.  A cycle is left in place, for verify to report. */
+static void place(Sort *s, Node *root)
+{
+    s->stack[s->depth++] = root;
+    s->state[root->id] = OPEN;
+    while (s->depth) {
+        Node *n = s->stack[s->depth - 1];
+        Node *in = s->next[n->id] < n->nin ? n->in[s->next[n->id]++] : NULL;
+        if (in && s->state[in->id] == WAITING) {
+            s->state[in->id] = OPEN;
+            s->stack[s->depth++] = in;
+        } else if (!in) {
+            s->state[n->id] = PLACED;
+            s->order[s->count++] = n;
+            s->depth--;
+        }
+    }
+}
+
+/* A node stays where it is in the list, unless an input stands behind it: that one moves to just before it. */
+void graph_sort(Graph *g)
+{
+    const size_t ids = (size_t)g->next_id + 1, nodes = (size_t)g->nnode + 1;
+    Sort s = {.state = arena_alloc(g->arena, ids),
+              .next = arena_alloc(g->arena, ids * sizeof(int)),
+              .stack = arena_alloc(g->arena, nodes * sizeof(Node *)),
+              .order = arena_alloc(g->arena, nodes * sizeof(Node *))};
+    for (int i = 0; i < g->nnode; i++)
+        s.state[g->node[i]->id] = WAITING;
+    for (int i = 0; i < g->nnode; i++)
+        if (s.state[g->node[i]->id] == WAITING)
+            place(&s, g->node[i]);
+    memcpy(g->node, s.order, (size_t)s.count * sizeof(Node *));
+}

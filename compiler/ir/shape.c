@@ -1,0 +1,50 @@
+/* shape.c -- shapes of samples: making, counting, comparing, printing. */
+#include "ir/shape.h"
+#include "base/text.h"
+
+/* axes: one letter a dimension, NULL for none.  A rank above SHAPE_MAX is cut (callers report it before). */
+Shape shape_make(bool batched, const char *axes, const int64_t *dim, int rank)
+{
+    Shape s = {.batched = batched, .rank = rank < SHAPE_MAX ? rank : SHAPE_MAX};
+    for (int i = 0; i < s.rank; i++) {
+        s.dim[i] = dim[i];
+        s.axis[i] = axes && *axes ? *axes++ : '.';
+    }
+    return s;
+}
+
+/* INT64_MAX instead of an overflow: larger than any limit that it is compared with. */
+int64_t shape_count(const Shape *s)
+{
+    int64_t count = 1;
+    for (int i = 0; i < s->rank; i++)
+        if (__builtin_mul_overflow(count, s->dim[i], &count))
+            return INT64_MAX;
+    return count;
+}
+
+bool shape_same(const Shape *a, const Shape *b)
+{
+    bool same = a->batched == b->batched && a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = a->dim[i] == b->dim[i];
+    return same;
+}
+
+const char *shape_text(Arena *a, const Shape *s)
+{
+    Text t = text_new(a);
+    text_add(&t, s->batched ? "(N" : "(");
+    for (int i = 0; i < s->rank; i++)
+        text_printf(&t, "%s%lld", i || s->batched ? ", " : "", (long long)s->dim[i]);
+    text_add(&t, ")");
+    return t.s;
+}
+
+int64_t shape_axis(const Shape *s, char letter)
+{
+    for (int i = 0; i < s->rank; i++)
+        if (s->axis[i] == letter)
+            return s->dim[i];
+    return 0;
+}
