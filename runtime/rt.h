@@ -34,7 +34,6 @@ typedef struct Rt {
     int         shards;                               /* held by this process (or group) */
     int         first_shard;                          /* its first shard's number in the global batch */
     char       *grad;                                 /* NULL: update inside the weight gradient; else sums go here (layout of `fixed` gradients) */
-    RtOpt       opt;
     /* the batch: sample i of the global batch is row index[i] of the data */
     const void *x;                                    /* stored samples, row-major (C, H, W) */
     int64_t     x_stride;                             /* bytes a stored sample */
@@ -50,6 +49,7 @@ typedef struct Rt {
     double     *metric;                               /* [slices of this process][RT_METRICS] */
     real       *output;                               /* predict: [batch][outputs] in logical order, else NULL */
     double      loss_scale;                           /* 1 / global batch */
+    RtOpt       opt;                                  /* last: the one part whose size follows `real`; the runtime is compiled once for both */
 } Rt;
 enum { RT_U8, RT_F32, RT_F64 };
 enum { RT_METRICS = 4 };
@@ -122,6 +122,10 @@ typedef struct RtProgram {
     const RtPhase *test;   int ntest;                 /* one evaluation batch: same slices; thread_bytes covers both */
     RtRecipe    recipe;
     const char *const *layer; int nlayer;             /* for messages: name and place of each value that the step checks, in order */
+    /* After a loss that is not finite: recomputes the forward pass of one slice of the batch in r and returns the index in
+     * `layer` of the first value with a NaN or an infinity, or -1.  May be NULL. */
+    int       (*first_nonfinite)(const Rt *r, char *thread, int unit);
+    const char *const *data_dirs;                     /* where data are looked up by name after $TENON_DATA, ended by NULL; may be NULL */
 } RtProgram;
 
 enum { RT_ISA_ANY, RT_ISA_X86_V3, RT_ISA_X86_V4, RT_ISA_ARMV8 };
