@@ -1,0 +1,182 @@
+/* ast.c -- making the tree; here its depth is bounded, so that everything after may recurse. */
+#include "front/ast.h"
+#include "front/parse.h"
+#include "base/text.h"
+#include <string.h>
+
+const char *operator_text(Operator op)
+{
+    static const char *const text[] = {
+        [DO_ADD] = "+",  [DO_SUB] = "-",  [DO_MUL] = "*",  [DO_DIV] = "/",   [DO_FLOOR] = "//",
+        [DO_MOD] = "%",  [DO_POW] = "**", [DO_EQ] = "==",  [DO_NE] = "!=",   [DO_LT] = "<",
+        [DO_LE] = "<=",  [DO_GT] = ">",   [DO_GE] = ">=",  [DO_AND] = "and", [DO_OR] = "or",
+        [DO_NOT] = "not", [DO_NEG] = "-",
+    };
+    return text[op];
+}
+
+const char *decl_word(DeclKind kind)
+{
+    static const char *const word[] = {"model", "block", "op", "train block", "import"};
+    return word[kind];
+}
+
+Expr *expr_new(Parser *p, ExprKind kind, Span at)
+{
+    Expr *e = arena_alloc(p->arena, sizeof *e);
+    e->kind = kind;
+    e->span = at;
+    e->depth = 1;
+    e->bad = kind == EX_BAD;
+    return e;
+}
+
+/* Puts e above its operand; when that makes the tree too deep, e becomes a bad leaf.  The first such
+ * error speaks for the file. */
+static void above(Parser *p, Expr *e, const Expr *operand)
+{
+    if (!operand || e->kind == EX_BAD)
+        return;
+    if (operand->depth >= e->depth)
+        e->depth = operand->depth + 1;
+    if (e->depth <= DEPTH_EXPR)
+        return;
+    if (!p->fatal) {
+        diag_error(p->diag, e->span, "this expression is nested more than %d deep", DEPTH_EXPR);
+        diag_help(p->diag, "bind its parts to names");
+    }
+    p->fatal = true;
+    *e = (Expr){.kind = EX_BAD, .bad = true, .depth = 1, .span = e->span};
+}
+
+Expr *expr_binary(Parser *p, Operator op, Expr *a, Expr *b, Span at)
+{
+    Expr *e = expr_new(p, EX_BINARY, at);
+    e->a = a;
+    e->b = b;
+    e->op = op;
+    above(p, e, a);
+    above(p, e, b);
+    return e;
+}
+
+Expr *expr_unary(Parser *p, Operator op, Expr *a, Span at)
+{
+    Expr *e = expr_new(p, EX_UNARY, at);
+    e->a = a;
+    e->op = op;
+    above(p, e, a);
+    return e;
+}
+
+Expr *expr_index(Parser *p, Expr *a, Expr *b, Span at)
+{
+    Expr *e = expr_new(p, EX_INDEX, at);
+    e->a = a;
+    e->b = b;
+    above(p, e, a);
+    above(p, e, b);
+    return e;
+}
+
+Expr *expr_field(Parser *p, Expr *a, const char *field, Span at)
+{
+    Expr *e = expr_new(p, EX_FIELD, at);
+    e->a = a;
+    e->field = field;
+    above(p, e, a);
+    return e;
+}
+
+Expr *expr_list(Parser *p, Exprs items, Span at)
+{
+    Expr *e = expr_new(p, EX_LIST, at);
+    e->list = items;
+    for (int i = 0; i < items.n; i++)
+        above(p, e, items.v[i]);
+    return e;
+}
+
+Expr *expr_if(Parser *p, Arms arms, Span at)
+{
+    Expr *e = expr_new(p, EX_IF, at);
+    e->arms = arms;
+    for (int i = 0; i < arms.n; i++) {
+        above(p, e, arms.v[i].cond);
+        above(p, e, arms.v[i].value);
+    }
+    return e;
+}
+
+Expr *expr_call(Parser *p, Expr *callee, Args args, Span at)
+{
+    Expr *e = expr_new(p, EX_CALL, at);
+    e->a = callee;
+    e->args = args;
+    above(p, e, callee);
+    for (int i = 0; i < args.n; i++)
+        above(p, e, args.v[i].value);
+    return e;
+}
+
+Expr *expr_pipe(Parser *p, Expr *x, Expr *into)
+{
+    Args args = {0};
+    ARENA_PUSH(p->arena, args.v, args.n, ((Arg){.value = x}));
+    if (into->kind != EX_CALL)
+        return expr_call(p, into, args, into->span);
+    for (int i = 0; i < into->args.n; i++)
+        ARENA_PUSH(p->arena, args.v, args.n, into->args.v[i]);
+    return expr_call(p, into->a, args, into->span);
+}
+
+Stmt *stmt_new(Parser *p, StmtKind kind, Span at)
+{
+    Stmt *s = arena_alloc(p->arena, sizeof *s);
+    s->kind = kind;
+    s->span = at;
+    return s;
+}
+
+void decl_add(Parser *p, Decl d)
+{
+    Decl *copy = arena_alloc(p->arena, sizeof *copy);
+    *copy = d;
+    ARENA_PUSH(p->arena, p->decls.v, p->decls.n, copy);
+}
+
+ParamDecl param_make(Parser *p, const char *name, Span at)
+{
+    (void)p;
+    return (ParamDecl){.name = name, .span = at, .type = TYPE_TENSOR, .type_span = at};
+}
+
+void param_type(Parser *p, ParamDecl *param, const char *type, Span at, const Exprs *dims)
+{
+    static const char *const name[] = {"tensor", "int", "float", "bool", "string", "list", "f32"};
+    enum { COUNT = sizeof name / sizeof *name };
+    int t = 0;
+    while (t < COUNT && strcmp(type, name[t]) != 0)
+        t++;
+    param->type = t < COUNT ? (Type)t : TYPE_BAD;
+    param->type_name = type;
+    param->type_span = at;
+    if (dims)
+        param->dims = *dims;
+    if (t == COUNT) {
+        diag_error(p->diag, at, "there is no type '%s'", type);
+        if (text_nearest(type, name, COUNT))
+            diag_suggest(p->diag, type, name, COUNT);
+        else
+            diag_help(p->diag, "the types are tensor, int, float, bool, string, list, and "
+                               "f32[...] for the input of a model");
+    } else if (dims && param->type != TYPE_INPUT) {
+        diag_error(p->diag, at, "type %s has no dimensions", type);
+        diag_help(p->diag, "an input is written %s: f32[...]", param->name);
+        param->type = TYPE_BAD;
+    } else if (!dims && param->type == TYPE_INPUT) {
+        diag_error(p->diag, at, "the input '%s' needs its dimensions", param->name);
+        diag_help(p->diag, "write f32[1, 28, 28] for one channel of 28 x 28 pixels");
+        param->type = TYPE_BAD;
+    }
+}

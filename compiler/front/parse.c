@@ -1,0 +1,187 @@
+/* parse.c -- which newlines end a statement, and which brackets belong together.
+ *
+ * Between the lexer and the grammar stands a filter of tokens.  A newline is dropped inside ( ) and [ ],
+ * after an operator, and before |> or else, so a long line can be broken anywhere where it is plainly not
+ * finished.  An unclosed { is noticed at the next declaration and closed there, so that one forgotten
+ * brace is one error and not one for every line behind it.
+ */
+#include "front/parse.h"
+#include "parser.h"
+#include <string.h>
+
+int  yylex(YYSTYPE *value, Span *at, Parser *p);
+
+/* flex's interface (lexer.l); it makes no header of ours. */
+typedef struct yy_buffer_state *LexBuffer;
+int       lex_lex_init_extra(Parser *p, void **scanner);
+LexBuffer lex__scan_bytes(const char *bytes, int n, void *scanner);
+int       lex_lex_destroy(void *scanner);
+int       lex_lex(YYSTYPE *value, Span *at, void *scanner);
+
+static bool continues_line(int token)                 /* nothing can end here */
+{
+    switch (token) {
+    case 0: case NEWLINE: case '(': case '[': case '{': case ',': case '=': case ':': case ';':
+    case PIPE: case DOTDOT: case FLOOR: case POW: case EQ: case NE: case LE: case GE: case '<': case '>':
+    case '+': case '-': case '*': case '/': case '%': case '.':
+    case AND: case OR: case NOT: case IN: case START_FILE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool declares(int token)
+{
+    return token == MODEL || token == BLOCK || token == TRAIN || token == IMPORT || token == OP;
+}
+
+static char innermost(const Parser *p)
+{
+    return p->depth ? p->bracket[p->depth - 1] : 0;
+}
+
+/* The next token of the text, or the one that was read too early. */
+static int raw(Parser *p, YYSTYPE *value, Span *at)
+{
+    if (!p->ahead)
+        return lex_lex(value, at, p->scanner);
+    const int token = p->ahead;
+    p->ahead = 0;
+    *value = *(YYSTYPE *)p->ahead_value;
+    *at = p->ahead_span;
+    return token;
+}
+
+static void put_back(Parser *p, int token, const YYSTYPE *value, Span at)
+{
+    p->ahead = token;
+    p->ahead_span = at;
+    *(YYSTYPE *)p->ahead_value = *value;
+}
+
+/* A newline that may count: not when the line goes on behind it.  Returns NEWLINE, or the token
+ * after it when it was dropped. */
+static int newline(Parser *p, YYSTYPE *value, Span *at)
+{
+    Span next_at;
+    YYSTYPE next_value;
+    int next;
+    do
+        next = raw(p, &next_value, &next_at);
+    while (next == NEWLINE);
+    if (continues_line(p->last) || next == PIPE || next == ELSE) {
+        *value = next_value;
+        *at = next_at;
+        return next;
+    }
+    if (next)                                         /* the end of the text is read again by itself */
+        put_back(p, next, &next_value, next_at);
+    return NEWLINE;
+}
+
+static int open_bracket(Parser *p, int token, Span at)
+{
+    if (p->depth == DEPTH_BRACKETS) {
+        if (!p->fatal)
+            diag_error(p->diag, at, "brackets are nested more than %d deep", DEPTH_BRACKETS);
+        p->fatal = true;
+        return 0;
+    }
+    p->opened[p->depth] = at;
+    p->bracket[p->depth++] = (char)token;
+    return token;
+}
+
+/* A closing bracket takes its partner along; '}' also takes unclosed ( and [ inside. */
+static void close_bracket(Parser *p, int token)
+{
+    const char partner = token == ')' ? '(' : token == ']' ? '[' : '{';
+    if (token == '}')
+        parse_recover(p);
+    if (innermost(p) == partner)
+        p->depth--;
+}
+
+void parse_recover(Parser *p)
+{
+    while (p->depth && innermost(p) != '{')
+        p->depth--;
+}
+
+const Span *parse_open(const Parser *p, char *bracket)
+{
+    *bracket = innermost(p);
+    return p->depth ? &p->opened[p->depth - 1] : NULL;
+}
+
+/* A declaration, or the end of the text, while a '{' is open: says so once, and closes it. */
+static int close_body(Parser *p, int token, const YYSTYPE *value, Span at)
+{
+    if (innermost(p) == '{' && !p->wanted_closer && !p->fatal) {
+        diag_error(p->diag, at, "expected '}' before %s",
+                   token ? arena_printf(p->arena, "'%s'", value->s) : "end of file");
+        diag_note(p->diag, "'{' was opened on line %d", p->opened[p->depth - 1].line);
+    }
+    p->wanted_closer = true;
+    if (token)
+        put_back(p, token, value, at);
+    close_bracket(p, '}');
+    return '}';
+}
+
+/* The grammar's next token. */
+int yylex(YYSTYPE *value, Span *at, Parser *p)
+{
+    if (p->start) {
+        const int token = p->start;
+        *at = (Span){p->source, 1, 1, 1, 1};
+        p->last = token;
+        p->start = 0;
+        return token;
+    }
+    int token = p->fatal ? 0 : raw(p, value, at);
+    while (token == NEWLINE && (innermost(p) == '(' || innermost(p) == '['))
+        token = raw(p, value, at);
+    if (token == NEWLINE)
+        token = newline(p, value, at);
+    if (token == '(' || token == '[' || token == '{')
+        token = open_bracket(p, token, *at);
+    if (token == 0)
+        *at = (Span){p->source, p->line, p->col, p->line, p->col};
+    if ((declares(token) || token == 0) && p->depth && !p->fatal)
+        token = close_body(p, token, value, *at);
+    else if (token == ')' || token == ']' || token == '}')
+        close_bracket(p, token);
+    if (!p->depth)
+        p->wanted_closer = false;
+    return p->last = token;
+}
+
+static void parse(Parser *p)
+{
+    YYSTYPE ahead;
+    p->ahead_value = &ahead;
+    p->line = p->col = 1;
+    if (lex_lex_init_extra(p, &p->scanner) != 0)
+        return;
+    lex__scan_bytes(p->source->text, (int)p->source->len, p->scanner);
+    yyparse(p);
+    lex_lex_destroy(p->scanner);
+}
+
+Decls parse_file(Arena *a, Diag *d, const Source *s)
+{
+    Parser p = {.arena = a, .diag = d, .source = s, .start = START_FILE};
+    parse(&p);
+    return p.decls;
+}
+
+bool parse_setting(Arena *a, Diag *d, const Source *s, Entry *out)
+{
+    Parser p = {.arena = a, .diag = d, .source = s, .start = START_SETTING};
+    const int before = diag_errors(d);
+    parse(&p);
+    *out = p.setting;
+    return diag_errors(d) == before && out->key;
+}

@@ -1,0 +1,59 @@
+/* parse.h -- from text to tree: what the lexer, the token filter and the grammar share. */
+#ifndef PARSE_H
+#define PARSE_H
+#include "front/ast.h"
+
+enum {
+    DEPTH_BRACKETS = 200,                             /* open brackets at one place */
+    DEPTH_EXPR     = 1000                             /* operands below one another */
+};
+
+typedef struct Parser {
+    Arena        *arena;
+    Diag         *diag;
+    const Source *source;
+    void         *scanner;                            /* flex's */
+    int           line, col;                          /* of the next byte */
+
+    int           start;                              /* first token handed out: which grammar; 0 = done */
+    int           last;                               /* token handed out last */
+    int           ahead;                              /* token read too early, 0 = none */
+    Span          ahead_span;
+    void         *ahead_value;                        /* its YYSTYPE */
+    bool          wanted_closer;                      /* an unclosed '{' was reported: hand out '}' */
+
+    char          bracket[DEPTH_BRACKETS];
+    Span          opened[DEPTH_BRACKETS];
+    int           depth;
+    bool          fatal;                              /* nothing more to say about this text */
+
+    Decls         decls;                              /* the results */
+    Entry         setting;
+} Parser;
+
+/* The declarations of a file; errors are in d, what could be understood is in the tree. */
+Decls parse_file(Arena *a, Diag *d, const Source *s);
+/* The text of one --set: "optimizer.lr=0.1".  false after an error. */
+bool  parse_setting(Arena *a, Diag *d, const Source *s, Entry *out);
+
+/* Constructors of the grammar. */
+Expr *expr_new(Parser *p, ExprKind kind, Span at);
+Expr *expr_binary(Parser *p, Operator op, Expr *a, Expr *b, Span at);
+Expr *expr_unary(Parser *p, Operator op, Expr *a, Span at);
+Expr *expr_index(Parser *p, Expr *a, Expr *b, Span at);
+Expr *expr_field(Parser *p, Expr *a, const char *field, Span at);
+Expr *expr_list(Parser *p, Exprs items, Span at);
+Expr *expr_if(Parser *p, Arms arms, Span at);
+Expr *expr_call(Parser *p, Expr *callee, Args args, Span at);
+Expr *expr_pipe(Parser *p, Expr *x, Expr *into);      /* x |> into */
+Stmt *stmt_new(Parser *p, StmtKind kind, Span at);
+void  decl_add(Parser *p, Decl d);
+ParamDecl param_make(Parser *p, const char *name, Span at);
+void  param_type(Parser *p, ParamDecl *param, const char *type, Span at, const Exprs *dims);
+
+/* The grammar tells the filter that the statement is lost: newlines count again. */
+void parse_recover(Parser *p);
+/* The bracket that is open where the parser stands, or NULL. */
+const Span *parse_open(const Parser *p, char *bracket);
+
+#endif

@@ -1,0 +1,348 @@
+/* parser.y -- the grammar of Tenon: language.md says what it means.
+ *
+ * A syntax error costs one statement: the parser goes on behind the end of its line, or inside the next
+ * braces when the head of a block was broken.
+ */
+%require "3.8"
+%define api.pure full
+%define api.location.type {Span}
+%define parse.error custom
+%define parse.lac full
+%locations
+%param {struct Parser *p}
+%expect 0
+
+%code requires {
+#include "front/parse.h"
+}
+
+%code {
+#include "base/text.h"
+#include <string.h>
+#define YYMAXDEPTH 20000
+#define YYLLOC_DEFAULT(at, rhs, n)                                                                \
+    do {                                                                                          \
+        (at) = (n) ? span_join(YYRHSLOC(rhs, 1), YYRHSLOC(rhs, n)) : YYRHSLOC(rhs, 0);            \
+        if (!(n)) {                                                                               \
+            (at).line = (at).end_line;                                                            \
+            (at).col = (at).end_col;                                                              \
+        }                                                                                         \
+    } while (0)
+#define PUSH(list, item) ARENA_PUSH(p->arena, (list).v, (list).n, item)
+
+int yylex(YYSTYPE *value, Span *at, struct Parser *p);
+static void yyerror(const Span *at, struct Parser *p, const char *msg);
+}
+
+%initial-action { @$ = (Span){p->source, 1, 1, 1, 1}; }
+
+%union {
+    int64_t     i;
+    double      f;
+    const char *s;
+    Expr       *expr;
+    Exprs       exprs;
+    Arg         arg;
+    Args        args;
+    Arms        arms;
+    Stmt       *stmt;
+    Body        body;
+    Branches    branches;
+    ParamDecl   param;
+    ParamDecls  params;
+    Entry       entry;
+    Entries     entries;
+}
+
+%token START_FILE START_SETTING
+%token END 0 "end of file" NEWLINE "end of line"
+%token MODEL "model" BLOCK "block" OP "op" TRAIN "train" IMPORT "import"
+%token FOR "for" IN "in" IF "if" ELSE "else" RETURN "return"
+%token AND "and" OR "or" NOT "not" TRUE "true" FALSE "false"
+%token PIPE "|>" DOTDOT ".." FLOOR "//" POW "**" EQ "==" NE "!=" LE "<=" GE ">="
+%token <s> NAME "a name" STRING "a string"
+%token <i> INT "an integer"
+%token <f> FLOAT "a number"
+%token BAD_VALUE "a value"
+
+%left OR
+%left AND
+%precedence NOT
+%nonassoc EQ NE '<' '>' LE GE
+%left '+' '-'
+%left '*' '/' FLOOR '%'
+%precedence NEGATIVE
+%right POW
+
+%type <expr> expr pipe sum postfix primary arm
+%type <exprs> exprs
+%type <arg> arg
+%type <args> args arg_list
+%type <arms> arms
+%type <stmt> stmt
+%type <body> body stmts
+%type <branches> branches
+%type <param> param
+%type <params> params param_list
+%type <entry> entry
+%type <entries> entries
+
+%%
+
+start: START_FILE file
+     | START_SETTING setting
+     ;
+
+file: %empty
+    | file sep
+    | file decl
+    | file error                  { p->decls.broken = true; }
+    ;
+
+sep: NEWLINE
+   | ';'
+   ;
+
+decl: MODEL NAME params body      { decl_add(p, (Decl){.kind = DECL_MODEL, .name = $2, .name_span = @2, .params = $3, .body = $4}); }
+    | BLOCK NAME params body      { decl_add(p, (Decl){.kind = DECL_BLOCK, .name = $2, .name_span = @2, .params = $3, .body = $4}); }
+    | OP NAME params '=' expr     { decl_add(p, (Decl){.kind = DECL_OP, .name = $2, .name_span = @2, .params = $3, .formula = $5}); }
+    | TRAIN NAME '{' entries '}'  { decl_add(p, (Decl){.kind = DECL_TRAIN, .name = $2, .name_span = @2, .entries = $4}); }
+    | IMPORT STRING               { decl_add(p, (Decl){.kind = DECL_IMPORT, .name = $2, .name_span = @2}); }
+    | MODEL error body            { p->decls.broken = true; }
+    | BLOCK error body            { p->decls.broken = true; }
+    | TRAIN error '{' entries '}'
+    ;
+
+params: '(' ')'                   { $$ = (ParamDecls){0}; }
+      | '(' param_list ')'        { $$ = $2; }
+      | '(' param_list ',' ')'    { $$ = $2; }
+      ;
+
+param_list: param                 { $$ = (ParamDecls){0}; PUSH($$, $1); }
+          | param_list ',' param  { $$ = $1; PUSH($$, $3); }
+          ;
+
+param: NAME                       { $$ = param_make(p, $1, @1); }
+     | NAME '=' expr              { $$ = param_make(p, $1, @1); $$.fallback = $3; }
+     | NAME ':' NAME              { $$ = param_make(p, $1, @1); param_type(p, &$$, $3, @3, NULL); }
+     | NAME ':' NAME '=' expr     { $$ = param_make(p, $1, @1); param_type(p, &$$, $3, @3, NULL); $$.fallback = $5; }
+     | NAME ':' NAME '[' exprs ']'  { $$ = param_make(p, $1, @1); param_type(p, &$$, $3, @3, &$5); }
+     ;
+
+body: '{' stmts '}'               { $$ = $2; }
+    ;
+
+stmts: %empty                     { $$ = (Body){0}; }
+     | stmt                       { $$ = (Body){0}; PUSH($$, $1); }
+     | stmts sep                  { $$ = $1; }
+     | stmts sep stmt             { $$ = $1; PUSH($$, $3); }
+     | error                      { $$ = (Body){.broken = true}; }
+     | stmts error                { $$ = $1; $$.broken = true; }
+     ;
+
+stmt: NAME '=' expr               { $$ = stmt_new(p, ST_BIND, @$); $$->name = $1; $$->name_span = @1; $$->value = $3; }
+    | RETURN expr                 { $$ = stmt_new(p, ST_RETURN, @$); $$->value = $2; }
+    | FOR NAME IN expr body       { $$ = stmt_new(p, ST_FOR, span_join(@1, @4)); $$->name = $2; $$->name_span = @2; $$->value = $4; $$->body = $5; }
+    | FOR NAME IN expr DOTDOT expr body
+                                  { $$ = stmt_new(p, ST_FOR, span_join(@1, @6)); $$->name = $2; $$->name_span = @2; $$->value = $4; $$->to = $6; $$->body = $7; }
+    | branches                    { $$ = stmt_new(p, ST_IF, @$); $$->branches = $1; }
+    | branches ELSE body          { $$ = stmt_new(p, ST_IF, @$); $$->branches = $1; PUSH($$->branches, ((Branch){NULL, $3})); }
+    | NAME '=' error              { $$ = stmt_new(p, ST_BIND, @$); $$->name = $1; $$->name_span = @1; $$->value = expr_new(p, EX_BAD, @3); }
+    | RETURN error                { $$ = stmt_new(p, ST_RETURN, @$); $$->value = expr_new(p, EX_BAD, @2); }
+    | FOR error body              { $$ = stmt_new(p, ST_FOR, @1); $$->name = ""; $$->value = expr_new(p, EX_BAD, @2); $$->body = $3; $$->body.broken = true; }
+    ;
+
+branches: IF expr body            { $$ = (Branches){0}; PUSH($$, ((Branch){$2, $3})); }
+        | IF error body           { $$ = (Branches){0}; PUSH($$, ((Branch){expr_new(p, EX_BAD, @2), $3})); }
+        | branches ELSE IF expr body  { $$ = $1; PUSH($$, ((Branch){$4, $5})); }
+        ;
+
+entries: %empty                   { $$ = (Entries){0}; }
+       | entry                    { $$ = (Entries){0}; PUSH($$, $1); }
+       | entries sep              { $$ = $1; }
+       | entries sep entry        { $$ = $1; PUSH($$, $3); }
+       | error                    { $$ = (Entries){.broken = true}; }
+       | entries error            { $$ = $1; $$.broken = true; }
+       ;
+
+entry: NAME '=' expr              { $$ = (Entry){.key = $1, .key_span = @1, .value = $3}; }
+     | NAME '=' error             { $$ = (Entry){.key = $1, .key_span = @1, .value = expr_new(p, EX_BAD, @3)}; }
+     ;
+
+setting: NAME '=' expr            { p->setting = (Entry){.key = $1, .key_span = @1, .value = $3, .override = true}; }
+       | NAME '.' NAME '=' expr   { p->setting = (Entry){.key = $1, .key_span = @1, .sub = $3, .sub_span = @3, .value = $5, .override = true}; }
+       ;
+
+expr: pipe
+    ;
+
+pipe: sum
+    | pipe PIPE postfix           { $$ = expr_pipe(p, $1, $3); }
+    ;
+
+sum: postfix
+   | sum OR sum                   { $$ = expr_binary(p, DO_OR, $1, $3, @$); }
+   | sum AND sum                  { $$ = expr_binary(p, DO_AND, $1, $3, @$); }
+   | NOT sum                      { $$ = expr_unary(p, DO_NOT, $2, @$); }
+   | sum EQ sum                   { $$ = expr_binary(p, DO_EQ, $1, $3, @$); }
+   | sum NE sum                   { $$ = expr_binary(p, DO_NE, $1, $3, @$); }
+   | sum '<' sum                  { $$ = expr_binary(p, DO_LT, $1, $3, @$); }
+   | sum '>' sum                  { $$ = expr_binary(p, DO_GT, $1, $3, @$); }
+   | sum LE sum                   { $$ = expr_binary(p, DO_LE, $1, $3, @$); }
+   | sum GE sum                   { $$ = expr_binary(p, DO_GE, $1, $3, @$); }
+   | sum '+' sum                  { $$ = expr_binary(p, DO_ADD, $1, $3, @$); }
+   | sum '-' sum                  { $$ = expr_binary(p, DO_SUB, $1, $3, @$); }
+   | sum '*' sum                  { $$ = expr_binary(p, DO_MUL, $1, $3, @$); }
+   | sum '/' sum                  { $$ = expr_binary(p, DO_DIV, $1, $3, @$); }
+   | sum FLOOR sum                { $$ = expr_binary(p, DO_FLOOR, $1, $3, @$); }
+   | sum '%' sum                  { $$ = expr_binary(p, DO_MOD, $1, $3, @$); }
+   | '-' sum %prec NEGATIVE       { $$ = expr_unary(p, DO_NEG, $2, @$); }
+   | sum POW sum                  { $$ = expr_binary(p, DO_POW, $1, $3, @$); }
+   ;
+
+postfix: primary
+       | postfix '(' args ')'     { $$ = expr_call(p, $1, $3, @$); }
+       | postfix '[' expr ']'     { $$ = expr_index(p, $1, $3, @$); }
+       | postfix '.' NAME         { $$ = expr_field(p, $1, $3, @$); }
+       ;
+
+primary: NAME                     { $$ = expr_new(p, EX_NAME, @1); $$->s = $1; }
+       | INT                      { $$ = expr_new(p, EX_INT, @1); $$->i = $1; }
+       | FLOAT                    { $$ = expr_new(p, EX_FLOAT, @1); $$->f = $1; }
+       | STRING                   { $$ = expr_new(p, EX_STRING, @1); $$->s = $1; }
+       | TRUE                     { $$ = expr_new(p, EX_BOOL, @1); $$->i = 1; }
+       | FALSE                    { $$ = expr_new(p, EX_BOOL, @1); }
+       | BAD_VALUE                { $$ = expr_new(p, EX_BAD, @1); }
+       | '(' expr ')'             { $$ = $2; }
+       | '[' ']'                  { $$ = expr_list(p, (Exprs){0}, @$); }
+       | '[' exprs ']'            { $$ = expr_list(p, $2, @$); }
+       | '[' exprs ',' ']'        { $$ = expr_list(p, $2, @$); }
+       | arms ELSE arm            { $$ = NULL; PUSH($1, ((Arm){NULL, $3})); $$ = expr_if(p, $1, @$); }
+       ;
+
+arms: IF expr arm                 { $$ = (Arms){0}; PUSH($$, ((Arm){$2, $3})); }
+    | arms ELSE IF expr arm       { $$ = $1; PUSH($$, ((Arm){$4, $5})); }
+    ;
+
+arm: '{' lines expr lines '}'     { $$ = $3; }
+   ;
+
+lines: %empty
+     | lines sep
+     ;
+
+exprs: expr                       { $$ = (Exprs){0}; PUSH($$, $1); }
+     | exprs ',' expr             { $$ = $1; PUSH($$, $3); }
+     ;
+
+args: %empty                      { $$ = (Args){0}; }
+    | arg_list
+    | arg_list ','
+    ;
+
+arg_list: arg                     { $$ = (Args){0}; PUSH($$, $1); }
+        | arg_list ',' arg        { $$ = $1; PUSH($$, $3); }
+        ;
+
+arg: expr                         { $$ = (Arg){.value = $1}; }
+   | NAME '=' expr                { $$ = (Arg){.name = $1, .name_span = @1, .value = $3}; }
+   ;
+
+%%
+
+/* Only called when bison's own stack is full. */
+static void yyerror(const Span *at, struct Parser *p, const char *msg)
+{
+    (void)msg;
+    if (!p->fatal)
+        diag_error(p->diag, *at, "this is nested too deep");
+    p->fatal = true;
+}
+
+static bool among(const char *name, const char *const *list)
+{
+    while (*list && strcmp(*list, name) != 0)
+        list++;
+    return *list != NULL;
+}
+
+/* What can stand here, in at most `room` words.  A token that begins any value, or that can follow
+ * any value, would hide what matters: the first kind is called "a value", the second is left out. */
+static int expected(const yypcontext_t *context, struct Parser *p, const char **word, int room)
+{
+    static const char *const begins[] = {"a name", "an integer", "a number", "a string", "true", "false",
+                                         "not", "if", "'-'", "'('", "'['", NULL};
+    static const char *const follows[] = {"'+'", "'-'", "'*'", "'/'", "'%'", "'<'", "'>'", "'.'", "'['",
+                                          "'('", "//", "**", "==", "!=", "<=", ">=", "and", "or", "|>",
+                                          "','", NULL};
+    static const char *const silent[] = {"a value", "';'", "error", "invalid token", NULL};
+    static const char *const bare[] = {"a name", "an integer", "a number", "a string", "end of file",
+                                       "end of line", NULL};
+    yysymbol_kind_t symbol[YYNTOKENS];
+    const int n = yypcontext_expected_tokens(context, symbol, YYNTOKENS);
+    bool value = false, after = false, closer = false;
+    for (int i = 0; i < n; i++) {
+        const char *name = yysymbol_name(symbol[i]);
+        value |= symbol[i] == YYSYMBOL_INT;
+        after |= symbol[i] == YYSYMBOL_PIPE;
+        closer |= symbol[i] == YYSYMBOL_NEWLINE || strchr(")]{}", name[1]);
+    }
+    int count = 0;
+    if (value)
+        word[count++] = "a value";
+    for (int i = 0; i < n && count < room; i++) {
+        const char *name = yysymbol_name(symbol[i]);
+        if (among(name, silent) || (value && among(name, begins)) ||
+            (after && closer && among(name, follows)) || (value && symbol[i] == YYSYMBOL_NEWLINE))
+            continue;
+        word[count++] = name[0] == '\'' || among(name, bare) ? name
+                                                             : arena_printf(p->arena, "'%s'", name);
+    }
+    return count;
+}
+
+/* The token at fault, as the reader knows it. */
+static const char *found(struct Parser *p, int symbol, const Span *at)
+{
+    if (symbol == YYSYMBOL_YYEOF || symbol == YYSYMBOL_NEWLINE || symbol == YYSYMBOL_STRING)
+        return yysymbol_name(symbol);
+    const char *line = source_line(p->arena, p->source, at->line);
+    const int n = at->end_col - at->col;
+    return at->col + n - 1 > (int)strlen(line) ? yysymbol_name(symbol)
+                                               : arena_printf(p->arena, "'%.*s'", n > 40 ? 40 : n, line + at->col - 1);
+}
+
+/* The way out of mistakes that other languages teach. */
+static void advise(struct Parser *p, int symbol, const Span *at)
+{
+    const char *line = source_line(p->arena, p->source, at->line);
+    const char *first = line + strspn(line, " \t");
+    if (strncmp(first, "let ", 4) == 0 || strncmp(first, "var ", 4) == 0)
+        diag_help(p->diag, "a binding is written name = value, without '%.3s'", first);
+    else if (strncmp(first, "def ", 4) == 0 || strncmp(first, "fn ", 3) == 0)
+        diag_help(p->diag, "write block NAME(x, ...) { ... } or op NAME(x) = formula");
+    else if (symbol == YYSYMBOL_ELSE)
+        diag_help(p->diag, "write } else { behind an if");
+}
+
+static int yyreport_syntax_error(const yypcontext_t *context, struct Parser *p)
+{
+    enum { WORDS = 5 };
+    const char *word[WORDS];
+    const Span *at = yypcontext_location(context);
+    const int symbol = yypcontext_token(context), n = expected(context, p, word, WORDS);
+    if (!p->fatal) {
+        Text text = text_new(p->arena);
+        for (int i = 0; i < n && n < WORDS; i++)
+            text_printf(&text, "%s%s", i == 0 ? "expected " : i == n - 1 ? " or " : ", ", word[i]);
+        text_printf(&text, "%s%s", text.len ? " before " : "unexpected ", found(p, symbol, at));
+        diag_error(p->diag, *at, "%s", text.s);
+        char bracket = 0;
+        const Span *open = parse_open(p, &bracket);
+        if (open && open->line != at->line && bracket != '{')
+            diag_note(p->diag, "'%c' was opened on line %d", bracket, open->line);
+        advise(p, symbol, at);
+    }
+    parse_recover(p);
+    return 0;
+}
