@@ -10,6 +10,7 @@ typedef struct EmitInput {
     const Options *options;
     const char    *source_name;                       /* "models/lenet.tn", as in the comment at the top */
     const char    *compiler_version;                  /* "tenon 0.1.0" */
+    const char    *hash;                              /* emit_hash() of the graph as the front end made it */
     const char    *flags;                             /* what the user chose, for `info`: "--plain --dtype f64" */
     const char    *dtype;                             /* "f32", "f64" */
     const char    *cpu;                               /* resolved: "x86-64-v4", "x86-64-v3", "armv8-a", "generic" */
@@ -18,6 +19,8 @@ typedef struct EmitInput {
 } EmitInput;
 
 void emit_c(const EmitInput *in, Text *out);          /* the whole generated file */
+/* What a checkpoint is tied to: network, recipe, batch, shards, dtype; not the file's lines, kernels or epochs. 16 hex digits. */
+const char *emit_hash(Arena *a, const Graph *forward, const char *dtype);
 void emit_dot(const Graph *g, Text *out);             /* Graphviz */
 
 #endif

@@ -1,0 +1,124 @@
+/* kernel.c -- each distinct kernel once: a static function of pointers around an always-inlined kernel of the runtime.
+ *
+ * Two layers of the same sizes, or training and evaluation, call the same function: the C compiler specialises it once.
+ */
+#include "emit/writer.h"
+#include <string.h>
+
+bool kernel_needed(const Node *n)
+{
+    return !(n->op->flags & OP_VIEW) && !node_is(n, "const") && !node_is(n, "param") && !node_is(n, "side") &&
+           !node_is(n, "update") && !node_attr(n, "inline") && !(n->op->flags & OP_HIDDEN && node_is(n, "add_sum"));
+}
+
+/* The function with that body: an older one when there is one already. */
+const char *kernel_define(Writer *w, const char *base, const char *params, const char *body)
+{
+    const char *key = arena_printf(w->arena, "%s(%s) %s", base, params, body);
+    int same = 1;
+
+    for (int i = 0; i < w->nkernel; i++) {
+        if (!strcmp(w->kernel[i].key, key))
+            return w->kernel[i].name;
+        const size_t len = strlen(base);
+        same += !strncmp(w->kernel[i].key, base, len) && w->kernel[i].key[len] == '(';
+    }
+    Kernel k = {arena_printf(w->arena, "%s_%d", base, same), key};
+    ARENA_PUSH(w->arena, w->kernel, w->nkernel, k);
+    text_printf(&w->kernels, "static KERNEL void %s(%s)\n{\n%s}\n\n", k.name, params, body);
+    return k.name;
+}
+
+typedef struct Signature { Text params, args, inner; int letters; bool rt, first, unit; } Signature;
+
+static void comma(Text *t)
+{
+    if (t->len)
+        text_add(t, ", ");
+}
+
+static void add_pointer(Writer *w, Signature *s, const Node *n, bool out)
+{
+    const char letter = out ? "yz"[s->letters & 1] : (char)('a' + s->letters);
+    const char name[2] = {letter, 0};
+
+    if (!out)
+        s->letters++;
+    comma(&s->params), comma(&s->args), comma(&s->inner);
+    text_printf(&s->params, "%s%s *%s", out ? "" : "const ", pointer_type(n), name);
+    text_add(&s->args, pointer_to(w, n));
+    text_add(&s->inner, name);
+}
+
+/* A constant read through a pointer: an array of the chunk's size inside the kernel. */
+static void add_const(Writer *w, Signature *s, Text *body, const Node *n)
+{
+    const int64_t count = shape_count(&n->shape) * (n->shape.batched ? w->g->step->chunk : 1);
+
+    text_printf(body, "    static const real k%d[%lld] = {[0 ... %lld] = %.17g};\n", s->letters,
+                (long long)count, (long long)count - 1, node_float(n, "value"));
+    comma(&s->inner);
+    text_printf(&s->inner, "k%d", s->letters++);
+}
+
+static void add_text(Signature *s, const char *text)
+{
+    const struct { const char *word, *param; bool *seen; } extra[] = {
+        {"r", "const Rt *r", &s->rt}, {"first", "int first", &s->first}, {"unit", "int unit", &s->unit}};
+
+    if (!strcmp(text, "units"))
+        text = PREPARE_UNITS_TEXT;
+
+    comma(&s->inner);
+    text_add(&s->inner, text);
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(text, extra[i].word) && !*extra[i].seen) {
+            *extra[i].seen = true;
+            comma(&s->params), comma(&s->args);
+            text_add(&s->params, extra[i].param);
+            text_add(&s->args, text);
+        }
+}
+
+static const Node *side_of(const Writer *w, const Node *n)
+{
+    for (int i = 0; i < w->g->nnode; i++)
+        if (node_is(w->g->node[i], "side") && w->g->node[i]->in[0] == n)
+            return w->g->node[i];
+    return NULL;
+}
+
+static const char *call_statement(Writer *w, const Node *n)
+{
+    Call c = {.arena = w->arena, .n = w->g->step->chunk, .plain = w->in->options->plain};
+    Signature s = {text_new(w->arena), text_new(w->arena), text_new(w->arena), 0, false, false, false};
+    Text body = text_new(w->arena);
+
+    n->op->kernel(n, &c);
+    if (!c.fn)
+        return "";
+    for (int i = 0; i < c.narg; i++) {
+        const CallArg *a = &c.arg[i];
+        const Node *node = a->kind == CALL_SIDE ? side_of(w, n) : a->node;
+        if (a->kind == CALL_TEXT) {
+            add_text(&s, a->text);
+        } else if (!node) {
+            add_text(&s, "NULL");
+        } else if (node_is(node, "const")) {
+            add_const(w, &s, &body, node);
+        } else {
+            add_pointer(w, &s, node, a->kind != CALL_IN);
+        }
+    }
+    text_printf(&body, "    %s(%s);\n", c.fn, s.inner.s);
+    return arena_printf(w->arena, "%s(%s);", kernel_define(w, c.fn, s.params.s, body.s), s.args.s);
+}
+
+const char *kernel_statement(Writer *w, const Node *n)
+{
+    if (n->op->flags & OP_ELEMENTWISE || node_is(n, "bias"))
+        return loop_statement(w, n);
+    if (node_is(n, "sum_to"))
+        return loop_sum(w, n);
+    return n->op->kernel ? call_statement(w, n) : "";
+}

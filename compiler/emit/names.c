@@ -1,0 +1,65 @@
+/* names.c -- constants of the generated file: one a value, readable, unique. */
+#include "emit/writer.h"
+#include <ctype.h>
+#include <string.h>
+
+const char *name_upper(Arena *a, const char *s)
+{
+    char *t = arena_strdup(a, s);
+
+    for (char *p = t; *p; p++)
+        *p = isalnum((unsigned char)*p) ? (char)toupper((unsigned char)*p) : '_';
+    return t;
+}
+
+const char *name_c_string(Arena *a, const char *s)
+{
+    Text t = text_new(a);
+
+    text_add(&t, "\"");
+    for (; *s; s++)
+        if (*s == '"' || *s == '\\')
+            text_printf(&t, "\\%c", *s);
+        else if ((unsigned char)*s < 32)
+            text_printf(&t, "\\%03o", (unsigned char)*s);
+        else
+            text_addn(&t, s, 1);
+    text_add(&t, "\"");
+    return t.s;
+}
+
+static bool taken(const Writer *w, const char *name)
+{
+    for (int i = 0; i < w->nname; i++)
+        if (!strcmp(w->name[i], name))
+            return true;
+    return false;
+}
+
+static const char *unique(Writer *w, const char *base)
+{
+    const char *name = base;
+
+    for (int i = 2; taken(w, name); i++)
+        name = arena_printf(w->arena, "%s_%d", base, i);
+    ARENA_PUSH(w->arena, w->name, w->nname, name);
+    return name;
+}
+
+const char *name_of(Writer *w, const Node *n)
+{
+    const char **slot = &w->of_node[w->g->training ? 0 : 1][n->id];
+    const char *stem = n->name ? n->name : n->op->name;
+
+    if (*slot)
+        return *slot;
+    if (node_is(n, "param"))                          /* one copy serves both graphs */
+        return *slot = name_upper(w->arena, n->param->name);
+    if (node_is(n, "side"))
+        stem = arena_printf(w->arena, "%s_index", n->in[0]->name ? n->in[0]->name : "pool");
+    else if (node_is(n, "conv2d_pack"))
+        stem = arena_printf(w->arena, "%s_%s", n->in[0]->name, node_bool(n, "dx") ? "packed_dx" : "packed");
+    else if (n->backward)
+        stem = arena_printf(w->arena, "d_%s", stem);
+    return *slot = unique(w, arena_printf(w->arena, "%s%s", w->prefix, name_upper(w->arena, stem)));
+}

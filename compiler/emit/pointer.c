@@ -1,0 +1,61 @@
+/* pointer.c -- where a value lies, as a C expression inside a phase.
+ *
+ *   FIXED(type, AT)            r->fixed + AT
+ *   LOCAL(type, AT)            t + AT, the thread's scratch
+ *   BATCH(type, AT, bytes)     shard + AT + row * bytes: the rows of this chunk
+ *   PARTIAL(type, AT, bytes)   shard + AT + slice * bytes: this slice's sum
+ *   GRAD(type, AT)             r->grad + AT: a sum after reduction
+ */
+#include "emit/writer.h"
+#include <string.h>
+
+const Node *pointer_root(const Node *n)
+{
+    for (;;) {
+        if (n->place == PLACE_VIEW)
+            n = n->in[0];
+        else if (n->alias && n->alias != n)
+            n = n->alias;
+        else
+            return n;
+    }
+}
+
+const char *pointer_type(const Node *n)
+{
+    return n->dtype == DT_U8 ? "uint8_t" : n->dtype == DT_I32 ? "int32_t" : "real";
+}
+
+static int64_t element(const Writer *w, const Node *n)
+{
+    return n->dtype == DT_U8 ? 1 : n->dtype == DT_I32 ? 4 : strcmp(w->in->dtype, "f64") ? 4 : 8;
+}
+
+int64_t pointer_bytes(const Writer *w, const Node *n)
+{
+    return shape_count(&n->shape) * element(w, n);
+}
+
+static int64_t slice_bytes(const Writer *w, const Node *n)
+{
+    const Step *s = w->g->step;
+
+    for (int i = 0; i < s->nbuffer; i++)
+        if (s->buffer[i].node == n)
+            return s->buffer[i].bytes / s->slices;
+    return 0;
+}
+
+const char *pointer_to(Writer *w, const Node *n)
+{
+    const Node *b = pointer_root(n);
+    const char *type = pointer_type(n), *at = name_of(w, b);
+
+    switch (b->place) {
+    case PLACE_FIXED:   return arena_printf(w->arena, "FIXED(%s, %s)", type, at);
+    case PLACE_LOCAL:   return arena_printf(w->arena, "LOCAL(%s, %s)", type, at);
+    case PLACE_BATCH:   return arena_printf(w->arena, "BATCH(%s, %s, %lld)", type, at, (long long)pointer_bytes(w, b));
+    case PLACE_PARTIAL: return arena_printf(w->arena, "PARTIAL(%s, %s, %lld)", type, at, (long long)slice_bytes(w, b));
+    default:            return "NULL";
+    }
+}

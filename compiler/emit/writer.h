@@ -1,0 +1,52 @@
+/* writer.h -- what the files of the C target share: names, pointers, kernels made once, loops. */
+#ifndef WRITER_H
+#define WRITER_H
+#include "emit/emit.h"
+#include "ops/op.h"
+
+/* The prepare phase is shared out in this many units; kernels that cannot share run in the first. */
+#define PREPARE_UNITS_TEXT "8"
+
+/* One specialised kernel: a static function of pointers; calls with the same sizes share it. */
+typedef struct Kernel {
+    const char *name, *key;
+} Kernel;
+
+typedef struct Writer {
+    Arena      *arena;
+    const EmitInput *in;
+    const Graph *g;                                   /* the graph being written */
+    const char  *prefix;                              /* "" for training, "TEST_" for evaluation */
+    Text         kernels, body;                       /* the two parts of the file that grow side by side */
+    int          nkernel;
+    Kernel      *kernel;
+    int          nname;
+    const char **name;                                /* constants used so far */
+    const char **of_node[2];                          /* constant of each node by id: training, evaluation */
+} Writer;
+
+/* names.c */
+const char *name_of(Writer *w, const Node *n);        /* "CONV1", "D_CONV1", "CONV1_WEIGHT": unique in the file */
+const char *name_upper(Arena *a, const char *s);
+const char *name_c_string(Arena *a, const char *s);   /* quoted and escaped */
+
+/* pointer.c: a C expression for where n's value lies, seen from inside a phase */
+const char *pointer_to(Writer *w, const Node *n);
+const char *pointer_type(const Node *n);              /* "real", "uint8_t", "int32_t" */
+const Node *pointer_root(const Node *n);              /* whose bytes n's are */
+int64_t     pointer_bytes(const Writer *w, const Node *n);      /* bytes of one sample, or of the whole when not batched */
+
+/* kernel.c: the statement that computes n: a call of a kernel made once */
+bool        kernel_needed(const Node *n);             /* false: view, constant, inlined, input of another kind */
+const char *kernel_statement(Writer *w, const Node *n);
+const char *kernel_define(Writer *w, const char *base, const char *params, const char *body);
+
+/* loop.c: elementwise trees and sums as loops with literal bounds */
+const char *loop_statement(Writer *w, const Node *n);
+const char *loop_sum(Writer *w, const Node *n);
+
+/* tables.c */
+double      emit_flops(const Graph *g);               /* conv and dense, forward and backward, a sample */
+void tables_write(Writer *w, Text *out);
+
+#endif

@@ -1,0 +1,275 @@
+/* layout.c -- channels innermost: images as (H, W, C), conv weights as (O, R, S, I), dense weights in panels.
+ *
+ * A flattened image keeps its (H, W, C) order when a dense layer reads it: the order goes into the weight's own layout
+ * (files keep C, H, W).  What needs the order of the language gets a relayout before it.
+ * Parameters are stored in the layout of their kernels; Param.axis says how files map to it.
+ * Not done under --plain: there everything is row-major (N, C, H, W), weights as in files.
+ */
+#include "ops/op.h"
+#include "passes/pass.h"
+#include <string.h>
+
+/* LAST and ROW are the same bytes: nothing to reorder. */
+static bool trivial(const int64_t chw[3])
+{
+    return chw[0] == 1 || chw[1] * chw[2] == 1;
+}
+
+static bool is_image(const Shape *s)
+{
+    return s->rank == 3;
+}
+
+static void dims_of(const Node *n, int64_t chw[3])
+{
+    memcpy(chw, is_image(&n->shape) ? n->shape.dim : n->flat, 3 * sizeof *chw);
+}
+
+static bool is_last(const Node *n)
+{
+    int64_t chw[3];
+
+    if (n->layout != LAYOUT_LAST)
+        return false;
+    dims_of(n, chw);
+    return !trivial(chw);
+}
+
+static void set_last(Node *n, const int64_t chw[3])
+{
+    n->layout = LAYOUT_LAST;
+    memcpy(n->flat, chw, sizeof n->flat);
+}
+
+/* n's value in the order `to`, through a copy when it lies in the other. */
+static Node *reordered(Graph *g, Node *n, Layout to, const int64_t chw[3])
+{
+    const bool last = is_last(n);
+
+    if (trivial(chw) || last == (to == LAYOUT_LAST))
+        return n;
+    Node *r = graph_add(g, op_find("relayout"), &n, 1, n->span);
+    r->shape = n->shape, r->dtype = n->dtype;
+    r->name = n->name, r->backward = n->backward, r->needs_grad = n->needs_grad;
+    node_set_string(g, r, "to", to == LAYOUT_LAST ? "last" : "row");
+    node_set_int(g, r, "c", chw[0]);
+    node_set_int(g, r, "hw", chw[1] * chw[2]);
+    if (to == LAYOUT_LAST)
+        set_last(r, chw);
+    return r;
+}
+
+static void want(Graph *g, Node *n, int i, Layout to)
+{
+    int64_t chw[3];
+
+    if (!n->in[i]->shape.batched)
+        return;
+    if (is_image(&n->in[i]->shape) || n->in[i]->layout == LAYOUT_LAST)
+        dims_of(n->in[i], chw), n->in[i] = reordered(g, n->in[i], to, chw);
+}
+
+/* ------------------------------------------------------------------------------- parameters */
+
+static void conv_weight(Param *p)
+{
+    const int64_t *d = p->file.dim;                   /* O, I, R, S -> O, R, S, I */
+
+    p->naxis = 4;
+    p->axis[0] = (Axis){d[0], 1, d[1] * d[2] * d[3], 0};
+    p->axis[1] = (Axis){d[1], 1, 1, 0};
+    p->axis[2] = (Axis){d[2], 1, d[3] * d[1], 0};
+    p->axis[3] = (Axis){d[3], 1, d[1], 0};
+    p->count_memory = d[0] * d[1] * d[2] * d[3];
+}
+
+/* (O, K) -> [O / P panels][K][P]; K in (H, W, C) order when the input is an image so stored. */
+static void dense_weight(Param *p, const int64_t chw[3], bool flat, int64_t panel)
+{
+    const int64_t o = p->file.dim[0], k = p->file.dim[1];
+
+    p->axis[0] = (Axis){o, panel, k * panel, 1};
+    p->count_memory = (o + panel - 1) / panel * k * panel;
+    if (!flat) {
+        p->naxis = 2;
+        p->axis[1] = (Axis){k, 1, panel, 0};
+        return;
+    }
+    p->naxis = 4;
+    p->axis[1] = (Axis){chw[0], 1, panel, 0};
+    p->axis[2] = (Axis){chw[1], 1, chw[2] * chw[0] * panel, 0};
+    p->axis[3] = (Axis){chw[2], 1, chw[0] * panel, 0};
+}
+
+/* Evaluation uses the training graph's parameters where they are. */
+static bool from_peer(const Graph *g, Node *w)
+{
+    for (int i = 0; g->peer && i < g->peer->nparam; i++) {
+        const Param *p = g->peer->param[i];
+        if (!strcmp(p->name, w->param->name)) {
+            w->param->naxis = p->naxis, w->param->count_memory = p->count_memory;
+            memcpy(w->param->axis, p->axis, sizeof p->axis);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------------------- rules by op */
+
+/* A dense layer's weight takes its first reader's input order; the flag is kept in the node's mark and flat. */
+static void dense_forward(Graph *g, Node *n, const Options *o)
+{
+    Node *w = n->in[1];
+    int64_t chw[3];
+    const bool last = is_last(n->in[0]);
+
+    if (!w->mark) {
+        w->mark = last ? 2 : 1;
+        if (last)
+            memcpy(w->flat, n->in[0]->flat, sizeof w->flat);
+        if (!from_peer(g, w))
+            dense_weight(w->param, w->flat, last, 2 * o->vector);
+        return;
+    }
+    if (last || w->mark == 2) {                       /* a shared weight: later readers follow the first */
+        Node *x = n->in[0];
+        memcpy(chw, w->mark == 2 ? w->flat : x->flat, sizeof chw);
+        n->in[0] = reordered(g, x, w->mark == 2 ? LAYOUT_LAST : LAYOUT_ROW, chw);
+        for (int i = 0; i < g->nnode; i++)            /* its weight gradient reads the same x */
+            if (node_is(g->node[i], "dense_dw") && g->node[i]->in[0] == x && g->node[i]->span.line == n->span.line &&
+                g->node[i]->span.col == n->span.col)
+                g->node[i]->in[0] = n->in[0];
+    }
+}
+
+static void dense_backward(Graph *g, Node *n)
+{
+    if (node_is(n, "dense_dx")) {
+        want(g, n, 1, LAYOUT_ROW);
+        if (n->in[0]->mark == 2)
+            set_last(n, n->in[0]->flat);
+        if (n->nin > 2 && is_last(n->in[2]) != (n->in[0]->mark == 2))
+            n->in[2] = reordered(g, n->in[2], n->in[0]->mark == 2 ? LAYOUT_LAST : LAYOUT_ROW,
+                                 n->in[0]->mark == 2 ? n->in[0]->flat : n->in[2]->flat);
+    } else {
+        want(g, n, 1, LAYOUT_ROW);
+    }
+}
+
+static Node *packed(Graph *g, Node *w, bool dx, const Node *like)
+{
+    for (int i = 0; i < g->nnode; i++)
+        if (node_is(g->node[i], "conv2d_pack") && g->node[i]->in[0] == w && node_bool(g->node[i], "dx") == dx)
+            return g->node[i];
+    Node *p = graph_add(g, op_find("conv2d_pack"), &w, 1, w->span);
+    node_copy_attrs(g, p, like);
+    node_set_int(g, p, "dx", dx);
+    p->shape = w->shape, p->dtype = DT_REAL;
+    return p;
+}
+
+static void spatial(Graph *g, Node *n)
+{
+    for (int i = 0; i < n->nin; i++)
+        if (is_image(&n->in[i]->shape) && n->in[i]->dtype == DT_REAL)
+            want(g, n, i, LAYOUT_LAST);
+    if (node_is(n, "conv2d")) {
+        if (!n->in[1]->mark++ && !from_peer(g, n->in[1]))
+            conv_weight(n->in[1]->param);
+        n->in[1] = packed(g, n->in[1], false, n);
+    } else if (node_is(n, "conv2d_dx") || node_is(n, "conv2d_pool_dx")) {
+        n->in[0] = packed(g, n->in[0], true, n);
+    }
+    if (is_image(&n->shape) && n->shape.batched)
+        set_last(n, n->shape.dim);
+}
+
+static void view(Graph *g, Node *n)
+{
+    Node *x = n->in[0];
+    int64_t chw[3];
+
+    if (is_last(x) && n->shape.rank == 1) {
+        dims_of(x, chw);
+        set_last(n, chw);
+    } else if (is_last(x) && is_image(&n->shape) && !is_image(&x->shape) && !memcmp(x->flat, n->shape.dim, sizeof x->flat)) {
+        set_last(n, n->shape.dim);
+    } else {
+        want(g, n, 0, LAYOUT_ROW);
+    }
+}
+
+/* Elementwise: images stay LAST; flattened ones too unless operands disagree. */
+static void elementwise(Graph *g, Node *n)
+{
+    int last = 0, row = 0, k = -1;
+
+    for (int i = 0; i < n->nin; i++)
+        if (n->in[i]->shape.batched && n->in[i]->shape.rank == n->shape.rank && n->shape.rank > 0) {
+            if (is_last(n->in[i]))
+                last++, k = i;
+            else
+                row++;
+        } else if (shape_count(&n->in[i]->shape) > 1) {
+            row++;                                    /* a learned vector counts in the language's order */
+        }
+    if (!last && !is_image(&n->shape))
+        return;
+    if (is_image(&n->shape) && n->shape.batched) {
+        for (int i = 0; i < n->nin; i++)
+            want(g, n, i, LAYOUT_LAST);
+        set_last(n, n->shape.dim);
+    } else if (last && !row) {
+        set_last(n, n->in[k]->flat);
+    } else {
+        for (int i = 0; i < n->nin; i++)
+            want(g, n, i, LAYOUT_ROW);
+    }
+}
+
+static void one(Graph *g, Node *n, const Options *o)
+{
+    if (node_is(n, "input")) {
+        if (is_image(&n->shape))
+            set_last(n, n->shape.dim);
+    } else if (node_is(n, "dense")) {
+        dense_forward(g, n, o);
+    } else if (node_is(n, "dense_dx") || node_is(n, "dense_dw")) {
+        dense_backward(g, n);
+    } else if (n->op->flags & OP_SPATIAL || node_is(n, "side")) {
+        spatial(g, n);
+    } else if (n->op->flags & OP_VIEW) {
+        view(g, n);
+    } else if (n->op->flags & OP_ELEMENTWISE || node_is(n, "bias")) {
+        elementwise(g, n);
+    } else if (node_is(n, "sum_to")) {
+        if (n->in[0]->shape.rank == 1 && shape_count(&n->shape) > 1)
+            want(g, n, 0, LAYOUT_ROW);
+        if (n->shape.batched && is_image(&n->shape))
+            set_last(n, n->shape.dim);
+    } else if (!node_is(n, "update") && !node_is(n, "relayout")) {
+        for (int i = 0; i < n->nin; i++)
+            want(g, n, i, LAYOUT_ROW);
+    }
+}
+
+/* Everything reads the order it understands; images that a ROW op made are reordered by their reader. */
+void pass_layout(Graph *g, const Options *o, Diag *d)
+{
+    (void)d;
+    const int n = g->nnode;
+    Node **list = arena_alloc(g->arena, (size_t)n * sizeof *list);
+
+    memcpy(list, g->node, (size_t)n * sizeof *list);
+    for (int i = 0; i < n; i++)
+        list[i]->mark = 0;
+    for (int i = 0; i < n; i++)
+        one(g, list[i], o);
+    if (is_last(g->output)) {
+        int64_t chw[3];
+        dims_of(g->output, chw);
+        g->output = reordered(g, g->output, LAYOUT_ROW, chw);
+    }
+    graph_sort(g);
+}

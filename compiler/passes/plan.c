@@ -1,0 +1,289 @@
+/* plan.c -- every byte its place: lifetimes become offsets in the step's regions.
+ *
+ * A buffer lives from the call that writes it to the last that reads it; two buffers may share bytes when their lives do
+ * not meet.  Offsets come from the best of three greedy orders (Pisarchyk & Lee 2020, "Efficient memory management for
+ * deep neural net inference", greedy by size); the largest live set is a lower bound that the result is printed beside.
+ */
+#include "ir/step.h"
+#include "ops/op.h"
+#include "passes/pass.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64, SLACK = 64 };                      /* vectors may read (never write) one line past a buffer */
+
+static int64_t round_up(int64_t n)
+{
+    return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+int64_t step_bytes(const Step *s, int threads)
+{
+    return s->fixed_bytes + s->shards * s->shard_bytes + threads * s->thread_bytes +
+           (s->fused_update ? 0 : s->grad_bytes);
+}
+
+/* ------------------------------------------------------------------------------- sizes and lives */
+
+static int64_t element(const Graph *g, const Node *n)
+{
+    return n->dtype == DT_U8 ? 1 : n->dtype == DT_I32 ? 4 : strcmp(g->recipe.dtype, "f64") ? 4 : 8;
+}
+
+static int64_t bytes_of(const Graph *g, const Node *n)
+{
+    const Step *s = g->step;
+    int64_t count = shape_count(&n->shape);
+
+    if (node_attr(n, "memory"))                       /* packed weights say their own size */
+        count = node_int(n, "memory");
+    else if (n->place == PLACE_PARTIAL) {
+        for (int i = 0; i < s->nsum; i++)
+            if (s->sum[i].root == n)
+                count = s->sum[i].count;
+    } else if (n->place == PLACE_BATCH)
+        count *= s->shard;
+    else if (n->place == PLACE_LOCAL)
+        count *= s->chunk;
+    return round_up(count * element(g, n) + SLACK);
+}
+
+/* The node whose bytes n's are. */
+static Node *root(Node *n)
+{
+    for (;;) {
+        if (n->place == PLACE_VIEW)
+            n = n->in[0];
+        else if (n->alias && n->alias != n)
+            n = n->alias;
+        else
+            return n;
+    }
+}
+
+/* In place: the output takes over the bytes of in[0] when that value dies here. */
+static void overlay(Graph *g, const int *last)
+{
+    for (int i = 0; i < g->nnode; i++) {
+        Node *n = g->node[i];
+        if (n->place != PLACE_LOCAL || !(n->op->flags & OP_INPLACE) || n->alias || n->nin == 0)
+            continue;
+        for (int k = 0; k < n->nin; k++) {
+            Node *x = root(n->in[k]);
+            bool twice = false;
+            for (int j = 0; j < n->nin; j++)
+                twice |= j != k && root(n->in[j]) == x;
+            if (x->place == PLACE_LOCAL && !node_is(x, "input") && !twice && last[x->id] == i && x->dtype == n->dtype &&
+                shape_same(&x->shape, &n->shape) && !node_attr(n->in[k], "inline")) {
+                n->alias = x;
+                break;
+            }
+            if (!(n->op->flags & OP_ELEMENTWISE))
+                break;
+        }
+    }
+}
+
+/* The loop that computes n reads through inlined nodes: their inputs live as long as n's call. */
+static void touch(Node *n, int at, int *last)
+{
+    for (int i = 0; i < n->nin; i++) {
+        Node *x = root(n->in[i]);
+        if (last[x->id] < at)
+            last[x->id] = at;
+        if (node_attr(n->in[i], "inline"))
+            touch(n->in[i], at, last);
+    }
+}
+
+static int *last_reads(Graph *g)
+{
+    int *last = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *last);
+
+    for (int i = 0; i < g->nnode; i++)
+        touch(g->node[i], i, last);
+    Node *kept[8] = {g->output, g->loss};
+    int n = 2;
+    for (int i = 0; i < g->nmetric; i++)
+        kept[n++] = g->metric[i].node;
+    for (int i = 0; i < n; i++)                       /* results are read at the end of the slice */
+        if (kept[i])
+            last[root(kept[i])->id] = g->nnode;
+    return last;
+}
+
+/* ------------------------------------------------------------------------------- packing */
+
+static bool meet(const Buffer *a, const Buffer *b)
+{
+    return a->first <= b->last && b->first <= a->last;
+}
+
+/* Lowest gap that fits among the placed buffers that b meets. */
+static int64_t lowest(Buffer *const *placed, int n, const Buffer *b)
+{
+    int64_t at = 0;
+
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int i = 0; i < n; i++)
+            if (meet(placed[i], b) && at < placed[i]->offset + placed[i]->bytes && placed[i]->offset < at + b->bytes)
+                at = placed[i]->offset + placed[i]->bytes, moved = true;
+    }
+    return at;
+}
+
+static int by_size(const void *x, const void *y)
+{
+    const Buffer *a = *(Buffer *const *)x, *b = *(Buffer *const *)y;
+    return a->bytes != b->bytes ? (a->bytes < b->bytes ? 1 : -1) : a->first != b->first ? a->first - b->first : a->node->id - b->node->id;
+}
+
+static int by_start(const void *x, const void *y)
+{
+    const Buffer *a = *(Buffer *const *)x, *b = *(Buffer *const *)y;
+    return a->first != b->first ? a->first - b->first : by_size(x, y);
+}
+
+static int by_life(const void *x, const void *y)
+{
+    const Buffer *a = *(Buffer *const *)x, *b = *(Buffer *const *)y;
+    const int la = a->last - a->first, lb = b->last - b->first;
+    return la != lb ? lb - la : by_size(x, y);
+}
+
+static int64_t pack(Buffer **list, int n, int (*order)(const void *, const void *))
+{
+    int64_t end = 0;
+
+    qsort(list, (size_t)n, sizeof *list, order);
+    for (int i = 0; i < n; i++) {
+        list[i]->offset = lowest(list, i, list[i]);
+        if (end < list[i]->offset + list[i]->bytes)
+            end = list[i]->offset + list[i]->bytes;
+    }
+    return end;
+}
+
+/* Offsets for the buffers of one region; *bound gets the largest live set. */
+static int64_t region(Arena *a, Buffer *all, int nall, bool (*mine)(const Buffer *), int64_t *bound)
+{
+    int (*const order[3])(const void *, const void *) = {by_size, by_start, by_life};
+    Buffer **list = arena_alloc(a, (size_t)(nall + 1) * sizeof *list);
+    int n = 0, best = 0;
+    int64_t size[3];
+
+    for (int i = 0; i < nall; i++)
+        if (mine(&all[i]))
+            list[n++] = &all[i];
+    for (int i = 0; i < 3; i++) {
+        size[i] = pack(list, n, order[i]);
+        if (size[i] < size[best])
+            best = i;
+    }
+    *bound = 0;
+    for (int i = 0; i < n; i++) {
+        int64_t live = 0;
+        for (int k = 0; k < n; k++)
+            if (list[k]->first <= list[i]->first && list[i]->first <= list[k]->last)
+                live += list[k]->bytes;
+        if (*bound < live)
+            *bound = live;
+    }
+    return pack(list, n, order[best]);
+}
+
+static bool in_thread(const Buffer *b) { return b->place == PLACE_LOCAL; }
+static bool in_shard(const Buffer *b) { return b->place == PLACE_BATCH || b->place == PLACE_PARTIAL; }
+
+/* ------------------------------------------------------------------------------- the fixed region */
+
+static void parameters(Graph *g)
+{
+    Step *s = g->step;
+    const int64_t size = strcmp(g->recipe.dtype, "f64") ? 4 : 8;
+
+    for (int i = 0; i < g->nparam; i++) {
+        Param *p = g->param[i];
+        p->offset = s->fixed_bytes;
+        s->fixed_bytes += round_up(p->count_memory * size + SLACK);
+    }
+    s->parameter_bytes = s->fixed_bytes;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < g->nparam; i++) {
+            Param *p = g->param[i];
+            p->offset_state[k] = k < g->nstate ? s->fixed_bytes : -1;
+            if (k < g->nstate)
+                s->fixed_bytes += round_up(p->count_memory * size + SLACK);
+        }
+    s->state_bytes = s->fixed_bytes - s->parameter_bytes;
+}
+
+/* Evaluation finds the parameters where training has them; its packed weights follow the parameters' end,
+ * over training's own, which are made anew every step. */
+static void parameters_of_peer(Graph *g)
+{
+    const Graph *t = g->peer;
+
+    for (int i = 0; i < g->nparam; i++)
+        for (int k = 0; k < t->nparam; k++)
+            if (!strcmp(g->param[i]->name, t->param[k]->name)) {
+                g->param[i]->offset = t->param[k]->offset;
+                memcpy(g->param[i]->offset_state, t->param[k]->offset_state, sizeof t->param[k]->offset_state);
+            }
+    g->step->parameter_bytes = t->step->parameter_bytes;
+    g->step->state_bytes = t->step->state_bytes;
+    g->step->fixed_bytes = t->step->parameter_bytes + t->step->state_bytes;
+}
+
+static int position(const Graph *g, const Node *n)
+{
+    int i = 0;
+
+    while (g->node[i] != n)
+        i++;
+    return i;
+}
+
+static void add_buffer(Graph *g, Step *s, Node *n, int first, int last)
+{
+    Buffer b = {.node = n, .name = n->name ? n->name : n->op->name, .place = n->place, .bytes = bytes_of(g, n)};
+
+    if (b.place == PLACE_PARTIAL)
+        b.bytes *= s->slices;
+    b.first = first, b.last = last;
+    ARENA_PUSH(g->arena, s->buffer, s->nbuffer, b);
+}
+
+void pass_plan(Graph *g, const Options *o, Diag *d)
+{
+    Step *s = g->step;
+    int *last = last_reads(g);
+
+    (void)o, (void)d;
+    if (g->peer)
+        parameters_of_peer(g);
+    else
+        parameters(g);
+    overlay(g, last);
+    last = last_reads(g);                             /* lives of joined buffers */
+    for (int i = 0; i < g->nnode; i++) {
+        Node *n = g->node[i];
+        if (n->param && node_is(n, "param")) {
+            n->offset = n->param->offset;
+        } else if (n->place == PLACE_FIXED) {
+            n->offset = s->fixed_bytes;
+            s->fixed_bytes += bytes_of(g, n);
+        } else if (root(n) == n && (n->place == PLACE_LOCAL || n->place == PLACE_BATCH || n->place == PLACE_PARTIAL)) {
+            const bool local = n->place == PLACE_LOCAL;
+            const int first = node_is(n, "side") ? position(g, n->in[0]) : i;
+            add_buffer(g, s, n, local ? first : n->phase, local ? (last[n->id] < i ? i : last[n->id]) : s->nphase);
+        }
+    }
+    s->thread_bytes = region(g->arena, s->buffer, s->nbuffer, in_thread, &s->bound_thread);
+    s->shard_bytes = region(g->arena, s->buffer, s->nbuffer, in_shard, &s->bound_shard);
+    for (int i = 0; i < s->nbuffer; i++)
+        ((Node *)s->buffer[i].node)->offset = s->buffer[i].offset;
+    for (int i = 0; i < g->nnode; i++)
+        g->node[i]->offset = root(g->node[i])->offset;
+}
