@@ -106,6 +106,7 @@ sep: NEWLINE
 decl: MODEL NAME params body      { decl_add(p, (Decl){.kind = DECL_MODEL, .name = $2, .name_span = @2, .params = $3, .body = $4}); }
     | BLOCK NAME params body      { decl_add(p, (Decl){.kind = DECL_BLOCK, .name = $2, .name_span = @2, .params = $3, .body = $4}); }
     | OP NAME params '=' expr     { decl_add(p, (Decl){.kind = DECL_OP, .name = $2, .name_span = @2, .params = $3, .formula = $5}); }
+    | TRAIN NAME '{' '}'          { decl_add(p, (Decl){.kind = DECL_TRAIN, .name = $2, .name_span = @2}); }
     | TRAIN NAME '{' entries '}'  { decl_add(p, (Decl){.kind = DECL_TRAIN, .name = $2, .name_span = @2, .entries = $4}); }
     | IMPORT STRING               { decl_add(p, (Decl){.kind = DECL_IMPORT, .name = $2, .name_span = @2}); }
     | MODEL error body            { p->decls.broken = true; }
@@ -129,11 +130,11 @@ param: NAME                       { $$ = param_make(p, $1, @1); }
      | NAME ':' NAME '[' exprs ']'  { $$ = param_make(p, $1, @1); param_type(p, &$$, $3, @3, &$5); }
      ;
 
-body: '{' stmts '}'               { $$ = $2; }
+body: '{' '}'                     { $$ = (Body){0}; }
+    | '{' stmts '}'               { $$ = $2; }
     ;
 
-stmts: %empty                     { $$ = (Body){0}; }
-     | stmt                       { $$ = (Body){0}; PUSH($$, $1); }
+stmts: stmt                       { $$ = (Body){0}; PUSH($$, $1); }
      | stmts sep                  { $$ = $1; }
      | stmts sep stmt             { $$ = $1; PUSH($$, $3); }
      | error                      { $$ = (Body){.broken = true}; }
@@ -157,8 +158,7 @@ branches: IF expr body            { $$ = (Branches){0}; PUSH($$, ((Branch){$2, $
         | branches ELSE IF expr body  { $$ = $1; PUSH($$, ((Branch){$4, $5})); }
         ;
 
-entries: %empty                   { $$ = (Entries){0}; }
-       | entry                    { $$ = (Entries){0}; PUSH($$, $1); }
+entries: entry                    { $$ = (Entries){0}; PUSH($$, $1); }
        | entries sep              { $$ = $1; }
        | entries sep entry        { $$ = $1; PUSH($$, $3); }
        | error                    { $$ = (Entries){.broken = true}; }

@@ -110,6 +110,10 @@ static const char *call_statement(Writer *w, const Node *n)
             add_pointer(w, &s, node, a->kind != CALL_IN);
         }
     }
+    if (node_is(n, "conv2d_pack")) {                  /* threads share the packing */
+        add_text(&s, "unit");
+        add_text(&s, "units");
+    }
     text_printf(&body, "    %s(%s);\n", c.fn, s.inner.s);
     return arena_printf(w->arena, "%s(%s);", kernel_define(w, c.fn, s.params.s, body.s), s.args.s);
 }

@@ -236,8 +236,8 @@ const char *loop_statement(Writer *w, const Node *n)
 
 static bool along_first(const Node *n)                /* a vector over dimension 0: the gradient of a bias */
 {
-    const Attr *a = node_attr(n, "axis");
-    return a && a->i == 0 && n->shape.rank == 1 && n->in[0]->shape.rank > 1;
+    const Attr *a = node_attr(n, "align");
+    return a && !strcmp(a->s, "first") && n->shape.rank == 1 && n->in[0]->shape.rank > 1;
 }
 
 const char *loop_sum(Writer *w, const Node *n)

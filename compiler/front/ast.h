@@ -5,6 +5,7 @@
 #ifndef AST_H
 #define AST_H
 #include "base/diag.h"
+#include "front/map.h"
 #include <stdint.h>
 
 typedef struct Expr Expr;
@@ -104,8 +105,9 @@ typedef struct Entry {                                /* key = value, key.sub = 
 } Entry;
 typedef struct Entries { Entry *v; int n; bool broken; } Entries;
 
+typedef struct Decl Decl;
 typedef enum { DECL_MODEL, DECL_BLOCK, DECL_OP, DECL_TRAIN, DECL_IMPORT } DeclKind;
-typedef struct Decl {
+struct Decl {
     DeclKind    kind;
     const char *name;                                 /* IMPORT: the file, as written */
     Span        name_span;
@@ -115,7 +117,10 @@ typedef struct Decl {
     Entries     entries;                              /* TRAIN */
     bool        bad;                                  /* calls of it are poison */
     int         mark;                                 /* sem.c: 0 new, 1 being visited, 2 done */
-} Decl;
+    Map         leaves;                               /* sem.c: names of bindings that name their layer */
+    Expr      **calls;                                /* sem.c: calls of other declarations */
+    int         ncalls;
+};
 typedef struct Decls { Decl **v; int n; bool broken; } Decls;         /* broken: one was lost to a syntax error */
 
 const char *decl_word(DeclKind kind);                 /* "model", "block", ... */

@@ -23,6 +23,7 @@ typedef struct Call {
 void call_fn(Call *c, const char *name);              /* call_fn(c, c->plain ? "conv2d_plain" : "conv2d") */
 void call_out(Call *c, const Node *n);                /* pointer to n's own storage (written) */
 void call_in(Call *c, const Node *n);                 /* pointer to an input's storage; NULL node prints NULL */
+void call_side(Call *c, const Node *n);               /* pointer to what n makes besides its value: see op "side" */
 void call_text(Call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -11,6 +11,7 @@
  */
 #include "ops/elementwise.h"
 #include "ops/op.h"
+#include "ops/window.h"
 #include "passes/pass.h"
 #include <string.h>
 
@@ -62,17 +63,15 @@ static Node *stand_in(Graph *g, Node *old, const char *op, Node *const *in, int 
     return n;
 }
 
-static bool pair_is(const Node *n, const char *key, int64_t a, int64_t b)
-{
-    const Attr *t = node_attr(n, key);
-    return t && t->nlist == 2 && t->list[0] == a && t->list[1] == b;
-}
-
 static bool pool_is_2x2(const Node *p)
 {
-    return pair_is(p, "kernel", 2, 2) && pair_is(p, "stride", 2, 2) &&
-           pair_is(p, "pad_before", 0, 0) && p->shape.dim[1] == p->in[0]->shape.dim[1] / 2 &&
-           p->shape.dim[2] == p->in[0]->shape.dim[2] / 2;
+    const int64_t *x = p->in[0]->shape.dim;
+    const Window v = window_of(p, x[1], x[2]);
+    bool is = true;
+
+    for (int i = 0; i < 2; i++)
+        is &= v.kernel[i] == 2 && v.stride[i] == 2 && v.before[i] == 0 && v.out[i] == x[i + 1] / 2;
+    return is;
 }
 
 /* ------------------------------------------------------------------------------- max_pool(act(z)) */

@@ -52,8 +52,6 @@ static Node *reordered(Graph *g, Node *n, Layout to, const int64_t chw[3])
     r->shape = n->shape, r->dtype = n->dtype;
     r->name = n->name, r->backward = n->backward, r->needs_grad = n->needs_grad;
     node_set_string(g, r, "to", to == LAYOUT_LAST ? "last" : "row");
-    node_set_int(g, r, "c", chw[0]);
-    node_set_int(g, r, "hw", chw[1] * chw[2]);
     if (to == LAYOUT_LAST)
         set_last(r, chw);
     return r;
@@ -157,19 +155,31 @@ static void dense_backward(Graph *g, Node *n)
     }
 }
 
-static Node *packed(Graph *g, Node *w, bool dx, const Node *like)
+/* Reals of a packed copy: panels of P output channels (input channels for dx), zero-padded, group by group. */
+static int64_t packed_count(const Node *conv, bool dx, int64_t panel)
+{
+    const int64_t *x = node_attr(conv, "x_shape")->list, *k = node_attr(conv, "kernel")->list;
+    const int64_t groups = node_int(conv, "groups"), in = x[0] / groups, out = node_int(conv, "filters") / groups;
+    const int64_t lanes = dx ? in : out, depth = dx ? out : in;
+
+    return groups * ((lanes + panel - 1) / panel) * panel * depth * k[0] * k[1];
+}
+
+static Node *packed(Graph *g, Node *w, bool dx, const Node *like, const Options *o)
 {
     for (int i = 0; i < g->nnode; i++)
-        if (node_is(g->node[i], "conv2d_pack") && g->node[i]->in[0] == w && node_bool(g->node[i], "dx") == dx)
+        if (node_is(g->node[i], "conv2d_pack") && g->node[i]->in[0] == w && node_int(g->node[i], "dx") == dx)
             return g->node[i];
     Node *p = graph_add(g, op_find("conv2d_pack"), &w, 1, w->span);
     node_copy_attrs(g, p, like);
+    const int64_t count = packed_count(like, dx, 2 * o->vector);
     node_set_int(g, p, "dx", dx);
-    p->shape = w->shape, p->dtype = DT_REAL;
+    node_set_int(g, p, "count", count);
+    p->shape = shape_make(false, NULL, &count, 1), p->dtype = DT_REAL;
     return p;
 }
 
-static void spatial(Graph *g, Node *n)
+static void spatial(Graph *g, Node *n, const Options *o)
 {
     for (int i = 0; i < n->nin; i++)
         if (is_image(&n->in[i]->shape) && n->in[i]->dtype == DT_REAL)
@@ -177,9 +187,9 @@ static void spatial(Graph *g, Node *n)
     if (node_is(n, "conv2d")) {
         if (!n->in[1]->mark++ && !from_peer(g, n->in[1]))
             conv_weight(n->in[1]->param);
-        n->in[1] = packed(g, n->in[1], false, n);
+        n->in[1] = packed(g, n->in[1], false, n, o);
     } else if (node_is(n, "conv2d_dx") || node_is(n, "conv2d_pool_dx")) {
-        n->in[0] = packed(g, n->in[0], true, n);
+        n->in[0] = packed(g, n->in[0], true, n, o);
     }
     if (is_image(&n->shape) && n->shape.batched)
         set_last(n, n->shape.dim);
@@ -238,7 +248,7 @@ static void one(Graph *g, Node *n, const Options *o)
     } else if (node_is(n, "dense_dx") || node_is(n, "dense_dw")) {
         dense_backward(g, n);
     } else if (n->op->flags & OP_SPATIAL || node_is(n, "side")) {
-        spatial(g, n);
+        spatial(g, n, o);
     } else if (n->op->flags & OP_VIEW) {
         view(g, n);
     } else if (n->op->flags & OP_ELEMENTWISE || node_is(n, "bias")) {

@@ -35,9 +35,7 @@ static int64_t bytes_of(const Graph *g, const Node *n)
     const Step *s = g->step;
     int64_t count = shape_count(&n->shape);
 
-    if (node_attr(n, "memory"))                       /* packed weights say their own size */
-        count = node_int(n, "memory");
-    else if (n->place == PLACE_PARTIAL) {
+    if (n->place == PLACE_PARTIAL) {
         for (int i = 0; i < s->nsum; i++)
             if (s->sum[i].root == n)
                 count = s->sum[i].count;
