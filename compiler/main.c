@@ -1,0 +1,32 @@
+/* main.c -- tenon: from a model file to a program that trains it.
+ *
+ *   front   text -> graph            front/, grammar/
+ *   passes  graph -> planned step    passes/, ops/
+ *   emit    step -> C                emit/
+ *   tool    C -> executable          tool/
+ */
+#include "tool/tool.h"
+
+static bool compile(Arena *a, Command *c, Diag *d)
+{
+    Front f;
+    if (!front_load(a, c->file, &c->front, d, &f))
+        return false;
+    if (c->kind == COMMAND_CHECK)
+        return printf("%s: ok\n", c->file) > 0;
+    if (!tool_begin(c, &f, d) || (f.train && !pass_run_all(f.train, &c->options, d)))
+        return false;
+    f.test->peer = f.train;                           /* evaluation uses the parameters where training planned them */
+    return (!f.train || pass_run_all(f.test, &c->options, d)) && tool_finish(c, &f, d);
+}
+
+int main(int argc, char **argv)
+{
+    Arena *a = arena_new();
+    Diag *d = diag_new(a, command_color(argc, argv));
+    Command c;
+    const bool ok = command_parse(a, argc, argv, &c, d) && (c.kind < COMMAND_CHECK ? tool_answer(&c, d) : compile(a, &c, d));
+    diag_print(d, stderr);
+    arena_free(a);
+    return ok && fflush(stdout) == 0 ? 0 : 1;
+}

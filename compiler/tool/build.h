@@ -1,0 +1,24 @@
+/* build.h -- from generated C to a program: the C compiler, the runtime library, the cache. */
+#ifndef BUILD_H
+#define BUILD_H
+#include "tool/command.h"
+#include "tool/machine.h"
+#include "tool/paths.h"
+
+typedef struct BuildInput {
+    const char    *name;                              /* of the model; names the C file */
+    const char    *text;                              /* the generated C */
+    const char    *dtype;                             /* "f32", "f64" */
+    const Command *command;
+    const Machine *machine;
+    const Paths   *paths;
+} BuildInput;
+
+/* Compiles (or finds in the cache) and puts the program at command->output, whole or not at all. */
+bool build_program(Arena *a, const BuildInput *in, Diag *d);
+/* Compiles into the cache and becomes the program: returns only after an error. */
+bool build_and_run(Arena *a, const BuildInput *in, Diag *d);
+/* Refuses an output that is a directory, a device, or a model file.  Asked before any work is done. */
+bool build_output_ok(const Command *c, Diag *d);
+
+#endif

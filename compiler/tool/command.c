@@ -1,0 +1,267 @@
+/* command.c -- argv becomes a Command, by the table in option.c. */
+#include "tool/option.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const Span nowhere;
+
+typedef struct Reader {
+    Arena   *arena;
+    Diag    *diag;
+    char   **argv;
+    int      argc, at;
+    Command *command;
+    Text     flags;
+    Setting *set;                                     /* grows; front.set is const */
+} Reader;
+
+/* ---- what later versions will do: accepted words, honest answers */
+
+static bool refuse(Diag *d, const char *option, const char *word, const char *help)
+{
+    diag_error(d, nowhere, "%s%s%s is not there yet in " TENON_NAME, option, word ? " " : "", word ? word : "");
+    diag_help(d, "%s", help);
+    return false;
+}
+
+static bool supported(const Command *c, Diag *d)
+{
+    const char *dtype = c->front.dtype;
+    if (c->target && strcmp(c->target, "cpu") != 0)
+        return refuse(d, "--target", c->target, "leave --target out: programs run on the processor");
+    if (c->to && strcmp(c->to, "cuda") == 0)
+        return refuse(d, "--to", c->to, "use --to c or --to dot");
+    if (c->comm && strcmp(c->comm, "none") != 0)
+        return refuse(d, "--comm", c->comm, "leave --comm out: a program uses all cores of one machine");
+    if (c->kernels && strcmp(c->kernels, "own") != 0)
+        return refuse(d, "--kernels", c->kernels, "leave --kernels out: Tenon's own kernels are used");
+    if (c->tune)
+        return refuse(d, "--tune", NULL, "leave --tune out: algorithms are chosen by rule");
+    if (dtype && strcmp(dtype, "f32") != 0 && strcmp(dtype, "f64") != 0)
+        return refuse(d, "--dtype", dtype, "use --dtype f32 or --dtype f64");
+    return true;
+}
+
+/* ---- values */
+
+static bool take_count(Reader *r, const OptionRow *o, const char *value)
+{
+    char *end;
+    errno = 0;
+    const long long v = strtoll(value, &end, 10);
+    if (end == value || *end || errno || v < 1 || v > INT32_MAX) {
+        diag_error(r->diag, nowhere, "%s needs a whole number from 1 to %d, not '%s'", o->name, INT32_MAX, value);
+        return false;
+    }
+    *(int64_t *)((char *)r->command + o->field) = v;
+    return true;
+}
+
+/* The words of "f32|f64" as a list. */
+static int split(Arena *a, const char *text, const char ***word)
+{
+    int n = 0;
+    for (const char *s = text;; s++) {
+        const size_t len = strcspn(s, "|");
+        ARENA_PUSH(a, *word, n, (const char *)arena_strndup(a, s, len));
+        s += len;
+        if (!*s)
+            return n;
+    }
+}
+
+static bool take_word(Reader *r, const OptionRow *o, const char *value)
+{
+    const char **word = NULL;
+    const int n = split(r->arena, o->value, &word);
+    for (int i = 0; i < n; i++) {
+        if (strcmp(word[i], value) != 0)
+            continue;
+        if (o->field)                                 /* --color has no field: see command_color */
+            *(const char **)((char *)r->command + o->field) = word[i];
+        return true;
+    }
+    diag_error(r->diag, nowhere, "%s takes %s, not '%s'", o->name, o->value, value);
+    diag_suggest(r->diag, value, word, n);
+    return false;
+}
+
+static bool take_setting(Reader *r, const char *value)
+{
+    const char *eq = strchr(value, '=');
+    if (!eq || eq == value || !eq[1]) {
+        diag_error(r->diag, nowhere, "--set needs KEY=VALUE, not '%s'", value);
+        diag_help(r->diag, "for example --set optimizer.lr=0.1");
+        return false;
+    }
+    FrontOptions *f = &r->command->front;
+    const Setting s = {arena_strndup(r->arena, value, (size_t)(eq - value)), eq + 1};
+    ARENA_PUSH(r->arena, r->set, f->nset, s);
+    f->set = r->set;
+    return true;
+}
+
+static bool take(Reader *r, const OptionRow *o, const char *value)
+{
+    char *field = (char *)r->command + o->field;
+    switch (o->kind) {
+    case OPTION_TRUE:    *(bool *)field = true; return true;
+    case OPTION_FALSE:   *(bool *)field = false; return true;
+    case OPTION_TEXT:    *(const char **)field = value; return true;
+    case OPTION_WORD:    return take_word(r, o, value);
+    case OPTION_COUNT:   return take_count(r, o, value);
+    case OPTION_SETTING: return take_setting(r, value);
+    case OPTION_HELP:    r->command->topic = r->command->kind; r->command->kind = COMMAND_HELP; return true;
+    }
+    return false;
+}
+
+/* ---- words of the line */
+
+static const OptionRow *find_option(CommandKind kind, const char *name, size_t len)
+{
+    for (const OptionRow *o = option_table; o->name; o++)
+        if (o->commands & 1u << kind && strlen(o->name) == len && strncmp(o->name, name, len) == 0)
+            return o;
+    return NULL;
+}
+
+static bool unknown_option(Reader *r, const char *word)
+{
+    const CommandRow *c = command_row(r->command->kind);
+    const char *const name = arena_strndup(r->arena, word, strcspn(word, "="));
+    const char **known = NULL;
+    int n = 0;
+    for (const OptionRow *o = option_table; o->name; o++)
+        if (o->commands & 1u << c->kind)
+            ARENA_PUSH(r->arena, known, n, o->name);
+    diag_error(r->diag, nowhere, "tenon %s has no option '%s'", c->name, name);
+    if (text_nearest(name, known, n))
+        diag_suggest(r->diag, name, known, n);
+    else
+        diag_help(r->diag, "tenon %s --help lists them", c->name);
+    return false;
+}
+
+/* Keeps `--plain` or `--batch 64` for the program's own `info`. */
+static void remember(Reader *r, const OptionRow *o, const char *value)
+{
+    if (o->shapes)
+        text_printf(&r->flags, "%s%s%s%s", r->flags.len ? " " : "", o->name, value ? " " : "", value ? value : "");
+}
+
+static bool read_option(Reader *r)
+{
+    const char *word = r->argv[r->at++], *eq = word[1] == '-' ? strchr(word, '=') : NULL;
+    const OptionRow *o = find_option(r->command->kind, word, eq ? (size_t)(eq - word) : strlen(word));
+    const char *value = eq ? eq + 1 : NULL;
+    if (!o)
+        return unknown_option(r, word);
+    if (!o->value && value) {
+        diag_error(r->diag, nowhere, "%s takes no value, but '%s' was given", o->name, value);
+        return false;
+    }
+    if (o->value && !value) {
+        if (r->at == r->argc) {
+            diag_error(r->diag, nowhere, "%s needs a value: %s %s", o->name, o->name, o->value);
+            return false;
+        }
+        value = r->argv[r->at++];
+    }
+    if (!take(r, o, value))
+        return false;
+    remember(r, o, value);
+    return true;
+}
+
+static bool read_word(Reader *r)
+{
+    Command *c = r->command;
+    const char *word = r->argv[r->at++];
+    if (c->file) {
+        diag_error(r->diag, nowhere, "tenon %s takes one %s; '%s' is a second one after '%s'", command_row(c->kind)->name,
+                   c->kind == COMMAND_OPS ? "name" : "file", word, c->file);
+        if (c->kind == COMMAND_RUN)
+            diag_help(r->diag, "options of the program follow --");
+        return false;
+    }
+    c->file = word;
+    return true;
+}
+
+static bool read_command(Reader *r)
+{
+    const char *word = r->at < r->argc ? r->argv[r->at++] : "--help";
+    const char **known = NULL;
+    int n = 0;
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
+        r->command->kind = r->command->topic = COMMAND_HELP;
+    else if (strcmp(word, "--version") == 0)
+        r->command->kind = COMMAND_VERSION;
+    else {
+        const CommandRow *c = command_table;
+        for (; c->name && strcmp(c->name, word) != 0; c++)
+            ARENA_PUSH(r->arena, known, n, c->name);
+        if (!c->name) {
+            diag_error(r->diag, nowhere, "tenon has no command '%s'", word);
+            diag_suggest(r->diag, word, known, n);
+            diag_help(r->diag, "tenon --help lists the commands");
+            return false;
+        }
+        r->command->kind = c->kind;
+    }
+    return true;
+}
+
+static bool complete(Reader *r)
+{
+    const Command *c = r->command;
+    const CommandRow *row = command_row(c->kind);
+    if (c->kind < COMMAND_CHECK)
+        return true;
+    if (!c->file)
+        diag_error(r->diag, nowhere, "tenon %s needs a model file", row->name);
+    else if (c->kind == COMMAND_BUILD && !c->output)
+        diag_error(r->diag, nowhere, "tenon build needs a place for the program: -o PROG");
+    else
+        return supported(c, r->diag);
+    diag_help(r->diag, "%s", row->usage);
+    return false;
+}
+
+DiagColor command_color(int argc, char **argv)
+{
+    DiagColor color = DIAG_AUTO;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        const char *v = strncmp(argv[i], "--color", 7) != 0 ? "" : argv[i][7] == '=' ? argv[i] + 8 : i + 1 < argc ? argv[i + 1] : "";
+        color = !strcmp(v, "always") ? DIAG_ALWAYS : !strcmp(v, "never") ? DIAG_NEVER : !strcmp(v, "auto") ? DIAG_AUTO : color;
+    }
+    return color;
+}
+
+bool command_parse(Arena *a, int argc, char **argv, Command *c, Diag *d)
+{
+    Reader r = {.arena = a, .diag = d, .argv = argv, .argc = argc, .at = 1, .command = c, .flags = text_new(a)};
+    *c = (Command){.to = "c", .color = command_color(argc, argv)};
+    c->options.cpu = "native";
+#ifndef NDEBUG
+    c->options.verify = true;
+#endif
+    if (!read_command(&r))
+        return false;
+    while (r.at < argc && c->kind > COMMAND_VERSION) {
+        const char *word = argv[r.at];
+        if (strcmp(word, "--") == 0) {
+            if (c->kind != COMMAND_RUN)
+                return unknown_option(&r, word);
+            c->argument = argv + r.at + 1;
+            c->narguments = argc - r.at - 1;
+            break;
+        }
+        if (!(word[0] == '-' && word[1] ? read_option(&r) : read_word(&r)))
+            return false;
+    }
+    c->flags = r.flags.s;
+    return complete(&r);
+}

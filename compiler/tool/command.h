@@ -1,0 +1,39 @@
+/* command.h -- the command line, checked: what the user asked for, as plain data. */
+#ifndef COMMAND_H
+#define COMMAND_H
+#include "front/front.h"
+#include "passes/pass.h"
+
+typedef enum {
+    COMMAND_HELP, COMMAND_VERSION, COMMAND_OPS,       /* answered without a model file */
+    COMMAND_CHECK, COMMAND_SHOW, COMMAND_BUILD, COMMAND_EMIT, COMMAND_RUN
+} CommandKind;
+
+typedef struct Command {
+    CommandKind  kind;
+    CommandKind  topic;                               /* HELP: of which command; HELP itself = the overview */
+    const char  *file;                                /* the model file; OPS: an op's name or NULL */
+    const char  *output;                              /* -o; NULL = none */
+    const char  *to;                                  /* emit: "c" or "dot" */
+    const char  *keep;                                /* directory for the generated C, or NULL */
+    FrontOptions front;
+    Options      options;
+    DiagColor    color;
+    int64_t      ranks;                               /* show: 0 = one */
+    bool         cost, example, verbose, no_cache;
+    const char  *flags;                               /* the options that shape the program, as given: "--plain --dtype f64" */
+    char       **argument;                            /* run: what follows --, passed on */
+    int          narguments;
+    /* accepted words that only some later version obeys */
+    const char  *target, *comm, *kernels;
+    bool         tune;
+} Command;
+
+#define TENON_NAME "tenon " TENON_VERSION             /* "tenon 0.1.0"; the build defines the number */
+
+/* Reads argv into *c.  Errors go to d (a wrong word is answered with the nearest right one); false after one. */
+bool command_parse(Arena *a, int argc, char **argv, Command *c, Diag *d);
+DiagColor command_color(int argc, char **argv);       /* --color, looked up before anything can go wrong */
+void command_help(CommandKind topic);                 /* to stdout */
+
+#endif

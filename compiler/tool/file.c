@@ -1,0 +1,142 @@
+/* file.c -- files and directories: whole reads, writes that are either complete or not there. */
+#include "tool/file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool file_exists(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode);
+}
+
+bool dir_exists(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+const char *path_join(Arena *a, const char *dir, const char *name)
+{
+    const size_t n = strlen(dir);
+    return arena_printf(a, "%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
+}
+
+const char *path_stem(Arena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+    return arena_strndup(a, base, dot && dot != base ? (size_t)(dot - base) : strlen(base));
+}
+
+char *file_read(Arena *a, const char *path, size_t *len)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat s;
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
+        close(fd);
+        errno = EINVAL;
+        return NULL;
+    }
+    char *bytes = arena_alloc(a, (size_t)s.st_size + 1);
+    size_t have = 0;
+    while (have < (size_t)s.st_size) {
+        const ssize_t n = read(fd, bytes + have, (size_t)s.st_size - have);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            break;
+        have += n > 0 ? (size_t)n : 0;
+    }
+    close(fd);
+    *len = have;
+    return bytes;
+}
+
+/* ---- what must not stay behind when a signal ends us */
+
+static const char *volatile doomed;
+
+static void on_signal(int sig)
+{
+    if (doomed)
+        unlink(doomed);
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
+void file_volatile(const char *path)
+{
+    static bool armed;
+    doomed = path;
+    if (armed || !path)
+        return;
+    armed = true;
+    const int caught[] = {SIGINT, SIGTERM, SIGHUP};
+    for (int i = 0; i < 3; i++)
+        signal(caught[i], on_signal);
+}
+
+/* ---- writing */
+
+static int write_all(int fd, const char *bytes, size_t len)
+{
+    while (len) {
+        const ssize_t n = write(fd, bytes, len);
+        if (n < 0 && errno != EINTR)
+            return errno;
+        if (n > 0)
+            bytes += n, len -= (size_t)n;
+    }
+    return 0;
+}
+
+int file_write(Arena *a, const char *path, const void *bytes, size_t len, mode_t mode)
+{
+    char *temporary = arena_printf(a, "%s.XXXXXX", path);
+    const mode_t mask = umask(0);
+    umask(mask);
+    const int fd = mkstemp(temporary);
+    if (fd < 0)
+        return errno;
+    file_volatile(temporary);
+    int error = write_all(fd, bytes, len);
+    if (!error && fchmod(fd, mode & ~mask) != 0)
+        error = errno;
+    if (close(fd) != 0 && !error)
+        error = errno;
+    if (!error && rename(temporary, path) != 0)
+        error = errno;
+    if (error)
+        unlink(temporary);
+    file_volatile(NULL);
+    return error;
+}
+
+int file_copy(Arena *a, const char *from, const char *to, mode_t mode)
+{
+    size_t len = 0;
+    const char *bytes = file_read(a, from, &len);
+    return bytes ? file_write(a, to, bytes, len, mode) : errno;
+}
+
+int dir_make(Arena *a, const char *path)
+{
+    char *p = arena_strdup(a, path);
+    for (char *s = p + 1; *p; s++) {
+        if (*s && *s != '/')
+            continue;
+        const char end = *s;
+        *s = 0;
+        if (mkdir(p, 0777) != 0 && errno != EEXIST)
+            return errno;
+        *s = end;
+        if (!end)
+            break;
+    }
+    return dir_exists(path) ? 0 : ENOTDIR;
+}

@@ -1,0 +1,24 @@
+/* file.h -- files and directories: whole reads, writes that are either complete or not there. */
+#ifndef FILE_H
+#define FILE_H
+#include "base/text.h"
+#include <sys/types.h>
+
+/* The bytes of a file, NUL-terminated, in the arena.  NULL, errno set, when it cannot be read. */
+char *file_read(Arena *a, const char *path, size_t *len);
+
+/* Writes next to `path`, then renames: the file is whole or untouched.  0, or an errno. */
+int   file_write(Arena *a, const char *path, const void *bytes, size_t len, mode_t mode);
+int   file_copy(Arena *a, const char *from, const char *to, mode_t mode);
+
+int   dir_make(Arena *a, const char *path);           /* with its parents; 0, or an errno */
+bool  file_exists(const char *path);
+bool  dir_exists(const char *path);
+
+const char *path_join(Arena *a, const char *dir, const char *name);
+const char *path_stem(Arena *a, const char *path);    /* "models/lenet.tn" -> "lenet" */
+
+/* A file that goes away when a signal ends the compiler; NULL = none.  The string must stay. */
+void  file_volatile(const char *path);
+
+#endif

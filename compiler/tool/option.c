@@ -1,0 +1,86 @@
+/* option.c -- the commands and the options, and the help that is printed from them. */
+#include "tool/option.h"
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    CHECK = 1 << COMMAND_CHECK, SHOW = 1 << COMMAND_SHOW, BUILD = 1 << COMMAND_BUILD,
+    EMIT = 1 << COMMAND_EMIT, RUN = 1 << COMMAND_RUN, OPS = 1 << COMMAND_OPS,
+    MAKE = BUILD | EMIT | RUN,                        /* a program is made */
+    MODEL = CHECK | SHOW | MAKE,                      /* a model file is read */
+    ALL = MODEL | OPS
+};
+
+const CommandRow command_table[] = {
+    {"check", COMMAND_CHECK, "tenon check FILE [options]", "parse a model; check its names and shapes"},
+    {"show", COMMAND_SHOW, "tenon show FILE [options]", "layers, parameters, FLOPs, memory"},
+    {"build", COMMAND_BUILD, "tenon build FILE -o PROG [options]", "compile a model to a program"},
+    {"run", COMMAND_RUN, "tenon run FILE [options] [-- program options]", "build, then run at once"},
+    {"emit", COMMAND_EMIT, "tenon emit FILE --to c|dot [-o DIR] [options]", "write the generated C, or a picture"},
+    {"ops", COMMAND_OPS, "tenon ops [NAME] [--example]", "the operations of the language"},
+    {0}};
+
+#define AT(field) offsetof(Command, field)
+const OptionRow option_table[] = {
+    {"-o", "PATH", OPTION_TEXT, AT(output), BUILD | EMIT, false, "where the result goes (build: a program; emit: a directory, else stdout)"},
+    {"--to", "c|dot|cuda", OPTION_WORD, AT(to), EMIT, false, "what to write: C, or the graph for Graphviz (default c)"},
+    {"--model", "NAME", OPTION_TEXT, AT(front.model), MODEL, true, "which model of the file (default: the one that is trained)"},
+    {"--batch", "N", OPTION_COUNT, AT(front.batch), MODEL, true, "samples a step, in place of the recipe's"},
+    {"--shards", "G", OPTION_COUNT, AT(front.shards), MODEL, true, "equal parts of the batch, the unit that is shared out"},
+    {"--set", "KEY=VALUE", OPTION_SETTING, 0, MODEL, true, "override a key of the recipe: --set optimizer.lr=0.1"},
+    {"--dtype", "f32|f64|tf32|bf16|f16", OPTION_WORD, AT(front.dtype), MODEL, true, "the numbers it computes with (default: the recipe's, f32)"},
+    {"--cpu", "native|x86-64-v3|x86-64-v4|armv8-a|generic", OPTION_WORD, AT(options.cpu), SHOW | MAKE, true, "the processor (default native)"},
+    {"--plain", NULL, OPTION_TRUE, AT(options.plain), SHOW | MAKE, true, "no optional pass, reference kernels: slow, and easy to follow"},
+    {"--exact", NULL, OPTION_FALSE, AT(options.fast), SHOW | MAKE, true, "only algorithms as exact as the textbook's (the default)"},
+    {"--fast", NULL, OPTION_TRUE, AT(options.fast), SHOW | MAKE, true, "also algorithms that round a little more"},
+    {"--kernels", "own|blas", OPTION_WORD, AT(kernels), MAKE, true, "whose kernels (default own)"},
+    {"--target", "cpu|cuda", OPTION_WORD, AT(target), SHOW | MAKE, true, "what it runs on (default cpu)"},
+    {"--comm", "none|mpi|nccl", OPTION_WORD, AT(comm), MAKE, true, "how several processes talk (default none)"},
+    {"--tune", NULL, OPTION_TRUE, AT(tune), MAKE, true, "measure alternatives on this machine"},
+    {"--ranks", "N", OPTION_COUNT, AT(ranks), SHOW, false, "memory of one of N processes"},
+    {"--cost", NULL, OPTION_TRUE, AT(cost), SHOW, false, "bytes moved and FLOPs a byte for each layer"},
+    {"--keep", "DIR", OPTION_TEXT, AT(keep), BUILD | RUN, false, "leave the generated C in DIR"},
+    {"--no-cache", NULL, OPTION_TRUE, AT(no_cache), BUILD | RUN, false, "compile even if nothing changed"},
+    {"--verbose", NULL, OPTION_TRUE, AT(verbose), BUILD | RUN, false, "print the C compiler's command"},
+    {"--dump", "PASS", OPTION_TEXT, AT(options.dump), SHOW | MAKE, false, "print the graph after a pass, or after all, to stderr"},
+    {"--verify", NULL, OPTION_TRUE, AT(options.verify), SHOW | MAKE, false, "check the graph after every pass"},
+    {"--example", NULL, OPTION_TRUE, AT(example), OPS, false, "only the operation's example, a whole model file"},
+    {"--color", "auto|always|never", OPTION_WORD, 0, ALL, false, "colours in messages (default auto)"},
+    {"--help", NULL, OPTION_HELP, 0, ALL, false, "this text"},
+    {0}};
+#undef AT
+
+const CommandRow *command_row(CommandKind kind)
+{
+    for (const CommandRow *c = command_table; c->name; c++)
+        if (c->kind == kind)
+            return c;
+    return NULL;
+}
+
+static void overview(void)
+{
+    puts(TENON_NAME ", a compiler from neural-network models to programs that train them\n");
+    for (const CommandRow *c = command_table; c->name; c++)
+        printf("  %-50s %s\n", c->usage, c->brief);
+    puts("  tenon --help, tenon COMMAND --help, tenon --version\n\n"
+         "  tenon build models/lenet.tn -o lenet && ./lenet --epochs 2\n\n"
+         "Environment: CC (the C compiler, default cc), TENON_CFLAGS (more flags for it), TENON_DATA (data sets),\n"
+         "TENON_CACHE (compiled programs; default $XDG_CACHE_HOME/tenon or ~/.cache/tenon).  Exit code: 0 done, 1 error.");
+}
+
+void command_help(CommandKind topic)
+{
+    const CommandRow *c = command_row(topic);
+    if (!c) {
+        overview();
+        return;
+    }
+    printf("%s\n%s\n\n", c->usage, c->brief);
+    for (const OptionRow *o = option_table; o->name; o++) {
+        if (!(o->commands & 1u << topic))
+            continue;
+        const int width = printf("  %s %s", o->name, o->value ? o->value : "");
+        printf("%*s %s\n", width < 26 ? 26 - width : 0, "", o->help);
+    }
+}

@@ -1,0 +1,36 @@
+/* option.h -- the table behind the command line: one row an option, one row a command. */
+#ifndef OPTION_H
+#define OPTION_H
+#include "tool/command.h"
+
+typedef enum {
+    OPTION_TRUE, OPTION_FALSE,                        /* bool field; no value */
+    OPTION_TEXT,                                      /* const char *field */
+    OPTION_WORD,                                      /* const char *field, one of the words in `value`, split at | */
+    OPTION_COUNT,                                     /* int64_t field, 1 .. 2^31 - 1 */
+    OPTION_SETTING,                                   /* key=value, collected in front.set */
+    OPTION_HELP
+} OptionKind;
+
+typedef struct OptionRow {
+    const char *name;                                 /* "--batch" */
+    const char *value;                                /* "N" or "f32|f64", NULL = none */
+    OptionKind  kind;
+    size_t      field;                                /* offset in Command */
+    unsigned    commands;                             /* bit set of 1 << CommandKind */
+    bool        shapes;                               /* it changes the program: shown by `info` */
+    const char *help;
+} OptionRow;
+
+typedef struct CommandRow {
+    const char *name;
+    CommandKind kind;
+    const char *usage, *brief;
+} CommandRow;
+
+extern const OptionRow  option_table[];               /* both end with a row without a name */
+extern const CommandRow command_table[];
+
+const CommandRow *command_row(CommandKind kind);
+
+#endif

@@ -1,0 +1,85 @@
+/* paths.c -- where the compiler's own things lie, found from where it lies itself. */
+#include "tool/paths.h"
+#include "base/text.h"
+#include "tool/file.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const Span nowhere;
+
+/* The directory of the running executable, links followed. */
+static const char *home(Arena *a)
+{
+    char path[PATH_MAX];
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0)
+        return NULL;
+    path[n] = 0;
+    *strrchr(path, '/') = 0;
+    return arena_strdup(a, *path ? path : "/");
+}
+
+/* The value of a line "key=value" of tenon.paths, or "". */
+static const char *value_of(Arena *a, const char *text, const char *key)
+{
+    const size_t n = strlen(key);
+    for (const char *s = text; *s; s += strcspn(s, "\n"), s += *s == '\n')
+        if (strncmp(s, key, n) == 0 && s[n] == '=')
+            return arena_strndup(a, s + n + 1, strcspn(s + n + 1, "\n"));
+    return "";
+}
+
+static void build_tree(Arena *a, const char *dir, const char *text, Paths *p)
+{
+    const char *source = value_of(a, text, "source");
+    source = *source == '/' ? source : path_join(a, dir, *source ? source : ".");
+    p->runtime = path_join(a, source, "runtime");
+    p->data = path_join(a, source, "models/data");
+    p->library = path_join(a, dir, "lib/libtenonrt.a");
+    p->cflags = value_of(a, text, "cflags");
+}
+
+static void installed_tree(Arena *a, const char *dir, Paths *p)
+{
+    p->runtime = path_join(a, dir, "../share/tenon/runtime");
+    p->data = path_join(a, dir, "../share/tenon/models/data");
+    p->library = path_join(a, dir, "../lib/tenon/libtenonrt.a");
+    p->cflags = "";
+}
+
+/* "/a/build/../models" -> "/a/models", when it exists. */
+static const char *tidy(Arena *a, const char *path)
+{
+    char real[PATH_MAX];
+    return realpath(path, real) ? arena_strdup(a, real) : path;
+}
+
+bool paths_find(Arena *a, Paths *p, Diag *d)
+{
+    const char *dir = home(a);
+    if (!dir) {
+        diag_error(d, nowhere, "cannot find out where tenon lies: /proc/self/exe: %s", strerror(errno));
+        return false;
+    }
+    size_t len;
+    const char *text = file_read(a, path_join(a, dir, "tenon.paths"), &len);
+    if (text)
+        build_tree(a, dir, text, p);
+    else
+        installed_tree(a, dir, p);
+    const char *header = path_join(a, p->runtime, "rt.h");
+    if (file_exists(header) && file_exists(p->library)) {
+        p->runtime = tidy(a, p->runtime);
+        p->data = tidy(a, p->data);
+        p->library = tidy(a, p->library);
+        return true;
+    }
+    diag_error(d, nowhere, "tenon cannot find its runtime");
+    diag_note(d, "looked for %s%s", header, file_exists(header) ? " (found)" : "");
+    diag_note(d, "looked for %s%s", p->library, file_exists(p->library) ? " (found)" : "");
+    diag_help(d, "move %s as a whole, or build it again", text ? "the build tree with its sources" : "the installed tree (bin, lib, share)");
+    return false;
+}

@@ -1,0 +1,12 @@
+/* show.h -- what `tenon show` prints: the layers and their price, and the memory plan. */
+#ifndef SHOW_H
+#define SHOW_H
+#include "front/front.h"
+#include "tool/command.h"
+
+/* The layer table of the forward graph: before any pass, one row a layer of the model. */
+void show_layers(Arena *a, const Graph *g, bool cost);
+/* The plan of the training step, after all passes, for one of `ranks` processes. */
+bool show_plan(Arena *a, const Graph *train, int64_t ranks, Diag *d);
+
+#endif

@@ -1,0 +1,133 @@
+/* tool.c -- the commands of `tenon` as steps of the pipeline in main.c. */
+#include "tool/tool.h"
+#include "emit/emit.h"
+#include "tool/build.h"
+#include "tool/file.h"
+#include "tool/manual.h"
+#include "tool/show.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const Span nowhere;
+
+bool tool_answer(const Command *c, Diag *d)
+{
+    if (c->kind == COMMAND_OPS)
+        return manual_print(c, d);
+    if (c->kind == COMMAND_VERSION)
+        puts(TENON_NAME);
+    else
+        command_help(c->topic);
+    return true;
+}
+
+/* ---- before the passes */
+
+static bool dump_known(Arena *a, const char *name, Diag *d)
+{
+    const char **known = NULL;
+    int n = 0;
+    ARENA_PUSH(a, known, n, "all");
+    for (const Pass *p = pass_table; p->name; p++)
+        ARENA_PUSH(a, known, n, p->name);
+    for (int i = 0; i < n; i++)
+        if (strcmp(name, known[i]) == 0)
+            return true;
+    diag_error(d, nowhere, "--dump: there is no pass '%s'", name);
+    diag_suggest(d, name, known, n);
+    return false;
+}
+
+static bool choose_machine(Command *c, const Front *f, Diag *d)
+{
+    const Machine *m = machine_find(c->options.cpu);
+    const bool compiles = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN;
+    const char *cc = getenv("CC");
+    if (compiles && !machine_fits_host(m) && !(cc && *cc)) {
+        diag_error(d, nowhere, "--cpu %s is another family of processors than this machine's", m->name);
+        diag_help(d, "name a C compiler that makes code for it: CC=..., or use tenon emit");
+        return false;
+    }
+    const int real = f->recipe.dtype && strcmp(f->recipe.dtype, "f64") == 0 ? 8 : 4;
+    c->options.cpu = m->name;
+    c->options.vector = m->vector_bytes ? m->vector_bytes / real : 1;
+    return true;
+}
+
+bool tool_begin(Command *c, const Front *f, Diag *d)
+{
+    const bool makes = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN || (c->kind == COMMAND_EMIT && strcmp(c->to, "c") == 0);
+    if (makes && !f->train) {
+        diag_error(d, nowhere, "%s has no train block, and without one there is no program to make", c->file);
+        diag_help(d, "add: train NAME { data = ..., loss = ..., optimizer = ..., batch = ... }; check and show work without");
+        return false;
+    }
+    if (c->kind == COMMAND_BUILD && !build_output_ok(c, d))
+        return false;
+    if (c->options.dump && !dump_known(diag_arena(d), c->options.dump, d))
+        return false;
+    if (c->kind == COMMAND_SHOW)
+        show_layers(diag_arena(d), f->train ? f->train : f->test, c->cost);
+    return choose_machine(c, f, d);
+}
+
+/* ---- after them */
+
+/* The generated C.  What `emit` writes names no place of this machine; what `build` compiles knows where data lie. */
+static const char *generate(Arena *a, const Command *c, const Front *f, const char *data)
+{
+    const char *const dirs[] = {data};
+    const EmitInput in = {.train = f->train, .test = f->test, .options = &c->options, .source_name = f->source->name,
+                          .compiler_version = TENON_NAME, .flags = c->flags, .dtype = f->recipe.dtype,
+                          .cpu = c->options.cpu, .data_dirs = dirs, .ndata_dirs = data ? 1 : 0};
+    Text out = text_new(a);
+    emit_c(&in, &out);
+    return out.s;
+}
+
+static bool write_emitted(Arena *a, const Command *c, const char *name, const char *text, Diag *d)
+{
+    if (!c->output) {
+        fputs(text, stdout);
+        return true;
+    }
+    int error = dir_make(a, c->output);
+    const char *path = path_join(a, c->output, name);
+    if (!error)
+        error = file_write(a, path, text, strlen(text), 0666);
+    if (error)
+        diag_error(d, nowhere, "cannot write %s: %s", path, strerror(error));
+    return !error;
+}
+
+static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
+{
+    const Graph *g = f->train ? f->train : f->test;
+    if (strcmp(c->to, "c") == 0)
+        return write_emitted(a, c, arena_printf(a, "%s.c", g->name), generate(a, c, f, NULL), d);
+    Text out = text_new(a);
+    emit_dot(g, &out);
+    return write_emitted(a, c, arena_printf(a, "%s.dot", g->name), out.s, d);
+}
+
+static bool build(Arena *a, const Command *c, const Front *f, Diag *d)
+{
+    Paths paths;
+    if (!paths_find(a, &paths, d))
+        return false;
+    const BuildInput in = {.name = f->train->name, .text = generate(a, c, f, paths.data), .dtype = f->recipe.dtype,
+                           .command = c, .machine = machine_find(c->options.cpu), .paths = &paths};
+    return c->kind == COMMAND_RUN ? build_and_run(a, &in, d) : build_program(a, &in, d);
+}
+
+bool tool_finish(const Command *c, const Front *f, Diag *d)
+{
+    Arena *a = diag_arena(d);
+    switch (c->kind) {
+    case COMMAND_SHOW: return !f->train || show_plan(a, f->train, c->ranks, d);
+    case COMMAND_EMIT: return emit(a, c, f, d);
+    default:           return build(a, c, f, d);
+    }
+}
