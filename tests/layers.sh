@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# layers.sh -- fails on an include that climbs or steps sideways, and on memory taken behind the arena's back.
+#
+#   base <- ir <- ops <- {front (+ grammar), passes, emit} <- tool <- main.c        read "is included by"
+#
+# compiler/ and runtime/ share no header; kernels (runtime/cpu) see rt.h and each other; generated C sees rt.h alone.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+passed=0 failed=0
+declare -A level=([base]=0 [ir]=1 [ops]=2 [front]=3 [grammar]=3 [passes]=3 [emit]=3 [tool]=4 [main.c]=5)
+
+bad() { echo "FAIL $1: $2"; fine=0; }
+quoted() { { grep -E '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$1" || true; } | sed 's/[^"]*"\([^"]*\)".*/\1/'; }
+close() { if [ $fine = 1 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi; }
+
+# compiler/ROOM/FILE may include its own room and the rooms below it; the grammar's outputs belong to front.
+check_compiler() {
+    local file=$1 room=$2 header to
+    while read -r header; do
+        case $header in
+        '') continue ;;
+        parser.h | lexer.h | grammar/*) to=grammar ;;
+        */*) to=${header%%/*} ;;
+        *) [ -e "${file%/*}/$header" ] || bad "$file" "includes \"$header\" without its room"; continue ;;
+        esac
+        if [ -z "${level[$to]:-}" ]; then
+            bad "$file" "includes \"$header\", which is no room of the compiler"
+        elif [ $to != grammar ] && [ ! -e "compiler/$header" ]; then
+            bad "$file" "includes \"$header\", which is not there"
+        elif [ $to = grammar ] || [ $room = grammar ]; then
+            case $room,$to in front,* | grammar,grammar | grammar,front) ;; *,grammar) bad "$file" "includes \"$header\" of the grammar" ;;
+            *) [ "${level[$to]}" -lt "${level[$room]}" ] || bad "$file" "includes \"$header\": a step sideways" ;; esac
+        elif [ "$to" != "$room" ] && [ "${level[$to]}" -ge "${level[$room]}" ]; then
+            bad "$file" "includes \"$header\": $room may not look into $to"
+        fi
+    done < <(quoted "$file")
+}
+
+check_memory() {
+    local hits
+    hits=$(grep -nE '(^|[^_[:alnum:]>.])(malloc|calloc|realloc|reallocarray|free|strdup|strndup|asprintf|vasprintf|getline|open_memstream)[[:space:]]*\(' "$1" |
+           grep -vE '^[0-9]+:[[:space:]]*(\*|/\*|//)' || true)
+    [ -z "$hits" ] || bad "$1" "takes memory outside the arena: $hits"
+}
+
+check_runtime() {
+    local file=$1 header
+    while read -r header; do
+        case $header in
+        '') ;;
+        *..*) bad "$file" "includes \"$header\": paths start at runtime/" ;;
+        *) [ -e "runtime/$header" ] || bad "$file" "includes \"$header\", which is not the runtime's" ;;
+        esac
+        case $file,$header in
+        *,) ;;
+        runtime/cpu/*,rt.h | runtime/cpu/*,cpu/* | runtime/rt.h,cpu/kernels.h) ;;
+        runtime/cpu/* | runtime/rt.h,*) bad "$file" "includes \"$header\": generated code would see more than rt.h" ;;
+        esac
+    done < <(quoted "$file")
+}
+
+for file in compiler/main.c compiler/*/*.[ch] grammar/*.[ly]; do
+    fine=1 room=${file#compiler/} room=${room%%/*}
+    check_compiler "$file" "$room"
+    case $file in compiler/base/arena.c | grammar/*) ;; *) check_memory "$file" ;; esac
+    close
+done
+for file in runtime/*.[ch] runtime/*/*.[ch]; do
+    [ -e "$file" ] || continue
+    fine=1; check_runtime "$file"; close
+done
+for file in generated/*/*.c; do
+    [ -e "$file" ] || continue
+    fine=1
+    [ "$(grep -E '^[[:space:]]*#[[:space:]]*include' "$file" | sort -u)" = '#include "rt.h"' ] || bad "$file" "includes more than rt.h"
+    close
+done
+
+# The rules themselves must be able to fail: a file that breaks each of them.
+self=$(mktemp -d); trap 'rm -r "$self"' EXIT
+printf '#include "ops/op.h"\n' > "$self/up.h"
+printf '#include "emit/emit.h"\n' > "$self/side.c"
+printf '#include "rt.h"\n' > "$self/shared.c"
+printf 'void *f(void) { return malloc(1); }\n' > "$self/memory.c"
+expect() { if [ $fine = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL layers.sh does not see $1"; fi; }
+fine=1; check_compiler "$self/up.h" ir > /dev/null; expect "an include that climbs"
+fine=1; check_compiler "$self/side.c" passes > /dev/null; expect "an include that steps sideways"
+fine=1; check_compiler "$self/shared.c" emit > /dev/null; expect "a header of the runtime in the compiler"
+fine=1; check_memory "$self/memory.c" > /dev/null; expect "malloc outside the arena"
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]

@@ -1,0 +1,50 @@
+# packages.sh -- sourced by ./quickstart and ./check: installs what is missing, or says what to install.
+#
+#   need_packages COMMAND:PACKAGE FILE:PACKAGE ...      a FILE starts with /, globs allowed
+#
+# Nothing is asked of the network when everything is there already.
+
+missing_packages() {
+    local item have
+    for item in "$@"; do
+        have=${item%%:*}
+        case $have in
+        /*) compgen -G "$have" > /dev/null || echo "${item#*:}" ;;
+        *) command -v "$have" > /dev/null || echo "${item#*:}" ;;
+        esac
+    done | sort -u | tr '\n' ' '
+}
+
+need_packages() {
+    local missing sudo=
+    missing=$(missing_packages "$@")
+    [ -n "$missing" ] || return 0
+    if ! command -v apt-get > /dev/null; then
+        echo "missing: $missing(names of Debian packages); install them with this system's own tool, then try again" >&2
+        exit 1
+    fi
+    if [ "$(id -u)" != 0 ]; then
+        sudo=sudo
+        if ! command -v sudo > /dev/null || ! sudo -n true 2> /dev/null && ! { [ -t 0 ] && sudo true; }; then
+            echo "missing packages; as root: apt-get install $missing" >&2
+            exit 1
+        fi
+    fi
+    echo "installing $missing"
+    # package lists may be absent or stale: refresh them only when the first attempt cannot do without
+    # shellcheck disable=SC2086
+    if ! install_packages "$sudo" $missing > /dev/null 2>&1; then
+        $sudo apt-get update -qq || true
+        install_packages "$sudo" $missing || { echo "cannot install; needed packages: $missing" >&2; exit 1; }
+    fi
+}
+
+install_packages() {
+    local sudo=$1; shift
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@"
+}
+
+# The C library's and zlib's headers lie where the distribution's architecture says: a glob finds both.
+packages_build=(gcc:build-essential make:build-essential cmake:cmake flex:flex bison:bison
+                '/usr/include/stdio.h:build-essential' '/usr/include/zlib.h:zlib1g-dev')
+packages_check=("${packages_build[@]}" pkg-config:pkg-config '/usr/include/check.h:check')
