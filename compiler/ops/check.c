@@ -1,0 +1,121 @@
+/* check.c -- what shape rules say over and over, in one voice. */
+#include "ops/check.h"
+#include <string.h>
+
+static const char *made_by(const Node *n, Arena *a)
+{
+    const char *what = node_is(n, "input") || node_is(n, "label")
+                           ? arena_printf(a, "the model's %s", n->name ? n->name : "input")
+                       : node_is(n, "const") ? "a number"
+                                             : arena_printf(a, "made by %s", n->op->name);
+    return n->span.source ? arena_printf(a, "%s on line %d", what, n->span.line) : what;
+}
+
+void check_note(const Node *n, int i, Diag *d)
+{
+    const Node *in = n->in[i];
+    diag_note(d, "the %s is %s, %s", n->nin == 1 || i == 0 ? "input" : "second input",
+              shape_text(diag_arena(d), &in->shape), made_by(in, diag_arena(d)));
+}
+
+/* The argument in the model that input i came from: its own span when it has one, else the call. */
+static bool check_rank(const Node *n, int i, int rank, const char *want, const char *help, Diag *d)
+{
+    const Shape *s = &n->in[i]->shape;
+    if (s->rank == rank)
+        return true;
+    diag_error(d, n->span, "%s wants %s, got %s of %d dimension%s", n->op->name, want,
+               shape_text(diag_arena(d), s), s->rank, s->rank == 1 ? "" : "s");
+    check_note(n, i, d);
+    diag_help(d, "%s", help);
+    return false;
+}
+
+bool check_image(const Node *n, int i, Diag *d)
+{
+    return check_real(n, i, d) &&
+           check_rank(n, i, 3, "images (N, C, H, W)",
+                      "reshape(x, [channels, height, width]) makes images of vectors", d);
+}
+
+bool check_vector(const Node *n, int i, Diag *d)
+{
+    return check_real(n, i, d) &&
+           check_rank(n, i, 1, "vectors (N, F)",
+                      n->in[i]->shape.rank ? "flatten it first: flatten(x)"
+                                           : "reshape it first: reshape(x, [1])",
+                      d);
+}
+
+bool check_real(const Node *n, int i, Diag *d)
+{
+    if (n->in[i]->dtype == DT_REAL)
+        return true;
+    diag_error(d, n->span, "%s wants numbers, got class numbers", n->op->name);
+    check_note(n, i, d);
+    diag_help(d, "one_hot(label, classes) makes vectors of them");
+    return false;
+}
+
+bool check_label(const Node *n, int i, Diag *d)
+{
+    const Node *in = n->in[i];
+    if (in->dtype == DT_I32 && in->shape.rank == 0 && in->shape.batched)
+        return true;
+    diag_error(d, n->span, "%s wants one class number a sample, got %s", n->op->name,
+               shape_text(diag_arena(d), &in->shape));
+    check_note(n, i, d);
+    diag_help(d, "give it label");
+    return false;
+}
+
+static bool check_limit(const Node *n, const char *key, int64_t v, int64_t low, Diag *d)
+{
+    if (v >= low && v <= CHECK_DIM_MAX)
+        return true;
+    if (v < low)
+        diag_error(d, node_span(n, key), "%s %s is %lld, below %lld", n->op->name, key,
+                   (long long)v, (long long)low);
+    else
+        diag_error(d, node_span(n, key), "%s %s is %lld, above %d", n->op->name, key, (long long)v,
+                   CHECK_DIM_MAX);
+    diag_help(d, "use %s >= %lld%s", key, (long long)low, v < low ? "" : ", and far smaller");
+    return false;
+}
+
+bool check_int(const Node *n, const char *key, int64_t low, Diag *d)
+{
+    const Attr *a = node_attr(n, key);
+    if (!a || (a->kind != ATTR_INT && a->kind != ATTR_INTS))
+        return true;
+    if (a->kind == ATTR_INT)
+        return check_limit(n, key, a->i, low, d);
+    for (int i = 0; i < a->nlist; i++)
+        if (!check_limit(n, key, a->list[i], low, d))
+            return false;
+    return true;
+}
+
+bool check_result(Node *n, Shape s, Diag *d)
+{
+    static const int64_t sample_max = (int64_t)1 << 38;    /* 2^40 bytes of 4 each */
+    for (int i = 0; i < s.rank; i++) {
+        if (s.dim[i] >= 1 && s.dim[i] <= CHECK_DIM_MAX)
+            continue;
+        diag_error(d, n->span, "the result of %s, %s, has a dimension %s", n->op->name,
+                   shape_text(diag_arena(d), &s), s.dim[i] < 1 ? "below 1" : "above 2147483647");
+        if (n->nin)
+            check_note(n, 0, d);
+        return false;
+    }
+    if (shape_count(&s) > sample_max) {
+        diag_error(d, n->span, "the result of %s, %s, takes more than 2^40 bytes a sample",
+                   n->op->name, shape_text(diag_arena(d), &s));
+        if (n->nin)
+            check_note(n, 0, d);
+        return false;
+    }
+    n->shape = s;
+    n->dtype = DT_REAL;
+    return true;
+}

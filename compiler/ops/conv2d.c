@@ -1,0 +1,249 @@
+/* conv2d.c -- two-dimensional convolution and its gradients.
+ *
+ *   y[o][i][j] = sum over c, r, s of w[o][c][r][s] x[c][i stride + r dilation - pad][j stride + s dilation - pad]
+ *
+ *   x (N, C, H, W)   w (O, C/groups, R, S)   y (N, O, H', W')        group k: filters k O/groups.. see channels k C/groups..
+ *   dx = the transposed convolution of dy;   dw[o][c][r][s] = sum over samples, i, j of dy[o][i][j] x[c][..][..]
+ *
+ * It is the correlation that every framework calls convolution.  The bias is an op of its own until pass fuse joins them.
+ * Optimised forms, made by passes: conv2d(x, packed w, bias?) with attributes act and pool, conv2d_pool_dx and
+ * conv2d_pool_dw, which go through the arg-max `index` of the fused pooling instead of a full-size dy.
+ * Source: Dumoulin & Visin 2016, "A guide to convolution arithmetic for deep learning".
+ */
+#include "base/text.h"
+#include "ops/bias.h"
+#include "ops/check.h"
+#include "ops/elementwise.h"
+#include "ops/example.h"
+#include "ops/window.h"
+
+/* Everything that a kernel has to know, from the shape (C, H, W) of x and the attributes. */
+typedef struct Conv {
+    int64_t c, h, w, o, groups, pool;
+    Window  v;
+} Conv;
+
+static Conv conv_of(const Node *n, const int64_t *chw)
+{
+    const Attr *pool = node_attr(n, "pool");
+    return (Conv){.c = chw[0], .h = chw[1], .w = chw[2],
+                  .o = node_int(n, "filters"), .groups = node_int(n, "groups"),
+                  .pool = pool ? pool->i : 0, .v = window_of(n, chw[1], chw[2])};
+}
+
+/* C, H, W of x, which the forward op's rule leaves for its gradients and packings. */
+static const int64_t *image_of(const Node *n)
+{
+    return node_attr(n, "x_shape")->list;
+}
+
+static bool check_groups(const Node *n, const Shape *x, Diag *d)
+{
+    const int64_t g = node_int(n, "groups"), o = node_int(n, "filters");
+    if (x->dim[0] % g == 0 && o % g == 0)
+        return true;
+    const bool in = x->dim[0] % g != 0;
+    diag_error(d, node_span(n, "groups"), "conv2d groups = %lld does not divide its %lld %s",
+               (long long)g, (long long)(in ? x->dim[0] : o), in ? "input channels" : "filters");
+    check_note(n, 0, d);
+    diag_help(d, "use a number that divides %lld and %lld", (long long)x->dim[0], (long long)o);
+    return false;
+}
+
+/* y = conv2d(x, w, bias?): w may be packed, and pass fuse may have put a 2x2 max-pool behind. */
+static bool shape(Node *n, Diag *d)
+{
+    if (!check_image(n, 0, d) || !check_int(n, "filters", 1, d) || !check_int(n, "groups", 1, d))
+        return false;
+    const Shape *x = &n->in[0]->shape;
+    if (!window_check(n, x->dim[1], x->dim[2], d) || !check_groups(n, x, d))
+        return false;
+    const Conv c = conv_of(n, x->dim);
+    const int64_t step = c.pool ? c.pool : 1;
+    window_resolve(n, &c.v, x->dim, d);
+    return check_result(n, shape_make(x->batched, "CHW",
+                                      (int64_t[]){c.o, c.v.out[0] / step, c.v.out[1] / step}, 3), d);
+}
+
+static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+{
+    Node probe = {.op = op_find("conv2d"), .nin = nx, .in = (Node **)x, .span = attrs->span};
+    node_copy_attrs(g, &probe, attrs);
+    if (!shape(&probe, d))
+        return NULL;
+    const Conv c = conv_of(&probe, x[0]->shape.dim);
+    const int64_t dim[4] = {c.o, c.c / c.groups, c.v.kernel[0], c.v.kernel[1]};
+    Node *w = graph_param(g, d, arena_printf(g->arena, "%s.weight", path),
+                          shape_make(false, "OIRS", dim, 4), NULL, attrs->span);
+    if (!w)
+        return NULL;
+    Node *y = op_make_like(g, "conv2d", attrs, 2, x[0], w);
+    y->name = path;
+    return node_bool(attrs, "bias") ? bias_build(g, y, path, attrs->span, d) : y;
+}
+
+static void gradient(Grad *gr, Node *n, Node *dy)
+{
+    Graph *g = grad_graph(gr);
+    if (grad_wanted(gr, n->in[0]))
+        grad_add(gr, n->in[0], op_make_like(g, "conv2d_dx", n, 2, n->in[1], dy));
+    if (grad_wanted(gr, n->in[1]))
+        grad_add(gr, n->in[1], op_make_like(g, "conv2d_dw", n, 2, n->in[0], dy));
+}
+
+static bool shape_dx(Node *n, Diag *d)
+{
+    return check_result(n, shape_make(true, "CHW", image_of(n), 3), d);
+}
+
+static bool shape_dw(Node *n, Diag *d)
+{
+    const Conv c = conv_of(n, image_of(n));
+    const int64_t dim[4] = {c.o, c.c / c.groups, c.v.kernel[0], c.v.kernel[1]};
+    return check_result(n, shape_make(false, "OIRS", dim, 4), d);
+}
+
+/* The packed copy keeps the shape of w until pass layout, which knows the vector, sets `count` reals. */
+static bool shape_pack(Node *n, Diag *d)
+{
+    const Attr *count = node_attr(n, "count");
+    return check_result(n, count ? shape_make(false, NULL, &count->i, 1) : n->in[0]->shape, d);
+}
+
+/* Two operations a multiply-add, all taps counted; the same number for y, dx and dw. */
+static Cost cost(const Node *n)
+{
+    const Conv c = conv_of(n, image_of(n));
+    const double y = (double)c.o * (double)c.v.out[0] * (double)c.v.out[1];
+    const double taps = (double)(c.c / c.groups) * (double)(c.v.kernel[0] * c.v.kernel[1]);
+    const double x = (double)c.c * (double)c.h * (double)c.w;
+    return (Cost){.flops = 2 * y * taps, .bytes = 4 * (x + y)};
+}
+
+/* (Conv){ .n = 16, .c = 20, ... }: fields that would be 0 are left out. */
+static void literal(const Node *n, Call *call)
+{
+    const Conv c = conv_of(n, image_of(n));
+    Text t = text_new(call->arena);
+    text_printf(&t, "(Conv){ .n = %lld, .c = %lld, .h = %lld, .w = %lld, .o = %lld", (long long)call->n,
+                (long long)c.c, (long long)c.h, (long long)c.w, (long long)c.o);
+    window_print_pair(&t, "r", "s", c.v.kernel);
+    window_print_pair(&t, "stride_h", "stride_w", c.v.stride);
+    window_print_pair(&t, "pad_h", "pad_w", c.v.before);
+    window_print_pair(&t, "dil_h", "dil_w", c.v.dilation);
+    text_printf(&t, ", .groups = %lld", (long long)c.groups);
+    window_print_pair(&t, "oh", "ow", c.v.out);
+    if (c.pool)
+        text_printf(&t, ", .pool = %lld", (long long)c.pool);
+    text_add(&t, " }");
+    call_text(call, "%s", t.s);
+}
+
+static void kernel(const Node *n, Call *c)
+{
+    const bool pooled = node_attr(n, "pool") != NULL;
+    call_fn(c, c->plain ? "conv2d_plain" : pooled ? "conv2d_pool" : "conv2d");
+    call_out(c, n);
+    if (pooled)
+        call_side(c, n);
+    call_in(c, n->in[0]);
+    call_in(c, n->in[1]);
+    if (!c->plain) {
+        call_in(c, n->nin > 2 ? n->in[2] : NULL);
+        elementwise_call_act(n, c);
+    }
+    literal(n, c);
+}
+
+static void kernel_dx(const Node *n, Call *c)
+{
+    call_fn(c, c->plain ? "conv2d_dx_plain" : "conv2d_dx");
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    call_in(c, n->in[1]);
+    if (!c->plain)
+        elementwise_call_mask(n, 2, c);
+    literal(n, c);
+}
+
+static void kernel_dw(const Node *n, Call *c)
+{
+    call_fn(c, c->plain ? "conv2d_dw_plain" : "conv2d_dw");
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    call_in(c, n->in[1]);
+    literal(n, c);
+}
+
+static void kernel_pool_dx(const Node *n, Call *c)
+{
+    call_fn(c, "conv2d_pool_dx");
+    call_out(c, n);
+    for (int i = 0; i < 3; i++)
+        call_in(c, n->in[i]);
+    elementwise_call_mask(n, 3, c);
+    literal(n, c);
+}
+
+/* With attribute db the sum of dy, the bias's gradient, is made on the way: a side value. */
+static void kernel_pool_dw(const Node *n, Call *c)
+{
+    call_fn(c, "conv2d_pool_dw");
+    call_out(c, n);
+    if (node_attr(n, "db"))
+        call_side(c, n);
+    else
+        call_in(c, NULL);
+    for (int i = 0; i < 3; i++)
+        call_in(c, n->in[i]);
+    literal(n, c);
+}
+
+/* The emitter adds the last two arguments, unit and units: how threads share the packing. */
+static void kernel_pack(const Node *n, Call *c)
+{
+    call_fn(c, node_int(n, "dx") ? "conv2d_pack_dx" : "conv2d_pack");
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    literal(n, c);
+}
+
+const Op op_conv2d[] = {
+    {.name = "conv2d",
+     .brief = "two-dimensional convolution of images (N, C, H, W) with learned filters",
+     .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},
+             {"filters", ARG_INT, NULL, "how many filters: channels of the result"},
+             {"kernel", ARG_PAIR, NULL, "rows and columns of a filter"},
+             {"stride", ARG_PAIR, "1", "pixels from one window to the next"},
+             {"pad", ARG_PAD, "0", "rows and columns of zeros around, \"same\" or \"valid\""},
+             {"dilation", ARG_PAIR, "1", "pixels from one tap of a filter to the next"},
+             {"groups", ARG_INT, "1", "filters see only their share of the channels"},
+             {"bias", ARG_BOOL, "true", "add a learned number to each filter's result"}},
+     .flags = OP_SPATIAL, .layer = "conv", .shape = shape, .build = build,
+     .gradient = gradient, .cost = cost, .kernel = kernel,
+     .example = "# Three-by-three filters, every second pixel, the image padded by one on each side.\n"
+                "model example(image: f32[2, 7, 6]) {\n"
+                "    h = conv2d(image, 4, kernel = 3, stride = 2, pad = 1) |> tanh\n"
+                "    h = conv2d(h, 6, kernel = [2, 3], pad = \"same\", groups = 2)\n"
+                "    return flatten(h) |> dense(3)\n"
+                "}\n" EXAMPLE_TRAIN},
+    {.name = "conv2d_dx", .brief = "gradient of conv2d for its images: the transposed convolution",
+     .arg = {{"w", ARG_TENSOR, NULL, "filters"}, {"dy", ARG_TENSOR, NULL, "gradient of the result"},
+             {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"}},
+     .flags = OP_HIDDEN | OP_SPATIAL, .shape = shape_dx, .cost = cost, .kernel = kernel_dx},
+    {.name = "conv2d_dw", .brief = "gradient of conv2d for its filters, summed over the samples",
+     .arg = {{"x", ARG_TENSOR, NULL, "images"}, {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
+     .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM, .shape = shape_dw, .cost = cost, .kernel = kernel_dw},
+    {.name = "conv2d_pool_dx", .brief = "conv2d_dx through a fused 2x2 max-pool",
+     .arg = {{"w", ARG_TENSOR, NULL, "filters"}, {"dy", ARG_TENSOR, NULL, "gradient of the pooled result"},
+             {"index", ARG_TENSOR, NULL, "which of the four won"},
+             {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"}},
+     .flags = OP_HIDDEN | OP_SPATIAL, .shape = shape_dx, .cost = cost, .kernel = kernel_pool_dx},
+    {.name = "conv2d_pool_dw", .brief = "conv2d_dw through a fused 2x2 max-pool",
+     .arg = {{"x", ARG_TENSOR, NULL, "images"}, {"dy", ARG_TENSOR, NULL, "gradient of the pooled result"},
+             {"index", ARG_TENSOR, NULL, "which of the four won"}},
+     .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM, .shape = shape_dw, .cost = cost, .kernel = kernel_pool_dw},
+    {.name = "conv2d_pack", .brief = "filters in the order in which the fast kernels read them",
+     .arg = {{"w", ARG_TENSOR, NULL, "filters"}},
+     .flags = OP_HIDDEN, .shape = shape_pack, .kernel = kernel_pack},
+    {0}};

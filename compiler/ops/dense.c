@@ -1,0 +1,125 @@
+/* dense.c -- the fully connected layer and its gradients.
+ *
+ *   y[o] = sum over i of w[o][i] x[i];   dx[i] = sum over o of w[o][i] dy[o];   dw[o][i] = sum over samples of dy[o] x[i]
+ *
+ *   x (N, I)   w (O, I)   y (N, O)
+ *
+ * The bias is an op of its own until pass fuse joins them: dense(x, w, bias?) with attribute act, dense_dx(w, dy, y?) with
+ * attribute mask.
+ */
+#include "ops/bias.h"
+#include "ops/check.h"
+#include "ops/elementwise.h"
+#include "ops/example.h"
+
+static bool shape(Node *n, Diag *d)
+{
+    if (!check_vector(n, 0, d) || !check_int(n, "units", 1, d))
+        return false;
+    const Shape *x = &n->in[0]->shape;
+    const int64_t units = node_int(n, "units");
+    node_set_attr(diag_arena(d), n, attr_ints(diag_arena(d), "x_shape", x->dim, 1));
+    return check_result(n, shape_make(x->batched, "F", &units, 1), d);
+}
+
+static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+{
+    Node probe = {.op = op_find("dense"), .nin = nx, .in = (Node **)x, .span = attrs->span};
+    node_copy_attrs(g, &probe, attrs);
+    if (!shape(&probe, d))
+        return NULL;
+    const int64_t dim[2] = {node_int(attrs, "units"), x[0]->shape.dim[0]};
+    Node *w = graph_param(g, d, arena_printf(g->arena, "%s.weight", path),
+                          shape_make(false, "OI", dim, 2), NULL, attrs->span);
+    if (!w)
+        return NULL;
+    Node *y = op_make_like(g, "dense", attrs, 2, x[0], w);
+    y->name = path;
+    return node_bool(attrs, "bias") ? bias_build(g, y, path, attrs->span, d) : y;
+}
+
+static void gradient(Grad *gr, Node *n, Node *dy)
+{
+    Graph *g = grad_graph(gr);
+    if (grad_wanted(gr, n->in[0]))
+        grad_add(gr, n->in[0], op_make_like(g, "dense_dx", n, 2, n->in[1], dy));
+    if (grad_wanted(gr, n->in[1]))
+        grad_add(gr, n->in[1], op_make_like(g, "dense_dw", n, 2, n->in[0], dy));
+}
+
+static bool shape_dx(Node *n, Diag *d)
+{
+    return check_result(n, shape_make(true, "F", node_attr(n, "x_shape")->list, 1), d);
+}
+
+static bool shape_dw(Node *n, Diag *d)
+{
+    const int64_t dim[2] = {node_int(n, "units"), n->in[0]->shape.dim[0]};
+    return check_result(n, shape_make(false, "OI", dim, 2), d);
+}
+
+/* Two operations a multiply-add, for y, dx and dw alike. */
+static Cost cost(const Node *n)
+{
+    const double k = (double)node_attr(n, "x_shape")->list[0], o = (double)node_int(n, "units");
+    return (Cost){.flops = 2 * k * o, .bytes = 4 * (k + o)};
+}
+
+static void literal(const Node *n, Call *c)
+{
+    call_text(c, "(Dense){ .n = %lld, .k = %lld, .o = %lld }", (long long)c->n,
+              (long long)node_attr(n, "x_shape")->list[0], (long long)node_int(n, "units"));
+}
+
+static void kernel(const Node *n, Call *c)
+{
+    call_fn(c, c->plain ? "dense_plain" : "dense");
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    call_in(c, n->in[1]);
+    if (!c->plain) {
+        call_in(c, n->nin > 2 ? n->in[2] : NULL);
+        elementwise_call_act(n, c);
+    }
+    literal(n, c);
+}
+
+static void kernel_dx(const Node *n, Call *c)
+{
+    call_fn(c, c->plain ? "dense_dx_plain" : "dense_dx");
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    call_in(c, n->in[1]);
+    if (!c->plain)
+        elementwise_call_mask(n, 2, c);
+    literal(n, c);
+}
+
+static void kernel_dw(const Node *n, Call *c)
+{
+    call_fn(c, c->plain ? "dense_dw_plain" : "dense_dw");
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    call_in(c, n->in[1]);
+    literal(n, c);
+}
+
+const Op op_dense[] = {
+    {.name = "dense",
+     .brief = "fully connected layer: each result is a learned weighted sum of all inputs",
+     .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I)"},
+             {"units", ARG_INT, NULL, "how many results: O"},
+             {"bias", ARG_BOOL, "true", "add a learned number to each result"}},
+     .layer = "dense", .shape = shape, .build = build, .gradient = gradient, .cost = cost, .kernel = kernel,
+     .example = "model example(x: f32[6]) {\n"
+                "    h = dense(x, 5) |> tanh\n"
+                "    return dense(h, 3, bias = false)\n"
+                "}\n" EXAMPLE_TRAIN},
+    {.name = "dense_dx", .brief = "gradient of dense for its vectors",
+     .arg = {{"w", ARG_TENSOR, NULL, "weights (O, I)"}, {"dy", ARG_TENSOR, NULL, "gradient of the result"},
+             {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"}},
+     .flags = OP_HIDDEN, .shape = shape_dx, .cost = cost, .kernel = kernel_dx},
+    {.name = "dense_dw", .brief = "gradient of dense for its weights, summed over the samples",
+     .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I)"}, {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
+     .flags = OP_HIDDEN | OP_SUM, .shape = shape_dw, .cost = cost, .kernel = kernel_dw},
+    {0}};

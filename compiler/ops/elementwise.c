@@ -1,0 +1,206 @@
+/* elementwise.c -- operations that work number by number: all rows of elementwise.def share this shape, gradient and printing.
+ *
+ *   y[i] = f(a[i], b[i]);   da = (df/da) dy,  db = (df/db) dy
+ *
+ * Broadcasting is numpy's: dimensions are matched from the right, 1 or a missing one is repeated; what has no batch is
+ * repeated over the samples.
+ */
+#include "ops/elementwise.h"
+#include "base/text.h"
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/rule.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MONOTONE = 1 };
+
+extern const Op op_elementwise[];
+
+typedef struct Row {
+    int         flags;
+    const char *fn, *expr, *gradient[2];
+} Row;
+
+static const Row row[] = {
+#define ROW(name, arity, flags, fn, expr, da, db, ...) {flags, fn, expr, {da, db}},
+#define GRADIENT_ROW(name, fn, expr, ...) {0, fn, expr, {NULL, NULL}},
+#include "ops/elementwise.def"
+#undef ROW
+#undef GRADIENT_ROW
+};
+enum { ROWS = sizeof row / sizeof *row };
+
+static const Row *row_of(const Op *op)
+{
+    return op >= op_elementwise && op < op_elementwise + ROWS ? &row[op - op_elementwise] : NULL;
+}
+
+/* ---- shape */
+
+/* *y = y broadcast with x; returns the dimension from the right, from 1, that does not fit, or 0. */
+static int broadcast(Shape *y, const Shape *x)
+{
+    Shape out = y->rank >= x->rank ? *y : *x;
+    out.batched = y->batched || x->batched;
+    for (int i = 1; i <= y->rank && i <= x->rank; i++) {
+        const int64_t a = y->dim[y->rank - i], b = x->dim[x->rank - i];
+        if (a != b && a != 1 && b != 1)
+            return i;
+        out.dim[out.rank - i] = a == 1 ? b : a;
+    }
+    *y = out;
+    return 0;
+}
+
+static bool shape(Node *n, Diag *d)
+{
+    Shape y = n->in[0]->shape;
+    int misfit = 0;
+    for (int i = 0; i < n->nin; i++)
+        if (!check_real(n, i, d))
+            return false;
+    if (n->nin == 2)
+        misfit = broadcast(&y, &n->in[1]->shape);
+    if (!misfit)
+        return check_result(n, y, d);
+    const Shape *a = &n->in[0]->shape, *b = &n->in[1]->shape;
+    diag_error(d, n->span, "%s of %s and %s does not fit: %lld against %lld", n->op->name,
+               shape_text(diag_arena(d), a), shape_text(diag_arena(d), b),
+               (long long)a->dim[a->rank - misfit], (long long)b->dim[b->rank - misfit]);
+    check_note(n, 0, d);
+    check_note(n, 1, d);
+    diag_help(d, "dimensions counted from the right must be equal, or one of them 1");
+    return false;
+}
+
+static void gradient(Grad *gr, Node *n, Node *dy)
+{
+    const Row *r = row_of(n->op);
+    for (int i = 0; i < n->nin; i++)
+        if (r->gradient[i] && grad_wanted(gr, n->in[i]))
+            grad_add(gr, n->in[i], rule_eval(grad_graph(gr), n, dy, r->gradient[i]));
+}
+
+/* ---- printing */
+
+/* Stands by itself beside any operator: a name, a number, a call, an element, or in parentheses altogether. */
+static bool is_primary(const char *s)
+{
+    int depth = 0;
+    if (*s == '-' || *s == '!')
+        return false;
+    for (; *s; s++) {
+        depth += (*s == '(' || *s == '[') - (*s == ')' || *s == ']');
+        if (!depth && strchr(" +-*/?<>=&|", *s))
+            return false;
+    }
+    return true;
+}
+
+static void add_operand(Text *t, const char *operand, const char *before, const char *expr, const char *after)
+{
+    while (before > expr && before[-1] == ' ')
+        before--;
+    const bool opens = before == expr || before[-1] == '(' || before[-1] == ',';
+    const bool closes = !*after || *after == ')' || *after == ',';
+    text_printf(t, (opens && closes) || is_primary(operand) ? "%s" : "(%s)", operand);
+}
+
+static void add_number(Text *t, double v, bool plain)
+{
+    text_printf(t, plain ? v < 0 ? "(real)(%.17g)" : "(real)%.17g" : "v_set(%.17g)", v);
+}
+
+/* One name of the row's text: an operand, an argument of the op, or a function.  Returns what follows it. */
+static const char *add_name(Text *t, const Node *n, const char *const *operand, bool plain,
+                            const char *expr, const char *at)
+{
+    const char *end = at;
+    while (isalnum((unsigned char)*end) || *end == '_')
+        end++;
+    const char *word = arena_strndup(t->arena, at, (size_t)(end - at));
+    if (!strcmp(word, "a") || !strcmp(word, "b"))
+        add_operand(t, operand[*word - 'a'], at, expr, end);
+    else if (!strncmp(word, "v_set", 6)) {
+        char *close;
+        const double v = strtod(end + 1, &close);
+        add_number(t, v, plain);
+        return close + 1;
+    } else if (*end == '(')
+        text_printf(t, "%s%s", plain ? "s_" : "v_", word + 2);
+    else
+        add_number(t, node_float(n, word), plain);
+    return end;
+}
+
+char *elementwise_format(Arena *a, const Node *n, const char *const *operand, bool plain)
+{
+    const char *expr = elementwise_expr(n->op);
+    Text t = text_new(a);
+    for (const char *at = expr; *at;)
+        if (isalpha((unsigned char)*at))
+            at = add_name(&t, n, operand, plain, expr, at);
+        else
+            text_addn(&t, at++, 1);
+    return t.s;
+}
+
+const char *elementwise_expr(const Op *op)
+{
+    const Row *r = row_of(op);
+    return r ? r->expr : NULL;
+}
+
+bool elementwise_monotone(const Op *op)
+{
+    const Row *r = row_of(op);
+    return r && (r->flags & MONOTONE);
+}
+
+const char *elementwise_act(const Op *op)
+{
+    const Row *r = row_of(op);
+    return r && r->fn && r->fn[0] == 'v' ? r->fn : NULL;
+}
+
+const char *elementwise_mask(const Op *op)
+{
+    const Row *r = row_of(op);
+    return r && r->fn && r->fn[0] == 'd' ? r->fn : NULL;
+}
+
+void elementwise_call_act(const Node *n, Call *c)
+{
+    const Attr *act = node_attr(n, "act");
+    call_text(c, "%s", act ? elementwise_act(op_find(act->s)) : "v_identity");
+}
+
+void elementwise_call_mask(const Node *n, int i, Call *c)
+{
+    const Attr *mask = node_attr(n, "mask");
+    call_text(c, "%s", mask ? elementwise_mask(op_find(mask->s)) : "d_identity");
+    call_in(c, mask && n->nin > i ? n->in[i] : NULL);
+}
+
+/* ---- the table */
+
+#define EXAMPLE_OF(use)                                                                            \
+    "model example(x: f32[6]) {\n"                                                                 \
+    "    h = dense(x, 5)\n"                                                                        \
+    "    h = " use "\n"                                                                            \
+    "    return dense(h, 3)\n"                                                                     \
+    "}\n" EXAMPLE_TRAIN
+#define EACH OP_ELEMENTWISE | OP_INPLACE
+#define ARGS_1 {"x", ARG_TENSOR, NULL, "a tensor of any shape"}
+#define ARGS_2 {"a", ARG_TENSOR, NULL, "a tensor"}, {"b", ARG_TENSOR, NULL, "a tensor, or a number, whose shape fits"}
+
+const Op op_elementwise[] = {
+#define ROW(id, arity, flag, fn, expr, da, db, about, use, ...)                                    \
+    {.name = #id, .brief = about, .arg = {ARGS_##arity, __VA_ARGS__}, .flags = EACH,               \
+     .shape = shape, .gradient = gradient, .example = EXAMPLE_OF(use)},
+#define GRADIENT_ROW(id, fn, expr, about, ...)                                                     \
+    {.name = #id, .brief = about, .arg = {ARGS_2, __VA_ARGS__}, .flags = EACH | OP_HIDDEN, .shape = shape},
+#include "ops/elementwise.def"
+    {0}};

@@ -1,0 +1,15 @@
+/* example.h -- the train block that every op's example ends with: small, and enough to build, dump and check gradients. */
+#ifndef EXAMPLE_H
+#define EXAMPLE_H
+
+#define EXAMPLE_RECIPE(loss)                                                                       \
+    "train example {\n"                                                                            \
+    "    data      = synthetic(samples = 64, test_samples = 16)\n"                                 \
+    "    loss      = " loss "\n"                                                                   \
+    "    optimizer = sgd(lr = 0.05)\n"                                                             \
+    "    batch     = 8\n"                                                                          \
+    "    epochs    = 1\n"                                                                          \
+    "}\n"
+#define EXAMPLE_TRAIN EXAMPLE_RECIPE("softmax_cross_entropy")
+
+#endif

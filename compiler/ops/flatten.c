@@ -1,0 +1,29 @@
+/* flatten.c -- an image as one vector, C outermost, then H, then W: the same numbers under another shape. */
+#include "ops/check.h"
+#include "ops/example.h"
+
+static bool shape(Node *n, Diag *d)
+{
+    const Shape *x = &n->in[0]->shape;
+    const int64_t count = shape_count(x);
+    return check_real(n, 0, d) && check_result(n, shape_make(x->batched, "F", &count, 1), d);
+}
+
+static void gradient(Grad *gr, Node *n, Node *dy)
+{
+    Graph *g = grad_graph(gr);
+    Node like = {.op = n->op, .span = n->span};
+    node_set_ints(g, &like, "shape", n->in[0]->shape.dim, n->in[0]->shape.rank);
+    grad_add(gr, n->in[0], op_make_like(g, "reshape", &like, 1, dy));
+}
+
+const Op op_flatten[] = {
+    {.name = "flatten",
+     .brief = "all numbers of a sample as one vector, in the order C, H, W",
+     .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"}},
+     .flags = OP_VIEW, .shape = shape, .gradient = gradient,
+     .example = "model example(image: f32[2, 3, 3]) {\n"
+                "    h = conv2d(image, 4, kernel = 2) |> flatten\n"
+                "    return dense(h, 3)\n"
+                "}\n" EXAMPLE_TRAIN},
+    {0}};

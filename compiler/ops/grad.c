@@ -1,0 +1,89 @@
+/* grad.c -- building graph by name, and summing gradients; the rules of all ops stand on these.
+ *
+ * The gradient of a value always has the value's own shape.  Contributions are added in the order in which they arrive,
+ * which the pass fixes: later consumers first.
+ */
+#include "ops/grad.h"
+#include "ops/check.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static Node *make(Graph *g, const char *name, const Node *attrs, Span at, int nin, va_list ap)
+{
+    Node *in[8];
+    Diag *scratch = diag_new(g->arena, DIAG_NEVER);
+    const Op *op = op_find(name);
+    for (int i = 0; i < nin && i < 8; i++)
+        in[i] = va_arg(ap, Node *);
+    Node *n = op ? graph_add(g, op, in, nin, at) : NULL;
+    if (n && attrs)
+        node_copy_attrs(g, n, attrs);
+    if (!n || (op->shape && !op->shape(n, scratch))) {
+        fprintf(stderr, "tenon: internal error: cannot make a node of op %s\n", name);
+        diag_print(scratch, stderr);
+        abort();
+    }
+    return n;
+}
+
+Node *op_make(Graph *g, const char *op, Span at, int nin, ...)
+{
+    va_list ap;
+    va_start(ap, nin);
+    Node *n = make(g, op, NULL, at, nin, ap);
+    va_end(ap);
+    return n;
+}
+
+Node *op_make_like(Graph *g, const char *op, const Node *from, int nin, ...)
+{
+    va_list ap;
+    va_start(ap, nin);
+    Node *n = make(g, op, from, from->span, nin, ap);
+    va_end(ap);
+    return n;
+}
+
+Grad *grad_new(Graph *g)
+{
+    Grad *gr = arena_alloc(g->arena, sizeof *gr);
+    gr->graph = g;
+    gr->count = g->next_id;
+    gr->sum = arena_alloc(g->arena, (size_t)(gr->count + 1) * sizeof *gr->sum);
+    return gr;
+}
+
+Graph *grad_graph(Grad *gr)
+{
+    return gr->graph;
+}
+
+bool grad_wanted(const Grad *gr, const Node *x)
+{
+    return x->needs_grad && x->id < gr->count;
+}
+
+Node *grad_of(const Grad *gr, const Node *x)
+{
+    return x->id < gr->count ? gr->sum[x->id] : NULL;
+}
+
+/* Broadcasting x to the shape of dx repeated its numbers, so their gradients add up. */
+static Node *undo_broadcast(Graph *g, Node *x, Node *dx)
+{
+    Node like = {.op = dx->op, .span = dx->span};
+    if (shape_same(&x->shape, &dx->shape))
+        return dx;
+    node_set_ints(g, &like, "shape", x->shape.dim, x->shape.rank);
+    node_set_int(g, &like, "batched", x->shape.batched);
+    return op_make_like(g, "sum_to", &like, 1, dx);
+}
+
+void grad_add(Grad *gr, Node *x, Node *dx)
+{
+    if (!grad_wanted(gr, x))
+        return;
+    dx = undo_broadcast(gr->graph, x, dx);
+    Node *old = gr->sum[x->id];
+    gr->sum[x->id] = old ? op_make(gr->graph, "add", x->span, 2, old, dx) : dx;
+}

@@ -1,0 +1,33 @@
+/* relayout.c -- the same image under another order in memory: (C, H, W) rows or channels last (H, W, C).
+ *
+ * Made by pass layout; attribute to = "row" or "last".
+ */
+#include "ops/check.h"
+#include <string.h>
+
+static bool shape(Node *n, Diag *d)
+{
+    const DType dtype = n->in[0]->dtype;
+    const bool fits = check_result(n, n->in[0]->shape, d);
+    n->dtype = dtype;
+    return fits;
+}
+
+/* A flattened image keeps its C, H, W in flat[]. */
+static void kernel(const Node *n, Call *c)
+{
+    const Shape *x = &n->in[0]->shape;
+    const bool row = !strcmp(node_string(n, "to"), "row");
+    const int64_t *flat = row ? n->in[0]->flat : n->flat;
+    const int64_t *chw = x->rank == 3 ? x->dim : flat;
+    call_fn(c, row ? "chw_from_hwc" : "hwc_from_chw");
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)chw[0], (long long)(chw[1] * chw[2]));
+}
+
+const Op op_relayout[] = {
+    {.name = "relayout", .brief = "a copy in another order in memory",
+     .arg = {{"x", ARG_TENSOR, NULL, "images"}, {"to", ARG_STRING, NULL, "\"row\" or \"last\""}},
+     .flags = OP_HIDDEN, .shape = shape, .kernel = kernel},
+    {0}};

@@ -1,0 +1,84 @@
+/* table.c -- finding operations, and asking whether a node is well made. */
+#include "ir/vocabulary.h"
+#include "ops/op.h"
+#include <string.h>
+
+#define OP(name) extern const Op op_##name[];
+#include "ops/ops.def"
+#undef OP
+
+static const Op *const table[] = {
+#define OP(name) op_##name,
+#include "ops/ops.def"
+#undef OP
+};
+enum { FILES = sizeof table / sizeof *table };
+
+const Op *op_find(const char *name)
+{
+    for (int i = 0; i < FILES; i++)
+        for (const Op *op = table[i]; op->name; op++)
+            if (!strcmp(op->name, name))
+                return op;
+    return NULL;
+}
+
+int op_count(void)
+{
+    int count = 0;
+    for (int i = 0; i < FILES; i++)
+        for (const Op *op = table[i]; op->name; op++)
+            count++;
+    return count;
+}
+
+const Op *op_at(int wanted)
+{
+    for (int i = 0; i < FILES; i++)
+        for (const Op *op = table[i]; op->name; op++)
+            if (wanted-- == 0)
+                return op;
+    return NULL;
+}
+
+const char *op_name(const Op *op)
+{
+    return op->name;
+}
+
+bool op_infer(Node *n, Diag *d)
+{
+    return !n->op->shape || n->op->shape(n, d);
+}
+
+static bool kind_fits(ArgType type, AttrKind kind)
+{
+    switch (type) {
+    case ARG_INT: return kind == ATTR_INT;
+    case ARG_FLOAT: return kind == ATTR_FLOAT || kind == ATTR_INT;
+    case ARG_BOOL: return kind == ATTR_BOOL;
+    case ARG_STRING: return kind == ATTR_STRING;
+    case ARG_PAIR:
+    case ARG_INTS: return kind == ATTR_INTS;
+    case ARG_PAD: return kind == ATTR_INTS || kind == ATTR_STRING;
+    case ARG_TENSOR: break;
+    }
+    return false;
+}
+
+/* Layers and their kin (build) take inputs that the language does not show: their shape rule counts those. */
+const char *op_complaint(const Node *n, Arena *a)
+{
+    int least = 0, most = 0;
+    for (const OpArg *arg = n->op->arg; arg->name; arg++) {
+        const Attr *v = node_attr(n, arg->name);
+        const bool must = !arg->fallback || strcmp(arg->fallback, "none");
+        if (arg->type == ARG_TENSOR)
+            least += must, most++;
+        else if ((!v && must) || (v && !kind_fits(arg->type, v->kind)))
+            return arena_printf(a, "attribute %s is missing or of the wrong kind", arg->name);
+    }
+    if (n->nin < least || (n->nin > most && !n->op->build))
+        return arena_printf(a, "%d inputs, wants %d", n->nin, least);
+    return NULL;
+}
