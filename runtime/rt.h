@@ -16,7 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef RT_F64
+#ifdef RT_F64                                         /* -DRT_F64: the flag; RT_F64 below: a type of stored samples */
+#undef RT_F64
+#define RT_DOUBLE 1
 typedef double real;
 #else
 typedef float real;

@@ -1,0 +1,67 @@
+/* input.h -- from stored samples to the reals that the first layer reads, and between the two image layouts.
+ *
+ * Stored samples are rows (C, H, W) of u8, f32 or f64; sample i of the batch is row index[i].  u8 are scaled, the others
+ * taken as they are.  Images go to (H, W, C) when `last` says so: channels last, as the fast kernels want them.
+ */
+#ifndef CPU_INPUT_H
+#define CPU_INPUT_H
+
+/* y (N, HW, C) from x (N, C, HW), and back. */
+RT_INLINE void hwc_from_chw(real *restrict y, const real *restrict x, int n, int c, int hw)
+{
+    for (int i = 0; i < n; i++, y += (int64_t)c * hw, x += (int64_t)c * hw)
+    for (int j = 0; j < hw; j++)
+    for (int k = 0; k < c; k++)
+        y[(int64_t)j * c + k] = x[(int64_t)k * hw + j];
+}
+RT_INLINE void chw_from_hwc(real *restrict y, const real *restrict x, int n, int c, int hw)
+{
+    hwc_from_chw(y, x, n, hw, c);
+}
+
+/* One element of a stored sample. */
+RT_INLINE real input_at(const Rt *r, const char *row, int64_t i)
+{
+    switch (r->x_type) {
+    case RT_U8:
+        return (real)((const uint8_t *)row)[i] * (real)r->x_scale;
+    case RT_F32:
+        return (real)((const float *)row)[i];
+    default:
+        return (real)((const double *)row)[i];
+    }
+}
+
+/* A sample in stored order, a loop a type so that each is a straight one. */
+RT_INLINE void input_row(real *restrict y, const Rt *r, const char *row, int64_t count)
+{
+    const real scale = (real)r->x_scale;
+    if (r->x_type == RT_U8)
+        for (int64_t i = 0; i < count; i++)
+            y[i] = (real)((const uint8_t *)row)[i] * scale;
+    else
+        for (int64_t i = 0; i < count; i++)
+            y[i] = input_at(r, row, i);
+}
+
+/* Samples first .. first + n - 1 of the global batch: y (N, C, HW), or (N, HW, C) if last. */
+RT_INLINE void rt_input(real *restrict y, const Rt *r, int first, int n, int c, int hw, bool last)
+{
+    for (int i = 0; i < n; i++, y += (int64_t)c * hw) {
+        const char *row = (const char *)r->x + (int64_t)r->index[first + i] * r->x_stride;
+        if (!last || c == 1)
+            input_row(y, r, row, (int64_t)c * hw);
+        else
+            for (int k = 0; k < c; k++)
+                for (int j = 0; j < hw; j++)
+                    y[(int64_t)j * c + k] = input_at(r, row, (int64_t)k * hw + j);
+    }
+}
+
+RT_INLINE void rt_labels(int32_t *restrict y, const Rt *r, int first, int n)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = r->label[r->index[first + i]];
+}
+
+#endif

@@ -1,0 +1,216 @@
+/* loss.h -- softmax, the losses, and what is counted beside them.  Row-major in both worlds: x (N, K), a loss a sample.
+ *
+ *   softmax                 y = exp(x - max) / sum exp(x - max)                 dx = y (dy - sum y dy)
+ *   softmax_cross_entropy   log sum exp(x - max) - (x[label] - max)             dx = dloss (softmax(x) - onehot(label))
+ *   mse                     mean (x - t)^2                                      dx = dloss 2 (x - t) / K
+ *   l2                      sum x^2 / 2                                         dx = dloss x
+ */
+#ifndef CPU_LOSS_H
+#define CPU_LOSS_H
+
+/* -------------------------------------------------------------------------------------------------------- softmax */
+RT_INLINE real row_max_plain(const real *x, int k)
+{
+    real top = x[0];
+    for (int j = 1; j < k; j++)
+        top = x[j] > top ? x[j] : top;
+    return top;
+}
+
+/* y = exp(x - max); returns the sum. */
+RT_INLINE real row_exp_plain(real *y, const real *x, int k)
+{
+    const real top = row_max_plain(x, k);
+    real sum = 0;
+    for (int j = 0; j < k; j++)
+        sum += y[j] = s_exp(x[j] - top);
+    return sum;
+}
+
+RT_INLINE void softmax_plain(real *y, const real *x, int n, int k)
+{
+    for (int i = 0; i < n; i++, y += k, x += k) {
+        const real sum = row_exp_plain(y, x, k);
+        for (int j = 0; j < k; j++)
+            y[j] /= sum;
+    }
+}
+
+RT_INLINE void softmax_dx_plain(real *dx, const real *y, const real *dy, int n, int k)
+{
+    for (int i = 0; i < n; i++, dx += k, y += k, dy += k) {
+        real dot = 0;
+        for (int j = 0; j < k; j++)
+            dot += y[j] * dy[j];
+        for (int j = 0; j < k; j++)
+            dx[j] = y[j] * (dy[j] - dot);
+    }
+}
+
+RT_INLINE real row_max(const real *x, int k)
+{
+    vec top = v_set(-INFINITY);
+    RT_MAP(k, top = v_max(top, rt_lanes == V ? LOAD(x) : v_load_fill(x + AT, rt_lanes, -INFINITY)));
+    return v_top(top);
+}
+
+/* y = exp(x - max); returns the sum.  y and x may be the same row. */
+RT_INLINE real row_exp(real *y, const real *x, int k)
+{
+    const vec top = v_set(row_max(x, k));
+    vec sum = v_set(0);
+    RT_MAP(k, vec e = v_exp((rt_lanes == V ? LOAD(x) : v_load_fill(x + AT, rt_lanes, -INFINITY)) - top);
+           STORE(y, e); sum += e);
+    return v_sum(sum);
+}
+
+RT_INLINE void softmax(real *restrict y, const real *restrict x, int n, int k)
+{
+    for (int i = 0; i < n; i++, y += k, x += k) {
+        const vec share = v_set(1 / row_exp(y, x, k));
+        RT_MAP(k, STORE(y, LOAD(y) * share));
+    }
+}
+
+RT_INLINE void softmax_dx(real *restrict dx, const real *restrict y, const real *restrict dy, int n, int k)
+{
+    for (int i = 0; i < n; i++, dx += k, y += k, dy += k) {
+        vec dot = v_set(0);
+        RT_MAP(k, dot += LOAD(y) * LOAD(dy));
+        const vec sum = v_set(v_sum(dot));
+        RT_MAP(k, STORE(dx, LOAD(y) * (LOAD(dy) - sum)));
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ softmax cross entropy */
+RT_INLINE void softmax_cross_entropy_plain(real *loss, const real *x, const int32_t *label, int n, int k)
+{
+    for (int i = 0; i < n; i++, x += k) {
+        const real top = row_max_plain(x, k);
+        real sum = 0;
+        for (int j = 0; j < k; j++)
+            sum += s_exp(x[j] - top);
+        loss[i] = s_log(sum) - (x[label[i]] - top);
+    }
+}
+
+RT_INLINE void softmax_cross_entropy_dx_plain(real *dx, const real *x, const int32_t *label, const real *dloss, int n,
+                                              int k)
+{
+    for (int i = 0; i < n; i++, dx += k, x += k) {
+        const real sum = row_exp_plain(dx, x, k);
+        for (int j = 0; j < k; j++)
+            dx[j] = dloss[i] * (dx[j] / sum - (j == label[i]));
+    }
+}
+
+RT_INLINE void softmax_cross_entropy(real *restrict loss, const real *restrict x, const int32_t *restrict label, int n,
+                                     int k)
+{
+    for (int i = 0; i < n; i++, x += k) {
+        const real top = row_max(x, k);
+        vec sum = v_set(0);
+        RT_MAP(k, sum += v_exp((rt_lanes == V ? LOAD(x) : v_load_fill(x + AT, rt_lanes, -INFINITY)) - v_set(top)));
+        loss[i] = s_log(v_sum(sum)) - (x[label[i]] - top);
+    }
+}
+
+RT_INLINE void softmax_cross_entropy_dx(real *restrict dx, const real *restrict x, const int32_t *restrict label,
+                                        const real *restrict dloss, int n, int k)
+{
+    for (int i = 0; i < n; i++, dx += k, x += k) {
+        const vec share = v_set(dloss[i] / row_exp(dx, x, k));
+        RT_MAP(k, STORE(dx, LOAD(dx) * share));
+        dx[label[i]] -= dloss[i];
+    }
+}
+
+/* -------------------------------------------------------------------------------------------- counts and encodings */
+
+/* 1 where the first of the largest x is the label, else 0. */
+RT_INLINE void accuracy(real *restrict correct, const real *restrict x, const int32_t *restrict label, int n, int k)
+{
+    for (int i = 0; i < n; i++, x += k) {
+        int best = 0;
+        for (int j = 1; j < k; j++)
+            best = x[j] > x[best] ? j : best;
+        correct[i] = best == label[i];
+    }
+}
+
+RT_INLINE void one_hot(real *restrict y, const int32_t *restrict label, int n, int k)
+{
+    for (int i = 0; i < n; i++, y += k)
+        for (int j = 0; j < k; j++)
+            y[j] = j == label[i];
+}
+
+/* ----------------------------------------------------------------------------------------------------- mse and l2 */
+RT_INLINE void mse_plain(real *loss, const real *x, const real *t, int n, int k)
+{
+    for (int i = 0; i < n; i++, x += k, t += k) {
+        real sum = 0;
+        for (int j = 0; j < k; j++)
+            sum += (x[j] - t[j]) * (x[j] - t[j]);
+        loss[i] = sum / (real)k;
+    }
+}
+
+RT_INLINE void mse_dx_plain(real *dx, const real *x, const real *t, const real *dloss, int n, int k)
+{
+    for (int i = 0; i < n; i++, dx += k, x += k, t += k)
+        for (int j = 0; j < k; j++)
+            dx[j] = dloss[i] * 2 * (x[j] - t[j]) / (real)k;
+}
+
+RT_INLINE void l2_plain(real *loss, const real *x, int n, int k)
+{
+    for (int i = 0; i < n; i++, x += k) {
+        real sum = 0;
+        for (int j = 0; j < k; j++)
+            sum += x[j] * x[j];
+        loss[i] = sum / 2;
+    }
+}
+
+RT_INLINE void l2_dx_plain(real *dx, const real *x, const real *dloss, int n, int k)
+{
+    for (int i = 0; i < n; i++, dx += k, x += k)
+        for (int j = 0; j < k; j++)
+            dx[j] = dloss[i] * x[j];
+}
+
+RT_INLINE void mse(real *restrict loss, const real *restrict x, const real *restrict t, int n, int k)
+{
+    for (int i = 0; i < n; i++, x += k, t += k) {
+        vec sum = v_set(0);
+        RT_MAP(k, vec d = LOAD(x) - LOAD(t); sum = v_fma(d, d, sum));
+        loss[i] = v_sum(sum) / (real)k;
+    }
+}
+
+RT_INLINE void mse_dx(real *restrict dx, const real *restrict x, const real *restrict t, const real *restrict dloss,
+                      int n, int k)
+{
+    for (int i = 0; i < n; i++, dx += k, x += k, t += k) {
+        const vec scale = v_set(dloss[i] * 2 / (real)k);
+        RT_MAP(k, STORE(dx, scale * (LOAD(x) - LOAD(t))));
+    }
+}
+
+RT_INLINE void l2(real *restrict loss, const real *restrict x, int n, int k)
+{
+    for (int i = 0; i < n; i++, x += k) {
+        vec sum = v_set(0);
+        RT_MAP(k, sum = v_fma(LOAD(x), LOAD(x), sum));
+        loss[i] = v_sum(sum) / 2;
+    }
+}
+
+RT_INLINE void l2_dx(real *restrict dx, const real *restrict x, const real *restrict dloss, int n, int k)
+{
+    for (int i = 0; i < n; i++, dx += k, x += k)
+        RT_MAP(k, STORE(dx, v_set(dloss[i]) * LOAD(x)));
+}
+
+#endif

@@ -1,0 +1,188 @@
+/* update.h -- sums over samples in one fixed order, and what the optimizer does with them.
+ *
+ * Every sum over shards is a binary tree over adjacent pairs, ((01)(23))(45), walked like a binary counter.  Its shape
+ * depends on the number of items alone, so a process that holds a power-of-two run of the shards computes a whole
+ * subtree: one process, several groups and several ranks get the same bits.
+ *
+ * The formulas are PyTorch's (torch.optim), g the gradient of the mean loss, per element:
+ *     sgd      g += decay w     s0 = momentum s0 + g     w -= lr (nesterov ? g + momentum s0 : s0)
+ *     rmsprop  g += decay w     s0 = rho s0 + (1-rho) g^2     s1 = momentum s1 + g / (sqrt(s0) + eps)     w -= lr s1
+ *     adam     g += decay w     s0 = beta1 s0 + (1-beta1) g     s1 = beta2 s1 + (1-beta2) g^2
+ *              w -= lr (s0 / bias1) / (sqrt(s1 / bias2) + eps)
+ *     adamw    w -= lr decay w, then adam without decay
+ */
+#ifndef CPU_UPDATE_H
+#define CPU_UPDATE_H
+
+/* w, s0, s1: V elements each; a state that the optimizer does not keep is NULL. */
+typedef void (*Update)(real *w, real *s0, real *s1, vec g, const RtOpt *o);
+
+RT_INLINE void update_sgd(real *w, real *s0, real *s1, vec g, const RtOpt *o)
+{
+    (void)s1;
+    const vec x = v_load(w), momentum = v_set(o->momentum);
+    vec step = g = v_fma(v_set(o->decay), x, g);
+    if (s0) {
+        const vec v = v_fma(momentum, v_load(s0), g);
+        v_store(s0, v);
+        step = o->nesterov ? v_fma(momentum, v, g) : v;
+    }
+    v_store(w, v_fma(v_set(-o->lr), step, x));
+}
+
+/* a / b, and 0 where both are 0 (padding, with eps = 0); NaN stays NaN. */
+RT_INLINE vec update_ratio(vec a, vec b) { return v_select_gt(b, v_set(0), a / b, a * b); }
+
+RT_INLINE void update_rmsprop(real *w, real *s0, real *s1, vec g, const RtOpt *o)
+{
+    const vec x = v_load(w);
+    g = v_fma(v_set(o->decay), x, g);
+    const vec square = v_fma(v_set(1 - o->rho), g * g, v_set(o->rho) * v_load(s0));
+    v_store(s0, square);
+    vec step = update_ratio(g, v_sqrt(square) + v_set(o->eps));
+    if (s1) {
+        step = v_fma(v_set(o->momentum), v_load(s1), step);
+        v_store(s1, step);
+    }
+    v_store(w, v_fma(v_set(-o->lr), step, x));
+}
+
+RT_INLINE vec update_adam_step(real *s0, real *s1, vec g, const RtOpt *o)
+{
+    const vec m = v_fma(v_set(1 - o->beta1), g, v_set(o->beta1) * v_load(s0));
+    const vec v = v_fma(v_set(1 - o->beta2), g * g, v_set(o->beta2) * v_load(s1));
+    v_store(s0, m);
+    v_store(s1, v);
+    return update_ratio(m / v_set(o->bias1), v_sqrt(v / v_set(o->bias2)) + v_set(o->eps));
+}
+
+RT_INLINE void update_adam(real *w, real *s0, real *s1, vec g, const RtOpt *o)
+{
+    const vec x = v_load(w);
+    const vec step = update_adam_step(s0, s1, v_fma(v_set(o->decay), x, g), o);
+    v_store(w, v_fma(v_set(-o->lr), step, x));
+}
+
+RT_INLINE void update_adamw(real *w, real *s0, real *s1, vec g, const RtOpt *o)
+{
+    const vec x = v_load(w) * v_set(1 - o->lr * o->decay);
+    v_store(w, v_fma(v_set(-o->lr), update_adam_step(s0, s1, g, o), x));
+}
+
+RT_INLINE void update_clipped(real *w, real *s0, real *s1, vec g, const RtOpt *o, Update u)
+{
+    u(w, s0, s1, o->clip_value > 0 ? v_clamp(g, -o->clip_value, o->clip_value) : g, o);
+}
+
+/* The same on the first k lanes only: what lies behind the last parameter belongs to somebody else. */
+RT_INLINE void update_lanes(real *w, real *s0, real *s1, vec g, const RtOpt *o, Update u, int k)
+{
+    if (k == V) {
+        update_clipped(w, s0, s1, g, o, u);
+        return;
+    }
+    real t[3][V];
+    v_store(t[0], v_load_n(w, k));
+    v_store(t[1], s0 ? v_load_n(s0, k) : v_set(0));
+    v_store(t[2], s1 ? v_load_n(s1, k) : v_set(0));
+    update_clipped(t[0], s0 ? t[1] : NULL, s1 ? t[2] : NULL, g, o, u);
+    v_store_n(w, v_load(t[0]), k);
+    if (s0)
+        v_store_n(s0, v_load(t[1]), k);
+    if (s1)
+        v_store_n(s1, v_load(t[2]), k);
+}
+
+RT_INLINE RtOpt update_options(const Rt *r, bool decay)
+{
+    RtOpt o = r->opt;
+    if (!decay)
+        o.decay = 0;
+    return o;
+}
+
+/* Unit's share of count elements, whole vectors but for the last: from *first up to the value returned. */
+RT_INLINE int64_t update_range(int64_t count, int unit, int units, int64_t *first)
+{
+    const int64_t vectors = (count + V - 1) / V, last = vectors * (unit + 1) / units * V;
+    *first = vectors * unit / units * V;
+    return last < count ? last : count;
+}
+
+/* ---------------------------------------------------------------------------------------------------- the fixed tree */
+enum { TREE_DEPTH = 32 };                             /* 2^32 items */
+
+/* Item number i joins: it closes as many pairs as i has trailing ones.  depth = finished sums on the stack. */
+RT_INLINE void tree_push(vec *stack, int *depth, int i, vec x)
+{
+    for (; i & 1; i >>= 1)
+        x = stack[--*depth] + x;
+    stack[(*depth)++] = x;
+}
+
+RT_INLINE vec tree_finish(const vec *stack, int depth)
+{
+    vec x = stack[--depth];
+    while (depth > 0)
+        x = stack[--depth] + x;
+    return x;
+}
+
+/* Sum of `items` vectors, `stride` bytes apart, of which the first k lanes exist. */
+RT_INLINE vec tree_sum(const char *p, int64_t stride, int items, int k)
+{
+    vec stack[TREE_DEPTH];
+    int depth = 0;
+    for (int i = 0; i < items; i++)
+        tree_push(stack, &depth, i, v_load_lanes((const real *)(p + i * stride), k));
+    return tree_finish(stack, depth);
+}
+
+/* The sum of a gradient that slices left behind: tree over the slices of a shard, tree over the shards held here; then
+ * the update, or the sum is stored at r->grad + grad for the reduction across processes.  Elements of this unit only. */
+RT_INLINE void reduce_update(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1,
+                             const char *partial, int64_t slice_bytes, int slices, int64_t count, bool decay, Update u)
+{
+    const RtOpt o = update_options(r, decay);
+    int64_t at;
+    const int64_t end = update_range(count, unit, units, &at);
+    for (; at < end; at += V) {
+        const int k = end - at < V ? (int)(end - at) : V;
+        const char *p = partial + at * (int64_t)sizeof(real);
+        vec stack[TREE_DEPTH];
+        int depth = 0;
+        for (int s = 0; s < r->shards; s++)
+            tree_push(stack, &depth, s, tree_sum(p + s * r->shard_bytes, slice_bytes, slices, k));
+        const vec g = tree_finish(stack, depth);
+        if (r->grad)
+            v_store_lanes((real *)(r->grad + grad) + at, g, k);
+        else
+            update_lanes(w + at, s0 ? s0 + at : NULL, s1 ? s1 + at : NULL, g, &o, u, k);
+    }
+}
+
+/* The update from a sum that the runtime has reduced in r->grad. */
+RT_INLINE void grad_update(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count,
+                           bool decay, Update u)
+{
+    const RtOpt o = update_options(r, decay);
+    const real *g = (const real *)(r->grad + grad);
+    int64_t at;
+    const int64_t end = update_range(count, unit, units, &at);
+    for (; at < end; at += V) {
+        const int k = end - at < V ? (int)(end - at) : V;
+        update_lanes(w + at, s0 ? s0 + at : NULL, s1 ? s1 + at : NULL, v_load_lanes(g + at, k), &o, u, k);
+    }
+}
+
+/* Euclidean norm of all reduced gradients, in double and in order. */
+RT_INLINE double grad_norm(const Rt *r, int64_t grad_bytes)
+{
+    const real *g = (const real *)r->grad;
+    double sum = 0;
+    for (int64_t i = 0; i < grad_bytes / (int64_t)sizeof(real); i++)
+        sum += (double)g[i] * (double)g[i];
+    return sqrt(sum);
+}
+
+#endif
