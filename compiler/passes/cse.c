@@ -1,0 +1,90 @@
+/* cse.c -- common subexpressions: of two nodes with the same op, inputs, attributes and shape, the first does.
+ *
+ * Dropout nodes differ by attribute purpose, parameters and updates by their parameter, so randomness and state are safe.
+ */
+#include "base/text.h"
+#include "ops/op.h"
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+#include <string.h>
+
+static bool same_attr(const Attr *a, const Attr *b)
+{
+    if (strcmp(a->key, b->key) || a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case ATTR_INT:
+    case ATTR_BOOL: return a->i == b->i;
+    case ATTR_FLOAT: return !memcmp(&a->f, &b->f, sizeof a->f);      /* 0 is not -0 */
+    case ATTR_STRING: return !strcmp(a->s, b->s);
+    case ATTR_INTS: break;
+    }
+    return a->nlist == b->nlist && !memcmp(a->list, b->list, (size_t)a->nlist * sizeof *a->list);
+}
+
+static bool same_value(const Node *a, const Node *b)
+{
+    if (a->op != b->op || a->nin != b->nin || a->nattr != b->nattr || a->dtype != b->dtype ||
+        a->param != b->param || !shape_same(&a->shape, &b->shape))
+        return false;
+    for (int i = 0; i < a->nin; i++)
+        if (a->in[i] != b->in[i])
+            return false;
+    for (int i = 0; i < a->nattr; i++)
+        if (!same_attr(&a->attr[i], &b->attr[i]))
+            return false;
+    return true;
+}
+
+static uint64_t hash(const Node *n)
+{
+    uint64_t h = text_hash(&n->op, sizeof n->op, 0);
+    for (int i = 0; i < n->nin; i++)
+        h = text_hash(&n->in[i]->id, sizeof n->in[i]->id, h);
+    return text_hash(n->shape.dim, (size_t)n->shape.rank * sizeof *n->shape.dim, h);
+}
+
+/* a + b and b + a are the same bits: the smaller number goes first. */
+static void order_inputs(Node *n)
+{
+    if ((node_is(n, "add") || node_is(n, "mul")) && n->in[0]->id > n->in[1]->id) {
+        Node *first = n->in[1];
+        n->in[1] = n->in[0];
+        n->in[0] = first;
+    }
+}
+
+static bool may_merge(const Node *n)
+{
+    return !node_is(n, "update") && !node_is(n, "input") && !node_is(n, "label");
+}
+
+/* The node in the table that n equals, or NULL after n has entered it.  Open addressing; size is a power of two. */
+static Node *look_up(Node **table, size_t size, Node *n)
+{
+    size_t at = hash(n) & (size - 1);
+    for (; table[at]; at = (at + 1) & (size - 1))
+        if (same_value(table[at], n))
+            return table[at];
+    table[at] = n;
+    return NULL;
+}
+
+void pass_cse(Graph *g, const Options *o, Diag *d)
+{
+    (void)o, (void)d;
+    Rewrite r = rewrite_begin(g);
+    size_t size = 16;
+    while (size < 2 * (size_t)g->nnode)
+        size *= 2;
+    Node **table = arena_alloc(g->arena, size * sizeof *table);
+    for (int i = 0; i < g->nnode; i++) {
+        Node *n = g->node[i];
+        rewrite_inputs(&r, n);
+        order_inputs(n);
+        Node *same = may_merge(n) ? look_up(table, size, n) : NULL;
+        if (same)
+            rewrite_replace(&r, n, same);
+    }
+    rewrite_end(&r);
+}

@@ -1,0 +1,36 @@
+/* dce.c -- drops what nobody needs: nodes from which no output, loss, metric or update can be reached.
+ *
+ * Inputs and labels stay, used or not: they are the program's, not the network's.
+ */
+#include "passes/pass.h"
+
+static void keep(Node *n)
+{
+    if (n)
+        n->mark = 1;
+}
+
+static bool is_root(const Node *n)
+{
+    return node_is(n, "update") || node_is(n, "input") || node_is(n, "label");
+}
+
+void pass_dce(Graph *g, const Options *o, Diag *d)
+{
+    (void)o, (void)d;
+    int kept = 0;
+    for (int i = 0; i < g->nnode; i++)
+        g->node[i]->mark = is_root(g->node[i]);
+    keep(g->output);
+    keep(g->loss);
+    for (int i = 0; i < g->nmetric; i++)
+        keep(g->metric[i].node);
+    for (int i = g->nnode - 1; i >= 0; i--)           /* users stand behind what they use */
+        for (int j = 0; g->node[i]->mark && j < g->node[i]->nin; j++)
+            keep(g->node[i]->in[j]);
+    for (int i = 0; i < g->nnode; i++)
+        if (g->node[i]->mark)
+            g->node[kept++] = g->node[i];
+    while (g->nnode > kept)
+        g->node[--g->nnode] = NULL;
+}

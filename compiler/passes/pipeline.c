@@ -1,0 +1,48 @@
+/* pipeline.c -- the pass table: every transformation between the front end and the emitter, in order, and why it stands there. */
+#include "passes/pass.h"
+#include <stdio.h>
+#include <string.h>
+
+const Pass pass_table[] = {
+    /* name       function       optional training */
+    {"infer",    pass_infer,    false, false, "shapes proved by each op's own rule; which values a parameter reaches"},
+    {"gradient", pass_gradient, false, true,  "the backward pass and the updates join the graph; later passes see one program"},
+    {"simplify", pass_simplify, true,  false, "algebra that makes nodes vanish; first, so that equals look equal to cse"},
+    {"cse",      pass_cse,      true,  false, "values computed twice are computed once; before dce, which sweeps up"},
+    {"dce",      pass_dce,      false, false, "what reaches no output, loss, metric or update goes; fuse must not count its uses"},
+    {"fuse",     pass_fuse,     true,  false, "bias, activation and pooling join their producer, masks the backward kernels"},
+    {"layout",   pass_layout,   true,  false, "channels innermost, weights in panels; after fuse, which decides who reads what"},
+    {"schedule", pass_schedule, false, false, "phases and places: what runs per slice, what once, where a barrier stands"},
+    {"plan",     pass_plan,     false, false, "lifetimes become offsets in one arena; last, for it needs the final order"},
+    {0}};
+
+static void dump(const Graph *g, const Pass *p, const Options *o)
+{
+    if (!o->dump || (strcmp(o->dump, "all") && strcmp(o->dump, p->name)))
+        return;
+    fprintf(stderr, "# after %s: %s\n", p->name, p->why);
+    graph_dump(g, stderr);
+}
+
+static bool verify(const Graph *g, const Pass *p, const Options *o, Diag *d)
+{
+    const char *wrong = o->verify ? graph_verify(g, diag_new(g->arena, DIAG_NEVER)) : NULL;
+    if (wrong)
+        diag_error(d, (Span){0}, "internal error after pass %s: %s", p->name, wrong);
+    return !wrong;
+}
+
+/* The first pass that reports an error is the last that runs. */
+bool pass_run_all(Graph *g, const Options *o, Diag *d)
+{
+    const int before = diag_errors(d);
+    for (const Pass *p = pass_table; p->name; p++) {
+        if ((p->optional && o->plain) || (p->training && !g->training))
+            continue;
+        p->run(g, o, d);
+        if (diag_errors(d) > before || !verify(g, p, o, d))
+            return false;
+        dump(g, p, o);
+    }
+    return true;
+}

@@ -1,0 +1,202 @@
+/* simplify.c -- algebra that makes nodes vanish.
+ *
+ *   x + 0, x - 0, x * 1, x / 1, pow(x, 1) = x     - -x = x      x + -y = x - y      x - -y = x + y     0 - x = -x
+ *   (x * a) * b = x * (a b)                       pow(x, 2) = square(x)   pow(x, 0.5) = sqrt(x)  pow(x, -1) = reciprocal(x)
+ *   reshape of reshape = one reshape, to the same shape = none; sum_to the same shape = none;  f(numbers) = a number
+ *
+ * No rule changes a result by more than a rounding, and none drops a term that could be inf or NaN (x * 0 stays).
+ * A rule applies only where the result keeps its shape: x * 1 may be what broadcasts x.
+ */
+#include "ops/op.h"
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+#include <math.h>
+#include <string.h>
+
+static bool is_const(const Node *n, double v)
+{
+    return node_is(n, "const") && node_float(n, "value") == v;
+}
+
+/* ---- numbers */
+
+static double add(double a, double b) { return a + b; }
+static double sub(double a, double b) { return a - b; }
+static double mul(double a, double b) { return a * b; }
+static double quotient(double a, double b) { return a / b; }
+static double neg(double a, double b) { return (void)b, -a; }
+static double exp_(double a, double b) { return (void)b, exp(a); }
+static double log_(double a, double b) { return (void)b, log(a); }
+static double sqrt_(double a, double b) { return (void)b, sqrt(a); }
+static double square(double a, double b) { return (void)b, a * a; }
+static double reciprocal(double a, double b) { return (void)b, 1 / a; }
+
+static const struct {
+    const char *op;
+    double    (*f)(double a, double b);
+} number_op[] = {{"add", add},   {"sub", sub},   {"mul", mul},   {"div", quotient}, {"neg", neg},
+                 {"exp", exp_},  {"log", log_},  {"sqrt", sqrt_}, {"pow", pow},     {"min", fmin},
+                 {"max", fmax},  {"square", square}, {"reciprocal", reciprocal}};
+
+/* A result that is no number stays as it is, for the program to stumble over where it stands. */
+static Node *fold(Graph *g, Node *n)
+{
+    const bool all = n->nin > 0 && node_is(n->in[0], "const") && node_is(n->in[n->nin - 1], "const");
+    for (size_t i = 0; all && i < sizeof number_op / sizeof *number_op; i++) {
+        if (!node_is(n, number_op[i].op))
+            continue;
+        const double v = number_op[i].f(node_float(n->in[0], "value"), node_float(n->in[n->nin - 1], "value"));
+        return isfinite(v) ? graph_const(g, v, n->shape, n->span) : NULL;
+    }
+    return NULL;
+}
+
+/* ---- the rules: each gives the value to use instead of n, or NULL */
+
+static Node *simplify_add(Graph *g, Node *n)
+{
+    Node *a = n->in[0], *b = n->in[1];
+    if (is_const(b, 0))
+        return a;
+    if (is_const(a, 0))
+        return b;
+    if (node_is(b, "neg"))
+        return op_make(g, "sub", n->span, 2, a, b->in[0]);
+    return node_is(a, "neg") ? op_make(g, "sub", n->span, 2, b, a->in[0]) : NULL;
+}
+
+static Node *simplify_sub(Graph *g, Node *n)
+{
+    Node *a = n->in[0], *b = n->in[1];
+    if (is_const(b, 0))
+        return a;
+    if (is_const(a, 0))
+        return op_make(g, "neg", n->span, 1, b);
+    return node_is(b, "neg") ? op_make(g, "add", n->span, 2, a, b->in[0]) : NULL;
+}
+
+/* (x * a) * b with numbers a and b: the numbers meet first. */
+static Node *join_factors(Graph *g, Node *n, Node *x, const Node *b)
+{
+    if (!node_is(b, "const") || !node_is(x, "mul"))
+        return NULL;
+    for (int i = 0; i < 2; i++)
+        if (node_is(x->in[i], "const")) {
+            const double v = node_float(x->in[i], "value") * node_float(b, "value");
+            Node *ab = graph_const(g, v, shape_make(false, NULL, NULL, 0), n->span);
+            return isfinite(v) ? op_make(g, "mul", n->span, 2, x->in[1 - i], ab) : NULL;
+        }
+    return NULL;
+}
+
+static Node *simplify_mul(Graph *g, Node *n)
+{
+    Node *a = n->in[0], *b = n->in[1];
+    if (is_const(b, 1))
+        return a;
+    if (is_const(a, 1))
+        return b;
+    if (is_const(b, -1))
+        return op_make(g, "neg", n->span, 1, a);
+    if (is_const(a, -1))
+        return op_make(g, "neg", n->span, 1, b);
+    if (node_is(a, "neg") && node_is(b, "neg"))
+        return op_make(g, "mul", n->span, 2, a->in[0], b->in[0]);
+    Node *joined = join_factors(g, n, a, b);
+    return joined ? joined : join_factors(g, n, b, a);
+}
+
+static Node *simplify_div(Graph *g, Node *n)
+{
+    (void)g;
+    return is_const(n->in[1], 1) ? n->in[0] : NULL;
+}
+
+static Node *simplify_neg(Graph *g, Node *n)
+{
+    (void)g;
+    return node_is(n->in[0], "neg") ? n->in[0]->in[0] : NULL;
+}
+
+static Node *simplify_pow(Graph *g, Node *n)
+{
+    Node *x = n->in[0], *e = n->in[1];
+    if (is_const(e, 1))
+        return x;
+    const char *op = is_const(e, 2) ? "square" : is_const(e, 0.5) ? "sqrt" : is_const(e, -1) ? "reciprocal" : NULL;
+    return op ? op_make(g, op, n->span, 1, x) : NULL;
+}
+
+static Node *simplify_reshape(Graph *g, Node *n)
+{
+    Node *x = n->in[0];
+    if (shape_same(&x->shape, &n->shape))
+        return x;
+    if (!node_is(x, "reshape") && !node_is(x, "flatten"))
+        return NULL;
+    return op_make_like(g, n->op->name, n, 1, x->in[0]);
+}
+
+static Node *simplify_sum_to(Graph *g, Node *n)
+{
+    (void)g;
+    return n->in[0];
+}
+
+/* abs(-x) = abs(x), square likewise. */
+static Node *simplify_even(Graph *g, Node *n)
+{
+    return node_is(n->in[0], "neg") ? op_make(g, n->op->name, n->span, 1, n->in[0]->in[0]) : NULL;
+}
+
+/* relu(relu(x)) = relu(x), abs(abs(x)) likewise. */
+static Node *simplify_twice(Graph *g, Node *n)
+{
+    (void)g;
+    return n->in[0]->op == n->op ? n->in[0] : NULL;
+}
+
+static const struct {
+    const char *op;
+    Node     *(*rule)(Graph *g, Node *n);
+} rule[] = {{"add", simplify_add},         {"sub", simplify_sub},     {"mul", simplify_mul},
+            {"div", simplify_div},         {"neg", simplify_neg},     {"pow", simplify_pow},
+            {"reshape", simplify_reshape}, {"flatten", simplify_reshape}, {"sum_to", simplify_sum_to},
+            {"abs", simplify_even},        {"square", simplify_even}, {"relu", simplify_twice},
+            {"abs", simplify_twice}};
+
+static Node *simplify(Graph *g, Node *n)
+{
+    Node *by = fold(g, n);
+    for (size_t i = 0; !by && i < sizeof rule / sizeof *rule; i++)
+        if (node_is(n, rule[i].op)) {
+            by = rule[i].rule(g, n);
+            by = by && shape_same(&by->shape, &n->shape) ? by : NULL;
+        }
+    if (by && by->id >= n->id)                        /* a new node stands for n, wherever n stood */
+        by->backward = n->backward, by->needs_grad = n->needs_grad;
+    return by;
+}
+
+/* One visit of all nodes; true when something changed.  What a failed rule has made is left for dce. */
+static bool sweep(Graph *g)
+{
+    Rewrite r = rewrite_begin(g);
+    const int count = g->nnode;
+    for (int i = 0; i < count; i++) {
+        Node *n = g->node[i];
+        rewrite_inputs(&r, n);
+        Node *by = simplify(g, n);
+        if (by)
+            rewrite_replace(&r, n, by);
+    }
+    rewrite_end(&r);
+    return r.replaced > 0;
+}
+
+void pass_simplify(Graph *g, const Options *o, Diag *d)
+{
+    (void)o, (void)d;
+    while (sweep(g))
+        ;
+}
