@@ -24,8 +24,10 @@ static void skip(Rule *r)
 static bool eat(Rule *r, char c)
 {
     skip(r);
-    r->at += *r->at == c;
-    return r->at[-1] == c;
+    if (*r->at != c)
+        return false;
+    r->at++;
+    return true;
 }
 
 static Node *number(Rule *r, double v)
