@@ -1,0 +1,49 @@
+# common.sh -- sourced by the tests that are shell scripts: a scratch directory, counting, and the compiler to test.
+#
+#   TENON        the compiler (default build/tenon)       TENON_ROOT   the repository
+#   CHECK_ALL=1  longer runs                              $work        removed at the end
+#
+# ok TEXT / bad TEXT count one check each; `finish` prints "N passed, N failed[, N skipped]" and sets the exit code.
+TENON_ROOT=${TENON_ROOT:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}
+TENON=${TENON:-$TENON_ROOT/build/tenon}
+CHECK_ALL=${CHECK_ALL:-0}
+export LC_ALL=C
+unset TENON_DATA
+passed=0 failed=0 skipped=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+[ -x "$TENON" ] || { echo "FAIL no compiler at $TENON"; exit 1; }
+
+ok() { passed=$((passed + 1)); }
+bad() { failed=$((failed + 1)); echo "FAIL $*"; }
+skip() { skipped=$((skipped + 1)); echo "SKIP $*"; }
+finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed = 0 ]; }
+
+# same TEXT A B: both strings are equal, and there is something to compare
+same() { if [ -n "$2" ] && [ "$2" = "$3" ]; then ok; else bad "$1: '$2' and '$3'"; fi; }
+
+# succeeds TEXT COMMAND...: exit code 0; what it prints is shown when not
+succeeds() {
+    local text=$1; shift
+    if "$@" > "$work/out" 2>&1; then ok; else bad "$text: exit code $? of: $*"; tail -n 12 "$work/out"; fi
+}
+
+# refuses TEXT PATTERN COMMAND...: exit code 1 (not a signal), nothing on stdout wanted, stderr matches PATTERN
+refuses() {
+    local text=$1 pattern=$2 rc=0; shift 2
+    "$@" > "$work/out" 2> "$work/err" < /dev/null || rc=$?
+    if [ $rc != 1 ]; then bad "$text: exit code $rc, not 1, of: $*"; tail -n 5 "$work/err"
+    elif ! grep -Eq -e "$pattern" "$work/err"; then bad "$text: the message does not match '$pattern':"; tail -n 5 "$work/err"
+    else ok; fi
+}
+
+# build MODEL PROGRAM OPTIONS...: a failure ends the test, for nothing after it would mean anything
+build() {
+    local model=$1 program=$2; shift 2
+    "$TENON" build "$TENON_ROOT/models/$model.tn" -o "$program" "$@" && return
+    bad "tenon build models/$model.tn $*"; finish; exit 1
+}
+
+# field LOG EVENT NAME: the values of a field of all records of one kind, in a line
+field() { { grep "\"event\":\"$2\"" "$1" || true; } | sed -n "s/.*\"$3\":\"\{0,1\}\([^,\"}]*\).*/\1/p" | tr '\n' ' '; }
+hashes() { field "$1" epoch weights_hash; }

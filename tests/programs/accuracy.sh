@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# accuracy.sh -- networks learn: a short run by default, the whole recipes of the models' heads with CHECK_ALL=1.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+# reaches MODEL LEAST ARGUMENTS...: the test accuracy of the last epoch
+reaches() {
+    local model=$1 least=$2 got; shift 2
+    rm -f "$work/log"
+    build "$model" "$work/p"
+    "$work/p" "$@" --log "$work/log" > "$work/out" 2>&1 || bad "$model: exit code $?"
+    got=$(field "$work/log" epoch test_accuracy | awk '{ print $NF }')
+    echo "$model $*: test accuracy $got"
+    awk -v a="${got:-0}" -v b="$least" 'BEGIN { exit !(a >= b) }' && ok || bad "$model $*: test accuracy $got is below $least"
+}
+
+reaches lenet 0.970 --epochs 1
+reaches mlp 0.940 --epochs 1
+if [ "$CHECK_ALL" = 1 ]; then
+    reaches lenet 0.990 --strict
+    reaches lenet_relu 0.988 --strict
+    reaches lenet_tanh 0.988 --strict
+    reaches mlp 0.975 --strict
+else
+    skip "whole recipes: ./check --all"
+fi
+finish

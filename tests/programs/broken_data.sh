@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# broken_data.sh -- data that are not what they should be: a message that names file and reason, exit code 1, nothing half-written.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+mnist=$TENON_ROOT/models/data/mnist
+build mlp "$work/p"
+run=("$work/p" --epochs 1 --limit-samples 256 --threads 2)
+
+# fresh: a directory with the four files of MNIST, to spoil one of them
+fresh() { rm -rf "$work/d"; mkdir "$work/d"; cp "$mnist"/*.gz "$work/d"; }
+plain() { gzip -dc "$mnist/$1.gz" > "$work/d/$1"; rm "$work/d/$1.gz"; }
+poke() { printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none; }
+
+fresh
+succeeds "a copy of MNIST" "${run[@]}" --data "$work/d"
+for f in train-images-idx3-ubyte train-labels-idx1-ubyte t10k-images-idx3-ubyte t10k-labels-idx1-ubyte; do plain $f; done
+succeeds "MNIST without gzip" "${run[@]}" --data "$work/d"
+
+refuses "no such directory" "nowhere" "${run[@]}" --data "$work/nowhere"
+mkdir "$work/empty"
+refuses "an empty directory" "empty" "${run[@]}" --data "$work/empty"
+refuses "an unknown name lists the places" "models/data" "${run[@]}" --data no_such_set
+
+for f in train-images-idx3-ubyte train-labels-idx1-ubyte t10k-images-idx3-ubyte t10k-labels-idx1-ubyte; do
+    fresh; head -c 3000 "$mnist/$f.gz" > "$work/d/$f.gz"
+    refuses "$f.gz cut off" "$f" "${run[@]}" --data "$work/d"
+    fresh; rm "$work/d/$f.gz"
+    refuses "$f.gz missing" "$f|t10k|train" "${run[@]}" --data "$work/d"
+    fresh; plain $f; poke "$work/d/$f" 0 '\377\377\377\377'
+    refuses "$f with a wrong magic number" "$f" "${run[@]}" --data "$work/d"
+    fresh; plain $f; truncate -s -5 "$work/d/$f"
+    refuses "$f too short" "$f" "${run[@]}" --data "$work/d"
+    fresh; poke "$work/d/$f.gz" 4000 '\001\002\003\004\005\006'
+    refuses "$f.gz with damaged bytes" "$f" "${run[@]}" --data "$work/d"
+    fresh; rm "$work/d/$f.gz"; mkdir "$work/d/$f.gz"
+    refuses "$f.gz is a directory" "$f" "${run[@]}" --data "$work/d"
+done
+fresh; plain train-labels-idx1-ubyte; poke "$work/d/train-labels-idx1-ubyte" 20 '\013'
+refuses "a label that is no class" "11|label" "${run[@]}" --data "$work/d"
+fresh; plain train-labels-idx1-ubyte; poke "$work/d/train-labels-idx1-ubyte" 6 '\001'
+refuses "fewer labels than images" "train-" "${run[@]}" --data "$work/d"
+fresh; cp "$mnist/SHA256SUMS" "$work/d"
+succeeds "checksums that fit" "${run[@]}" --data "$work/d"
+cp "$mnist/t10k-labels-idx1-ubyte.gz" "$work/d/train-labels-idx1-ubyte.gz"
+refuses "a checksum that does not fit" "train-labels-idx1-ubyte" "${run[@]}" --data "$work/d"
+if [ "$(id -u)" != 0 ]; then
+    fresh; chmod 000 "$work/d/train-images-idx3-ubyte.gz"
+    refuses "a file that may not be read" "train-images-idx3-ubyte.gz" "${run[@]}" --data "$work/d"
+else
+    skip "a file that may not be read: root reads everything"
+fi
+
+# npy FILE DESCR SHAPE BYTES: an array of zeros in NumPy's format, version 1
+npy() {
+    local head="{'descr': '$2', 'fortran_order': False, 'shape': $3, }"
+    printf '\223NUMPY\001\000\166\000%-117s\n' "$head" > "$1"
+    head -c "$4" /dev/zero >> "$1"
+}
+arrays() { rm -rf "$work/d"; mkdir "$work/d"
+    npy "$work/d/train_x.npy" '|u1' '(256, 1, 28, 28)' $((256 * 784)); npy "$work/d/train_y.npy" '<i8' '(256,)' $((256 * 8))
+    npy "$work/d/test_x.npy" '<f4' '(64, 1, 28, 28)' $((64 * 784 * 4)); npy "$work/d/test_y.npy" '|u1' '(64,)' 64; }
+arrays; npy "$work/d/test_x.npy" '|u1' '(64, 1, 28, 28)' $((64 * 784))
+succeeds "arrays of one's own" "${run[@]}" --data "$work/d"
+arrays; npy "$work/d/train_x.npy" '|u1' '(256, 1, 28, 27)' $((256 * 28 * 27))
+refuses "arrays of another shape" "train_x.npy" "${run[@]}" --data "$work/d"
+arrays; npy "$work/d/train_y.npy" '<i8' '(255,)' $((255 * 8))
+refuses "arrays of different length" "train_y.npy|train_x.npy" "${run[@]}" --data "$work/d"
+arrays; npy "$work/d/train_y.npy" '<f4' '(256,)' $((256 * 4))
+refuses "labels that are no integers" "train_y.npy" "${run[@]}" --data "$work/d"
+arrays; npy "$work/d/train_x.npy" '<c16' '(256, 1, 28, 28)' $((256 * 784 * 16))
+refuses "numbers of an unknown kind" "train_x.npy" "${run[@]}" --data "$work/d"
+arrays; truncate -s -1 "$work/d/train_x.npy"
+refuses "an array cut off" "train_x.npy" "${run[@]}" --data "$work/d"
+arrays; echo hello > "$work/d/train_x.npy"
+refuses "an array that is a text" "train_x.npy" "${run[@]}" --data "$work/d"
+
+# a disk that is full when a checkpoint is written: the earlier one stays whole
+"${run[@]}" --checkpoint "$work/c" > /dev/null
+before=$(cd "$work/c" && sha256sum ./*)
+refuses "a full disk" "checkpoint|step-" bash -c 'ulimit -f 100; exec "$@"' bash "$work/p" --epochs 3 --limit-samples 256 --checkpoint "$work/c" --resume
+same "the earlier checkpoint after a full disk" "$(cd "$work/c" && sha256sum ./*)" "$before"
+succeeds "resumed after a full disk" "$work/p" --epochs 3 --limit-samples 256 --checkpoint "$work/c" --resume
+refuses "weights that are none" "SHA256SUMS" "$work/p" test --weights "$mnist/SHA256SUMS"
+finish

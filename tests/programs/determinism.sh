@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# determinism.sh -- one program, one seed: the same weights after every epoch, for any number of threads and any split of the
+# shards into groups (what that many ranks would compute).  Hashes are compared with each other, never with a stored one.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+run() { local log=$1; shift; rm -f "$log"; "$@" --epochs 2 --limit-samples 700 --log "$log" > /dev/null; hashes "$log"; }
+
+for model in lenet mlp mlp_wide; do
+    for shards in 1 2 4 8; do
+        build $model "$work/p" --shards $shards
+        want=$(run "$work/log" "$work/p" --threads 1)
+        [ "$(wc -w <<< "$want")" = 2 ] && ok || bad "$model: two epochs, but hashes '$want'"
+        for threads in 2 3; do
+            same "$model shards $shards threads $threads" "$(run "$work/log" "$work/p" --threads $threads)" "$want"
+        done
+        [ $shards -ge 4 ] || continue
+        for groups in 1 2 4; do
+            for threads in 1 2 3; do
+                same "$model shards $shards groups $groups threads $threads" \
+                     "$(run "$work/log" "$work/p" --groups $groups --threads $threads)" "$want"
+            done
+        done
+    done
+    other=$(run "$work/log" "$work/p" --threads 2 --seed 4711)
+    [ "$other" != "$want" ] && ok || bad "$model: another seed gives the same weights"
+done
+finish

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# memory.sh -- what a program takes at its peak is its plan, the data as they are stored, and at most 30 MB.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+FIXED=30000000
+# peak PROGRAM ARGUMENTS...: VmHWM in bytes, asked of the kernel while it runs
+peak() {
+    local pid kb=0 v
+    "$@" > /dev/null 2>&1 &
+    pid=$!
+    while v=$(awk '/^VmHWM/ { print $2 }' "/proc/$pid/status" 2> /dev/null) && [ -n "$v" ]; do kb=$v; sleep 0.02; done
+    wait $pid || true
+    echo $((kb * 1024))
+}
+
+check() {
+    local name=$1 data=$2 top planned over; shift 2
+    top=$(peak "$@" --log "$work/log")
+    planned=$(field "$work/log" start planned_bytes | tr -d ' ')
+    over=$((top - ${planned:-0} - data))
+    echo "$name: peak $top = planned $planned + data $data + $over"
+    [ -n "$planned" ] && [ $over -le $FIXED ] && ok || bad "$name: $over bytes beside the plan and the data, more than $FIXED"
+    rm -f "$work/log"
+}
+
+mnist=$((60000 * (784 + 4) + 10000 * (784 + 4)))
+for model in lenet mlp; do
+    build $model "$work/p"
+    check "$model, 2 threads" $mnist "$work/p" --epochs 1 --limit-samples 2000 --threads 2
+    check "$model, 3 threads" $mnist "$work/p" --epochs 1 --limit-samples 2000 --threads 3
+done
+build lenet "$work/big" --batch 4096
+check "lenet, batch 4096" $mnist "$work/big" --epochs 1 --limit-samples 8192 --threads 2
+build mlp_wide "$work/wide" --set data.test_samples=1000
+check "mlp_wide, synthetic data" 0 "$work/wide" --epochs 1 --limit-samples 2000 --threads 2
+finish

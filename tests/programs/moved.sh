@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# moved.sh -- an installed tree works from any place, also after it was moved; so do the programs that it builds.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+succeeds "install" cmake --install "$(dirname "$TENON")" --prefix "$work/first"
+for f in bin/tenon lib/tenon/libtenonrt.a share/tenon/runtime/rt.h share/tenon/runtime/cpu/kernels.h share/tenon/models/lenet.tn \
+         share/tenon/models/data/mnist/train-images-idx3-ubyte.gz; do
+    [ -e "$work/first/$f" ] && ok || bad "not installed: $f"
+done
+mv "$work/first" "$work/a second place"
+tree="$work/a second place" elsewhere=$work/elsewhere
+mkdir "$elsewhere"; cd "$elsewhere"
+succeeds "check" "$tree/bin/tenon" check "$tree/share/tenon/models/lenet.tn"
+succeeds "build" "$tree/bin/tenon" build "$tree/share/tenon/models/mlp.tn" -o "$elsewhere/mlp"
+succeeds "train on the installed data" "$elsewhere/mlp" --epochs 1 --limit-samples 256
+ln -s "$tree/bin/tenon" "$elsewhere/link"
+succeeds "build through a symbolic link" "$elsewhere/link" build "$tree/share/tenon/models/mlp.tn" -o "$elsewhere/mlp2"
+cmp -s "$elsewhere/mlp" "$elsewhere/mlp2" && ok || bad "the link builds another program"
+mv "$tree/lib" "$tree/lib-away"
+refuses "a tree without its library" "cannot find its runtime" "$tree/bin/tenon" build "$tree/share/tenon/models/mlp.tn" -o "$elsewhere/mlp3"
+finish

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# options.sh -- the command lines of tenon and of a program: every wrong word has an answer, and the cache does its work.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+export TENON_CACHE=$work/cache
+lenet=$TENON_ROOT/models/lenet.tn
+mlp=$TENON_ROOT/models/mlp.tn
+
+# help and version
+for args in "--help" "--version" "" "check --help" "show --help" "build --help" "emit --help" "run --help" "ops --help" "ops" "ops conv2d"; do
+    # shellcheck disable=SC2086
+    succeeds "tenon $args" "$TENON" $args
+    [ -s "$work/out" ] && ok || bad "tenon $args prints nothing"
+done
+grep -q filters <("$TENON" ops conv2d) && ok || bad "tenon ops conv2d does not name its arguments"
+
+# wrong words
+refuses "unknown command" "did you mean 'build'" "$TENON" biuld x
+refuses "unknown option" "did you mean '--batch'" "$TENON" build "$lenet" -o p --bacth 3
+refuses "option of another command" "no option '--ranks'" "$TENON" build "$lenet" -o p --ranks 3
+refuses "no value" "needs a value" "$TENON" build "$lenet" -o
+refuses "a value where none is wanted" "takes no value" "$TENON" build "$lenet" -o p --plain=3
+refuses "not a number" "whole number" "$TENON" build "$lenet" -o p --batch many
+refuses "batch 0" "whole number" "$TENON" build "$lenet" -o p --batch 0
+refuses "batch beyond 2^31" "whole number" "$TENON" build "$lenet" -o p --batch 99999999999999999999
+refuses "unknown word" "--dtype takes f32" "$TENON" build "$lenet" -o p --dtype f23
+refuses "two files" "takes one file" "$TENON" check "$lenet" "$mlp"
+refuses "no file" "needs a model file" "$TENON" check
+refuses "no output" "-o PROG" "$TENON" build "$lenet"
+refuses "a file that is not there" "nowhere.tn" "$TENON" check "$work/nowhere.tn"
+refuses "a directory as file" "models" "$TENON" check "$TENON_ROOT/models"
+refuses "--set without a value" "KEY=VALUE" "$TENON" check "$lenet" --set optimizer.lr
+refuses "--set of an unknown key" "did you mean" "$TENON" check "$lenet" --set optimizer.lrr=1
+refuses "shards that do not divide" "divide" "$TENON" check "$lenet" --shards 7
+refuses "an unknown pass" "did you mean 'fuse'" "$TENON" emit "$lenet" --dump fues
+refuses "an unknown operation" "did you mean 'conv2d'" "$TENON" ops conv2
+refuses "ranks that do not divide" "3 ranks" "$TENON" show "$lenet" --ranks 3
+for later in "--target cuda" "--comm mpi" "--comm nccl" "--kernels blas" "--tune" "--dtype bf16"; do
+    # shellcheck disable=SC2086
+    refuses "$later" "not there yet" "$TENON" build "$lenet" -o "$work/p" $later
+done
+succeeds "--set of a known key" "$TENON" check "$lenet" --set optimizer.lr=0 --set model.classes=100 --set batch=64
+succeeds "check" "$TENON" check "$lenet"
+same "check says so" "$(cat "$work/out")" "$lenet: ok"
+
+# show: the figures everybody knows
+"$TENON" show "$lenet" --cost > "$work/show"
+grep -q "total .*431,080" "$work/show" && ok || bad "tenon show lenet does not count 431,080 parameters"
+grep -q "2,293,000" "$work/show" && ok || bad "tenon show lenet does not count 2,293,000 multiply-adds"
+printf 'model m(x: f32[4]) {\n    return dense(x, 2)\n}\n' > "$work/m.tn"
+succeeds "show without a train block" "$TENON" show "$work/m.tn"
+refuses "build without a train block" "no train block" "$TENON" build "$work/m.tn" -o "$work/p"
+succeeds "emit dot" "$TENON" emit "$mlp" --to dot -o "$work/dot"
+grep -q digraph "$work/dot/mlp.dot" && ok || bad "emit --to dot writes no graph"
+
+# places that cannot be written
+refuses "output is a directory" "is a directory" "$TENON" build "$mlp" -o "$work"
+refuses "output is a device" "not a file" "$TENON" build "$mlp" -o /dev/null
+[ -c /dev/null ] && ok || bad "/dev/null was replaced"
+refuses "output in a directory that is not there" "No such file" "$TENON" build "$mlp" -o "$work/no/p"
+cp "$mlp" "$work/mine.tn"; cp "$mlp" "$work/mine"
+refuses "output over a model" "over the model file" "$TENON" build "$work/mine.tn" -o "$work/mine.tn"
+refuses "output over its own model" "over the model file" "$TENON" build "$work/mine" -o "$work/mine"
+cmp -s "$mlp" "$work/mine.tn" && cmp -s "$mlp" "$work/mine" && ok || bad "a model file was overwritten"
+
+# the C compiler
+refuses "no C compiler" "cannot run the C compiler 'nosuchcc'" env CC=nosuchcc "$TENON" build "$mlp" -o "$work/q"
+printf '#!/bin/sh\ncase $1 in --version) echo fake 1 ;; *) echo "fake: it hurts" >&2; exit 3 ;; esac\n' > "$work/fakecc"
+chmod +x "$work/fakecc"
+refuses "a C compiler that fails" "it hurts" env CC="$work/fakecc" TMPDIR="$work" "$TENON" build "$mlp" -o "$work/q"
+kept=$(sed -n 's/.* failed on \([^ ]*\) .*/\1/p' "$work/err")
+[ -s "$kept" ] && ok || bad "the generated C is not kept after a failure: '$kept'"
+[ ! -e "$work/q" ] && ok || bad "a failed build leaves a program"
+
+# the cache: the second build starts no compiler, another flag does
+printf '#!/bin/sh\necho x >> %s\nexec cc "$@"\n' "$work/count" > "$work/countcc"
+chmod +x "$work/countcc"
+calls() { local n; n=$(wc -l < "$work/count"); rm "$work/count"; echo "$n"; }
+countcc() { CC=$work/countcc "$TENON" build "$mlp" -o "$work/p" "$@"; calls; }
+same "a first build asks the compiler's version and compiles" "$(countcc)" 2
+same "a second build only asks" "$(countcc)" 1
+same "another batch compiles" "$(countcc --batch 64)" 2
+same "--no-cache compiles" "$(countcc --no-cache)" 2
+same "--keep with a cached program" "$(countcc --keep "$work/keep")" 1
+[ -s "$work/keep/mlp.c" ] && ok || bad "--keep leaves no C file"
+succeeds "no cache at all" env -u TENON_CACHE -u XDG_CACHE_HOME -u HOME "$TENON" build "$mlp" -o "$work/p2"
+cmp -s "$work/p" "$work/p2" && ok || bad "a cached program differs from one made without the cache"
+[ -z "$(find "$work" -maxdepth 1 -name 'p.*')" ] && ok || bad "temporary files stay beside the program"
+
+# tenon run passes its words on and keeps the exit code
+same "tenon run" "$("$TENON" run "$mlp" -- info | grep -c mlp | head -n 1 | sed 's/[1-9][0-9]*/some/')" some
+refuses "tenon run with a wrong program option" "--epochs" "$TENON" run "$mlp" -- --epoch 3
+
+# the program
+for command in train test predict bench info; do succeeds "$command --help" "$work/p" $command --help; done
+succeeds "program --help" "$work/p" --help
+refuses "program: unknown option" "--epochs" "$work/p" --epcohs 3
+refuses "program: unknown command" "predict" "$work/p" predcit
+refuses "program: not a number" "threads" "$work/p" --threads many
+refuses "program: one of several tasks" "--comm mpi" env OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=1 "$work/p" --epochs 1
+succeeds "bench" "$work/p" bench --steps 3 --threads 2 --log "$work/bench.jsonl"
+for name in model batch threads step_ms_median step_ms_min first_step_ms samples_per_s gflops fma_peak_gflops share_of_peak; do
+    [ -n "$(field "$work/bench.jsonl" bench $name)" ] && ok || bad "bench record without $name"
+done
+succeeds "train one epoch" "$work/p" --epochs 1 --limit-samples 512 --log "$work/train.jsonl" --save "$work/w.safetensors"
+for name in model target batch shards ranks threads parameters flops_per_sample planned_bytes; do
+    [ -n "$(field "$work/train.jsonl" start $name)" ] && ok || bad "start record without $name"
+done
+for name in epoch samples seconds samples_per_s train_loss train_accuracy test_loss test_accuracy peak_bytes weights_hash; do
+    [ -n "$(field "$work/train.jsonl" epoch $name)" ] && ok || bad "epoch record without $name"
+done
+same "distinct samples" "$(field "$work/train.jsonl" epoch samples)" "512 "
+succeeds "test" "$work/p" test --weights "$work/w.safetensors"
+refuses "predict without input" "--input" "$work/p" predict --weights "$work/w.safetensors"
+"$TENON" build "$lenet" -o "$work/other"
+refuses "weights of another network" "conv1|weight" "$work/other" test --weights "$work/w.safetensors"
+[ "$(stat -c %s "$work/other")" -lt 3000000 ] && ok || bad "the program is larger than 3 MB"
+finish
