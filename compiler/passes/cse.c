@@ -54,9 +54,11 @@ static void order_inputs(Node *n)
     }
 }
 
+/* Sums over samples stay apart, one a use: each goes its own way to the tree (pass schedule). */
 static bool may_merge(const Node *n)
 {
-    return !node_is(n, "update") && !node_is(n, "input") && !node_is(n, "label");
+    const bool sum = (n->op->flags & OP_SUM) && !n->shape.batched;
+    return !sum && !node_is(n, "update") && !node_is(n, "input") && !node_is(n, "label");
 }
 
 /* The node in the table that n equals, or NULL after n has entered it.  Open addressing; size is a power of two. */
