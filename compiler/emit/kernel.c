@@ -37,15 +37,16 @@ static void comma(Text *t)
         text_add(t, ", ");
 }
 
-static void add_pointer(Writer *w, Signature *s, const Node *n, bool out)
+/* y: the result; side: what is made besides; a, b, c ... the inputs in order. */
+static void add_pointer(Writer *w, Signature *s, const Node *n, CallArgKind kind)
 {
-    const char letter = out ? "yz"[s->letters & 1] : (char)('a' + s->letters);
-    const char name[2] = {letter, 0};
+    const char letter[2] = {(char)('a' + s->letters), 0};
+    const char *name = kind == CALL_OUT ? "y" : kind == CALL_SIDE ? "side" : letter;
 
-    if (!out)
+    if (kind == CALL_IN)
         s->letters++;
     comma(&s->params), comma(&s->args), comma(&s->inner);
-    text_printf(&s->params, "%s%s *%s", out ? "" : "const ", pointer_type(n), name);
+    text_printf(&s->params, "%s%s *%s", kind == CALL_IN ? "const " : "", pointer_type(n), name);
     text_add(&s->args, pointer_to(w, n));
     text_add(&s->inner, name);
 }
@@ -107,7 +108,7 @@ static const char *call_statement(Writer *w, const Node *n)
         } else if (node_is(node, "const")) {
             add_const(w, &s, &body, node);
         } else {
-            add_pointer(w, &s, node, a->kind != CALL_IN);
+            add_pointer(w, &s, node, a->kind);
         }
     }
     if (node_is(n, "conv2d_pack")) {                  /* threads share the packing */
@@ -118,8 +119,22 @@ static const char *call_statement(Writer *w, const Node *n)
     return arena_printf(w->arena, "%s(%s);", kernel_define(w, c.fn, s.params.s, body.s), s.args.s);
 }
 
+/* The chunk's samples and labels come from the data by the batch's index. */
+static const char *input_statement(Writer *w, const Node *n)
+{
+    const Shape *s = &n->shape;
+    const int64_t c = s->rank == 3 ? s->dim[0] : 1, all = shape_count(s);
+
+    if (node_is(n, "label"))
+        return arena_printf(w->arena, "rt_labels(%s, r, first, CHUNK);", pointer_to(w, n));
+    return arena_printf(w->arena, "rt_input(%s, r, first, CHUNK, %lld, %lld, %s);", pointer_to(w, n), (long long)c,
+                        (long long)(all / c), n->layout == LAYOUT_LAST ? "true" : "false");
+}
+
 const char *kernel_statement(Writer *w, const Node *n)
 {
+    if (node_is(n, "input") || node_is(n, "label"))
+        return input_statement(w, n);
     if (n->op->flags & OP_ELEMENTWISE || node_is(n, "bias"))
         return loop_statement(w, n);
     if (node_is(n, "sum_to"))

@@ -39,6 +39,28 @@ static void origin(Writer *w, Text *t, const Node *n, int *line, const char *ind
                 n->span.line, safe.s);
 }
 
+/* One call, broken after its own commas where a line would pass 100 columns. */
+static void wrapped(Text *t, const char *s, const char *indent)
+{
+    const size_t lead = strlen(indent);
+    size_t column = lead;
+
+    text_add(t, indent);
+    while (*s) {
+        size_t word = 0;
+        for (int depth = 0; s[word] && !(depth <= 1 && word && s[word - 1] == ',' && s[word] == ' '); word++)
+            depth += (s[word] == '(' && word && column > lead) - (s[word] == ')' && column > lead);
+        if (column + word > 100 && column > lead + 4) {
+            s += *s == ' ', word -= *s == ' ';
+            text_printf(t, "\n%s    ", indent);
+            column = lead + 4;
+        }
+        text_addn(t, s, word);
+        column += word, s += word;
+    }
+    text_add(t, "\n");
+}
+
 static void statement(Writer *w, Text *t, const Node *n, int *line, const char *indent)
 {
     const char *s = kernel_needed(n) ? kernel_statement(w, n) : "";
@@ -48,7 +70,8 @@ static void statement(Writer *w, Text *t, const Node *n, int *line, const char *
         return;
     origin(w, t, n, line, indent);
     price(w, &p, n);
-    text_printf(t, "%s%s%*s/* %s */\n", indent, s, (int)(strlen(s) < 88 ? 88 - strlen(s) : 1), "", p.s);
+    text_printf(t, "%s/* %s */\n", indent, p.s);
+    wrapped(t, s, indent);
 }
 
 /* ------------------------------------------------------------------------------- phases */
@@ -168,7 +191,7 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
     if (s->panels) {
         const Node *x = s->root->in[0], *dy = s->root->in[1];
         const char *fn = kernel_define(w, "dense_dw_update", "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const char *x, const char *dy",
-            arena_printf(w->arena, "    dense_dw_update(r, unit, grad, w, s0, s1, x, dy, SHARD, %s, %s, (Dense){.n = SHARD, .k = %lld, .o = %lld});\n", decay(s), update_name(w->g),
+            arena_printf(w->arena, "    dense_dw_update(r, unit, grad, w, s0, s1, x, dy, SHARD, %s, (Dense){ .n = SHARD, .k = %lld, .o = %lld });\n", update_name(w->g),
                          (long long)s->param->file.dim[1], (long long)s->param->file.dim[0]));
         text_printf(t, "        %s(r, unit, %lld, %s, %s, %s);\n", fn, (long long)s->offset, weights(w, s->param), shard_pointer(w, x), shard_pointer(w, dy));
         return;
