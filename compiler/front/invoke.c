@@ -1,0 +1,455 @@
+/* invoke.c -- calls: arguments find their places, and the result is a number, a node, a block's value or a layer. */
+#include "front/lower.h"
+#include "base/text.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- functions of numbers */
+
+static Value extreme(Lower *l, Expr *e, const Value *v, int n, bool max)
+{
+    int best = 0;
+    if (n == 1 && v[0].kind == V_LIST) {
+        n = v[0].n;
+        v = v[0].item;
+    }
+    for (int i = 0; i < n; i++) {
+        if (!value_number(v[i]))
+            return lower_fail(l, e, e->span, "'%s' compares numbers, not %s", e->a->s, value_kind(v[i]));
+        if (max ? value_real(v[i]) > value_real(v[best]) : value_real(v[i]) < value_real(v[best]))
+            best = i;
+    }
+    return n ? v[best] : lower_fail(l, e, e->span, "'%s' of nothing", e->a->s);
+}
+
+static Value to_int(Lower *l, Expr *e, Value x)
+{
+    if (x.kind == V_FLOAT && fabs(x.f) < 9.2e18)
+        return value_int((int64_t)x.f);               /* towards zero */
+    if (x.kind == V_BOOL || x.kind == V_INT)
+        return value_int(x.i);
+    return lower_fail(l, e, e->span, "int cannot take %s", x.kind == V_FLOAT ? "a number so large" : value_kind(x));
+}
+
+static Value real(Lower *l, Expr *e, double x, double y)
+{
+    if (isfinite(y))
+        return value_float(y);
+    return lower_fail(l, e, e->span, "%s(%g) is not a finite number", e->a->s, x);
+}
+
+static Value compute(Lower *l, Expr *e, Function fn, const Value *v)
+{
+    const int n = e->args.n;
+    if (fn == FN_MIN || fn == FN_MAX)
+        return extreme(l, e, v, n, fn == FN_MAX);
+    if (n != 1)
+        return lower_fail(l, e, e->span, "'%s' takes one value, not %d", e->a->s, n);
+    if (fn == FN_LEN)
+        return v[0].kind == V_LIST ? value_int(v[0].n)
+                                   : lower_fail(l, e, e->span, "only lists have a length, this is %s", value_kind(v[0]));
+    if (fn == FN_INT)
+        return to_int(l, e, v[0]);
+    if (!value_number(v[0]))
+        return lower_fail(l, e, e->span, "'%s' cannot take %s", e->a->s, value_kind(v[0]));
+    const double x = value_real(v[0]);
+    switch (fn) {
+    case FN_ABS:
+        if (v[0].kind == V_INT && v[0].i != INT64_MIN)
+            return value_int(v[0].i < 0 ? -v[0].i : v[0].i);
+        return value_float(fabs(x));
+    case FN_SQRT: return real(l, e, x, sqrt(x));
+    case FN_EXP:  return real(l, e, x, exp(x));
+    case FN_LOG:  return real(l, e, x, log(x));
+    default:      return value_float(x);
+    }
+}
+
+/* max(3, 4) is a number, max(x, 0) a tensor: the arguments decide where op and function share a name. */
+static bool computes(const Callee *c, const Expr *e, const Value *v)
+{
+    if (!c->fn || c->decl)
+        return false;
+    if (!c->op)
+        return true;
+    bool numbers = e->args.n > 0;
+    for (int i = 0; i < e->args.n; i++)
+        numbers &= !e->args.v[i].name && (value_number(v[i]) || v[i].kind == V_LIST);
+    return numbers;
+}
+
+/* ---- binding */
+
+typedef struct FrontCall {
+    Callee      callee;
+    const char *name;
+    Expr       *e;
+    const Value *v;                                   /* of the arguments, in order */
+    Slot       *slot;
+    bool        poison;                               /* an argument is: so is the result, silently */
+    bool        partial;                              /* the tensors are missing: a layer value */
+} FrontCall;
+
+static bool refuse(FrontCall *c)
+{
+    c->e->bad = true;
+    return false;
+}
+
+/* A call that brings no tensor at all makes a layer; its first number is then not meant for the tensor. */
+static bool without_tensors(const FrontCall *c)
+{
+    bool any = false;
+    for (int i = 0; i < callee_count(&c->callee); i++)
+        any |= callee_tensor(&c->callee, i);
+    if (!any)
+        return false;
+    for (int i = 0; i < c->e->args.n; i++) {
+        const Arg *a = &c->e->args.v[i];
+        if (!a->name && (c->v[i].kind == V_TENSOR || (i == 0 && c->v[i].kind == V_POISON)))
+            return false;
+        for (int k = 0; a->name && k < callee_count(&c->callee); k++)
+            if (callee_tensor(&c->callee, k) && strcmp(a->name, callee_arg(&c->callee, k)) == 0)
+                return false;
+    }
+    return true;
+}
+
+static int find_arg(const Callee *c, const char *name)
+{
+    for (int i = 0; i < callee_count(c); i++)
+        if (strcmp(callee_arg(c, i), name) == 0)
+            return i;
+    return -1;
+}
+
+/* The next place for a positional argument, tensors skipped in a partial call; count when there is none. */
+static int next_place(const FrontCall *c, int from)
+{
+    const int count = callee_count(&c->callee);
+    while (from < count && c->partial && callee_tensor(&c->callee, from))
+        from++;
+    return from;
+}
+
+static bool too_many(Lower *l, FrontCall *c, const Arg *a)
+{
+    int room = 0;
+    for (int i = 0; i < callee_count(&c->callee); i++)
+        room += !(c->partial && callee_tensor(&c->callee, i));
+    diag_error(l->diag, a->value->span, "%s takes %d argument%s, this is one more", c->name, room,
+               room == 1 ? "" : "s");
+    return refuse(c);
+}
+
+static bool place(Lower *l, FrontCall *c)
+{
+    int next = 0;
+    bool named = false, ok = true;
+    for (int i = 0; i < c->e->args.n; i++) {
+        const Arg *a = &c->e->args.v[i];
+        c->poison |= c->v[i].kind == V_POISON;
+        if (named && !a->name) {
+            diag_error(l->diag, a->value->span, "a positional argument cannot follow a named one");
+            diag_help(l->diag, "name it too, or move it to the front");
+            return refuse(c);
+        }
+        named |= a->name != NULL;
+        const int at = a->name ? find_arg(&c->callee, a->name) : next_place(c, next);
+        if (at < 0)
+            return refuse(c);                         /* reported by sem.c */
+        if (at == callee_count(&c->callee))
+            return too_many(l, c, a);
+        if (c->slot[at].given) {
+            diag_error(l->diag, a->name ? a->name_span : a->value->span, "argument '%s' of %s is given twice",
+                       callee_arg(&c->callee, at), c->name);
+            ok = refuse(c);
+        }
+        c->slot[at] = (Slot){c->v[i], a->value->span, true};
+        next = a->name ? next : at + 1;
+    }
+    return ok;
+}
+
+static const char *wanted(const Callee *c, int i)
+{
+    static const char *const op_arg[] = {"a tensor", "an int", "a float", "a bool", "a string",
+                                         "an int or a pair [h, w]", "an int, a pair [h, w], \"same\" or \"valid\"",
+                                         "a list of ints"};
+    return c->decl ? type_kind(c->decl->params.v[i].type) : op_arg[c->op->arg[i].type];
+}
+
+static bool ints(Value v, int least, int most)
+{
+    bool fits = v.kind == V_LIST && v.n >= least && v.n <= most;
+    for (int i = 0; fits && i < v.n; i++)
+        fits = v.item[i].kind == V_INT;
+    return fits;
+}
+
+static bool fits_op(ArgType t, Value *v, bool elementwise)
+{
+    switch (t) {
+    case ARG_TENSOR: return v->kind == V_TENSOR || (elementwise && value_number(*v));
+    case ARG_INT:    return v->kind == V_INT;
+    case ARG_FLOAT:  return value_as(*v, TYPE_FLOAT, v);
+    case ARG_BOOL:   return v->kind == V_BOOL;
+    case ARG_STRING: return v->kind == V_STRING;
+    case ARG_PAIR:   return v->kind == V_INT || ints(*v, 2, 2);
+    case ARG_PAD:    return v->kind == V_INT || v->kind == V_STRING || ints(*v, 2, 2);
+    case ARG_INTS:   return ints(*v, 0, 16);
+    }
+    return false;
+}
+
+static bool check_types(Lower *l, FrontCall *c)
+{
+    bool ok = true;
+    for (int i = 0; i < callee_count(&c->callee); i++) {
+        Slot *s = &c->slot[i];
+        if (!s->given || s->v.kind == V_POISON)
+            continue;
+        const Value v = s->v;
+        const bool fits = c->callee.decl
+                              ? value_as(v, c->callee.decl->params.v[i].type, &s->v) ||
+                                    (c->callee.decl->kind == DECL_OP && callee_tensor(&c->callee, i) && value_number(v))
+                              : fits_op(c->callee.op->arg[i].type, &s->v, c->callee.op->flags & OP_ELEMENTWISE);
+        if (fits)
+            continue;
+        diag_error(l->diag, s->span, "argument '%s' of %s expects %s, got %s", callee_arg(&c->callee, i), c->name,
+                   wanted(&c->callee, i), value_kind(v));
+        if (v.kind == V_LAYER && callee_tensor(&c->callee, i))
+            diag_help(l->diag, "a layer becomes a tensor when it is called: fc = dense(10), then fc(x)");
+        ok = refuse(c);
+    }
+    return ok;
+}
+
+static bool has_default(const Callee *c, int i)
+{
+    return c->decl ? c->decl->params.v[i].fallback || c->decl->params.v[i].type == TYPE_BAD
+                   : c->op->arg[i].fallback != NULL;
+}
+
+/* Every argument without a default is there; of a layer value, the tensors come later. */
+static bool complete(Lower *l, FrontCall *c, Span at)
+{
+    bool ok = true;
+    for (int i = 0; i < callee_count(&c->callee); i++) {
+        if (c->slot[i].given || has_default(&c->callee, i) || (c->partial && callee_tensor(&c->callee, i)))
+            continue;
+        diag_error(l->diag, at, "%s is missing its argument '%s'", c->name, callee_arg(&c->callee, i));
+        if (c->callee.op && c->callee.op->arg[i].about)
+            diag_note(l->diag, "'%s' is %s: %s", callee_arg(&c->callee, i), wanted(&c->callee, i), c->callee.op->arg[i].about);
+        ok = refuse(c);
+    }
+    return ok;
+}
+
+/* ---- making nodes */
+
+/* A default of the op table, as it would be written. */
+static Value parse_default(const char *s)
+{
+    char *end;
+    if (strcmp(s, "true") == 0 || strcmp(s, "false") == 0)
+        return value_bool(s[0] == 't');
+    const long long i = strtoll(s, &end, 10);
+    if (*s && !*end)
+        return value_int(i);
+    const double f = strtod(s, &end);
+    if (*s && !*end)
+        return value_float(f);
+    return (Value){.kind = V_STRING, .s = s};
+}
+
+static Attr attribute(Lower *l, const OpArg *arg, Value v, Span span)
+{
+    Attr a = {.key = arg->name, .span = span};
+    const bool pair = arg->type == ARG_PAIR || arg->type == ARG_PAD;
+    if ((pair && v.kind == V_INT) || v.kind == V_LIST) {
+        const int n = v.kind == V_LIST ? v.n : 2;
+        int64_t *list = arena_alloc(l->arena, (size_t)(n ? n : 1) * sizeof *list);
+        for (int i = 0; i < n; i++)
+            list[i] = v.kind == V_LIST ? v.item[i].i : v.i;
+        a.kind = ATTR_INTS;
+        a.list = list;
+        a.nlist = n;
+    } else if (v.kind == V_STRING) {
+        a.kind = ATTR_STRING;
+        a.s = v.s;
+    } else if (v.kind == V_FLOAT || arg->type == ARG_FLOAT) {
+        a.kind = ATTR_FLOAT;
+        a.f = value_real(v);
+    } else {
+        a.kind = v.kind == V_BOOL ? ATTR_BOOL : ATTR_INT;
+        a.i = v.i;
+    }
+    return a;
+}
+
+/* The checked attributes of a call, as a node that is not in the graph. */
+static Node *attributes(Lower *l, const Op *op, const Slot *slot, Span at)
+{
+    Node *n = arena_alloc(l->arena, sizeof *n);
+    n->op = op;
+    n->span = at;
+    for (int i = 0; i < OP_ARGS && op->arg[i].name; i++) {
+        const OpArg *arg = &op->arg[i];
+        if (arg->type == ARG_TENSOR || (!slot[i].given && strcmp(arg->fallback, "none") == 0))
+            continue;
+        const Value v = slot[i].given ? slot[i].v : parse_default(arg->fallback);
+        ARENA_PUSH(l->arena, n->attr, n->nattr, attribute(l, arg, v, slot[i].span));
+    }
+    return n;
+}
+
+/* The tensors of a call; numbers among those of an elementwise op become constants. */
+static int tensors(Lower *l, const Op *op, const Slot *slot, Node **x, Span at)
+{
+    int n = 0;
+    for (int i = 0; i < OP_ARGS && op->arg[i].name; i++) {
+        if (op->arg[i].type != ARG_TENSOR || !slot[i].given)
+            continue;
+        x[n++] = slot[i].v.kind == V_TENSOR
+                     ? slot[i].v.node
+                     : graph_const(l->g, value_real(slot[i].v), shape_make(false, "", NULL, 0), at);
+    }
+    return n;
+}
+
+/* An op on numbers only has no sample to belong to. */
+static bool all_numbers(const Op *op, const Slot *slot)
+{
+    for (int i = 0; i < OP_ARGS && op->arg[i].name; i++)
+        if (op->arg[i].type == ARG_TENSOR && slot[i].given && slot[i].v.kind == V_TENSOR)
+            return false;
+    return true;
+}
+
+static Value make_node(Lower *l, const Op *op, const Slot *slot, const char *path, Expr *e)
+{
+    Node *x[OP_ARGS];
+    if (!l->g)
+        return lower_fail(l, e, e->span, "'%s' works on tensors, and here are only numbers", op->name);
+    if (all_numbers(op, slot))
+        return lower_fail(l, e, e->span, "'%s' needs a tensor here, all its arguments are numbers", op->name);
+    const int before = diag_errors(l->diag), nx = tensors(l, op, slot, x, e->span);
+    if (!l->g->training && strcmp(op->name, "dropout") == 0)
+        return value_node(x[0]);
+    const Node *attrs = attributes(l, op, slot, e->span);
+    Node *n;
+    if (op->build) {
+        n = op->build(l->g, x, nx, attrs, path, l->diag);
+    } else {
+        n = graph_add(l->g, op, x, nx, e->span);
+        node_copy_attrs(l->g, n, attrs);
+        if (op->shape && !op->shape(n, l->diag))
+            n = NULL;
+    }
+    e->bad |= diag_errors(l->diag) != before;
+    return e->bad ? value_poison() : value_node(n);
+}
+
+Value lower_elementwise(Lower *l, const char *name, Value x, Value y, Expr *e)
+{
+    const Op *op = op_find(name);
+    Slot slot[OP_ARGS] = {{x, e->a->span, true}};
+    if (y.kind != V_POISON)
+        slot[1] = (Slot){y, e->b->span, true};
+    return make_node(l, op, slot, NULL, e);
+}
+
+/* ---- calls */
+
+static const char *kind_of(const Callee *c, const char *name)
+{
+    return c->op ? c->op->layer : name;
+}
+
+static Value finish(Lower *l, const Callee *c, const Slot *slot, const char *path, Expr *e)
+{
+    if (c->decl && c->decl->bad)
+        return value_poison();
+    return c->decl ? lower_instance(l, c->decl, slot, path, e) : make_node(l, c->op, slot, path, e);
+}
+
+static Value call_named(Lower *l, FrontCall *c)
+{
+    const int count = callee_count(&c->callee);
+    c->slot = arena_alloc(l->arena, (size_t)(count ? count : 1) * sizeof *c->slot);
+    c->partial = without_tensors(c);
+    bool ok = place(l, c);
+    ok = ok && check_types(l, c);
+    ok = ok && complete(l, c, c->e->a->span);
+    const char *path = callee_layers(&c->callee) ? lower_path(l, kind_of(&c->callee, c->name)) : NULL;
+    if (!ok || c->poison)
+        return value_poison();
+    if (!c->partial)
+        return finish(l, &c->callee, c->slot, path ? path : l->scope ? l->scope->path : "", c->e);
+    Layer *layer = arena_alloc(l->arena, sizeof *layer);
+    *layer = (Layer){c->callee, c->name, c->slot, path ? path : ""};
+    return (Value){.kind = V_LAYER, .layer = layer};
+}
+
+/* layer(x, ...): the missing tensors, in order. */
+static Value call_layer(Lower *l, const Layer *layer, Expr *e, const Value *v)
+{
+    const int count = callee_count(&layer->callee);
+    FrontCall c = {.callee = layer->callee, .name = layer->name, .e = e, .v = v};
+    c.slot = arena_alloc(l->arena, (size_t)count * sizeof *c.slot);
+    memcpy(c.slot, layer->slot, (size_t)count * sizeof *c.slot);
+    for (int i = 0, at = 0; i < e->args.n; i++, at++) {
+        while (at < count && !callee_tensor(&c.callee, at))
+            at++;
+        const Arg *a = &e->args.v[i];
+        c.poison |= v[i].kind == V_POISON;
+        if (a->name)
+            return lower_fail(l, e, a->name_span, "a layer is called with its tensors only, '%s' was fixed when it was made", a->name);
+        if (at == count)
+            return lower_fail(l, e, a->value->span, "the layer %s takes no more than its tensors", layer->name);
+        c.slot[at] = (Slot){v[i], a->value->span, true};
+    }
+    if (!check_types(l, &c) || !complete(l, &c, e->a->span) || c.poison)
+        return value_poison();
+    return finish(l, &c.callee, c.slot, layer->path, e);
+}
+
+static Value not_callable(Lower *l, Expr *e, Value f)
+{
+    if (f.kind == V_POISON)
+        return f;
+    return lower_fail(l, e, e->a->span, "%s cannot be called", value_kind(f));
+}
+
+/* A variable that holds a layer is called before an op of the same name; any other variable gives way to the op. */
+Value lower_call(Lower *l, Expr *e)
+{
+    Value *v = arena_alloc(l->arena, (size_t)(e->args.n ? e->args.n : 1) * sizeof *v);
+    FrontCall c = {.e = e, .v = v};
+    for (int i = 0; i < e->args.n; i++)
+        v[i] = lower_eval(l, e->args.v[i].value);
+    if (l->stop)
+        return value_poison();
+    const Var *var = l->scope && e->a->kind == EX_NAME ? map_get(&l->scope->vars, e->a->s) : NULL;
+    const bool known = e->a->kind == EX_NAME && callee_find(l->u, e->a->s, &c.callee);
+    if (e->a->kind != EX_NAME || (var && (var->v.kind == V_LAYER || !known))) {
+        const Value f = e->a->kind == EX_NAME ? var->v : lower_eval(l, e->a);
+        return f.kind == V_LAYER ? call_layer(l, f.layer, e, v) : not_callable(l, e, f);
+    }
+    if (!known)
+        return e->a->bad ? value_poison() : lower_fail(l, e, e->a->span, "there is no op, block or layer '%s'", e->a->s);
+    c.name = e->a->s;
+    if (computes(&c.callee, e, v)) {
+        for (int i = 0; i < e->args.n; i++)
+            if (v[i].kind == V_POISON)
+                return value_poison();
+        return compute(l, e, c.callee.fn, v);
+    }
+    if (c.callee.decl && c.callee.decl->kind == DECL_MODEL)
+        return lower_fail(l, e, e->a->span, "'%s' is a model and cannot be called", e->a->s);
+    if (c.callee.decl && c.callee.decl->kind == DECL_OP && l->g == NULL)
+        return lower_fail(l, e, e->span, "'%s' works on tensors, and here are only numbers", e->a->s);
+    return call_named(l, &c);
+}

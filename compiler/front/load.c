@@ -1,0 +1,225 @@
+/* load.c -- front_load: the file and its imports, names, recipe, models, in this order.
+ *
+ * Later stages run on whatever earlier ones could understand, because poison is silent: so all errors of a
+ * file come in one run, each at its cause.
+ */
+#include "front/front.h"
+#include "front/parse.h"
+#include "front/train.h"
+#include <string.h>
+
+enum { IMPORTS_MAX = 256 };
+
+/* ---- files */
+
+typedef struct Chain { const struct Chain *up; const Source *source; } Chain;
+
+typedef struct Loader {
+    Unit *u;
+    Map   loaded;                                     /* by canonical path: Source * */
+    int   files;
+} Loader;
+
+/* The imported name as seen from the importing file. */
+static const char *beside(Arena *a, const Source *from, const char *name)
+{
+    const char *slash = strrchr(from->name, '/');
+    if (name[0] == '/' || !slash)
+        return name;
+    return arena_printf(a, "%.*s%s", (int)(slash + 1 - from->name), from->name, name);
+}
+
+static bool reports_cycle(Loader *l, const Chain *chain, const Source *s, Span at)
+{
+    const char *text = s->name;
+    for (const Chain *c = chain; c; c = c->up) {
+        text = arena_printf(l->u->arena, "%s -> %s", c->source->name, text);
+        if (strcmp(c->source->path, s->path) != 0)
+            continue;
+        diag_error(l->u->diag, at, "the imports go round in a circle");
+        diag_note(l->u->diag, "the chain is %s", text);
+        return true;
+    }
+    return false;
+}
+
+static void load(Loader *l, const Source *s, const Chain *up);
+
+static void import(Loader *l, const Chain *chain, const Decl *decl)
+{
+    Unit *u = l->u;
+    const char *why, *name = beside(u->arena, chain->source, decl->name);
+    Source *s = (Source *)source_read(u->arena, name, &why);
+    if (!s) {
+        diag_error(u->diag, decl->name_span, "cannot import '%s': %s", decl->name, why);
+        diag_note(u->diag, "the place is relative to the importing file: %s", name);
+        u->decls.broken = true;                       /* its names are missing everywhere */
+    } else if (reports_cycle(l, chain, s, decl->name_span) || map_get(&l->loaded, s->path)) {
+        return;
+    } else if (l->files == IMPORTS_MAX) {
+        diag_error(u->diag, decl->name_span, "more than %d files are imported", IMPORTS_MAX);
+        u->decls.broken = true;
+    } else {
+        s->order = ++l->files;
+        load(l, s, chain);
+    }
+}
+
+/* Imports come first, so that a definition stands before its use; train blocks of imported files are theirs. */
+static void load(Loader *l, const Source *s, const Chain *up)
+{
+    Unit *u = l->u;
+    const Chain here = {up, s};
+    map_set(&l->loaded, s->path, (void *)s);
+    const Decls own = parse_file(u->arena, u->diag, s);
+    u->decls.broken |= own.broken;
+    for (int i = 0; i < own.n; i++)
+        if (own.v[i]->kind == DECL_IMPORT)
+            import(l, &here, own.v[i]);
+    for (int i = 0; i < own.n; i++)
+        if (own.v[i]->kind != DECL_IMPORT && (own.v[i]->kind != DECL_TRAIN || !up))
+            ARENA_PUSH(u->arena, u->decls.v, u->decls.n, own.v[i]);
+}
+
+static bool read_files(Unit *u, const char *file)
+{
+    const char *why;
+    Loader l = {.u = u, .loaded = map_new(u->arena)};
+    u->source = source_read(u->arena, file, &why);
+    if (!u->source) {
+        diag_error(u->diag, (Span){0}, "cannot read %s: %s", file, why);
+        return false;
+    }
+    const int before = diag_errors(u->diag);
+    load(&l, u->source, NULL);
+    if (u->decls.n == 0 && diag_errors(u->diag) == before) {
+        diag_error(u->diag, (Span){u->source, 1, 1, 1, 1}, "the file defines nothing");
+        diag_help(u->diag, "a model begins like this: model NAME(image: f32[1, 28, 28]) {");
+    }
+    return true;
+}
+
+/* ---- models */
+
+typedef struct Job {                                  /* one model of the file, to be lowered */
+    Decl  *model, *train;
+    Recipe recipe;
+    Expr  *loss;
+} Job;
+
+static Decl *train_of(const Unit *u, const char *model)
+{
+    for (int i = 0; i < u->decls.n; i++)
+        if (u->decls.v[i]->kind == DECL_TRAIN && strcmp(u->decls.v[i]->name, model) == 0)
+            return u->decls.v[i];
+    return NULL;
+}
+
+/* The model that was asked for: named, or trained, or the last one.  NULL when there is none. */
+static Decl *pick(Unit *u, const char *name)
+{
+    Decl *last = NULL, *trained = NULL;
+    const char **word = NULL;
+    int n = 0;
+    for (int i = 0; i < u->decls.n; i++) {
+        Decl *d = u->decls.v[i];
+        if (d->kind == DECL_MODEL) {
+            if (name && strcmp(d->name, name) == 0)
+                return d;
+            ARENA_PUSH(u->arena, word, n, d->name);
+            last = d->name_span.source == u->source || !last ? d : last;
+        } else if (d->kind == DECL_TRAIN && !d->bad) {
+            trained = map_get(&u->functions, d->name);
+        }
+    }
+    if (!name)
+        return trained ? trained : last;
+    if (!u->decls.broken) {
+        diag_error(u->diag, (Span){0}, "%s has no model '%s'", u->source->name, name);
+        suggest(u->diag, name, word, n, n == 1 ? "the model" : "the models");
+    }
+    return NULL;
+}
+
+static Graph *lower(Unit *u, const Job *job, const Settings *set, bool training)
+{
+    Graph *g = lower_model(u, job->model, set ? set->model : NULL, set ? set->nmodel : 0, training);
+    if (!g)
+        return NULL;
+    g->recipe = job->recipe;
+    if (job->loss && !lower_loss(u, g, job->loss))
+        return NULL;
+    const Optimizer *o = &job->recipe.optimizer;
+    if (job->recipe.present)
+        g->nstate = o->kind == OPT_SGD ? o->momentum > 0 : o->kind == OPT_RMSPROP ? 1 + (o->momentum > 0) : 2;
+    return g;
+}
+
+/* Reads the recipe and lowers the training form, which shows every error; NULL after one. */
+static Graph *prepare(Unit *u, Job *job, const Settings *set)
+{
+    job->recipe = train_defaults(job->model->name);
+    if (job->train) {
+        if (set)
+            settings_apply(u, set, job->train);
+        train_read(u, job->train, &job->recipe, &job->loss);
+    }
+    return job->model->bad ? NULL : lower(u, job, set, true);
+}
+
+/* Without a train block, sizes are still worth something: --batch and --dtype hold, the rest has no place. */
+static void settle_untrained(Unit *u, Job *job, const Settings *set)
+{
+    Decl none = {.kind = DECL_TRAIN, .name = job->model->name, .entries = {.broken = true}};
+    for (int i = 0; i < set->ntrain; i++) {
+        const Entry *e = &set->train[i];
+        if (strcmp(e->key_span.source->name, "--set") == 0) {
+            diag_error(u->diag, e->key_span, "model '%s' has no train block to set '%s' of", job->model->name, e->key);
+            return;
+        }
+        ARENA_PUSH(u->arena, none.entries.v, none.entries.n, *e);
+    }
+    train_read(u, &none, &job->recipe, &job->loss);
+    job->recipe.present = false;
+}
+
+/* Every model of the file is lowered, for its errors; the one asked for is handed out. */
+static void lower_all(Unit *u, const FrontOptions *o, Front *out)
+{
+    Settings set;
+    settings_read(u, o, &set);
+    Decl *chosen = pick(u, o->model);
+    for (int i = 0; i < u->decls.n; i++) {
+        Decl *model = u->decls.v[i];
+        if (model->kind != DECL_MODEL)
+            continue;
+        Job job = {.model = model, .train = train_of(u, model->name)};
+        if (model != chosen && model->name_span.source != u->source && !job.train)
+            continue;
+        Graph *g = prepare(u, &job, model == chosen ? &set : NULL);
+        if (model != chosen)
+            continue;
+        settings_check_model(u, &set, model);
+        if (!job.train)
+            settle_untrained(u, &job, &set);
+        out->recipe = job.recipe;
+        if (!g || diag_errors(u->diag))
+            continue;
+        out->train = job.train ? g : NULL;
+        out->test = lower(u, &job, &set, false);
+    }
+}
+
+bool front_load(Arena *a, const char *file, const FrontOptions *o, Diag *d, Front *out)
+{
+    Unit u = {.arena = a, .diag = d};
+    const FrontOptions none = {0};
+    const int before = diag_errors(d);
+    *out = (Front){0};
+    if (read_files(&u, file)) {
+        out->source = u.source;
+        sem_check(&u);
+        lower_all(&u, o ? o : &none, out);
+    }
+    return diag_errors(d) == before;
+}

@@ -1,0 +1,45 @@
+/* sem.h -- what a file declares, and whether every name in it means something.
+ *
+ * Runs before anything is computed, over all code, so that a mistake in a block that nobody calls is found too.
+ * A part with an error is marked bad: it is poison for everything that is computed from it, and poison is silent.
+ */
+#ifndef SEM_H
+#define SEM_H
+#include "front/ast.h"
+#include "ops/op.h"
+
+enum {
+    DEPTH_CALLS = 100,                                /* blocks inside blocks */
+    ARGS_MAX    = 64                                  /* arguments of one call */
+};
+
+typedef struct Unit {                                 /* a model file and everything it imports */
+    Arena        *arena;
+    Diag         *diag;
+    const Source *source;                             /* the file named on the command line */
+    Decls         decls;                              /* all of them, imports first */
+    Map           functions;                          /* models, blocks and ops by name: Decl * */
+} Unit;
+
+/* Functions of numbers that the compiler itself computes. */
+typedef enum { FN_NONE, FN_LEN, FN_INT, FN_FLOAT, FN_MIN, FN_MAX, FN_ABS, FN_SQRT, FN_EXP, FN_LOG } Function;
+Function function_find(const char *name);
+
+/* What a call by name calls: a declared block or op, an operation of ops/, or a function of numbers. */
+typedef struct Callee { Decl *decl; const Op *op; Function fn; } Callee;
+bool callee_find(const Unit *u, const char *name, Callee *out);
+bool callee_layers(const Callee *c);                  /* it makes parameters, so it needs a path */
+
+/* Its arguments: tensors first for operations, as declared for blocks. */
+int         callee_count(const Callee *c);
+const char *callee_arg(const Callee *c, int i);
+bool        callee_tensor(const Callee *c, int i);
+
+/* "did you mean" from the names that fit here, else a help with all of them when they are few. */
+void suggest(Diag *d, const char *word, const char *const *list, int n, const char *all);
+
+void sem_check(Unit *u);
+/* One expression that stands alone (a loss, a number of a recipe); `names` may be used in it. */
+void sem_expr(Unit *u, Expr *e, const char *const *names, int n);
+
+#endif
