@@ -44,19 +44,22 @@ static void wrapped(Text *t, const char *s, const char *indent)
 {
     const size_t lead = strlen(indent);
     size_t column = lead;
+    int depth = 0;
 
     text_add(t, indent);
-    while (*s) {
-        size_t word = 0;
-        for (int depth = 0; s[word] && !(depth <= 1 && word && s[word - 1] == ',' && s[word] == ' '); word++)
-            depth += (s[word] == '(' && word && column > lead) - (s[word] == ')' && column > lead);
-        if (column + word > 100 && column > lead + 4) {
-            s += *s == ' ', word -= *s == ' ';
+    for (const char *p = s; *s; p++) {
+        depth += (*p == '(') - (*p == ')');
+        if (*p && !(*p == ',' && depth == 1))
+            continue;
+        const size_t piece = (size_t)(p - s) + (*p != 0);
+        const bool fresh = column + piece > 100 && column > lead;
+        if (fresh)
             text_printf(t, "\n%s    ", indent);
-            column = lead + 4;
-        }
-        text_addn(t, s, word);
-        column += word, s += word;
+        text_addn(t, s + fresh, piece - fresh);
+        column = (fresh ? lead + 3 : column) + piece;
+        s += piece;
+        if (!*p)
+            break;
     }
     text_add(t, "\n");
 }
@@ -131,7 +134,7 @@ static void slice(Writer *w, const Phase *p, const char *fn)
         statement(w, t, p->node[i], &line, "        ");
     text_add(t, "\n");
     for (int i = 0; i < g->nmetric; i++)
-        text_printf(t, "        rt_metric(r, unit, %d, first, CHUNK, %s);%*s/* %s */\n", i, pointer_to(w, g->metric[i].node), 8, "", g->metric[i].name);
+        text_printf(t, "        rt_metric(r, unit, %d, first, CHUNK, %s); /* %s */\n", i, pointer_to(w, g->metric[i].node), g->metric[i].name);
     if (!g->training)
         text_printf(t, "        rt_output(r, first, CHUNK, %lld, %s);\n", (long long)shape_count(&g->output->shape), pointer_to(w, g->output));
     text_add(t, "    }\n}\n\n");
@@ -178,6 +181,8 @@ static const char *sum_units(Writer *w, const Sum *s)
                      : arena_printf(w->arena, "%lld", (long long)range_units(s->count));
 }
 
+#define RANGE_PARAMS "const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count"
+
 static const char *decay(const Sum *s)
 {
     return s->param && s->param->decay ? "true" : "false";
@@ -193,15 +198,26 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
         const char *fn = kernel_define(w, "dense_dw_update", "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const char *x, const char *dy",
             arena_printf(w->arena, "    dense_dw_update(r, unit, grad, w, s0, s1, x, dy, SHARD, %s, (Dense){ .n = SHARD, .k = %lld, .o = %lld });\n", update_name(w->g),
                          (long long)s->param->file.dim[1], (long long)s->param->file.dim[0]));
-        text_printf(t, "        %s(r, unit, %lld, %s, %s, %s);\n", fn, (long long)s->offset, weights(w, s->param), shard_pointer(w, x), shard_pointer(w, dy));
+        wrapped(t, arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);", fn, (long long)s->offset, weights(w, s->param),
+                                shard_pointer(w, x), shard_pointer(w, dy)), "        ");
         return;
     }
     int64_t bytes = 0;
     for (int i = 0; i < st->nbuffer; i++)
         if (st->buffer[i].node == s->root)
             bytes = st->buffer[i].bytes / st->slices;
-    text_printf(t, "        reduce_update(r, unit, %s, %lld, %s, %s, %lld, SLICES, %lld, %s, %s);\n", units, (long long)s->offset,
-                weights(w, s->param), shard_pointer(w, s->root), (long long)bytes, (long long)s->count, decay(s), update_name(w->g));
+    const char *fn = kernel_define(w, "reduce_update", RANGE_PARAMS ", const char *sums, int64_t slice_bytes",
+        arena_printf(w->arena, "    reduce_update(r, unit, units, grad, w, s0, s1, sums, slice_bytes, SLICES, count, %s, %s);\n", decay(s), update_name(w->g)));
+    wrapped(t, arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld, %s, %lld);", fn, units, (long long)s->offset, weights(w, s->param),
+                            (long long)s->count, shard_pointer(w, s->root), (long long)bytes), "        ");
+}
+
+static void update_call(Writer *w, const Sum *s, const char *units)
+{
+    const char *fn = kernel_define(w, "grad_update", RANGE_PARAMS,
+        arena_printf(w->arena, "    grad_update(r, unit, units, grad, w, s0, s1, count, %s, %s);\n", decay(s), update_name(w->g)));
+    wrapped(&w->body, arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld);", fn, units, (long long)s->offset, weights(w, s->param),
+                                   (long long)s->count), "        ");
 }
 
 static const char *sum_name(const Sum *s)
@@ -222,10 +238,9 @@ static void ranges(Writer *w, const char *fn, const char *about, bool from_grad,
         if (from_grad && !m->update)
             continue;
         text_printf(total, "%s%s", total->len ? " + " : "", units);
-        text_printf(t, "    if (unit < %s) {%*s/* %s */\n", units, 8, "", sum_name(m));
+        text_printf(t, "    if (unit < %s) { /* %s */\n", units, sum_name(m));
         if (from_grad)
-            text_printf(t, "        grad_update(r, unit, %s, %lld, %s, %lld, %s, %s);\n", units, (long long)m->offset, weights(w, m->param),
-                        (long long)m->count, decay(m), update_name(w->g));
+            update_call(w, m, units);
         else
             sum_call(w, m, units);
         text_printf(t, "        return;\n    }\n    unit -= %s;\n", units);
