@@ -119,6 +119,15 @@ static bool take(Reader *r, const OptionRow *o, const char *value)
 
 /* ---- words of the line */
 
+/* The nearest word when there is one, else where to look. */
+static void suggest(Diag *d, const char *word, const char *const *known, int n, const char *look)
+{
+    if (text_nearest(word, known, n))
+        diag_suggest(d, word, known, n);
+    else
+        diag_help(d, "%s", look);
+}
+
 static const OptionRow *find_option(CommandKind kind, const char *name, size_t len)
 {
     for (const OptionRow *o = option_table; o->name; o++)
@@ -137,10 +146,7 @@ static bool unknown_option(Reader *r, const char *word)
         if (o->commands & 1u << c->kind)
             ARENA_PUSH(r->arena, known, n, o->name);
     diag_error(r->diag, nowhere, "tenon %s has no option '%s'", c->name, name);
-    if (text_nearest(name, known, n))
-        diag_suggest(r->diag, name, known, n);
-    else
-        diag_help(r->diag, "tenon %s --help lists them", c->name);
+    suggest(r->diag, name, known, n, arena_printf(r->arena, "tenon %s --help lists them", c->name));
     return false;
 }
 
@@ -205,8 +211,7 @@ static bool read_command(Reader *r)
             ARENA_PUSH(r->arena, known, n, c->name);
         if (!c->name) {
             diag_error(r->diag, nowhere, "tenon has no command '%s'", word);
-            diag_suggest(r->diag, word, known, n);
-            diag_help(r->diag, "tenon --help lists the commands");
+            suggest(r->diag, word, known, n, "tenon --help lists the commands");
             return false;
         }
         r->command->kind = c->kind;

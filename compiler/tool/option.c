@@ -71,6 +71,7 @@ static void overview(void)
 
 void command_help(CommandKind topic)
 {
+    enum { COLUMN = 30 };                             /* where the explanations start */
     const CommandRow *c = command_row(topic);
     if (!c) {
         overview();
@@ -81,6 +82,6 @@ void command_help(CommandKind topic)
         if (!(o->commands & 1u << topic))
             continue;
         const int width = printf("  %s %s", o->name, o->value ? o->value : "");
-        printf("%*s %s\n", width < 26 ? 26 - width : 0, "", o->help);
+        printf("%s%*s %s\n", width > COLUMN ? "\n" : "", width > COLUMN ? COLUMN : COLUMN - width, "", o->help);
     }
 }

@@ -61,12 +61,23 @@ typedef struct Row {
     double      macs;
 } Row;
 
+/* What an op without a rule of its own moves: its inputs and its output once, 4 bytes a number; a view moves nothing. */
+static Cost plain_cost(const Node *n)
+{
+    Cost c = {0, 0};
+    if (n->op->flags & OP_VIEW)
+        return c;
+    c.bytes = 4.0 * (double)shape_count(&n->shape);
+    for (int i = 0; i < n->nin; i++)
+        c.bytes += n->in[i]->shape.batched ? 4.0 * (double)shape_count(&n->in[i]->shape) : 0;
+    return c;
+}
+
 static Row row_of(Arena *a, Graph *g, const Node *n)
 {
     Row r = {.name = n->name ? n->name : "", .op = n->op->name, .shape = shape_text(a, &n->shape), .place = ""};
     r.parameters = parameters(g, n);
-    if (n->op->cost)
-        r.cost = n->op->cost(n);
+    r.cost = n->op->cost ? n->op->cost(n) : plain_cost(n);
     if (n->op->layer && !node_is(n, "bias"))
         r.macs = r.cost.flops / 2;
     if (n->span.source)
@@ -84,7 +95,8 @@ static void print_row(Arena *a, const Row *r, bool cost)
     printf("%4s  %-20s %-22s %-18s %12s %14s %14s", r->place, r->name, r->op, r->shape, count(a, (double)r->parameters),
            count(a, r->macs), count(a, r->cost.flops));
     if (cost)
-        printf(" %12s %8.1f", count(a, r->cost.bytes), r->cost.bytes ? r->cost.flops / r->cost.bytes : 0.0);
+        printf(" %12s %8s", count(a, r->cost.bytes),
+               r->cost.flops > 0 ? arena_printf(a, "%.1f", r->cost.flops / r->cost.bytes) : "");
     putchar('\n');
 }
 
