@@ -222,7 +222,7 @@ const char *loop_statement(Writer *w, const Node *n)
     const char *value = expression(w, &t, n, vector);
     open_loops(&b, &t, vector ? t.n - 1 : t.n);
     if (vector)
-        text_printf(&b, "    RT_MAP(%lld, STORE(y%s, %s);)\n", (long long)t.count[t.n - 1],
+        text_printf(&b, "    RT_MAP(%lld, STORE(y%s, %s));\n", (long long)t.count[t.n - 1],
                     offset(w, &t, t.out, t.n - 1), value);
     else {
         const char *at = offset(w, &t, t.out, t.n);
