@@ -18,6 +18,7 @@
 #define RT_UNROLL RT_PRAGMA(clang loop unroll(enable))
 #define RT_UNROLL_4 RT_PRAGMA(clang loop unroll_count(4))
 #else
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  /* accumulators, when their number is no literal */
 #define RT_UNROLL RT_PRAGMA(GCC unroll 32)
 #define RT_UNROLL_4 RT_PRAGMA(GCC unroll 4)
 #endif

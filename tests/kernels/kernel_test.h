@@ -1,0 +1,116 @@
+/* kernel_test.h -- what the kernel tests share: guarded buffers, counted random numbers, layouts, comparisons.
+ *
+ * Each test_*.c here is a program of its own, built for every vector width and both types of real:
+ *     cc -std=gnu11 -O2 -ffp-contract=off -march=x86-64-v3 [-DRT_F64] -Iruntime tests/kernels/test_conv.c -lcheck -lm
+ * A buffer is as long as the contract says, 64 bytes of readable slack behind it, and the slack must survive unchanged.
+ */
+#ifndef KERNEL_TEST_H
+#define KERNEL_TEST_H
+#define RT_KERNELS
+#include "rt.h"
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Relative L2 distance that counts as equal: a few hundred roundings. */
+#ifdef RT_DOUBLE
+static const double TOLERANCE = 1e-12;
+#else
+static const double TOLERANCE = 4e-6;
+#endif
+
+enum { SLACK = 64, GUARD = 0x5a };
+
+/* count reals, all NaN, guarded. */
+static inline void *buffer_bytes(int64_t bytes)
+{
+    char *p = aligned_alloc(64, (size_t)(bytes + SLACK + 127) / 64 * 64);
+    ck_assert_ptr_nonnull(p);
+    memset(p, 0xff, (size_t)bytes);
+    memset(p + bytes, GUARD, SLACK);
+    return p;
+}
+static inline real *buffer(int64_t count) { return buffer_bytes(count * (int64_t)sizeof(real)); }
+
+static inline void check_guard(const void *p, int64_t bytes, const char *what)
+{
+    for (int i = 0; i < SLACK; i++)
+        ck_assert_msg(((const unsigned char *)p)[bytes + i] == GUARD, "%s wrote %d bytes behind its end", what, i);
+}
+
+/* Uniform in (-1, 1), element i of stream `seed`. */
+static inline double noise(int seed, int64_t i)
+{
+    uint32_t bits[4];
+    rt_philox(bits, 0x7e505, (uint32_t)i, (uint32_t)seed, 0, 0);
+    return (bits[0] + 0.5) / 2147483648.0 - 1;
+}
+static inline real *random_buffer(int64_t count, int seed)
+{
+    real *p = buffer(count);
+    for (int64_t i = 0; i < count; i++)
+        p[i] = (real)noise(seed, i);
+    return p;
+}
+static inline real *zero_buffer(int64_t count) { return memset(buffer(count), 0, sizeof(real) * (size_t)count); }
+static inline real *copy_buffer(const real *x, int64_t count)
+{
+    return memcpy(buffer(count), x, sizeof(real) * (size_t)count);
+}
+
+/* (A, B, C) to (A, C, B): NCHW to NHWC with B = C, C = HW, and back. */
+static inline real *swap_last(const real *x, int64_t a, int64_t b, int64_t c)
+{
+    real *y = buffer(a * b * c);
+    for (int64_t i = 0; i < a; i++)
+    for (int64_t j = 0; j < b; j++)
+    for (int64_t k = 0; k < c; k++)
+        y[(i * c + k) * b + j] = x[(i * b + j) * c + k];
+    return y;
+}
+
+static inline double distance(const real *a, const real *b, int64_t count)
+{
+    double apart = 0, size = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const double d = (double)a[i] - (double)b[i];
+        apart += d * d;
+        size += (double)b[i] * (double)b[i];
+    }
+    return size > 0 ? sqrt(apart / size) : sqrt(apart);
+}
+
+/* a is b within the tolerance, and wrote nothing behind its end. */
+static inline void check_close(const real *a, const real *b, int64_t count, const char *what)
+{
+    const double d = distance(a, b, count);
+    ck_assert_msg(d <= TOLERANCE, "%s: relative L2 distance %.3g, allowed %.3g", what, d, TOLERANCE);
+    check_guard(a, count * (int64_t)sizeof(real), what);
+}
+static inline void check_same(const void *a, const void *b, int64_t bytes, const char *what)
+{
+    ck_assert_msg(memcmp(a, b, (size_t)bytes) == 0, "%s: not the same bits", what);
+}
+
+static inline void release(int count, ...)
+{
+    __builtin_va_list list;
+    __builtin_va_start(list, count);
+    for (int i = 0; i < count; i++)
+        free(__builtin_va_arg(list, void *));
+    __builtin_va_end(list);
+}
+
+static inline int run_suite(TCase *tests, const char *name)
+{
+    Suite *s = suite_create(name);
+    tcase_set_timeout(tests, 120);
+    suite_add_tcase(s, tests);
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif

@@ -1,0 +1,229 @@
+/* test_dense.c -- dense kernels against their references; the fused update, to the bit, however the shards are held. */
+#include "kernel_test.h"
+
+static const Dense shapes[] = {{1, 1, 1},    {3, 17, 5},   {7, 33, 31},   {16, 64, 32}, {5, 100, 33},
+                               {8, 784, 128}, {16, 128, 64}, {16, 500, 10}, {13, 47, 70}, {2, 3, 200}};
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+/* (O, K) into panels with zeros, and back. */
+static real *panels(const real *w, Dense d)
+{
+    real *p = zero_buffer(DENSE_COUNT(d.k, d.o));
+    for (int o = 0; o < d.o; o++)
+        for (int k = 0; k < d.k; k++)
+            p[((int64_t)(o / P) * d.k + k) * P + o % P] = w[(int64_t)o * d.k + k];
+    return p;
+}
+static real *unpanels(const real *p, Dense d)
+{
+    real *w = buffer((int64_t)d.o * d.k);
+    for (int o = 0; o < d.o; o++)
+        for (int k = 0; k < d.k; k++)
+            w[(int64_t)o * d.k + k] = p[((int64_t)(o / P) * d.k + k) * P + o % P];
+    for (int64_t i = 0; i < DENSE_COUNT(d.k, d.o); i++)
+        if (i / P / d.k * P + i % P >= d.o)
+            ck_assert_msg(p[i] == 0, "padding of a panel is %g", (double)p[i]);
+    return w;
+}
+
+START_TEST(products)
+{
+    const Dense d = shapes[_i];
+    const int64_t nx = (int64_t)d.n * d.k, ny = (int64_t)d.n * d.o, nw = (int64_t)d.o * d.k;
+    real *x = random_buffer(nx, 1), *w = random_buffer(nw, 2), *bias = random_buffer(d.o, 3), *dy = random_buffer(ny, 4);
+    real *p = panels(w, d), *y = buffer(ny), *expect = buffer(ny), *dx = buffer(nx), *expect_dx = buffer(nx);
+
+    dense_plain(expect, x, w, d);
+    for (int64_t i = 0; i < ny; i++)
+        expect[i] = s_tanh(expect[i] + bias[i % d.o]);
+    dense(y, x, p, bias, v_tanh, d);
+    check_close(y, expect, ny, "dense");
+
+    dense_dx_plain(expect_dx, w, dy, d);
+    for (int64_t i = 0; i < nx; i++)
+        expect_dx[i] = x[i] > 0 ? expect_dx[i] : 0;
+    dense_dx(dx, p, dy, d_relu, x, d);
+    check_close(dx, expect_dx, nx, "dense_dx");
+
+    real *dw = random_buffer(nw, 5), *dp = panels(dw, d);
+    dense_dw_plain(dw, x, dy, d);
+    dense_dw(dp, x, dy, d);
+    check_guard(dp, DENSE_COUNT(d.k, d.o) * (int64_t)sizeof(real), "dense_dw");
+    real *back = unpanels(dp, d);
+    check_close(back, dw, nw, "dense_dw");
+    release(12, x, w, bias, dy, p, y, expect, dx, expect_dx, dw, dp, back);
+}
+END_TEST
+
+START_TEST(literal_sizes)
+{
+    const Dense d = {16, 500, 10};
+    Dense q = {atoi("16"), atoi("500"), atoi("10")};
+    real *x = random_buffer(8000, 1), *w = random_buffer(5000, 2), *p = panels(w, d), *dy = random_buffer(160, 3);
+    real *y[2] = {buffer(160), buffer(160)}, *dx[2] = {buffer(8000), buffer(8000)};
+    dense(y[0], x, p, NULL, v_identity, q);
+    dense(y[1], x, p, NULL, v_identity, (Dense){16, 500, 10});
+    check_same(y[0], y[1], 160 * sizeof(real), "dense");
+    dense_dx(dx[0], p, dy, d_tanh, x, q);
+    dense_dx(dx[1], p, dy, d_tanh, x, (Dense){16, 500, 10});
+    check_same(dx[0], dx[1], 8000 * sizeof(real), "dense_dx");
+    release(8, x, w, p, dy, y[0], y[1], dx[0], dx[1]);
+}
+END_TEST
+
+/* A layer and its shards: x and dy of shard s lie s * shard_bytes on. */
+typedef struct Layer { Dense d; int shards, samples; char *memory; int64_t shard_bytes, x, dy; } Layer;
+
+static Layer layer_of(Dense d, int shards)
+{
+    Layer l = {.d = d, .shards = shards, .samples = d.n, .x = 0};
+    l.dy = ((int64_t)d.n * d.k * sizeof(real) + 127) / 64 * 64;
+    l.shard_bytes = l.dy + ((int64_t)d.n * d.o * sizeof(real) + 127) / 64 * 64;
+    l.memory = buffer_bytes(l.shard_bytes * shards);
+    for (int s = 0; s < shards; s++) {
+        for (int i = 0; i < d.n * d.k; i++)
+            ((real *)(l.memory + s * l.shard_bytes + l.x))[i] = (real)noise(10 + s, i);
+        for (int i = 0; i < d.n * d.o; i++)
+            ((real *)(l.memory + s * l.shard_bytes + l.dy))[i] = (real)noise(50 + s, i);
+    }
+    return l;
+}
+
+typedef struct State { real *w, *s0, *s1; } State;
+static State state_of(Dense d)
+{
+    real *w = random_buffer((int64_t)d.o * d.k, 2);
+    State q = {panels(w, d), zero_buffer(DENSE_COUNT(d.k, d.o)), zero_buffer(DENSE_COUNT(d.k, d.o))};
+    free(w);
+    return q;
+}
+
+static const RtOpt opt = {.lr = 0.1f, .decay = 0.01f, .momentum = 0.9f, .rho = 0.9f, .beta1 = 0.9f, .beta2 = 0.99f,
+                          .eps = 0, .bias1 = 0.1f, .bias2 = 0.01f, .clip_value = 0.75f, .nesterov = true};
+
+typedef void (*Step)(const Rt *r, int unit, State q, const Layer *l);
+#define STEP(name)                                                                                                     \
+    static void step_##name(const Rt *r, int unit, State q, const Layer *l)                                            \
+    {                                                                                                                  \
+        dense_dw_update(r, unit, 0, q.w, q.s0, q.s1, r->shard + l->x, r->shard + l->dy, l->samples, update_##name, l->d); \
+    }                                                                                                                  \
+    static void from_grad_##name(const Rt *r, int unit, State q, const Layer *l)                                       \
+    {                                                                                                                  \
+        grad_update(r, unit, 7, 0, q.w, q.s0, q.s1, DENSE_COUNT(l->d.k, l->d.o), true, update_##name);                 \
+    }
+STEP(sgd) STEP(rmsprop) STEP(adam) STEP(adamw)
+static const struct { Step fused, from_grad; } steps[] = {
+    {step_sgd, from_grad_sgd}, {step_rmsprop, from_grad_rmsprop}, {step_adam, from_grad_adam}, {step_adamw, from_grad_adamw}};
+
+/* Sum of items 0 .. n-1 as the tree says it, by recursion: the left part is the largest power of two below n. */
+static real tree_by_hand(const real *item, int n)
+{
+    if (n == 1)
+        return item[0];
+    int left = 1;
+    while (2 * left < n)
+        left *= 2;
+    return tree_by_hand(item, left) + tree_by_hand(item + left, n - left);
+}
+
+/* The gradient of one weight, by the definition: samples in order with FMA inside a shard, shards in the tree. */
+static real gradient_by_hand(const Layer *l, int k, int o)
+{
+    real item[16];
+    for (int s = 0; s < l->shards; s++) {
+        const real *x = (const real *)(l->memory + s * l->shard_bytes + l->x);
+        const real *dy = (const real *)(l->memory + s * l->shard_bytes + l->dy);
+        vec sum = v_set(0);
+        for (int n = 0; n < l->samples; n++)
+            sum = v_fma(v_set(x[n * l->d.k + k]), v_set(dy[n * l->d.o + o]), sum);
+        item[s] = V_LANE(sum, 0);
+    }
+    return tree_by_hand(item, l->shards);
+}
+
+static void update_by_hand(const Layer *l, State q, Update u)
+{
+    for (int k = 0; k < l->d.k; k++)
+        for (int o = 0; o < l->d.o; o++) {
+            const int64_t at = ((int64_t)(o / P) * l->d.k + k) * P + o % P;
+            update_lanes(q.w + at, q.s0 + at, q.s1 + at, v_set(gradient_by_hand(l, k, o)), &opt, u, 1);
+        }
+}
+
+static void check_state(State a, State b, Dense d, const char *what)
+{
+    const int64_t bytes = DENSE_COUNT(d.k, d.o) * (int64_t)sizeof(real);
+    check_same(a.w, b.w, bytes, what);
+    check_same(a.s0, b.s0, bytes, what);
+    check_same(a.s1, b.s1, bytes, what);
+    check_guard(a.w, bytes, what);
+    check_guard(a.s0, bytes, what);
+}
+
+static void run_fused(const Layer *l, State q, int kind)
+{
+    const Rt r = {.shard = l->memory, .shard_bytes = l->shard_bytes, .shards = l->shards, .opt = opt};
+    for (int unit = DENSE_UNITS(l->d.k, l->d.o); unit-- > 0;)
+        steps[kind].fused(&r, unit, q, l);
+}
+
+/* Each group its own sums, the tree over the groups, the update from there. */
+static void run_groups(const Layer *l, State q, int kind, int groups)
+{
+    const int64_t count = DENSE_COUNT(l->d.k, l->d.o);
+    real *grad[8];
+    for (int g = 0; g < groups; g++) {
+        grad[g] = buffer(count);
+        const Rt r = {.shard = l->memory + g * (l->shards / groups) * l->shard_bytes, .shard_bytes = l->shard_bytes,
+                      .shards = l->shards / groups, .opt = opt, .grad = (char *)grad[g]};
+        for (int unit = 0; unit < DENSE_UNITS(l->d.k, l->d.o); unit++)
+            steps[kind].fused(&r, unit, q, l);
+        check_guard(grad[g], count * (int64_t)sizeof(real), "gradient");
+    }
+    for (int64_t i = 0; i < count; i++) {
+        real item[8];
+        for (int g = 0; g < groups; g++)
+            item[g] = grad[g][i];
+        grad[0][i] = tree_by_hand(item, groups);
+    }
+    const Rt r = {.opt = opt, .grad = (char *)grad[0]};
+    for (int unit = 0; unit < 7; unit++)
+        steps[kind].from_grad(&r, unit, q, l);
+    for (int g = 0; g < groups; g++)
+        free(grad[g]);
+}
+
+/* The update that follows a sum, in every way a sum can be held. */
+START_TEST(update)
+{
+    static const Update rule[] = {update_sgd, update_rmsprop, update_adam, update_adamw};
+    static const Dense sizes[] = {{5, 100, 70}, {3, 17, 10}};
+    static const int shards[] = {1, 2, 3, 4, 6, 8};
+    const int kind = _i % 4;
+    for (int z = 0; z < 2; z++)
+        for (int i = 0; i < 6; i++) {
+            Layer l = layer_of(sizes[z], shards[i]);
+            State want = state_of(l.d), got = state_of(l.d);
+            update_by_hand(&l, want, rule[kind]);
+            run_fused(&l, got, kind);
+            check_state(got, want, l.d, "dense_dw_update");
+            for (int groups = 2; groups <= 4; groups *= 2)
+                if (l.shards % groups == 0 && (l.shards / groups & (l.shards / groups - 1)) == 0) {
+                    State split = state_of(l.d);
+                    run_groups(&l, split, kind, groups);
+                    check_state(split, want, l.d, "dense_dw_update in groups");
+                    release(3, split.w, split.s0, split.s1);
+                }
+            release(7, want.w, want.s0, want.s1, got.w, got.s0, got.s1, l.memory);
+        }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *t = tcase_create("dense");
+    tcase_add_loop_test(t, products, 0, SHAPES);
+    tcase_add_test(t, literal_sizes);
+    tcase_add_loop_test(t, update, 0, 4);
+    return run_suite(t, "dense kernels");
+}
