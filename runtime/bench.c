@@ -1,0 +1,119 @@
+/* bench.c -- the command `bench`: training steps on synthetic samples in memory, and what the machine could do at most.
+ *
+ * A step is all of it: gathering the samples, forward, backward, update.  With --layers a second round of steps has a clock
+ * around each phase.
+ */
+#include "clock.h"
+#include "error.h"
+#include "fma_peak.h"
+#include "init.h"
+#include "random.h"
+#include "schedule.h"
+#include "train.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BATCHES = 4, WARM = 5 };                       /* different batches in turn; steps before the measured ones */
+
+typedef struct Bench {
+    const RtProgram *p;
+    const Options   *o;
+    Pool     *pool;
+    Net      *net;
+    Data     *data;
+    uint32_t *order;
+    int64_t   total;
+} Bench;
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static Batch next_batch(Bench *b)
+{
+    Batch batch = {.seed = b->o->seed, .epoch = b->total / BATCHES};
+    data_batch(b->data, b->pool, b->order, b->total % BATCHES, b->p->batch, &batch);
+    return batch;
+}
+
+static double step(Bench *b)
+{
+    const double began = clock_now();
+    const Batch batch = next_batch(b);
+    if (!net_step(b->net, &batch, (Hyper){schedule_lr(&b->p->recipe, b->total, BATCHES), b->total}))
+        init_params(b->p, b->net->fixed, b->o->seed, b->pool);       /* diverged on made-up data: start again */
+    b->total++;
+    return clock_now() - began;
+}
+
+/* The time of each phase, median over the steps. */
+static void phases(Bench *b)
+{
+    const RtProgram *p = b->p;
+    const int64_t n = b->o->steps;
+    double *phase_time = rt_alloc(sizeof *phase_time * (size_t)(n * p->ntrain));
+    b->net->seconds = rt_alloc(sizeof(double) * (size_t)p->ntrain);
+    for (int64_t i = 0; i < n; i++) {
+        step(b);
+        for (int k = 0; k < p->ntrain; k++)
+            phase_time[k * n + i] = b->net->seconds[k];
+    }
+    for (int k = 0; k < p->ntrain; k++) {
+        qsort(phase_time + k * n, (size_t)n, sizeof *phase_time, ascending);
+        printf("  %9.3f ms  %s\n", 1e3 * phase_time[k * n + n / 2], p->train[k].what);
+    }
+    free(phase_time);
+}
+
+static void report(const Bench *b, double first, double median, double least, double peak)
+{
+    const RtProgram *p = b->p;
+    const double rate = p->batch / median, gflops = rate * p->flops_per_sample / 1e9;
+    Log log;
+    printf("%s, batch %d, %d threads: step %.3f ms (best %.3f), %.0f samples/s\n", p->model, p->batch,
+           b->o->threads, 1e3 * median, 1e3 * least, rate);
+    printf("%.1f GFLOP/s of the textbook's operations; the machine's FMA peak is %.1f: %.0f %%\n", gflops, peak,
+           100 * gflops / peak);
+    printf("first step %.1f ms after the start of the process\n", 1e3 * first);
+    log_open(&log, b->o->log, true);
+    log_begin(&log, "bench");
+    log_text(&log, "model", p->model);
+    log_text(&log, "program", p->source_hash);
+    log_text(&log, "cpu", p->cpu);
+    log_count(&log, "batch", p->batch);
+    log_count(&log, "threads", b->o->threads);
+    log_count(&log, "steps", b->o->steps);
+    log_real(&log, "step_ms_median", 1e3 * median);
+    log_real(&log, "step_ms_min", 1e3 * least);
+    log_real(&log, "first_step_ms", 1e3 * first);
+    log_real(&log, "samples_per_s", rate);
+    log_real(&log, "gflops", gflops);
+    log_real(&log, "fma_peak_gflops", peak);
+    log_real(&log, "share_of_peak", gflops / peak);
+    log_end(&log);
+}
+
+int bench_run(const RtProgram *p, const Options *o)
+{
+    const int64_t n = o->steps;
+    Bench b = {.p = p, .o = o, .pool = pool_new(o->threads)};
+    b.net = net_new(p, b.pool, 1, false);
+    b.data = data_in_memory(p, (int64_t)BATCHES * p->batch, b.pool);
+    b.order = rt_alloc(sizeof *b.order * (size_t)b.data->n);
+    random_order(b.order, b.data->n, b.data->n, o->seed, 0, true);
+    init_params(p, b.net->fixed, o->seed, b.pool);
+    double *time = rt_alloc(sizeof *time * (size_t)n);
+    time[0] = step(&b);
+    const double first = clock_now() - clock_start();
+    for (int i = 0; n > 1 && i < WARM; i++)
+        step(&b);
+    for (int64_t i = n > 1 ? 0 : 1; i < n; i++)
+        time[i] = step(&b);
+    qsort(time, (size_t)n, sizeof *time, ascending);
+    report(&b, first, time[n / 2], time[0], fma_peak(p, b.pool));
+    if (o->layers)
+        phases(&b);
+    return 0;
+}

@@ -1,0 +1,210 @@
+/* checkpoint.c -- see checkpoint.h.  The state is a safetensors file; all that is not a tensor is in its metadata. */
+#define _GNU_SOURCE
+#include "checkpoint.h"
+#include "error.h"
+#include "json.h"
+#include "weights.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FOUND = 1024, METADATA = 8192 };
+
+struct Checkpoint {
+    const RtProgram *p;
+    const Options   *o;
+    Net             *net;
+    StWriter        *writer;
+    char             same[640], build[640];           /* metadata that must, and that should, agree */
+    char             metadata[METADATA];
+    int64_t          found[FOUND + 1];                /* steps of the files there, newest first, */
+    int              nfound;
+    int64_t          kept[2];                         /* of the last two that are known to be good; -1 */
+};
+
+static void path_of(const Checkpoint *c, int64_t step, char path[4096])
+{
+    snprintf(path, 4096, "%s/step-%08lld.safetensors", c->o->checkpoint, (long long)step);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x < y) - (x > y);
+}
+
+static void scan(Checkpoint *c)
+{
+    DIR *d = opendir(c->o->checkpoint);
+    if (!d)
+        rt_die("%s cannot be opened: %s", c->o->checkpoint, strerror(errno));
+    for (struct dirent *e; (e = readdir(d));) {
+        long long step;
+        int end = 0;
+        if (sscanf(e->d_name, "step-%lld.safetensors%n", &step, &end) != 1 || !end)
+            continue;
+        if (!e->d_name[end] && c->nfound < FOUND)
+            c->found[c->nfound++] = step;
+        else if (strcmp(e->d_name + end, ".tmp") == 0)
+            unlinkat(dirfd(d), e->d_name, 0);         /* of a run that was killed while it saved */
+    }
+    closedir(d);
+    qsort(c->found, (size_t)c->nfound, sizeof *c->found, newest_first);
+}
+
+Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n)
+{
+    Checkpoint *c = rt_alloc(sizeof *c);
+    *c = (Checkpoint){.p = p, .o = o, .net = n, .kept = {-1, -1}};
+    if (mkdir(o->checkpoint, 0777) != 0 && errno != EEXIST)
+        rt_die("the checkpoint directory %s cannot be made: %s", o->checkpoint, strerror(errno));
+    scan(c);
+    if (c->nfound && !o->resume)
+        rt_die("%s holds a run already: go on with --resume, or give another directory", o->checkpoint);
+    c->writer = weights_state_writer(n, METADATA);
+    return c;
+}
+
+void checkpoint_bind(Checkpoint *c, uint64_t data_hash)
+{
+    snprintf(c->same, sizeof c->same, "seed %llu, shuffle %s, limit-samples %lld, data %016llx",
+             (unsigned long long)c->o->seed, c->o->shuffle ? "on" : "off", (long long)c->o->limit,
+             (unsigned long long)data_hash);
+    snprintf(c->build, sizeof c->build, "%s, %s, %s, %s", c->p->compiler, c->p->target, c->p->cpu,
+             c->p->flags);
+}
+
+/* Doubles as hex: exact. */
+static void sums_text(const Position *at, char text[256])
+{
+    int n = 0;
+    for (int i = 0; i < RT_METRICS; i++)
+        n += snprintf(text + n, (size_t)(256 - n), "%s%a", i ? " " : "", at->sum[i]);
+}
+
+static bool sums_read(const char *text, Position *at)
+{
+    for (int i = 0; i < RT_METRICS; i++) {
+        char *end;
+        at->sum[i] = strtod(text, &end);
+        if (end == text)
+            return false;
+        text = end;
+    }
+    return true;
+}
+
+static int item(char *to, const char *key, const char *value)
+{
+    const int n = sprintf(to, ",\"%s\":", key);
+    return n + json_quote(to + n, 700, value);
+}
+
+static void describe(Checkpoint *c, const Position *at)
+{
+    char text[256], *m = c->metadata;
+    m += sprintf(m, "%s", ST_CONTENT);
+    m += item(m, "format", "tenon checkpoint 1");
+    m += item(m, "model", c->p->model);
+    m += item(m, "program", c->p->source_hash);
+    m += item(m, "same", c->same);
+    m += item(m, "build", c->build);
+    snprintf(text, sizeof text, "%lld %lld %lld %lld", (long long)at->epoch, (long long)at->step,
+             (long long)at->total, (long long)at->samples);
+    m += item(m, "position", text);
+    sums_text(at, text);
+    m += item(m, "sums", text);
+    snprintf(text, sizeof text, "%.3f", at->seconds);
+    item(m, "seconds", text);
+}
+
+void checkpoint_save(Checkpoint *c, const Position *at)
+{
+    char path[4096];
+    path_of(c, at->total, path);
+    describe(c, at);
+    st_write(c->writer, path, c->metadata);
+    if (c->kept[0] == at->total)
+        return;
+    const int64_t old = c->kept[1];
+    c->kept[1] = c->kept[0];
+    c->kept[0] = at->total;
+    c->found[c->nfound++] = old;                      /* what was there before, and is not kept, goes */
+    for (int i = 0; i < c->nfound; i++)
+        if (c->found[i] >= 0 && c->found[i] != c->kept[0] && c->found[i] != c->kept[1]) {
+            path_of(c, c->found[i], path);
+            unlink(path);
+        }
+    c->nfound = 0;
+}
+
+/* The first piece of the two lists "a x, b y" that is not the same. */
+static void __attribute__((noreturn)) differ(const Checkpoint *c, const char *path, const char *was)
+{
+    char then[640], now[640], *save_then, *save_now;
+    snprintf(then, sizeof then, "%s", was);
+    snprintf(now, sizeof now, "%s", c->same);
+    char *a = strtok_r(then, ",", &save_then), *b = strtok_r(now, ",", &save_now);
+    while (a && b && strcmp(a, b) == 0)
+        a = strtok_r(NULL, ",", &save_then), b = strtok_r(NULL, ",", &save_now);
+    rt_die("%s cannot be resumed by this run: it was made with%s%s, this run has%s%s", path,
+           a && *a == ' ' ? "" : " ", a ? a : " other settings", b && *b == ' ' ? "" : " ", b ? b : "");
+}
+
+static bool read_position(const StFile *f, Position *at)
+{
+    const char *position = st_meta(f, "position"), *sums = st_meta(f, "sums"), *s = st_meta(f, "seconds");
+    long long v[4];
+    if (!position || !sums || !s || sscanf(position, "%lld %lld %lld %lld", v, v + 1, v + 2, v + 3) != 4)
+        return false;
+    *at = (Position){.epoch = v[0], .step = v[1], .total = v[2], .samples = v[3], .seconds = atof(s)};
+    return at->epoch >= 0 && at->step >= 0 && at->total >= 0 && at->samples >= 0 && sums_read(sums, at);
+}
+
+/* False when the file is damaged. */
+static bool load(Checkpoint *c, const char *path, Position *at)
+{
+    char why[256];
+    StFile *f = st_open(path, why);
+    const char *program = f ? st_meta(f, "program") : NULL;
+    const char *same = f ? st_meta(f, "same") : NULL, *build = f ? st_meta(f, "build") : NULL;
+    if (!f || !st_intact(f) || !program || !same || !build || !read_position(f, at)) {
+        rt_note("%s is damaged (%s) and is left out", path, f ? "its checksum is wrong" : why);
+        return false;
+    }
+    if (strcmp(program, c->p->source_hash) != 0)
+        rt_die("%s was made by another program: %s %s, this is %s %s (network, recipe, batch, shards or "
+               "dtype differ)",
+               path, st_meta(f, "model"), program, c->p->model, c->p->source_hash);
+    if (strcmp(same, c->same) != 0)
+        differ(c, path, same);
+    if (strcmp(build, c->build) != 0)
+        rt_note("%s was made by another build (%s): the run goes on, but its last bits will differ", path,
+                build);
+    if (!weights_load_state(c->net, f))
+        rt_die("%s does not hold the state of %s", path, c->p->model);
+    st_close(f);
+    return true;
+}
+
+bool checkpoint_resume(Checkpoint *c, Position *at)
+{
+    for (int i = 0; i < c->nfound; i++) {
+        char path[4096];
+        path_of(c, c->found[i], path);
+        if (!load(c, path, at))
+            continue;
+        c->kept[0] = c->found[i];
+        rt_note("resumed from %s: epoch %lld, step %lld", path, (long long)at->epoch + 1,
+                (long long)at->step);
+        return true;
+    }
+    if (c->nfound)
+        rt_die("no checkpoint in %s can be read", c->o->checkpoint);
+    rt_note("%s holds no checkpoint: starting from the beginning", c->o->checkpoint);
+    return false;
+}

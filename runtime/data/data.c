@@ -1,0 +1,177 @@
+/* data.c -- a data set by name, whatever its format, and the batches of it. */
+#include "data/data.h"
+#include "error.h"
+#include "hash.h"
+#include "memory.h"
+#include <stdio.h>
+#include <string.h>
+
+int64_t data_features(const RtProgram *p)
+{
+    int64_t n = 1;
+    for (int i = 0; i < p->input_rank; i++)
+        n *= p->input_dim[i];
+    return n;
+}
+
+/* "28 x 28" */
+static const char *shape_text(char text[128], int rank, const int64_t *dim)
+{
+    int n = snprintf(text, 128, rank ? "" : "a number");
+    for (int i = 0; i < rank && n < 100; i++)
+        n += snprintf(text + n, (size_t)(128 - n), "%s%lld", i ? " x " : "", (long long)dim[i]);
+    return text;
+}
+
+static int squeezed(int rank, const int64_t *dim, int64_t *to)
+{
+    int n = 0;
+    for (int i = 0; i < rank; i++)
+        if (dim[i] != 1)
+            to[n++] = dim[i];
+    return n;
+}
+
+void data_check_shape(const RtProgram *p, const char *path, int rank, const int64_t *dim)
+{
+    int64_t have[8] = {0}, want[8] = {0}, product = 1;
+    const int n = squeezed(rank, dim, have), m = squeezed(p->input_rank, p->input_dim, want);
+    for (int i = 0; i < n; i++)
+        if (__builtin_mul_overflow(product, have[i], &product))
+            product = -1;
+    const bool same = n == m && memcmp(have, want, sizeof *have * (size_t)n) == 0;
+    const bool flat = (n <= 1 || m <= 1) && product == data_features(p);
+    if (!same && !flat) {
+        char a[128], b[128];
+        rt_die("%s holds samples of shape %s, but %s takes %s", path, shape_text(a, rank, dim), p->model,
+               shape_text(b, p->input_rank, p->input_dim));
+    }
+}
+
+void data_check_label(const Data *d, const char *path, int64_t sample, int64_t label)
+{
+    if (d->classes > 0 && (label < 0 || label >= d->classes))
+        rt_die("%s: label %lld of sample %lld is out of range: the classes are 0 to %lld", path,
+               (long long)label, (long long)sample, (long long)d->classes - 1);
+}
+
+static Data *new_data(const RtProgram *p, const char *place)
+{
+    Data *d = rt_alloc(sizeof *d);
+    *d = (Data){.place = place, .scale = p->recipe.x_scale, .classes = p->classes, .batch = p->batch};
+    return d;
+}
+
+/* Room for one batch, which data_batch fills. */
+static void open_synthetic(const RtProgram *p, const char *split, int64_t limit, Data *d)
+{
+    const bool test = strcmp(split, "test") == 0;
+    d->synthetic = true;
+    d->type = RT_U8;
+    d->first = test ? p->recipe.samples : 0;
+    d->n = test ? p->recipe.test_samples : p->recipe.samples;
+    if (limit > 0 && limit < d->n)
+        d->n = limit;
+    d->stride = data_features(p);
+    d->x = memory_map(p->batch * d->stride, false, "a batch of synthetic samples");
+    d->label = rt_alloc(sizeof *d->label * (size_t)p->batch);
+    d->position = rt_alloc(sizeof *d->position * (size_t)p->batch);
+}
+
+Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t limit)
+{
+    if (strcmp(name, "synthetic") == 0) {
+        Data *d = new_data(p, name);
+        open_synthetic(p, split, limit, d);
+        return d;
+    }
+    Data *d = new_data(p, find_data(p, name));
+    if (!npy_open(p, d->place, split, limit, d) && !idx_open(p, d->place, split, limit, d))
+        rt_die("%s holds no %s data: neither %s_x.npy and %s_y.npy, nor MNIST's %s-images-idx3-ubyte "
+               "(plain or .gz)",
+               d->place, split, split, split, strcmp(split, "test") == 0 ? "t10k" : split);
+    if (d->n >= UINT32_MAX - 2 * (int64_t)p->batch)
+        rt_die("%s holds %lld samples; at most 2^32 can be counted", d->place, (long long)d->n);
+    return d;
+}
+
+void data_fill(Data *d)
+{
+    if (d->x_file)
+        idx_fill(d);
+    else if (d->y_numbers)
+        npy_fill(d);
+}
+
+Data *data_open_file(const RtProgram *p, const char *path)
+{
+    Data *d = new_data(p, path);
+    const size_t n = strlen(path);
+    if (n > 4 && strcmp(path + n - 4, ".npy") == 0)
+        npy_open_input(p, path, d);
+    else if (n > 4 && strcmp(path + n - 4, ".csv") == 0)
+        csv_open_input(p, path, d);
+    else
+        rt_die("%s: input is a .npy or a .csv file", path);
+    return d;
+}
+
+typedef struct Making { const Data *d; const uint32_t *order; int64_t n; } Making;
+
+static void make(void *arg, int thread, int unit)
+{
+    (void)thread;
+    const Making *m = arg;
+    const Data *d = m->d;
+    const int64_t sample = d->first + (m->order ? m->order[unit] : (uint32_t)unit);
+    const int32_t label =
+        synthetic_sample((uint8_t *)d->x + unit * d->stride, d->stride, d->classes, sample);
+    if (d->label)
+        d->label[unit] = label;
+}
+
+Data *data_in_memory(const RtProgram *p, int64_t n, Pool *pool)
+{
+    Data *d = new_data(p, "synthetic");
+    d->type = RT_U8;
+    d->n = n;
+    d->stride = data_features(p);
+    d->x = memory_map(n * d->stride, false, "synthetic samples");
+    d->label = p->classes ? rt_alloc(sizeof *d->label * (size_t)n) : NULL;
+    Making m = {.d = d};
+    pool_run(pool, make, &m, (int)n);
+    return d;
+}
+
+uint64_t data_hash(const Data *d)
+{
+    const int64_t head[4] = {d->n, d->stride, d->type, d->classes};
+    Hash h = hash_new();
+    hash_add(&h, head, sizeof head);
+    if (d->label && !d->synthetic)
+        hash_add(&h, d->label, sizeof *d->label * (size_t)d->n);
+    return hash_end(&h);
+}
+
+/* Synthetic samples are made here, for this batch, by all threads.  Their index is their place in the epoch, and x and
+ * label are set so far back that index finds them: a mask keyed by the index is then another one in every step. */
+void data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, int valid, Batch *b)
+{
+    const int64_t first = step * d->batch;
+    b->x_stride = d->stride;
+    b->x_type = d->type;
+    b->x_scale = d->scale;
+    b->valid = valid;
+    b->x = d->x;
+    b->label = d->label;
+    b->index = order + first;
+    if (!d->synthetic)
+        return;
+    Making m = {.d = d, .order = order + first};
+    pool_run(pool, make, &m, d->batch);
+    for (int i = 0; i < d->batch; i++)
+        d->position[i] = (uint32_t)(first + i);
+    b->x = (const void *)((uintptr_t)d->x - (uintptr_t)(first * d->stride));
+    b->label = (const int32_t *)((uintptr_t)d->label - (uintptr_t)first * sizeof *d->label);
+    b->index = d->position;
+}

@@ -1,0 +1,45 @@
+/* find.c -- from the name of a data set to its directory. */
+#include "data/data.h"
+#include "error.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct Search { char tried[2048]; char *found; } Search;
+
+static bool is_directory(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static void look(Search *s, const char *directory, const char *name)
+{
+    if (s->found || !directory || !*directory)
+        return;
+    char *path = rt_format("%s/%s", directory, name);
+    const size_t have = strlen(s->tried);
+    snprintf(s->tried + have, sizeof s->tried - have, "\n    %s", path);
+    if (is_directory(path))
+        s->found = path;
+}
+
+char *find_data(const RtProgram *p, const char *name)
+{
+    if (strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+        if (!is_directory(name))
+            rt_die("the data directory %s does not exist", name);
+        return rt_format("%s", name);
+    }
+    Search s = {.tried = ""};
+    look(&s, getenv("TENON_DATA"), name);
+    for (int i = 0; p->data_dirs && p->data_dirs[i]; i++)
+        look(&s, p->data_dirs[i], name);
+    look(&s, "./models/data", name);
+    look(&s, ".", name);
+    if (!s.found)
+        rt_die("no data set %s; looked for%s\n  give a directory with --data DIR, or set TENON_DATA", name,
+               s.tried);
+    return s.found;
+}

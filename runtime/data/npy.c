@@ -1,0 +1,187 @@
+/* npy.c -- .npy files, versions 1 to 3 of the format.
+ *
+ * Source: NumPy Enhancement Proposal 1, "A simple file format for NumPy arrays".
+ */
+#include "data/npy.h"
+#include "data/data.h"
+#include "error.h"
+#include "memory.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The file at the front of a larger mapping, so that kernels may read past its end. */
+static char *map_file(const char *path, int64_t *bytes)
+{
+    struct stat info;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return NULL;
+    if (fd < 0 || fstat(fd, &info) != 0)
+        rt_die("%s cannot be opened: %s", path, strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        rt_die("%s is not a file", path);
+    *bytes = info.st_size;
+    char *at = mmap(NULL, (size_t)*bytes + 2 * MEMORY_SLACK, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED || (*bytes && mmap(at, (size_t)*bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd,
+                                            0) == MAP_FAILED))
+        rt_die("%s cannot be read: %s", path, strerror(errno));
+    close(fd);
+    return at;
+}
+
+/* What follows 'key': in the dictionary of the header, or dies. */
+static const char *value_of(const char *head, const char *key, const char *path)
+{
+    const char *at = strstr(head, key);
+    if (!at)
+        rt_die("%s is not a .npy file: its header has no %s", path, key);
+    at += strlen(key);
+    return at + strspn(at, ": ");
+}
+
+static void read_type(Npy *a, const char *text)
+{
+    if (text[0] != '\'' || !strchr("<|=>", text[1]) || !strchr("uifb", text[2]))
+        rt_die("%s holds elements of a type that cannot be used here: %.12s; save plain numbers", a->path,
+               text);
+    a->kind = text[2];
+    a->size = text[3] - '0';
+    if (text[1] == '>' && a->size > 1)
+        rt_die("%s is big-endian: save it with x.astype(x.dtype.newbyteorder('<'))", a->path);
+    if (text[4] != '\'' || (a->size != 1 && a->size != 2 && a->size != 4 && a->size != 8))
+        rt_die("%s holds elements of a type that cannot be used here: %.12s", a->path, text);
+}
+
+static int64_t read_shape(Npy *a, const char *text)
+{
+    int64_t count = 1;
+    if (*text++ != '(')
+        rt_die("%s is not a .npy file: its shape is missing", a->path);
+    for (;;) {
+        text += strspn(text, " ,");
+        if (*text == ')')
+            return count;
+        char *end;
+        const int64_t n = strtoll(text, &end, 10);
+        if (end == text || n < 0 || a->rank == 8 || __builtin_mul_overflow(count, n, &count))
+            rt_die("%s has a shape that cannot be used: %.60s", a->path, text);
+        a->dim[a->rank++] = n;
+        text = end;
+    }
+}
+
+bool npy_map(Npy *a, const char *path)
+{
+    int64_t bytes, wanted;
+    *a = (Npy){.path = path};
+    const char *file = map_file(path, &bytes);
+    if (!file)
+        return false;
+    const unsigned char *u = (const unsigned char *)file;
+    if (bytes < 12 || memcmp(file, "\x93NUMPY", 6) != 0 || u[6] < 1 || u[6] > 3)
+        rt_die("%s is not a .npy file: it does not begin like one", path);
+    const int64_t start = u[6] == 1 ? 10 : 12;
+    int64_t length = u[8] | u[9] << 8;
+    if (u[6] > 1)
+        length |= (int64_t)u[10] << 16 | (int64_t)u[11] << 24;
+    if (start + length > bytes || length > 65536)
+        rt_die("%s is truncated: it ends inside its header", path);
+    char *head = rt_format("%.*s", (int)length, file + start);
+    read_type(a, value_of(head, "'descr'", path));
+    if (strncmp(value_of(head, "'fortran_order'", path), "False", 5) != 0)
+        rt_die("%s is in Fortran order: save numpy.ascontiguousarray(x)", path);
+    const int64_t count = read_shape(a, value_of(head, "'shape'", path));
+    free(head);
+    if (__builtin_mul_overflow(count, a->size, &wanted) || wanted > bytes - start - length)
+        rt_die("%s is truncated: it holds %lld bytes of data where its shape needs %lld", path,
+               (long long)(bytes - start - length), (long long)wanted);
+    a->data = file + start + length;
+    return true;
+}
+
+int npy_header(char head[128], int real_bytes, int64_t rows, int64_t columns)
+{
+    char text[118];
+    const int n = snprintf(text, sizeof text,
+                           "{'descr': '<f%d', 'fortran_order': False, 'shape': (%lld, %lld), }",
+                           real_bytes, (long long)rows, (long long)columns);
+    memcpy(head, "\x93NUMPY\x01\x00\x76\x00", 10);
+    memset(head + 10, ' ', 118);
+    memcpy(head + 10, text, (size_t)n);
+    head[127] = '\n';
+    return 128;
+}
+
+/* Samples of the first axis: bytes, floats or doubles. */
+static void use_samples(const RtProgram *p, const Npy *a, int64_t limit, Data *d)
+{
+    if (a->rank < 1)
+        rt_die("%s is a single number, not a list of samples", a->path);
+    data_check_shape(p, a->path, a->rank - 1, a->dim + 1);
+    const bool u8 = a->kind == 'u' && a->size == 1, f = a->kind == 'f' && a->size >= 4;
+    if (!u8 && !f)
+        rt_die("%s holds %c%d: samples are f32, f64 or u8; save it with x.astype('float32')", a->path, a->kind,
+               8 * a->size);
+    d->type = u8 ? RT_U8 : a->size == 4 ? RT_F32 : RT_F64;
+    d->n = limit > 0 && limit < a->dim[0] ? limit : a->dim[0];
+    d->stride = data_features(p) * a->size;
+    d->x = (char *)a->data;
+    if (d->n == 0)
+        rt_die("%s holds no sample", a->path);
+}
+
+bool npy_open(const RtProgram *p, const char *directory, const char *split, int64_t limit, Data *d)
+{
+    Npy x, y;
+    const char *y_path = rt_format("%s/%s_y.npy", directory, split);
+    if (!npy_map(&x, rt_format("%s/%s_x.npy", directory, split)))
+        return false;
+    use_samples(p, &x, limit, d);
+    if (p->classes == 0)
+        return true;
+    if (!npy_map(&y, y_path))
+        rt_die("%s has no labels beside it: %s is missing", x.path, y_path);
+    if ((y.kind != 'i' && y.kind != 'u' && y.kind != 'b') || y.rank < 1 || y.rank > 2 ||
+        (y.rank == 2 && y.dim[1] != 1))
+        rt_die("%s should be a list of integer classes, one a sample", y_path);
+    if (y.dim[0] != x.dim[0])
+        rt_die("%s holds %lld samples, but %s %lld labels", x.path, (long long)x.dim[0], y_path,
+               (long long)y.dim[0]);
+    d->y_numbers = y.data;
+    d->y_size = y.size;
+    d->y_signed = y.kind == 'i';
+    d->y_path = y_path;
+    d->label = memory_map(d->n * (int64_t)sizeof *d->label, false, y_path);
+    return true;
+}
+
+static int64_t integer(const char *at, int size, bool is_signed)
+{
+    uint64_t v = 0;
+    memcpy(&v, at, (size_t)size);
+    const int unused = 64 - 8 * size;
+    return is_signed ? (int64_t)(v << unused) >> unused : (int64_t)v;
+}
+
+void npy_fill(Data *d)
+{
+    for (int64_t i = 0; d->label && i < d->n; i++) {
+        const int64_t label = integer(d->y_numbers + i * d->y_size, d->y_size, d->y_signed);
+        data_check_label(d, d->y_path, i, label);
+        d->label[i] = (int32_t)label;
+    }
+}
+
+void npy_open_input(const RtProgram *p, const char *path, Data *d)
+{
+    Npy x;
+    if (!npy_map(&x, path))
+        rt_die("%s does not exist", path);
+    use_samples(p, &x, 0, d);
+}

@@ -1,0 +1,75 @@
+/* error.c -- how a program ends that cannot go on. */
+#define _GNU_SOURCE
+#include "error.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static _Atomic(const char *) unfinished;
+static atomic_flag dying = ATOMIC_FLAG_INIT;
+
+void rt_unfinished(const char *path)
+{
+    atomic_store(&unfinished, path);
+}
+
+/* One write, so that messages of two threads never mix; wipes a progress bar that stands on the line. */
+static void say(const char *kind, const char *fmt, va_list ap)
+{
+    char text[4096];
+    const int head = snprintf(text, sizeof text, "%s%s: %s", isatty(2) ? "\r\033[K" : "",
+                              program_invocation_short_name, kind);
+    int n = head + vsnprintf(text + head, sizeof text - (size_t)head - 1, fmt, ap);
+    if (n > (int)sizeof text - 2)
+        n = (int)sizeof text - 2;
+    text[n] = '\n';
+    if (write(2, text, (size_t)n + 1) < 0)
+        return;
+}
+
+void rt_die(const char *fmt, ...)
+{
+    while (atomic_flag_test_and_set(&dying))          /* the first thread to die speaks for all */
+        pause();
+    va_list ap;
+    va_start(ap, fmt);
+    fflush(stdout);
+    say("error: ", fmt, ap);
+    va_end(ap);
+    const char *path = atomic_load(&unfinished);
+    if (path)
+        unlink(path);
+    _exit(EXIT_FAILURE);
+}
+
+void rt_note(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fflush(stdout);
+    say("", fmt, ap);
+    va_end(ap);
+}
+
+void *rt_alloc(size_t bytes)
+{
+    void *p = calloc(1, bytes ? bytes : 1);
+    if (!p)
+        rt_die("out of memory: %zu more bytes were needed", bytes);
+    return p;
+}
+
+char *rt_format(const char *fmt, ...)
+{
+    va_list ap;
+    char *text;
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        rt_die("out of memory");
+    va_end(ap);
+    return text;
+}

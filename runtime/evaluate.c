@@ -1,0 +1,71 @@
+/* evaluate.c -- loss and accuracy over a test set, and the command `test`. */
+#include "clock.h"
+#include "error.h"
+#include "random.h"
+#include "train.h"
+#include "weights.h"
+#include <stdio.h>
+
+int64_t steps_for(const RtProgram *p, int64_t samples)
+{
+    return (samples + p->batch - 1) / p->batch;
+}
+
+uint32_t *evaluate_order(const RtProgram *p, int64_t samples)
+{
+    const int64_t count = steps_for(p, samples) * p->batch;
+    uint32_t *order = rt_alloc(sizeof *order * (size_t)count);
+    random_order(order, samples, count, 0, 0, false);
+    return order;
+}
+
+void evaluate(Net *n, const Data *d, const uint32_t *order, double mean[RT_METRICS])
+{
+    const int batch = n->p->batch;
+    double sum[RT_METRICS] = {0};
+    for (int64_t step = 0; step < steps_for(n->p, d->n); step++) {
+        const int64_t left = d->n - step * batch;
+        Batch b = {.seed = 0};
+        data_batch(d, n->pool, order, step, left < batch ? (int)left : batch, &b);
+        net_evaluate(n, &b, NULL);
+        for (int m = 0; m < RT_METRICS; m++)
+            sum[m] += n->metric[m];
+    }
+    for (int m = 0; m < RT_METRICS; m++)
+        mean[m] = sum[m] / (double)d->n;
+}
+
+const char *metrics_text(const RtProgram *p, const double mean[RT_METRICS], const char *prefix, char text[256])
+{
+    int n = 0;
+    for (int m = 0; m < p->nmetric && n < 200; m++)
+        n += snprintf(text + n, (size_t)(256 - n), "%s%s%.40s %.4f", m ? ", " : "", prefix, p->metric[m], mean[m]);
+    return text;
+}
+
+int test_run(const RtProgram *p, const Options *o)
+{
+    char text[256];
+    Log log;
+    Pool *pool = pool_new(o->threads);
+    Data *d = data_open(p, o->data ? o->data : p->recipe.data, "test", 0);
+    Net *n = net_new(p, pool, 1, false);
+    weights_load(n, o->weights);
+    data_fill(d);
+    log_open(&log, o->log, false);
+    double mean[RT_METRICS];
+    const double began = clock_now();
+    evaluate(n, d, evaluate_order(p, d->n), mean);
+    const double seconds = clock_now() - began;
+    log_begin(&log, "test");
+    log_text(&log, "model", p->model);
+    log_count(&log, "samples", d->n);
+    log_real(&log, "seconds", seconds);
+    for (int m = 0; m < p->nmetric; m++) {
+        snprintf(text, sizeof text, "test_%s", p->metric[m]);
+        log_real(&log, text, mean[m]);
+    }
+    log_end(&log);
+    printf("%lld samples in %.2f s\n%s\n", (long long)d->n, seconds, metrics_text(p, mean, "test ", text));
+    return 0;
+}

@@ -1,0 +1,56 @@
+/* expect.c -- see expect.h. */
+#include "expect.h"
+#include "error.h"
+#include "net.h"
+#include <stdio.h>
+#include <string.h>
+
+static double value_of(const RtProgram *p, const Result *r, const char *metric)
+{
+    const bool test = strncmp(metric, "test_", 5) == 0;
+    const int m = net_metric_index(p, metric + (test ? 5 : 6));
+    return m < 0 ? __builtin_nan("") : test ? r->test[m] : r->train[m];
+}
+
+static bool holds(double a, const char *op, double b)
+{
+    if (op[0] == '>')
+        return op[1] ? a >= b : a > b;
+    return op[1] ? a <= b : a < b;
+}
+
+bool expect_reached(const RtProgram *p, const Options *o, const Result *r)
+{
+    const int m = net_metric_index(p, "accuracy");
+    return o->stop_at > 0 && m >= 0 && r->test[m] >= o->stop_at;
+}
+
+/* 1 when a --strict run has missed it. */
+static int compare(const RtProgram *p, const Options *o, const Result *r)
+{
+    const RtRecipe *q = &p->recipe;
+    const double v = value_of(p, r, q->expect_metric);
+    const bool met = holds(v, q->expect_op, q->expect_value);
+    printf("expected %s %s %.6g: %.4f, %s\n", q->expect_metric, q->expect_op, q->expect_value, v,
+           met ? "met" : "missed");
+    return o->strict && !met;
+}
+
+int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t epochs, double seconds)
+{
+    const bool full = !o->epochs_given && !o->limit && r->known && epochs >= p->recipe.epochs;
+    const int accuracy = net_metric_index(p, "accuracy"), loss = net_metric_index(p, "loss");
+    int code = 0;
+    if (p->recipe.expect_metric && full)
+        code = compare(p, o, r);
+    if (accuracy >= 0)
+        printf("test accuracy %.4f, %lld epochs, %.1f s\n", r->test[accuracy], (long long)epochs, seconds);
+    else if (loss >= 0)
+        printf("test loss %.6f, %lld epochs, %.1f s\n", r->test[loss], (long long)epochs, seconds);
+    fflush(stdout);
+    if (o->stop_at > 0 && !expect_reached(p, o, r)) {
+        rt_note("the test accuracy stayed below %g", o->stop_at);
+        code = 1;
+    }
+    return code;
+}

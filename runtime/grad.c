@@ -1,0 +1,112 @@
+/* grad.c -- elementwise work on gradient buffers, in blocks of constant size so that no sum depends on the threads. */
+#include "grad.h"
+#include <math.h>
+
+enum { BLOCK = 4096 };                                /* reals that one unit works on */
+
+typedef struct Job {
+    const RtProgram *p;
+    char   *grad;
+    int64_t next;
+    int     groups;
+    double *partial;
+    double  factor;
+} Job;
+
+/* A block: n reals at `at` bytes. */
+typedef struct Block { int64_t at; int n; } Block;
+
+int64_t grad_blocks(const RtProgram *p)
+{
+    int64_t blocks = 0;
+    for (int i = 0; i < p->nsum; i++)
+        blocks += (p->sum[i].count + BLOCK - 1) / BLOCK;
+    return blocks;
+}
+
+static Block block(const RtProgram *p, int unit)
+{
+    const RtSum *s = p->sum;
+    for (int64_t blocks; unit >= (blocks = (s->count + BLOCK - 1) / BLOCK); s++)
+        unit -= (int)blocks;
+    const int64_t first = (int64_t)unit * BLOCK, left = s->count - first;
+    return (Block){s->offset + first * p->real_bytes, (int)(left < BLOCK ? left : BLOCK)};
+}
+
+#define DEFINE(T, NAME)                                                                            \
+    static void add_##NAME(T *restrict a, const T *restrict b, int n)                              \
+    {                                                                                              \
+        for (int i = 0; i < n; i++)                                                                \
+            a[i] += b[i];                                                                          \
+    }                                                                                              \
+    static double squares_##NAME(const T *a, int n)                                                \
+    {                                                                                              \
+        double sum = 0;                                                                            \
+        for (int i = 0; i < n; i++)                                                                \
+            sum += (double)a[i] * (double)a[i];                                                    \
+        return sum;                                                                                \
+    }                                                                                              \
+    static void scale_##NAME(T *a, int n, T factor)                                                \
+    {                                                                                              \
+        for (int i = 0; i < n; i++)                                                                \
+            a[i] *= factor;                                                                        \
+    }
+DEFINE(float, f32)
+DEFINE(double, f64)
+
+static void add(void *arg, int thread, int unit)
+{
+    (void)thread;
+    const Job *j = arg;
+    const Block b = block(j->p, unit);
+    for (int step = 1; step < j->groups; step *= 2)
+        for (int g = 0; g + step < j->groups; g += 2 * step) {
+            void *to = j->grad + g * j->next + b.at;
+            const void *from = j->grad + (g + step) * j->next + b.at;
+            if (j->p->real_bytes == 8)
+                add_f64(to, from, b.n);
+            else
+                add_f32(to, from, b.n);
+        }
+}
+
+static void square(void *arg, int thread, int unit)
+{
+    (void)thread;
+    const Job *j = arg;
+    const Block b = block(j->p, unit);
+    j->partial[unit] = j->p->real_bytes == 8 ? squares_f64((const double *)(j->grad + b.at), b.n)
+                                             : squares_f32((const float *)(j->grad + b.at), b.n);
+}
+
+static void scale(void *arg, int thread, int unit)
+{
+    (void)thread;
+    const Job *j = arg;
+    const Block b = block(j->p, unit);
+    if (j->p->real_bytes == 8)
+        scale_f64((double *)(j->grad + b.at), b.n, j->factor);
+    else
+        scale_f32((float *)(j->grad + b.at), b.n, (float)j->factor);
+}
+
+void grad_tree(const RtProgram *p, Pool *pool, char *grad, int64_t next, int groups)
+{
+    Job j = {.p = p, .grad = grad, .next = next, .groups = groups};
+    pool_run(pool, add, &j, (int)grad_blocks(p));
+}
+
+void grad_clip(const RtProgram *p, Pool *pool, char *grad, double *partial, double limit)
+{
+    const int blocks = (int)grad_blocks(p);
+    Job j = {.p = p, .grad = grad, .partial = partial};
+    pool_run(pool, square, &j, blocks);
+    double sum = 0;
+    for (int i = 0; i < blocks; i++)
+        sum += partial[i];
+    const double norm = sqrt(sum);
+    if (!(norm > limit))
+        return;
+    j.factor = limit / norm;
+    pool_run(pool, scale, &j, blocks);
+}

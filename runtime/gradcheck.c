@@ -1,0 +1,160 @@
+/* gradcheck.c -- the commands `gradcheck` and `grads`: are the gradients those of the loss?
+ *
+ * Central differences (L(w + h) - L(w - h)) / 2h of the mean loss of the first batch, for some elements of each parameter.
+ * Three h are tried and the nearest taken: where a kink (of relu, or of a maximum) lies within h of w, a smaller h is right.
+ */
+#include "error.h"
+#include "init.h"
+#include "params.h"
+#include "random.h"
+#include "train.h"
+#include "weights.h"
+#include <math.h>
+#include <stdio.h>
+
+#define BOUND 1e-6                                    /* largest relative error of a right gradient */
+
+typedef struct Check {
+    const RtProgram *p;
+    Net   *net;
+    Batch  batch;
+    int    loss;                                      /* index of the metric */
+} Check;
+
+static void open_check(Check *c, const RtProgram *p, const Options *o)
+{
+    Pool *pool = pool_new(o->threads);
+    Data *d = data_open(p, o->data ? o->data : p->recipe.data, "train", 0);
+    *c = (Check){.p = p, .net = net_new(p, pool, o->groups, true), .loss = net_metric_index(p, "loss")};
+    data_fill(d);
+    if (o->weights)
+        weights_load(c->net, o->weights);
+    else
+        init_params(p, c->net->fixed, o->seed, pool);
+    const int64_t count = steps_for(p, d->n) * p->batch;
+    uint32_t *order = rt_alloc(sizeof *order * (size_t)count);
+    random_order(order, d->n, count, 0, 0, false);
+    c->batch = (Batch){.seed = o->seed, .epoch = 0};
+    data_batch(d, pool, order, 0, p->batch, &c->batch);
+    if (c->loss < 0)
+        rt_die("%s has no loss", p->model);
+}
+
+/* Every sample of the batch counts, also one that is there twice. */
+static double loss(Check *c)
+{
+    if (!net_gradients(c->net, &c->batch))
+        rt_die("the loss of the first batch is not finite");
+    return c->net->metric[c->loss] / c->p->batch;
+}
+
+/* Where the whole gradient of parameter i stands, in memory order; NULL: the loss does not depend on it. */
+static const char *gradient(const Check *c, int i)
+{
+    for (int k = 0; k < c->p->nsum; k++)
+        if (c->p->sum[k].param == i)
+            return c->net->grad + c->p->sum[k].offset;
+    return NULL;
+}
+
+static double difference(Check *c, const RtParam *w, int64_t place, double h)
+{
+    char *memory = c->net->fixed + w->offset;
+    const double v = params_real(memory, c->p->real_bytes, place);
+    params_set_real(memory, c->p->real_bytes, place, v + h);
+    const double up = loss(c);
+    params_set_real(memory, c->p->real_bytes, place, v - h);
+    const double down = loss(c);
+    params_set_real(memory, c->p->real_bytes, place, v);
+    return (up - down) / (2 * h);
+}
+
+/* |analytic - numeric| relative to the larger of the two, or to a thousandth of the parameter's largest gradient. */
+static double error_of(Check *c, const RtParam *w, int64_t place, double analytic, double scale)
+{
+    static const double h[] = {1e-4, 1e-5, 1e-6};
+    double best = INFINITY;
+    for (int k = 0; k < 3 && !(best < BOUND / 10); k++) {
+        const double numeric = difference(c, w, place, h[k]);
+        const double size = fmax(fmax(fabs(analytic), fabs(numeric)), fmax(1e-3 * scale, 1e-8));
+        best = fmin(best, fabs(analytic - numeric) / size);
+    }
+    return best;
+}
+
+/* The largest error over `samples` elements of parameter i: all of them when there are no more. */
+static double check_param(Check *c, int i, const double *analytic, int64_t samples, uint64_t seed)
+{
+    const RtParam *w = &c->p->param[i];
+    const int64_t count = params_count(w), n = samples < count ? samples : count;
+    Random r = random_from(seed, RT_PURPOSE_INIT, (uint32_t)i, 1);
+    double worst = 0, scale = 0;
+    for (int64_t e = 0; e < count; e++)
+        scale = fmax(scale, fabs(analytic[e]));
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t e = n == count ? k : random_below(&r, (uint32_t)count);
+        int64_t place;
+        params_places(w, e, 1, &place);
+        worst = fmax(worst, error_of(c, w, place, analytic[e], scale));
+    }
+    return worst;
+}
+
+static double *copy_gradient(const Check *c, int i)
+{
+    const RtParam *w = &c->p->param[i];
+    const int64_t count = params_count(w);
+    const char *from = gradient(c, i);
+    double *g = rt_alloc(sizeof *g * (size_t)count);
+    for (int64_t e = 0; from && e < count; e++) {
+        int64_t place;
+        params_places(w, e, 1, &place);
+        g[e] = params_real(from, c->p->real_bytes, place);
+    }
+    return g;
+}
+
+int gradcheck_run(const RtProgram *p, const Options *o)
+{
+    Check c;
+    bool right = true;
+    if (p->real_bytes != 8)
+        rt_die("f32 is too coarse for differences: build with --dtype f64");
+    open_check(&c, p, o);
+    printf("loss of the first batch %.12g\n", loss(&c));
+    double **g = rt_alloc(sizeof *g * (size_t)p->nparam);
+    for (int i = 0; i < p->nparam; i++)
+        g[i] = copy_gradient(&c, i);
+    for (int i = 0; i < p->nparam; i++) {
+        const double error = check_param(&c, i, g[i], o->samples, o->seed);
+        const bool fine = error < BOUND;
+        printf("%-32s largest relative error %.2e%s%s\n", p->param[i].name, error, fine ? "" : "  WRONG",
+               gradient(&c, i) ? "" : "  (the loss does not depend on it)");
+        right &= fine;
+    }
+    fflush(stdout);
+    if (!right)
+        rt_note("a gradient is further than %g from the central difference", BOUND);
+    return right ? 0 : 1;
+}
+
+int grads_run(const RtProgram *p, const Options *o)
+{
+    static const RtParam scalar = {.name = "loss", .naxis = 1, .axis = {{1, 1, 0, 0}}};
+    Check c;
+    open_check(&c, p, o);
+    const double value = loss(&c);
+    char *memory = rt_alloc(sizeof value);
+    params_set_real(memory, p->real_bytes, 0, value);
+    StWriter *w = st_writer_new(p, p->nparam + 1, 1024);
+    w->tensor[0] = (StTensor){"loss", &scalar, memory};
+    for (int i = 0; i < p->nparam; i++) {
+        const char *from = gradient(&c, i);
+        if (!from)
+            from = rt_alloc((size_t)(p->param[i].count_memory * p->real_bytes));
+        w->tensor[i + 1] = (StTensor){p->param[i].name, &p->param[i], from};
+    }
+    st_write(w, o->output, "\"format\":\"tenon gradients 1\"");
+    printf("loss %.9g; gradients of %d parameters in %s\n", value, p->nparam, o->output);
+    return 0;
+}

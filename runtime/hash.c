@@ -1,0 +1,45 @@
+/* hash.c -- a word at a time through a multiply and a shift, finished by MurmurHash3's mixer (Appleby, public domain). */
+#include "hash.h"
+#include <string.h>
+
+Hash hash_new(void)
+{
+    return (Hash){.h = 0x9E3779B97F4A7C15u};
+}
+
+static uint64_t mix(uint64_t h, uint64_t word)
+{
+    h = (h ^ word) * 0xFF51AFD7ED558CCDu;
+    return h ^ h >> 32;
+}
+
+void hash_add(Hash *h, const void *data, size_t bytes)
+{
+    const uint8_t *p = data;
+    for (; bytes && h->bytes % 8; bytes--) {          /* fill the word that an earlier piece began */
+        h->word |= (uint64_t)*p++ << h->bytes++ % 8 * 8;
+        if (h->bytes % 8 == 0)
+            h->h = mix(h->h, h->word), h->word = 0;
+    }
+    for (; bytes >= 8; p += 8, bytes -= 8, h->bytes += 8) {
+        uint64_t word;
+        memcpy(&word, p, 8);
+        h->h = mix(h->h, word);
+    }
+    for (; bytes; bytes--)
+        h->word |= (uint64_t)*p++ << h->bytes++ % 8 * 8;
+}
+
+uint64_t hash_end(const Hash *h)
+{
+    uint64_t x = mix(mix(h->h, h->word), h->bytes);
+    x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53u;
+    return x ^ x >> 33;
+}
+
+uint64_t hash_text(const char *s)
+{
+    Hash h = hash_new();
+    hash_add(&h, s, strlen(s));
+    return hash_end(&h);
+}

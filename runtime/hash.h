@@ -1,0 +1,20 @@
+/* hash.h -- two digests: a fast one of 64 bits for our own files, and SHA-256 for the files of others. */
+#ifndef HASH_H
+#define HASH_H
+#include <stddef.h>
+#include <stdint.h>
+
+/* 64 bits over a stream of bytes, eight at a time; the same however the stream is cut. */
+typedef struct Hash { uint64_t h, bytes, word; } Hash;
+Hash     hash_new(void);
+void     hash_add(Hash *h, const void *data, size_t bytes);
+uint64_t hash_end(const Hash *h);
+uint64_t hash_text(const char *s);
+
+/* SHA-256 (FIPS 180-4). */
+typedef struct Sha256 { uint32_t h[8]; uint64_t bytes; uint8_t block[64]; } Sha256;
+void     sha256_new(Sha256 *s);
+void     sha256_add(Sha256 *s, const void *data, size_t bytes);
+void     sha256_end(Sha256 *s, char hex[65]);
+
+#endif

@@ -1,0 +1,45 @@
+/* info.c -- the command `info`: what a program is, in lines of "key: value". */
+#include "options.h"
+#include "net.h"
+#include "train.h"
+#include <stdio.h>
+
+int info_run(const RtProgram *p, const Options *o)
+{
+    const RtRecipe *q = &p->recipe;
+    printf("model: %s\n", p->model);
+    printf("source: %s\n", p->source);
+    printf("source hash: %s\n", p->source_hash);
+    printf("compiler: %s\n", p->compiler);
+    printf("flags: %s\n", p->flags && *p->flags ? p->flags : "none");
+    printf("target: %s\n", p->target);
+    printf("cpu: %s\n", p->cpu);
+    printf("dtype: %s\n", p->real_bytes == 8 ? "f64" : "f32");
+    printf("input:");
+    for (int i = 0; i < p->input_rank; i++)
+        printf(" %lld", (long long)p->input_dim[i]);
+    printf("\nclasses: %lld\n", (long long)p->classes);
+    printf("data: %s\n", q->data ? q->data : "none");
+    printf("batch: %d\n", p->batch);
+    printf("shards: %d\n", p->shards);
+    printf("slices: %d\n", p->shards * p->slices);
+    printf("chunk: %d\n", p->chunk);
+    printf("epochs: %lld\n", (long long)q->epochs);
+    printf("seed: %lld\n", (long long)q->seed);
+    printf("parameters: %lld\n", (long long)p->parameters);
+    printf("flops per sample: %.0f\n", p->flops_per_sample);
+    printf("planned bytes: %lld (%d threads: %lld fixed, %lld a shard, %lld a thread)\n",
+           (long long)net_bytes(p, o->threads, 1), o->threads, (long long)p->fixed_bytes,
+           (long long)p->shard_bytes, (long long)p->thread_bytes);
+    printf("phases:\n");
+    for (int i = 0; i < p->ntrain; i++)
+        printf("  %s\n", p->train[i].what);
+    printf("weights:\n");
+    for (int i = 0; i < p->nparam; i++) {
+        printf("  %s (", p->param[i].name);
+        for (int k = 0; k < p->param[i].rank; k++)
+            printf("%s%lld", k ? ", " : "", (long long)p->param[i].dim[k]);
+        printf(")\n");
+    }
+    return 0;
+}

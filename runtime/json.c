@@ -1,0 +1,146 @@
+/* json.c -- RFC 8259, the parts that safetensors headers use. */
+#include "json.h"
+#include <stdio.h>
+#include <string.h>
+
+Json json_read(const char *text, int64_t n)
+{
+    return (Json){.at = text, .end = text + n};
+}
+
+static bool fail(Json *j, const char *what)
+{
+    if (!j->wrong)
+        j->wrong = what;
+    j->at = j->end;
+    return false;
+}
+
+static int peek(Json *j)
+{
+    while (j->at < j->end && strchr(" \t\r\n", *j->at) && *j->at)
+        j->at++;
+    return j->at < j->end ? (unsigned char)*j->at : -1;
+}
+
+bool json_peek(Json *j, char c)
+{
+    return peek(j) == c;
+}
+
+bool json_char(Json *j, char c)
+{
+    if (peek(j) != c)
+        return fail(j, "a punctuation mark is missing");
+    j->at++;
+    return true;
+}
+
+bool json_next(Json *j, char close, bool *first)
+{
+    if (j->wrong)
+        return false;
+    if (json_peek(j, close)) {
+        j->at++;
+        return false;
+    }
+    if (!*first && !json_char(j, ','))
+        return false;
+    *first = false;
+    return true;
+}
+
+static int hex4(Json *j)
+{
+    int v = 0;
+    for (int i = 0; i < 4; i++) {
+        const char *digits = "0123456789abcdef0123456789ABCDEF";
+        const char *d = j->at < j->end && *j->at ? strchr(digits, *j->at) : NULL;
+        if (!d) {
+            fail(j, "\\u wants four hex digits");
+            return 0;
+        }
+        v = v * 16 + (int)(d - digits) % 16;
+        j->at++;
+    }
+    return v;
+}
+
+static int utf8(char *to, int code)
+{
+    if (code < 0x80) {
+        to[0] = (char)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        to[0] = (char)(0xC0 | code >> 6);
+        to[1] = (char)(0x80 | (code & 63));
+        return 2;
+    }
+    to[0] = (char)(0xE0 | code >> 12);
+    to[1] = (char)(0x80 | (code >> 6 & 63));
+    to[2] = (char)(0x80 | (code & 63));
+    return 3;
+}
+
+bool json_string(Json *j, char *to, int room)
+{
+    int n = 0;
+    if (!json_char(j, '"'))
+        return false;
+    while (j->at < j->end && *j->at != '"') {
+        if (n > room - 4)
+            return fail(j, "a string is too long");
+        const char c = *j->at++;
+        if ((unsigned char)c < 32)
+            return fail(j, "a string holds a control character");
+        if (c != '\\') {
+            to[n++] = c;
+            continue;
+        }
+        const char *plain = "\"\\/bfnrt", *is = "\"\\/\b\f\n\r\t";
+        const char e = j->at < j->end ? *j->at++ : 0, *k = e ? strchr(plain, e) : NULL;
+        if (k)
+            to[n++] = is[k - plain];
+        else if (e == 'u')
+            n += utf8(to + n, hex4(j));
+        else
+            return fail(j, "a string holds an unknown escape");
+    }
+    to[n] = 0;
+    return json_char(j, '"');
+}
+
+bool json_whole(Json *j, int64_t *v)
+{
+    *v = 0;
+    int c = peek(j);
+    if (c < '0' || c > '9')
+        return fail(j, "a whole number is missing");
+    for (; j->at < j->end && *j->at >= '0' && *j->at <= '9'; j->at++)
+        if (__builtin_mul_overflow(*v, 10, v) || __builtin_add_overflow(*v, *j->at - '0', v))
+            return fail(j, "a number is too large");
+    return true;
+}
+
+bool json_end(Json *j)
+{
+    return peek(j) < 0 && !j->wrong ? true : fail(j, "there is more behind its end");
+}
+
+int json_quote(char *to, int room, const char *s)
+{
+    int n = 0;
+    to[n++] = '"';
+    for (; *s && n < room - 8; s++) {
+        if (*s == '"' || *s == '\\')
+            to[n++] = '\\';
+        if ((unsigned char)*s < 32)
+            n += sprintf(to + n, "\\u%04x", (unsigned char)*s);
+        else
+            to[n++] = *s;
+    }
+    to[n++] = '"';
+    to[n] = 0;
+    return n;
+}

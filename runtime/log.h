@@ -1,0 +1,23 @@
+/* log.h -- what a run says: JSON lines for programs (--log), plain lines and a progress bar for people. */
+#ifndef LOG_H
+#define LOG_H
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Records.  Nothing happens when the path is NULL. */
+typedef struct Log { int fd; const char *path; char line[4096]; int n; } Log;
+void log_open(Log *l, const char *path, bool append);
+void log_begin(Log *l, const char *event);            /* {"event":"..." */
+void log_text(Log *l, const char *key, const char *value);
+void log_count(Log *l, const char *key, int64_t value);
+void log_real(Log *l, const char *key, double value); /* null where JSON has no word for it */
+void log_end(Log *l);                                 /* the line goes out in one write */
+
+/* The bar: shown on a terminal only, drawn a few times a second. */
+typedef struct Bar { bool shown; double drawn; } Bar;
+void bar_open(Bar *b);
+void bar_draw(Bar *b, int64_t epoch, int64_t epochs, double share, double samples_per_s, double loss,
+              double accuracy, double eta);            /* accuracy < 0: none */
+void bar_clear(Bar *b);
+
+#endif

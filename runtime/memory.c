@@ -1,0 +1,40 @@
+/* memory.c -- memory comes from the system once, in large pieces. */
+#include "memory.h"
+#include "error.h"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { HUGE_FROM = 4 << 20 };                         /* smaller mappings gain nothing from huge pages */
+
+void *memory_map(int64_t bytes, bool touch, const char *what)
+{
+    const size_t size = (size_t)bytes + MEMORY_SLACK;
+    char *p = bytes < 0 || bytes > INT64_MAX - MEMORY_SLACK
+                  ? MAP_FAILED
+                  : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        rt_die("no room for %s: %.1f MB", what, (double)bytes / 1e6);
+    if (size >= HUGE_FROM)
+        madvise(p, size, MADV_HUGEPAGE);
+    if (touch)
+        for (int64_t at = 0; at < bytes; at += 4096)
+            *(volatile char *)(p + at) = 0;
+    return p;
+}
+
+/* VmHWM of /proc/self/status, in kB there; read without stdio, which would allocate. */
+int64_t memory_peak(void)
+{
+    char text[4096];
+    const int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    const ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *line = strstr(text, "VmHWM:");
+    return line ? strtoll(line + 6, NULL, 10) * 1024 : 0;
+}

@@ -1,0 +1,20 @@
+/* memory.h -- large memory: mapped once at the start, and how much of it was ever in use. */
+#ifndef MEMORY_H
+#define MEMORY_H
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MEMORY_ALIGN = 64, MEMORY_SLACK = 4096 };      /* readable bytes behind every mapping */
+
+static inline int64_t memory_round(int64_t bytes)
+{
+    return (bytes + MEMORY_ALIGN - 1) / MEMORY_ALIGN * MEMORY_ALIGN;
+}
+
+/* Zeroed pages, followed by MEMORY_SLACK readable bytes; `touch`: resident at once, so that a plan that cannot be kept
+ * fails here and not in the middle of a step.  Dies, naming `what`, when there is no room. */
+void *memory_map(int64_t bytes, bool touch, const char *what);
+
+int64_t memory_peak(void);                            /* largest resident set so far, in bytes */
+
+#endif

@@ -1,0 +1,29 @@
+/* options.h -- the command line of a program: PROG [train|test|predict|bench|info|gradcheck|grads] [options]. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+#include "rt.h"
+
+typedef enum Command { TRAIN, TEST, PREDICT, BENCH, INFO, GRADCHECK, GRADS, COMMANDS } Command;
+
+typedef struct Options {
+    Command     command;
+    const char *data;                                 /* NULL: the recipe's */
+    int64_t     epochs;                               /* the recipe's unless given */
+    bool        epochs_given;
+    uint64_t    seed;                                 /* the recipe's unless given */
+    int         threads;                              /* processors of the affinity mask unless given */
+    int         groups;
+    const char *log, *checkpoint, *weights, *save, *input, *output;
+    int64_t     limit;                                /* training samples; 0: all */
+    int64_t     every_steps;                          /* checkpoint every so many steps or seconds; 0: after epochs only */
+    double      every_seconds;
+    bool        resume, shuffle, strict, layers;
+    double      stop_at;                              /* test accuracy; 0: none */
+    int64_t     steps;                                /* bench */
+    int64_t     samples;                              /* gradcheck: elements of each parameter */
+} Options;
+
+/* Exits 0 after --help or --version, 1 (with the nearest option named) on a mistake. */
+void options_parse(Options *o, const RtProgram *p, int argc, char **argv);
+
+#endif

@@ -1,0 +1,88 @@
+/* predict.c -- the command `predict`: outputs for samples of a file, a row a sample; classes as probabilities. */
+#include "data/npy.h"
+#include "error.h"
+#include "params.h"
+#include "train.h"
+#include "weights.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct Sink { File file; bool to_file, npy; } Sink;
+
+static void emit(Sink *s, const void *bytes, int64_t n)
+{
+    if (s->to_file)
+        file_write(&s->file, bytes, n);
+    else
+        fwrite(bytes, 1, (size_t)n, stdout);
+}
+
+static void open_sink(Sink *s, const RtProgram *p, const char *path, int64_t rows)
+{
+    const size_t n = path ? strlen(path) : 0;
+    char head[128];
+    s->to_file = path && strcmp(path, "-") != 0 && strcmp(path, "/dev/stdout") != 0;
+    s->npy = s->to_file && n > 4 && strcmp(path + n - 4, ".npy") == 0;
+    if (s->to_file && !s->npy && !(n > 4 && strcmp(path + n - 4, ".csv") == 0))
+        rt_die("%s: output is a .npy or a .csv file", path);
+    if (s->to_file)
+        file_create(&s->file, path);
+    if (s->npy)
+        emit(s, head, npy_header(head, p->real_bytes, rows, p->outputs));
+}
+
+/* y_i = exp(x_i - max) / sum, in double. */
+static void softmax(double *v, int64_t n)
+{
+    double top = v[0], sum = 0;
+    for (int64_t i = 1; i < n; i++)
+        top = fmax(top, v[i]);
+    for (int64_t i = 0; i < n; i++)
+        sum += v[i] = exp(v[i] - top);
+    for (int64_t i = 0; i < n; i++)
+        v[i] /= sum;
+}
+
+static void emit_row(Sink *s, const RtProgram *p, const double *v)
+{
+    char text[40];
+    for (int64_t i = 0; i < p->outputs; i++) {
+        double whole = v[i];
+        float half = (float)v[i];
+        if (s->npy)
+            emit(s, p->real_bytes == 8 ? (void *)&whole : (void *)&half, p->real_bytes);
+        else
+            emit(s, text, snprintf(text, sizeof text, "%s%.*g", i ? "," : "", p->real_bytes == 8 ? 17 : 9, v[i]));
+    }
+    if (!s->npy)
+        emit(s, "\n", 1);
+}
+
+int predict_run(const RtProgram *p, const Options *o)
+{
+    static Sink sink;
+    Data *d = data_open_file(p, o->input);
+    Net *n = net_new(p, pool_new(o->threads), 1, false);
+    weights_load(n, o->weights);
+    open_sink(&sink, p, o->output, d->n);
+    uint32_t *order = evaluate_order(p, d->n);
+    char *output = rt_alloc((size_t)(p->batch * p->outputs * p->real_bytes));
+    double *row = rt_alloc(sizeof *row * (size_t)p->outputs);
+    for (int64_t first = 0; first < d->n; first += p->batch) {
+        const int valid = (int)(d->n - first < p->batch ? d->n - first : p->batch);
+        Batch b = {.seed = 0};
+        data_batch(d, n->pool, order, first / p->batch, valid, &b);
+        net_evaluate(n, &b, output);
+        for (int i = 0; i < valid; i++) {
+            for (int64_t k = 0; k < p->outputs; k++)
+                row[k] = params_real(output, p->real_bytes, i * p->outputs + k);
+            if (p->softmax_output)
+                softmax(row, p->outputs);
+            emit_row(&sink, p, row);
+        }
+    }
+    if (sink.to_file)
+        file_commit(&sink.file);
+    return 0;
+}

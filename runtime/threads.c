@@ -1,0 +1,187 @@
+/* threads.c -- fork and join by two atomic counters; see threads.h. */
+#define _GNU_SOURCE
+#include "threads.h"
+#include "error.h"
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    SPIN_NS     = 3000000,                            /* a waiting thread spins this long, then sleeps */
+    SPIN_ROUNDS = 256                                 /* between two looks at the clock */
+};
+
+/* A thread's share of the current job: units next .. end - 1 are free to take. */
+typedef struct Share {
+    alignas(64) atomic_int next;
+    int end;
+} Share;
+
+struct Pool {
+    int         threads;
+    bool        crowded;                              /* more threads than processors: give way instead of spinning */
+    PoolWork    work;
+    void       *arg;
+    Share      *share;
+    alignas(64) atomic_uint job;                      /* counts jobs; sleepers wait for it to change */
+    alignas(64) atomic_int busy;                      /* helpers not yet done with the job */
+    alignas(64) atomic_int sleepers;
+};
+
+typedef struct Helper { Pool *pool; int thread; } Helper;
+
+void threads_flush_denormals(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040u);      /* FTZ, DAZ */
+#elif defined(__aarch64__)
+    uint64_t fpcr;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+    __asm__ volatile("msr fpcr, %0" : : "r"(fpcr | 1u << 24));       /* FZ */
+#endif
+}
+
+int threads_available(void)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return CPU_COUNT(&set);
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static int64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* The own range first, then what the others have left. */
+static void take(Pool *p, int thread)
+{
+    for (int k = 0; k < p->threads; k++) {
+        Share *s = &p->share[(thread + k) % p->threads];
+        while (atomic_load_explicit(&s->next, memory_order_relaxed) < s->end) {
+            const int unit = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
+            if (unit >= s->end)
+                break;
+            p->work(p->arg, thread, unit);
+        }
+    }
+}
+
+/* Waits for the job after `seen` and returns its number. */
+static unsigned await_job(Pool *p, unsigned seen)
+{
+    const int64_t until = now() + SPIN_NS;
+    for (;;) {
+        for (int i = 0; i < SPIN_ROUNDS; i++) {
+            const unsigned job = atomic_load_explicit(&p->job, memory_order_acquire);
+            if (job != seen)
+                return job;
+            relax();
+        }
+        if (p->crowded)
+            sched_yield();
+        if (now() > until)
+            break;
+    }
+    atomic_fetch_add(&p->sleepers, 1);
+    while (atomic_load(&p->job) == seen)
+        syscall(SYS_futex, &p->job, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+    atomic_fetch_sub(&p->sleepers, 1);
+    return atomic_load(&p->job);
+}
+
+static void *help(void *arg)
+{
+    const Helper *h = arg;
+    Pool *p = h->pool;
+    threads_flush_denormals();
+    for (unsigned seen = 0;;) {
+        seen = await_job(p, seen);
+        take(p, h->thread);
+        atomic_fetch_sub_explicit(&p->busy, 1, memory_order_release);
+    }
+    return NULL;
+}
+
+static void start_helper(Pool *p, int thread)
+{
+    Helper *h = rt_alloc(sizeof *h);
+    *h = (Helper){p, thread};
+    pthread_t id;
+    const int error = pthread_create(&id, NULL, help, h);
+    if (error)
+        rt_die("thread %d of %d could not be started: %s", thread + 1, p->threads, strerror(error));
+    pthread_detach(id);
+}
+
+Pool *pool_new(int threads)
+{
+    Pool *p = aligned_alloc(64, sizeof *p);
+    Share *share = aligned_alloc(64, sizeof *share * (size_t)threads);
+    if (!p || !share)
+        rt_die("out of memory for %d threads", threads);
+    memset(p, 0, sizeof *p);
+    memset(share, 0, sizeof *share * (size_t)threads);
+    p->threads = threads;
+    p->crowded = threads > threads_available();
+    p->share = share;
+    threads_flush_denormals();
+    for (int t = 1; t < threads; t++)
+        start_helper(p, t);
+    return p;
+}
+
+int pool_threads(const Pool *p)
+{
+    return p->threads;
+}
+
+void pool_run(Pool *p, PoolWork work, void *arg, int units)
+{
+    if (p->threads == 1) {
+        for (int unit = 0; unit < units; unit++)
+            work(arg, 0, unit);
+        return;
+    }
+    for (int t = 0; t < p->threads; t++) {
+        p->share[t].end = (int)((int64_t)units * (t + 1) / p->threads);
+        atomic_store_explicit(&p->share[t].next, (int)((int64_t)units * t / p->threads),
+                              memory_order_relaxed);
+    }
+    p->work = work;
+    p->arg = arg;
+    atomic_store_explicit(&p->busy, p->threads - 1, memory_order_relaxed);
+    atomic_fetch_add(&p->job, 1);
+    if (atomic_load(&p->sleepers) > 0)
+        syscall(SYS_futex, &p->job, FUTEX_WAKE_PRIVATE, p->threads, NULL, NULL, 0);
+    take(p, 0);
+    for (int round = 0; atomic_load_explicit(&p->busy, memory_order_acquire) > 0; round++) {
+        relax();
+        if (p->crowded || round % (16 * SPIN_ROUNDS) == 0)
+            sched_yield();
+    }
+}

@@ -1,0 +1,329 @@
+/* train.c -- the command `train`: epochs of steps, a test after each, checkpoints between.
+ *
+ * Everything that can be decided from the samples' order is: batch s of an epoch is entries s B .. s B + B - 1 of a
+ * permutation that the loader thread has made during the epoch before.  After the first step nothing is allocated.
+ */
+#include "train.h"
+#include "checkpoint.h"
+#include "clock.h"
+#include "error.h"
+#include "expect.h"
+#include "init.h"
+#include "loader.h"
+#include "memory.h"
+#include "params.h"
+#include "random.h"
+#include "schedule.h"
+#include "weights.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct Trainer Trainer;
+
+/* An epoch's order to be made: a job of the loader. */
+typedef struct Order { const Trainer *t; int64_t epoch; uint32_t *order; } Order;
+
+struct Trainer {
+    const RtProgram *p;
+    const Options   *o;
+    Pool       *pool;
+    Net        *net;
+    Data       *data, *test;
+    Loader     *loader;
+    Checkpoint *checkpoint;                           /* NULL: none */
+    StWriter   *save;                                 /* NULL: no --save */
+    Log         log;
+    Bar         bar;
+    int64_t     steps;                                /* an epoch */
+    Order       order[2];                             /* of even and odd epochs */
+    uint32_t   *test_order;
+    Position    at;
+    int64_t     saved_total;                          /* the last checkpoint: step, */
+    double      saved_time;                           /* and moment */
+    double      began, rate_from;                     /* this process's part of the epoch: its start, its first sample */
+    Result      result;
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+    stop = number;
+}
+
+static void watch_signals(void)
+{
+    struct sigaction a = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &a, NULL);
+    sigaction(SIGTERM, &a, NULL);
+    signal(SIGXFSZ, SIG_IGN);                         /* a file too large is an error like a full disk */
+}
+
+static void make_order(void *arg)
+{
+    const Order *r = arg;
+    const Trainer *t = r->t;
+    random_order(r->order, t->data->n, t->steps * t->p->batch, t->o->seed, r->epoch, t->o->shuffle);
+}
+
+static void fill_test(void *arg)
+{
+    data_fill(arg);
+}
+
+static void post_order(Trainer *t, int64_t epoch)
+{
+    Order *r = &t->order[epoch % 2];
+    r->epoch = epoch;
+    loader_post(t->loader, make_order, r);
+}
+
+static void open_orders(Trainer *t)
+{
+    for (int i = 0; i < 2; i++)
+        t->order[i] = (Order){t, 0, memory_map(t->steps * t->p->batch * 4, false, "the order of samples")};
+}
+
+static void start_from(Trainer *t)
+{
+    if (t->checkpoint && t->o->resume && checkpoint_resume(t->checkpoint, &t->at))
+        return;
+    if (t->o->weights)
+        weights_load(t->net, t->o->weights);
+    else
+        init_params(t->p, t->net->fixed, t->o->seed, t->pool);
+}
+
+static void log_start(Trainer *t)
+{
+    const RtProgram *p = t->p;
+    Log *l = &t->log;
+    log_begin(l, "start");
+    log_text(l, "model", p->model);
+    log_text(l, "program", p->source_hash);
+    log_text(l, "target", p->target);
+    log_text(l, "cpu", p->cpu);
+    log_count(l, "batch", p->batch);
+    log_count(l, "shards", p->shards);
+    log_count(l, "ranks", 1);
+    log_count(l, "groups", t->o->groups);
+    log_count(l, "threads", t->o->threads);
+    log_count(l, "parameters", p->parameters);
+    log_real(l, "flops_per_sample", p->flops_per_sample);
+    log_count(l, "planned_bytes", net_bytes(p, t->o->threads, t->o->groups));
+    log_count(l, "samples", t->data->n);
+    log_count(l, "seed", (int64_t)t->o->seed);
+    log_count(l, "epoch", t->at.epoch);
+    log_count(l, "step", t->at.step);
+    log_end(l);
+}
+
+static void open_all(Trainer *t)
+{
+    const RtProgram *p = t->p;
+    const Options *o = t->o;
+    const char *name = o->data ? o->data : p->recipe.data;
+    t->pool = pool_new(o->threads);
+    t->data = data_open(p, name, "train", o->limit);
+    t->test = data_open(p, name, "test", 0);
+    t->net = net_new(p, t->pool, o->groups, false);
+    t->checkpoint = o->checkpoint ? checkpoint_open(p, o, t->net) : NULL;
+    t->save = o->save ? weights_writer(t->net) : NULL;
+    t->steps = steps_for(p, t->data->n);
+    t->test_order = evaluate_order(p, t->test->n);
+    open_orders(t);
+    t->loader = loader_new();
+    loader_post(t->loader, fill_test, t->test);
+    data_fill(t->data);
+    if (t->checkpoint)
+        checkpoint_bind(t->checkpoint, data_hash(t->data));
+    start_from(t);
+    log_open(&t->log, o->log, t->at.total > 0);
+    log_start(t);
+    bar_open(&t->bar);
+    t->saved_total = t->at.total;
+    t->saved_time = clock_now();
+    make_order(&(Order){t, t->at.epoch, t->order[t->at.epoch % 2].order});
+}
+
+static void save_checkpoint(Trainer *t)
+{
+    checkpoint_save(t->checkpoint, &t->at);
+    t->saved_total = t->at.total;
+    t->saved_time = clock_now();
+}
+
+/* Seconds of the epoch so far, what an interrupted run has spent on it included. */
+static double epoch_seconds(const Trainer *t)
+{
+    return t->at.seconds + clock_now() - t->began;
+}
+
+static int stopped(Trainer *t)
+{
+    const char *name = stop == SIGINT ? "SIGINT" : "SIGTERM";
+    bar_clear(&t->bar);
+    if (!t->checkpoint)
+        rt_die("stopped by %s in epoch %lld after %lld steps; nothing was saved: with --checkpoint DIR "
+               "the run could go on",
+               name, (long long)t->at.epoch + 1, (long long)t->at.step);
+    save_checkpoint(t);
+    rt_note("stopped by %s in epoch %lld after %lld steps; saved in %s: go on with --resume", name,
+            (long long)t->at.epoch + 1, (long long)t->at.step, t->o->checkpoint);
+    return EXIT_STOPPED;
+}
+
+/* The update has not happened yet, so the parameters are those that led here. */
+static void __attribute__((noreturn)) not_finite(Trainer *t, const Batch *b)
+{
+    const RtProgram *p = t->p;
+    const RtParam *bad = params_nonfinite(p, t->net->fixed);
+    const int layer = net_first_nonfinite(t->net, b);
+    char where[400] = "";
+    if (layer >= 0 && layer < p->nlayer)
+        snprintf(where, sizeof where, "; the first value that is not finite is %s", p->layer[layer]);
+    const size_t n = strlen(where);
+    if (bad)
+        snprintf(where + n, sizeof where - n, "; the update before it broke the parameter %s", bad->name);
+    rt_die("the loss is not finite in epoch %lld, step %lld of %lld%s; try a smaller learning rate, warm-up "
+           "or clipping",
+           (long long)t->at.epoch + 1, (long long)t->at.step + 1, (long long)t->steps, where);
+}
+
+static void draw_bar(Trainer *t)
+{
+    const Position *a = &t->at;
+    const int loss = net_metric_index(t->p, "loss"), accuracy = net_metric_index(t->p, "accuracy");
+    const double n = (double)a->samples, now = clock_now();
+    if (!t->bar.shown || now - t->bar.drawn < 0.1)
+        return;
+    const double rate = (n - t->rate_from) / (now - t->began);
+    const double left = (double)(t->o->epochs - a->epoch) * (double)t->data->n - n;
+    bar_draw(&t->bar, a->epoch + 1, t->o->epochs, (double)a->step / (double)t->steps, rate,
+             loss >= 0 ? a->sum[loss] / n : 0, accuracy >= 0 ? a->sum[accuracy] / n : -1, left / rate);
+}
+
+static void one_step(Trainer *t)
+{
+    Position *a = &t->at;
+    const int64_t left = t->data->n - a->step * t->p->batch;
+    const int valid = left < t->p->batch ? (int)left : t->p->batch;
+    Batch b = {.seed = t->o->seed, .epoch = a->epoch};
+    data_batch(t->data, t->pool, t->order[a->epoch % 2].order, a->step, valid, &b);
+    const Hyper h = {schedule_lr(&t->p->recipe, a->total, t->steps), a->total};
+    if (!net_step(t->net, &b, h))
+        not_finite(t, &b);
+    for (int m = 0; m < RT_METRICS; m++)
+        a->sum[m] += t->net->metric[m];
+    a->samples += valid;
+    a->step++;
+    a->total++;
+}
+
+static bool checkpoint_due(const Trainer *t)
+{
+    const Options *o = t->o;
+    return (o->every_steps && t->at.total - t->saved_total >= o->every_steps) ||
+           (o->every_seconds > 0 && clock_now() - t->saved_time >= o->every_seconds);
+}
+
+/* The steps that are left of the current epoch; false when a signal came. */
+static bool train_epoch(Trainer *t)
+{
+    post_order(t, t->at.epoch + 1);
+    t->began = clock_now();
+    t->rate_from = (double)t->at.samples;
+    while (t->at.step < t->steps && !stop) {
+        one_step(t);
+        draw_bar(t);
+        if (t->checkpoint && checkpoint_due(t) && t->at.step < t->steps) {
+            const double spent = t->at.seconds;
+            t->at.seconds = epoch_seconds(t);
+            save_checkpoint(t);
+            t->at.seconds = spent;
+        }
+    }
+    t->at.seconds = epoch_seconds(t);
+    return !stop;
+}
+
+static void log_metrics(Trainer *t, const char *prefix, const double mean[RT_METRICS])
+{
+    char key[64];
+    for (int m = 0; m < t->p->nmetric; m++) {
+        snprintf(key, sizeof key, "%s_%.50s", prefix, t->p->metric[m]);
+        log_real(&t->log, key, mean[m]);
+    }
+}
+
+static void report_epoch(Trainer *t)
+{
+    const Result *r = &t->result;
+    const Position *a = &t->at;
+    char hash[17], train[256], test[256];
+    const double rate = (double)a->samples / a->seconds;
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)params_hash(t->p, t->net->fixed));
+    bar_clear(&t->bar);
+    printf("epoch %2lld/%lld  %6.2f s  %7.0f samples/s  %s, %s\n", (long long)a->epoch + 1,
+           (long long)t->o->epochs, a->seconds, rate, metrics_text(t->p, r->train, "", train),
+           metrics_text(t->p, r->test, "test ", test));
+    log_begin(&t->log, "epoch");
+    log_count(&t->log, "epoch", a->epoch + 1);
+    log_count(&t->log, "samples", a->samples);
+    log_real(&t->log, "seconds", a->seconds);
+    log_real(&t->log, "samples_per_s", rate);
+    log_metrics(t, "train", r->train);
+    log_metrics(t, "test", r->test);
+    log_count(&t->log, "peak_bytes", memory_peak());
+    log_text(&t->log, "weights_hash", hash);
+    log_end(&t->log);
+}
+
+static void finish_epoch(Trainer *t)
+{
+    Position *a = &t->at;
+    loader_wait(t->loader);                           /* the test set, and the next order */
+    for (int m = 0; m < RT_METRICS; m++)
+        t->result.train[m] = a->sum[m] / (double)a->samples;
+    evaluate(t->net, t->test, t->test_order, t->result.test);
+    t->result.known = true;
+    report_epoch(t);
+    *a = (Position){.epoch = a->epoch + 1, .total = a->total};
+    if (t->checkpoint)
+        save_checkpoint(t);
+}
+
+static void finish(Trainer *t)
+{
+    char hash[17];
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)params_hash(t->p, t->net->fixed));
+    if (t->save)
+        st_write(t->save, t->o->save, "\"format\":\"tenon weights 1\"");
+    log_begin(&t->log, "end");
+    log_real(&t->log, "seconds", clock_now() - clock_start());
+    log_count(&t->log, "epochs", t->at.epoch);
+    log_text(&t->log, "weights_hash", hash);
+    log_end(&t->log);
+}
+
+int train_run(const RtProgram *p, const Options *o)
+{
+    static Trainer trainer;                           /* a log line and paths make it large */
+    Trainer *t = &trainer;
+    *t = (Trainer){.p = p, .o = o};
+    watch_signals();
+    open_all(t);
+    while (t->at.epoch < o->epochs) {
+        if (stop || !train_epoch(t))
+            return stopped(t);
+        finish_epoch(t);
+        if (expect_reached(p, o, &t->result))
+            break;
+    }
+    loader_wait(t->loader);
+    if (!t->result.known)                             /* nothing was left to train */
+        evaluate(t->net, t->test, t->test_order, t->result.test);
+    finish(t);
+    return expect_report(p, o, &t->result, t->at.epoch, clock_now() - clock_start());
+}

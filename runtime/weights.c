@@ -1,0 +1,140 @@
+/* weights.c -- see weights.h. */
+#include "weights.h"
+#include "error.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Lines of a message, as many as fit. */
+typedef struct Report { char text[3500]; int lines; } Report;
+
+static void shape_text(char *to, size_t room, int rank, const int64_t *dim)
+{
+    size_t n = (size_t)snprintf(to, room, "(");
+    for (int i = 0; i < rank && n < room - 24; i++)
+        n += (size_t)snprintf(to + n, room - n, "%s%lld", i ? ", " : "", (long long)dim[i]);
+    snprintf(to + n, room - n, ")");
+}
+
+static void report(Report *r, const char *what, const char *name, const char *more)
+{
+    const size_t have = strlen(r->text);
+    r->lines++;
+    if (have < sizeof r->text - 400)
+        snprintf(r->text + have, sizeof r->text - have, "\n  %s %.200s%s", what, name, more);
+}
+
+static bool is_float(const StEntry *e)
+{
+    return e->dtype[0] == 'F' || e->dtype[0] == 'B' ? strcmp(e->dtype, "BOOL") != 0 : false;
+}
+
+static void check(const RtParam *p, const StEntry *e, Report *r)
+{
+    char want[160], more[420], have[160];
+    shape_text(want, sizeof want, p->rank, p->dim);
+    if (!e) {
+        snprintf(more, sizeof more, " %s", want);
+        report(r, "missing: ", p->name, more);
+    } else if (!st_same_shape(e, p)) {
+        shape_text(have, sizeof have, e->rank, e->dim);
+        snprintf(more, sizeof more, " is %s there, but %s here", have, want);
+        report(r, "mismatch:", p->name, more);
+    } else if (!is_float(e)) {
+        snprintf(more, sizeof more, " is of type %s, not of floating point", e->dtype);
+        report(r, "mismatch:", p->name, more);
+    }
+}
+
+static bool known(const RtProgram *p, const char *name)
+{
+    for (int i = 0; i < p->nparam; i++) {
+        const size_t n = strlen(p->param[i].name);
+        if (strncmp(p->param[i].name, name, n) != 0)
+            continue;
+        if (!name[n] || strcmp(name + n, ".state0") == 0 || strcmp(name + n, ".state1") == 0)
+            return true;                              /* a checkpoint serves as well: its states are left */
+    }
+    return false;
+}
+
+void weights_load(Net *n, const char *path)
+{
+    const RtProgram *p = n->p;
+    char why[256];
+    Report r = {.lines = 0};
+    StFile *f = st_open(path, why);
+    if (!f)
+        rt_die("%s cannot be read: %s", path, why);
+    for (int i = 0; i < p->nparam; i++)
+        check(&p->param[i], st_find(f, p->param[i].name), &r);
+    for (int i = 0; i < f->n; i++)
+        if (!known(p, f->entry[i].name))
+            report(&r, "too much:", f->entry[i].name, "");
+    if (r.lines)
+        rt_die("%s does not hold the weights of %s%s", path, p->model, r.text);
+    if (!st_intact(f))
+        rt_die("%s is damaged: its content does not match its checksum", path);
+    for (int i = 0; i < p->nparam; i++)
+        st_load(f, st_find(f, p->param[i].name), &p->param[i], p->real_bytes,
+                n->fixed + p->param[i].offset);
+    st_close(f);
+}
+
+static int states(const RtParam *p)
+{
+    return (p->state[0] >= 0) + (p->state[1] >= 0);
+}
+
+StWriter *weights_writer(const Net *n)
+{
+    const RtProgram *p = n->p;
+    StWriter *w = st_writer_new(p, p->nparam, 1024);
+    for (int i = 0; i < p->nparam; i++)
+        w->tensor[i] = (StTensor){p->param[i].name, &p->param[i], n->fixed + p->param[i].offset};
+    return w;
+}
+
+static char *state_name(const RtParam *p, int k)
+{
+    return rt_format("%s.state%d", p->name, k);
+}
+
+StWriter *weights_state_writer(const Net *n, int64_t metadata_room)
+{
+    const RtProgram *p = n->p;
+    int count = p->nparam;
+    for (int i = 0; i < p->nparam; i++)
+        count += states(&p->param[i]);
+    StWriter *w = st_writer_new(p, count, metadata_room);
+    StTensor *t = w->tensor;
+    for (int i = 0; i < p->nparam; i++) {
+        const RtParam *q = &p->param[i];
+        *t++ = (StTensor){q->name, q, n->fixed + q->offset};
+        for (int k = 0; k < 2; k++)
+            if (q->state[k] >= 0)
+                *t++ = (StTensor){state_name(q, k), q, n->fixed + q->state[k]};
+    }
+    return w;
+}
+
+static bool load_one(Net *n, const StFile *f, const char *name, const RtParam *q, int64_t offset)
+{
+    const StEntry *e = st_find(f, name);
+    if (!e || !st_same_shape(e, q) || !is_float(e))
+        return false;
+    st_load(f, e, q, n->p->real_bytes, n->fixed + offset);
+    return true;
+}
+
+bool weights_load_state(Net *n, const StFile *f)
+{
+    bool ok = true;
+    for (int i = 0; i < n->p->nparam; i++) {
+        const RtParam *q = &n->p->param[i];
+        ok = ok && load_one(n, f, q->name, q, q->offset);
+        for (int k = 0; k < 2; k++)
+            if (q->state[k] >= 0)
+                ok = ok && load_one(n, f, state_name(q, k), q, q->state[k]);
+    }
+    return ok;
+}
