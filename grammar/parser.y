@@ -268,7 +268,7 @@ static bool among(const char *name, const char *const *list)
 
 /* What can stand here, in at most `room` words.  A token that begins any value, or that can follow
  * any value, would hide what matters: the first kind is called "a value", the second is left out. */
-static int expected(const yypcontext_t *context, struct Parser *p, const char **word, int room)
+static int expected(const yypcontext_t *context, struct Parser *p, const char **word, int room, bool *ended)
 {
     static const char *const begins[] = {"a name", "an integer", "a number", "a string", "true", "false",
                                          "not", "if", "'-'", "'('", "'['", NULL};
@@ -280,20 +280,23 @@ static int expected(const yypcontext_t *context, struct Parser *p, const char **
                                        "end of line", NULL};
     yysymbol_kind_t symbol[YYNTOKENS];
     const int n = yypcontext_expected_tokens(context, symbol, YYNTOKENS);
-    bool value = false, after = false, closer = false;
+    bool value = false, after = false, closer = false, top = false;
     for (int i = 0; i < n; i++) {
         const char *name = yysymbol_name(symbol[i]);
         value |= symbol[i] == YYSYMBOL_INT;
         after |= symbol[i] == YYSYMBOL_PIPE;
+        top |= symbol[i] == YYSYMBOL_MODEL;
         closer |= symbol[i] == YYSYMBOL_NEWLINE || strchr(")]{}", name[1]);
     }
     int count = 0;
+    *ended = after && !value;
     if (value)
         word[count++] = "a value";
     for (int i = 0; i < n && count < room; i++) {
         const char *name = yysymbol_name(symbol[i]);
         if (among(name, silent) || (value && among(name, begins)) ||
-            (after && closer && among(name, follows)) || (value && symbol[i] == YYSYMBOL_NEWLINE))
+            (after && closer && among(name, follows)) || (value && symbol[i] == YYSYMBOL_NEWLINE) ||
+            (top && (symbol[i] == YYSYMBOL_NEWLINE || symbol[i] == YYSYMBOL_YYEOF)))
             continue;
         word[count++] = name[0] == '\'' || among(name, bare) ? name
                                                              : arena_printf(p->arena, "'%s'", name);
@@ -312,26 +315,36 @@ static const char *found(struct Parser *p, int symbol, const Span *at)
                                                : arena_printf(p->arena, "'%.*s'", n > 40 ? 40 : n, line + at->col - 1);
 }
 
-/* The way out of mistakes that other languages teach. */
-static void advise(struct Parser *p, int symbol, const Span *at)
+/* The way out of mistakes that other languages teach.  ended: a value is complete before the token. */
+static void advise(struct Parser *p, int symbol, const Span *at, bool ended)
 {
-    const char *line = source_line(p->arena, p->source, at->line);
+    static const char *const comparison[] = {"'<'", "'>'", "<=", ">=", "==", "!=", NULL};
+    static const char *const binary[] = {"'+'", "'-'", "'*'", "'/'", "//", "'%'", "**", NULL};
+    const char *line = source_line(p->arena, p->source, at->line), *name = yysymbol_name(symbol);
     const char *first = line + strspn(line, " \t");
     if (strncmp(first, "let ", 4) == 0 || strncmp(first, "var ", 4) == 0)
         diag_help(p->diag, "a binding is written name = value, without '%.3s'", first);
     else if (strncmp(first, "def ", 4) == 0 || strncmp(first, "fn ", 3) == 0)
         diag_help(p->diag, "write block NAME(x, ...) { ... } or op NAME(x) = formula");
     else if (symbol == YYSYMBOL_ELSE)
-        diag_help(p->diag, "write } else { behind an if");
+        diag_help(p->diag, "'else' stands behind the '}' of an 'if'");
+    else if (ended && strcmp(name, "'='") == 0)
+        diag_help(p->diag, "equality is written '=='");
+    else if (ended && among(name, comparison))
+        diag_help(p->diag, "comparisons do not chain: write a < b and b < c");
+    else if (ended && among(name, binary))
+        diag_help(p->diag, "an operator behind '|>' needs parentheses: (x |> f) %.*s y",
+                  at->end_col - at->col, line + at->col - 1);
 }
 
 static int yyreport_syntax_error(const yypcontext_t *context, struct Parser *p)
 {
-    enum { WORDS = 5 };
+    enum { WORDS = 8 };
     const char *word[WORDS];
+    bool ended = false;
     const Span *at = yypcontext_location(context);
-    const int symbol = yypcontext_token(context), n = expected(context, p, word, WORDS);
-    if (!p->fatal) {
+    const int symbol = yypcontext_token(context), n = expected(context, p, word, WORDS, &ended);
+    if (!p->fatal && at->line != p->odd_line) {
         Text text = text_new(p->arena);
         for (int i = 0; i < n && n < WORDS; i++)
             text_printf(&text, "%s%s", i == 0 ? "expected " : i == n - 1 ? " or " : ", ", word[i]);
@@ -341,7 +354,10 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct Parser *p)
         const Span *open = parse_open(p, &bracket);
         if (open && open->line != at->line && bracket != '{')
             diag_note(p->diag, "'%c' was opened on line %d", bracket, open->line);
-        advise(p, symbol, at);
+        if (n == 1 && strcmp(word[0], "'='") == 0 && strcmp(yysymbol_name(symbol), "'('") == 0)
+            diag_help(p->diag, "a statement binds its value to a name: h = relu(x)");
+        else
+            advise(p, symbol, at, ended);
     }
     parse_recover(p);
     return 0;

@@ -97,13 +97,16 @@ static bool refuse(FrontCall *c)
     return false;
 }
 
-/* A call that brings no tensor at all makes a layer; its first number is then not meant for the tensor. */
+/* A call that brings no tensor at all makes a layer; its first number is then not meant for the tensor.
+ * More values than the layer has room for were meant as a plain call. */
 static bool without_tensors(const FrontCall *c)
 {
-    bool any = false;
+    int tensors = 0, positional = 0;
     for (int i = 0; i < callee_count(&c->callee); i++)
-        any |= callee_tensor(&c->callee, i);
-    if (!any)
+        tensors += callee_tensor(&c->callee, i);
+    for (int i = 0; i < c->e->args.n; i++)
+        positional += !c->e->args.v[i].name;
+    if (tensors == 0 || positional > callee_count(&c->callee) - tensors)
         return false;
     for (int i = 0; i < c->e->args.n; i++) {
         const Arg *a = &c->e->args.v[i];
@@ -370,14 +373,14 @@ static const char *kind_of(const Callee *c, const char *name)
 
 static Value finish(Lower *l, const Callee *c, const Slot *slot, const char *path, Expr *e)
 {
-    if (c->decl && c->decl->bad)
-        return value_poison();
     return c->decl ? lower_instance(l, c->decl, slot, path, e) : make_node(l, c->op, slot, path, e);
 }
 
 static Value call_named(Lower *l, FrontCall *c)
 {
     const int count = callee_count(&c->callee);
+    if (c->callee.decl && c->callee.decl->bad)
+        return value_poison();
     c->slot = arena_alloc(l->arena, (size_t)(count ? count : 1) * sizeof *c->slot);
     c->partial = without_tensors(c);
     bool ok = place(l, c);

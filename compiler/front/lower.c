@@ -27,9 +27,9 @@ bool lower_step(Lower *l, Span at, int64_t steps)
     const Span place = l->loop ? l->loop->span : l->model ? l->model->name_span : at;
     const char *what = l->loop ? "this loop" : l->model ? "this model" : "this";
     if (nodes)
-        diag_error(l->diag, place, "%s expands to more than %d operations", what, NODES_MAX);
+        diag_error(l->diag, place, "%s expands to more than %s operations", what, text_commas(l->arena, NODES_MAX));
     else
-        diag_error(l->diag, place, "%s takes more than %d steps to expand", what, STEPS_MAX);
+        diag_error(l->diag, place, "%s takes more than %s steps to expand", what, text_commas(l->arena, STEPS_MAX));
     diag_help(l->diag, "everything is expanded at compile time; is a bound wrong?");
     return false;
 }
@@ -44,7 +44,7 @@ static Var *find(const Lower *l, const char *name)
 static void declare(Lower *l, const char *name, Value v)
 {
     Var *var = arena_alloc(l->arena, sizeof *var);
-    *var = (Var){name, v};
+    *var = (Var){name, v, find(l, name)};
     map_set(&l->scope->vars, name, var);
     ARENA_PUSH(l->arena, l->scope->live, l->scope->nlive, var);
 }
@@ -60,8 +60,10 @@ static void assign(Lower *l, const char *name, Value v)
 
 static void leave(Scope *s, int mark)
 {
-    while (s->nlive > mark)
-        map_set(&s->vars, s->live[--s->nlive]->name, NULL);
+    while (s->nlive > mark) {
+        const Var *var = s->live[--s->nlive];
+        map_set(&s->vars, var->name, var->outer);
+    }
 }
 
 static Scope *scope_new(Lower *l, const Decl *decl, const char *path)
@@ -266,7 +268,7 @@ static Value binary(Lower *l, Expr *e)
     if (v.kind == V_LIST && !lower_step(l, e->span, v.n))
         return value_poison();
     if (why) {
-        lower_fail(l, e, e->op == DO_DIV && !help && value_number(b) ? e->b->span : e->span, "%s", why);
+        lower_fail(l, e, strcmp(why, "division by zero") == 0 ? e->b->span : e->span, "%s", why);
         if (help)
             diag_help(l->diag, "%s", help);
     }

@@ -25,7 +25,7 @@ struct Layer {
 };
 
 /* One block instance (or the model): its variables, and the names that its layers have taken. */
-typedef struct Var { const char *name; Value v; } Var;
+typedef struct Var { const char *name; Value v; struct Var *outer; } Var;    /* outer: hidden until this one ends */
 typedef struct Scope {
     Map         vars;                                 /* Var * */
     Var       **live;                                 /* stack of names in scope */

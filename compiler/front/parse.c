@@ -158,9 +158,27 @@ int yylex(YYSTYPE *value, Span *at, Parser *p)
     return p->last = token;
 }
 
+/* No text holds a NUL byte, and flex would crawl through a run of them: such a file is not read any further. */
+static bool has_nul(Parser *p)
+{
+    const char *text = p->source->text, *nul = memchr(text, 0, p->source->len);
+    if (!nul)
+        return false;
+    int line = 1;
+    for (const char *s = text; (s = memchr(s, '\n', (size_t)(nul - s))); s++, text = s)
+        line++;
+    const int col = (int)(nul - text) + 1;
+    diag_error(p->diag, (Span){p->source, line, col, line, col + 1}, "the file has a NUL byte here");
+    diag_help(p->diag, "is this really a model file?");
+    p->decls.broken = true;
+    return true;
+}
+
 static void parse(Parser *p)
 {
     YYSTYPE ahead;
+    if (has_nul(p))
+        return;
     p->ahead_value = &ahead;
     p->line = p->col = 1;
     if (lex_lex_init_extra(p, &p->scanner) != 0)

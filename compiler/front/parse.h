@@ -20,6 +20,7 @@ typedef struct Parser {
     int           ahead;                              /* token read too early, 0 = none */
     Span          ahead_span;
     void         *ahead_value;                        /* its YYSTYPE */
+    int           odd_line;                           /* a character was left out here: its syntax error is not news */
     bool          wanted_closer;                      /* an unclosed '{' was reported: hand out '}' */
 
     char          bracket[DEPTH_BRACKETS];

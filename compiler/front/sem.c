@@ -344,8 +344,10 @@ static void check_params(Sem *s, Decl *decl)
     int inputs = 0;
     for (int i = 0; i < decl->params.n; i++) {
         ParamDecl *p = &decl->params.v[i];
-        if (map_get(&s->names, p->name))
+        if (map_get(&s->names, p->name)) {
             diag_error(d, p->span, "parameter '%s' is declared twice", p->name);
+            decl->bad = true;
+        }
         inputs += p->type == TYPE_INPUT || p->type == TYPE_BAD;
         if (p->fallback && p->type == TYPE_TENSOR) {
             diag_error(d, p->span, "the tensor '%s' cannot have a default", p->name);

@@ -209,7 +209,7 @@ static void whole(Train *t, Expr *e, const char *key, double low, double high, i
 static void read_batch(Train *t, Expr *e) { whole(t, e, "batch", 1, 1 << 24, &t->r->batch); }
 static void read_shards(Train *t, Expr *e) { whole(t, e, "shards", 1, 1 << 16, &t->r->shards); }
 static void read_epochs(Train *t, Expr *e) { whole(t, e, "epochs", 1, 1e6, &t->r->epochs); }
-static void read_seed(Train *t, Expr *e) { whole(t, e, "seed", 0, 9007199254740992.0, &t->r->seed); }
+static void read_seed(Train *t, Expr *e) { whole(t, e, "seed", 0, 4294967295.0, &t->r->seed); }
 
 static const struct Key {
     const char *name;
