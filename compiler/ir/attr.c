@@ -1,4 +1,5 @@
-/* attr.c -- a node's attributes: the arguments of its call that are not tensors, and what rules found out. */
+/* attr.c -- a node's attributes: the arguments of its call that are not tensors, and what rules
+ * found out. */
 #include "ir/graph.h"
 #include "ir/vocabulary.h"
 #include <stdio.h>

@@ -12,10 +12,18 @@ static void dump_attr(const Attr *a, FILE *f)
 {
     fprintf(f, "%s=", a->key);
     switch (a->kind) {
-    case ATTR_INT: fprintf(f, "%lld", (long long)a->i); break;
-    case ATTR_FLOAT: fprintf(f, "%.9g", a->f); break;
-    case ATTR_BOOL: fputs(a->i ? "true" : "false", f); break;
-    case ATTR_STRING: fprintf(f, "\"%s\"", a->s); break;
+    case ATTR_INT:
+        fprintf(f, "%lld", (long long)a->i);
+        break;
+    case ATTR_FLOAT:
+        fprintf(f, "%.9g", a->f);
+        break;
+    case ATTR_BOOL:
+        fputs(a->i ? "true" : "false", f);
+        break;
+    case ATTR_STRING:
+        fprintf(f, "\"%s\"", a->s);
+        break;
     case ATTR_INTS:
         for (int i = 0; i < a->nlist; i++)
             fprintf(f, "%s%lld", i ? "," : "[", (long long)a->list[i]);
@@ -79,6 +87,7 @@ void graph_dump(const Graph *g, FILE *f)
     if (g->output)
         fprintf(f, "output %%%d", g->output->id);
     for (int i = 0; i < g->nmetric; i++)
-        fprintf(f, "%s%s %%%d", g->output || i ? ", " : "", g->metric[i].name, g->metric[i].node->id);
+        fprintf(f, "%s%s %%%d", g->output || i ? ", " : "", g->metric[i].name,
+                g->metric[i].node->id);
     fputs("\n", f);
 }

@@ -27,7 +27,8 @@ Node *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at)
     return n;
 }
 
-/* The tensor that the program is given: class numbers (DT_I32) become graph->label, anything else graph->input. */
+/* The tensor that the program is given: class numbers (DT_I32) become graph->label, anything else
+ * graph->input. */
 Node *graph_input(Graph *g, const char *name, Shape s, DType t, Span at)
 {
     Node *n = graph_add(g, op_find(t == DT_I32 ? "label" : "input"), NULL, 0, at);
@@ -48,7 +49,8 @@ Node *graph_const(Graph *g, double v, Shape s, Span at)
 
 /* ---- parameters */
 
-/* Fans as ir/recipe.h defines them: (O, I, H, W) gives I H W and O H W, (O, I) gives I and O, (n) gives n and n. */
+/* Fans as ir/recipe.h defines them: (O, I, H, W) gives I H W and O H W, (O, I) gives I and O, (n)
+ * gives n and n. */
 static void set_fans(Param *p)
 {
     int64_t field = 1;
@@ -77,9 +79,7 @@ static Param *new_param(Graph *g, const char *name, Shape file, const Init *init
     p->file = file;
     p->file.batched = false;
     p->decay = file.rank >= 2;
-    p->init = init           ? *init
-              : file.rank < 2 ? (Init){.kind = INIT_CONSTANT}
-                              : g->recipe.init;
+    p->init = init ? *init : file.rank < 2 ? (Init){.kind = INIT_CONSTANT} : g->recipe.init;
     p->span = at;
     p->offset_state[0] = p->offset_state[1] = -1;
     set_fans(p);
@@ -97,7 +97,8 @@ static Node *find_param(const Graph *g, const char *name)
     return NULL;
 }
 
-/* 2^40 bytes of 8 each: beyond any machine, and products of its dimensions stay far from overflow. */
+/* 2^40 bytes of 8 each: beyond any machine, and products of its dimensions stay far from
+ * overflow. */
 static const int64_t PARAM_MAX = (int64_t)1 << 37;
 
 Node *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *init, Span at)
@@ -127,7 +128,8 @@ Node *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *i
 
 /* ---- editing */
 
-/* `by` itself keeps its use of old, so that a node can be put behind another; it takes over the name when it has none. */
+/* `by` itself keeps its use of old, so that a node can be put behind another; it takes over the
+ * name when it has none. */
 void graph_replace(Graph *g, Node *old, Node *by)
 {
     for (int i = 0; i < g->nnode; i++)
@@ -160,10 +162,10 @@ int graph_uses(const Graph *g, const Node *n)
 /* One sort at work: a depth-first walk with its own stack, for graphs can be 100,000 nodes deep. */
 enum { ABSENT, WAITING, OPEN, PLACED };
 typedef struct Sort {
-    char  *state;                                     /* by id */
-    int   *next;                                      /* by id: first input not looked at yet */
+    char *state; /* by id */
+    int *next;   /* by id: first input not looked at yet */
     Node **stack, **order;
-    int    depth, count;
+    int depth, count;
 } Sort;
 
 /* Places root after everything it needs.  A cycle is left in place, for verify to report. */
@@ -185,7 +187,8 @@ static void place(Sort *s, Node *root)
     }
 }
 
-/* A node stays where it is in the list, unless an input stands behind it: that one moves to just before it. */
+/* A node stays where it is in the list, unless an input stands behind it: that one moves to just
+ * before it. */
 void graph_sort(Graph *g)
 {
     const size_t ids = (size_t)g->next_id + 1, nodes = (size_t)g->nnode + 1;

@@ -2,7 +2,8 @@
 #include "ir/shape.h"
 #include "base/text.h"
 
-/* axes: one letter a dimension, NULL for none.  A rank above SHAPE_MAX is cut (callers report it before). */
+/* axes: one letter a dimension, NULL for none.  A rank above SHAPE_MAX is cut (callers report it
+ * before). */
 Shape shape_make(bool batched, const char *axes, const int64_t *dim, int rank)
 {
     Shape s = {.batched = batched, .rank = rank < SHAPE_MAX ? rank : SHAPE_MAX};

@@ -1,12 +1,13 @@
-/* verify.c -- what must hold between passes: order, arity, attributes, shapes by each op's own rule, layouts, places. */
+/* verify.c -- what must hold between passes: order, arity, attributes, shapes by each op's own
+ * rule, layouts, places. */
 #include "ir/vocabulary.h"
 #include <string.h>
 
 typedef struct Verify {
     const Graph *g;
-    Diag        *scratch;
-    char        *seen;                                /* by id: placed earlier in the list */
-    const char  *wrong;                               /* the first complaint */
+    Diag *scratch;
+    char *seen;        /* by id: placed earlier in the list */
+    const char *wrong; /* the first complaint */
 } Verify;
 
 static bool fail(Verify *v, const Node *n, const char *what)
@@ -40,9 +41,10 @@ static bool check_shape(Verify *v, const Node *n)
     if (!op_infer(&copy, v->scratch))
         return fail(v, n, "its own shape rule refuses it");
     if (!shape_same(&copy.shape, &n->shape) || copy.dtype != n->dtype)
-        return fail(v, n, arena_printf(v->g->arena, "its shape is %s, its rule says %s",
-                                       shape_text(v->g->arena, &n->shape),
-                                       shape_text(v->g->arena, &copy.shape)));
+        return fail(v, n,
+                    arena_printf(v->g->arena, "its shape is %s, its rule says %s",
+                                 shape_text(v->g->arena, &n->shape),
+                                 shape_text(v->g->arena, &copy.shape)));
     return true;
 }
 
@@ -51,7 +53,8 @@ static bool check_memory(Verify *v, const Node *n)
     const int64_t *f = n->flat;
     if (n->layout == LAYOUT_LAST && n->shape.rank == 1 && f[0] * f[1] * f[2] != n->shape.dim[0])
         return fail(v, n, "a flattened value stored channels last has a wrong flat[]");
-    if (n->place == PLACE_VIEW && (n->nin < 1 || shape_count(&n->shape) != shape_count(&n->in[0]->shape)))
+    if (n->place == PLACE_VIEW &&
+        (n->nin < 1 || shape_count(&n->shape) != shape_count(&n->in[0]->shape)))
         return fail(v, n, "a view has another size than what it views");
     if (n->param && n->param->count_memory < shape_count(&n->param->file))
         return fail(v, n, "its parameter has less memory than numbers");

@@ -1,19 +1,21 @@
-/* TEMPLATE.c -- a new operation: copy this file to NAME.c, write OP(NAME) into ops.def, and change what follows.
+/* TEMPLATE.c -- a new operation: copy this file to NAME.c, write OP(NAME) into ops.def, and
+ * change what follows.
  *
- *   y[i] = x[i] |x[i]|^(p - 1)              first the equation, with letters from the paper
+ *   y[i] = x[i] |x[i]|^(p - 1)                        first the equation, letters from the paper
+ *   dx[i] = p |x[i]|^(p - 1) dy[i]                    and its gradient
  *
- *   x (N, ...)   y (N, ...)                 then the shapes, and the gradient:
- *   dx[i] = p |x[i]|^(p - 1) dy[i]
+ *   x (N, ...)   y (N, ...)                           then the shapes
  *
- * Then what it is not, where that helps, and the source.  This one, a signed power, is compiled with the rest so that it
- * stays true, but it is not in the table.  What can be written as one C expression needs no file: it is a row of
- * elementwise.def.
+ * Then what it is not, where that helps, and the source.  This one, a signed power, is compiled
+ * with the rest so that it stays true, but it is not in the table.  What can be written as one C
+ * expression needs no file: it is a row of elementwise.def.
  */
 #include "ops/check.h"
 #include "ops/example.h"
 
-/* Sets the shape from inputs and attributes.  Runs in the front end, in pass infer and in verify: the same answer every
- * time, and nothing but n is changed.  Errors: at the argument, both numbers, a note on the input, the way out. */
+/* Sets the shape from inputs and attributes.  Runs in the front end, in pass infer and in verify:
+ * the same answer every time, and nothing but n is changed.  Errors: at the argument, both numbers,
+ * a note on the input, the way out. */
 static bool shape(Node *n, Diag *d)
 {
     const double p = node_float(n, "p");
@@ -27,21 +29,23 @@ static bool shape(Node *n, Diag *d)
     return false;
 }
 
-/* Adds to the gradient of each input.  dy has the shape of n.  Either from ops that exist, or by a hidden op of this file
- * with a kernel of its own, as here; op_make_like hands it the attributes.  Ask grad_wanted before costly work. */
+/* Adds to the gradient of each input.  dy has the shape of n.  Either from ops that exist, or by a
+ * hidden op of this file with a kernel of its own, as here; op_make_like hands it the attributes.
+ * Ask grad_wanted before costly work. */
 static void gradient(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "signed_pow_dx", n, 2, n->in[0], dy));
 }
 
-/* What one sample costs: textbook multiply-adds times two, and bytes of 4 a number.  Leave it out when nothing is multiplied. */
+/* What one sample costs: textbook multiply-adds times two, and bytes of 4 a number.  Leave it out
+ * when nothing is multiplied. */
 static Cost cost(const Node *n)
 {
     return (Cost){.bytes = 8 * (double)shape_count(&n->shape)};
 }
 
-/* The C call: runtime/cpu has signed_pow_plain, which a student can read, and signed_pow, which is fast.  c->n is the
- * number of samples, a literal like everything else. */
+/* The C call: runtime/cpu has signed_pow_plain, which a student can read, and signed_pow, which is
+ * fast.  c->n is the number of samples, a literal like everything else. */
 static void kernel(const Node *n, Call *c)
 {
     call_fn(c, c->plain ? "signed_pow_plain" : "signed_pow");
@@ -61,19 +65,27 @@ static void kernel_dx(const Node *n, Call *c)
     call_text(c, "%lld", (long long)(c->n * shape_count(&n->shape)));
 }
 
-/* A layer, which owns parameters, has a `layer` name and a `build` as well: see dense.c.  The example is the manual's entry,
- * a golden test and a gradient check at once: small, complete, a parameter upstream, arguments away from their defaults. */
-const Op op_TEMPLATE[] = {
-    {.name = "signed_pow",
-     .brief = "a power that keeps the sign",
-     .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
-             {"p", ARG_FLOAT, "2", "the exponent, at least 1"}},
-     .shape = shape, .gradient = gradient, .cost = cost, .kernel = kernel,
-     .example = "model example(x: f32[6]) {\n"
-                "    h = dense(x, 5) |> signed_pow(1.5)\n"
-                "    return dense(h, 3)\n"
-                "}\n" EXAMPLE_TRAIN},
-    {.name = "signed_pow_dx", .brief = "gradient of signed_pow",
-     .arg = {{"x", ARG_TENSOR, NULL, "a tensor"}, {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
-     .flags = OP_HIDDEN, .shape = shape, .cost = cost, .kernel = kernel_dx},
-    {0}};
+/* A layer, which owns parameters, has a `layer` name and a `build` as well: see dense.c.  The
+ * example is the manual's entry, a golden test and a gradient check at once: small, complete, a
+ * parameter upstream, arguments away from their defaults. */
+const Op op_TEMPLATE[] = {{.name = "signed_pow",
+                           .brief = "a power that keeps the sign",
+                           .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
+                                   {"p", ARG_FLOAT, "2", "the exponent, at least 1"}},
+                           .shape = shape,
+                           .gradient = gradient,
+                           .cost = cost,
+                           .kernel = kernel,
+                           .example = "model example(x: f32[6]) {\n"
+                                      "    h = dense(x, 5) |> signed_pow(1.5)\n"
+                                      "    return dense(h, 3)\n"
+                                      "}\n" EXAMPLE_TRAIN},
+                          {.name = "signed_pow_dx",
+                           .brief = "gradient of signed_pow",
+                           .arg = {{"x", ARG_TENSOR, NULL, "a tensor"},
+                                   {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
+                           .flags = OP_HIDDEN,
+                           .shape = shape,
+                           .cost = cost,
+                           .kernel = kernel_dx},
+                          {0}};

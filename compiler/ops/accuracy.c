@@ -1,4 +1,5 @@
-/* accuracy.c -- 1 where the largest number stands at the true class (the first of equals), else 0.  It has no gradient. */
+/* accuracy.c -- 1 where the largest number stands at the true class (the first of equals), else 0.
+ * It has no gradient. */
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/loss.h"
@@ -13,14 +14,16 @@ static void kernel(const Node *n, Call *c)
     loss_call(n, c, "accuracy");
 }
 
-const Op op_accuracy[] = {
-    {.name = "accuracy",
-     .brief = "1 for each sample whose largest number stands at its class; measured, not trained on",
-     .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, K), a number a class"},
-             {"label", ARG_TENSOR, NULL, "the class of each sample"}},
-     .shape = shape, .kernel = kernel,
-     .example = "# Every classifier is measured by it: no need to write it.\n"
-                "model example(x: f32[6]) {\n"
-                "    return dense(x, 4)\n"
-                "}\n" EXAMPLE_TRAIN},
-    {0}};
+const Op op_accuracy[] =
+    {{.name = "accuracy",
+      .brief =
+          "1 for each sample whose largest number stands at its class; measured, not trained on",
+      .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, K), a number a class"},
+              {"label", ARG_TENSOR, NULL, "the class of each sample"}},
+      .shape = shape,
+      .kernel = kernel,
+      .example = "# Every classifier is measured by it: no need to write it.\n"
+                 "model example(x: f32[6]) {\n"
+                 "    return dense(x, 4)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {0}};

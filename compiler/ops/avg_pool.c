@@ -1,9 +1,9 @@
 /* avg_pool.c -- the mean of each window.
  *
  *   y[c][i][j] = mean over r, s of x[c][i stride + r - pad][j stride + s - pad]
+ *   dx: each dy is spread evenly over the pixels that its mean counted
  *
- *   Padding is left out of the mean, unless count_include_pad: then it counts as zeros.
- *   dx: each dy is spread evenly over the pixels that its mean counted.
+ * Padding is left out of the mean, unless count_include_pad: then it counts as zeros.
  */
 #include "ops/example.h"
 #include "ops/pooling.h"
@@ -29,17 +29,25 @@ static void kernel_dx(const Node *n, Call *c)
     pooling_literal(n, c);
 }
 
-const Op op_avg_pool[] = {
-    {.name = "avg_pool",
-     .brief = "the mean of each window of an image",
-     .arg = {POOLING_ARGS, {"count_include_pad", ARG_BOOL, "false", "padding counts as zeros"}},
-     .flags = OP_SPATIAL, .shape = pooling_shape, .gradient = gradient, .cost = pooling_cost, .kernel = kernel,
-     .example = "model example(image: f32[1, 8, 8]) {\n"
-                "    h = conv2d(image, 3, kernel = 3) |> tanh |> avg_pool(2)\n"
-                "    h = avg_pool(h, 3, stride = 2, pad = \"same\")\n"
-                "    return flatten(h) |> dense(3)\n"
-                "}\n" EXAMPLE_TRAIN},
-    {.name = "avg_pool_dx", .brief = "gradient of avg_pool: spread over each window",
-     .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"}},
-     .flags = OP_HIDDEN | OP_SPATIAL, .shape = pooling_shape_dx, .cost = pooling_cost, .kernel = kernel_dx},
-    {0}};
+const Op op_avg_pool[] =
+    {{.name = "avg_pool",
+      .brief = "the mean of each window of an image",
+      .arg = {POOLING_ARGS, {"count_include_pad", ARG_BOOL, "false", "padding counts as zeros"}},
+      .flags = OP_SPATIAL,
+      .shape = pooling_shape,
+      .gradient = gradient,
+      .cost = pooling_cost,
+      .kernel = kernel,
+      .example = "model example(image: f32[1, 8, 8]) {\n"
+                 "    h = conv2d(image, 3, kernel = 3) |> tanh |> avg_pool(2)\n"
+                 "    h = avg_pool(h, 3, stride = 2, pad = \"same\")\n"
+                 "    return flatten(h) |> dense(3)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {.name = "avg_pool_dx",
+      .brief = "gradient of avg_pool: spread over each window",
+      .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"}},
+      .flags = OP_HIDDEN | OP_SPATIAL,
+      .shape = pooling_shape_dx,
+      .cost = pooling_cost,
+      .kernel = kernel_dx},
+     {0}};

@@ -1,4 +1,5 @@
-/* bias.c -- adding a learned vector over the first dimension: channels of images, features of vectors.
+/* bias.c -- adding a learned vector over the first dimension: channels of images, features of
+ * vectors.
  *
  *   y[c][...] = x[c][...] + b[c];   dx = dy,  db[c] = sum over samples and [...] of dy[c][...]
  *
@@ -14,12 +15,14 @@ static bool shape(Node *n, Diag *d)
         return false;
     const Shape *x = &n->in[0]->shape;
     if (x->rank < 1) {
-        diag_error(d, n->span, "bias wants vectors or images, got %s", shape_text(diag_arena(d), x));
+        diag_error(d, n->span, "bias wants vectors or images, got %s",
+                   shape_text(diag_arena(d), x));
         check_note(n, 0, d);
         diag_help(d, "reshape it first: reshape(x, [1])");
         return false;
     }
-    const bool fits = n->nin == 1 || (n->in[1]->shape.rank == 1 && n->in[1]->shape.dim[0] == x->dim[0]);
+    const bool fits =
+        n->nin == 1 || (n->in[1]->shape.rank == 1 && n->in[1]->shape.dim[0] == x->dim[0]);
     return fits && check_result(n, *x, d);
 }
 
@@ -54,14 +57,19 @@ static void gradient(Grad *gr, Node *n, Node *dy)
     grad_add(gr, n->in[1], op_make_like(g, "sum_to", &like, 1, dy));
 }
 
-const Op op_bias[] = {
-    {.name = "bias",
-     .brief = "adds a learned number to each channel or feature",
-     .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W) or vectors (N, F)"}},
-     .flags = OP_INPLACE, .layer = "bias", .shape = shape, .build = build, .gradient = gradient,
-     .example = "# A bias behind the pooling: a quarter of the additions.\n"
-                "model example(image: f32[1, 6, 6]) {\n"
-                "    h = conv2d(image, 4, kernel = 3, bias = false) |> max_pool(2) |> bias |> tanh\n"
-                "    return flatten(h) |> dense(3)\n"
-                "}\n" EXAMPLE_TRAIN},
-    {0}};
+const Op op_bias[] =
+    {{.name = "bias",
+      .brief = "adds a learned number to each channel or feature",
+      .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W) or vectors (N, F)"}},
+      .flags = OP_INPLACE,
+      .layer = "bias",
+      .shape = shape,
+      .build = build,
+      .gradient = gradient,
+      .example =
+          "# A bias behind the pooling: a quarter of the additions.\n"
+          "model example(image: f32[1, 6, 6]) {\n"
+          "    h = conv2d(image, 4, kernel = 3, bias = false) |> max_pool(2) |> bias |> tanh\n"
+          "    return flatten(h) |> dense(3)\n"
+          "}\n" EXAMPLE_TRAIN},
+     {0}};

@@ -3,7 +3,8 @@
 #define BIAS_H
 #include "ops/op.h"
 
-/* bias(x, parameter path.bias), a number for each index of x's first dimension.  NULL after reporting. */
+/* bias(x, parameter path.bias), a number for each index of x's first dimension.  NULL after
+ * reporting. */
 Node *bias_build(Graph *g, Node *x, const char *path, Span at, Diag *d);
 
 #endif

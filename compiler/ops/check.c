@@ -98,7 +98,7 @@ bool check_int(const Node *n, const char *key, int64_t low, Diag *d)
 
 bool check_result(Node *n, Shape s, Diag *d)
 {
-    static const int64_t sample_max = (int64_t)1 << 38;    /* 2^40 bytes of 4 each */
+    static const int64_t sample_max = (int64_t)1 << 38; /* 2^40 bytes of 4 each */
     for (int i = 0; i < s.rank; i++) {
         if (s.dim[i] >= 1 && s.dim[i] <= CHECK_DIM_MAX)
             continue;

@@ -1,9 +1,11 @@
-/* check.h -- what shape rules say over and over: rank, type, range and size of inputs, arguments and results. */
+/* check.h -- what shape rules say over and over: rank, type, range and size of inputs, arguments
+ * and results. */
 #ifndef CHECK_H
 #define CHECK_H
 #include "ops/op.h"
 
-enum { CHECK_DIM_MAX = 2147483647 };                  /* the largest dimension, and the largest int argument of an op */
+/* The largest dimension, and the largest int argument of an op. */
+enum { CHECK_DIM_MAX = 2147483647 };
 
 /* A note that names input i, its shape, who made it and on which line. */
 void check_note(const Node *n, int i, Diag *d);
@@ -17,7 +19,8 @@ bool check_label(const Node *n, int i, Diag *d);      /* a class number a sample
 /* The int argument `key`, or each of a pair, lies in [low, CHECK_DIM_MAX]. */
 bool check_int(const Node *n, const char *key, int64_t low, Diag *d);
 
-/* Sets n->shape to s and n->dtype to DT_REAL, unless a dimension or the size of a sample is beyond all limits. */
+/* Sets n->shape to s and n->dtype to DT_REAL, unless a dimension or the size of a sample is beyond
+ * all limits. */
 bool check_result(Node *n, Shape s, Diag *d);
 
 #endif

@@ -1,13 +1,19 @@
 /* conv2d.c -- two-dimensional convolution and its gradients.
  *
- *   y[o][i][j] = sum over c, r, s of w[o][c][r][s] x[c][i stride + r dilation - pad][j stride + s dilation - pad]
+ *   y[o][i][j] = sum over c, r, s of w[o][c][r][s] x[c][i a + r d - p][j a + s d - p]
+ *                stride a, dilation d, pad p
  *
- *   x (N, C, H, W)   w (O, C/groups, R, S)   y (N, O, H', W')        group k: filters k O/groups.. see channels k C/groups..
- *   dx = the transposed convolution of dy;   dw[o][c][r][s] = sum over samples, i, j of dy[o][i][j] x[c][..][..]
+ *   x (N, C, H, W)   w (O, C/groups, R, S)   y (N, O, H', W')
+ *   filters k O/groups and on see the channels k C/groups and on of their group k only
  *
- * It is the correlation that every framework calls convolution.  The bias is an op of its own until pass fuse joins them.
- * Optimised forms, made by passes: conv2d(x, packed w, bias?) with attributes act and pool, conv2d_pool_dx and
- * conv2d_pool_dw, which go through the arg-max `index` of the fused pooling instead of a full-size dy.
+ *   dx = the transposed convolution of dy
+ *   dw[o][c][r][s] = sum over samples, i, j of dy[o][i][j] x[c][i a + r d - p][j a + s d - p]
+ *
+ * It is the correlation that every framework calls convolution.  The bias is an op of its own
+ * until pass fuse joins them.  Optimised forms, made by passes: conv2d(x, packed w, bias?) with
+ * attributes act and pool; conv2d_pool_dx and conv2d_pool_dw, which go through the arg-max `index`
+ * of the fused pooling instead of a full-size dy.
+ *
  * Source: Dumoulin & Visin 2016, "A guide to convolution arithmetic for deep learning".
  */
 #include "base/text.h"
@@ -20,15 +26,19 @@
 /* Everything that a kernel has to know, from the shape (C, H, W) of x and the attributes. */
 typedef struct Conv {
     int64_t c, h, w, o, groups, pool;
-    Window  v;
+    Window v;
 } Conv;
 
 static Conv conv_of(const Node *n, const int64_t *chw)
 {
     const Attr *pool = node_attr(n, "pool");
-    return (Conv){.c = chw[0], .h = chw[1], .w = chw[2],
-                  .o = node_int(n, "filters"), .groups = node_int(n, "groups"),
-                  .pool = pool ? pool->i : 0, .v = window_of(n, chw[1], chw[2])};
+    return (Conv){.c = chw[0],
+                  .h = chw[1],
+                  .w = chw[2],
+                  .o = node_int(n, "filters"),
+                  .groups = node_int(n, "groups"),
+                  .pool = pool ? pool->i : 0,
+                  .v = window_of(n, chw[1], chw[2])};
 }
 
 /* C, H, W of x, which the forward op's rule leaves for its gradients and packings. */
@@ -61,8 +71,10 @@ static bool shape(Node *n, Diag *d)
     const Conv c = conv_of(n, x->dim);
     const int64_t step = c.pool ? c.pool : 1;
     window_resolve(n, &c.v, x->dim, d);
-    return check_result(n, shape_make(x->batched, "CHW",
-                                      (int64_t[]){c.o, c.v.out[0] / step, c.v.out[1] / step}, 3), d);
+    return check_result(n,
+                        shape_make(x->batched, "CHW",
+                                   (int64_t[]){c.o, c.v.out[0] / step, c.v.out[1] / step}, 3),
+                        d);
 }
 
 static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
@@ -103,7 +115,8 @@ static bool shape_dw(Node *n, Diag *d)
     return check_result(n, shape_make(false, "OIRS", dim, 4), d);
 }
 
-/* The packed copy keeps the shape of w until pass layout, which knows the vector, sets `count` reals. */
+/* The packed copy keeps the shape of w until pass layout, which knows the vector, sets `count`
+ * reals. */
 static bool shape_pack(Node *n, Diag *d)
 {
     const Attr *count = node_attr(n, "count");
@@ -125,8 +138,8 @@ static void literal(const Node *n, Call *call)
 {
     const Conv c = conv_of(n, image_of(n));
     Text t = text_new(call->arena);
-    text_printf(&t, "(Conv){ .n = %lld, .c = %lld, .h = %lld, .w = %lld, .o = %lld", (long long)call->n,
-                (long long)c.c, (long long)c.h, (long long)c.w, (long long)c.o);
+    text_printf(&t, "(Conv){ .n = %lld, .c = %lld, .h = %lld, .w = %lld, .o = %lld",
+                (long long)call->n, (long long)c.c, (long long)c.h, (long long)c.w, (long long)c.o);
     window_print_pair(&t, "r", "s", c.v.kernel);
     window_print_pair(&t, "stride_h", "stride_w", c.v.stride);
     window_print_pair(&t, "pad_h", "pad_w", c.v.before);
@@ -208,42 +221,71 @@ static void kernel_pack(const Node *n, Call *c)
     literal(n, c);
 }
 
-const Op op_conv2d[] = {
-    {.name = "conv2d",
-     .brief = "two-dimensional convolution of images (N, C, H, W) with learned filters",
-     .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},
-             {"filters", ARG_INT, NULL, "how many filters: channels of the result"},
-             {"kernel", ARG_PAIR, NULL, "rows and columns of a filter"},
-             {"stride", ARG_PAIR, "1", "pixels from one window to the next"},
-             {"pad", ARG_PAD, "0", "rows and columns of zeros around, \"same\" or \"valid\""},
-             {"dilation", ARG_PAIR, "1", "pixels from one tap of a filter to the next"},
-             {"groups", ARG_INT, "1", "filters see only their share of the channels"},
-             {"bias", ARG_BOOL, "true", "add a learned number to each filter's result"}},
-     .flags = OP_SPATIAL, .layer = "conv", .shape = shape, .build = build,
-     .gradient = gradient, .cost = cost, .kernel = kernel,
-     .example = "# Three-by-three filters, every second pixel, the image padded by one on each side.\n"
-                "model example(image: f32[2, 7, 6]) {\n"
-                "    h = conv2d(image, 4, kernel = 3, stride = 2, pad = 1) |> tanh\n"
-                "    h = conv2d(h, 6, kernel = [2, 3], pad = \"same\", groups = 2)\n"
-                "    return flatten(h) |> dense(3)\n"
-                "}\n" EXAMPLE_TRAIN},
-    {.name = "conv2d_dx", .brief = "gradient of conv2d for its images: the transposed convolution",
-     .arg = {{"w", ARG_TENSOR, NULL, "filters"}, {"dy", ARG_TENSOR, NULL, "gradient of the result"},
-             {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"}},
-     .flags = OP_HIDDEN | OP_SPATIAL, .shape = shape_dx, .cost = cost, .kernel = kernel_dx},
-    {.name = "conv2d_dw", .brief = "gradient of conv2d for its filters, summed over the samples",
-     .arg = {{"x", ARG_TENSOR, NULL, "images"}, {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
-     .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM, .shape = shape_dw, .cost = cost, .kernel = kernel_dw},
-    {.name = "conv2d_pool_dx", .brief = "conv2d_dx through a fused 2x2 max-pool",
-     .arg = {{"w", ARG_TENSOR, NULL, "filters"}, {"dy", ARG_TENSOR, NULL, "gradient of the pooled result"},
-             {"index", ARG_TENSOR, NULL, "which of the four won"},
-             {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"}},
-     .flags = OP_HIDDEN | OP_SPATIAL, .shape = shape_dx, .cost = cost, .kernel = kernel_pool_dx},
-    {.name = "conv2d_pool_dw", .brief = "conv2d_dw through a fused 2x2 max-pool",
-     .arg = {{"x", ARG_TENSOR, NULL, "images"}, {"dy", ARG_TENSOR, NULL, "gradient of the pooled result"},
-             {"index", ARG_TENSOR, NULL, "which of the four won"}},
-     .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM, .shape = shape_dw, .cost = cost, .kernel = kernel_pool_dw},
-    {.name = "conv2d_pack", .brief = "filters in the order in which the fast kernels read them",
-     .arg = {{"w", ARG_TENSOR, NULL, "filters"}},
-     .flags = OP_HIDDEN, .shape = shape_pack, .kernel = kernel_pack},
-    {0}};
+const Op op_conv2d[] =
+    {{.name = "conv2d",
+      .brief = "two-dimensional convolution of images (N, C, H, W) with learned filters",
+      .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},
+              {"filters", ARG_INT, NULL, "how many filters: channels of the result"},
+              {"kernel", ARG_PAIR, NULL, "rows and columns of a filter"},
+              {"stride", ARG_PAIR, "1", "pixels from one window to the next"},
+              {"pad", ARG_PAD, "0", "rows and columns of zeros around, \"same\" or \"valid\""},
+              {"dilation", ARG_PAIR, "1", "pixels from one tap of a filter to the next"},
+              {"groups", ARG_INT, "1", "filters see only their share of the channels"},
+              {"bias", ARG_BOOL, "true", "add a learned number to each filter's result"}},
+      .flags = OP_SPATIAL,
+      .layer = "conv",
+      .shape = shape,
+      .build = build,
+      .gradient = gradient,
+      .cost = cost,
+      .kernel = kernel,
+      .example =
+          "# Three-by-three filters, every second pixel, the image padded by one on each side.\n"
+          "model example(image: f32[2, 7, 6]) {\n"
+          "    h = conv2d(image, 4, kernel = 3, stride = 2, pad = 1) |> tanh\n"
+          "    h = conv2d(h, 6, kernel = [2, 3], pad = \"same\", groups = 2)\n"
+          "    return flatten(h) |> dense(3)\n"
+          "}\n" EXAMPLE_TRAIN},
+     {.name = "conv2d_dx",
+      .brief = "gradient of conv2d for its images: the transposed convolution",
+      .arg = {{"w", ARG_TENSOR, NULL, "filters"},
+              {"dy", ARG_TENSOR, NULL, "gradient of the result"},
+              {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"}},
+      .flags = OP_HIDDEN | OP_SPATIAL,
+      .shape = shape_dx,
+      .cost = cost,
+      .kernel = kernel_dx},
+     {.name = "conv2d_dw",
+      .brief = "gradient of conv2d for its filters, summed over the samples",
+      .arg = {{"x", ARG_TENSOR, NULL, "images"},
+              {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
+      .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM,
+      .shape = shape_dw,
+      .cost = cost,
+      .kernel = kernel_dw},
+     {.name = "conv2d_pool_dx",
+      .brief = "conv2d_dx through a fused 2x2 max-pool",
+      .arg = {{"w", ARG_TENSOR, NULL, "filters"},
+              {"dy", ARG_TENSOR, NULL, "gradient of the pooled result"},
+              {"index", ARG_TENSOR, NULL, "which of the four won"},
+              {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"}},
+      .flags = OP_HIDDEN | OP_SPATIAL,
+      .shape = shape_dx,
+      .cost = cost,
+      .kernel = kernel_pool_dx},
+     {.name = "conv2d_pool_dw",
+      .brief = "conv2d_dw through a fused 2x2 max-pool",
+      .arg = {{"x", ARG_TENSOR, NULL, "images"},
+              {"dy", ARG_TENSOR, NULL, "gradient of the pooled result"},
+              {"index", ARG_TENSOR, NULL, "which of the four won"}},
+      .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM,
+      .shape = shape_dw,
+      .cost = cost,
+      .kernel = kernel_pool_dw},
+     {.name = "conv2d_pack",
+      .brief = "filters in the order in which the fast kernels read them",
+      .arg = {{"w", ARG_TENSOR, NULL, "filters"}},
+      .flags = OP_HIDDEN,
+      .shape = shape_pack,
+      .kernel = kernel_pack},
+     {0}};

@@ -1,11 +1,11 @@
 /* dense.c -- the fully connected layer and its gradients.
  *
- *   y[o] = sum over i of w[o][i] x[i];   dx[i] = sum over o of w[o][i] dy[o];   dw[o][i] = sum over samples of dy[o] x[i]
+ *   y[o] = sum over i of w[o][i] x[i]                 x (N, I)   w (O, I)   y (N, O)
+ *   dx[i] = sum over o of w[o][i] dy[o]
+ *   dw[o][i] = sum over samples of dy[o] x[i]
  *
- *   x (N, I)   w (O, I)   y (N, O)
- *
- * The bias is an op of its own until pass fuse joins them: dense(x, w, bias?) with attribute act, dense_dx(w, dy, y?) with
- * attribute mask.
+ * The bias is an op of its own until pass fuse joins them: dense(x, w, bias?) with attribute act,
+ * dense_dx(w, dy, y?) with attribute mask.
  */
 #include "ops/bias.h"
 #include "ops/check.h"
@@ -104,22 +104,37 @@ static void kernel_dw(const Node *n, Call *c)
     literal(n, c);
 }
 
-const Op op_dense[] = {
-    {.name = "dense",
-     .brief = "fully connected layer: each result is a learned weighted sum of all inputs",
-     .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I)"},
-             {"units", ARG_INT, NULL, "how many results: O"},
-             {"bias", ARG_BOOL, "true", "add a learned number to each result"}},
-     .layer = "dense", .shape = shape, .build = build, .gradient = gradient, .cost = cost, .kernel = kernel,
-     .example = "model example(x: f32[6]) {\n"
-                "    h = dense(x, 5) |> tanh\n"
-                "    return dense(h, 3, bias = false)\n"
-                "}\n" EXAMPLE_TRAIN},
-    {.name = "dense_dx", .brief = "gradient of dense for its vectors",
-     .arg = {{"w", ARG_TENSOR, NULL, "weights (O, I)"}, {"dy", ARG_TENSOR, NULL, "gradient of the result"},
-             {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"}},
-     .flags = OP_HIDDEN, .shape = shape_dx, .cost = cost, .kernel = kernel_dx},
-    {.name = "dense_dw", .brief = "gradient of dense for its weights, summed over the samples",
-     .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I)"}, {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
-     .flags = OP_HIDDEN | OP_SUM, .shape = shape_dw, .cost = cost, .kernel = kernel_dw},
-    {0}};
+const Op op_dense[] =
+    {{.name = "dense",
+      .brief = "fully connected layer: each result is a learned weighted sum of all inputs",
+      .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I)"},
+              {"units", ARG_INT, NULL, "how many results: O"},
+              {"bias", ARG_BOOL, "true", "add a learned number to each result"}},
+      .layer = "dense",
+      .shape = shape,
+      .build = build,
+      .gradient = gradient,
+      .cost = cost,
+      .kernel = kernel,
+      .example = "model example(x: f32[6]) {\n"
+                 "    h = dense(x, 5) |> tanh\n"
+                 "    return dense(h, 3, bias = false)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {.name = "dense_dx",
+      .brief = "gradient of dense for its vectors",
+      .arg = {{"w", ARG_TENSOR, NULL, "weights (O, I)"},
+              {"dy", ARG_TENSOR, NULL, "gradient of the result"},
+              {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"}},
+      .flags = OP_HIDDEN,
+      .shape = shape_dx,
+      .cost = cost,
+      .kernel = kernel_dx},
+     {.name = "dense_dw",
+      .brief = "gradient of dense for its weights, summed over the samples",
+      .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I)"},
+              {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
+      .flags = OP_HIDDEN | OP_SUM,
+      .shape = shape_dw,
+      .cost = cost,
+      .kernel = kernel_dw},
+     {0}};

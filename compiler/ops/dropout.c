@@ -1,10 +1,15 @@
-/* dropout.c -- in training, each number is dropped with probability rate; the others are scaled so that the mean stays.
+/* dropout.c -- in training, each number is dropped with probability rate; the others are scaled
+ * so that the mean stays.
  *
- *   y[i] = m[i] x[i] / (1 - rate),  m[i] = 1 with probability 1 - rate;   dx[i] = m[i] dy[i] / (1 - rate)
+ *   y[i] = m[i] x[i] / (1 - rate)                     m[i] = 1 with probability 1 - rate, else 0
+ *   dx[i] = m[i] dy[i] / (1 - rate)
  *
- * The mask is never stored: it is drawn again in the backward pass from a counter (seed, purpose, epoch, sample, element),
- * so it is the same for any number of threads and ranks and after any resume.  Evaluation has no such node.
- * Source: Srivastava et al. 2014, "Dropout: a simple way to prevent neural networks from overfitting".
+ * The mask is never stored: it is drawn again in the backward pass from a counter (seed, purpose,
+ * epoch, sample, element), so it is the same for any number of threads and ranks and after any
+ * resume.  Evaluation has no such node.
+ *
+ * Source: Srivastava et al. 2014, "Dropout: a simple way to prevent neural networks from
+ * overfitting".
  */
 #include "ops/check.h"
 #include "ops/example.h"
@@ -25,7 +30,7 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
 {
     Node probe = {.op = op_find("dropout"), .nin = nx, .in = (Node **)x, .span = attrs->span};
     int ordinal = 0;
-    (void)path;                                       /* it has no parameters to name */
+    (void)path; /* it has no parameters to name */
     node_copy_attrs(g, &probe, attrs);
     if (!shape(&probe, d))
         return NULL;
@@ -42,7 +47,8 @@ static void gradient(Grad *gr, Node *n, Node *dy)
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "dropout_dx", n, 1, dy));
 }
 
-/* `r` and `first`, the batch index of the chunk's first sample, are variables of the generated code. */
+/* `r` and `first`, the batch index of the chunk's first sample, are variables of the generated
+ * code. */
 static void call(const Node *n, Call *c, const char *fn)
 {
     call_fn(c, fn);
@@ -65,17 +71,24 @@ static void kernel_dx(const Node *n, Call *c)
     call(n, c, "dropout_dx");
 }
 
-const Op op_dropout[] = {
-    {.name = "dropout",
-     .brief = "in training, drops each number with probability rate",
-     .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
-             {"rate", ARG_FLOAT, NULL, "the share that is dropped, 0 <= rate < 1"}},
-     .flags = OP_INPLACE, .shape = shape, .build = build, .gradient = gradient, .kernel = kernel,
-     .example = "model example(x: f32[6]) {\n"
-                "    h = dense(x, 8) |> tanh |> dropout(0.25)\n"
-                "    return dense(h, 3)\n"
-                "}\n" EXAMPLE_TRAIN},
-    {.name = "dropout_dx", .brief = "gradient of dropout: the same mask and scale",
-     .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"}},
-     .flags = OP_HIDDEN | OP_INPLACE, .shape = shape, .kernel = kernel_dx},
-    {0}};
+const Op op_dropout[] = {{.name = "dropout",
+                          .brief = "in training, drops each number with probability rate",
+                          .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
+                                  {"rate", ARG_FLOAT, NULL,
+                                   "the share that is dropped, 0 <= rate < 1"}},
+                          .flags = OP_INPLACE,
+                          .shape = shape,
+                          .build = build,
+                          .gradient = gradient,
+                          .kernel = kernel,
+                          .example = "model example(x: f32[6]) {\n"
+                                     "    h = dense(x, 8) |> tanh |> dropout(0.25)\n"
+                                     "    return dense(h, 3)\n"
+                                     "}\n" EXAMPLE_TRAIN},
+                         {.name = "dropout_dx",
+                          .brief = "gradient of dropout: the same mask and scale",
+                          .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"}},
+                          .flags = OP_HIDDEN | OP_INPLACE,
+                          .shape = shape,
+                          .kernel = kernel_dx},
+                         {0}};

@@ -1,9 +1,10 @@
-/* elementwise.c -- operations that work number by number: all rows of elementwise.def share this shape, gradient and printing.
+/* elementwise.c -- operations that work number by number: all rows of elementwise.def share this
+ * shape, gradient and printing.
  *
  *   y[i] = f(a[i], b[i]);   da = (df/da) dy,  db = (df/db) dy
  *
- * Broadcasting is numpy's: dimensions are matched from the right, 1 or a missing one is repeated; what has no batch is
- * repeated over the samples.
+ * Broadcasting is numpy's: dimensions are matched from the right, 1 or a missing one is repeated;
+ * what has no batch is repeated over the samples.
  */
 #include "ops/elementwise.h"
 #include "base/text.h"
@@ -19,13 +20,13 @@ enum { MONOTONE = 1 };
 extern const Op op_elementwise[];
 
 typedef struct Row {
-    int         flags;
+    int flags;
     const char *fn, *expr, *gradient[2];
 } Row;
 
 static const Row row[] = {
 #define ROW(name, arity, flags, fn, expr, da, db, ...) {flags, fn, expr, {da, db}},
-#define GRADIENT_ROW(name, fn, expr, ...) {0, fn, expr, {NULL, NULL}},
+#define GRADIENT_ROW(name, fn, expr, ...)              {0, fn, expr, {NULL, NULL}},
 #include "ops/elementwise.def"
 #undef ROW
 #undef GRADIENT_ROW
@@ -39,7 +40,8 @@ static const Row *row_of(const Op *op)
 
 /* ---- shape */
 
-/* *y = y broadcast with x; returns the dimension from the right, from 1, that does not fit, or 0. */
+/* *y = y broadcast with x; returns the dimension from the right, from 1, that does not fit, or
+ * 0. */
 static int broadcast(Shape *y, const Shape *x)
 {
     Shape out = y->rank >= x->rank ? *y : *x;
@@ -85,7 +87,8 @@ static void gradient(Grad *gr, Node *n, Node *dy)
 
 /* ---- printing */
 
-/* Stands by itself beside any operator: a name, a number, a call, an element, or in parentheses altogether. */
+/* Stands by itself beside any operator: a name, a number, a call, an element, or in parentheses
+ * altogether. */
 static bool is_primary(const char *s)
 {
     int depth = 0;
@@ -99,7 +102,8 @@ static bool is_primary(const char *s)
     return true;
 }
 
-static void add_operand(Text *t, const char *operand, const char *before, const char *expr, const char *after)
+static void add_operand(Text *t, const char *operand, const char *before, const char *expr,
+                        const char *after)
 {
     while (before > expr && before[-1] == ' ')
         before--;
@@ -113,7 +117,8 @@ static void add_number(Text *t, double v, bool plain)
     text_printf(t, plain ? v < 0 ? "(real)(%.17g)" : "(real)%.17g" : "v_set(%.17g)", v);
 }
 
-/* One name of the row's text: an operand, an argument of the op, or a function.  Returns what follows it. */
+/* One name of the row's text: an operand, an argument of the op, or a function.  Returns what
+ * follows it. */
 static const char *add_name(Text *t, const Node *n, const char *const *operand, bool plain,
                             const char *expr, const char *at)
 {
@@ -193,14 +198,19 @@ void elementwise_call_mask(const Node *n, int i, Call *c)
     "    return dense(h, 3)\n"                                                                     \
     "}\n" EXAMPLE_TRAIN
 #define EACH OP_ELEMENTWISE | OP_INPLACE
+/* clang-format off */
 #define ARGS_1 {"x", ARG_TENSOR, NULL, "a tensor of any shape"}
-#define ARGS_2 {"a", ARG_TENSOR, NULL, "a tensor"}, {"b", ARG_TENSOR, NULL, "a tensor, or a number, whose shape fits"}
+#define ARGS_2                                                                                     \
+    {"a", ARG_TENSOR, NULL, "a tensor"},                                                           \
+    {"b", ARG_TENSOR, NULL, "a tensor, or a number, whose shape fits"}
 
 const Op op_elementwise[] = {
 #define ROW(id, arity, flag, fn, expr, da, db, about, use, ...)                                    \
     {.name = #id, .brief = about, .arg = {ARGS_##arity, __VA_ARGS__}, .flags = EACH,               \
      .shape = shape, .gradient = gradient, .example = EXAMPLE_OF(use)},
 #define GRADIENT_ROW(id, fn, expr, about, ...)                                                     \
-    {.name = #id, .brief = about, .arg = {ARGS_2, __VA_ARGS__}, .flags = EACH | OP_HIDDEN, .shape = shape},
+    {.name = #id, .brief = about, .arg = {ARGS_2, __VA_ARGS__}, .flags = EACH | OP_HIDDEN,         \
+     .shape = shape},
 #include "ops/elementwise.def"
     {0}};
+/* clang-format on */

@@ -3,17 +3,20 @@
 #define ELEMENTWISE_H
 #include "ops/op.h"
 
-const char *elementwise_expr(const Op *op);           /* "a * (1 - b * b)"; NULL when op is no row of the table */
+/* "a * (1 - b * b)"; NULL when op is no row of the table. */
+const char *elementwise_expr(const Op *op);
 
-/* The C expression of n with operand[i] for its input i, arguments such as slope as literals; parentheses where they are
- * needed and only there.  plain: on `real` (s_tanh), else on `vec` (v_tanh). */
+/* The C expression of n with operand[i] for its input i, arguments such as slope as literals;
+ * parentheses where they are needed and only there.  plain: on `real` (s_tanh), else on `vec`
+ * (v_tanh). */
 char *elementwise_format(Arena *a, const Node *n, const char *const *operand, bool plain);
 
 bool        elementwise_monotone(const Op *op);       /* a max-pool may go before it */
-const char *elementwise_act(const Op *op);            /* "v_tanh" for tanh: what kernels take as Act; NULL: it cannot be one */
-const char *elementwise_mask(const Op *op);           /* "d_tanh" for tanh_d, as Mask; NULL likewise */
+const char *elementwise_act(const Op *op);            /* "v_tanh" for tanh, as Act; else NULL */
+const char *elementwise_mask(const Op *op);           /* "d_tanh" for tanh_d, as Mask; else NULL */
 
-/* The last arguments of fused kernels: attribute act ("tanh"; absent: v_identity); attribute mask with input i as y. */
+/* The last arguments of fused kernels: attribute act ("tanh"; absent: v_identity); attribute mask
+ * with input i as y. */
 void elementwise_call_act(const Node *n, Call *c);
 void elementwise_call_mask(const Node *n, int i, Call *c);
 

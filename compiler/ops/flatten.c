@@ -1,4 +1,5 @@
-/* flatten.c -- an image as one vector, C outermost, then H, then W: the same numbers under another shape. */
+/* flatten.c -- an image as one vector, C outermost, then H, then W: the same numbers under another
+ * shape. */
 #include "ops/check.h"
 #include "ops/example.h"
 
@@ -17,13 +18,14 @@ static void gradient(Grad *gr, Node *n, Node *dy)
     grad_add(gr, n->in[0], op_make_like(g, "reshape", &like, 1, dy));
 }
 
-const Op op_flatten[] = {
-    {.name = "flatten",
-     .brief = "all numbers of a sample as one vector, in the order C, H, W",
-     .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"}},
-     .flags = OP_VIEW, .shape = shape, .gradient = gradient,
-     .example = "model example(image: f32[2, 3, 3]) {\n"
-                "    h = conv2d(image, 4, kernel = 2) |> flatten\n"
-                "    return dense(h, 3)\n"
-                "}\n" EXAMPLE_TRAIN},
-    {0}};
+const Op op_flatten[] = {{.name = "flatten",
+                          .brief = "all numbers of a sample as one vector, in the order C, H, W",
+                          .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"}},
+                          .flags = OP_VIEW,
+                          .shape = shape,
+                          .gradient = gradient,
+                          .example = "model example(image: f32[2, 3, 3]) {\n"
+                                     "    h = conv2d(image, 4, kernel = 2) |> flatten\n"
+                                     "    return dense(h, 3)\n"
+                                     "}\n" EXAMPLE_TRAIN},
+                         {0}};

@@ -45,16 +45,22 @@ static void kernel_dx(const Node *n, Call *c)
     call(n, c, c->plain ? "global_avg_pool_dx_plain" : "global_avg_pool_dx");
 }
 
-const Op op_global_avg_pool[] = {
-    {.name = "global_avg_pool",
-     .brief = "the mean of each channel of an image",
-     .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"}},
-     .flags = OP_SPATIAL, .shape = shape, .gradient = gradient, .kernel = kernel,
-     .example = "model example(image: f32[1, 6, 6]) {\n"
-                "    h = conv2d(image, 5, kernel = 3) |> tanh |> global_avg_pool\n"
-                "    return dense(h, 3)\n"
-                "}\n" EXAMPLE_TRAIN},
-    {.name = "global_avg_pool_dx", .brief = "gradient of global_avg_pool: spread over the image",
-     .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"}},
-     .flags = OP_HIDDEN | OP_SPATIAL, .shape = shape_dx, .kernel = kernel_dx},
-    {0}};
+const Op op_global_avg_pool[] =
+    {{.name = "global_avg_pool",
+      .brief = "the mean of each channel of an image",
+      .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"}},
+      .flags = OP_SPATIAL,
+      .shape = shape,
+      .gradient = gradient,
+      .kernel = kernel,
+      .example = "model example(image: f32[1, 6, 6]) {\n"
+                 "    h = conv2d(image, 5, kernel = 3) |> tanh |> global_avg_pool\n"
+                 "    return dense(h, 3)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {.name = "global_avg_pool_dx",
+      .brief = "gradient of global_avg_pool: spread over the image",
+      .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"}},
+      .flags = OP_HIDDEN | OP_SPATIAL,
+      .shape = shape_dx,
+      .kernel = kernel_dx},
+     {0}};

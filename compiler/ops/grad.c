@@ -1,7 +1,7 @@
 /* grad.c -- building graph by name, and summing gradients; the rules of all ops stand on these.
  *
- * The gradient of a value always has the value's own shape.  Contributions are added in the order in which they arrive,
- * which the pass fixes: later consumers first.
+ * The gradient of a value always has the value's own shape.  Contributions are added in the order
+ * in which they arrive, which the pass fixes: later consumers first.
  */
 #include "ops/grad.h"
 #include "ops/check.h"

@@ -1,9 +1,13 @@
-/* leaf.c -- the nodes without inputs: samples, labels, parameters, numbers.  Their shape is set when they are made. */
+/* leaf.c -- the nodes without inputs: samples, labels, parameters, numbers.  Their shape is set
+ * when they are made. */
 #include "ops/op.h"
 
-const Op op_leaf[] = {
-    {.name = "input", .brief = "the samples of the batch", .flags = OP_HIDDEN},
-    {.name = "label", .brief = "the class number of each sample", .flags = OP_HIDDEN},
-    {.name = "param", .brief = "a parameter: node.param", .flags = OP_HIDDEN},
-    {.name = "const", .brief = "a tensor filled with attribute value; emitters print the number", .flags = OP_HIDDEN},
-    {0}};
+const Op op_leaf[] = {{.name = "input", .brief = "the samples of the batch", .flags = OP_HIDDEN},
+                      {.name = "label",
+                       .brief = "the class number of each sample",
+                       .flags = OP_HIDDEN},
+                      {.name = "param", .brief = "a parameter: node.param", .flags = OP_HIDDEN},
+                      {.name = "const",
+                       .brief = "a tensor filled with attribute value; emitters print the number",
+                       .flags = OP_HIDDEN},
+                      {0}};

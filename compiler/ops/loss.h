@@ -4,6 +4,7 @@
 #include "ops/op.h"
 
 bool loss_result(Node *n, Diag *d);                   /* one number a sample of in[0] */
-void loss_call(const Node *n, Call *c, const char *fn);   /* fn(out, every input, n, k), k numbers a sample in in[0] */
+/* fn(out, every input, n, k): k numbers a sample in in[0]. */
+void loss_call(const Node *n, Call *c, const char *fn);
 
 #endif

@@ -1,8 +1,9 @@
 /* max_pool.c -- the largest number of each window.
  *
- *   y[c][i][j] = max over r, s of x[c][i stride + r - pad][j stride + s - pad]      windows floor; padding never wins
+ *   y[c][i][j] = max over r, s of x[c][i stride + r - pad][j stride + s - pad]
+ *   dx: each dy goes to the first maximum of its window in row-major order
  *
- *   dx: each dy goes to the first maximum of its window in row-major order.
+ * Windows floor; padding never wins.
  */
 #include "ops/example.h"
 #include "ops/pooling.h"
@@ -29,17 +30,26 @@ static void kernel_dx(const Node *n, Call *c)
     pooling_literal(n, c);
 }
 
-const Op op_max_pool[] = {
-    {.name = "max_pool",
-     .brief = "the largest number of each window of an image",
-     .arg = {POOLING_ARGS},
-     .flags = OP_SPATIAL, .shape = pooling_shape, .gradient = gradient, .cost = pooling_cost, .kernel = kernel,
-     .example = "# Overlapping windows, as in AlexNet.\n"
-                "model example(image: f32[1, 9, 8]) {\n"
-                "    h = conv2d(image, 3, kernel = 3) |> max_pool(3, stride = 2, pad = 1)\n"
-                "    return flatten(h) |> dense(3)\n"
-                "}\n" EXAMPLE_TRAIN},
-    {.name = "max_pool_dx", .brief = "gradient of max_pool: to the first maximum of each window",
-     .arg = {{"x", ARG_TENSOR, NULL, "images"}, {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
-     .flags = OP_HIDDEN | OP_SPATIAL, .shape = pooling_shape_dx, .cost = pooling_cost, .kernel = kernel_dx},
-    {0}};
+const Op op_max_pool[] =
+    {{.name = "max_pool",
+      .brief = "the largest number of each window of an image",
+      .arg = {POOLING_ARGS},
+      .flags = OP_SPATIAL,
+      .shape = pooling_shape,
+      .gradient = gradient,
+      .cost = pooling_cost,
+      .kernel = kernel,
+      .example = "# Overlapping windows, as in AlexNet.\n"
+                 "model example(image: f32[1, 9, 8]) {\n"
+                 "    h = conv2d(image, 3, kernel = 3) |> max_pool(3, stride = 2, pad = 1)\n"
+                 "    return flatten(h) |> dense(3)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {.name = "max_pool_dx",
+      .brief = "gradient of max_pool: to the first maximum of each window",
+      .arg = {{"x", ARG_TENSOR, NULL, "images"},
+              {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
+      .flags = OP_HIDDEN | OP_SPATIAL,
+      .shape = pooling_shape_dx,
+      .cost = pooling_cost,
+      .kernel = kernel_dx},
+     {0}};

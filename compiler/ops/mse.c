@@ -13,7 +13,8 @@ static bool shape(Node *n, Diag *d)
     if (shape_same(&n->in[0]->shape, &n->in[1]->shape))
         return loss_result(n, d);
     diag_error(d, n->span, "mse of %s and %s: the shapes differ",
-               shape_text(diag_arena(d), &n->in[0]->shape), shape_text(diag_arena(d), &n->in[1]->shape));
+               shape_text(diag_arena(d), &n->in[0]->shape),
+               shape_text(diag_arena(d), &n->in[1]->shape));
     check_note(n, 0, d);
     check_note(n, 1, d);
     diag_help(d, "reshape one to the shape of the other");
@@ -44,17 +45,24 @@ static void kernel_dx(const Node *n, Call *c)
     loss_call(n, c, c->plain ? "mse_dx_plain" : "mse_dx");
 }
 
-const Op op_mse[] = {
-    {.name = "mse",
-     .brief = "mean squared error of each sample",
-     .arg = {{"x", ARG_TENSOR, NULL, "what the network says"}, {"t", ARG_TENSOR, NULL, "what it should say"}},
-     .shape = shape, .gradient = gradient, .kernel = kernel,
-     .example = "# With class labels, the target is 1 at the class and 0 elsewhere.\n"
-                "model example(x: f32[6]) {\n"
-                "    return dense(x, 3) |> sigmoid\n"
-                "}\n" EXAMPLE_RECIPE("mse(output, one_hot(label, 3))")},
-    {.name = "mse_dx", .brief = "gradient of mse for its first operand",
-     .arg = {{"x", ARG_TENSOR, NULL, "what the network says"}, {"t", ARG_TENSOR, NULL, "what it should say"},
-             {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"}},
-     .flags = OP_HIDDEN, .shape = shape_dx, .kernel = kernel_dx},
-    {0}};
+const Op op_mse[] = {{.name = "mse",
+                      .brief = "mean squared error of each sample",
+                      .arg = {{"x", ARG_TENSOR, NULL, "what the network says"},
+                              {"t", ARG_TENSOR, NULL, "what it should say"}},
+                      .shape = shape,
+                      .gradient = gradient,
+                      .kernel = kernel,
+                      .example =
+                          "# With class labels, the target is 1 at the class and 0 elsewhere.\n"
+                          "model example(x: f32[6]) {\n"
+                          "    return dense(x, 3) |> sigmoid\n"
+                          "}\n" EXAMPLE_RECIPE("mse(output, one_hot(label, 3))")},
+                     {.name = "mse_dx",
+                      .brief = "gradient of mse for its first operand",
+                      .arg = {{"x", ARG_TENSOR, NULL, "what the network says"},
+                              {"t", ARG_TENSOR, NULL, "what it should say"},
+                              {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"}},
+                      .flags = OP_HIDDEN,
+                      .shape = shape_dx,
+                      .kernel = kernel_dx},
+                     {0}};

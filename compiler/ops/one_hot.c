@@ -1,4 +1,5 @@
-/* one_hot.c -- a class number as a vector: y[i] = 1 where i is the class, else 0.  It has no gradient. */
+/* one_hot.c -- a class number as a vector: y[i] = 1 where i is the class, else 0.  It has no
+ * gradient. */
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/loss.h"
@@ -19,13 +20,14 @@ static void kernel(const Node *n, Call *c)
     call_text(c, "%lld, %lld", (long long)c->n, (long long)node_int(n, "classes"));
 }
 
-const Op op_one_hot[] = {
-    {.name = "one_hot",
-     .brief = "the class of each sample as a vector of zeros with a one",
-     .arg = {{"label", ARG_TENSOR, NULL, "the class of each sample"},
-             {"classes", ARG_INT, NULL, "how many there are"}},
-     .shape = shape, .kernel = kernel,
-     .example = "model example(x: f32[6]) {\n"
-                "    return dense(x, 4) |> tanh\n"
-                "}\n" EXAMPLE_RECIPE("mse(output, one_hot(label, classes = 4))")},
-    {0}};
+const Op op_one_hot[] = {{.name = "one_hot",
+                          .brief = "the class of each sample as a vector of zeros with a one",
+                          .arg = {{"label", ARG_TENSOR, NULL, "the class of each sample"},
+                                  {"classes", ARG_INT, NULL, "how many there are"}},
+                          .shape = shape,
+                          .kernel = kernel,
+                          .example =
+                              "model example(x: f32[6]) {\n"
+                              "    return dense(x, 4) |> tanh\n"
+                              "}\n" EXAMPLE_RECIPE("mse(output, one_hot(label, classes = 4))")},
+                         {0}};

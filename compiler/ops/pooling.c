@@ -28,8 +28,10 @@ bool pooling_shape(Node *n, Diag *d)
     if (!check_pad(n, &v, d))
         return false;
     window_resolve(n, &v, x->dim, d);
-    return check_result(n, shape_make(x->batched, "CHW",
-                                      (int64_t[]){x->dim[0], v.out[0], v.out[1]}, 3), d);
+    return check_result(n,
+                        shape_make(x->batched, "CHW", (int64_t[]){x->dim[0], v.out[0], v.out[1]},
+                                   3),
+                        d);
 }
 
 bool pooling_shape_dx(Node *n, Diag *d)

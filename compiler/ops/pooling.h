@@ -6,10 +6,10 @@
 #define POOLING_ARGS                                                                               \
     {"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},                                                \
     {"kernel", ARG_PAIR, NULL, "rows and columns of the window"},                                  \
-    {"stride", ARG_PAIR, "none", "pixels from one window to the next; the kernel's size if left out"}, \
+    {"stride", ARG_PAIR, "none", "pixels from one window to the next; default: the kernel"},         \
     {"pad", ARG_PAD, "0", "rows and columns of nothing around, \"same\" or \"valid\""}
 
-bool pooling_shape(Node *n, Diag *d);                 /* (C, H', W'); a window must hold at least one pixel */
+bool pooling_shape(Node *n, Diag *d);                 /* (C, H', W'); no window without a pixel */
 bool pooling_shape_dx(Node *n, Diag *d);              /* that of x, from attribute x_shape */
 Cost pooling_cost(const Node *n);
 void pooling_literal(const Node *n, Call *c);         /* (Pool){ .n = 16, .c = 20, ... } */

@@ -1,6 +1,5 @@
-/* relayout.c -- the same image under another order in memory: (C, H, W) rows or channels last (H, W, C).
- *
- * Made by pass layout; attribute to = "row" or "last".
+/* relayout.c -- the same image in another order in memory: rows (C, H, W) or channels last
+ * (H, W, C).  Made by pass layout; attribute to = "row" or "last".
  */
 #include "ops/check.h"
 #include <string.h>
@@ -23,11 +22,15 @@ static void kernel(const Node *n, Call *c)
     call_fn(c, row ? "chw_from_hwc" : "hwc_from_chw");
     call_out(c, n);
     call_in(c, n->in[0]);
-    call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)chw[0], (long long)(chw[1] * chw[2]));
+    call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)chw[0],
+              (long long)(chw[1] * chw[2]));
 }
 
-const Op op_relayout[] = {
-    {.name = "relayout", .brief = "a copy in another order in memory",
-     .arg = {{"x", ARG_TENSOR, NULL, "images"}, {"to", ARG_STRING, NULL, "\"row\" or \"last\""}},
-     .flags = OP_HIDDEN, .shape = shape, .kernel = kernel},
-    {0}};
+const Op op_relayout[] = {{.name = "relayout",
+                           .brief = "a copy in another order in memory",
+                           .arg = {{"x", ARG_TENSOR, NULL, "images"},
+                                   {"to", ARG_STRING, NULL, "\"row\" or \"last\""}},
+                           .flags = OP_HIDDEN,
+                           .shape = shape,
+                           .kernel = kernel},
+                          {0}};

@@ -1,4 +1,5 @@
-/* reshape.c -- the same numbers of each sample under another shape; one dimension may be -1: whatever is left. */
+/* reshape.c -- the same numbers of each sample under another shape; one dimension may be -1:
+ * whatever is left. */
 #include "ops/check.h"
 #include "ops/example.h"
 
@@ -6,7 +7,8 @@ static bool report(const Node *n, Diag *d, const char *why, long long have, long
 {
     diag_error(d, node_span(n, "shape"), why, want, have);
     check_note(n, 0, d);
-    diag_help(d, "the product of the dimensions must be %lld; one may be -1, whatever is left", have);
+    diag_help(d, "the product of the dimensions must be %lld; one may be -1, whatever is left",
+              have);
     return false;
 }
 
@@ -17,21 +19,25 @@ static bool solve(const Node *n, int64_t count, Shape *y, Diag *d)
     int64_t known = 1;
     int open = -1;
     if (a->nlist > SHAPE_MAX) {
-        diag_error(d, node_span(n, "shape"), "reshape to %d dimensions, more than %d", a->nlist, SHAPE_MAX);
+        diag_error(d, node_span(n, "shape"), "reshape to %d dimensions, more than %d", a->nlist,
+                   SHAPE_MAX);
         return false;
     }
     for (int i = 0; i < a->nlist; i++) {
         y->dim[i] = a->list[i];
         if (a->list[i] == -1 && open < 0)
             open = i;
-        else if (a->list[i] < 1 || a->list[i] > CHECK_DIM_MAX || __builtin_mul_overflow(known, a->list[i], &known)) {
-            diag_error(d, node_span(n, "shape"), "reshape dimension %lld is not possible", (long long)a->list[i]);
+        else if (a->list[i] < 1 || a->list[i] > CHECK_DIM_MAX ||
+                 __builtin_mul_overflow(known, a->list[i], &known)) {
+            diag_error(d, node_span(n, "shape"), "reshape dimension %lld is not possible",
+                       (long long)a->list[i]);
             diag_help(d, "use dimensions >= 1, and at most one -1");
             return false;
         }
     }
     if (open >= 0 && count % known)
-        return report(n, d, "reshape: %lld does not divide the %lld numbers of a sample", count, known);
+        return report(n, d, "reshape: %lld does not divide the %lld numbers of a sample", count,
+                      known);
     if (open >= 0)
         y->dim[open] = count / known;
     else if (known != count)
@@ -47,7 +53,8 @@ static bool shape(Node *n, Diag *d)
     Shape y = {.batched = x->batched};
     if (!check_real(n, 0, d) || !solve(n, shape_count(x), &y, d))
         return false;
-    return check_result(n, shape_make(y.batched, y.rank < 4 ? axes[y.rank] : NULL, y.dim, y.rank), d);
+    return check_result(n, shape_make(y.batched, y.rank < 4 ? axes[y.rank] : NULL, y.dim, y.rank),
+                        d);
 }
 
 static void gradient(Grad *gr, Node *n, Node *dy)
@@ -58,16 +65,18 @@ static void gradient(Grad *gr, Node *n, Node *dy)
     grad_add(gr, n->in[0], op_make_like(g, "reshape", &like, 1, dy));
 }
 
-const Op op_reshape[] = {
-    {.name = "reshape",
-     .brief = "the same numbers of each sample under another shape",
-     .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
-             {"shape", ARG_INTS, NULL, "the new dimensions, without the batch; one may be -1"}},
-     .flags = OP_VIEW, .shape = shape, .gradient = gradient,
-     .example = "# A dense layer's result read as an image of two channels.\n"
-                "model example(x: f32[6]) {\n"
-                "    h = dense(x, 32) |> tanh |> reshape([2, 4, -1])\n"
-                "    h = conv2d(h, 3, kernel = 3)\n"
-                "    return flatten(h) |> dense(3)\n"
-                "}\n" EXAMPLE_TRAIN},
-    {0}};
+const Op op_reshape[] = {{.name = "reshape",
+                          .brief = "the same numbers of each sample under another shape",
+                          .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
+                                  {"shape", ARG_INTS, NULL,
+                                   "the new dimensions, without the batch; one may be -1"}},
+                          .flags = OP_VIEW,
+                          .shape = shape,
+                          .gradient = gradient,
+                          .example = "# A dense layer's result read as an image of two channels.\n"
+                                     "model example(x: f32[6]) {\n"
+                                     "    h = dense(x, 32) |> tanh |> reshape([2, 4, -1])\n"
+                                     "    h = conv2d(h, 3, kernel = 3)\n"
+                                     "    return flatten(h) |> dense(3)\n"
+                                     "}\n" EXAMPLE_TRAIN},
+                         {0}};

@@ -1,6 +1,8 @@
 /* rule.c -- gradient texts by recursive descent:
  *
- *   sum = term {("+" | "-") term}   term = factor {("*" | "/") factor}   factor = "-" factor | number | name | name "(" sum, .. ")" | "(" sum ")"
+ *   sum    = term {("+" | "-") term}
+ *   term   = factor {("*" | "/") factor}
+ *   factor = "-" factor | number | name | name "(" sum {"," sum} ")" | "(" sum ")"
  */
 #include "ops/rule.h"
 #include <ctype.h>
@@ -12,7 +14,8 @@ static Node *sum(Rule *r);
 
 static void bad(const Rule *r, const char *what)
 {
-    fprintf(stderr, "tenon: internal error: gradient of %s: %s at \"%s\"\n", r->node->op->name, what, r->at);
+    fprintf(stderr, "tenon: internal error: gradient of %s: %s at \"%s\"\n", r->node->op->name,
+            what, r->at);
     abort();
 }
 

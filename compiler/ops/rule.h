@@ -5,12 +5,13 @@
 
 typedef struct Rule {
     Graph *graph;
-    Node  *node, *dy;                                 /* y and its gradient; a and b are node's inputs */
+    Node  *node, *dy;                                 /* y, dy; a and b are node's inputs */
     const char *at;                                   /* what is still to be read */
 } Rule;
 
-/* The text's value: + - * / and unary minus, parentheses, numbers, a, b, y, dy, node's float arguments, and calls of
- * elementwise operations by name.  A text that cannot be read is a bug of the table and aborts. */
+/* The text's value: + - * / and unary minus, parentheses, numbers, a, b, y, dy, node's float
+ * arguments, and calls of elementwise operations by name.  A text that cannot be read is a bug of
+ * the table and aborts. */
 Node *rule_eval(Graph *g, Node *node, Node *dy, const char *text);
 
 #endif

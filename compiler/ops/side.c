@@ -1,7 +1,7 @@
-/* side.c -- what a node makes besides its value, as a node of its own, so that memory is planned for it.
+/* side.c -- what a node makes besides its value, as a node, so that memory is planned for it.
  *
- *   side(conv2d with attribute pool)          u8, the result's shape: which of the four of each pooling window won
- *   side(conv2d_pool_dw with attribute db)    (O): the gradient of the bias, summed on the way
+ *   side(conv2d with attribute pool)         u8, shape of the result: which of each four won
+ *   side(conv2d_pool_dw with attribute db)   (O): the gradient of the bias, summed on the way
  */
 #include "ops/check.h"
 
@@ -15,8 +15,9 @@ static bool shape(Node *n, Diag *d)
     return index || node_is(maker, "conv2d_pool_dw");
 }
 
-const Op op_side[] = {
-    {.name = "side", .brief = "what a node makes besides its value",
-     .arg = {{"maker", ARG_TENSOR, NULL, "the node"}},
-     .flags = OP_HIDDEN, .shape = shape},
-    {0}};
+const Op op_side[] = {{.name = "side",
+                       .brief = "what a node makes besides its value",
+                       .arg = {{"maker", ARG_TENSOR, NULL, "the node"}},
+                       .flags = OP_HIDDEN,
+                       .shape = shape},
+                      {0}};

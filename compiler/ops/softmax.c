@@ -1,8 +1,10 @@
 /* softmax.c -- numbers made into probabilities.
  *
- *   y[i] = exp(x[i] - m) / sum over j of exp(x[j] - m),  m = max x;   dx[i] = y[i] (dy[i] - sum over j of dy[j] y[j])
+ *   y[i] = exp(x[i] - m) / sum over j of exp(x[j] - m)          m = max x
+ *   dx[i] = y[i] (dy[i] - sum over j of dy[j] y[j])
  *
- * For training, softmax_cross_entropy on the numbers themselves is exact where a logarithm of this would not be.
+ * For training, softmax_cross_entropy on the numbers themselves is exact where a logarithm of
+ * this would not be.
  */
 #include "ops/check.h"
 #include "ops/example.h"
@@ -36,18 +38,24 @@ static void kernel_dx(const Node *n, Call *c)
     call(n, c, c->plain ? "softmax_dx_plain" : "softmax_dx");
 }
 
-const Op op_softmax[] = {
-    {.name = "softmax",
-     .brief = "numbers made into probabilities",
-     .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, F)"}},
-     .shape = shape, .gradient = gradient, .kernel = kernel,
-     .example = "# A soft choice between features, then a layer on what was chosen.\n"
-                "model example(x: f32[6]) {\n"
-                "    gate = dense(x, 5) |> softmax\n"
-                "    h = dense(x, 5) * gate\n"
-                "    return dense(h, 3)\n"
-                "}\n" EXAMPLE_TRAIN},
-    {.name = "softmax_dx", .brief = "gradient of softmax",
-     .arg = {{"y", ARG_TENSOR, NULL, "probabilities"}, {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
-     .flags = OP_HIDDEN, .shape = shape, .kernel = kernel_dx},
-    {0}};
+const Op op_softmax[] = {{.name = "softmax",
+                          .brief = "numbers made into probabilities",
+                          .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, F)"}},
+                          .shape = shape,
+                          .gradient = gradient,
+                          .kernel = kernel,
+                          .example =
+                              "# A soft choice between features, then a layer on what was chosen.\n"
+                              "model example(x: f32[6]) {\n"
+                              "    gate = dense(x, 5) |> softmax\n"
+                              "    h = dense(x, 5) * gate\n"
+                              "    return dense(h, 3)\n"
+                              "}\n" EXAMPLE_TRAIN},
+                         {.name = "softmax_dx",
+                          .brief = "gradient of softmax",
+                          .arg = {{"y", ARG_TENSOR, NULL, "probabilities"},
+                                  {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
+                          .flags = OP_HIDDEN,
+                          .shape = shape,
+                          .kernel = kernel_dx},
+                         {0}};

@@ -1,23 +1,28 @@
 /* sum_to.c -- undoes broadcasting in a gradient: sums over what was repeated.
  *
- *   attributes: shape, batched = of the result;  align = "first" when the result keeps the leading dimensions (bias),
- *   else dimensions are matched from the right, 1 or a missing one having been repeated (numpy's rule)
+ *   shape, batched   of the result
+ *   align            "first" when the result keeps the leading dimensions (bias); else dimensions
+ *                    are matched from the right, 1 or a missing one having been repeated (numpy)
  *
- * A result that is not batched from one that is: a sum over the samples, too.  Emitters write the loop.
+ * A result that is not batched from one that is: a sum over the samples, too.  Emitters write the
+ * loop.
  */
 #include "ops/check.h"
 
 static bool shape(Node *n, Diag *d)
 {
     const Attr *s = node_attr(n, "shape");
-    return s && check_result(n, shape_make(node_int(n, "batched") != 0, NULL, s->list, s->nlist), d);
+    return s &&
+           check_result(n, shape_make(node_int(n, "batched") != 0, NULL, s->list, s->nlist), d);
 }
 
-const Op op_sum_to[] = {
-    {.name = "sum_to", .brief = "sums a gradient over what broadcasting had repeated",
-     .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the broadcast value"},
-             {"shape", ARG_INTS, NULL, "of the result"},
-             {"batched", ARG_INT, NULL, "the result has one value a sample"},
-             {"align", ARG_STRING, "none", "\"first\": the result keeps the leading dimensions"}},
-     .flags = OP_HIDDEN | OP_SUM, .shape = shape},
-    {0}};
+const Op op_sum_to[] = {{.name = "sum_to",
+                         .brief = "sums a gradient over what broadcasting had repeated",
+                         .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the broadcast value"},
+                                 {"shape", ARG_INTS, NULL, "of the result"},
+                                 {"batched", ARG_INT, NULL, "the result has one value a sample"},
+                                 {"align", ARG_STRING, "none",
+                                  "\"first\": the result keeps the leading dimensions"}},
+                         .flags = OP_HIDDEN | OP_SUM,
+                         .shape = shape},
+                        {0}};

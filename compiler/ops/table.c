@@ -54,19 +54,27 @@ bool op_infer(Node *n, Diag *d)
 static bool kind_fits(ArgType type, AttrKind kind)
 {
     switch (type) {
-    case ARG_INT: return kind == ATTR_INT;
-    case ARG_FLOAT: return kind == ATTR_FLOAT || kind == ATTR_INT;
-    case ARG_BOOL: return kind == ATTR_BOOL;
-    case ARG_STRING: return kind == ATTR_STRING;
+    case ARG_INT:
+        return kind == ATTR_INT;
+    case ARG_FLOAT:
+        return kind == ATTR_FLOAT || kind == ATTR_INT;
+    case ARG_BOOL:
+        return kind == ATTR_BOOL;
+    case ARG_STRING:
+        return kind == ATTR_STRING;
     case ARG_PAIR:
-    case ARG_INTS: return kind == ATTR_INTS;
-    case ARG_PAD: return kind == ATTR_INTS || kind == ATTR_STRING;
-    case ARG_TENSOR: break;
+    case ARG_INTS:
+        return kind == ATTR_INTS;
+    case ARG_PAD:
+        return kind == ATTR_INTS || kind == ATTR_STRING;
+    case ARG_TENSOR:
+        break;
     }
     return false;
 }
 
-/* Layers and their kin (build) take inputs that the language does not show: their shape rule counts those. */
+/* Layers and their kin (build) take inputs that the language does not show: their shape rule
+ * counts those. */
 const char *op_complaint(const Node *n, Arena *a)
 {
     int least = 0, most = 0;

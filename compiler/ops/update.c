@@ -1,7 +1,9 @@
-/* update.c -- one optimizer step of one parameter, node.param, from its gradient.  Emitters choose the kernel: the formulas
- * stand in runtime/cpu/update.h.
+/* update.c -- one optimizer step of one parameter, node.param, from its gradient.
  *
- *   in = [parameter, gradient, both as the parameter's file shape]   attribute decay: weight decay applies
+ *   in = [parameter, gradient], both in the parameter's file shape
+ *   decay: weight decay applies
+ *
+ * Emitters choose the kernel: the formulas stand in runtime/cpu/update.h.
  */
 #include "ops/check.h"
 
@@ -10,8 +12,10 @@ static bool shape(Node *n, Diag *d)
     return shape_same(&n->in[0]->shape, &n->in[1]->shape) && check_result(n, n->in[0]->shape, d);
 }
 
-const Op op_update[] = {
-    {.name = "update", .brief = "the optimizer's step for one parameter",
-     .arg = {{"w", ARG_TENSOR, NULL, "parameter"}, {"dw", ARG_TENSOR, NULL, "gradient of the loss"}},
-     .flags = OP_HIDDEN, .shape = shape},
-    {0}};
+const Op op_update[] = {{.name = "update",
+                         .brief = "the optimizer's step for one parameter",
+                         .arg = {{"w", ARG_TENSOR, NULL, "parameter"},
+                                 {"dw", ARG_TENSOR, NULL, "gradient of the loss"}},
+                         .flags = OP_HIDDEN,
+                         .shape = shape},
+                        {0}};

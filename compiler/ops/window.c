@@ -58,16 +58,18 @@ static bool check_pad(const Node *n, Diag *d)
 
 static void report_too_large(const Node *n, const Window *v, Diag *d)
 {
-    const int64_t h = v->in[0] + v->before[0] + v->after[0], w = v->in[1] + v->before[1] + v->after[1];
+    const int64_t h = v->in[0] + v->before[0] + v->after[0],
+                  w = v->in[1] + v->before[1] + v->after[1];
     const bool dilated = v->dilation[0] > 1 || v->dilation[1] > 1;
     const bool padded = v->before[0] || v->before[1] || v->after[0] || v->after[1];
     Arena *a = diag_arena(d);
     const char *spans = dilated ? arena_printf(a, " spans %lldx%lld and", (long long)span_of(v, 0),
                                                (long long)span_of(v, 1))
                                 : "";
-    diag_error(d, node_span(n, "kernel"), "%s kernel %lldx%lld%s is larger than its %sinput %lldx%lld",
-               n->op->name, (long long)v->kernel[0], (long long)v->kernel[1], spans,
-               padded ? "padded " : "", (long long)h, (long long)w);
+    diag_error(d, node_span(n, "kernel"),
+               "%s kernel %lldx%lld%s is larger than its %sinput %lldx%lld", n->op->name,
+               (long long)v->kernel[0], (long long)v->kernel[1], spans, padded ? "padded " : "",
+               (long long)h, (long long)w);
     check_note(n, 0, d);
     const int64_t step = v->dilation[0] > v->dilation[1] ? v->dilation[0] : v->dilation[1];
     const int64_t most = ((h < w ? h : w) - 1) / step + 1;

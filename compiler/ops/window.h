@@ -1,7 +1,8 @@
 /* window.h -- how a window slides over an image: the arithmetic that convolution and pooling share.
  *
  *   H' = floor((H + before + after - ((R - 1) dilation + 1)) / stride) + 1, W' likewise
- *   pad p: before = after = p.  "valid": none.  "same": H' = ceil(H / stride), the odd row or column at the end.
+ *   pad p: before = after = p.  "valid": none.  "same": H' = ceil(H / stride), the odd row or
+ *   column at the end.
  *
  * Source: Dumoulin & Visin 2016, "A guide to convolution arithmetic"; "same" is TensorFlow's.
  */
@@ -16,13 +17,16 @@ typedef struct Window {
     int64_t in[2], out[2];                            /* H, W and H', W' */
 } Window;
 
-/* From attributes kernel, stride (the kernel's size if absent), dilation (1) and pad (0) over an image of h x w.  They must have passed window_check. */
+/* From attributes kernel, stride (the kernel's size if absent), dilation (1) and pad (0) over an
+ * image of h x w.  They must have passed window_check. */
 Window window_of(const Node *n, int64_t h, int64_t w);
 
-/* Reports arguments out of range, a pad that is no pad, and a kernel larger than the padded image. */
+/* Reports arguments out of range, a pad that is no pad, and a kernel larger than the padded
+ * image. */
 bool window_check(const Node *n, int64_t h, int64_t w, Diag *d);
 
-/* Leaves what gradients and emitters need in attributes: pad_before, whatever pad said, and x_shape, C, H, W of x. */
+/* Leaves what gradients and emitters need in attributes: pad_before, whatever pad said, and
+ * x_shape, C, H, W of x. */
 void window_resolve(Node *n, const Window *v, const int64_t *chw, Diag *d);
 
 /* ", .stride_h = 2, .stride_w = 2" for a struct literal; nothing when both are 0. */

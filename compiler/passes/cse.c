@@ -1,6 +1,8 @@
-/* cse.c -- common subexpressions: of two nodes with the same op, inputs, attributes and shape, the first does.
+/* cse.c -- common subexpressions: of two nodes with the same op, inputs, attributes and shape, the
+ * first does.
  *
- * Dropout nodes differ by attribute purpose, parameters and updates by their parameter, so randomness and state are safe.
+ * Dropout nodes differ by attribute purpose, parameters and updates by their parameter, so
+ * randomness and state are safe.
  */
 #include "base/text.h"
 #include "ops/op.h"
@@ -14,10 +16,14 @@ static bool same_attr(const Attr *a, const Attr *b)
         return false;
     switch (a->kind) {
     case ATTR_INT:
-    case ATTR_BOOL: return a->i == b->i;
-    case ATTR_FLOAT: return !memcmp(&a->f, &b->f, sizeof a->f);      /* 0 is not -0 */
-    case ATTR_STRING: return !strcmp(a->s, b->s);
-    case ATTR_INTS: break;
+    case ATTR_BOOL:
+        return a->i == b->i;
+    case ATTR_FLOAT:
+        return !memcmp(&a->f, &b->f, sizeof a->f); /* 0 is not -0 */
+    case ATTR_STRING:
+        return !strcmp(a->s, b->s);
+    case ATTR_INTS:
+        break;
     }
     return a->nlist == b->nlist && !memcmp(a->list, b->list, (size_t)a->nlist * sizeof *a->list);
 }
@@ -61,7 +67,8 @@ static bool may_merge(const Node *n)
     return !sum && !node_is(n, "update") && !node_is(n, "input") && !node_is(n, "label");
 }
 
-/* The node in the table that n equals, or NULL after n has entered it.  Open addressing; size is a power of two. */
+/* The node in the table that n equals, or NULL after n has entered it.  Open addressing; size is a
+ * power of two. */
 static Node *look_up(Node **table, size_t size, Node *n)
 {
     size_t at = hash(n) & (size - 1);

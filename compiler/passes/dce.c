@@ -1,4 +1,5 @@
-/* dce.c -- drops what nobody needs: nodes from which no output, loss, metric or update can be reached.
+/* dce.c -- drops what nobody needs: nodes from which no output, loss, metric or update can be
+ * reached.
  *
  * Inputs and labels stay, used or not: they are the program's, not the network's.
  */
@@ -25,7 +26,7 @@ void pass_dce(Graph *g, const Options *o, Diag *d)
     keep(g->loss);
     for (int i = 0; i < g->nmetric; i++)
         keep(g->metric[i].node);
-    for (int i = g->nnode - 1; i >= 0; i--)           /* users stand behind what they use */
+    for (int i = g->nnode - 1; i >= 0; i--) /* users stand behind what they use */
         for (int j = 0; g->node[i]->mark && j < g->node[i]->nin; j++)
             keep(g->node[i]->in[j]);
     for (int i = 0; i < g->nnode; i++)

@@ -3,8 +3,9 @@
  *   d loss_n / d loss_n = 1 / batch       (the program's loss is the mean over the batch)
  *   dx = sum over the uses y of x of (dy/dx)^T dy, by the rule of y's op
  *
- * Nodes are visited from the last to the first, so that every dy is complete when its rule asks for it; contributions are
- * added in that order, always the same.  Then follows an update for every parameter, in checkpoint order.
+ * Nodes are visited from the last to the first, so that every dy is complete when its rule asks
+ * for it; contributions are added in that order, always the same.  Then follows an update for
+ * every parameter, in checkpoint order.
  */
 #include "ops/grad.h"
 #include "passes/pass.h"
@@ -36,7 +37,8 @@ static void update(Graph *g, Grad *gr, Param *p, Diag *d)
 {
     Node *w = node_of(g, p), *dw = w ? grad_of(gr, w) : NULL;
     if (!dw) {
-        diag_warn(d, p->span, "parameter %s does not reach the loss: it keeps its first value", p->name);
+        diag_warn(d, p->span, "parameter %s does not reach the loss: it keeps its first value",
+                  p->name);
         return;
     }
     Node *n = op_make(g, "update", p->span, 2, w, dw);
@@ -48,10 +50,13 @@ static void update(Graph *g, Grad *gr, Param *p, Diag *d)
 static int states(const Optimizer *o)
 {
     switch (o->kind) {
-    case OPT_SGD: return o->momentum != 0;
-    case OPT_RMSPROP: return o->momentum != 0 ? 2 : 1;
+    case OPT_SGD:
+        return o->momentum != 0;
+    case OPT_RMSPROP:
+        return o->momentum != 0 ? 2 : 1;
     case OPT_ADAM:
-    case OPT_ADAMW: break;
+    case OPT_ADAMW:
+        break;
     }
     return 2;
 }

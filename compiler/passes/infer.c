@@ -1,4 +1,5 @@
-/* infer.c -- proves all shapes again, by each op's own rule, and marks the values that a parameter reaches.
+/* infer.c -- proves all shapes again, by each op's own rule, and marks the values that a parameter
+ * reaches.
  *
  * The front end has set the shapes as it built the graph; from here on no pass needs to doubt them.
  */

@@ -1,19 +1,29 @@
-/* pipeline.c -- the pass table: every transformation between the front end and the emitter, in order, and why it stands there. */
+/* pipeline.c -- the pass table: every transformation between the front end and the emitter, in
+ * order, and why it stands there. */
 #include "passes/pass.h"
 #include <stdio.h>
 #include <string.h>
 
 const Pass pass_table[] = {
     /* name       function       optional training */
-    {"infer",    pass_infer,    false, false, "shapes proved by each op's own rule; which values a parameter reaches"},
-    {"gradient", pass_gradient, false, true,  "the backward pass and the updates join the graph; later passes see one program"},
-    {"simplify", pass_simplify, true,  false, "algebra that makes nodes vanish; first, so that equals look equal to cse"},
-    {"cse",      pass_cse,      true,  false, "values computed twice are computed once; before dce, which sweeps up"},
-    {"dce",      pass_dce,      false, false, "what reaches no output, loss, metric or update goes; fuse must not count its uses"},
-    {"fuse",     pass_fuse,     true,  false, "bias, activation and pooling join their producer, masks the backward kernels"},
-    {"layout",   pass_layout,   true,  false, "channels innermost, weights in panels; after fuse, which decides who reads what"},
-    {"schedule", pass_schedule, false, false, "phases and places: what runs per slice, what once, where a barrier stands"},
-    {"plan",     pass_plan,     false, false, "lifetimes become offsets in one arena; last, for it needs the final order"},
+    {"infer", pass_infer, false, false,
+     "shapes proved by each op's own rule; which values a parameter reaches"},
+    {"gradient", pass_gradient, false, true,
+     "the backward pass and the updates join the graph; later passes see one program"},
+    {"simplify", pass_simplify, true, false,
+     "algebra that makes nodes vanish; first, so that equals look equal to cse"},
+    {"cse", pass_cse, true, false,
+     "values computed twice are computed once; before dce, which sweeps up"},
+    {"dce", pass_dce, false, false,
+     "what reaches no output, loss, metric or update goes; fuse must not count its uses"},
+    {"fuse", pass_fuse, true, false,
+     "bias, activation and pooling join their producer, masks the backward kernels"},
+    {"layout", pass_layout, true, false,
+     "channels innermost, weights in panels; after fuse, which decides who reads what"},
+    {"schedule", pass_schedule, false, false,
+     "phases and places: what runs per slice, what once, where a barrier stands"},
+    {"plan", pass_plan, false, false,
+     "lifetimes become offsets in one arena; last, for it needs the final order"},
     {0}};
 
 static void dump(const Graph *g, const Pass *p, const Options *o)

@@ -3,7 +3,8 @@
 
 Rewrite rewrite_begin(Graph *g)
 {
-    return (Rewrite){.graph = g, .count = g->next_id,
+    return (Rewrite){.graph = g,
+                     .count = g->next_id,
                      .by = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof(Node *))};
 }
 

@@ -1,11 +1,15 @@
 /* simplify.c -- algebra that makes nodes vanish.
  *
- *   x + 0, x - 0, x * 1, x / 1, pow(x, 1) = x     - -x = x      x + -y = x - y      x - -y = x + y     0 - x = -x
- *   (x * a) * b = x * (a b)                       pow(x, 2) = square(x)   pow(x, 0.5) = sqrt(x)  pow(x, -1) = reciprocal(x)
- *   reshape of reshape = one reshape, to the same shape = none; sum_to the same shape = none;  f(numbers) = a number
+ *   x + 0, x - 0, x * 1, x / 1, pow(x, 1) = x     - -x = x      x + -y = x - y      x - -y = x + y
+ *   0 - x = -x
+ *   (x * a) * b = x * (a b)                       pow(x, 2) = square(x)   pow(x, 0.5) = sqrt(x)
+ *   pow(x, -1) = reciprocal(x)
+ *   reshape of reshape = one reshape, to the same shape = none; sum_to the same shape = none;
+ *   f(numbers) = a number
  *
- * No rule changes a result by more than a rounding, and none drops a term that could be inf or NaN (x * 0 stays).
- * A rule applies only where the result keeps its shape: x * 1 may be what broadcasts x.
+ * No rule changes a result by more than a rounding, and none drops a term that could be inf or NaN
+ * (x * 0 stays). A rule applies only where the result keeps its shape: x * 1 may be what
+ * broadcasts x.
  */
 #include "ops/op.h"
 #include "passes/pass.h"
@@ -20,6 +24,7 @@ static bool is_const(const Node *n, double v)
 
 /* ---- numbers */
 
+/* clang-format off */
 static double add(double a, double b) { return a + b; }
 static double sub(double a, double b) { return a - b; }
 static double mul(double a, double b) { return a * b; }
@@ -30,22 +35,35 @@ static double log_(double a, double b) { return (void)b, log(a); }
 static double sqrt_(double a, double b) { return (void)b, sqrt(a); }
 static double square(double a, double b) { return (void)b, a * a; }
 static double reciprocal(double a, double b) { return (void)b, 1 / a; }
+/* clang-format on */
 
 static const struct {
     const char *op;
-    double    (*f)(double a, double b);
-} number_op[] = {{"add", add},   {"sub", sub},   {"mul", mul},   {"div", quotient}, {"neg", neg},
-                 {"exp", exp_},  {"log", log_},  {"sqrt", sqrt_}, {"pow", pow},     {"min", fmin},
-                 {"max", fmax},  {"square", square}, {"reciprocal", reciprocal}};
+    double (*f)(double a, double b);
+} number_op[] = {{"add", add},
+                 {"sub", sub},
+                 {"mul", mul},
+                 {"div", quotient},
+                 {"neg", neg},
+                 {"exp", exp_},
+                 {"log", log_},
+                 {"sqrt", sqrt_},
+                 {"pow", pow},
+                 {"min", fmin},
+                 {"max", fmax},
+                 {"square", square},
+                 {"reciprocal", reciprocal}};
 
 /* A result that is no number stays as it is, for the program to stumble over where it stands. */
 static Node *fold(Graph *g, Node *n)
 {
-    const bool all = n->nin > 0 && node_is(n->in[0], "const") && node_is(n->in[n->nin - 1], "const");
+    const bool all =
+        n->nin > 0 && node_is(n->in[0], "const") && node_is(n->in[n->nin - 1], "const");
     for (size_t i = 0; all && i < sizeof number_op / sizeof *number_op; i++) {
         if (!node_is(n, number_op[i].op))
             continue;
-        const double v = number_op[i].f(node_float(n->in[0], "value"), node_float(n->in[n->nin - 1], "value"));
+        const double v =
+            number_op[i].f(node_float(n->in[0], "value"), node_float(n->in[n->nin - 1], "value"));
         return isfinite(v) ? graph_const(g, v, n->shape, n->span) : NULL;
     }
     return NULL;
@@ -123,7 +141,10 @@ static Node *simplify_pow(Graph *g, Node *n)
     Node *x = n->in[0], *e = n->in[1];
     if (is_const(e, 1))
         return x;
-    const char *op = is_const(e, 2) ? "square" : is_const(e, 0.5) ? "sqrt" : is_const(e, -1) ? "reciprocal" : NULL;
+    const char *op = is_const(e, 2)     ? "square"
+                     : is_const(e, 0.5) ? "sqrt"
+                     : is_const(e, -1)  ? "reciprocal"
+                                        : NULL;
     return op ? op_make(g, op, n->span, 1, x) : NULL;
 }
 
@@ -158,11 +179,13 @@ static Node *simplify_twice(Graph *g, Node *n)
 
 static const struct {
     const char *op;
-    Node     *(*rule)(Graph *g, Node *n);
-} rule[] = {{"add", simplify_add},         {"sub", simplify_sub},     {"mul", simplify_mul},
-            {"div", simplify_div},         {"neg", simplify_neg},     {"pow", simplify_pow},
-            {"reshape", simplify_reshape}, {"flatten", simplify_reshape}, {"sum_to", simplify_sum_to},
-            {"abs", simplify_even},        {"square", simplify_even}, {"relu", simplify_twice},
+    Node *(*rule)(Graph *g, Node *n);
+} rule[] = {{"add", simplify_add},         {"sub", simplify_sub},
+            {"mul", simplify_mul},         {"div", simplify_div},
+            {"neg", simplify_neg},         {"pow", simplify_pow},
+            {"reshape", simplify_reshape}, {"flatten", simplify_reshape},
+            {"sum_to", simplify_sum_to},   {"abs", simplify_even},
+            {"square", simplify_even},     {"relu", simplify_twice},
             {"abs", simplify_twice}};
 
 static Node *simplify(Graph *g, Node *n)
@@ -173,12 +196,13 @@ static Node *simplify(Graph *g, Node *n)
             by = rule[i].rule(g, n);
             by = by && shape_same(&by->shape, &n->shape) ? by : NULL;
         }
-    if (by && by->id >= n->id)                        /* a new node stands for n, wherever n stood */
+    if (by && by->id >= n->id) /* a new node stands for n, wherever n stood */
         by->backward = n->backward, by->needs_grad = n->needs_grad;
     return by;
 }
 
-/* One visit of all nodes; true when something changed.  What a failed rule has made is left for dce. */
+/* One visit of all nodes; true when something changed.  What a failed rule has made is left for
+ * dce. */
 static bool sweep(Graph *g)
 {
     Rewrite r = rewrite_begin(g);

@@ -1,4 +1,5 @@
-/* build.h -- for the unit tests: a graph and nodes in a line each, and what a failing Check test wants to print. */
+/* build.h -- for the unit tests: a graph and nodes in a line each, and what a failing Check test
+ * wants to print. */
 #ifndef TEST_BUILD_H
 #define TEST_BUILD_H
 #include "ops/op.h"
@@ -27,8 +28,10 @@ static inline Shape dims(bool batched, int rank, const int64_t *d)
 {
     return shape_make(batched, rank == 3 ? "CHW" : rank == 1 ? "F" : NULL, d, rank);
 }
-#define BATCHED(...) dims(true, (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
-#define SINGLE(...) dims(false, (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
+#define LIST(...) (int64_t[]){__VA_ARGS__}
+#define COUNT(...) ((int)(sizeof LIST(__VA_ARGS__) / sizeof(int64_t)))
+#define BATCHED(...) dims(true, COUNT(__VA_ARGS__), LIST(__VA_ARGS__))
+#define SINGLE(...) dims(false, COUNT(__VA_ARGS__), LIST(__VA_ARGS__))
 #define SCALAR(batched) shape_make(batched, NULL, NULL, 0)
 
 static inline Node *input(Bench *b, Shape s)
@@ -46,7 +49,8 @@ static inline Node *number(Bench *b, double v)
     return graph_const(b->g, v, SCALAR(false), (Span){0});
 }
 
-/* A set of arguments as the front end hands them over: attributes of a node in no graph, defaults of the op filled in. */
+/* A set of arguments as the front end hands them over: attributes of a node in no graph, defaults
+ * of the op filled in. */
 static inline Node *args(Bench *b, const char *op)
 {
     Node *n = arena_alloc(b->a, sizeof *n);
@@ -56,7 +60,7 @@ static inline Node *args(Bench *b, const char *op)
             continue;
         const int64_t v = atoll(a->fallback);
         if (a->type == ARG_BOOL)
-            node_set_attr(b->a, n, (Attr){.key = a->name, .kind = ATTR_BOOL, .i = !strcmp(a->fallback, "true")});
+            node_set_attr(b->a, n, (Attr){.key = a->name, .kind = ATTR_BOOL, .i = *a->fallback == 't'});
         else if (a->type == ARG_FLOAT)
             node_set_float(b->g, n, a->name, atof(a->fallback));
         else if (a->type == ARG_INT)
@@ -80,7 +84,8 @@ static inline Node *conv_args(Bench *b, int64_t filters, int64_t kernel)
     return n;
 }
 
-/* What the front end does with a call: build where there is one, else a node and its rule.  NULL after an error. */
+/* What the front end does with a call: build where there is one, else a node and its rule.  NULL
+ * after an error. */
 static inline Node *call1(Bench *b, Node *with, Node *x, const char *path)
 {
     if (with->op->build)
@@ -149,7 +154,8 @@ static inline Node *first_op(const Graph *g, const char *op)
 
 #define ck_text(b, shape, want) ck_assert_str_eq(shape_text((b)->a, &(shape)), want)
 #define ck_verify(b) ck_assert_ptr_null(graph_verify((b)->g, (b)->d))
-#define ck_contains(text, part) ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in:\n%s", part, text)
+#define ck_contains(text, part)                                                                    \
+    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in:\n%s", part, text)
 
 /* main() of a test program: one case, one test a row. */
 #define TEST_MAIN(name, ...)                                                                       \

@@ -32,11 +32,14 @@ START_TEST(parameters)
     ck_assert_int_eq(w->param->count_memory, 1200);
     ck_assert_int_eq(w->param->naxis, 4);
     ck_assert_int_eq(w->param->axis[1].inner, 20);
-    ck_assert_ptr_eq(graph_param(b.g, b.d, "conv1.weight", SINGLE(20, 3, 5, 4), NULL, (Span){0}), w);
+    ck_assert_ptr_eq(graph_param(b.g, b.d, "conv1.weight", SINGLE(20, 3, 5, 4), NULL, (Span){0}),
+                     w);
     ck_assert_int_eq(b.g->nparam, 2);
     ck_assert_ptr_null(graph_param(b.g, b.d, "conv1.bias", SINGLE(21), NULL, (Span){0}));
-    ck_contains(MESSAGES(&b), "the shared parameter conv1.bias is (21) here and (20) at its first use");
-    ck_assert_ptr_null(graph_param(b.g, b.d, "big", SINGLE(INT32_MAX, INT32_MAX, 9), NULL, (Span){0}));
+    ck_contains(MESSAGES(&b),
+                "the shared parameter conv1.bias is (21) here and (20) at its first use");
+    ck_assert_ptr_null(
+        graph_param(b.g, b.d, "big", SINGLE(INT32_MAX, INT32_MAX, 9), NULL, (Span){0}));
     arena_free(b.a);
 }
 END_TEST
@@ -60,7 +63,8 @@ START_TEST(attributes)
 }
 END_TEST
 
-/* c = add(a, b) is put before its inputs in the list; sorting moves them just before it and nothing else. */
+/* c = add(a, b) is put before its inputs in the list; sorting moves them just before it and
+ * nothing else. */
 START_TEST(order)
 {
     Bench b = bench_new();
@@ -120,17 +124,16 @@ START_TEST(dumps)
     static const Source source = {.name = "some/where/lenet.tn"};
     Node *x = graph_input(b.g, "image", BATCHED(1, 6, 6), DT_REAL, (Span){&source, 1, 1, 1, 6});
     finish(&b, dense(&b, call1(&b, args(&b, "flatten"), x, ""), 3, "out"));
-    ck_assert_str_eq(DUMP(&b),
-                     "graph test, training\n"
-                     "%0 = input() (N, 1, 6, 6)  image  lenet.tn:1\n"
-                     "%1 = flatten(%0) (N, 36)\n"
-                     "%2 = param() (3, 36)  out.weight\n"
-                     "%3 = dense(%1, %2) {bias=true units=3 x_shape=[36]} (N, 3)  out\n"
-                     "%4 = param() (3)  out.bias\n"
-                     "%5 = bias(%3, %4) (N, 3)  out\n"
-                     "%6 = label() (N) i32  label\n"
-                     "%7 = softmax_cross_entropy(%5, %6) (N)\n"
-                     "output %5, loss %7\n");
+    ck_assert_str_eq(DUMP(&b), "graph test, training\n"
+                               "%0 = input() (N, 1, 6, 6)  image  lenet.tn:1\n"
+                               "%1 = flatten(%0) (N, 36)\n"
+                               "%2 = param() (3, 36)  out.weight\n"
+                               "%3 = dense(%1, %2) {bias=true units=3 x_shape=[36]} (N, 3)  out\n"
+                               "%4 = param() (3)  out.bias\n"
+                               "%5 = bias(%3, %4) (N, 3)  out\n"
+                               "%6 = label() (N) i32  label\n"
+                               "%7 = softmax_cross_entropy(%5, %6) (N)\n"
+                               "output %5, loss %7\n");
     arena_free(b.a);
 }
 END_TEST
@@ -164,4 +167,5 @@ START_TEST(verify_finds_damage)
 }
 END_TEST
 
-TEST_MAIN("ir", shapes, parameters, attributes, order, deep_graphs_sort, replacing, dumps, verify_finds_damage)
+TEST_MAIN("ir", shapes, parameters, attributes, order, deep_graphs_sort, replacing, dumps,
+          verify_finds_damage)

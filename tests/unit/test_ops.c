@@ -21,11 +21,38 @@ static const char *call_of(Bench *b, const Node *n, bool plain)
 
 START_TEST(table_is_whole)
 {
-    const char *const words[] = {
-        "conv2d", "dense", "bias", "max_pool", "avg_pool", "global_avg_pool", "flatten", "reshape",
-        "dropout", "softmax", "softmax_cross_entropy", "mse", "l2", "add", "sub", "mul", "div",
-        "neg", "exp", "log", "sqrt", "abs", "min", "max", "pow", "relu", "leaky_relu", "sigmoid",
-        "tanh", "softplus", "gelu", "silu"};
+    const char *const words[] = {"conv2d",
+                                 "dense",
+                                 "bias",
+                                 "max_pool",
+                                 "avg_pool",
+                                 "global_avg_pool",
+                                 "flatten",
+                                 "reshape",
+                                 "dropout",
+                                 "softmax",
+                                 "softmax_cross_entropy",
+                                 "mse",
+                                 "l2",
+                                 "add",
+                                 "sub",
+                                 "mul",
+                                 "div",
+                                 "neg",
+                                 "exp",
+                                 "log",
+                                 "sqrt",
+                                 "abs",
+                                 "min",
+                                 "max",
+                                 "pow",
+                                 "relu",
+                                 "leaky_relu",
+                                 "sigmoid",
+                                 "tanh",
+                                 "softplus",
+                                 "gelu",
+                                 "silu"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         ck_assert_msg(op_find(words[i]) != NULL, "no op %s", words[i]);
     for (int i = 0; i < op_count(); i++) {
@@ -33,7 +60,8 @@ START_TEST(table_is_whole)
         ck_assert_ptr_eq(op_find(op->name), op);
         ck_assert_msg(op->brief && *op->brief, "%s has no brief", op->name);
         ck_assert_msg((op->flags & OP_HIDDEN) || op->example, "%s has no example", op->name);
-        ck_assert_msg((op->flags & OP_HIDDEN) || strstr(op->example, "train example"), "%s", op->name);
+        ck_assert_msg((op->flags & OP_HIDDEN) || strstr(op->example, "train example"), "%s",
+                      op->name);
     }
     ck_assert_ptr_null(op_at(op_count()));
     ck_assert_ptr_null(op_find("conv3d"));
@@ -42,11 +70,13 @@ END_TEST
 
 /* ---- windows */
 
-static const char *conv_shape(int64_t h, int64_t w, int64_t kernel, int64_t stride, int64_t dilation, const char *pad)
+static const char *conv_shape(int64_t h, int64_t w, int64_t kernel, int64_t stride,
+                              int64_t dilation, const char *pad)
 {
     static char text[64];
     Bench b = bench_new();
-    Node *a = pair(&b, pair(&b, conv_args(&b, 7, kernel), "stride", stride, stride), "dilation", dilation, dilation);
+    Node *a = pair(&b, pair(&b, conv_args(&b, 7, kernel), "stride", stride, stride), "dilation",
+                   dilation, dilation);
     if (strspn(pad, "0123456789") == strlen(pad))
         pair(&b, a, "pad", atoll(pad), atoll(pad));
     else
@@ -54,7 +84,8 @@ static const char *conv_shape(int64_t h, int64_t w, int64_t kernel, int64_t stri
     Node *y = call1(&b, a, input(&b, BATCHED(3, h, w)), "c");
     strcpy(text, y ? shape_text(b.a, &y->shape) : "error");
     if (y && !strcmp(pad, "same"))
-        sprintf(text + strlen(text), " before %lld", (long long)node_attr(y->in[0], "pad_before")->list[0]);
+        sprintf(text + strlen(text), " before %lld",
+                (long long)node_attr(y->in[0], "pad_before")->list[0]);
     arena_free(b.a);
     return text;
 }
@@ -112,16 +143,19 @@ START_TEST(pooling_shapes)
     Node *x = input(&b, BATCHED(3, 9, 8));
     Node *y = call1(&b, pair(&b, args(&b, "max_pool"), "kernel", 2, 2), x, "");
     ck_text(&b, y->shape, "(N, 3, 4, 4)");
-    ck_assert_str_eq(call_of(&b, y, true),
-                     "max_pool_plain(out, %0, (Pool){ .n = 16, .c = 3, .h = 9, .w = 8, .r = 2, .s = 2, "
-                     ".stride_h = 2, .stride_w = 2, .oh = 4, .ow = 4 })");
-    Node *a = pair(&b, pair(&b, pair(&b, args(&b, "avg_pool"), "kernel", 3, 3), "stride", 2, 2), "pad", 1, 1);
+    ck_assert_str_eq(call_of(&b, y, true), "max_pool_plain(out, %0, (Pool){ .n = 16, .c = 3, .h = "
+                                           "9, .w = 8, .r = 2, .s = 2, "
+                                           ".stride_h = 2, .stride_w = 2, .oh = 4, .ow = 4 })");
+    Node *a = pair(&b, pair(&b, pair(&b, args(&b, "avg_pool"), "kernel", 3, 3), "stride", 2, 2),
+                   "pad", 1, 1);
     node_set_attr(b.a, a, (Attr){.key = "count_include_pad", .kind = ATTR_BOOL, .i = 1});
     y = call1(&b, a, x, "");
     ck_text(&b, y->shape, "(N, 3, 5, 4)");
     ck_contains(call_of(&b, y, false), "avg_pool(out, %0, ");
-    ck_contains(call_of(&b, y, false), ".pad_h = 1, .pad_w = 1, .oh = 5, .ow = 4, .count_pad = 1 })");
-    ck_assert_ptr_null(call1(&b, pair(&b, pair(&b, args(&b, "max_pool"), "kernel", 2, 2), "pad", 2, 2), x, ""));
+    ck_contains(call_of(&b, y, false),
+                ".pad_h = 1, .pad_w = 1, .oh = 5, .ow = 4, .count_pad = 1 })");
+    ck_assert_ptr_null(
+        call1(&b, pair(&b, pair(&b, args(&b, "max_pool"), "kernel", 2, 2), "pad", 2, 2), x, ""));
     ck_contains(MESSAGES(&b), "max_pool pad 2 leaves windows of 2 without a pixel");
     y = call1(&b, args(&b, "global_avg_pool"), x, "");
     ck_text(&b, y->shape, "(N, 3)");
@@ -164,7 +198,8 @@ static const char *reshaped(Bench *b, Node *x, const int64_t *to, int n)
     Node *y = call1(b, a, x, "");
     return y ? shape_text(b->a, &y->shape) : MESSAGES(b);
 }
-#define RESHAPED(...) reshaped(&b, x, (int64_t[]){__VA_ARGS__}, (int)(sizeof((int64_t[]){__VA_ARGS__}) / 8))
+#define RESHAPED(...)                                                                              \
+    reshaped(&b, x, (int64_t[]){__VA_ARGS__}, (int)(sizeof((int64_t[]){__VA_ARGS__}) / 8))
 
 START_TEST(reshape_shapes)
 {
@@ -248,7 +283,8 @@ static const char *sum_of(Shape p, Shape q)
 {
     static char text[256];
     Bench b = bench_new();
-    Node *x = graph_const(b.g, 1, p, (Span){0}), *y = graph_const(b.g, 1, q, (Span){0}), *z = call2(&b, "add", x, y);
+    Node *x = graph_const(b.g, 1, p, (Span){0}), *y = graph_const(b.g, 1, q, (Span){0}),
+         *z = call2(&b, "add", x, y);
     snprintf(text, sizeof text, "%s", z ? shape_text(b.a, &z->shape) : MESSAGES(&b));
     arena_free(b.a);
     return text;
@@ -262,7 +298,8 @@ START_TEST(broadcasting)
     ck_assert_str_eq(sum_of(BATCHED(3, 1, 1), SINGLE(1, 4, 5)), "(N, 3, 4, 5)");
     ck_assert_str_eq(sum_of(SINGLE(4, 1), SINGLE(5)), "(4, 5)");
     ck_assert_str_eq(sum_of(SCALAR(true), SINGLE(5)), "(N, 5)");
-    ck_contains(sum_of(BATCHED(3, 4, 5), BATCHED(2, 4, 5)), "add of (N, 3, 4, 5) and (N, 2, 4, 5) does not fit: 3 against 2");
+    ck_contains(sum_of(BATCHED(3, 4, 5), BATCHED(2, 4, 5)),
+                "add of (N, 3, 4, 5) and (N, 2, 4, 5) does not fit: 3 against 2");
     ck_contains(sum_of(BATCHED(20), BATCHED(30)), "20 against 30");
 }
 END_TEST
@@ -283,9 +320,12 @@ START_TEST(expressions)
     ck_assert_str_eq(formatted(&b, "max", "x + y", "-z", true), "s_max(x + y, -z)");
     ck_assert_str_eq(formatted(&b, "neg", "-x", NULL, false), "-(-x)");
     ck_assert_str_eq(formatted(&b, "sub", "x", "y - z", false), "x - (y - z)");
-    ck_assert_str_eq(formatted(&b, "tanh_d", "dy", "y[i + 1]", false), "dy * (1 - y[i + 1] * y[i + 1])");
-    ck_assert_str_eq(formatted(&b, "leaky_relu", "a", NULL, false), "v_select_gt(a, v_set(0), a, v_set(0.01) * a)");
-    ck_assert_str_eq(formatted(&b, "leaky_relu", "a", NULL, true), "s_select_gt(a, (real)0, a, (real)0.01 * a)");
+    ck_assert_str_eq(formatted(&b, "tanh_d", "dy", "y[i + 1]", false),
+                     "dy * (1 - y[i + 1] * y[i + 1])");
+    ck_assert_str_eq(formatted(&b, "leaky_relu", "a", NULL, false),
+                     "v_select_gt(a, v_set(0), a, v_set(0.01) * a)");
+    ck_assert_str_eq(formatted(&b, "leaky_relu", "a", NULL, true),
+                     "s_select_gt(a, (real)0, a, (real)0.01 * a)");
     ck_assert_str_eq(elementwise_act(op_find("relu")), "v_relu");
     ck_assert_ptr_null(elementwise_act(op_find("leaky_relu")));
     ck_assert_ptr_null(elementwise_act(op_find("relu_d")));
@@ -304,31 +344,36 @@ START_TEST(calls)
     Bench b = bench_new();
     Node *x = input(&b, BATCHED(1, 12, 12)), *y = conv(&b, x, 4, 5, "c");
     Node *z = y->in[0], *bias = y->in[1];
-    const char *literal = "(Conv){ .n = 16, .c = 1, .h = 12, .w = 12, .o = 4, .r = 5, .s = 5, .stride_h = 1, "
-                          ".stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8";
-    ck_assert_str_eq(call_of(&b, z, true), arena_printf(b.a, "conv2d_plain(out, %%0, %%1, %s })", literal));
+    const char *literal =
+        "(Conv){ .n = 16, .c = 1, .h = 12, .w = 12, .o = 4, .r = 5, .s = 5, .stride_h = 1, "
+        ".stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8";
+    ck_assert_str_eq(call_of(&b, z, true),
+                     arena_printf(b.a, "conv2d_plain(out, %%0, %%1, %s })", literal));
     ck_assert_str_eq(call_of(&b, z, false),
                      arena_printf(b.a, "conv2d(out, %%0, %%1, NULL, v_identity, %s })", literal));
     Node *p = op_make_like(b.g, "conv2d_pack", z, 1, z->in[1]);
     node_set_int(b.g, p, "dx", 1);
-    ck_assert_str_eq(call_of(&b, p, false), arena_printf(b.a, "conv2d_pack_dx(out, %%1, %s })", literal));
+    ck_assert_str_eq(call_of(&b, p, false),
+                     arena_printf(b.a, "conv2d_pack_dx(out, %%1, %s })", literal));
     z->in[1] = p;
     Node *f = op_make_like(b.g, "conv2d", z, 3, x, p, bias);
     node_set_string(b.g, f, "act", "tanh");
     node_set_int(b.g, f, "pool", 2);
     ck_assert(f->op->shape(f, b.d));
     ck_text(&b, f->shape, "(N, 4, 4, 4)");
-    ck_assert_str_eq(call_of(&b, f, false),
-                     arena_printf(b.a, "conv2d_pool(out, side, %%0, %%%d, %%%d, v_tanh, %s, .pool = 2 })", p->id,
-                                  bias->id, literal));
+    ck_assert_str_eq(call_of(&b, f, false), arena_printf(b.a,
+                                                         "conv2d_pool(out, side, %%0, %%%d, %%%d, "
+                                                         "v_tanh, %s, .pool = 2 })",
+                                                         p->id, bias->id, literal));
     Node *side = op_make(b.g, "side", (Span){0}, 1, f);
     ck_assert_int_eq(side->dtype, DT_U8);
     Node *dx = op_make_like(b.g, "conv2d_pool_dx", f, 4, p, f, side, x);
     node_set_string(b.g, dx, "mask", "tanh_d");
     ck_text(&b, dx->shape, "(N, 1, 12, 12)");
-    ck_assert_str_eq(call_of(&b, dx, false),
-                     arena_printf(b.a, "conv2d_pool_dx(out, %%%d, %%%d, %%%d, d_tanh, %%0, %s, .pool = 2 })", p->id,
-                                  f->id, side->id, literal));
+    ck_assert_str_eq(call_of(&b, dx, false), arena_printf(b.a,
+                                                          "conv2d_pool_dx(out, %%%d, %%%d, %%%d, "
+                                                          "d_tanh, %%0, %s, .pool = 2 })",
+                                                          p->id, f->id, side->id, literal));
     Node *dw = op_make_like(b.g, "conv2d_pool_dw", f, 3, x, f, side);
     ck_text(&b, dw->shape, "(4, 1, 5, 5)");
     ck_contains(call_of(&b, dw, false), "conv2d_pool_dw(out, NULL, %0, ");
@@ -341,5 +386,5 @@ START_TEST(calls)
 END_TEST
 
 TEST_MAIN("ops", table_is_whole, convolution_shapes, convolution_parameters, pooling_shapes,
-          message_names_numbers_and_way_out, reshape_shapes, losses, limits, dropout_is_for_training, broadcasting,
-          expressions, calls)
+          message_names_numbers_and_way_out, reshape_shapes, losses, limits,
+          dropout_is_for_training, broadcasting, expressions, calls)

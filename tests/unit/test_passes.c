@@ -1,6 +1,7 @@
 /* test_passes.c -- infer, gradient, simplify, cse, dce and the pass table.
  *
- * Gradient rules of the elementwise table are checked against central differences by a small interpreter of their graphs.
+ * Gradient rules of the elementwise table are checked against central differences by a small
+ * interpreter of their graphs.
  */
 #include "build.h"
 #include <math.h>
@@ -17,9 +18,10 @@ static void run(Bench *b, void (*pass)(Graph *, const Options *, Diag *))
 
 typedef struct Value {
     const char *op;
-    double    (*f)(double a, double b);
+    double (*f)(double a, double b);
 } Value;
 
+/* clang-format off */
 static double f_add(double a, double b) { return a + b; }
 static double f_sub(double a, double b) { return a - b; }
 static double f_mul(double a, double b) { return a * b; }
@@ -45,19 +47,31 @@ static double f_relu_d(double a, double b) { return b > 0 ? a : 0; }
 static double f_sigmoid_d(double a, double b) { return a * b * (1 - b); }
 static double f_tanh_d(double a, double b) { return a * (1 - b * b); }
 static double f_leaky_d(double a, double b) { return b > 0 ? a : 0.01 * a; }
-static double f_gelu_d(double a, double b) { return a * (0.5 * erfc(-b / sqrt(2)) + b * exp(-b * b / 2) / sqrt(2 * M_PI)); }
-static double f_silu_d(double a, double b) { return a * f_sigmoid(b, 0) * (1 + b * (1 - f_sigmoid(b, 0))); }
+static double f_gelu_d(double a, double b)
+{
+    return a * (0.5 * erfc(-b / sqrt(2)) + b * exp(-b * b / 2) / sqrt(2 * M_PI));
+}
+static double f_silu_d(double a, double b)
+{
+    return a * f_sigmoid(b, 0) * (1 + b * (1 - f_sigmoid(b, 0)));
+}
 static double f_gt(double a, double b) { return a > b; }
 static double f_ge(double a, double b) { return a >= b; }
 
 static const Value table[] = {
-    {"add", f_add}, {"sub", f_sub}, {"mul", f_mul}, {"div", f_div}, {"neg", f_neg}, {"exp", f_exp}, {"log", f_log},
-    {"sqrt", f_sqrt}, {"abs", f_abs}, {"min", fmin}, {"max", fmax}, {"pow", pow}, {"square", f_square},
-    {"reciprocal", f_reciprocal}, {"sign", f_sign}, {"step", f_step}, {"relu", f_relu}, {"leaky_relu", f_leaky},
-    {"sigmoid", f_sigmoid}, {"tanh", f_tanh}, {"softplus", f_softplus}, {"gelu", f_gelu}, {"silu", f_silu},
+    {"add", f_add}, {"sub", f_sub}, {"mul", f_mul}, {"div", f_div}, {"neg", f_neg},
+    {"exp", f_exp}, {"log", f_log},
+    {"sqrt", f_sqrt}, {"abs", f_abs}, {"min", fmin}, {"max", fmax}, {"pow", pow},
+    {"square", f_square},
+    {"reciprocal", f_reciprocal}, {"sign", f_sign}, {"step", f_step}, {"relu", f_relu},
+    {"leaky_relu", f_leaky},
+    {"sigmoid", f_sigmoid}, {"tanh", f_tanh}, {"softplus", f_softplus}, {"gelu", f_gelu},
+    {"silu", f_silu},
     {"erf", f_erf}, {"relu_d", f_relu_d}, {"sigmoid_d", f_sigmoid_d}, {"tanh_d", f_tanh_d},
-    {"leaky_relu_d", f_leaky_d}, {"gelu_d", f_gelu_d}, {"silu_d", f_silu_d}, {"gt", f_gt}, {"ge", f_ge}};
+    {"leaky_relu_d", f_leaky_d}, {"gelu_d", f_gelu_d}, {"silu_d", f_silu_d}, {"gt", f_gt},
+    {"ge", f_ge}};
 enum { ROWS = sizeof table / sizeof *table };
+/* clang-format on */
 
 /* The value of a graph of scalars, parameters "a" and "b" given. */
 static double eval(const Node *n, double a, double b)
@@ -77,12 +91,14 @@ static double eval(const Node *n, double a, double b)
 static void check_rule(const Op *op)
 {
     static const double at[][2] = {{0.7, 1.3}, {1.9, 0.4}, {0.3, 0.3 + 1e-3}, {2.5, 2.0}};
-    const bool any_sign = strcmp(op->name, "log") && strcmp(op->name, "sqrt") && strcmp(op->name, "pow");
+    const bool any_sign =
+        strcmp(op->name, "log") && strcmp(op->name, "sqrt") && strcmp(op->name, "pow");
     Bench b = bench_new();
     Node *in[2] = {graph_param(b.g, b.d, "a", SCALAR(false), NULL, (Span){0}),
                    graph_param(b.g, b.d, "b", SCALAR(false), NULL, (Span){0})};
     Node *with = args(&b, op->name);
-    b.g->loss = graph_add(b.g, op, in, op->arg[1].type == ARG_TENSOR && op->arg[1].name ? 2 : 1, (Span){0});
+    b.g->loss =
+        graph_add(b.g, op, in, op->arg[1].type == ARG_TENSOR && op->arg[1].name ? 2 : 1, (Span){0});
     node_copy_attrs(b.g, b.g->loss, with);
     b.g->recipe.batch = 1;
     run(&b, pass_infer);
@@ -96,8 +112,9 @@ static void check_rule(const Op *op)
             const double up = eval(b.g->loss, x + h * first, y + h * !first);
             const double down = eval(b.g->loss, x - h * first, y - h * !first);
             const double want = (up - down) / (2 * h), got = eval(u->in[1], x, y);
-            ck_assert_msg(fabs(want - got) <= 1e-7 * (1 + fabs(want)), "%s at (%g, %g), d%s: %.9g, differences say %.9g",
-                          op->name, x, y, u->param->name, got, want);
+            ck_assert_msg(fabs(want - got) <= 1e-7 * (1 + fabs(want)),
+                          "%s at (%g, %g), d%s: %.9g, differences say %.9g", op->name, x, y,
+                          u->param->name, got, want);
         }
     }
     const bool flat = !strcmp(op->name, "sign") || !strcmp(op->name, "step");
@@ -133,7 +150,8 @@ START_TEST(gradient_of_two_layers)
                      "graph test, training\n"
                      "%0 = input() (N, 1, 6, 6)  x\n"
                      "%1 = param() (2, 1, 3, 3)  c.weight\n"
-                     "%2 = conv2d(%0, %1) {stride=[1,1] pad=[0,0] dilation=[1,1] groups=1 bias=true kernel=[3,3] filters=2 "
+                     "%2 = conv2d(%0, %1) {stride=[1,1] pad=[0,0] dilation=[1,1] groups=1 "
+                     "bias=true kernel=[3,3] filters=2 "
                      "pad_before=[0,0] x_shape=[1,6,6]} (N, 2, 4, 4)  c\n"
                      "%3 = param() (2)  c.bias\n"
                      "%4 = bias(%2, %3) (N, 2, 4, 4)  c\n"
@@ -149,11 +167,13 @@ START_TEST(gradient_of_two_layers)
                      "%14 = softmax_cross_entropy_dx(%10, %11, %13) (N, 3)  dout\n"
                      "%15 = sum_to(%14) {shape=[3] batched=0 align=\"first\"} (3)  dout.bias\n"
                      "%16 = dense_dx(%7, %14) {bias=true units=3 x_shape=[32]} (N, 32)\n"
-                     "%17 = dense_dw(%6, %14) {bias=true units=3 x_shape=[32]} (3, 32)  dout.weight\n"
+                     "%17 = dense_dw(%6, %14) {bias=true units=3 x_shape=[32]} (3, 32)  "
+                     "dout.weight\n"
                      "%18 = reshape(%16) {shape=[2,4,4]} (N, 2, 4, 4)\n"
                      "%19 = tanh_d(%18, %5) (N, 2, 4, 4)  dc\n"
                      "%20 = sum_to(%19) {shape=[2] batched=0 align=\"first\"} (2)  dc.bias\n"
-                     "%21 = conv2d_dw(%0, %19) {stride=[1,1] pad=[0,0] dilation=[1,1] groups=1 bias=true kernel=[3,3] "
+                     "%21 = conv2d_dw(%0, %19) {stride=[1,1] pad=[0,0] dilation=[1,1] groups=1 "
+                     "bias=true kernel=[3,3] "
                      "filters=2 pad_before=[0,0] x_shape=[1,6,6]} (2, 1, 3, 3)  dc.weight\n"
                      "%22 = update(%1, %21) {decay=true} (2, 1, 3, 3)  c.weight\n"
                      "%23 = update(%3, %20) {decay=false} (2)  c.bias\n"
@@ -175,7 +195,8 @@ START_TEST(shared_parameters_sum)
     ck_assert_int_eq(count_op(b.g, "update"), 2);
     ck_assert_int_eq(count_op(b.g, "dense_dw"), 2);
     const Node *dw = first_op(b.g, "update")->in[1];
-    ck_assert(node_is(dw, "add") && node_is(dw->in[0], "dense_dw") && node_is(dw->in[1], "dense_dw"));
+    ck_assert(node_is(dw, "add") && node_is(dw->in[0], "dense_dw") &&
+              node_is(dw->in[1], "dense_dw"));
     ck_assert_ptr_ne(dw->in[0], dw->in[1]);
     run(&b, pass_cse);
     ck_assert_int_eq(count_op(b.g, "dense_dw"), 2);
@@ -183,7 +204,8 @@ START_TEST(shared_parameters_sum)
 }
 END_TEST
 
-/* A per-channel gain (C, 1, 1) broadcast over the image, and a number per feature over the batch. */
+/* A per-channel gain (C, 1, 1) broadcast over the image, and a number per feature over the
+ * batch. */
 START_TEST(broadcasting_is_undone)
 {
     Bench b = bench_new();
@@ -224,9 +246,12 @@ END_TEST
 
 START_TEST(optimizers_have_states)
 {
-    static const struct { Optimizer o; int states; } row[] = {
-        {{.kind = OPT_SGD}, 0}, {{.kind = OPT_SGD, .momentum = 0.9}, 1}, {{.kind = OPT_RMSPROP}, 1},
-        {{.kind = OPT_RMSPROP, .momentum = 0.9}, 2}, {{.kind = OPT_ADAM}, 2}, {{.kind = OPT_ADAMW}, 2}};
+    static const struct {
+        Optimizer o;
+        int states;
+    } row[] = {{{.kind = OPT_SGD}, 0},     {{.kind = OPT_SGD, .momentum = 0.9}, 1},
+               {{.kind = OPT_RMSPROP}, 1}, {{.kind = OPT_RMSPROP, .momentum = 0.9}, 2},
+               {{.kind = OPT_ADAM}, 2},    {{.kind = OPT_ADAMW}, 2}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Bench b = bench_new();
         finish(&b, dense(&b, input(&b, BATCHED(4)), 3, "out"));
@@ -242,26 +267,49 @@ END_TEST
 /* ---- simplify: expression by expression.  x is a batched vector of 4. */
 
 typedef Node *Make(Bench *b, Node *x);
+/* clang-format off */
 static Node *each(Bench *b, const char *op, Node *x) { return call1(b, args(b, op), x, ""); }
-static Node *add_zero(Bench *b, Node *x) { return call2(b, "add", number(b, 0), call2(b, "sub", x, number(b, 0))); }
-static Node *times_one(Bench *b, Node *x) { return call2(b, "div", call2(b, "mul", number(b, 1), x), number(b, 1)); }
+static Node *add_zero(Bench *b, Node *x)
+{
+    return call2(b, "add", number(b, 0), call2(b, "sub", x, number(b, 0)));
+}
+static Node *times_one(Bench *b, Node *x)
+{
+    return call2(b, "div", call2(b, "mul", number(b, 1), x), number(b, 1));
+}
 static Node *neg_neg(Bench *b, Node *x) { return each(b, "neg", each(b, "neg", x)); }
-static Node *add_neg(Bench *b, Node *x) { return call2(b, "add", each(b, "tanh", x), each(b, "neg", x)); }
-static Node *sub_neg(Bench *b, Node *x) { return call2(b, "sub", each(b, "tanh", x), each(b, "neg", x)); }
+static Node *add_neg(Bench *b, Node *x)
+{
+    return call2(b, "add", each(b, "tanh", x), each(b, "neg", x));
+}
+static Node *sub_neg(Bench *b, Node *x)
+{
+    return call2(b, "sub", each(b, "tanh", x), each(b, "neg", x));
+}
 static Node *zero_minus(Bench *b, Node *x) { return call2(b, "sub", number(b, 0), x); }
 static Node *power(Bench *b, Node *x, double e) { return call2(b, "pow", x, number(b, e)); }
 static Node *pow_2(Bench *b, Node *x) { return power(b, x, 2); }
 static Node *pow_1(Bench *b, Node *x) { return power(b, x, 1); }
 static Node *pow_half(Bench *b, Node *x) { return power(b, x, 0.5); }
 static Node *pow_3(Bench *b, Node *x) { return power(b, x, 3); }
-static Node *factors(Bench *b, Node *x) { return call2(b, "mul", number(b, 2), call2(b, "mul", x, number(b, 3))); }
+static Node *factors(Bench *b, Node *x)
+{
+    return call2(b, "mul", number(b, 2), call2(b, "mul", x, number(b, 3)));
+}
 static Node *numbers(Bench *b, Node *x)
 {
     return call2(b, "add", x, each(b, "sqrt", call2(b, "mul", number(b, 8), number(b, 2))));
 }
-static Node *no_number(Bench *b, Node *x) { return call2(b, "add", x, each(b, "log", number(b, -1))); }
+static Node *no_number(Bench *b, Node *x)
+{
+    return call2(b, "add", x, each(b, "log", number(b, -1)));
+}
 static Node *times_zero(Bench *b, Node *x) { return call2(b, "mul", x, number(b, 0)); }
-static Node *widen(Bench *b, Node *x) { return call2(b, "add", x, call2(b, "mul", number(b, 1), graph_const(b->g, 1, SINGLE(4), (Span){0}))); }
+static Node *widen(Bench *b, Node *x)
+{
+    Node *ones = graph_const(b->g, 1, SINGLE(4), (Span){0});
+    return call2(b, "add", x, call2(b, "mul", number(b, 1), ones));
+}
 static Node *relu_twice(Bench *b, Node *x) { return each(b, "relu", each(b, "relu", x)); }
 static Node *abs_neg(Bench *b, Node *x) { return each(b, "abs", each(b, "neg", x)); }
 static Node *reshapes(Bench *b, Node *x)
@@ -270,6 +318,8 @@ static Node *reshapes(Bench *b, Node *x)
     node_set_ints(b->g, to, "shape", (int64_t[]){2, 2}, 2);
     return each(b, "flatten", call1(b, to, x, ""));
 }
+
+/* clang-format on */
 
 /* What a value is made of: names of ops, inputs in parentheses, numbers as they are. */
 static const char *spelled(Bench *b, const Node *n)
@@ -286,25 +336,27 @@ static const char *spelled(Bench *b, const Node *n)
 
 START_TEST(algebra)
 {
-    static const struct { Make *make; const char *before, *after; } row[] = {
-        {add_zero, "add(0, sub(x, 0))", "x"},
-        {times_one, "div(mul(1, x), 1)", "x"},
-        {neg_neg, "neg(neg(x))", "x"},
-        {add_neg, "add(tanh(x), neg(x))", "sub(tanh(x), x)"},
-        {sub_neg, "sub(tanh(x), neg(x))", "add(tanh(x), x)"},
-        {zero_minus, "sub(0, x)", "neg(x)"},
-        {pow_2, "pow(x, 2)", "square(x)"},
-        {pow_1, "pow(x, 1)", "x"},
-        {pow_half, "pow(x, 0.5)", "sqrt(x)"},
-        {pow_3, "pow(x, 3)", "pow(x, 3)"},
-        {factors, "mul(2, mul(x, 3))", "mul(x, 6)"},
-        {numbers, "add(x, sqrt(mul(8, 2)))", "add(x, 4)"},
-        {no_number, "add(x, log(-1))", "add(x, log(-1))"},
-        {times_zero, "mul(x, 0)", "mul(x, 0)"},
-        {widen, "add(x, mul(1, 1))", "add(x, 1)"},
-        {relu_twice, "relu(relu(x))", "relu(x)"},
-        {abs_neg, "abs(neg(x))", "abs(x)"},
-        {reshapes, "flatten(reshape(x))", "x"}};
+    static const struct {
+        Make *make;
+        const char *before, *after;
+    } row[] = {{add_zero, "add(0, sub(x, 0))", "x"},
+               {times_one, "div(mul(1, x), 1)", "x"},
+               {neg_neg, "neg(neg(x))", "x"},
+               {add_neg, "add(tanh(x), neg(x))", "sub(tanh(x), x)"},
+               {sub_neg, "sub(tanh(x), neg(x))", "add(tanh(x), x)"},
+               {zero_minus, "sub(0, x)", "neg(x)"},
+               {pow_2, "pow(x, 2)", "square(x)"},
+               {pow_1, "pow(x, 1)", "x"},
+               {pow_half, "pow(x, 0.5)", "sqrt(x)"},
+               {pow_3, "pow(x, 3)", "pow(x, 3)"},
+               {factors, "mul(2, mul(x, 3))", "mul(x, 6)"},
+               {numbers, "add(x, sqrt(mul(8, 2)))", "add(x, 4)"},
+               {no_number, "add(x, log(-1))", "add(x, log(-1))"},
+               {times_zero, "mul(x, 0)", "mul(x, 0)"},
+               {widen, "add(x, mul(1, 1))", "add(x, 1)"},
+               {relu_twice, "relu(relu(x))", "relu(x)"},
+               {abs_neg, "abs(neg(x))", "abs(x)"},
+               {reshapes, "flatten(reshape(x))", "x"}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Bench b = bench_new();
         b.g->output = row[i].make(&b, input(&b, BATCHED(4)));
@@ -384,7 +436,8 @@ END_TEST
 
 START_TEST(passes_stand_in_order)
 {
-    static const char *const want[] = {"infer", "gradient", "simplify", "cse", "dce", "fuse", "layout", "schedule", "plan"};
+    static const char *const want[] = {"infer", "gradient", "simplify", "cse", "dce",
+                                       "fuse",  "layout",   "schedule", "plan"};
     int n = 0;
     for (const Pass *p = pass_table; p->name; p++, n++) {
         ck_assert_str_eq(p->name, want[n]);
@@ -407,6 +460,7 @@ START_TEST(an_error_stops_the_pipeline)
 }
 END_TEST
 
-TEST_MAIN("passes", rules_agree_with_differences, gradient_of_two_layers, shared_parameters_sum, broadcasting_is_undone,
-          unreached_parameters_are_reported, optimizers_have_states, algebra, broadcasting_is_kept, equal_values_are_one,
-          different_values_stay, dead_values_go, passes_stand_in_order, an_error_stops_the_pipeline)
+TEST_MAIN("passes", rules_agree_with_differences, gradient_of_two_layers, shared_parameters_sum,
+          broadcasting_is_undone, unreached_parameters_are_reported, optimizers_have_states,
+          algebra, broadcasting_is_kept, equal_values_are_one, different_values_stay,
+          dead_values_go, passes_stand_in_order, an_error_stops_the_pipeline)
