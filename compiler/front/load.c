@@ -143,10 +143,9 @@ static Decl *pick(Unit *u, const char *name)
 
 static Graph *lower(Unit *u, const Job *job, const Settings *set, bool training)
 {
-    Graph *g = lower_model(u, job->model, set ? set->model : NULL, set ? set->nmodel : 0, training);
+    Graph *g = lower_model(u, job->model, &job->recipe, set ? set->model : NULL, set ? set->nmodel : 0, training);
     if (!g)
         return NULL;
-    g->recipe = job->recipe;
     if (job->loss && !lower_loss(u, g, job->loss))
         return NULL;
     const Optimizer *o = &job->recipe.optimizer;

@@ -539,12 +539,13 @@ static Expr *last_return(const Body *body)
     return NULL;
 }
 
-Graph *lower_model(Unit *u, const Decl *model, Override *set, int nset, bool training)
+Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *set, int nset, bool training)
 {
     const int before = diag_errors(u->diag);
     Lower l = {.u = u, .arena = u->arena, .diag = u->diag, .model = model,
                .g = graph_new(u->arena, model->name, training)};
     l.g->source = model->name_span.source;
+    l.g->recipe = *recipe;
     l.scope = scope_new(&l, model, "");
     model_params(&l, model, set, nset);
     run(&l, &model->body);

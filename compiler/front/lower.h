@@ -53,8 +53,8 @@ typedef struct Lower {
 
 typedef struct Override { const char *name; Expr *value; Span span; bool used; } Override;            /* --set model.classes=100 */
 
-/* The forward graph of a model up to its output.  NULL after errors. */
-Graph *lower_model(Unit *u, const Decl *model, Override *set, int nset, bool training);
+/* The forward graph of a model up to its output; parameters take the recipe's initialisation.  NULL after errors. */
+Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *set, int nset, bool training);
 /* Label, loss and metrics at the end of g; loss is the value of the key.  false after errors. */
 bool   lower_loss(Unit *u, Graph *g, Expr *loss);
 /* A number, list, string or bool without a model around. */

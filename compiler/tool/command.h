@@ -22,6 +22,7 @@ typedef struct Command {
     int64_t      ranks;                               /* show: 0 = one */
     bool         cost, example, verbose, no_cache;
     const char  *flags;                               /* the options that shape the program, as given: "--plain --dtype f64" */
+    const char  *hash;                                /* identity of network and recipe, for checkpoints; set before the passes */
     char       **argument;                            /* run: what follows --, passed on */
     int          narguments;
     /* accepted words that only some later version obeys */

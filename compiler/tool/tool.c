@@ -70,6 +70,8 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
         return false;
     if (c->kind == COMMAND_SHOW)
         show_layers(diag_arena(d), f->train ? f->train : f->test, c->cost);
+    if (f->train)                                     /* before the passes change the graph */
+        c->hash = emit_hash(diag_arena(d), f->train, f->recipe.dtype);
     return choose_machine(c, f, d);
 }
 
@@ -80,7 +82,7 @@ static const char *generate(Arena *a, const Command *c, const Front *f, const ch
 {
     const char *const dirs[] = {data};
     const EmitInput in = {.train = f->train, .test = f->test, .options = &c->options, .source_name = f->source->name,
-                          .compiler_version = TENON_NAME, .flags = c->flags, .dtype = f->recipe.dtype,
+                          .compiler_version = TENON_NAME, .hash = c->hash, .flags = c->flags, .dtype = f->recipe.dtype,
                           .cpu = c->options.cpu, .data_dirs = dirs, .ndata_dirs = data ? 1 : 0};
     Text out = text_new(a);
     emit_c(&in, &out);
