@@ -1,8 +1,4 @@
-/* conv_backward.h -- gradients of a convolution, dense and through a fused 2x2 max-pool.
- *
- * Behind a max-pool three of four gradients are zero, so the sum runs over pooled outputs instead of positions: a quarter
- * of the work.  One output's taps of one kernel row are a run of S * C reals in the image and in the weights.
- */
+/* conv_backward.h -- gradients of a convolution; those behind a fused max-pool: conv_pooled.h. */
 #ifndef CPU_CONV_BACKWARD_H
 #define CPU_CONV_BACKWARD_H
 
@@ -73,16 +69,10 @@ RT_INLINE void conv2d_dx(real *restrict dx, const real *restrict p, const real *
         RT_MAP(count * c.n, STORE(dx, mask(LOAD(dx), LOAD(y))));
 }
 
-/* ------------------------------------------------------------------------------------------- through a max-pool */
-
-/* dw += , and db += sum of dy unless NULL; dy and index (N, OH/2, OW/2, O). */
-RT_INLINE void conv2d_pool_dw(real *restrict dw, real *restrict db, const real *restrict x, const real *restrict dy,
-                              const uint8_t *restrict index, Conv c)
+/* ------------------------------------------------------------------- through a max-pool, a position at a time */
+RT_INLINE void pool_dw_positions(real *dw, const real *x, const real *dy, const uint8_t *index, Conv c)
 {
     const int inputs = c.c / c.groups, outputs = c.o / c.groups;
-    if (db)
-        channel_sum(db, dy, c.n * (c.oh / 2) * (c.ow / 2), c.o);
-    for (int n = 0; n < c.n; n++, x += (int64_t)c.h * c.w * c.c)
     for (int py = 0; py < c.oh / 2; py++)
     for (int px = 0; px < c.ow / 2; px++, dy += c.o, index += c.o)
     for (int o = 0; o < c.o; o++)
@@ -90,20 +80,16 @@ RT_INLINE void conv2d_pool_dw(real *restrict dw, real *restrict db, const real *
                          2 * py + index[o] / 2, 2 * px + index[o] % 2);
 }
 
-RT_INLINE void conv2d_pool_dx(real *restrict dx, const real *restrict p, const real *restrict dy,
-                              const uint8_t *restrict index, Mask mask, const real *restrict y, Conv c)
+RT_INLINE void pool_dx_positions(real *dx, const real *p, const real *dy, const uint8_t *index, Conv c)
 {
     const int inputs = c.c / c.groups, outputs = c.o / c.groups;
-    const int64_t count = (int64_t)c.h * c.w * c.c;
-    memset(dx, 0, sizeof(real) * count * c.n);
-    for (int n = 0; n < c.n; n++)
     for (int py = 0; py < c.oh / 2; py++)
     for (int px = 0; px < c.ow / 2; px++, dy += c.o, index += c.o)
     for (int o = 0; o < c.o; o++)
-        conv_dx_position(dx + n * count + o / outputs * inputs, p + (int64_t)o * c.r * CONV_RUN(c), dy[o], c,
+        conv_dx_position(dx + o / outputs * inputs, p + (int64_t)o * c.r * CONV_RUN(c), dy[o], c,
                          2 * py + index[o] / 2, 2 * px + index[o] % 2);
-    if (y)
-        RT_MAP(count * c.n, STORE(dx, mask(LOAD(dx), LOAD(y))));
 }
+
+#include "cpu/conv_pooled.h"
 
 #endif

@@ -49,6 +49,19 @@ RT_INLINE ConvImage conv_pad(real *restrict t, const real *restrict x, Conv c, i
     return (ConvImage){ t - (int64_t)height * width * c.c, (int64_t)width * c.c };
 }
 
+/* The way back: adds what has gathered in the padded rows to the image they came from. */
+RT_INLINE void conv_unpad(real *restrict x, const real *restrict t, Conv c, int oy, int rows)
+{
+    const int width = conv_reach_w(c), height = conv_reach_h(c, rows), top = oy * c.stride_h - c.pad_h;
+    const int left = c.pad_w < width ? c.pad_w : width;
+    const int copied = width - left < c.w ? width - left : c.w;
+    for (int i = 0; i < height; i++, t += (int64_t)width * c.c)
+        if (top + i >= 0 && top + i < c.h) {
+            real *to = x + (int64_t)(top + i) * c.w * c.c;
+            RT_MAP((int64_t)copied * c.c, STORE(to, LOAD(to) + LOAD(t + left * c.c)));
+        }
+}
+
 /* What a tile needs to know: where its outputs' weights and bias begin, how many outputs, the activation. */
 typedef struct ConvPanel { const real *p, *bias; int lanes; } ConvPanel;
 
