@@ -211,35 +211,49 @@ typedef struct DenseUpdate {
     int         samples;
 } DenseUpdate;
 
-/* One tile: a sum over the samples of each shard, the tree over the shards, the update (or the store into r->grad).
- * The weights stream through once a step, however many shards there are. */
-RT_INLINE void dense_update_tile(DenseUpdate q, Update u, Dense d, int64_t at, int rows, int lanes)
+RT_INLINE void tile_copy(vec *restrict to, const vec *restrict from, int size)
 {
-    const int vectors = lanes > V ? 2 : 1, size = rows * vectors;
-    vec c[TILE_MAX], stack[TREE_DEPTH][TILE_MAX];
+    RT_UNROLL
+    for (int i = 0; i < size; i++)
+        to[i] = from[i];
+}
+RT_INLINE void tile_add(vec *restrict to, const vec *restrict from, int size)
+{
+    RT_UNROLL
+    for (int i = 0; i < size; i++)
+        to[i] = from[i] + to[i];
+}
+
+/* c = the gradient of one tile: a sum over the samples of each shard, the tree over the shards. */
+RT_INLINE void dense_update_sum(vec *restrict c, DenseUpdate q, Dense d, int rows, int lanes)
+{
+    const int size = rows * (lanes > V ? 2 : 1);
+    vec stack[TREE_DEPTH][TILE_MAX];
     int depth = 0;
     for (int s = 0; s < q.r->shards; s++) {
-        if (s > 0) {
-            RT_UNROLL
-            for (int i = 0; i < size; i++)
-                stack[depth][i] = c[i];
-            depth++;
-        }
+        if (s > 0)
+            tile_copy(stack[depth++], c, size);
         const int64_t shard = s * q.r->shard_bytes;
         dense_dw_tile(c, (const real *)(q.x + shard), (const real *)(q.dy + shard), q.samples, d, rows, lanes);
         for (int bits = s; bits & 1; bits >>= 1) {
             depth--;
-            RT_UNROLL
-            for (int i = 0; i < size; i++)
-                c[i] = stack[depth][i] + c[i];
+            tile_add(c, stack[depth], size);
         }
     }
-    while (depth-- > 0)
-        RT_UNROLL
-        for (int i = 0; i < size; i++)
-            c[i] = stack[depth][i] + c[i];
+    while (depth > 0) {
+        depth--;
+        tile_add(c, stack[depth], size);
+    }
+}
+
+/* One tile, then the update (or the store into r->grad).  The weights stream through once a step, however many shards. */
+RT_INLINE void dense_update_tile(DenseUpdate q, Update u, Dense d, int64_t at, int rows, int lanes)
+{
+    const int vectors = lanes > V ? 2 : 1;
+    vec c[TILE_MAX];
+    dense_update_sum(c, q, d, rows, lanes);
     RT_UNROLL
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
         RT_UNROLL
         for (int j = 0; j < 2; j++) {
             const int64_t e = at + i * P + j * V;
@@ -249,6 +263,7 @@ RT_INLINE void dense_update_tile(DenseUpdate q, Update u, Dense d, int64_t at, i
             else if (j < vectors)
                 update_clipped(q.w + e, q.s0 ? q.s0 + e : NULL, q.s1 ? q.s1 + e : NULL, g, q.o, u);
         }
+    }
 }
 
 RT_INLINE void dense_update_rows(DenseUpdate q, Update u, Dense d, int panel, int first, int count, int lanes)
