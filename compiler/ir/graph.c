@@ -80,6 +80,7 @@ static Param *new_param(Graph *g, const char *name, Shape file, const Init *init
     p->file.batched = false;
     p->decay = file.rank >= 2;
     p->init = init ? *init : file.rank < 2 ? (Init){.kind = INIT_CONSTANT} : g->recipe.init;
+    p->own_init = init || file.rank < 2; /* the recipe may still change, or come only later */
     p->span = at;
     p->offset_state[0] = p->offset_state[1] = -1;
     set_fans(p);

@@ -45,6 +45,7 @@ typedef struct Param {
     const char *name;                                 /* "conv1.weight": path of bindings, unique */
     Shape    file;                                    /* shape in checkpoints: (O, I, H, W), (out, in), (n) */
     Init     init;
+    bool     own_init;                                /* false: the recipe's, settled by pass infer */
     int64_t  fan_in, fan_out;                         /* of the file shape, for init */
     bool     decay;                                   /* weight decay applies (two or more dimensions) */
     int      naxis;                                   /* memory layout: file visited row-major over these axes; */

@@ -12,6 +12,7 @@
 #include "ops/example.h"
 #include "ops/rule.h"
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,16 +177,27 @@ const char *elementwise_mask(const Op *op)
     return r && r->fn && r->fn[0] == 'd' ? r->fn : NULL;
 }
 
+/* Pass fuse only joins what kernels can take. */
+static const char *function_of(const Attr *a, const char *(*kind)(const Op *op))
+{
+    const char *fn = kind(op_find(a->s));
+    if (!fn) {
+        fprintf(stderr, "tenon: internal error: no kernel takes %s as its %s\n", a->s, a->key);
+        abort();
+    }
+    return fn;
+}
+
 void elementwise_call_act(const Node *n, Call *c)
 {
     const Attr *act = node_attr(n, "act");
-    call_text(c, "%s", act ? elementwise_act(op_find(act->s)) : "v_identity");
+    call_text(c, "%s", act ? function_of(act, elementwise_act) : "v_identity");
 }
 
 void elementwise_call_mask(const Node *n, int i, Call *c)
 {
     const Attr *mask = node_attr(n, "mask");
-    call_text(c, "%s", mask ? elementwise_mask(op_find(mask->s)) : "d_identity");
+    call_text(c, "%s", mask ? function_of(mask, elementwise_mask) : "d_identity");
     call_in(c, mask && n->nin > i ? n->in[i] : NULL);
 }
 

@@ -244,6 +244,24 @@ START_TEST(unreached_parameters_are_reported)
 }
 END_TEST
 
+/* The recipe may be read after the model: parameters follow it, unless they have an own init. */
+START_TEST(parameters_start_as_the_recipe_says)
+{
+    Bench b = bench_new();
+    const Init own = {.kind = INIT_NORMAL, .b = 0.5};
+    Node *x = dense(&b, input(&b, BATCHED(4)), 3, "d");
+    Node *w = graph_param(b.g, b.d, "w", SINGLE(3, 3), &own, (Span){0});
+    b.g->output = x;
+    b.g->recipe.init = (Init){.kind = INIT_XAVIER, .a = 2};
+    run(&b, pass_infer);
+    ck_assert_int_eq(b.g->param[0]->init.kind, INIT_XAVIER);
+    ck_assert(b.g->param[0]->init.a == 2);
+    ck_assert_int_eq(b.g->param[1]->init.kind, INIT_CONSTANT);
+    ck_assert_int_eq(w->param->init.kind, INIT_NORMAL);
+    arena_free(b.a);
+}
+END_TEST
+
 START_TEST(optimizers_have_states)
 {
     static const struct {
@@ -462,5 +480,5 @@ END_TEST
 
 TEST_MAIN("passes", rules_agree_with_differences, gradient_of_two_layers, shared_parameters_sum,
           broadcasting_is_undone, unreached_parameters_are_reported, optimizers_have_states,
-          algebra, broadcasting_is_kept, equal_values_are_one, different_values_stay,
-          dead_values_go, passes_stand_in_order, an_error_stops_the_pipeline)
+          parameters_start_as_the_recipe_says, algebra, broadcasting_is_kept, equal_values_are_one,
+          different_values_stay, dead_values_go, passes_stand_in_order, an_error_stops_the_pipeline)
