@@ -133,15 +133,66 @@ RT_INLINE void dense_dx_columns(real *dx, const real *w, const real *dy, Dense d
         dense_dx_tile(dx, w, dy, d, t.small, columns);
 }
 
-/* dx = mask(dy W, y); y (N, K) is the value whose activation is undone, or NULL. */
-RT_INLINE void dense_dx(real *restrict dx, const real *restrict w, const real *restrict dy, Mask mask,
-                        const real *restrict y, Dense d)
+/* Few outputs: the dot products would be shorter than the sums of their lanes.  W is turned over to [O][K] on the stack,
+ * so that lanes = inputs. */
+enum { DENSE_SCRATCH = 128 * 1024 / sizeof(real) };
+RT_INLINE bool dense_dx_turns(Dense d) { return d.o <= 4 * V && (int64_t)d.o * d.k + 2 * V <= DENSE_SCRATCH; }
+
+RT_INLINE void dense_dx_few_tile(real *dx, const real *w, const real *dy, Dense d, int rows, int lanes)
+{
+    const int vectors = lanes > V ? 2 : 1;
+    vec c[TILE_MAX];
+    RT_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        c[i] = v_set(0);
+    tile_product(c, (TileRows){ .count = rows, .step = d.o }, vectors, d.o, dy, 1, w, d.k, P);
+    RT_UNROLL
+    for (int i = 0; i < rows; i++) {
+        RT_UNROLL
+        for (int j = 0; j < vectors; j++)
+            v_store_lanes(dx + (int64_t)i * d.k + j * V, c[i * vectors + j], tile_lanes(lanes, j));
+    }
+}
+
+RT_INLINE void dense_dx_few_rows(real *dx, const real *w, const real *dy, Dense d, int rows)
+{
+    const int full = d.k / P * P;
+    for (int k = 0; k < full; k += P)
+        dense_dx_few_tile(dx + k, w + k, dy, d, rows, P);
+    if (full < d.k)
+        dense_dx_few_tile(dx + full, w + full, dy, d, rows, d.k - full);
+}
+
+RT_INLINE void dense_dx_few(real *restrict dx, const real *restrict w, const real *restrict dy, Dense d)
+{
+    real turned[DENSE_SCRATCH] __attribute__((aligned(64)));
+    const TileSplit t = tile_split(d.n, TILE_ROWS);
+    for (int o = 0; o < d.o; o++)
+        for (int k = 0; k < d.k; k++)
+            turned[(int64_t)o * d.k + k] = w[((int64_t)(o / P) * d.k + k) * P + o % P];
+    for (int i = 0; i < t.bigs; i++, dx += (int64_t)t.big * d.k, dy += (int64_t)t.big * d.o)
+        dense_dx_few_rows(dx, turned, dy, d, t.big);
+    for (int i = 0; i < t.smalls; i++, dx += (int64_t)t.small * d.k, dy += (int64_t)t.small * d.o)
+        dense_dx_few_rows(dx, turned, dy, d, t.small);
+}
+
+RT_INLINE void dense_dx_many(real *restrict dx, const real *restrict w, const real *restrict dy, Dense d)
 {
     const int full = d.k / DENSE_DX_COLUMNS * DENSE_DX_COLUMNS;
     for (int k = 0; k < full; k += DENSE_DX_COLUMNS)
         dense_dx_columns(dx + k, w + (int64_t)k * P, dy, d, DENSE_DX_COLUMNS);
     if (full < d.k)
         dense_dx_columns(dx + full, w + (int64_t)full * P, dy, d, d.k - full);
+}
+
+/* dx = mask(dy W, y); y (N, K) is the value whose activation is undone, or NULL. */
+RT_INLINE void dense_dx(real *restrict dx, const real *restrict w, const real *restrict dy, Mask mask,
+                        const real *restrict y, Dense d)
+{
+    if (dense_dx_turns(d))
+        dense_dx_few(dx, w, dy, d);
+    else
+        dense_dx_many(dx, w, dy, d);
     if (y)
         RT_MAP((int64_t)d.n * d.k, STORE(dx, mask(LOAD(dx), LOAD(y))));
 }

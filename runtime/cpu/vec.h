@@ -162,17 +162,40 @@ RT_INLINE vec v_min(vec a, vec b) { return v_select_gt(b, a, a, b); }
 #endif
 
 /* Sum and maximum of the lanes, halves first: an order that depends on V alone. */
+#if (defined(RT_AVX512) || defined(RT_AVX2)) && defined(RT_DOUBLE)
+RT_INLINE real v_sum(vec x)
+{
+#ifdef RT_AVX512
+    const __m256d a = _mm512_castpd512_pd256(x) + _mm512_extractf64x4_pd(x, 1);
+#else
+    const __m256d a = x;
+#endif
+    const __m128d b = _mm256_castpd256_pd128(a) + _mm256_extractf128_pd(a, 1);
+    return b[0] + b[1];
+}
+#elif defined(RT_AVX512) || defined(RT_AVX2)
+RT_INLINE real v_sum(vec x)
+{
+#ifdef RT_AVX512
+    const __m256 a = _mm512_castps512_ps256(x) + _mm512_extractf32x8_ps(x, 1);
+#else
+    const __m256 a = x;
+#endif
+    const __m128 b = _mm256_castps256_ps128(a) + _mm256_extractf128_ps(a, 1);
+    const __m128 c = b + _mm_movehl_ps(b, b);
+    return c[0] + c[1];
+}
+#else
 RT_INLINE real v_sum(vec x)
 {
     real t[V];
     memcpy(t, &x, sizeof t);
-    RT_UNROLL
     for (int half = V / 2; half > 0; half /= 2)
-        RT_UNROLL
         for (int i = 0; i < half; i++)
             t[i] += t[i + half];
     return t[0];
 }
+#endif
 RT_INLINE real v_top(vec x)
 {
     real t = x[0];
