@@ -170,6 +170,7 @@ entry: NAME '=' expr              { $$ = (Entry){.key = $1, .key_span = @1, .val
      ;
 
 setting: NAME '=' expr            { p->setting = (Entry){.key = $1, .key_span = @1, .value = $3, .override = true}; }
+       | MODEL '.' NAME '=' expr  { p->setting = (Entry){.key = "model", .key_span = @1, .sub = $3, .sub_span = @3, .value = $5, .override = true}; }
        | NAME '.' NAME '=' expr   { p->setting = (Entry){.key = $1, .key_span = @1, .sub = $3, .sub_span = @3, .value = $5, .override = true}; }
        ;
 
@@ -344,6 +345,8 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct Parser *p)
     bool ended = false;
     const Span *at = yypcontext_location(context);
     const int symbol = yypcontext_token(context), n = expected(context, p, word, WORDS, &ended);
+    if (diag_errors(p->diag) > ERRORS_MAX)
+        p->fatal = true;                              /* this is not a model file, or not any more */
     if (!p->fatal && at->line != p->odd_line) {
         Text text = text_new(p->arena);
         for (int i = 0; i < n && n < WORDS; i++)

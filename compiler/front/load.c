@@ -107,14 +107,6 @@ typedef struct Job {                                  /* one model of the file, 
     Expr  *loss;
 } Job;
 
-static Decl *train_of(const Unit *u, const char *model)
-{
-    for (int i = 0; i < u->decls.n; i++)
-        if (u->decls.v[i]->kind == DECL_TRAIN && strcmp(u->decls.v[i]->name, model) == 0)
-            return u->decls.v[i];
-    return NULL;
-}
-
 /* The model that was asked for: named, or trained, or the last one.  NULL when there is none. */
 static Decl *pick(Unit *u, const char *name)
 {
@@ -192,7 +184,7 @@ static void lower_all(Unit *u, const FrontOptions *o, Front *out)
         Decl *model = u->decls.v[i];
         if (model->kind != DECL_MODEL)
             continue;
-        Job job = {.model = model, .train = train_of(u, model->name)};
+        Job job = {.model = model, .train = map_get(&u->trains, model->name)};
         if (model != chosen && model->name_span.source != u->source && !job.train)
             continue;
         Graph *g = prepare(u, &job, model == chosen ? &set : NULL);

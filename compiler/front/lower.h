@@ -8,7 +8,7 @@
 #include "front/value.h"
 
 enum {
-    NODES_MAX  = 50000,                               /* of an expanded model */
+    NODES_MAX  = 20000,                               /* of an expanded model */
     STEPS_MAX  = 4000000,                             /* expressions evaluated on the way */
     DEPTH_EVAL = 2000                                 /* of the compiler's own recursion */
 };

@@ -1,5 +1,6 @@
 /* sem.c -- names: declared once, known where they are used, and no block that calls itself. */
 #include "front/sem.h"
+#include "front/parse.h"
 #include "base/text.h"
 #include <string.h>
 
@@ -97,11 +98,19 @@ static void leave(Sem *s, int mark)
     }
 }
 
+/* With so many errors nobody reads them all: searching for likely names would only cost time. */
+static bool too_many(const Unit *u)
+{
+    return diag_errors(u->diag) > ERRORS_MAX;
+}
+
 /* Every name that could be called or used here. */
 static void suggest_name(Sem *s, const char *word, bool call)
 {
     int n = 0, more = 0;
     Unit *u = s->u;
+    if (too_many(u))
+        return;
     const char **name = map_keys(&s->names, &n);
     const char **declared = call ? map_keys(&u->functions, &more) : NULL;
     for (int i = 0; i < more; i++)
@@ -432,15 +441,15 @@ static void declare_functions(Unit *u)
     }
 }
 
-static void check_train(Unit *u, Decl *decl, Map *trained)
+static void check_train(Unit *u, Decl *decl)
 {
     const Decl *model = map_get(&u->functions, decl->name);
-    const Decl *first = map_get(trained, decl->name);
+    const Decl *first = map_get(&u->trains, decl->name);
     if (first) {
         diag_error(u->diag, decl->name_span, "model '%s' has two train blocks", decl->name);
         place(u, first->name_span);
     }
-    map_set(trained, decl->name, decl);
+    map_set(&u->trains, decl->name, decl);
     if (model && model->kind == DECL_MODEL)
         return;
     decl->bad = true;
@@ -453,7 +462,7 @@ static void check_train(Unit *u, Decl *decl, Map *trained)
     }
     const char **name = NULL;
     int n = 0;
-    for (int i = 0; i < u->decls.n; i++)
+    for (int i = 0; i < u->decls.n && !too_many(u); i++)
         if (u->decls.v[i]->kind == DECL_MODEL)
             ARENA_PUSH(u->arena, name, n, u->decls.v[i]->name);
     diag_error(u->diag, decl->name_span, "there is no model '%s' to train", decl->name);
@@ -500,13 +509,13 @@ static void visit(Unit *u, Decl *decl, const Chain *up)
 
 void sem_check(Unit *u)
 {
-    Map trained = map_new(u->arena);
+    u->trains = map_new(u->arena);
     u->functions = map_new(u->arena);
     declare_functions(u);
     for (int i = 0; i < u->decls.n; i++) {
         Decl *decl = u->decls.v[i];
         if (decl->kind == DECL_TRAIN)
-            check_train(u, decl, &trained);
+            check_train(u, decl);
         else if (decl->kind != DECL_IMPORT)
             check_function(u, decl);
     }

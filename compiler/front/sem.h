@@ -19,6 +19,7 @@ typedef struct Unit {                                 /* a model file and everyt
     const Source *source;                             /* the file named on the command line */
     Decls         decls;                              /* all of them, imports first */
     Map           functions;                          /* models, blocks and ops by name: Decl * */
+    Map           trains;                             /* train blocks by the name of their model: Decl * */
 } Unit;
 
 /* Functions of numbers that the compiler itself computes. */
