@@ -2,8 +2,8 @@
 #ifndef EMIT_H
 #define EMIT_H
 #include "base/text.h"
+#include "ir/options.h"
 #include "ir/step.h"
-#include "passes/pass.h"
 
 typedef struct EmitInput {
     Graph         *train, *test;                      /* both through all passes */

@@ -3,15 +3,7 @@
 #define PASS_H
 #include "base/text.h"
 #include "ir/graph.h"
-
-typedef struct Options {                              /* what the command line says of the middle and the back */
-    bool        plain;                                /* leave optional passes out, use reference kernels */
-    bool        fast;                                 /* allow F(4x4) Winograd; --exact is the default */
-    const char *dump;                                 /* pass name whose result goes to stderr, "all", or NULL */
-    const char *cpu;                                  /* "native", "x86-64-v3", ... */
-    int         vector;                               /* reals in a vector of the target and dtype: 16, 8, 4, 2, 1 */
-    bool        verify;                               /* graph_verify after every pass (on in debug builds and tests) */
-} Options;
+#include "ir/options.h"
 
 typedef struct Pass {
     const char *name;                                 /* as in --dump=NAME, the file's name and the golden */

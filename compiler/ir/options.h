@@ -1,0 +1,15 @@
+/* options.h -- what the command line says of the middle and the back: plain data that passes and emitters share. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+#include <stdbool.h>
+
+typedef struct Options {
+    bool        plain;                                /* leave optional passes out, use reference kernels */
+    bool        fast;                                 /* allow F(4x4) Winograd; --exact is the default */
+    const char *dump;                                 /* pass name whose result goes to stderr, "all", or NULL */
+    const char *cpu;                                  /* "native", "x86-64-v3", ... */
+    int         vector;                               /* reals in a vector of the target and dtype: 16, 8, 4, 2, 1 */
+    bool        verify;                               /* graph_verify after every pass (on in debug builds and tests) */
+} Options;
+
+#endif
