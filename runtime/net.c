@@ -20,6 +20,7 @@ typedef struct Opt64 {
     bool   nesterov;
 } Opt64;
 typedef union View { Rt rt; char room[sizeof(Rt) + sizeof(Opt64)]; } View;
+_Static_assert(sizeof(real) == sizeof(float), "the runtime is compiled without RT_F64, for programs of both types");
 _Static_assert(offsetof(Rt, opt) % _Alignof(double) == 0, "opt must stand where both types can");
 
 typedef struct Run { const Net *n; const Rt *r; const RtPhase *phase; } Run;

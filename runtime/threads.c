@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 enum {
-    SPIN_NS     = 3000000,                            /* a waiting thread spins this long, then sleeps */
-    SPIN_ROUNDS = 256                                 /* between two looks at the clock */
+    SPIN_NS     = 3000000,                            /* a thread without a job looks for one this long, then sleeps */
+    SPIN_ROUNDS = 1024                                /* looks (20 us in all) before it lets others have the processor */
 };
 
 /* A thread's share of the current job: units next .. end - 1 are free to take. */
@@ -91,21 +91,24 @@ static void take(Pool *p, int thread)
     }
 }
 
+/* One look after another; `round` counts them. */
+static void wait_a_little(const Pool *p, unsigned round)
+{
+    if (p->crowded || round >= SPIN_ROUNDS)
+        sched_yield();
+    else
+        relax();
+}
+
 /* Waits for the job after `seen` and returns its number. */
 static unsigned await_job(Pool *p, unsigned seen)
 {
     const int64_t until = now() + SPIN_NS;
-    for (;;) {
-        for (int i = 0; i < SPIN_ROUNDS; i++) {
-            const unsigned job = atomic_load_explicit(&p->job, memory_order_acquire);
-            if (job != seen)
-                return job;
-            relax();
-        }
-        if (p->crowded)
-            sched_yield();
-        if (now() > until)
-            break;
+    for (unsigned round = 0; round % 64 || now() < until; round++) {
+        const unsigned job = atomic_load_explicit(&p->job, memory_order_acquire);
+        if (job != seen)
+            return job;
+        wait_a_little(p, round);
     }
     atomic_fetch_add(&p->sleepers, 1);
     while (atomic_load(&p->job) == seen)
@@ -179,9 +182,6 @@ void pool_run(Pool *p, PoolWork work, void *arg, int units)
     if (atomic_load(&p->sleepers) > 0)
         syscall(SYS_futex, &p->job, FUTEX_WAKE_PRIVATE, p->threads, NULL, NULL, 0);
     take(p, 0);
-    for (int round = 0; atomic_load_explicit(&p->busy, memory_order_acquire) > 0; round++) {
-        relax();
-        if (p->crowded || round % (16 * SPIN_ROUNDS) == 0)
-            sched_yield();
-    }
+    for (unsigned round = 0; atomic_load_explicit(&p->busy, memory_order_acquire) > 0; round++)
+        wait_a_little(p, round);
 }

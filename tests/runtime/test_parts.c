@@ -1,0 +1,400 @@
+/* test_parts.c -- the runtime's parts by themselves: digests, order, schedules, initial weights, layouts, tree, JSON. */
+#include "grad.h"
+#include "hash.h"
+#include "init.h"
+#include "json.h"
+#include "memory.h"
+#include "params.h"
+#include "random.h"
+#include "schedule.h"
+#include "threads.h"
+#include "data/data.h"
+#include <check.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+START_TEST(sha256_knows_its_examples)
+{
+    static const struct { const char *text, *digest; } example[] = {
+        {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+        {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"}};
+    for (int i = 0; i < 3; i++) {
+        Sha256 s;
+        char hex[65];
+        sha256_new(&s);
+        for (const char *c = example[i].text; *c; c++)
+            sha256_add(&s, c, 1);
+        sha256_end(&s, hex);
+        ck_assert_str_eq(hex, example[i].digest);
+    }
+}
+END_TEST
+
+START_TEST(a_hash_does_not_see_where_the_stream_is_cut)
+{
+    uint8_t bytes[1000];
+    for (int i = 0; i < 1000; i++)
+        bytes[i] = (uint8_t)(i * 7 + i / 13);
+    Hash whole = hash_new();
+    hash_add(&whole, bytes, 1000);
+    for (size_t cut = 0; cut <= 40; cut++) {
+        Hash h = hash_new();
+        hash_add(&h, bytes, cut);
+        hash_add(&h, bytes + cut, 3);
+        hash_add(&h, bytes + cut + 3, 1000 - cut - 3);
+        ck_assert_uint_eq(hash_end(&h), hash_end(&whole));
+    }
+    bytes[999] ^= 1;
+    Hash other = hash_new();
+    hash_add(&other, bytes, 1000);
+    ck_assert_uint_ne(hash_end(&other), hash_end(&whole));
+    ck_assert_uint_ne(hash_text(""), hash_text("a"));
+}
+END_TEST
+
+START_TEST(philox_knows_its_examples)
+{
+    uint32_t w[4];
+    rt_philox(w, 0, 0, 0, 0, 0);                      /* kat_vectors of Random123 */
+    ck_assert_uint_eq(w[0], 0x6627e8d5u);
+    ck_assert_uint_eq(w[1], 0xe169c58du);
+    ck_assert_uint_eq(w[2], 0xbc57ac4cu);
+    ck_assert_uint_eq(w[3], 0x9b00dbd8u);
+    rt_philox(w, ~0ull, ~0u, ~0u, ~0u, ~0u);
+    ck_assert_uint_eq(w[0], 0x408f276du);
+    ck_assert_uint_eq(w[1], 0x41c83b0eu);
+    ck_assert_uint_eq(w[2], 0xa20bc7c6u);
+    ck_assert_uint_eq(w[3], 0x6d5451fdu);
+}
+END_TEST
+
+START_TEST(an_epoch_visits_every_sample_once)
+{
+    enum { N = 1000, COUNT = 1024 };
+    static uint32_t a[COUNT], b[COUNT];
+    static bool seen[N];
+    random_order(a, N, COUNT, 7, 3, true);
+    for (int i = 0; i < N; i++) {
+        ck_assert_uint_lt(a[i], N);
+        ck_assert(!seen[a[i]]);
+        seen[a[i]] = true;
+    }
+    for (int i = N; i < COUNT; i++)
+        ck_assert_uint_eq(a[i], a[i - N]);
+    random_order(b, N, COUNT, 7, 3, true);
+    ck_assert_mem_eq(a, b, sizeof a);
+    random_order(b, N, COUNT, 7, 4, true);
+    ck_assert_mem_ne(a, b, sizeof a);
+    random_order(b, 3, 8, 7, 4, false);
+    for (uint32_t i = 0; i < 8; i++)
+        ck_assert_uint_eq(b[i], i % 3);
+}
+END_TEST
+
+START_TEST(numbers_below_n_are_even)
+{
+    int count[5] = {0};
+    Random r = random_from(1, RT_PURPOSE_SHUFFLE, 0, 0);
+    for (int i = 0; i < 50000; i++)
+        count[random_below(&r, 5)]++;
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_lt(abs(count[i] - 10000), 400);         /* 4.5 sigma */
+}
+END_TEST
+
+START_TEST(learning_rates_follow_their_schedule)
+{
+    RtRecipe r = {.lr = 0.5, .epochs = 12, .schedule = RT_SCHED_STEP, .nat = 2, .at = {4, 10}, .factor = 0.1};
+    ck_assert_double_eq(schedule_lr(&r, 0, 10), 0.5);
+    ck_assert_double_eq(schedule_lr(&r, 39, 10), 0.5);
+    ck_assert_double_eq_tol(schedule_lr(&r, 40, 10), 0.05, 1e-15);
+    ck_assert_double_eq_tol(schedule_lr(&r, 100, 10), 0.005, 1e-15);
+    r.schedule = RT_SCHED_COSINE;
+    ck_assert_double_eq(schedule_lr(&r, 0, 10), 0.5);
+    ck_assert_double_eq_tol(schedule_lr(&r, 60, 10), 0.25, 1e-15);
+    ck_assert_double_eq_tol(schedule_lr(&r, 120, 10), 0, 1e-15);
+    ck_assert_double_eq_tol(schedule_lr(&r, 500, 10), 0, 1e-15);
+    r.end = 0.2;
+    ck_assert_double_eq_tol(schedule_lr(&r, 120, 10), 0.1, 1e-15);
+    r.schedule = RT_SCHED_POLYNOMIAL, r.power = 2, r.end = 0;
+    ck_assert_double_eq_tol(schedule_lr(&r, 60, 10), 0.125, 1e-15);
+    r.warmup = 2;
+    ck_assert_double_eq_tol(schedule_lr(&r, 0, 10), 0.5 / 20, 1e-15);
+    ck_assert_double_eq_tol(schedule_lr(&r, 9, 10), 0.25, 1e-15);
+    ck_assert_double_eq_tol(schedule_lr(&r, 20, 10), 0.5, 1e-15);
+    ck_assert_double_eq_tol(schedule_lr(&r, 70, 10), 0.125, 1e-15);
+    r.schedule = RT_SCHED_CONSTANT;
+    ck_assert_double_eq(schedule_lr(&r, 1000, 10), 0.5);
+}
+END_TEST
+
+/* --- parameters --- */
+
+enum { ROWS = 40, COLUMNS = 60 };
+
+/* One weight of the kind, file order = memory order, filled with seed 1 by `threads` threads. */
+static void fill(RtInit init, int threads, double *w)
+{
+    const RtParam p = {.name = "w", .rank = 2, .dim = {ROWS, COLUMNS}, .naxis = 1,
+                       .axis = {{ROWS * COLUMNS, 1, 1, 0}}, .count_memory = ROWS * COLUMNS,
+                       .fan_in = COLUMNS, .fan_out = ROWS, .init = init};
+    const RtProgram program = {.real_bytes = 8, .param = &p, .nparam = 1};
+    init_params(&program, (char *)w, 1, pool_new(threads));
+}
+
+/* Mean, standard deviation and largest absolute value. */
+static void moments(const double *w, double m[3])
+{
+    const int n = ROWS * COLUMNS;
+    m[0] = m[1] = m[2] = 0;
+    for (int i = 0; i < n; i++) {
+        m[0] += w[i] / n;
+        m[2] = fmax(m[2], fabs(w[i]));
+    }
+    for (int i = 0; i < n; i++)
+        m[1] += (w[i] - m[0]) * (w[i] - m[0]) / n;
+    m[1] = sqrt(m[1]);
+}
+
+START_TEST(initial_weights_have_their_spread)
+{
+    static const struct { RtInit init; double mean, sigma, bound; } law[] = {
+        {{RT_XAVIER, true, RT_FAN_IN, 2, 0}, 0, 0.182574, 0},          /* sqrt(2 / 60) */
+        {{RT_XAVIER, false, RT_FAN_AVG, 3, 0}, 0, 0.141421, 0.244949}, /* bound sqrt(3 / 50) */
+        {{RT_XAVIER, false, RT_FAN_OUT, 3, 0}, 0, 0.158114, 0.273861},
+        {{RT_GLOROT, true, 0, 0, 0}, 0, 0.141421, 0},
+        {{RT_GLOROT, false, 0, 0, 0}, 0, 0.141421, 0.244949},
+        {{RT_HE, true, RT_FAN_IN, 0, 0}, 0, 0.182574, 0},
+        {{RT_HE, false, RT_FAN_IN, 0, 0}, 0, 0.182574, 0.316228},
+        {{RT_LECUN, true, 0, 0, 0}, 0, 0.129099, 0},
+        {{RT_LECUN, false, 0, 0, 0}, 0, 0.129099, 0.223607},
+        {{RT_UNIFORM, false, 0, 1, 3}, 2, 0.577350, 3},
+        {{RT_NORMAL, false, 0, -1, 0.5}, -1, 0.5, 0},
+        {{RT_CONSTANT, false, 0, 0.25, 0}, 0.25, 0, 0.25}};
+    for (size_t i = 0; i < sizeof law / sizeof *law; i++) {
+        static double w[ROWS * COLUMNS];
+        double m[3];
+        fill(law[i].init, 1, w);
+        moments(w, m);
+        ck_assert_double_eq_tol(m[0], law[i].mean, 5 * law[i].sigma / sqrt(ROWS * COLUMNS) + 1e-12);
+        ck_assert_double_eq_tol(m[1], law[i].sigma, 0.06 * law[i].sigma + 1e-12);
+        if (law[i].bound > 0)
+            ck_assert(m[2] <= law[i].bound + 1e-12 && m[2] > 0.98 * law[i].bound);
+    }
+}
+END_TEST
+
+START_TEST(orthogonal_rows_are_orthonormal)
+{
+    static double w[ROWS * COLUMNS];
+    fill((RtInit){RT_ORTHOGONAL, false, 0, 2, 0}, 1, w);
+    for (int a = 0; a < ROWS; a++)
+        for (int b = 0; b <= a; b++) {
+            double dot = 0;
+            for (int k = 0; k < COLUMNS; k++)
+                dot += w[a * COLUMNS + k] * w[b * COLUMNS + k];
+            ck_assert_double_eq_tol(dot, a == b ? 4 : 0, 1e-12);
+        }
+}
+END_TEST
+
+START_TEST(initial_weights_do_not_depend_on_threads)
+{
+    static double a[ROWS * COLUMNS], b[ROWS * COLUMNS];
+    fill((RtInit){RT_HE, true, RT_FAN_IN, 0, 0}, 1, a);
+    fill((RtInit){RT_HE, true, RT_FAN_IN, 0, 0}, 3, b);
+    ck_assert_mem_eq(a, b, sizeof a);
+}
+END_TEST
+
+/* (5, 3, 2, 2) in files, (O, R, S, I) in memory; and (5, 6) in panels of 4: every element has one place of its own. */
+START_TEST(places_follow_the_axes)
+{
+    const RtParam conv = {.rank = 4, .dim = {5, 3, 2, 2}, .naxis = 4,
+                          .axis = {{5, 1, 12, 0}, {3, 1, 1, 0}, {2, 1, 6, 0}, {2, 1, 3, 0}}};
+    const RtParam dense = {.rank = 2, .dim = {5, 6}, .naxis = 2, .axis = {{5, 4, 24, 1}, {6, 1, 4, 0}}};
+    int64_t place[60];
+    ck_assert_int_eq(params_count(&conv), 60);
+    params_places(&conv, 0, 60, place);
+    for (int o = 0, e = 0; o < 5; o++)
+        for (int i = 0; i < 3; i++)
+            for (int r = 0; r < 2; r++)
+                for (int s = 0; s < 2; s++, e++)
+                    ck_assert_int_eq(place[e], ((o * 2 + r) * 2 + s) * 3 + i);
+    for (int first = 0; first < 30; first++) {
+        params_places(&dense, first, 1, place);
+        ck_assert_int_eq(place[0], first / 6 / 4 * 24 + first / 6 % 4 + first % 6 * 4);
+    }
+}
+END_TEST
+
+START_TEST(values_come_back_from_memory_order)
+{
+    const RtParam p = {.rank = 2, .dim = {5, 6}, .naxis = 2, .axis = {{5, 4, 24, 1}, {6, 1, 4, 0}}};
+    double in[30];
+    float memory[48] = {0}, out[30];
+    for (int i = 0; i < 30; i++)
+        in[i] = i + 1;
+    params_put(&p, (char *)memory, 4, 0, 30, in);
+    params_get(&p, (char *)memory, 4, 0, 30, out);
+    for (int i = 0; i < 30; i++)
+        ck_assert_float_eq(out[i], (float)in[i]);
+    float sum = 0;
+    for (int i = 0; i < 48; i++)
+        sum += memory[i];
+    ck_assert_float_eq(sum, 465);
+}
+END_TEST
+
+/* --- gradient buffers --- */
+
+START_TEST(groups_are_added_neighbours_first)
+{
+    enum { N = 5000 };
+    static float g[7][N];
+    const RtSum sum = {0, N, -1};
+    const RtProgram p = {.real_bytes = 4, .sum = &sum, .nsum = 1};
+    Random r = random_from(3, RT_PURPOSE_DATA, 0, 0);
+    for (int groups = 1; groups <= 7; groups++) {
+        static float want[N];
+        for (int k = 0; k < groups; k++)
+            for (int i = 0; i < N; i++)
+                g[k][i] = (float)random_next(&r) * 0x1p-20f;
+        for (int i = 0; i < N; i++) {                 /* a stack of finished powers of two, merged at the end */
+            float stack[8];
+            int n = 0;
+            for (int k = 0; k < groups; k++) {
+                stack[n++] = g[k][i];
+                for (int count = k + 1; count % 2 == 0; count /= 2, n--)
+                    stack[n - 2] += stack[n - 1];
+            }
+            for (; n > 1; n--)
+                stack[n - 2] += stack[n - 1];
+            want[i] = stack[0];
+        }
+        grad_tree(&p, pool_new(2), (char *)g, sizeof *g, groups);
+        ck_assert_mem_eq(g[0], want, sizeof want);
+    }
+}
+END_TEST
+
+START_TEST(clipping_scales_to_the_norm)
+{
+    enum { N = 9000 };
+    static double g[N], partial[8], before[N];
+    const RtSum sum[] = {{0, 4000, 0}, {4000 * 8, 5000, 1}};
+    const RtProgram p = {.real_bytes = 8, .sum = sum, .nsum = 2};
+    ck_assert_int_eq(grad_blocks(&p), 3);
+    double norm = 0;
+    for (int i = 0; i < N; i++) {
+        before[i] = g[i] = i % 17 - 8;
+        norm += g[i] * g[i];
+    }
+    norm = sqrt(norm);
+    grad_clip(&p, pool_new(2), (char *)g, partial, norm * 2);
+    ck_assert_mem_eq(g, before, sizeof g);
+    grad_clip(&p, pool_new(2), (char *)g, partial, 1);
+    for (int i = 0; i < N; i++)
+        ck_assert_double_eq_tol(g[i], before[i] / norm, 1e-15);
+}
+END_TEST
+
+/* --- threads --- */
+
+static atomic_int done[1000];
+
+static void count(void *arg, int thread, int unit)
+{
+    ck_assert_int_lt(thread, *(int *)arg);
+    atomic_fetch_add(&done[unit], 1);
+}
+
+START_TEST(every_unit_runs_once)
+{
+    for (int threads = 1; threads <= 5; threads++) {
+        Pool *p = pool_new(threads);
+        for (int round = 0; round < 200; round++) {
+            const int units = round * 5 % 1000;
+            pool_run(p, count, &threads, units);
+            for (int i = 0; i < 1000; i++)
+                ck_assert_int_eq(atomic_exchange(&done[i], 0), i < units);
+        }
+    }
+}
+END_TEST
+
+/* --- JSON, memory, synthetic data --- */
+
+START_TEST(strings_survive_json)
+{
+    const char *text = "a \"quoted\" back\\slash\nline\x01 \xc3\xa4";
+    char quoted[200], back[200];
+    const int n = json_quote(quoted, sizeof quoted, text);
+    Json j = json_read(quoted, n);
+    ck_assert(json_string(&j, back, sizeof back) && json_end(&j));
+    ck_assert_str_eq(back, text);
+    j = json_read("\"\\u00e4\\t\"", 10);
+    ck_assert(json_string(&j, back, sizeof back) && json_end(&j));
+    ck_assert_str_eq(back, "\xc3\xa4\t");
+}
+END_TEST
+
+START_TEST(the_peak_grows_with_what_is_touched)
+{
+    const int64_t before = memory_peak();
+    memory_map(64 << 20, true, "a test");
+    const int64_t grown = memory_peak() - before;
+    ck_assert_int_ge(grown, 60 << 20);
+    ck_assert_int_le(grown, 70 << 20);
+}
+END_TEST
+
+START_TEST(synthetic_samples_are_functions_of_their_number)
+{
+    uint8_t a[33], b[33], c[33];
+    int classes[10] = {0};
+    const int32_t label = synthetic_sample(a, 33, 10, 12345);
+    ck_assert_int_eq(synthetic_sample(b, 33, 10, 12345), label);
+    ck_assert_mem_eq(a, b, 33);
+    synthetic_sample(c, 33, 10, 12346);
+    ck_assert_mem_ne(a, c, 33);
+    for (int i = 0; i < 5000; i++)
+        classes[synthetic_sample(a, 1, 10, i)]++;
+    for (int i = 0; i < 10; i++)
+        ck_assert_int_lt(abs(classes[i] - 500), 100);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("parts");
+    TCase *t = tcase_create("parts");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, sha256_knows_its_examples);
+    tcase_add_test(t, a_hash_does_not_see_where_the_stream_is_cut);
+    tcase_add_test(t, philox_knows_its_examples);
+    tcase_add_test(t, an_epoch_visits_every_sample_once);
+    tcase_add_test(t, numbers_below_n_are_even);
+    tcase_add_test(t, learning_rates_follow_their_schedule);
+    tcase_add_test(t, initial_weights_have_their_spread);
+    tcase_add_test(t, orthogonal_rows_are_orthonormal);
+    tcase_add_test(t, initial_weights_do_not_depend_on_threads);
+    tcase_add_test(t, places_follow_the_axes);
+    tcase_add_test(t, values_come_back_from_memory_order);
+    tcase_add_test(t, groups_are_added_neighbours_first);
+    tcase_add_test(t, clipping_scales_to_the_norm);
+    tcase_add_test(t, every_unit_runs_once);
+    tcase_add_test(t, strings_survive_json);
+    tcase_add_test(t, the_peak_grows_with_what_is_touched);
+    tcase_add_test(t, synthetic_samples_are_functions_of_their_number);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    const int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed > 0;
+}
