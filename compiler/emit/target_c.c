@@ -8,10 +8,25 @@
 
 /* ------------------------------------------------------------------------------- comments */
 
+/* What flows in: the first input with a value a sample. */
+static const Node *source_of(const Node *n)
+{
+    for (int i = 0; i < n->nin; i++)
+        if (n->in[i]->shape.batched && n->in[i]->dtype == DT_REAL && !node_is(n->in[i], "const"))
+            return n->in[i];
+    return NULL;
+}
+
+/* "(N, 1, 28, 28) -> (N, 20, 12, 12), 576.0 kFLOP a sample"; the name of the sum where samples are added up. */
 static void price(Writer *w, Text *t, const Node *n)
 {
     const double f = n->op->cost ? n->op->cost(n).flops : 0;
+    const Node *from = source_of(n);
 
+    if (n->place == PLACE_PARTIAL && n->name)
+        text_printf(t, "%s: ", n->name);
+    if (from)
+        text_printf(t, "%s -> ", shape_text(w->arena, &from->shape));
     text_add(t, shape_text(w->arena, &n->shape));
     if (f >= 1e6)
         text_printf(t, ", %.2f MFLOP a sample", f * 1e-6);

@@ -49,12 +49,24 @@ static Node *only_user(const Graph *g, const Node *n)
     return !is_result(g, n) && users(g, n, u, 2) == 1 ? u[0] : NULL;
 }
 
-/* A node of `op` in the place of `old`: same span, name, attributes; takes its number, so that order is kept. */
+/* Moves the newest node of the list to just behind `old`: the schedule follows the list. */
+static void move_behind(Graph *g, const Node *old)
+{
+    Node *n = g->node[g->nnode - 1];
+    int at = g->nnode - 1;
+
+    for (; at > 0 && g->node[at - 1] != old; at--)
+        g->node[at] = g->node[at - 1];
+    g->node[at] = n;
+}
+
+/* A node of `op` in the place of `old`: same span, name, attributes; takes its number and its turn. */
 static Node *stand_in(Graph *g, Node *old, const char *op, Node *const *in, int nin, const Shape *s)
 {
     Node *n = graph_add(g, op_find(op), in, nin, old->span);
     const int id = n->id;
 
+    move_behind(g, old);
     node_copy_attrs(g, n, old);
     n->id = old->id, old->id = id;
     n->shape = *s, n->dtype = old->dtype;
@@ -165,6 +177,7 @@ static bool absorb_pool(Graph *g, Node *p)
         Node *dz = unpool->in[1];
         Node *index = graph_add(g, op_find("side"), &conv, 1, p->span);
         const int id = index->id;
+        move_behind(g, conv);
         index->id = p->id, p->id = id;
         index->shape = p->shape, index->dtype = DT_U8;
         for (int i = 0; i < nr; i++) {

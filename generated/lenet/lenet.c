@@ -1,0 +1,625 @@
+/* lenet.c -- made by tenon from models/lenet.tn; change the model, not this file.
+ *
+ *   431,080 parameters, 13.18 MFLOP a sample forward and backward (textbook count)
+ *   batch 128 = 8 shards of 16 samples; a shard = 1 slices of 16, a slice = 1 chunks of 16
+ *   memory: parameters 1.78 MB, optimizer states 1.78 MB, packed weights 291 kB,
+ *           221 kB a shard (no plan below 221 kB), 530 kB a thread (no plan below 530 kB)
+ */
+#include "rt.h"
+
+enum { CHUNK = 16, SLICE = 16, SLICES = 1, SHARD = 16 };
+
+#define KERNEL __attribute__((noinline))               /* a specialised kernel is compiled once */
+#define FIXED(type, at) ((type *)(r->fixed + (at)))
+#define LOCAL(type, at) ((type *)(t + (at)))
+#define BATCH(type, at, bytes) ((type *)(shard + (at) + (int64_t)row * (bytes)))
+#define PARTIAL(type, at, bytes) ((type *)(shard + (at) + (int64_t)slice * (bytes)))
+
+enum { /* offsets into `fixed`: parameters and optimizer states */
+    CONV1_WEIGHT                 =          0,   /* (20, 1, 5, 5) */
+    CONV1_WEIGHT_STATE0          =    1775488,
+    CONV1_BIAS                   =       2112,   /* (20) */
+    CONV1_BIAS_STATE0            =    1777600,
+    CONV2_WEIGHT                 =       2304,   /* (50, 20, 5, 5) */
+    CONV2_WEIGHT_STATE0          =    1777792,
+    CONV2_BIAS                   =     102400,   /* (50) */
+    CONV2_BIAS_STATE0            =    1877888,
+    DENSE1_WEIGHT                =     102720,   /* (500, 800) */
+    DENSE1_WEIGHT_STATE0         =    1878208,
+    DENSE1_BIAS                  =    1741184,   /* (500) */
+    DENSE1_BIAS_STATE0           =    3516672,
+    DENSE2_WEIGHT                =    1743296,   /* (10, 500) */
+    DENSE2_WEIGHT_STATE0         =    3518784,
+    DENSE2_BIAS                  =    1775360,   /* (10) */
+    DENSE2_BIAS_STATE0           =    3550848,
+};
+
+enum { /* offsets into `fixed`: made from parameters every step */
+    CONV1_WEIGHT_PACKED          =    3550976,   /* (800) */
+    CONV2_WEIGHT_PACKED          =    3554240,   /* (32000) */
+    CONV2_WEIGHT_PACKED_DX       =    3682304,   /* (40000) */
+};
+
+enum { /* offsets into a shard: what a later phase reads */
+    CONV2                        =     100096,   /* (N, 50, 4, 4), each of a shard's samples */
+    DENSE1                       =     151360,   /* (N, 500), each of a shard's samples */
+    DDENSE2                      =     219712,   /* (N, 10), each of a shard's samples */
+    DDENSE2_BIAS                 =     220928,   /* (10), a slice */
+    DH                           =     183424,   /* (N, 500), each of a shard's samples */
+    DDENSE1_BIAS                 =     215488,   /* (500), a slice */
+    DCONV2_BIAS                  =     220416,   /* (50), a slice */
+    DCONV2_WEIGHT                =          0,   /* (50, 20, 5, 5), a slice */
+    DCONV1_BIAS                  =     220736,   /* (20), a slice */
+    DCONV1_WEIGHT                =     217600,   /* (20, 1, 5, 5), a slice */
+};
+
+enum { /* offsets into a thread's scratch: one chunk's values */
+    IMAGE                        =     420032,   /* (N, 1, 28, 28) */
+    CONV1                        =          0,   /* (N, 20, 12, 12) */
+    CONV1_INDEX                  =     470272,   /* (N, 20, 12, 12) */
+    CONV2_INDEX                  =     516416,   /* (N, 50, 4, 4) */
+    DENSE2                       =     529280,   /* (N, 10) */
+    LABEL                        =     184384,   /* (N) */
+    SOFTMAX_CROSS_ENTROPY        =     529984,   /* (N) */
+    ACCURACY                     =     530112,   /* (N) */
+    D_DENSE_DX                   =     368768,   /* (N, 800) */
+    DH_2                         =     184384,   /* (N, 20, 12, 12) */
+};
+
+enum { /* evaluation: offsets into `fixed`: made from parameters every step */
+    TEST_CONV1_WEIGHT_PACKED     =    3550976,   /* (800) */
+    TEST_CONV2_WEIGHT_PACKED     =    3554240,   /* (32000) */
+};
+
+enum { /* evaluation: offsets into a thread's scratch: one chunk's values */
+    TEST_IMAGE                   =     184384,   /* (N, 1, 28, 28) */
+    TEST_CONV1                   =          0,   /* (N, 20, 12, 12) */
+    TEST_CONV2                   =     184384,   /* (N, 50, 4, 4) */
+    TEST_DENSE1                  =     281792,   /* (N, 500) */
+    TEST_DENSE2                  =     326720,   /* (N, 10) */
+    TEST_LABEL                   =     281792,   /* (N) */
+    TEST_SOFTMAX_CROSS_ENTROPY   =     281920,   /* (N) */
+    TEST_ACCURACY                =     282048,   /* (N) */
+    TEST_CONV1_INDEX             =     235648,   /* (N, 20, 12, 12) */
+    TEST_CONV2_INDEX             =     313856,   /* (N, 50, 4, 4) */
+};
+
+/* ---- kernels: sizes are literals, so the C compiler specialises each ---- */
+
+static KERNEL void conv2d_pack_1(real *y, const real *a, int unit)
+{
+    conv2d_pack(y, a, (Conv){ .n = 16, .c = 1, .h = 28, .w = 28, .o = 20, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 24, .ow = 24, .pool = 2 }, unit, 8);
+}
+
+static KERNEL void conv2d_pack_2(real *y, const real *a, int unit)
+{
+    conv2d_pack(y, a, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 }, unit, 8);
+}
+
+static KERNEL void conv2d_pack_dx_1(real *y, const real *a, int unit)
+{
+    conv2d_pack_dx(y, a, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 }, unit, 8);
+}
+
+static KERNEL void conv2d_pool_1(real *y, uint8_t *side, const real *a, const real *b, const real *c)
+{
+    conv2d_pool(y, side, a, b, c, v_tanh, (Conv){ .n = 16, .c = 1, .h = 28, .w = 28, .o = 20, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 24, .ow = 24, .pool = 2 });
+}
+
+static KERNEL void conv2d_pool_2(real *y, uint8_t *side, const real *a, const real *b, const real *c)
+{
+    conv2d_pool(y, side, a, b, c, v_tanh, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 });
+}
+
+static KERNEL void dense_1(real *y, const real *a, const real *b, const real *c)
+{
+    dense(y, a, b, c, v_tanh, (Dense){ .n = 16, .k = 800, .o = 500 });
+}
+
+static KERNEL void dense_2(real *y, const real *a, const real *b, const real *c)
+{
+    dense(y, a, b, c, v_identity, (Dense){ .n = 16, .k = 500, .o = 10 });
+}
+
+static KERNEL void softmax_cross_entropy_1(real *y, const real *a, const int32_t *b)
+{
+    softmax_cross_entropy(y, a, b, 16, 10);
+}
+
+static KERNEL void accuracy_1(real *y, const real *a, const int32_t *b)
+{
+    accuracy(y, a, b, 16, 10);
+}
+
+static KERNEL void softmax_cross_entropy_dx_1(real *y, const real *a, const int32_t *b)
+{
+    static const real k2[16] = {[0 ... 15] = 0.0078125};
+    softmax_cross_entropy_dx(y, a, b, k2, 16, 10);
+}
+
+static KERNEL void sum_to_1(real *y, const real *a)
+{
+    channel_sum(y, a, 16, 10);
+}
+
+static KERNEL void dense_dx_1(real *y, const real *a, const real *b, const real *c)
+{
+    dense_dx(y, a, b, d_tanh, c, (Dense){ .n = 16, .k = 500, .o = 10 });
+}
+
+static KERNEL void sum_to_2(real *y, const real *a)
+{
+    channel_sum(y, a, 16, 500);
+}
+
+static KERNEL void dense_dx_2(real *y, const real *a, const real *b, const real *c)
+{
+    dense_dx(y, a, b, d_tanh, c, (Dense){ .n = 16, .k = 800, .o = 500 });
+}
+
+static KERNEL void sum_to_3(real *y, const real *a)
+{
+    channel_sum(y, a, 256, 50);
+}
+
+static KERNEL void conv2d_pool_dx_1(real *y, const real *a, const real *b, const uint8_t *c, const real *d)
+{
+    conv2d_pool_dx(y, a, b, c, d_tanh, d, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 });
+}
+
+static KERNEL void conv2d_pool_dw_1(real *y, const real *a, const real *b, const uint8_t *c)
+{
+    conv2d_pool_dw(y, NULL, a, b, c, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 });
+}
+
+static KERNEL void sum_to_4(real *y, const real *a)
+{
+    channel_sum(y, a, 2304, 20);
+}
+
+static KERNEL void conv2d_pool_dw_2(real *y, const real *a, const real *b, const uint8_t *c)
+{
+    conv2d_pool_dw(y, NULL, a, b, c, (Conv){ .n = 16, .c = 1, .h = 28, .w = 28, .o = 20, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 24, .ow = 24, .pool = 2 });
+}
+
+static KERNEL void reduce_update_1(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count, const char *sums, int64_t slice_bytes)
+{
+    reduce_update(r, unit, units, grad, w, s0, s1, sums, slice_bytes, SLICES, count, false, update_sgd);
+}
+
+static KERNEL void dense_dw_update_1(const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const char *x, const char *dy)
+{
+    dense_dw_update(r, unit, grad, w, s0, s1, x, dy, SHARD, update_sgd, (Dense){ .n = SHARD, .k = 500, .o = 10 });
+}
+
+static KERNEL void dense_dw_update_2(const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const char *x, const char *dy)
+{
+    dense_dw_update(r, unit, grad, w, s0, s1, x, dy, SHARD, update_sgd, (Dense){ .n = SHARD, .k = 800, .o = 500 });
+}
+
+static KERNEL void reduce_update_2(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count, const char *sums, int64_t slice_bytes)
+{
+    reduce_update(r, unit, units, grad, w, s0, s1, sums, slice_bytes, SLICES, count, true, update_sgd);
+}
+
+static KERNEL void grad_update_1(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count)
+{
+    grad_update(r, unit, units, grad, w, s0, s1, count, false, update_sgd);
+}
+
+static KERNEL void grad_update_2(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count)
+{
+    grad_update(r, unit, units, grad, w, s0, s1, count, true, update_sgd);
+}
+
+/* ---- the step: phases with a barrier between two ---- */
+
+/* Once a step: what depends on the parameters only. */
+static void train_prepare(const Rt *r, char *t, int unit)
+{
+    (void)t;
+
+    /* lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
+    /* (800) */
+    conv2d_pack_1(FIXED(real, CONV1_WEIGHT_PACKED), FIXED(real, CONV1_WEIGHT), unit);
+
+    /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
+    /* (32000) */
+    conv2d_pack_2(FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_WEIGHT), unit);
+    /* (40000) */
+    conv2d_pack_dx_1(FIXED(real, CONV2_WEIGHT_PACKED_DX), FIXED(real, CONV2_WEIGHT), unit);
+}
+
+/* Forward, loss and backward of one slice, a chunk at a time. */
+static void train_slice(const Rt *r, char *t, int unit)
+{
+    const int slice = unit % SLICES;
+    char *const shard = r->shard + unit / SLICES * r->shard_bytes;
+
+    (void)shard;
+    memset(PARTIAL(real, DDENSE2_BIAS, 128), 0, 128);
+    memset(PARTIAL(real, DDENSE1_BIAS, 2112), 0, 2112);
+    memset(PARTIAL(real, DCONV2_BIAS, 320), 0, 320);
+    memset(PARTIAL(real, DCONV2_WEIGHT, 100096), 0, 100096);
+    memset(PARTIAL(real, DCONV1_BIAS, 192), 0, 192);
+    memset(PARTIAL(real, DCONV1_WEIGHT, 2112), 0, 2112);
+    for (int row = slice * SLICE; row < (slice + 1) * SLICE; row += CHUNK) {
+        const int first = (r->first_shard + unit / SLICES) * SHARD + row;
+
+        /* lenet.tn:7  model lenet(image: f32[1, 28, 28], classes: int = 10) { */
+        /* (N, 1, 28, 28) */
+        rt_input(LOCAL(real, IMAGE), r, first, CHUNK, 1, 784, true);
+
+        /* lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
+        /* (N, 1, 28, 28) -> (N, 20, 12, 12), 576.0 kFLOP a sample */
+        conv2d_pool_1(LOCAL(real, CONV1), LOCAL(uint8_t, CONV1_INDEX), LOCAL(real, IMAGE),
+            FIXED(real, CONV1_WEIGHT_PACKED), FIXED(real, CONV1_BIAS));
+
+        /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
+        /* (N, 20, 12, 12) -> (N, 50, 4, 4), 3.20 MFLOP a sample */
+        conv2d_pool_2(BATCH(real, CONV2, 3200), LOCAL(uint8_t, CONV2_INDEX), LOCAL(real, CONV1),
+            FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_BIAS));
+
+        /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
+        /* (N, 800) -> (N, 500), 800.0 kFLOP a sample */
+        dense_1(BATCH(real, DENSE1, 2000), BATCH(real, CONV2, 3200), FIXED(real, DENSE1_WEIGHT),
+            FIXED(real, DENSE1_BIAS));
+
+        /* lenet.tn:11  return dense(h, classes) */
+        /* (N, 500) -> (N, 10), 10.0 kFLOP a sample */
+        dense_2(LOCAL(real, DENSE2), BATCH(real, DENSE1, 2000), FIXED(real, DENSE2_WEIGHT),
+            FIXED(real, DENSE2_BIAS));
+
+        /* lenet.tn:16  loss      = softmax_cross_entropy */
+        /* (N) */
+        rt_labels(LOCAL(int32_t, LABEL), r, first, CHUNK);
+        /* (N, 10) -> (N) */
+        softmax_cross_entropy_1(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE2),
+            LOCAL(int32_t, LABEL));
+        /* (N, 10) -> (N) */
+        accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL));
+        /* (N, 10) -> (N, 10) */
+        softmax_cross_entropy_dx_1(BATCH(real, DDENSE2, 40), LOCAL(real, DENSE2),
+            LOCAL(int32_t, LABEL));
+
+        /* backward of lenet.tn:11  return dense(h, classes) */
+        /* ddense2.bias: (N, 10) -> (10) */
+        sum_to_1(PARTIAL(real, DDENSE2_BIAS, 128), BATCH(real, DDENSE2, 40));
+        /* (N, 10) -> (N, 500), 10.0 kFLOP a sample */
+        dense_dx_1(BATCH(real, DH, 2000), FIXED(real, DENSE2_WEIGHT), BATCH(real, DDENSE2, 40),
+            BATCH(real, DENSE1, 2000));
+
+        /* backward of lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
+        /* ddense1.bias: (N, 500) -> (500) */
+        sum_to_2(PARTIAL(real, DDENSE1_BIAS, 2112), BATCH(real, DH, 2000));
+        /* (N, 500) -> (N, 800), 800.0 kFLOP a sample */
+        dense_dx_2(LOCAL(real, D_DENSE_DX), FIXED(real, DENSE1_WEIGHT), BATCH(real, DH, 2000),
+            BATCH(real, CONV2, 3200));
+
+        /* backward of lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
+        /* dconv2.bias: (N, 50, 4, 4) -> (50) */
+        sum_to_3(PARTIAL(real, DCONV2_BIAS, 320), LOCAL(real, D_DENSE_DX));
+        /* (N, 50, 4, 4) -> (N, 20, 12, 12), 3.20 MFLOP a sample */
+        conv2d_pool_dx_1(LOCAL(real, DH_2), FIXED(real, CONV2_WEIGHT_PACKED_DX),
+            LOCAL(real, D_DENSE_DX), LOCAL(uint8_t, CONV2_INDEX), LOCAL(real, CONV1));
+        /* dconv2.weight: (N, 20, 12, 12) -> (50, 20, 5, 5), 3.20 MFLOP a sample */
+        conv2d_pool_dw_1(PARTIAL(real, DCONV2_WEIGHT, 100096), LOCAL(real, CONV1),
+            LOCAL(real, D_DENSE_DX), LOCAL(uint8_t, CONV2_INDEX));
+
+        /* backward of lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
+        /* dconv1.bias: (N, 20, 12, 12) -> (20) */
+        sum_to_4(PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, DH_2));
+        /* dconv1.weight: (N, 1, 28, 28) -> (20, 1, 5, 5), 576.0 kFLOP a sample */
+        conv2d_pool_dw_2(PARTIAL(real, DCONV1_WEIGHT, 2112), LOCAL(real, IMAGE), LOCAL(real, DH_2),
+            LOCAL(uint8_t, CONV1_INDEX));
+
+        rt_metric(r, unit, 0, first, CHUNK, LOCAL(real, SOFTMAX_CROSS_ENTROPY)); /* loss */
+        rt_metric(r, unit, 1, first, CHUNK, LOCAL(real, ACCURACY)); /* accuracy */
+    }
+}
+
+/* After a loss that is not finite: the forward pass again, up to the first value that is not. */
+static int first_nonfinite(const Rt *r, char *t, int unit)
+{
+    const int slice = unit % SLICES;
+    char *const shard = r->shard + unit / SLICES * r->shard_bytes;
+
+    (void)shard;
+    for (int row = slice * SLICE; row < (slice + 1) * SLICE; row += CHUNK) {
+        const int first = (r->first_shard + unit / SLICES) * SHARD + row;
+        rt_input(LOCAL(real, IMAGE), r, first, CHUNK, 1, 784, true);
+        if (!rt_finite(LOCAL(real, IMAGE), CHUNK * 784))
+            return 0;
+        conv2d_pool_1(LOCAL(real, CONV1), LOCAL(uint8_t, CONV1_INDEX), LOCAL(real, IMAGE), FIXED(real, CONV1_WEIGHT_PACKED), FIXED(real, CONV1_BIAS));
+        if (!rt_finite(LOCAL(real, CONV1), CHUNK * 2880))
+            return 1;
+        conv2d_pool_2(BATCH(real, CONV2, 3200), LOCAL(uint8_t, CONV2_INDEX), LOCAL(real, CONV1), FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_BIAS));
+        if (!rt_finite(BATCH(real, CONV2, 3200), CHUNK * 800))
+            return 2;
+        dense_1(BATCH(real, DENSE1, 2000), BATCH(real, CONV2, 3200), FIXED(real, DENSE1_WEIGHT), FIXED(real, DENSE1_BIAS));
+        if (!rt_finite(BATCH(real, DENSE1, 2000), CHUNK * 500))
+            return 3;
+        dense_2(LOCAL(real, DENSE2), BATCH(real, DENSE1, 2000), FIXED(real, DENSE2_WEIGHT), FIXED(real, DENSE2_BIAS));
+        if (!rt_finite(LOCAL(real, DENSE2), CHUNK * 10))
+            return 4;
+        softmax_cross_entropy_1(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL));
+        if (!rt_finite(LOCAL(real, SOFTMAX_CROSS_ENTROPY), CHUNK * 1))
+            return 5;
+        accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL));
+        if (!rt_finite(LOCAL(real, ACCURACY), CHUNK * 1))
+            return 6;
+    }
+    return -1;
+}
+
+static const char *const layers[] = {
+    "image (lenet.tn:7)",
+    "conv1 (lenet.tn:8)",
+    "conv2 (lenet.tn:9)",
+    "dense1 (lenet.tn:10)",
+    "dense2 (lenet.tn:11)",
+    "softmax_cross_entropy (lenet.tn:16)",
+    "accuracy (lenet.tn:16)",
+};
+
+/* Sums over slices and shards in the fixed tree; the update follows inside, unless a reduction stands between. */
+static void train_gradient(const Rt *r, char *t, int unit)
+{
+    (void)t;
+    if (unit < 1) { /* dense2.bias */
+        reduce_update_1(r, unit, 1, 0, FIXED(real, DENSE2_BIAS), FIXED(real, DENSE2_BIAS_STATE0),
+            NULL, 10, r->shard + DDENSE2_BIAS, 128);
+        return;
+    }
+    unit -= 1;
+    if (unit < DENSE_UNITS(500, 10)) { /* dense2.weight */
+        dense_dw_update_1(r, unit, 64, FIXED(real, DENSE2_WEIGHT),
+            FIXED(real, DENSE2_WEIGHT_STATE0), NULL, r->shard + DENSE1, r->shard + DDENSE2);
+        return;
+    }
+    unit -= DENSE_UNITS(500, 10);
+    if (unit < 1) { /* dense1.bias */
+        reduce_update_1(r, unit, 1, 32064, FIXED(real, DENSE1_BIAS),
+            FIXED(real, DENSE1_BIAS_STATE0), NULL, 500, r->shard + DDENSE1_BIAS, 2112);
+        return;
+    }
+    unit -= 1;
+    if (unit < DENSE_UNITS(800, 500)) { /* dense1.weight */
+        dense_dw_update_2(r, unit, 34112, FIXED(real, DENSE1_WEIGHT),
+            FIXED(real, DENSE1_WEIGHT_STATE0), NULL, r->shard + CONV2, r->shard + DH);
+        return;
+    }
+    unit -= DENSE_UNITS(800, 500);
+    if (unit < 1) { /* conv2.bias */
+        reduce_update_1(r, unit, 1, 1672512, FIXED(real, CONV2_BIAS),
+            FIXED(real, CONV2_BIAS_STATE0), NULL, 50, r->shard + DCONV2_BIAS, 320);
+        return;
+    }
+    unit -= 1;
+    if (unit < 7) { /* conv2.weight */
+        reduce_update_2(r, unit, 7, 1672768, FIXED(real, CONV2_WEIGHT),
+            FIXED(real, CONV2_WEIGHT_STATE0), NULL, 25000, r->shard + DCONV2_WEIGHT, 100096);
+        return;
+    }
+    unit -= 7;
+    if (unit < 1) { /* conv1.bias */
+        reduce_update_1(r, unit, 1, 1772800, FIXED(real, CONV1_BIAS),
+            FIXED(real, CONV1_BIAS_STATE0), NULL, 20, r->shard + DCONV1_BIAS, 192);
+        return;
+    }
+    unit -= 1;
+    if (unit < 1) { /* conv1.weight */
+        reduce_update_2(r, unit, 1, 1772928, FIXED(real, CONV1_WEIGHT),
+            FIXED(real, CONV1_WEIGHT_STATE0), NULL, 500, r->shard + DCONV1_WEIGHT, 2112);
+        return;
+    }
+    unit -= 1;
+}
+
+/* The update from reduced gradients: ranks, groups, clipping by norm. */
+static void train_update(const Rt *r, char *t, int unit)
+{
+    (void)t;
+    if (unit < 1) { /* dense2.bias */
+        grad_update_1(r, unit, 1, 0, FIXED(real, DENSE2_BIAS), FIXED(real, DENSE2_BIAS_STATE0),
+            NULL, 10);
+        return;
+    }
+    unit -= 1;
+    if (unit < 2) { /* dense2.weight */
+        grad_update_2(r, unit, 2, 64, FIXED(real, DENSE2_WEIGHT), FIXED(real, DENSE2_WEIGHT_STATE0),
+            NULL, 8000);
+        return;
+    }
+    unit -= 2;
+    if (unit < 1) { /* dense1.bias */
+        grad_update_1(r, unit, 1, 32064, FIXED(real, DENSE1_BIAS), FIXED(real, DENSE1_BIAS_STATE0),
+            NULL, 500);
+        return;
+    }
+    unit -= 1;
+    if (unit < 64) { /* dense1.weight */
+        grad_update_2(r, unit, 64, 34112, FIXED(real, DENSE1_WEIGHT),
+            FIXED(real, DENSE1_WEIGHT_STATE0), NULL, 409600);
+        return;
+    }
+    unit -= 64;
+    if (unit < 1) { /* conv2.bias */
+        grad_update_1(r, unit, 1, 1672512, FIXED(real, CONV2_BIAS), FIXED(real, CONV2_BIAS_STATE0),
+            NULL, 50);
+        return;
+    }
+    unit -= 1;
+    if (unit < 7) { /* conv2.weight */
+        grad_update_2(r, unit, 7, 1672768, FIXED(real, CONV2_WEIGHT),
+            FIXED(real, CONV2_WEIGHT_STATE0), NULL, 25000);
+        return;
+    }
+    unit -= 7;
+    if (unit < 1) { /* conv1.bias */
+        grad_update_1(r, unit, 1, 1772800, FIXED(real, CONV1_BIAS), FIXED(real, CONV1_BIAS_STATE0),
+            NULL, 20);
+        return;
+    }
+    unit -= 1;
+    if (unit < 1) { /* conv1.weight */
+        grad_update_2(r, unit, 1, 1772928, FIXED(real, CONV1_WEIGHT),
+            FIXED(real, CONV1_WEIGHT_STATE0), NULL, 500);
+        return;
+    }
+    unit -= 1;
+}
+
+/* Once a step: what depends on the parameters only. */
+static void test_prepare(const Rt *r, char *t, int unit)
+{
+    (void)t;
+
+    /* lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
+    /* (800) */
+    conv2d_pack_1(FIXED(real, TEST_CONV1_WEIGHT_PACKED), FIXED(real, CONV1_WEIGHT), unit);
+
+    /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
+    /* (32000) */
+    conv2d_pack_2(FIXED(real, TEST_CONV2_WEIGHT_PACKED), FIXED(real, CONV2_WEIGHT), unit);
+}
+
+/* Forward of one slice of an evaluation batch. */
+static void test_slice(const Rt *r, char *t, int unit)
+{
+    const int slice = unit % SLICES;
+    char *const shard = r->shard + unit / SLICES * r->shard_bytes;
+
+    (void)shard;
+    for (int row = slice * SLICE; row < (slice + 1) * SLICE; row += CHUNK) {
+        const int first = (r->first_shard + unit / SLICES) * SHARD + row;
+
+        /* lenet.tn:7  model lenet(image: f32[1, 28, 28], classes: int = 10) { */
+        /* (N, 1, 28, 28) */
+        rt_input(LOCAL(real, TEST_IMAGE), r, first, CHUNK, 1, 784, true);
+
+        /* lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
+        /* (N, 1, 28, 28) -> (N, 20, 12, 12), 576.0 kFLOP a sample */
+        conv2d_pool_1(LOCAL(real, TEST_CONV1), LOCAL(uint8_t, TEST_CONV1_INDEX),
+            LOCAL(real, TEST_IMAGE), FIXED(real, TEST_CONV1_WEIGHT_PACKED),
+            FIXED(real, CONV1_BIAS));
+
+        /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
+        /* (N, 20, 12, 12) -> (N, 50, 4, 4), 3.20 MFLOP a sample */
+        conv2d_pool_2(LOCAL(real, TEST_CONV2), LOCAL(uint8_t, TEST_CONV2_INDEX),
+            LOCAL(real, TEST_CONV1), FIXED(real, TEST_CONV2_WEIGHT_PACKED),
+            FIXED(real, CONV2_BIAS));
+
+        /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
+        /* (N, 800) -> (N, 500), 800.0 kFLOP a sample */
+        dense_1(LOCAL(real, TEST_DENSE1), LOCAL(real, TEST_CONV2), FIXED(real, DENSE1_WEIGHT),
+            FIXED(real, DENSE1_BIAS));
+
+        /* lenet.tn:11  return dense(h, classes) */
+        /* (N, 500) -> (N, 10), 10.0 kFLOP a sample */
+        dense_2(LOCAL(real, TEST_DENSE2), LOCAL(real, TEST_DENSE1), FIXED(real, DENSE2_WEIGHT),
+            FIXED(real, DENSE2_BIAS));
+
+        /* lenet.tn:16  loss      = softmax_cross_entropy */
+        /* (N) */
+        rt_labels(LOCAL(int32_t, TEST_LABEL), r, first, CHUNK);
+        /* (N, 10) -> (N) */
+        softmax_cross_entropy_1(LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY), LOCAL(real, TEST_DENSE2),
+            LOCAL(int32_t, TEST_LABEL));
+        /* (N, 10) -> (N) */
+        accuracy_1(LOCAL(real, TEST_ACCURACY), LOCAL(real, TEST_DENSE2),
+            LOCAL(int32_t, TEST_LABEL));
+
+        rt_metric(r, unit, 0, first, CHUNK, LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY)); /* loss */
+        rt_metric(r, unit, 1, first, CHUNK, LOCAL(real, TEST_ACCURACY)); /* accuracy */
+        rt_output(r, first, CHUNK, 10, LOCAL(real, TEST_DENSE2));
+    }
+}
+
+static const RtPhase train[] = {
+    {.run = train_prepare, .per_slice = false, .count = 8, .from_grad = false, .what = "pack weights"},
+    {.run = train_slice, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice"},
+    {.run = train_gradient, .per_slice = false, .count = 1 + DENSE_UNITS(500, 10) + 1 + DENSE_UNITS(800, 500) + 1 + 7 + 1 + 1, .from_grad = false, .what = "sum gradients, update"},
+    {.run = train_update, .per_slice = false, .count = 1 + 2 + 1 + 64 + 1 + 7 + 1 + 1, .from_grad = true, .what = "update"},
+};
+
+static const RtPhase test[] = {
+    {.run = test_prepare, .per_slice = false, .count = 8, .from_grad = false, .what = "pack weights"},
+    {.run = test_slice, .per_slice = true, .count = 0, .from_grad = false, .what = "forward of a slice"},
+};
+
+/* ---- parameters: how files (first line) lie in memory (second line) ---- */
+
+static const RtParam params[] = {
+    {.name = "conv1.weight", .rank = 4, .dim = {20, 1, 5, 5},
+     .naxis = 4, .axis = {{20, 1, 25, 0}, {1, 1, 1, 0}, {5, 1, 5, 0}, {5, 1, 1, 0}}, .count_memory = 500,
+     .offset = CONV1_WEIGHT, .state = {CONV1_WEIGHT_STATE0, -1}, .fan_in = 25, .fan_out = 500,
+     .init = {RT_XAVIER, true, RT_FAN_IN, 2, 0}},
+    {.name = "conv1.bias", .rank = 1, .dim = {20},
+     .naxis = 1, .axis = {{20, 20, 0, 1}}, .count_memory = 20,
+     .offset = CONV1_BIAS, .state = {CONV1_BIAS_STATE0, -1}, .fan_in = 20, .fan_out = 20,
+     .init = {RT_CONSTANT, false, RT_FAN_IN, 0, 0}},
+    {.name = "conv2.weight", .rank = 4, .dim = {50, 20, 5, 5},
+     .naxis = 4, .axis = {{50, 1, 500, 0}, {20, 1, 1, 0}, {5, 1, 100, 0}, {5, 1, 20, 0}}, .count_memory = 25000,
+     .offset = CONV2_WEIGHT, .state = {CONV2_WEIGHT_STATE0, -1}, .fan_in = 500, .fan_out = 1250,
+     .init = {RT_XAVIER, true, RT_FAN_IN, 2, 0}},
+    {.name = "conv2.bias", .rank = 1, .dim = {50},
+     .naxis = 1, .axis = {{50, 50, 0, 1}}, .count_memory = 50,
+     .offset = CONV2_BIAS, .state = {CONV2_BIAS_STATE0, -1}, .fan_in = 50, .fan_out = 50,
+     .init = {RT_CONSTANT, false, RT_FAN_IN, 0, 0}},
+    {.name = "dense1.weight", .rank = 2, .dim = {500, 800},
+     .naxis = 4, .axis = {{500, 16, 12800, 1}, {50, 1, 16, 0}, {4, 1, 3200, 0}, {4, 1, 800, 0}}, .count_memory = 409600,
+     .offset = DENSE1_WEIGHT, .state = {DENSE1_WEIGHT_STATE0, -1}, .fan_in = 800, .fan_out = 500,
+     .init = {RT_XAVIER, true, RT_FAN_IN, 2, 0}},
+    {.name = "dense1.bias", .rank = 1, .dim = {500},
+     .naxis = 1, .axis = {{500, 500, 0, 1}}, .count_memory = 500,
+     .offset = DENSE1_BIAS, .state = {DENSE1_BIAS_STATE0, -1}, .fan_in = 500, .fan_out = 500,
+     .init = {RT_CONSTANT, false, RT_FAN_IN, 0, 0}},
+    {.name = "dense2.weight", .rank = 2, .dim = {10, 500},
+     .naxis = 2, .axis = {{10, 16, 8000, 1}, {500, 1, 16, 0}}, .count_memory = 8000,
+     .offset = DENSE2_WEIGHT, .state = {DENSE2_WEIGHT_STATE0, -1}, .fan_in = 500, .fan_out = 10,
+     .init = {RT_XAVIER, true, RT_FAN_IN, 2, 0}},
+    {.name = "dense2.bias", .rank = 1, .dim = {10},
+     .naxis = 1, .axis = {{10, 10, 0, 1}}, .count_memory = 10,
+     .offset = DENSE2_BIAS, .state = {DENSE2_BIAS_STATE0, -1}, .fan_in = 10, .fan_out = 10,
+     .init = {RT_CONSTANT, false, RT_FAN_IN, 0, 0}},
+};
+
+static const RtSum sums[] = {
+    {.offset = 0, .count = 10, .param = 7},
+    {.offset = 64, .count = 8000, .param = 6},
+    {.offset = 32064, .count = 500, .param = 5},
+    {.offset = 34112, .count = 409600, .param = 4},
+    {.offset = 1672512, .count = 50, .param = 3},
+    {.offset = 1672768, .count = 25000, .param = 2},
+    {.offset = 1772800, .count = 20, .param = 1},
+    {.offset = 1772928, .count = 500, .param = 0},
+};
+
+static const char *const data_dirs[] = {NULL};
+
+const RtProgram rt_program = {
+    .model = "lenet", .source = "models/lenet.tn", .source_hash = "5bdae5c3c785ac48",
+    .compiler = "tenon 0.1.0", .flags = "--cpu x86-64-v3", .target = "cpu", .cpu = "x86-64-v3", .isa = RT_ISA_X86_V3, .real_bytes = sizeof(real),
+    .batch = 128, .shards = 8, .slices = SLICES, .chunk = CHUNK,
+    .parameters = 431080, .flops_per_sample = 13182000,
+    .fixed_bytes = 3842368, .shard_bytes = 221056, .thread_bytes = 530240, .grad_bytes = 1774976, .fused_update = true,
+    .input_rank = 3, .input_dim = {1, 28, 28}, .classes = 10, .outputs = 10, .softmax_output = true,
+    .nmetric = 2, .metric = {"loss", "accuracy"},
+    .param = params, .nparam = 8, .sum = sums, .nsum = 8,
+    .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest = sizeof test / sizeof *test,
+    .recipe = {
+        .data = "mnist", .samples = 0, .test_samples = 0, .x_scale = 0.0039215686274509803,
+        .optimizer = RT_SGD, .lr = 0.050000000000000003, .momentum = 0.90000000000000002, .weight_decay = 0.0001, .rho = 0,
+        .beta1 = 0, .beta2 = 0, .eps = 0, .nesterov = false, .clip_norm = 0, .clip_value = 0,
+        .schedule = RT_SCHED_STEP, .nat = 1, .at = {10}, .factor = 0.10000000000000001, .power = 0, .end = 0, .warmup = 0,
+        .epochs = 12, .seed = 1,
+        .expect_metric = "test_accuracy", .expect_op = ">=", .expect_value = 0.98999999999999999,
+    },
+    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .first_nonfinite = first_nonfinite, .data_dirs = data_dirs,
+};
+
+int main(int argc, char **argv)
+{
+    return rt_main(&rt_program, argc, argv);
+}
