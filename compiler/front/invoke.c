@@ -1,83 +1,6 @@
 /* invoke.c -- calls: arguments find their places, and the result is a number, a node, a block's value or a layer. */
 #include "front/lower.h"
-#include "base/text.h"
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* ---- functions of numbers */
-
-static Value extreme(Lower *l, Expr *e, const Value *v, int n, bool max)
-{
-    int best = 0;
-    if (n == 1 && v[0].kind == V_LIST) {
-        n = v[0].n;
-        v = v[0].item;
-    }
-    for (int i = 0; i < n; i++) {
-        if (!value_number(v[i]))
-            return lower_fail(l, e, e->span, "'%s' compares numbers, not %s", e->a->s, value_kind(v[i]));
-        if (max ? value_real(v[i]) > value_real(v[best]) : value_real(v[i]) < value_real(v[best]))
-            best = i;
-    }
-    return n ? v[best] : lower_fail(l, e, e->span, "'%s' of nothing", e->a->s);
-}
-
-static Value to_int(Lower *l, Expr *e, Value x)
-{
-    if (x.kind == V_FLOAT && fabs(x.f) < 9.2e18)
-        return value_int((int64_t)x.f);               /* towards zero */
-    if (x.kind == V_BOOL || x.kind == V_INT)
-        return value_int(x.i);
-    return lower_fail(l, e, e->span, "int cannot take %s", x.kind == V_FLOAT ? "a number so large" : value_kind(x));
-}
-
-static Value real(Lower *l, Expr *e, double x, double y)
-{
-    if (isfinite(y))
-        return value_float(y);
-    return lower_fail(l, e, e->span, "%s(%g) is not a finite number", e->a->s, x);
-}
-
-static Value compute(Lower *l, Expr *e, Function fn, const Value *v)
-{
-    const int n = e->args.n;
-    if (fn == FN_MIN || fn == FN_MAX)
-        return extreme(l, e, v, n, fn == FN_MAX);
-    if (n != 1)
-        return lower_fail(l, e, e->span, "'%s' takes one value, not %d", e->a->s, n);
-    if (fn == FN_LEN)
-        return v[0].kind == V_LIST ? value_int(v[0].n)
-                                   : lower_fail(l, e, e->span, "only lists have a length, this is %s", value_kind(v[0]));
-    if (fn == FN_INT)
-        return to_int(l, e, v[0]);
-    if (!value_number(v[0]))
-        return lower_fail(l, e, e->span, "'%s' cannot take %s", e->a->s, value_kind(v[0]));
-    const double x = value_real(v[0]);
-    switch (fn) {
-    case FN_ABS:
-        if (v[0].kind == V_INT && v[0].i != INT64_MIN)
-            return value_int(v[0].i < 0 ? -v[0].i : v[0].i);
-        return value_float(fabs(x));
-    case FN_SQRT: return real(l, e, x, sqrt(x));
-    case FN_EXP:  return real(l, e, x, exp(x));
-    case FN_LOG:  return real(l, e, x, log(x));
-    default:      return value_float(x);
-    }
-}
-
-/* max(3, 4) is a number, max(x, 0) a tensor: the arguments decide where op and function share a name. */
-static bool computes(const Callee *c, const Expr *e, const Value *v)
-{
-    if (!c->fn || c->decl)
-        return false;
-    if (!c->op)
-        return true;
-    bool numbers = e->args.n > 0;
-    for (int i = 0; i < e->args.n; i++)
-        numbers &= !e->args.v[i].name && (value_number(v[i]) || v[i].kind == V_LIST);
-    return numbers;
-}
 
 /* ---- binding */
 
@@ -250,120 +173,6 @@ static bool complete(Lower *l, FrontCall *c, Span at)
     return ok;
 }
 
-/* ---- making nodes */
-
-/* A default of the op table, as it would be written. */
-static Value parse_default(const char *s)
-{
-    char *end;
-    if (strcmp(s, "true") == 0 || strcmp(s, "false") == 0)
-        return value_bool(s[0] == 't');
-    const long long i = strtoll(s, &end, 10);
-    if (*s && !*end)
-        return value_int(i);
-    const double f = strtod(s, &end);
-    if (*s && !*end)
-        return value_float(f);
-    return (Value){.kind = V_STRING, .s = s};
-}
-
-static Attr attribute(Lower *l, const OpArg *arg, Value v, Span span)
-{
-    Attr a = {.key = arg->name, .span = span};
-    const bool pair = arg->type == ARG_PAIR || arg->type == ARG_PAD;
-    if ((pair && v.kind == V_INT) || v.kind == V_LIST) {
-        const int n = v.kind == V_LIST ? v.n : 2;
-        int64_t *list = arena_alloc(l->arena, (size_t)(n ? n : 1) * sizeof *list);
-        for (int i = 0; i < n; i++)
-            list[i] = v.kind == V_LIST ? v.item[i].i : v.i;
-        a.kind = ATTR_INTS;
-        a.list = list;
-        a.nlist = n;
-    } else if (v.kind == V_STRING) {
-        a.kind = ATTR_STRING;
-        a.s = v.s;
-    } else if (v.kind == V_FLOAT || arg->type == ARG_FLOAT) {
-        a.kind = ATTR_FLOAT;
-        a.f = value_real(v);
-    } else {
-        a.kind = v.kind == V_BOOL ? ATTR_BOOL : ATTR_INT;
-        a.i = v.i;
-    }
-    return a;
-}
-
-/* The checked attributes of a call, as a node that is not in the graph. */
-static Node *attributes(Lower *l, const Op *op, const Slot *slot, Span at)
-{
-    Node *n = arena_alloc(l->arena, sizeof *n);
-    n->op = op;
-    n->span = at;
-    for (int i = 0; i < OP_ARGS && op->arg[i].name; i++) {
-        const OpArg *arg = &op->arg[i];
-        if (arg->type == ARG_TENSOR || (!slot[i].given && strcmp(arg->fallback, "none") == 0))
-            continue;
-        const Value v = slot[i].given ? slot[i].v : parse_default(arg->fallback);
-        ARENA_PUSH(l->arena, n->attr, n->nattr, attribute(l, arg, v, slot[i].span));
-    }
-    return n;
-}
-
-/* The tensors of a call; numbers among those of an elementwise op become constants. */
-static int tensors(Lower *l, const Op *op, const Slot *slot, Node **x, Span at)
-{
-    int n = 0;
-    for (int i = 0; i < OP_ARGS && op->arg[i].name; i++) {
-        if (op->arg[i].type != ARG_TENSOR || !slot[i].given)
-            continue;
-        x[n++] = slot[i].v.kind == V_TENSOR
-                     ? slot[i].v.node
-                     : graph_const(l->g, value_real(slot[i].v), shape_make(false, "", NULL, 0), at);
-    }
-    return n;
-}
-
-/* An op on numbers only has no sample to belong to. */
-static bool all_numbers(const Op *op, const Slot *slot)
-{
-    for (int i = 0; i < OP_ARGS && op->arg[i].name; i++)
-        if (op->arg[i].type == ARG_TENSOR && slot[i].given && slot[i].v.kind == V_TENSOR)
-            return false;
-    return true;
-}
-
-static Value make_node(Lower *l, const Op *op, const Slot *slot, const char *path, Expr *e)
-{
-    Node *x[OP_ARGS];
-    if (!l->g)
-        return lower_fail(l, e, e->span, "'%s' works on tensors, and here are only numbers", op->name);
-    if (all_numbers(op, slot))
-        return lower_fail(l, e, e->span, "'%s' needs a tensor here, all its arguments are numbers", op->name);
-    const int before = diag_errors(l->diag), nx = tensors(l, op, slot, x, e->span);
-    if (!l->g->training && strcmp(op->name, "dropout") == 0)
-        return value_node(x[0]);
-    const Node *attrs = attributes(l, op, slot, e->span);
-    Node *n;
-    if (op->build) {
-        n = op->build(l->g, x, nx, attrs, path, l->diag);
-    } else {
-        n = graph_add(l->g, op, x, nx, e->span);
-        node_copy_attrs(l->g, n, attrs);
-        if (op->shape && !op->shape(n, l->diag))
-            n = NULL;
-    }
-    e->bad |= diag_errors(l->diag) != before;
-    return e->bad ? value_poison() : value_node(n);
-}
-
-Value lower_elementwise(Lower *l, const char *name, Value x, Value y, Expr *e)
-{
-    const Op *op = op_find(name);
-    Slot slot[OP_ARGS] = {{x, e->a->span, true}};
-    if (y.kind != V_POISON)
-        slot[1] = (Slot){y, e->b->span, true};
-    return make_node(l, op, slot, NULL, e);
-}
-
 /* ---- calls */
 
 static const char *kind_of(const Callee *c, const char *name)
@@ -373,7 +182,7 @@ static const char *kind_of(const Callee *c, const char *name)
 
 static Value finish(Lower *l, const Callee *c, const Slot *slot, const char *path, Expr *e)
 {
-    return c->decl ? lower_instance(l, c->decl, slot, path, e) : make_node(l, c->op, slot, path, e);
+    return c->decl ? lower_instance(l, c->decl, slot, path, e) : node_make(l, c->op, slot, path, e);
 }
 
 static Value call_named(Lower *l, FrontCall *c)
@@ -444,11 +253,11 @@ Value lower_call(Lower *l, Expr *e)
     if (!known)
         return e->a->bad ? value_poison() : lower_fail(l, e, e->a->span, "there is no op, block or layer '%s'", e->a->s);
     c.name = e->a->s;
-    if (computes(&c.callee, e, v)) {
+    if (number_computes(&c.callee, e, v)) {
         for (int i = 0; i < e->args.n; i++)
             if (v[i].kind == V_POISON)
                 return value_poison();
-        return compute(l, e, c.callee.fn, v);
+        return number_compute(l, e, c.callee.fn, v);
     }
     if (c.callee.decl && c.callee.decl->kind == DECL_MODEL)
         return lower_fail(l, e, e->a->span, "'%s' is a model and cannot be called", e->a->s);

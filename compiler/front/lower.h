@@ -60,13 +60,36 @@ bool   lower_loss(Unit *u, Graph *g, Expr *loss);
 /* A number, list, string or bool without a model around. */
 Value  lower_const(Unit *u, Expr *e);
 
-/* ---- between lower.c and invoke.c */
-Value  lower_eval(Lower *l, Expr *e);
-Value  lower_call(Lower *l, Expr *e);
-Value  lower_elementwise(Lower *l, const char *op, Value x, Value y, Expr *e);   /* y poison-kind unused when unary */
-Value  lower_instance(Lower *l, const Decl *decl, const Slot *slot, const char *path, Expr *call);
-Value  lower_fail(Lower *l, Expr *e, Span at, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-const char *lower_path(Lower *l, const char *kind);   /* a new layer's path in the current scope */
+/* ---- scope.c */
+
+Value  lower_fail(Lower *l, Expr *e, Span at, const char *fmt, ...)   /* reports, marks e bad, is poison */
+    __attribute__((format(printf, 4, 5)));
 bool   lower_step(Lower *l, Span at, int64_t steps);  /* false when the budget is spent */
+Scope *lower_scope(Lower *l, const Decl *decl, const char *path);
+Var   *lower_find(const Lower *l, const char *name);
+void   lower_declare(Lower *l, const char *name, Value v);            /* a new variable, until lower_leave */
+void   lower_assign(Lower *l, const char *name, Value v);             /* the one in scope, or a new one */
+void   lower_leave(Scope *s, int mark);
+const char *lower_path(Lower *l, const char *kind);   /* a new layer's path in the current scope */
+
+/* ---- run.c */
+
+void   lower_run(Lower *l, const Body *body);
+Value  lower_argument(Lower *l, const Decl *decl, int i, const Slot *slot);
+Value  lower_result(Lower *l, Scope *s, Expr *call);  /* what the body of s returned */
+Value  lower_instance(Lower *l, const Decl *decl, const Slot *slot, const char *path, Expr *call);
+
+/* ---- eval.c */
+
+Value  lower_eval(Lower *l, Expr *e);
+int    lower_condition(Lower *l, Expr *e);            /* 1, 0, or -1 for poison */
+
+/* ---- invoke.c, number.c, node.c */
+
+Value  lower_call(Lower *l, Expr *e);
+bool   number_computes(const Callee *c, const Expr *e, const Value *v);
+Value  number_compute(Lower *l, Expr *e, Function fn, const Value *v);
+Value  node_make(Lower *l, const Op *op, const Slot *slot, const char *path, Expr *e);
+Value  node_elementwise(Lower *l, const char *op, Value x, Value y, Expr *e);   /* y poison: op of x alone */
 
 #endif

@@ -1,0 +1,198 @@
+/* eval.c -- expressions at compile time. */
+#include "front/lower.h"
+#include <string.h>
+
+/* A condition: 1, 0, or -1 for poison. */
+int lower_condition(Lower *l, Expr *e)
+{
+    const Value v = lower_eval(l, e);
+    if (v.kind == V_BOOL)
+        return v.i != 0;
+    if (v.kind == V_TENSOR) {
+        lower_fail(l, e, e->span, "a condition cannot depend on a tensor");
+        diag_help(l->diag, "conditions are decided at compile time; use relu, max or a mask for choices by value");
+    } else if (v.kind != V_POISON) {
+        lower_fail(l, e, e->span, "a condition is true or false, this is %s", value_kind(v));
+    }
+    return -1;
+}
+
+static Value logic(Lower *l, Expr *e)
+{
+    const int a = lower_condition(l, e->a);
+    if (a < 0 || a == (e->op == DO_OR))
+        return a < 0 ? value_poison() : value_bool(a);
+    const int b = lower_condition(l, e->b);
+    return b < 0 ? value_poison() : value_bool(b);
+}
+
+static Value binary(Lower *l, Expr *e)
+{
+    static const char *const tensor_op[] = {[DO_ADD] = "add", [DO_SUB] = "sub", [DO_MUL] = "mul",
+                                            [DO_DIV] = "div", [DO_POW] = "pow"};
+    const char *why = NULL, *help = NULL;
+    const Value a = lower_eval(l, e->a), b = lower_eval(l, e->b);
+    const bool tensor = a.kind == V_TENSOR || b.kind == V_TENSOR;
+    const bool other = (a.kind == V_TENSOR || value_number(a)) && (b.kind == V_TENSOR || value_number(b));
+    if (tensor && other && e->op <= DO_POW && e->op != DO_FLOOR && e->op != DO_MOD)
+        return node_elementwise(l, tensor_op[e->op], a, b, e);
+    const Value v = value_binary(l->arena, e->op, a, b, &why, &help);
+    if (v.kind == V_LIST && !lower_step(l, e->span, v.n))
+        return value_poison();
+    if (why) {
+        lower_fail(l, e, strcmp(why, "division by zero") == 0 ? e->b->span : e->span, "%s", why);
+        if (help)
+            diag_help(l->diag, "%s", help);
+    }
+    return v;
+}
+
+static Value unary(Lower *l, Expr *e)
+{
+    const char *why = NULL;
+    const Value a = lower_eval(l, e->a);
+    if (a.kind == V_TENSOR && e->op == DO_NEG)
+        return node_elementwise(l, "neg", a, value_poison(), e);
+    const Value v = value_unary(l->arena, e->op, a, &why);
+    if (why)
+        lower_fail(l, e, e->span, "%s", why);
+    return v;
+}
+
+static Value list(Lower *l, Expr *e)
+{
+    if (e->list.n > LIST_MAX)
+        return lower_fail(l, e, e->span, "the list has %d items, more than %d", e->list.n, LIST_MAX);
+    Value *item = arena_alloc(l->arena, (size_t)e->list.n * sizeof *item);
+    bool poison = false;
+    for (int i = 0; i < e->list.n; i++) {
+        item[i] = lower_eval(l, e->list.v[i]);
+        poison |= item[i].kind == V_POISON;
+    }
+    return poison ? value_poison() : (Value){.kind = V_LIST, .item = item, .n = e->list.n};
+}
+
+static Value subscript(Lower *l, Expr *e)
+{
+    const Value a = lower_eval(l, e->a), i = lower_eval(l, e->b);
+    if (a.kind == V_POISON || i.kind == V_POISON)
+        return value_poison();
+    if (a.kind != V_LIST)
+        return lower_fail(l, e, e->a->span, "only lists have items, this is %s", value_kind(a));
+    if (i.kind != V_INT)
+        return lower_fail(l, e, e->b->span, "an index is an int, this is %s", value_kind(i));
+    if (i.i < 0 || i.i >= a.n) {
+        lower_fail(l, e, e->b->span, "index %lld is outside a list of %d", (long long)i.i, a.n);
+        if (a.n)
+            diag_help(l->diag, "the items are 0 to %d", a.n - 1);
+        return value_poison();
+    }
+    return a.item[i.i];
+}
+
+/* x.channels: from the letters of the dimensions, or their order when they have none. */
+static Value field(Lower *l, Expr *e)
+{
+    static const struct { const char *name; char axis; int rank, at; } query[] = {
+        {"channels", 'C', 3, 0}, {"height", 'H', 3, 1}, {"width", 'W', 3, 2},
+        {"time", 'T', 2, 0}, {"features", 'F', 1, 0},
+    };
+    static const char *const all[] = {"channels", "height", "width", "time", "features", "rank", "count", "shape"};
+    enum { QUERIES = sizeof query / sizeof *query, ALL = sizeof all / sizeof *all };
+    const Value a = lower_eval(l, e->a);
+    Span at = e->span;
+    at.line = at.end_line;
+    at.col = at.end_col - (int)strlen(e->field);
+    if (a.kind == V_POISON)
+        return a;
+    if (a.kind != V_TENSOR)
+        return lower_fail(l, e, at, "only tensors have '.%s', this is %s", e->field, value_kind(a));
+    const Shape *s = &a.node->shape;
+    if (strcmp(e->field, "rank") == 0)
+        return value_int(s->rank);
+    if (strcmp(e->field, "count") == 0)
+        return value_int(shape_count(s));
+    if (strcmp(e->field, "shape") == 0) {
+        Value *item = arena_alloc(l->arena, (size_t)s->rank * sizeof *item);
+        for (int i = 0; i < s->rank; i++)
+            item[i] = value_int(s->dim[i]);
+        return (Value){.kind = V_LIST, .item = item, .n = s->rank};
+    }
+    for (int i = 0; i < QUERIES; i++) {
+        if (strcmp(query[i].name, e->field) != 0)
+            continue;
+        const int64_t n = shape_axis(s, query[i].axis);
+        if (n || s->rank == query[i].rank || (query[i].axis == 'F' && s->rank == 2))
+            return value_int(n ? n : s->dim[s->rank == query[i].rank ? query[i].at : s->rank - 1]);
+        lower_fail(l, e, at, "a tensor %s has no %s", shape_text(l->arena, s), e->field);
+        diag_help(l->diag, "its dimensions are the list .shape");
+        return value_poison();
+    }
+    lower_fail(l, e, at, "a tensor has no '%s'", e->field);
+    suggest(l->diag, e->field, all, ALL, "the queries");
+    return value_poison();
+}
+
+static Value choose(Lower *l, Expr *e)
+{
+    for (int i = 0; i < e->arms.n; i++) {
+        const Arm *arm = &e->arms.v[i];
+        const int yes = arm->cond ? lower_condition(l, arm->cond) : 1;
+        if (yes)
+            return yes < 0 ? value_poison() : lower_eval(l, arm->value);
+    }
+    return value_poison();                            /* not reached: the grammar wants an else */
+}
+
+static Value name(Lower *l, Expr *e)
+{
+    const Var *var = lower_find(l, e->s);
+    if (var)
+        return var->v;
+    return e->bad ? value_poison() : lower_fail(l, e, e->span, "unknown name '%s'", e->s);
+}
+
+/* The children of a part with an error may hold errors of their own. */
+static Value bad(Lower *l, Expr *e)
+{
+    if (e->kind == EX_CALL) {
+        for (int i = 0; i < e->args.n; i++)
+            lower_eval(l, e->args.v[i].value);
+    } else if (e->kind == EX_BINARY) {
+        lower_eval(l, e->a);
+        lower_eval(l, e->b);
+    }
+    return value_poison();
+}
+
+static Value eval(Lower *l, Expr *e)
+{
+    if (e->bad)
+        return bad(l, e);
+    switch (e->kind) {
+    case EX_BAD:    break;
+    case EX_INT:    return value_int(e->i);
+    case EX_FLOAT:  return value_float(e->f);
+    case EX_BOOL:   return value_bool(e->i);
+    case EX_STRING: return (Value){.kind = V_STRING, .s = e->s};
+    case EX_NAME:   return name(l, e);
+    case EX_LIST:   return list(l, e);
+    case EX_UNARY:  return unary(l, e);
+    case EX_BINARY: return e->op == DO_AND || e->op == DO_OR ? logic(l, e) : binary(l, e);
+    case EX_INDEX:  return subscript(l, e);
+    case EX_FIELD:  return field(l, e);
+    case EX_CALL:   return lower_call(l, e);
+    case EX_IF:     return choose(l, e);
+    }
+    return value_poison();
+}
+
+Value lower_eval(Lower *l, Expr *e)
+{
+    if (!lower_step(l, e->span, l->depth < DEPTH_EVAL ? 1 : STEPS_MAX))
+        return value_poison();
+    l->depth++;
+    const Value v = eval(l, e);
+    l->depth--;
+    return v;
+}

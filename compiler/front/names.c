@@ -1,0 +1,266 @@
+/* names.c -- every name in a body means something, and every named argument exists. */
+#include "front/names.h"
+#include "front/parse.h"
+#include <string.h>
+
+bool names_too_many(const Unit *u)
+{
+    return diag_errors(u->diag) > ERRORS_MAX;
+}
+
+void names_declare(Sem *s, const char *name, Span at)
+{
+    if (map_get(&s->names, name))
+        return;
+    Bound *b = arena_alloc(s->u->arena, sizeof *b);
+    *b = (Bound){.name = name, .at = at};
+    map_set(&s->names, name, b);
+    ARENA_PUSH(s->u->arena, s->live, s->nlive, b);
+}
+
+static void leave(Sem *s, int mark)
+{
+    while (s->nlive > mark) {
+        Bound *b = s->live[--s->nlive];
+        map_set(&s->names, b->name, NULL);
+        map_set(&s->gone, b->name, b);
+    }
+}
+
+/* Every name that could be called or used here. */
+static void suggest_name(Sem *s, const char *word, bool call)
+{
+    int n = 0, more = 0;
+    Unit *u = s->u;
+    if (names_too_many(u))
+        return;
+    const char **name = map_keys(&s->names, &n);
+    const char **declared = call ? map_keys(&u->functions, &more) : NULL;
+    for (int i = 0; i < more; i++)
+        ARENA_PUSH(u->arena, name, n, declared[i]);
+    for (int i = 0; call && i < op_count(); i++)
+        if (!(op_at(i)->flags & OP_HIDDEN))
+            ARENA_PUSH(u->arena, name, n, op_at(i)->name);
+    if (call)
+        ARENA_PUSH(u->arena, name, n, "len");
+    diag_suggest(u->diag, word, name, n);
+}
+
+static void unknown(Sem *s, Expr *e, bool call)
+{
+    Diag *d = s->u->diag;
+    Callee c;
+    e->bad = true;
+    if (s->broken || s->u->decls.broken)
+        return;
+    const Bound *gone = map_get(&s->gone, e->s);
+    if (!call && callee_find(s->u, e->s, &c)) {
+        diag_error(d, e->span, "'%s' is a function, not a value", e->s);
+        diag_help(d, "call it: %s(...)", e->s);
+        return;
+    }
+    diag_error(d, e->span, call ? "there is no op, block or layer '%s'" : "unknown name '%s'", e->s);
+    if (gone && gone->at.source) {
+        diag_note(d, "'%s' of line %d is local to the braces around it", e->s, gone->at.line);
+        diag_help(d, "bind it before them, or write %s = if ... { } else { }", e->s);
+    } else {
+        suggest_name(s, e->s, call);
+    }
+}
+
+/* Named arguments exist and are given once. */
+static void check_args(Sem *s, Expr *call, const Callee *c, const char *name)
+{
+    Diag *d = s->u->diag;
+    const int count = callee_count(c);
+    const char **word = NULL;
+    int nword = 0;
+    for (int i = 0; i < count; i++)
+        ARENA_PUSH(s->u->arena, word, nword, callee_arg(c, i));
+    for (int i = 0; i < call->args.n; i++) {
+        const Arg *a = &call->args.v[i];
+        int at = 0;
+        while (a->name && at < count && strcmp(word[at], a->name) != 0)
+            at++;
+        if (a->name && at == count) {
+            call->bad = true;
+            diag_error(d, a->name_span, "%s has no argument '%s'", name, a->name);
+            suggest(d, a->name, word, nword, "its arguments");
+        }
+        for (int j = 0; a->name && j < i; j++)
+            if (call->args.v[j].name && strcmp(call->args.v[j].name, a->name) == 0) {
+                call->bad = true;
+                diag_error(d, a->name_span, "argument '%s' is given twice", a->name);
+                break;
+            }
+    }
+}
+
+/* A formula is made of elementwise parts only, because its gradient is derived from theirs. */
+static void check_formula_call(Sem *s, Expr *call, const Callee *c)
+{
+    const bool fits = c->decl ? c->decl->kind == DECL_OP : !c->op || (c->op->flags & OP_ELEMENTWISE);
+    if (fits)
+        return;
+    call->bad = true;
+    diag_error(s->u->diag, call->span, "'%s' is not elementwise", call->a->s);
+    diag_help(s->u->diag, "an op is a formula over elementwise ops; write a block for anything else");
+}
+
+static void check_call_name(Sem *s, Expr *call)
+{
+    Callee c;
+    const char *name = call->a->s;
+    const bool variable = map_get(&s->names, name) != NULL;
+    if (!callee_find(s->u, name, &c)) {
+        if (!variable)
+            unknown(s, call->a, true);
+        return;
+    }
+    if (c.decl && c.decl->kind == DECL_MODEL && !variable) {
+        call->bad = true;
+        diag_error(s->u->diag, call->a->span, "'%s' is a model and cannot be called", name);
+        diag_help(s->u->diag, "write its shared part as a block");
+        return;
+    }
+    if (variable)
+        return;
+    if (c.decl || c.op)
+        check_args(s, call, &c, name);
+    if (c.decl && s->decl)
+        ARENA_PUSH(s->u->arena, s->decl->calls, s->decl->ncalls, call);
+    if (s->decl && s->decl->kind == DECL_OP)
+        check_formula_call(s, call, &c);
+}
+
+void names_check(Sem *s, Expr *e)
+{
+    if (!e)
+        return;
+    switch (e->kind) {
+    case EX_NAME:
+        if (!map_get(&s->names, e->s))
+            unknown(s, e, false);
+        break;
+    case EX_LIST:
+        for (int i = 0; i < e->list.n; i++)
+            names_check(s, e->list.v[i]);
+        break;
+    case EX_UNARY: case EX_FIELD:
+        names_check(s, e->a);
+        break;
+    case EX_BINARY: case EX_INDEX:
+        names_check(s, e->a);
+        names_check(s, e->b);
+        break;
+    case EX_IF:
+        for (int i = 0; i < e->arms.n; i++) {
+            names_check(s, e->arms.v[i].cond);
+            names_check(s, e->arms.v[i].value);
+        }
+        break;
+    case EX_CALL:
+        if (e->args.n > ARGS_MAX) {
+            diag_error(s->u->diag, e->span, "this call has %d arguments, more than %d", e->args.n, ARGS_MAX);
+            e->args.n = 0;
+            e->bad = true;
+        }
+        if (e->a->kind == EX_NAME)
+            check_call_name(s, e);
+        else
+            names_check(s, e->a);
+        for (int i = 0; i < e->args.n; i++)
+            names_check(s, e->args.v[i].value);
+        break;
+    default:
+        break;
+    }
+}
+
+int names_layers(const Sem *s, const Expr *e)
+{
+    int n = 0;
+    Callee c;
+    if (!e)
+        return 0;
+    switch (e->kind) {
+    case EX_LIST:
+        for (int i = 0; i < e->list.n; i++)
+            n += names_layers(s, e->list.v[i]);
+        return n;
+    case EX_UNARY: case EX_FIELD:
+        return names_layers(s, e->a);
+    case EX_BINARY: case EX_INDEX:
+        return names_layers(s, e->a) + names_layers(s, e->b);
+    case EX_IF:
+        for (int i = 0; i < e->arms.n; i++)
+            n += names_layers(s, e->arms.v[i].cond) + names_layers(s, e->arms.v[i].value);
+        return n;
+    case EX_CALL:
+        if (e->a->kind == EX_NAME)
+            n = callee_find(s->u, e->a->s, &c) && callee_layers(&c);
+        else
+            n = names_layers(s, e->a);
+        for (int i = 0; i < e->args.n; i++)
+            n += names_layers(s, e->args.v[i].value);
+        return n;
+    default:
+        return 0;
+    }
+}
+
+static void bind(Sem *s, Stmt *t)
+{
+    Bound *b = map_get(&s->binds, t->name);
+    if (!b) {
+        b = arena_alloc(s->u->arena, sizeof *b);
+        *b = (Bound){.name = t->name, .stmt = t};
+        map_set(&s->binds, t->name, b);
+    }
+    b->uses++;
+    b->in_loop |= s->loops > 0;
+    names_declare(s, t->name, t->name_span);
+}
+
+static void check_stmt(Sem *s, Stmt *t)
+{
+    const int mark = s->nlive;
+    switch (t->kind) {
+    case ST_BIND:
+        names_check(s, t->value);
+        bind(s, t);
+        break;
+    case ST_RETURN:
+        names_check(s, t->value);
+        s->returns = true;
+        break;
+    case ST_FOR:
+        names_check(s, t->value);
+        names_check(s, t->to);
+        s->loops++;
+        if (map_get(&s->names, t->name)) {
+            diag_error(s->u->diag, t->name_span, "the loop's '%s' would hide another '%s'", t->name, t->name);
+            diag_help(s->u->diag, "give the loop a name of its own");
+        }
+        names_declare(s, t->name, t->name_span);
+        names_body(s, &t->body);
+        leave(s, mark);
+        s->loops--;
+        break;
+    case ST_IF:
+        for (int i = 0; i < t->branches.n; i++) {
+            names_check(s, t->branches.v[i].cond);
+            names_body(s, &t->branches.v[i].body);
+        }
+        break;
+    }
+}
+
+void names_body(Sem *s, const Body *body)
+{
+    const int mark = s->nlive;
+    s->broken |= body->broken;
+    for (int i = 0; i < body->n; i++)
+        check_stmt(s, body->v[i]);
+    leave(s, mark);
+}

@@ -1,0 +1,116 @@
+/* node.c -- a checked call of an operation becomes a node: defaults, attributes, constants. */
+#include "front/lower.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* A default of the op table, as it would be written. */
+static Value parse_default(const char *s)
+{
+    char *end;
+    if (strcmp(s, "true") == 0 || strcmp(s, "false") == 0)
+        return value_bool(s[0] == 't');
+    const long long i = strtoll(s, &end, 10);
+    if (*s && !*end)
+        return value_int(i);
+    const double f = strtod(s, &end);
+    if (*s && !*end)
+        return value_float(f);
+    return (Value){.kind = V_STRING, .s = s};
+}
+
+static Attr attribute(Lower *l, const OpArg *arg, Value v, Span span)
+{
+    Attr a = {.key = arg->name, .span = span};
+    const bool pair = arg->type == ARG_PAIR || arg->type == ARG_PAD;
+    if ((pair && v.kind == V_INT) || v.kind == V_LIST) {
+        const int n = v.kind == V_LIST ? v.n : 2;
+        int64_t *list = arena_alloc(l->arena, (size_t)(n ? n : 1) * sizeof *list);
+        for (int i = 0; i < n; i++)
+            list[i] = v.kind == V_LIST ? v.item[i].i : v.i;
+        a.kind = ATTR_INTS;
+        a.list = list;
+        a.nlist = n;
+    } else if (v.kind == V_STRING) {
+        a.kind = ATTR_STRING;
+        a.s = v.s;
+    } else if (v.kind == V_FLOAT || arg->type == ARG_FLOAT) {
+        a.kind = ATTR_FLOAT;
+        a.f = value_real(v);
+    } else {
+        a.kind = v.kind == V_BOOL ? ATTR_BOOL : ATTR_INT;
+        a.i = v.i;
+    }
+    return a;
+}
+
+/* The checked attributes of a call, as a node that is not in the graph. */
+static Node *attributes(Lower *l, const Op *op, const Slot *slot, Span at)
+{
+    Node *n = arena_alloc(l->arena, sizeof *n);
+    n->op = op;
+    n->span = at;
+    for (int i = 0; i < OP_ARGS && op->arg[i].name; i++) {
+        const OpArg *arg = &op->arg[i];
+        if (arg->type == ARG_TENSOR || (!slot[i].given && strcmp(arg->fallback, "none") == 0))
+            continue;
+        const Value v = slot[i].given ? slot[i].v : parse_default(arg->fallback);
+        ARENA_PUSH(l->arena, n->attr, n->nattr, attribute(l, arg, v, slot[i].span));
+    }
+    return n;
+}
+
+/* The tensors of a call; numbers among those of an elementwise op become constants. */
+static int tensors(Lower *l, const Op *op, const Slot *slot, Node **x, Span at)
+{
+    int n = 0;
+    for (int i = 0; i < OP_ARGS && op->arg[i].name; i++) {
+        if (op->arg[i].type != ARG_TENSOR || !slot[i].given)
+            continue;
+        x[n++] = slot[i].v.kind == V_TENSOR
+                     ? slot[i].v.node
+                     : graph_const(l->g, value_real(slot[i].v), shape_make(false, "", NULL, 0), at);
+    }
+    return n;
+}
+
+/* An op on numbers only has no sample to belong to. */
+static bool all_numbers(const Op *op, const Slot *slot)
+{
+    for (int i = 0; i < OP_ARGS && op->arg[i].name; i++)
+        if (op->arg[i].type == ARG_TENSOR && slot[i].given && slot[i].v.kind == V_TENSOR)
+            return false;
+    return true;
+}
+
+Value node_make(Lower *l, const Op *op, const Slot *slot, const char *path, Expr *e)
+{
+    Node *x[OP_ARGS];
+    if (!l->g)
+        return lower_fail(l, e, e->span, "'%s' works on tensors, and here are only numbers", op->name);
+    if (all_numbers(op, slot))
+        return lower_fail(l, e, e->span, "'%s' needs a tensor here, all its arguments are numbers", op->name);
+    const int before = diag_errors(l->diag), nx = tensors(l, op, slot, x, e->span);
+    if (!l->g->training && strcmp(op->name, "dropout") == 0)
+        return value_node(x[0]);
+    const Node *attrs = attributes(l, op, slot, e->span);
+    Node *n;
+    if (op->build) {
+        n = op->build(l->g, x, nx, attrs, path, l->diag);
+    } else {
+        n = graph_add(l->g, op, x, nx, e->span);
+        node_copy_attrs(l->g, n, attrs);
+        if (op->shape && !op->shape(n, l->diag))
+            n = NULL;
+    }
+    e->bad |= diag_errors(l->diag) != before;
+    return e->bad ? value_poison() : value_node(n);
+}
+
+Value node_elementwise(Lower *l, const char *name, Value x, Value y, Expr *e)
+{
+    const Op *op = op_find(name);
+    Slot slot[OP_ARGS] = {{x, e->a->span, true}};
+    if (y.kind != V_POISON)
+        slot[1] = (Slot){y, e->b->span, true};
+    return node_make(l, op, slot, NULL, e);
+}

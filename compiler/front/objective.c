@@ -1,0 +1,52 @@
+/* objective.c -- the end of a graph that is trained or tested: label, loss and metrics. */
+#include "front/lower.h"
+#include <string.h>
+
+static bool output_is_classes(const Graph *g)
+{
+    return g->output->shape.rank == 1 && g->output->shape.dim[0] > 1;
+}
+
+/* loss = NAME: the op on output and label; mse compares with the label's one-hot vector. */
+static Value named_loss(Lower *l, Expr *e)
+{
+    Expr call = {.kind = EX_CALL, .span = e->span, .a = e};
+    Expr *arg = arena_alloc(l->arena, 2 * sizeof *arg);
+    arg[0] = (Expr){.kind = EX_NAME, .span = e->span, .s = "output"};
+    arg[1] = (Expr){.kind = EX_NAME, .span = e->span, .s = "label"};
+    Expr one_hot = {.kind = EX_CALL, .span = e->span, .a = &(Expr){.kind = EX_NAME, .span = e->span, .s = "one_hot"}};
+    Expr classes = {.kind = EX_INT, .span = e->span, .i = l->g->output->shape.rank ? shape_count(&l->g->output->shape) : 1};
+    one_hot.args = (Args){(Arg[]){{.value = &arg[1]}, {.name = "classes", .value = &classes}}, 2};
+    call.args = (Args){(Arg[]){{.value = &arg[0]}, {.value = strcmp(e->s, "mse") == 0 ? &one_hot : &arg[1]}}, 2};
+    return lower_eval(l, &call);
+}
+
+bool lower_loss(Unit *u, Graph *g, Expr *loss)
+{
+    Lower l = {.u = u, .arena = u->arena, .diag = u->diag, .g = g};
+    const int before = diag_errors(u->diag);
+    Callee c;
+    l.scope = lower_scope(&l, NULL, "");
+    graph_input(g, "label", shape_make(true, "", NULL, 0), DT_I32, loss->span);
+    lower_declare(&l, "output", value_node(g->output));
+    lower_declare(&l, "label", value_node(g->label));
+    const bool named = loss->kind == EX_NAME && !loss->bad && callee_find(u, loss->s, &c);
+    const Value v = named ? named_loss(&l, loss) : lower_eval(&l, loss);
+    if (v.kind != V_TENSOR) {
+        if (v.kind != V_POISON)
+            diag_error(u->diag, loss->span, "the loss is a tensor with one number a sample, this is %s", value_kind(v));
+        return false;
+    }
+    if (v.node->shape.rank != 0) {
+        diag_error(u->diag, loss->span, "the loss is one number a sample, this is %s", shape_text(u->arena, &v.node->shape));
+        diag_help(u->diag, "end it with a loss such as softmax_cross_entropy or mse");
+        return false;
+    }
+    g->loss = v.node;
+    g->metric[g->nmetric++] = (Metric){"loss", v.node};
+    if (output_is_classes(g)) {
+        Node *accuracy = op_make(g, "accuracy", loss->span, 2, g->output, g->label);
+        g->metric[g->nmetric++] = (Metric){"accuracy", accuracy};
+    }
+    return diag_errors(u->diag) == before;
+}
