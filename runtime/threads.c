@@ -27,8 +27,11 @@ typedef struct Share {
     int end;
 } Share;
 
+typedef struct Helper { Pool *pool; int thread; pthread_t id; } Helper;
+
 struct Pool {
     int         threads;
+    Helper     *helper;                               /* of threads 1, 2, ... */
     bool        crowded;                              /* more threads than processors: give way instead of spinning */
     PoolWork    work;
     void       *arg;
@@ -37,8 +40,6 @@ struct Pool {
     alignas(64) atomic_int busy;                      /* helpers not yet done with the job */
     alignas(64) atomic_int sleepers;
 };
-
-typedef struct Helper { Pool *pool; int thread; } Helper;
 
 void threads_flush_denormals(void)
 {
@@ -124,21 +125,20 @@ static void *help(void *arg)
     threads_flush_denormals();
     for (unsigned seen = 0;;) {
         seen = await_job(p, seen);
+        if (!p->work)
+            return NULL;
         take(p, h->thread);
         atomic_fetch_sub_explicit(&p->busy, 1, memory_order_release);
     }
-    return NULL;
 }
 
 static void start_helper(Pool *p, int thread)
 {
-    Helper *h = rt_alloc(sizeof *h);
-    *h = (Helper){p, thread};
-    pthread_t id;
-    const int error = pthread_create(&id, NULL, help, h);
+    Helper *h = &p->helper[thread];
+    *h = (Helper){.pool = p, .thread = thread};
+    const int error = pthread_create(&h->id, NULL, help, h);
     if (error)
         rt_die("thread %d of %d could not be started: %s", thread + 1, p->threads, strerror(error));
-    pthread_detach(id);
 }
 
 Pool *pool_new(int threads)
@@ -152,6 +152,7 @@ Pool *pool_new(int threads)
     p->threads = threads;
     p->crowded = threads > threads_available();
     p->share = share;
+    p->helper = rt_alloc(sizeof *p->helper * (size_t)threads);
     threads_flush_denormals();
     for (int t = 1; t < threads; t++)
         start_helper(p, t);
@@ -161,6 +162,27 @@ Pool *pool_new(int threads)
 int pool_threads(const Pool *p)
 {
     return p->threads;
+}
+
+/* A new job for the helpers; NULL sends them home. */
+static void announce(Pool *p, PoolWork work, void *arg)
+{
+    p->work = work;
+    p->arg = arg;
+    atomic_store_explicit(&p->busy, p->threads - 1, memory_order_relaxed);
+    atomic_fetch_add(&p->job, 1);
+    if (atomic_load(&p->sleepers) > 0)
+        syscall(SYS_futex, &p->job, FUTEX_WAKE_PRIVATE, p->threads, NULL, NULL, 0);
+}
+
+void pool_free(Pool *p)
+{
+    announce(p, NULL, NULL);
+    for (int t = 1; t < p->threads; t++)
+        pthread_join(p->helper[t].id, NULL);
+    free(p->helper);
+    free(p->share);
+    free(p);
 }
 
 void pool_run(Pool *p, PoolWork work, void *arg, int units)
@@ -175,12 +197,7 @@ void pool_run(Pool *p, PoolWork work, void *arg, int units)
         atomic_store_explicit(&p->share[t].next, (int)((int64_t)units * t / p->threads),
                               memory_order_relaxed);
     }
-    p->work = work;
-    p->arg = arg;
-    atomic_store_explicit(&p->busy, p->threads - 1, memory_order_relaxed);
-    atomic_fetch_add(&p->job, 1);
-    if (atomic_load(&p->sleepers) > 0)
-        syscall(SYS_futex, &p->job, FUTEX_WAKE_PRIVATE, p->threads, NULL, NULL, 0);
+    announce(p, work, arg);
     take(p, 0);
     for (unsigned round = 0; atomic_load_explicit(&p->busy, memory_order_acquire) > 0; round++)
         wait_a_little(p, round);

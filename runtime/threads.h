@@ -11,6 +11,7 @@ typedef struct Pool Pool;
 typedef void (*PoolWork)(void *arg, int thread, int unit);
 
 Pool *pool_new(int threads);                          /* the caller is thread 0 */
+void  pool_free(Pool *p);                             /* programs keep theirs to the end */
 int   pool_threads(const Pool *p);
 void  pool_run(Pool *p, PoolWork work, void *arg, int units);   /* returns when all units are done */
 
