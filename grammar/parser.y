@@ -32,6 +32,16 @@
 
 int yylex(YYSTYPE *value, Span *at, struct Parser *p);
 static void yyerror(const Span *at, struct Parser *p, const char *msg);
+
+static Decl *last(struct Parser *p)
+{
+    return p->decls.v[p->decls.n - 1];
+}
+
+static void set(struct Parser *p, const char *key, Span at, const char *sub, Span sub_at, Expr *value)
+{
+    p->setting = (Entry){key, sub, at, sub_at, value, true};
+}
 }
 
 %initial-action { @$ = (Span){p->source, 1, 1, 1, 1}; }
@@ -103,12 +113,12 @@ sep: NEWLINE
    | ';'
    ;
 
-decl: MODEL NAME params body      { decl_add(p, (Decl){.kind = DECL_MODEL, .name = $2, .name_span = @2, .params = $3, .body = $4}); }
-    | BLOCK NAME params body      { decl_add(p, (Decl){.kind = DECL_BLOCK, .name = $2, .name_span = @2, .params = $3, .body = $4}); }
-    | OP NAME params '=' expr     { decl_add(p, (Decl){.kind = DECL_OP, .name = $2, .name_span = @2, .params = $3, .formula = $5}); }
-    | TRAIN NAME '{' '}'          { decl_add(p, (Decl){.kind = DECL_TRAIN, .name = $2, .name_span = @2}); }
-    | TRAIN NAME '{' entries '}'  { decl_add(p, (Decl){.kind = DECL_TRAIN, .name = $2, .name_span = @2, .entries = $4}); }
-    | IMPORT STRING               { decl_add(p, (Decl){.kind = DECL_IMPORT, .name = $2, .name_span = @2}); }
+decl: MODEL NAME params body      { decl_add(p, DECL_MODEL, $2, @2)->params = $3; last(p)->body = $4; }
+    | BLOCK NAME params body      { decl_add(p, DECL_BLOCK, $2, @2)->params = $3; last(p)->body = $4; }
+    | OP NAME params '=' expr     { decl_add(p, DECL_OP, $2, @2)->params = $3; last(p)->formula = $5; }
+    | TRAIN NAME '{' '}'          { decl_add(p, DECL_TRAIN, $2, @2); }
+    | TRAIN NAME '{' entries '}'  { decl_add(p, DECL_TRAIN, $2, @2)->entries = $4; }
+    | IMPORT STRING               { decl_add(p, DECL_IMPORT, $2, @2); }
     | MODEL error body            { p->decls.broken = true; }
     | BLOCK error body            { p->decls.broken = true; }
     | TRAIN error '{' entries '}'
@@ -126,7 +136,7 @@ param_list: param                 { $$ = (ParamDecls){0}; PUSH($$, $1); }
 param: NAME                       { $$ = param_make(p, $1, @1); }
      | NAME '=' expr              { $$ = param_make(p, $1, @1); $$.fallback = $3; }
      | NAME ':' NAME              { $$ = param_make(p, $1, @1); param_type(p, &$$, $3, @3, NULL); }
-     | NAME ':' NAME '=' expr     { $$ = param_make(p, $1, @1); param_type(p, &$$, $3, @3, NULL); $$.fallback = $5; }
+     | NAME ':' NAME '=' expr     { $$ = param_make(p, $1, @1); $$.fallback = $5; param_type(p, &$$, $3, @3, NULL); }
      | NAME ':' NAME '[' exprs ']'  { $$ = param_make(p, $1, @1); param_type(p, &$$, $3, @3, &$5); }
      ;
 
@@ -141,16 +151,16 @@ stmts: stmt                       { $$ = (Body){0}; PUSH($$, $1); }
      | stmts error                { $$ = $1; $$.broken = true; }
      ;
 
-stmt: NAME '=' expr               { $$ = stmt_new(p, ST_BIND, @$); $$->name = $1; $$->name_span = @1; $$->value = $3; }
-    | RETURN expr                 { $$ = stmt_new(p, ST_RETURN, @$); $$->value = $2; }
-    | FOR NAME IN expr body       { $$ = stmt_new(p, ST_FOR, span_join(@1, @4)); $$->name = $2; $$->name_span = @2; $$->value = $4; $$->body = $5; }
+stmt: NAME '=' expr               { $$ = stmt_bind(p, $1, @1, $3, @$); }
+    | RETURN expr                 { $$ = stmt_return(p, $2, @$); }
+    | FOR NAME IN expr body       { $$ = stmt_for(p, $2, @2, $4, NULL, $5, span_join(@1, @4)); }
     | FOR NAME IN expr DOTDOT expr body
-                                  { $$ = stmt_new(p, ST_FOR, span_join(@1, @6)); $$->name = $2; $$->name_span = @2; $$->value = $4; $$->to = $6; $$->body = $7; }
-    | branches                    { $$ = stmt_new(p, ST_IF, @$); $$->branches = $1; }
-    | branches ELSE body          { $$ = stmt_new(p, ST_IF, @$); $$->branches = $1; PUSH($$->branches, ((Branch){NULL, $3})); }
-    | NAME '=' error              { $$ = stmt_new(p, ST_BIND, @$); $$->name = $1; $$->name_span = @1; $$->value = expr_new(p, EX_BAD, @3); }
-    | RETURN error                { $$ = stmt_new(p, ST_RETURN, @$); $$->value = expr_new(p, EX_BAD, @2); }
-    | FOR error body              { $$ = stmt_new(p, ST_FOR, @1); $$->name = ""; $$->value = expr_new(p, EX_BAD, @2); $$->body = $3; $$->body.broken = true; }
+                                  { $$ = stmt_for(p, $2, @2, $4, $6, $7, span_join(@1, @6)); }
+    | branches                    { $$ = stmt_if(p, $1, @$); }
+    | branches ELSE body          { PUSH($1, ((Branch){NULL, $3})); $$ = stmt_if(p, $1, @$); }
+    | NAME '=' error              { $$ = stmt_bind(p, $1, @1, expr_new(p, EX_BAD, @3), @$); }
+    | RETURN error                { $$ = stmt_return(p, expr_new(p, EX_BAD, @2), @$); }
+    | FOR error body              { $3.broken = true; $$ = stmt_for(p, "", @1, expr_new(p, EX_BAD, @2), NULL, $3, @1); }
     ;
 
 branches: IF expr body            { $$ = (Branches){0}; PUSH($$, ((Branch){$2, $3})); }
@@ -166,12 +176,12 @@ entries: entry                    { $$ = (Entries){0}; PUSH($$, $1); }
        ;
 
 entry: NAME '=' expr              { $$ = (Entry){.key = $1, .key_span = @1, .value = $3}; }
-     | NAME '=' error             { $$ = (Entry){.key = $1, .key_span = @1, .value = expr_new(p, EX_BAD, @3)}; }
+     | NAME '=' error             { $$ = (Entry){.key = $1, .key_span = @1}; $$.value = expr_new(p, EX_BAD, @3); }
      ;
 
-setting: NAME '=' expr            { p->setting = (Entry){.key = $1, .key_span = @1, .value = $3, .override = true}; }
-       | MODEL '.' NAME '=' expr  { p->setting = (Entry){.key = "model", .key_span = @1, .sub = $3, .sub_span = @3, .value = $5, .override = true}; }
-       | NAME '.' NAME '=' expr   { p->setting = (Entry){.key = $1, .key_span = @1, .sub = $3, .sub_span = @3, .value = $5, .override = true}; }
+setting: NAME '=' expr            { set(p, $1, @1, NULL, @1, $3); }
+       | MODEL '.' NAME '=' expr  { set(p, "model", @1, $3, @3, $5); }
+       | NAME '.' NAME '=' expr   { set(p, $1, @1, $3, @3, $5); }
        ;
 
 expr: pipe
@@ -218,7 +228,7 @@ primary: NAME                     { $$ = expr_new(p, EX_NAME, @1); $$->s = $1; }
        | '[' ']'                  { $$ = expr_list(p, (Exprs){0}, @$); }
        | '[' exprs ']'            { $$ = expr_list(p, $2, @$); }
        | '[' exprs ',' ']'        { $$ = expr_list(p, $2, @$); }
-       | arms ELSE arm            { $$ = NULL; PUSH($1, ((Arm){NULL, $3})); $$ = expr_if(p, $1, @$); }
+       | arms ELSE arm            { PUSH($1, ((Arm){NULL, $3})); $$ = expr_if(p, $1, @$); }
        ;
 
 arms: IF expr arm                 { $$ = (Arms){0}; PUSH($$, ((Arm){$2, $3})); }
@@ -269,16 +279,17 @@ static bool among(const char *name, const char *const *list)
 
 /* What can stand here, in at most `room` words.  A token that begins any value, or that can follow
  * any value, would hide what matters: the first kind is called "a value", the second is left out. */
-static int expected(const yypcontext_t *context, struct Parser *p, const char **word, int room, bool *ended)
+static int expected(const yypcontext_t *context, struct Parser *p, const char **word, int room,
+                    bool *ended)
 {
-    static const char *const begins[] = {"a name", "an integer", "a number", "a string", "true", "false",
-                                         "not", "if", "'-'", "'('", "'['", NULL};
-    static const char *const follows[] = {"'+'", "'-'", "'*'", "'/'", "'%'", "'<'", "'>'", "'.'", "'['",
-                                          "'('", "//", "**", "==", "!=", "<=", ">=", "and", "or", "|>",
-                                          "','", NULL};
+    static const char *const begins[] = {"a name", "an integer", "a number", "a string", "true",
+                                         "false", "not", "if", "'-'", "'('", "'['", NULL};
+    static const char *const follows[] = {"'+'", "'-'", "'*'", "'/'", "'%'", "'<'", "'>'", "'.'",
+                                          "'['", "'('", "','", "//", "**", "==", "!=", "<=", ">=",
+                                          "and", "or", "|>", NULL};
     static const char *const silent[] = {"a value", "';'", "error", "invalid token", NULL};
-    static const char *const bare[] = {"a name", "an integer", "a number", "a string", "end of file",
-                                       "end of line", NULL};
+    static const char *const bare[] = {"a name", "an integer", "a number", "a string",
+                                       "end of file", "end of line", NULL};
     yysymbol_kind_t symbol[YYNTOKENS];
     const int n = yypcontext_expected_tokens(context, symbol, YYNTOKENS);
     bool value = false, after = false, closer = false, top = false;
@@ -312,8 +323,9 @@ static const char *found(struct Parser *p, int symbol, const Span *at)
         return yysymbol_name(symbol);
     const char *line = source_line(p->arena, p->source, at->line);
     const int n = at->end_col - at->col;
-    return at->col + n - 1 > (int)strlen(line) ? yysymbol_name(symbol)
-                                               : arena_printf(p->arena, "'%.*s'", n > 40 ? 40 : n, line + at->col - 1);
+    if (at->col + n - 1 > (int)strlen(line))
+        return yysymbol_name(symbol);
+    return arena_printf(p->arena, "'%.*s'", n > 40 ? 40 : n, line + at->col - 1);
 }
 
 /* The way out of mistakes that other languages teach.  ended: a value is complete before the token. */
@@ -346,7 +358,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct Parser *p)
     const Span *at = yypcontext_location(context);
     const int symbol = yypcontext_token(context), n = expected(context, p, word, WORDS, &ended);
     if (diag_errors(p->diag) > ERRORS_MAX)
-        p->fatal = true;                              /* this is not a model file, or not any more */
+        p->fatal = true; /* this is not a model file, or not any more */
     if (!p->fatal && at->line != p->odd_line) {
         Text text = text_new(p->arena);
         for (int i = 0; i < n && n < WORDS; i++)

@@ -14,12 +14,12 @@ enum { BLOCK = 64 * 1024, ALIGN = _Alignof(max_align_t) };
 
 typedef struct Block {
     struct Block *next;
-    size_t        used, size;                         /* bytes of data[] */
+    size_t used, size; /* bytes of data[] */
     _Alignas(max_align_t) unsigned char data[];
 } Block;
 
 struct Arena {
-    Block *block;                                     /* the one in use; full ones follow */
+    Block *block; /* the one in use; full ones follow */
 };
 
 static void *must_calloc(size_t bytes)
@@ -35,7 +35,7 @@ static void *must_calloc(size_t bytes)
 static Block *block_new(size_t size)
 {
     if (size > SIZE_MAX - sizeof(Block))
-        size = SIZE_MAX - sizeof(Block);              /* fails in calloc, with its message */
+        size = SIZE_MAX - sizeof(Block); /* fails in calloc, with its message */
     Block *b = must_calloc(sizeof(Block) + size);
     b->size = size;
     return b;

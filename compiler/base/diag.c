@@ -6,27 +6,29 @@
 #include <unistd.h>
 
 enum {
-    SHOWN = 100,                                      /* errors printed */
-    KEPT  = 20000,                                    /* messages remembered; the rest is only counted */
-    WIDTH = 120                                       /* columns of a source line that are printed */
+    SHOWN = 100,  /* errors printed */
+    KEPT = 20000, /* messages remembered; the rest is only counted */
+    WIDTH = 120   /* columns of a source line that are printed */
 };
 
-typedef struct Extra { const char *kind, *text; } Extra;
+typedef struct Extra {
+    const char *kind, *text;
+} Extra;
 
 typedef struct Message {
-    bool        error;
-    Span        at;
+    bool error;
+    Span at;
     const char *text;
-    Extra      *extra;                                /* notes and helps, in order */
-    int         nextra;
-    int         serial;
+    Extra *extra; /* notes and helps, in order */
+    int nextra;
+    int serial;
 } Message;
 
 struct Diag {
-    Arena    *arena;
+    Arena *arena;
     DiagColor color;
     Message **message;
-    int       n, errors, dropped;
+    int n, errors, dropped;
 };
 
 Diag *diag_new(Arena *a, DiagColor color)
@@ -131,7 +133,7 @@ static bool same(const Message *a, const Message *b)
            strcmp(a->text, b->text) == 0;
 }
 
-static bool continues(char c)                         /* a later byte of a UTF-8 character */
+static bool continues(char c) /* a later byte of a UTF-8 character */
 {
     return ((unsigned char)c & 0xc0) == 0x80;
 }

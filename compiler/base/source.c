@@ -14,12 +14,12 @@ static const char *canonical(Arena *a, const char *name)
     return arena_strdup(a, realpath(name, path) ? path : name);
 }
 
-/* Reads f to its end into s; false when it is larger than SOURCE_MAX.  Grows as it goes, because the
- * size of a pipe is not known before. */
+/* Reads f to its end into s; false when it is larger than SOURCE_MAX.  Grows as it goes, because
+ * the size of a pipe is not known before. */
 static bool read_all(Arena *a, FILE *f, Source *s, size_t expected)
 {
     size_t cap = expected + 1 < 4096 ? 4096 : expected + 1;
-    char  *text = arena_alloc(a, cap);
+    char *text = arena_alloc(a, cap);
     for (;;) {
         s->len += fread(text + s->len, 1, cap - 1 - s->len, f);
         if (s->len > SOURCE_MAX)
@@ -83,7 +83,7 @@ const char *source_line(Arena *a, const Source *s, int line)
     if (n && p[n - 1] == '\r')
         n--;
     char *out = arena_strndup(a, p, n);
-    for (size_t i = 0; i < n; i++)                    /* nothing may steer the reader's terminal */
+    for (size_t i = 0; i < n; i++) /* nothing may steer the reader's terminal */
         if (((unsigned char)out[i] < ' ' && out[i] != '\t') || out[i] == 127)
             out[i] = '?';
     return out;

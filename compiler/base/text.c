@@ -106,7 +106,7 @@ uint64_t text_hash(const void *bytes, size_t n, uint64_t seed)
     uint64_t h = 0xcbf29ce484222325u ^ seed;
     for (size_t i = 0; i < n; i++)
         h = (h ^ p[i]) * 0x100000001b3u;
-    h = (h ^ (h >> 33)) * 0xff51afd7ed558ccdu;        /* the finaliser of MurmurHash3 */
+    h = (h ^ (h >> 33)) * 0xff51afd7ed558ccdu; /* the finaliser of MurmurHash3 */
     h = (h ^ (h >> 33)) * 0xc4ceb9fe1a85ec53u;
     return h ^ (h >> 33);
 }
@@ -114,7 +114,7 @@ uint64_t text_hash(const void *bytes, size_t n, uint64_t seed)
 const char *text_commas(Arena *a, int64_t v)
 {
     char digits[32], out[48];
-    int  n = snprintf(digits, sizeof digits, "%lld", (long long)v), w = 0;
+    int n = snprintf(digits, sizeof digits, "%lld", (long long)v), w = 0;
     const int first = digits[0] == '-';
     for (int i = 0; i < n; i++) {
         if (i > first && (n - i) % 3 == 0)
@@ -128,11 +128,14 @@ const char *text_bytes(Arena *a, int64_t bytes)
 {
     static const char *const unit[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
     double v = (double)bytes;
-    int    u = 0;
+    int u = 0;
     while (v >= 999.5 && u < 6) {
         v /= 1000;
         u++;
     }
-    return arena_printf(a, u == 0 || v >= 99.95 ? "%.0f %s" : v >= 9.995 ? "%.1f %s" : "%.2f %s", v,
-                        unit[u]);
+    return arena_printf(a,
+                        u == 0 || v >= 99.95 ? "%.0f %s"
+                        : v >= 9.995         ? "%.1f %s"
+                                             : "%.2f %s",
+                        v, unit[u]);
 }

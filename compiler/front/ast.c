@@ -1,15 +1,15 @@
 /* ast.c -- making the tree; here its depth is bounded, so that everything after may recurse. */
 #include "front/ast.h"
-#include "front/parse.h"
 #include "base/text.h"
+#include "front/parse.h"
 #include <string.h>
 
 const char *operator_text(Operator op)
 {
     static const char *const text[] = {
-        [DO_ADD] = "+",  [DO_SUB] = "-",  [DO_MUL] = "*",  [DO_DIV] = "/",   [DO_FLOOR] = "//",
-        [DO_MOD] = "%",  [DO_POW] = "**", [DO_EQ] = "==",  [DO_NE] = "!=",   [DO_LT] = "<",
-        [DO_LE] = "<=",  [DO_GT] = ">",   [DO_GE] = ">=",  [DO_AND] = "and", [DO_OR] = "or",
+        [DO_ADD] = "+",   [DO_SUB] = "-",  [DO_MUL] = "*", [DO_DIV] = "/",   [DO_FLOOR] = "//",
+        [DO_MOD] = "%",   [DO_POW] = "**", [DO_EQ] = "==", [DO_NE] = "!=",   [DO_LT] = "<",
+        [DO_LE] = "<=",   [DO_GT] = ">",   [DO_GE] = ">=", [DO_AND] = "and", [DO_OR] = "or",
         [DO_NOT] = "not", [DO_NEG] = "-",
     };
     return text[op];
@@ -31,8 +31,8 @@ Expr *expr_new(Parser *p, ExprKind kind, Span at)
     return e;
 }
 
-/* Puts e above its operand; when that makes the tree too deep, e becomes a bad leaf.  The first such
- * error speaks for the file. */
+/* Puts e above its operand; when that makes the tree too deep, e becomes a bad leaf.  The first
+ * such error speaks for the file. */
 static void above(Parser *p, Expr *e, const Expr *operand)
 {
     if (!operand || e->kind == EX_BAD)
@@ -130,7 +130,7 @@ Expr *expr_pipe(Parser *p, Expr *x, Expr *into)
     return expr_call(p, into->a, args, into->span);
 }
 
-Stmt *stmt_new(Parser *p, StmtKind kind, Span at)
+static Stmt *stmt_new(Parser *p, StmtKind kind, Span at)
 {
     Stmt *s = arena_alloc(p->arena, sizeof *s);
     s->kind = kind;
@@ -138,11 +138,46 @@ Stmt *stmt_new(Parser *p, StmtKind kind, Span at)
     return s;
 }
 
-void decl_add(Parser *p, Decl d)
+Stmt *stmt_bind(Parser *p, const char *name, Span at, Expr *value, Span whole)
 {
-    Decl *copy = arena_alloc(p->arena, sizeof *copy);
-    *copy = d;
-    ARENA_PUSH(p->arena, p->decls.v, p->decls.n, copy);
+    Stmt *s = stmt_new(p, ST_BIND, whole);
+    s->name = name;
+    s->name_span = at;
+    s->value = value;
+    return s;
+}
+
+Stmt *stmt_return(Parser *p, Expr *value, Span whole)
+{
+    Stmt *s = stmt_new(p, ST_RETURN, whole);
+    s->value = value;
+    return s;
+}
+
+Stmt *stmt_for(Parser *p, const char *name, Span at, Expr *from, Expr *to, Body body, Span head)
+{
+    Stmt *s = stmt_new(p, ST_FOR, head);
+    s->name = name;
+    s->name_span = at;
+    s->value = from;
+    s->to = to;
+    s->body = body;
+    return s;
+}
+
+Stmt *stmt_if(Parser *p, Branches branches, Span whole)
+{
+    Stmt *s = stmt_new(p, ST_IF, whole);
+    s->branches = branches;
+    return s;
+}
+
+Decl *decl_add(Parser *p, DeclKind kind, const char *name, Span at)
+{
+    Decl *d = arena_alloc(p->arena, sizeof *d);
+    *d = (Decl){.kind = kind, .name = name, .name_span = at};
+    ARENA_PUSH(p->arena, p->decls.v, p->decls.n, d);
+    return d;
 }
 
 ParamDecl param_make(Parser *p, const char *name, Span at)

@@ -43,7 +43,7 @@ typedef struct Arms { Arm *v; int n; } Arms;
 
 struct Expr {
     ExprKind kind;
-    bool     bad;                                     /* an error here was reported: poison from now on */
+    bool     bad;                               /* an error here was reported: poison from now on */
     int      depth;                                   /* 1 for a leaf */
     Span     span;
     union {
@@ -63,7 +63,7 @@ struct Expr {
     };
 };
 
-typedef struct Body { Stmt **v; int n; bool broken; } Body;            /* broken: a statement was lost */
+typedef struct Body { Stmt **v; int n; bool broken; } Body; /* broken: a statement was lost */
 typedef struct Branch { Expr *cond; Body body; } Branch;              /* cond NULL: else */
 typedef struct Branches { Branch *v; int n; } Branches;
 
@@ -73,11 +73,11 @@ struct Stmt {
     Span        span;                                 /* FOR: its head */
     const char *name;                                 /* BIND, FOR */
     Span        name_span;
-    Expr       *value;                                /* BIND, RETURN; FOR: the list, or the first number */
+    Expr       *value;                        /* BIND, RETURN; FOR: the list, or the first number */
     Expr       *to;                                   /* FOR: one past the last number, or NULL */
     Body        body;                                 /* FOR */
     Branches    branches;                             /* IF */
-    bool        names_layer;                          /* BIND: its one layer is called `name` (sem.c) */
+    bool        names_layer;                      /* BIND: its one layer is called `name` (sem.c) */
 };
 
 typedef enum {
@@ -97,7 +97,7 @@ typedef struct ParamDecl {
 } ParamDecl;
 typedef struct ParamDecls { ParamDecl *v; int n; } ParamDecls;
 
-typedef struct Entry {                                /* key = value, key.sub = value (--set only) */
+typedef struct Entry {                               /* key = value, key.sub = value (--set only) */
     const char *key, *sub;
     Span        key_span, sub_span;
     Expr       *value;
@@ -117,11 +117,12 @@ struct Decl {
     Entries     entries;                              /* TRAIN */
     bool        bad;                                  /* calls of it are poison */
     int         mark;                                 /* sem.c: 0 new, 1 being visited, 2 done */
-    Map         leaves;                               /* sem.c: names of bindings that name their layer */
+    Map         leaves;                         /* sem.c: names of bindings that name their layer */
     Expr      **calls;                                /* sem.c: calls of other declarations */
     int         ncalls;
 };
-typedef struct Decls { Decl **v; int n; bool broken; } Decls;         /* broken: one was lost to a syntax error */
+/* broken: one was lost to a syntax error */
+typedef struct Decls { Decl **v; int n; bool broken; } Decls;
 
 const char *decl_word(DeclKind kind);                 /* "model", "block", ... */
 

@@ -1,11 +1,12 @@
 /* callee.c -- what a name in front of parentheses can mean. */
-#include "front/sem.h"
 #include "base/text.h"
+#include "front/sem.h"
 #include <string.h>
 
 Function function_find(const char *name)
 {
-    static const char *const word[] = {"", "len", "int", "float", "min", "max", "abs", "sqrt", "exp", "log"};
+    static const char *const word[] = {"",    "len", "int",  "float", "min",
+                                       "max", "abs", "sqrt", "exp",   "log"};
     for (size_t i = 1; i < sizeof word / sizeof *word; i++)
         if (strcmp(word[i], name) == 0)
             return (Function)i;

@@ -10,7 +10,8 @@ int lower_condition(Lower *l, Expr *e)
         return v.i != 0;
     if (v.kind == V_TENSOR) {
         lower_fail(l, e, e->span, "a condition cannot depend on a tensor");
-        diag_help(l->diag, "conditions are decided at compile time; use relu, max or a mask for choices by value");
+        diag_help(l->diag, "conditions are decided at compile time; use relu, max or a mask for "
+                           "choices by value");
     } else if (v.kind != V_POISON) {
         lower_fail(l, e, e->span, "a condition is true or false, this is %s", value_kind(v));
     }
@@ -28,12 +29,13 @@ static Value logic(Lower *l, Expr *e)
 
 static Value binary(Lower *l, Expr *e)
 {
-    static const char *const tensor_op[] = {[DO_ADD] = "add", [DO_SUB] = "sub", [DO_MUL] = "mul",
-                                            [DO_DIV] = "div", [DO_POW] = "pow"};
+    static const char *const tensor_op[] =
+        {[DO_ADD] = "add", [DO_SUB] = "sub", [DO_MUL] = "mul", [DO_DIV] = "div", [DO_POW] = "pow"};
     const char *why = NULL, *help = NULL;
     const Value a = lower_eval(l, e->a), b = lower_eval(l, e->b);
     const bool tensor = a.kind == V_TENSOR || b.kind == V_TENSOR;
-    const bool other = (a.kind == V_TENSOR || value_number(a)) && (b.kind == V_TENSOR || value_number(b));
+    const bool other =
+        (a.kind == V_TENSOR || value_number(a)) && (b.kind == V_TENSOR || value_number(b));
     if (tensor && other && e->op <= DO_POW && e->op != DO_FLOOR && e->op != DO_MOD)
         return node_elementwise(l, tensor_op[e->op], a, b, e);
     const Value v = value_binary(l->arena, e->op, a, b, &why, &help);
@@ -62,7 +64,8 @@ static Value unary(Lower *l, Expr *e)
 static Value list(Lower *l, Expr *e)
 {
     if (e->list.n > LIST_MAX)
-        return lower_fail(l, e, e->span, "the list has %d items, more than %d", e->list.n, LIST_MAX);
+        return lower_fail(l, e, e->span, "the list has %d items, more than %d", e->list.n,
+                          LIST_MAX);
     Value *item = arena_alloc(l->arena, (size_t)e->list.n * sizeof *item);
     bool poison = false;
     for (int i = 0; i < e->list.n; i++) {
@@ -93,11 +96,16 @@ static Value subscript(Lower *l, Expr *e)
 /* x.channels: from the letters of the dimensions, or their order when they have none. */
 static Value field(Lower *l, Expr *e)
 {
-    static const struct { const char *name; char axis; int rank, at; } query[] = {
-        {"channels", 'C', 3, 0}, {"height", 'H', 3, 1}, {"width", 'W', 3, 2},
-        {"time", 'T', 2, 0}, {"features", 'F', 1, 0},
+    static const struct {
+        const char *name;
+        char axis;
+        int rank, at;
+    } query[] = {
+        {"channels", 'C', 3, 0}, {"height", 'H', 3, 1},   {"width", 'W', 3, 2},
+        {"time", 'T', 2, 0},     {"features", 'F', 1, 0},
     };
-    static const char *const all[] = {"channels", "height", "width", "time", "features", "rank", "count", "shape"};
+    static const char *const all[] = {"channels", "height", "width", "time",
+                                      "features", "rank",   "count", "shape"};
     enum { QUERIES = sizeof query / sizeof *query, ALL = sizeof all / sizeof *all };
     const Value a = lower_eval(l, e->a);
     Span at = e->span;
@@ -141,7 +149,7 @@ static Value choose(Lower *l, Expr *e)
         if (yes)
             return yes < 0 ? value_poison() : lower_eval(l, arm->value);
     }
-    return value_poison();                            /* not reached: the grammar wants an else */
+    return value_poison(); /* not reached: the grammar wants an else */
 }
 
 static Value name(Lower *l, Expr *e)
@@ -170,19 +178,32 @@ static Value eval(Lower *l, Expr *e)
     if (e->bad)
         return bad(l, e);
     switch (e->kind) {
-    case EX_BAD:    break;
-    case EX_INT:    return value_int(e->i);
-    case EX_FLOAT:  return value_float(e->f);
-    case EX_BOOL:   return value_bool(e->i);
-    case EX_STRING: return (Value){.kind = V_STRING, .s = e->s};
-    case EX_NAME:   return name(l, e);
-    case EX_LIST:   return list(l, e);
-    case EX_UNARY:  return unary(l, e);
-    case EX_BINARY: return e->op == DO_AND || e->op == DO_OR ? logic(l, e) : binary(l, e);
-    case EX_INDEX:  return subscript(l, e);
-    case EX_FIELD:  return field(l, e);
-    case EX_CALL:   return lower_call(l, e);
-    case EX_IF:     return choose(l, e);
+    case EX_BAD:
+        break;
+    case EX_INT:
+        return value_int(e->i);
+    case EX_FLOAT:
+        return value_float(e->f);
+    case EX_BOOL:
+        return value_bool(e->i);
+    case EX_STRING:
+        return (Value){.kind = V_STRING, .s = e->s};
+    case EX_NAME:
+        return name(l, e);
+    case EX_LIST:
+        return list(l, e);
+    case EX_UNARY:
+        return unary(l, e);
+    case EX_BINARY:
+        return e->op == DO_AND || e->op == DO_OR ? logic(l, e) : binary(l, e);
+    case EX_INDEX:
+        return subscript(l, e);
+    case EX_FIELD:
+        return field(l, e);
+    case EX_CALL:
+        return lower_call(l, e);
+    case EX_IF:
+        return choose(l, e);
     }
     return value_poison();
 }

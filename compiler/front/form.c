@@ -28,7 +28,9 @@ static const char *range(Unit *u, const Field *f)
 {
     if (isinf(f->high))
         return arena_printf(u->arena, "at least %.10g", f->low);
-    return arena_printf(u->arena, f->open ? "at least %.10g and below %.10g" : "between %.10g and %.10g", f->low, f->high);
+    return arena_printf(u->arena,
+                        f->open ? "at least %.10g and below %.10g" : "between %.10g and %.10g",
+                        f->low, f->high);
 }
 
 bool form_number(Unit *u, Expr *e, const char *key, const Field *f, double *out)
@@ -39,7 +41,8 @@ bool form_number(Unit *u, Expr *e, const char *key, const Field *f, double *out)
     if (v.kind == V_POISON)
         return false;
     if (whole ? v.kind != V_INT : !value_number(v)) {
-        diag_error(u->diag, e->span, "'%s' is %s, this is %s", key, whole ? "an int" : "a number", value_kind(v));
+        diag_error(u->diag, e->span, "'%s' is %s, this is %s", key, whole ? "an int" : "a number",
+                   value_kind(v));
         return false;
     }
     *out = value_real(v);
@@ -88,7 +91,8 @@ static void read_reals(Unit *u, Expr *e, const Field *f, char *target)
     for (int i = 0; i < e->list.n; i++) {
         Expr *item = e->list.v[i];
         if (form_number(u, item, f->name, f, &out[i]) && i > 0 && out[i] <= out[i - 1])
-            diag_error(u->diag, item->span, "the numbers of '%s' grow, and %.10g comes after %.10g", f->name, out[i], out[i - 1]);
+            diag_error(u->diag, item->span, "the numbers of '%s' grow, and %.10g comes after %.10g",
+                       f->name, out[i], out[i - 1]);
     }
     *count = e->list.n;
 }
@@ -105,9 +109,15 @@ static void read_field(Unit *u, Expr *e, const Field *f, char *target)
         if (form_number(u, e, f->name, f, &v))
             *(int64_t *)(void *)(target + f->at) = (int64_t)v;
         break;
-    case WANT_FLAG:  read_flag(u, e, f, (bool *)(target + f->at)); break;
-    case WANT_WORD:  form_word(u, e, f, (int *)(void *)(target + f->at)); break;
-    case WANT_REALS: read_reals(u, e, f, target); break;
+    case WANT_FLAG:
+        read_flag(u, e, f, (bool *)(target + f->at));
+        break;
+    case WANT_WORD:
+        form_word(u, e, f, (int *)(void *)(target + f->at));
+        break;
+    case WANT_REALS:
+        read_reals(u, e, f, target);
+        break;
     }
 }
 
@@ -115,11 +125,21 @@ static void set_default(const Field *f, char *target)
 {
     const double v = isnan(f->fallback) ? 0 : f->fallback;
     switch (f->want) {
-    case WANT_REAL:  *(double *)(void *)(target + f->at) = v; break;
-    case WANT_INT:   *(int64_t *)(void *)(target + f->at) = (int64_t)v; break;
-    case WANT_FLAG:  *(bool *)(target + f->at) = v != 0; break;
-    case WANT_WORD:  *(int *)(void *)(target + f->at) = (int)v; break;
-    case WANT_REALS: *(int *)(void *)(target + f->count_at) = 0; break;
+    case WANT_REAL:
+        *(double *)(void *)(target + f->at) = v;
+        break;
+    case WANT_INT:
+        *(int64_t *)(void *)(target + f->at) = (int64_t)v;
+        break;
+    case WANT_FLAG:
+        *(bool *)(target + f->at) = v != 0;
+        break;
+    case WANT_WORD:
+        *(int *)(void *)(target + f->at) = (int)v;
+        break;
+    case WANT_REALS:
+        *(int *)(void *)(target + f->count_at) = 0;
+        break;
     }
 }
 
@@ -136,7 +156,8 @@ static int find_field(Unit *u, const Form *form, const Arg *a, int position)
     if (!a->name && position < n)
         return position;
     if (!a->name) {
-        diag_error(u->diag, a->value->span, "%s takes %d argument%s, this is one more", form->name, n, n == 1 ? "" : "s");
+        diag_error(u->diag, a->value->span, "%s takes %d argument%s, this is one more", form->name,
+                   n, n == 1 ? "" : "s");
         return -1;
     }
     diag_error(u->diag, a->name_span, "%s has no argument '%s'", form->name, a->name);
@@ -158,8 +179,8 @@ void form_fields(Unit *u, Expr *e, const Form *form, void *target)
         named |= a->name != NULL;
         position += !a->name;
         if (at >= 0 && given[at] && !a->override)
-            diag_error(u->diag, a->name ? a->name_span : a->value->span, "argument '%s' of %s is given twice",
-                       form->field[at].name, form->name);
+            diag_error(u->diag, a->name ? a->name_span : a->value->span,
+                       "argument '%s' of %s is given twice", form->field[at].name, form->name);
         else if (at >= 0)
             given[at] = a;
     }

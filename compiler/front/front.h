@@ -6,7 +6,8 @@
 typedef struct Setting { const char *key, *value; } Setting;          /* --set optimizer.lr=0.1 */
 
 typedef struct FrontOptions {
-    const char    *model;                             /* which model of the file; NULL = the one trained, or the only one, or the last */
+    /* which model of the file; NULL = the one trained, or the only one, or the last */
+    const char    *model;
     const Setting *set;
     int            nset;
     int64_t        batch, shards;                     /* 0 = the recipe's */
@@ -15,8 +16,8 @@ typedef struct FrontOptions {
 
 typedef struct Front {
     const Source *source;
-    Graph *train;                                     /* forward graph with loss and metrics; dropout on; NULL without a train block */
-    Graph *test;                                      /* forward graph, dropout off; loss and metrics when there is a train block */
+    Graph *train;  /* forward graph with loss and metrics; dropout on; NULL without a train block */
+    Graph *test;      /* forward graph, dropout off; loss and metrics when there is a train block */
     Recipe recipe;
 } Front;
 

@@ -1,17 +1,18 @@
-/* invoke.c -- calls: arguments find their places, and the result is a number, a node, a block's value or a layer. */
+/* invoke.c -- calls: arguments find their places, and the result is a number, a node, a block's
+ * value or a layer. */
 #include "front/lower.h"
 #include <string.h>
 
 /* ---- binding */
 
 typedef struct FrontCall {
-    Callee      callee;
+    Callee callee;
     const char *name;
-    Expr       *e;
-    const Value *v;                                   /* of the arguments, in order */
-    Slot       *slot;
-    bool        poison;                               /* an argument is: so is the result, silently */
-    bool        partial;                              /* the tensors are missing: a layer value */
+    Expr *e;
+    const Value *v; /* of the arguments, in order */
+    Slot *slot;
+    bool poison;  /* an argument is: so is the result, silently */
+    bool partial; /* the tensors are missing: a layer value */
 } FrontCall;
 
 static bool refuse(FrontCall *c)
@@ -20,8 +21,8 @@ static bool refuse(FrontCall *c)
     return false;
 }
 
-/* A call that brings no tensor at all makes a layer; its first number is then not meant for the tensor.
- * More values than the layer has room for were meant as a plain call. */
+/* A call that brings no tensor at all makes a layer; its first number is then not meant for the
+ * tensor. More values than the layer has room for were meant as a plain call. */
 static bool without_tensors(const FrontCall *c)
 {
     int tensors = 0, positional = 0;
@@ -50,7 +51,8 @@ static int find_arg(const Callee *c, const char *name)
     return -1;
 }
 
-/* The next place for a positional argument, tensors skipped in a partial call; count when there is none. */
+/* The next place for a positional argument, tensors skipped in a partial call; count when there
+ * is none. */
 static int next_place(const FrontCall *c, int from)
 {
     const int count = callee_count(&c->callee);
@@ -84,12 +86,12 @@ static bool place(Lower *l, FrontCall *c)
         named |= a->name != NULL;
         const int at = a->name ? find_arg(&c->callee, a->name) : next_place(c, next);
         if (at < 0)
-            return refuse(c);                         /* reported by sem.c */
+            return refuse(c); /* reported by sem.c */
         if (at == callee_count(&c->callee))
             return too_many(l, c, a);
         if (c->slot[at].given) {
-            diag_error(l->diag, a->name ? a->name_span : a->value->span, "argument '%s' of %s is given twice",
-                       callee_arg(&c->callee, at), c->name);
+            diag_error(l->diag, a->name ? a->name_span : a->value->span,
+                       "argument '%s' of %s is given twice", callee_arg(&c->callee, at), c->name);
             ok = refuse(c);
         }
         c->slot[at] = (Slot){c->v[i], a->value->span, true};
@@ -100,8 +102,13 @@ static bool place(Lower *l, FrontCall *c)
 
 static const char *wanted(const Callee *c, int i)
 {
-    static const char *const op_arg[] = {"a tensor", "an int", "a float", "a bool", "a string",
-                                         "an int or a pair [h, w]", "an int, a pair [h, w], \"same\" or \"valid\"",
+    static const char *const op_arg[] = {"a tensor",
+                                         "an int",
+                                         "a float",
+                                         "a bool",
+                                         "a string",
+                                         "an int or a pair [h, w]",
+                                         "an int, a pair [h, w], \"same\" or \"valid\"",
                                          "a list of ints"};
     return c->decl ? type_kind(c->decl->params.v[i].type) : op_arg[c->op->arg[i].type];
 }
@@ -117,14 +124,22 @@ static bool ints(Value v, int least, int most)
 static bool fits_op(ArgType t, Value *v, bool elementwise)
 {
     switch (t) {
-    case ARG_TENSOR: return v->kind == V_TENSOR || (elementwise && value_number(*v));
-    case ARG_INT:    return v->kind == V_INT;
-    case ARG_FLOAT:  return value_as(*v, TYPE_FLOAT, v);
-    case ARG_BOOL:   return v->kind == V_BOOL;
-    case ARG_STRING: return v->kind == V_STRING;
-    case ARG_PAIR:   return v->kind == V_INT || ints(*v, 2, 2);
-    case ARG_PAD:    return v->kind == V_INT || v->kind == V_STRING || ints(*v, 2, 2);
-    case ARG_INTS:   return ints(*v, 0, 16);
+    case ARG_TENSOR:
+        return v->kind == V_TENSOR || (elementwise && value_number(*v));
+    case ARG_INT:
+        return v->kind == V_INT;
+    case ARG_FLOAT:
+        return value_as(*v, TYPE_FLOAT, v);
+    case ARG_BOOL:
+        return v->kind == V_BOOL;
+    case ARG_STRING:
+        return v->kind == V_STRING;
+    case ARG_PAIR:
+        return v->kind == V_INT || ints(*v, 2, 2);
+    case ARG_PAD:
+        return v->kind == V_INT || v->kind == V_STRING || ints(*v, 2, 2);
+    case ARG_INTS:
+        return ints(*v, 0, 16);
     }
     return false;
 }
@@ -137,16 +152,18 @@ static bool check_types(Lower *l, FrontCall *c)
         if (!s->given || s->v.kind == V_POISON)
             continue;
         const Value v = s->v;
-        const bool fits = c->callee.decl
-                              ? value_as(v, c->callee.decl->params.v[i].type, &s->v) ||
-                                    (c->callee.decl->kind == DECL_OP && callee_tensor(&c->callee, i) && value_number(v))
-                              : fits_op(c->callee.op->arg[i].type, &s->v, c->callee.op->flags & OP_ELEMENTWISE);
+        const bool fits = c->callee.decl ? value_as(v, c->callee.decl->params.v[i].type, &s->v) ||
+                                               (c->callee.decl->kind == DECL_OP &&
+                                                callee_tensor(&c->callee, i) && value_number(v))
+                                         : fits_op(c->callee.op->arg[i].type, &s->v,
+                                                   c->callee.op->flags & OP_ELEMENTWISE);
         if (fits)
             continue;
-        diag_error(l->diag, s->span, "argument '%s' of %s expects %s, got %s", callee_arg(&c->callee, i), c->name,
-                   wanted(&c->callee, i), value_kind(v));
+        diag_error(l->diag, s->span, "argument '%s' of %s expects %s, got %s",
+                   callee_arg(&c->callee, i), c->name, wanted(&c->callee, i), value_kind(v));
         if (v.kind == V_LAYER && callee_tensor(&c->callee, i))
-            diag_help(l->diag, "a layer becomes a tensor when it is called: fc = dense(10), then fc(x)");
+            diag_help(l->diag,
+                      "a layer becomes a tensor when it is called: fc = dense(10), then fc(x)");
         ok = refuse(c);
     }
     return ok;
@@ -163,11 +180,14 @@ static bool complete(Lower *l, FrontCall *c, Span at)
 {
     bool ok = true;
     for (int i = 0; i < callee_count(&c->callee); i++) {
-        if (c->slot[i].given || has_default(&c->callee, i) || (c->partial && callee_tensor(&c->callee, i)))
+        if (c->slot[i].given || has_default(&c->callee, i) ||
+            (c->partial && callee_tensor(&c->callee, i)))
             continue;
-        diag_error(l->diag, at, "%s is missing its argument '%s'", c->name, callee_arg(&c->callee, i));
+        diag_error(l->diag, at, "%s is missing its argument '%s'", c->name,
+                   callee_arg(&c->callee, i));
         if (c->callee.op && c->callee.op->arg[i].about)
-            diag_note(l->diag, "'%s' is %s: %s", callee_arg(&c->callee, i), wanted(&c->callee, i), c->callee.op->arg[i].about);
+            diag_note(l->diag, "'%s' is %s: %s", callee_arg(&c->callee, i), wanted(&c->callee, i),
+                      c->callee.op->arg[i].about);
         ok = refuse(c);
     }
     return ok;
@@ -195,7 +215,8 @@ static Value call_named(Lower *l, FrontCall *c)
     bool ok = place(l, c);
     ok = ok && check_types(l, c);
     ok = ok && complete(l, c, c->e->a->span);
-    const char *path = callee_layers(&c->callee) ? lower_path(l, kind_of(&c->callee, c->name)) : NULL;
+    const char *path =
+        callee_layers(&c->callee) ? lower_path(l, kind_of(&c->callee, c->name)) : NULL;
     if (!ok || c->poison)
         return value_poison();
     if (!c->partial)
@@ -218,9 +239,13 @@ static Value call_layer(Lower *l, const Layer *layer, Expr *e, const Value *v)
         const Arg *a = &e->args.v[i];
         c.poison |= v[i].kind == V_POISON;
         if (a->name)
-            return lower_fail(l, e, a->name_span, "a layer is called with its tensors only, '%s' was fixed when it was made", a->name);
+            return lower_fail(l, e, a->name_span,
+                              "a layer is called with its tensors only, '%s' was fixed when it was "
+                              "made",
+                              a->name);
         if (at == count)
-            return lower_fail(l, e, a->value->span, "the layer %s takes no more than its tensors", layer->name);
+            return lower_fail(l, e, a->value->span, "the layer %s takes no more than its tensors",
+                              layer->name);
         c.slot[at] = (Slot){v[i], a->value->span, true};
     }
     if (!check_types(l, &c) || !complete(l, &c, e->a->span) || c.poison)
@@ -235,7 +260,8 @@ static Value not_callable(Lower *l, Expr *e, Value f)
     return lower_fail(l, e, e->a->span, "%s cannot be called", value_kind(f));
 }
 
-/* A variable that holds a layer is called before an op of the same name; any other variable gives way to the op. */
+/* A variable that holds a layer is called before an op of the same name; any other variable
+ * gives way to the op. */
 Value lower_call(Lower *l, Expr *e)
 {
     Value *v = arena_alloc(l->arena, (size_t)(e->args.n ? e->args.n : 1) * sizeof *v);
@@ -251,7 +277,9 @@ Value lower_call(Lower *l, Expr *e)
         return f.kind == V_LAYER ? call_layer(l, f.layer, e, v) : not_callable(l, e, f);
     }
     if (!known)
-        return e->a->bad ? value_poison() : lower_fail(l, e, e->a->span, "there is no op, block or layer '%s'", e->a->s);
+        return e->a->bad
+                   ? value_poison()
+                   : lower_fail(l, e, e->a->span, "there is no op, block or layer '%s'", e->a->s);
     c.name = e->a->s;
     if (number_computes(&c.callee, e, v)) {
         for (int i = 0; i < e->args.n; i++)
@@ -262,6 +290,7 @@ Value lower_call(Lower *l, Expr *e)
     if (c.callee.decl && c.callee.decl->kind == DECL_MODEL)
         return lower_fail(l, e, e->a->span, "'%s' is a model and cannot be called", e->a->s);
     if (c.callee.decl && c.callee.decl->kind == DECL_OP && l->g == NULL)
-        return lower_fail(l, e, e->span, "'%s' works on tensors, and here are only numbers", e->a->s);
+        return lower_fail(l, e, e->span, "'%s' works on tensors, and here are only numbers",
+                          e->a->s);
     return call_named(l, &c);
 }

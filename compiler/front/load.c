@@ -1,7 +1,7 @@
 /* load.c -- front_load: the file and its imports, names, recipe, models, in this order.
  *
- * Later stages run on whatever earlier ones could understand, because poison is silent: so all errors of a
- * file come in one run, each at its cause.
+ * Later stages run on whatever earlier ones could understand, because poison is silent: so all
+ * errors of a file come in one run, each at its cause.
  */
 #include "front/front.h"
 #include "front/parse.h"
@@ -12,12 +12,15 @@ enum { IMPORTS_MAX = 256 };
 
 /* ---- files */
 
-typedef struct Chain { const struct Chain *up; const Source *source; } Chain;
+typedef struct Chain {
+    const struct Chain *up;
+    const Source *source;
+} Chain;
 
 typedef struct Loader {
     Unit *u;
-    Map   loaded;                                     /* by canonical path: Source * */
-    int   files;
+    Map loaded; /* by canonical path: Source * */
+    int files;
 } Loader;
 
 /* The imported name as seen from the importing file. */
@@ -53,7 +56,7 @@ static void import(Loader *l, const Chain *chain, const Decl *decl)
     if (!s) {
         diag_error(u->diag, decl->name_span, "cannot import '%s': %s", decl->name, why);
         diag_note(u->diag, "the place is relative to the importing file: %s", name);
-        u->decls.broken = true;                       /* its names are missing everywhere */
+        u->decls.broken = true; /* its names are missing everywhere */
     } else if (reports_cycle(l, chain, s, decl->name_span) || map_get(&l->loaded, s->path)) {
         return;
     } else if (l->files == IMPORTS_MAX) {
@@ -65,7 +68,8 @@ static void import(Loader *l, const Chain *chain, const Decl *decl)
     }
 }
 
-/* Imports come first, so that a definition stands before its use; train blocks of imported files are theirs. */
+/* Imports come first, so that a definition stands before its use; train blocks of imported files
+ * are theirs. */
 static void load(Loader *l, const Source *s, const Chain *up)
 {
     Unit *u = l->u;
@@ -101,10 +105,10 @@ static bool read_files(Unit *u, const char *file)
 
 /* ---- models */
 
-typedef struct Job {                                  /* one model of the file, to be lowered */
-    Decl  *model, *train;
+typedef struct Job { /* one model of the file, to be lowered */
+    Decl *model, *train;
     Recipe recipe;
-    Expr  *loss;
+    Expr *loss;
 } Job;
 
 /* The model that was asked for: named, or trained, or the last one.  NULL when there is none. */
@@ -135,14 +139,17 @@ static Decl *pick(Unit *u, const char *name)
 
 static Graph *lower(Unit *u, const Job *job, const Settings *set, bool training)
 {
-    Graph *g = lower_model(u, job->model, &job->recipe, set ? set->model : NULL, set ? set->nmodel : 0, training);
+    Graph *g = lower_model(u, job->model, &job->recipe, set ? set->model : NULL,
+                           set ? set->nmodel : 0, training);
     if (!g)
         return NULL;
     if (job->loss && !lower_loss(u, g, job->loss))
         return NULL;
     const Optimizer *o = &job->recipe.optimizer;
     if (job->recipe.present)
-        g->nstate = o->kind == OPT_SGD ? o->momentum > 0 : o->kind == OPT_RMSPROP ? 1 + (o->momentum > 0) : 2;
+        g->nstate = o->kind == OPT_SGD       ? o->momentum > 0
+                    : o->kind == OPT_RMSPROP ? 1 + (o->momentum > 0)
+                                             : 2;
     return g;
 }
 
@@ -158,14 +165,16 @@ static Graph *prepare(Unit *u, Job *job, const Settings *set)
     return job->model->bad ? NULL : lower(u, job, set, true);
 }
 
-/* Without a train block, sizes are still worth something: --batch and --dtype hold, the rest has no place. */
+/* Without a train block, sizes are still worth something: --batch and --dtype hold, the rest has
+ * no place. */
 static void settle_untrained(Unit *u, Job *job, const Settings *set)
 {
     Decl none = {.kind = DECL_TRAIN, .name = job->model->name, .entries = {.broken = true}};
     for (int i = 0; i < set->ntrain; i++) {
         const Entry *e = &set->train[i];
         if (strcmp(e->key_span.source->name, "--set") == 0) {
-            diag_error(u->diag, e->key_span, "model '%s' has no train block to set '%s' of", job->model->name, e->key);
+            diag_error(u->diag, e->key_span, "model '%s' has no train block to set '%s' of",
+                       job->model->name, e->key);
             return;
         }
         ARENA_PUSH(u->arena, none.entries.v, none.entries.n, *e);

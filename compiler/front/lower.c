@@ -5,11 +5,13 @@
 /* The input node: its dimensions are numbers of the head. */
 static Node *input(Lower *l, const ParamDecl *p)
 {
-    static const char *const letters[SHAPE_MAX + 1] = {"", "F", "TF", "CHW", "....", ".....", "......"};
+    static const char *const letters[SHAPE_MAX + 1] = {"",     "F",     "TF",    "CHW",
+                                                       "....", ".....", "......"};
     const int before = diag_errors(l->diag);
     int64_t dim[SHAPE_MAX], count = 1;
     if (p->dims.n > SHAPE_MAX) {
-        diag_error(l->diag, p->type_span, "the input has %d dimensions, more than %d", p->dims.n, SHAPE_MAX);
+        diag_error(l->diag, p->type_span, "the input has %d dimensions, more than %d", p->dims.n,
+                   SHAPE_MAX);
         return NULL;
     }
     bool poison = false;
@@ -21,7 +23,8 @@ static Node *input(Lower *l, const ParamDecl *p)
         if (v.kind != V_INT && v.kind != V_POISON)
             lower_fail(l, e, e->span, "a dimension is an int, this is %s", value_kind(v));
         else if (dim[i] < 1 || dim[i] > INT32_MAX)
-            lower_fail(l, e, e->span, "the dimension %lld is outside 1 to 2147483647", (long long)dim[i]);
+            lower_fail(l, e, e->span, "the dimension %lld is outside 1 to 2147483647",
+                       (long long)dim[i]);
     }
     if (poison || diag_errors(l->diag) != before)
         return NULL;
@@ -31,7 +34,8 @@ static Node *input(Lower *l, const ParamDecl *p)
             diag_error(l->diag, at, "one sample of '%s' is larger than 2^40 bytes", p->name);
             return NULL;
         }
-    return graph_input(l->g, p->name, shape_make(true, letters[p->dims.n], dim, p->dims.n), DT_REAL, p->span);
+    return graph_input(l->g, p->name, shape_make(true, letters[p->dims.n], dim, p->dims.n), DT_REAL,
+                       p->span);
 }
 
 /* Numbers of the head first, then the input, whose dimensions may use them. */
@@ -51,7 +55,8 @@ static void model_params(Lower *l, const Decl *model, Override *set, int nset)
                                     type_kind(p->type), value_kind(v));
         }
         if (!slot.given && !p->fallback && p->type >= TYPE_INT && p->type <= TYPE_LIST) {
-            diag_error(l->diag, p->span, "the parameter '%s' of model '%s' has no value", p->name, model->name);
+            diag_error(l->diag, p->span, "the parameter '%s' of model '%s' has no value", p->name,
+                       model->name);
             diag_help(l->diag, "give it a default, or say --set model.%s=...", p->name);
         }
         if (p->type != TYPE_INPUT)
@@ -70,10 +75,14 @@ static Expr *last_return(const Body *body)
     return NULL;
 }
 
-Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *set, int nset, bool training)
+Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *set, int nset,
+                   bool training)
 {
     const int before = diag_errors(u->diag);
-    Lower l = {.u = u, .arena = u->arena, .diag = u->diag, .model = model,
+    Lower l = {.u = u,
+               .arena = u->arena,
+               .diag = u->diag,
+               .model = model,
                .g = graph_new(u->arena, model->name, training)};
     l.g->source = model->name_span.source;
     l.g->recipe = *recipe;
@@ -83,8 +92,8 @@ Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *s
     const Value v = lower_result(&l, l.scope, NULL);
     const Expr *returned = last_return(&model->body);
     if (v.kind != V_TENSOR && v.kind != V_POISON)
-        diag_error(u->diag, returned ? returned->span : model->name_span, "model '%s' returns %s, not a tensor",
-                   model->name, value_kind(v));
+        diag_error(u->diag, returned ? returned->span : model->name_span,
+                   "model '%s' returns %s, not a tensor", model->name, value_kind(v));
     else if (v.kind == V_TENSOR && !v.node->shape.batched)
         diag_error(u->diag, returned ? returned->span : model->name_span,
                    "the output of model '%s' does not depend on its input", model->name);

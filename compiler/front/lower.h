@@ -1,6 +1,8 @@
-/* lower.h -- from tree to graph: a model is run once at compile time, and what it does to tensors becomes nodes.
+/* lower.h -- from tree to graph: a model is run once at compile time, and what it does to tensors
+ * becomes nodes.
  *
- * Loops, conditions, numbers and blocks are gone afterwards.  Every layer has the path of the bindings that lead to it.
+ * Loops, conditions, numbers and blocks are gone afterwards.  Every layer has the path of the
+ * bindings that lead to it.
  */
 #ifndef LOWER_H
 #define LOWER_H
@@ -16,16 +18,18 @@ enum {
 /* One argument of a call, bound to its place. */
 typedef struct Slot { Value v; Span span; bool given; } Slot;
 
-/* A layer value: fc = dense(64).  Calling it twice shares its parameters, because the path is the same. */
+/* A layer value: fc = dense(64).  Calling it twice shares its parameters, because the path is
+ * the same. */
 struct Layer {
     Callee      callee;
     const char *name;                                 /* of the op or block */
-    Slot       *slot;                                 /* callee_count() of them; the tensors are missing */
+    Slot       *slot;                          /* callee_count() of them; the tensors are missing */
     const char *path;
 };
 
 /* One block instance (or the model): its variables, and the names that its layers have taken. */
-typedef struct Var { const char *name; Value v; struct Var *outer; } Var;    /* outer: hidden until this one ends */
+/* outer: hidden until this one ends */
+typedef struct Var { const char *name; Value v; struct Var *outer; } Var;
 typedef struct Scope {
     Map         vars;                                 /* Var * */
     Var       **live;                                 /* stack of names in scope */
@@ -33,7 +37,7 @@ typedef struct Scope {
     Map         taken, ordinal;                       /* leaves in use; counters by kind: int * */
     const Decl *decl;
     const char *path;                                 /* "" for the model */
-    const char *leaf;                                 /* the binding that the next layer is named after, or NULL */
+    const char *leaf;                  /* the binding that the next layer is named after, or NULL */
     bool        returned;
     Value       result;
 } Scope;
@@ -46,15 +50,18 @@ typedef struct Lower {
     Scope      *scope;
     int         depth, calls;
     int64_t     steps;
-    bool        stop;                                 /* the budget is spent, and that has been said */
+    bool        stop;                              /* the budget is spent, and that has been said */
     const Stmt *loop;                                 /* outermost loop that runs now */
     const Decl *model;
 } Lower;
 
-typedef struct Override { const char *name; Expr *value; Span span; bool used; } Override;            /* --set model.classes=100 */
+/* --set model.classes=100 */
+typedef struct Override { const char *name; Expr *value; Span span; bool used; } Override;
 
-/* The forward graph of a model up to its output; parameters take the recipe's initialisation.  NULL after errors. */
-Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *set, int nset, bool training);
+/* The forward graph of a model up to its output; parameters take the recipe's initialisation.
+ * NULL after errors. */
+Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *set, int nset,
+                   bool training);
 /* Label, loss and metrics at the end of g; loss is the value of the key.  false after errors. */
 bool   lower_loss(Unit *u, Graph *g, Expr *loss);
 /* A number, list, string or bool without a model around. */
@@ -62,13 +69,14 @@ Value  lower_const(Unit *u, Expr *e);
 
 /* ---- scope.c */
 
-Value  lower_fail(Lower *l, Expr *e, Span at, const char *fmt, ...)   /* reports, marks e bad, is poison */
+/* reports, marks e bad, is poison */
+Value  lower_fail(Lower *l, Expr *e, Span at, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 bool   lower_step(Lower *l, Span at, int64_t steps);  /* false when the budget is spent */
 Scope *lower_scope(Lower *l, const Decl *decl, const char *path);
 Var   *lower_find(const Lower *l, const char *name);
-void   lower_declare(Lower *l, const char *name, Value v);            /* a new variable, until lower_leave */
-void   lower_assign(Lower *l, const char *name, Value v);             /* the one in scope, or a new one */
+void   lower_declare(Lower *l, const char *name, Value v); /* a new variable, until lower_leave */
+void   lower_assign(Lower *l, const char *name, Value v); /* the one in scope, or a new one */
 void   lower_leave(Scope *s, int mark);
 const char *lower_path(Lower *l, const char *kind);   /* a new layer's path in the current scope */
 
@@ -90,6 +98,7 @@ Value  lower_call(Lower *l, Expr *e);
 bool   number_computes(const Callee *c, const Expr *e, const Value *v);
 Value  number_compute(Lower *l, Expr *e, Function fn, const Value *v);
 Value  node_make(Lower *l, const Op *op, const Slot *slot, const char *path, Expr *e);
-Value  node_elementwise(Lower *l, const char *op, Value x, Value y, Expr *e);   /* y poison: op of x alone */
+/* y poison: op of x alone */
+Value  node_elementwise(Lower *l, const char *op, Value x, Value y, Expr *e);
 
 #endif

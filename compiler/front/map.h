@@ -1,4 +1,5 @@
-/* map.h -- from a name to a pointer, in constant time, so that a file of a million names is read as fast as it is long. */
+/* map.h -- from a name to a pointer, in constant time, so that a file of a million names is read
+ * as fast as it is long. */
 #ifndef MAP_H
 #define MAP_H
 #include "base/arena.h"
@@ -6,7 +7,7 @@
 typedef struct MapSlot { const char *key; void *value; } MapSlot;
 typedef struct Map {
     Arena   *arena;
-    MapSlot *slot;                                    /* open addressing; cap is a power of two, at most 3/4 full */
+    MapSlot *slot;                    /* open addressing; cap is a power of two, at most 3/4 full */
     int      cap, n;
 } Map;
 

@@ -59,7 +59,8 @@ static void unknown(Sem *s, Expr *e, bool call)
         diag_help(d, "call it: %s(...)", e->s);
         return;
     }
-    diag_error(d, e->span, call ? "there is no op, block or layer '%s'" : "unknown name '%s'", e->s);
+    diag_error(d, e->span, call ? "there is no op, block or layer '%s'" : "unknown name '%s'",
+               e->s);
     if (gone && gone->at.source) {
         diag_note(d, "'%s' of line %d is local to the braces around it", e->s, gone->at.line);
         diag_help(d, "bind it before them, or write %s = if ... { } else { }", e->s);
@@ -99,12 +100,14 @@ static void check_args(Sem *s, Expr *call, const Callee *c, const char *name)
 /* A formula is made of elementwise parts only, because its gradient is derived from theirs. */
 static void check_formula_call(Sem *s, Expr *call, const Callee *c)
 {
-    const bool fits = c->decl ? c->decl->kind == DECL_OP : !c->op || (c->op->flags & OP_ELEMENTWISE);
+    const bool fits =
+        c->decl ? c->decl->kind == DECL_OP : !c->op || (c->op->flags & OP_ELEMENTWISE);
     if (fits)
         return;
     call->bad = true;
     diag_error(s->u->diag, call->span, "'%s' is not elementwise", call->a->s);
-    diag_help(s->u->diag, "an op is a formula over elementwise ops; write a block for anything else");
+    diag_help(s->u->diag,
+              "an op is a formula over elementwise ops; write a block for anything else");
 }
 
 static void check_call_name(Sem *s, Expr *call)
@@ -146,10 +149,12 @@ void names_check(Sem *s, Expr *e)
         for (int i = 0; i < e->list.n; i++)
             names_check(s, e->list.v[i]);
         break;
-    case EX_UNARY: case EX_FIELD:
+    case EX_UNARY:
+    case EX_FIELD:
         names_check(s, e->a);
         break;
-    case EX_BINARY: case EX_INDEX:
+    case EX_BINARY:
+    case EX_INDEX:
         names_check(s, e->a);
         names_check(s, e->b);
         break;
@@ -161,7 +166,8 @@ void names_check(Sem *s, Expr *e)
         break;
     case EX_CALL:
         if (e->args.n > ARGS_MAX) {
-            diag_error(s->u->diag, e->span, "this call has %d arguments, more than %d", e->args.n, ARGS_MAX);
+            diag_error(s->u->diag, e->span, "this call has %d arguments, more than %d", e->args.n,
+                       ARGS_MAX);
             e->args.n = 0;
             e->bad = true;
         }
@@ -188,9 +194,11 @@ int names_layers(const Sem *s, const Expr *e)
         for (int i = 0; i < e->list.n; i++)
             n += names_layers(s, e->list.v[i]);
         return n;
-    case EX_UNARY: case EX_FIELD:
+    case EX_UNARY:
+    case EX_FIELD:
         return names_layers(s, e->a);
-    case EX_BINARY: case EX_INDEX:
+    case EX_BINARY:
+    case EX_INDEX:
         return names_layers(s, e->a) + names_layers(s, e->b);
     case EX_IF:
         for (int i = 0; i < e->arms.n; i++)
@@ -239,7 +247,8 @@ static void check_stmt(Sem *s, Stmt *t)
         names_check(s, t->to);
         s->loops++;
         if (map_get(&s->names, t->name)) {
-            diag_error(s->u->diag, t->name_span, "the loop's '%s' would hide another '%s'", t->name, t->name);
+            diag_error(s->u->diag, t->name_span, "the loop's '%s' would hide another '%s'", t->name,
+                       t->name);
             diag_help(s->u->diag, "give the loop a name of its own");
         }
         names_declare(s, t->name, t->name_span);

@@ -9,12 +9,12 @@ typedef struct Sem {
     Unit  *u;
     Decl  *decl;                                      /* NULL for a lone expression */
     Map    names;                                     /* in scope here: Bound * */
-    Map    gone;                                      /* were in scope inside a body that has ended */
-    Map    binds;                                     /* every name that a statement binds: Bound *, counting */
+    Map    gone;                                    /* were in scope inside a body that has ended */
+    Map    binds;                         /* every name that a statement binds: Bound *, counting */
     Bound **live;                                     /* stack of names in scope */
     int    nlive;
     int    loops;
-    bool   broken;                                    /* a statement was lost: its name may be the missing one */
+    bool   broken;                       /* a statement was lost: its name may be the missing one */
     bool   returns;
 } Sem;
 

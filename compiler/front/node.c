@@ -86,9 +86,11 @@ Value node_make(Lower *l, const Op *op, const Slot *slot, const char *path, Expr
 {
     Node *x[OP_ARGS];
     if (!l->g)
-        return lower_fail(l, e, e->span, "'%s' works on tensors, and here are only numbers", op->name);
+        return lower_fail(l, e, e->span, "'%s' works on tensors, and here are only numbers",
+                          op->name);
     if (all_numbers(op, slot))
-        return lower_fail(l, e, e->span, "'%s' needs a tensor here, all its arguments are numbers", op->name);
+        return lower_fail(l, e, e->span, "'%s' needs a tensor here, all its arguments are numbers",
+                          op->name);
     const int before = diag_errors(l->diag), nx = tensors(l, op, slot, x, e->span);
     if (!l->g->training && strcmp(op->name, "dropout") == 0)
         return value_node(x[0]);

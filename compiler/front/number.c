@@ -11,7 +11,8 @@ static Value extreme(Lower *l, Expr *e, const Value *v, int n, bool max)
     }
     for (int i = 0; i < n; i++) {
         if (!value_number(v[i]))
-            return lower_fail(l, e, e->span, "'%s' compares numbers, not %s", e->a->s, value_kind(v[i]));
+            return lower_fail(l, e, e->span, "'%s' compares numbers, not %s", e->a->s,
+                              value_kind(v[i]));
         if (max ? value_real(v[i]) > value_real(v[best]) : value_real(v[i]) < value_real(v[best]))
             best = i;
     }
@@ -21,10 +22,11 @@ static Value extreme(Lower *l, Expr *e, const Value *v, int n, bool max)
 static Value to_int(Lower *l, Expr *e, Value x)
 {
     if (x.kind == V_FLOAT && fabs(x.f) < 9.2e18)
-        return value_int((int64_t)x.f);               /* towards zero */
+        return value_int((int64_t)x.f); /* towards zero */
     if (x.kind == V_BOOL || x.kind == V_INT)
         return value_int(x.i);
-    return lower_fail(l, e, e->span, "int cannot take %s", x.kind == V_FLOAT ? "a number so large" : value_kind(x));
+    return lower_fail(l, e, e->span, "int cannot take %s",
+                      x.kind == V_FLOAT ? "a number so large" : value_kind(x));
 }
 
 static Value real(Lower *l, Expr *e, double x, double y)
@@ -42,8 +44,10 @@ Value number_compute(Lower *l, Expr *e, Function fn, const Value *v)
     if (n != 1)
         return lower_fail(l, e, e->span, "'%s' takes one value, not %d", e->a->s, n);
     if (fn == FN_LEN)
-        return v[0].kind == V_LIST ? value_int(v[0].n)
-                                   : lower_fail(l, e, e->span, "only lists have a length, this is %s", value_kind(v[0]));
+        return v[0].kind == V_LIST
+                   ? value_int(v[0].n)
+                   : lower_fail(l, e, e->span, "only lists have a length, this is %s",
+                                value_kind(v[0]));
     if (fn == FN_INT)
         return to_int(l, e, v[0]);
     if (!value_number(v[0]))
@@ -54,14 +58,19 @@ Value number_compute(Lower *l, Expr *e, Function fn, const Value *v)
         if (v[0].kind == V_INT && v[0].i != INT64_MIN)
             return value_int(v[0].i < 0 ? -v[0].i : v[0].i);
         return value_float(fabs(x));
-    case FN_SQRT: return real(l, e, x, sqrt(x));
-    case FN_EXP:  return real(l, e, x, exp(x));
-    case FN_LOG:  return real(l, e, x, log(x));
-    default:      return value_float(x);
+    case FN_SQRT:
+        return real(l, e, x, sqrt(x));
+    case FN_EXP:
+        return real(l, e, x, exp(x));
+    case FN_LOG:
+        return real(l, e, x, log(x));
+    default:
+        return value_float(x);
     }
 }
 
-/* max(3, 4) is a number, max(x, 0) a tensor: the arguments decide where op and function share a name. */
+/* max(3, 4) is a number, max(x, 0) a tensor: the arguments decide where op and function share a
+ * name. */
 bool number_computes(const Callee *c, const Expr *e, const Value *v)
 {
     if (!c->fn || c->decl)

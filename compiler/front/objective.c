@@ -14,10 +14,16 @@ static Value named_loss(Lower *l, Expr *e)
     Expr *arg = arena_alloc(l->arena, 2 * sizeof *arg);
     arg[0] = (Expr){.kind = EX_NAME, .span = e->span, .s = "output"};
     arg[1] = (Expr){.kind = EX_NAME, .span = e->span, .s = "label"};
-    Expr one_hot = {.kind = EX_CALL, .span = e->span, .a = &(Expr){.kind = EX_NAME, .span = e->span, .s = "one_hot"}};
-    Expr classes = {.kind = EX_INT, .span = e->span, .i = l->g->output->shape.rank ? shape_count(&l->g->output->shape) : 1};
+    Expr one_hot = {.kind = EX_CALL,
+                    .span = e->span,
+                    .a = &(Expr){.kind = EX_NAME, .span = e->span, .s = "one_hot"}};
+    Expr classes = {.kind = EX_INT,
+                    .span = e->span,
+                    .i = l->g->output->shape.rank ? shape_count(&l->g->output->shape) : 1};
     one_hot.args = (Args){(Arg[]){{.value = &arg[1]}, {.name = "classes", .value = &classes}}, 2};
-    call.args = (Args){(Arg[]){{.value = &arg[0]}, {.value = strcmp(e->s, "mse") == 0 ? &one_hot : &arg[1]}}, 2};
+    call.args = (Args){(Arg[]){{.value = &arg[0]},
+                               {.value = strcmp(e->s, "mse") == 0 ? &one_hot : &arg[1]}},
+                       2};
     return lower_eval(l, &call);
 }
 
@@ -34,11 +40,13 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     const Value v = named ? named_loss(&l, loss) : lower_eval(&l, loss);
     if (v.kind != V_TENSOR) {
         if (v.kind != V_POISON)
-            diag_error(u->diag, loss->span, "the loss is a tensor with one number a sample, this is %s", value_kind(v));
+            diag_error(u->diag, loss->span,
+                       "the loss is a tensor with one number a sample, this is %s", value_kind(v));
         return false;
     }
     if (v.node->shape.rank != 0) {
-        diag_error(u->diag, loss->span, "the loss is one number a sample, this is %s", shape_text(u->arena, &v.node->shape));
+        diag_error(u->diag, loss->span, "the loss is one number a sample, this is %s",
+                   shape_text(u->arena, &v.node->shape));
         diag_help(u->diag, "end it with a loss such as softmax_cross_entropy or mse");
         return false;
     }

@@ -1,30 +1,56 @@
 /* parse.c -- which newlines end a statement, and which brackets belong together.
  *
- * Between the lexer and the grammar stands a filter of tokens.  A newline is dropped inside ( ) and [ ],
- * after an operator, and before |> or else, so a long line can be broken anywhere where it is plainly not
- * finished.  An unclosed { is noticed at the next declaration and closed there, so that one forgotten
- * brace is one error and not one for every line behind it.
+ * Between the lexer and the grammar stands a filter of tokens.  A newline is dropped inside ( )
+ * and [ ], after an operator, and before |> or else, so a long line can be broken anywhere where
+ * it is plainly not finished.  An unclosed { is noticed at the next declaration and closed
+ * there, so that one forgotten brace is one error and not one for every line behind it.
  */
 #include "front/parse.h"
 #include "parser.h"
 #include <string.h>
 
-int  yylex(YYSTYPE *value, Span *at, Parser *p);
+int yylex(YYSTYPE *value, Span *at, Parser *p);
 
 /* flex's interface (lexer.l); it makes no header of ours. */
 typedef struct yy_buffer_state *LexBuffer;
-int       lex_lex_init_extra(Parser *p, void **scanner);
+int lex_lex_init_extra(Parser *p, void **scanner);
 LexBuffer lex__scan_bytes(const char *bytes, int n, void *scanner);
-int       lex_lex_destroy(void *scanner);
-int       lex_lex(YYSTYPE *value, Span *at, void *scanner);
+int lex_lex_destroy(void *scanner);
+int lex_lex(YYSTYPE *value, Span *at, void *scanner);
 
-static bool continues_line(int token)                 /* nothing can end here */
+static bool continues_line(int token) /* nothing can end here */
 {
     switch (token) {
-    case 0: case NEWLINE: case '(': case '[': case '{': case ',': case '=': case ':': case ';':
-    case PIPE: case DOTDOT: case FLOOR: case POW: case EQ: case NE: case LE: case GE: case '<': case '>':
-    case '+': case '-': case '*': case '/': case '%': case '.':
-    case AND: case OR: case NOT: case IN: case START_FILE:
+    case 0:
+    case NEWLINE:
+    case '(':
+    case '[':
+    case '{':
+    case ',':
+    case '=':
+    case ':':
+    case ';':
+    case PIPE:
+    case DOTDOT:
+    case FLOOR:
+    case POW:
+    case EQ:
+    case NE:
+    case LE:
+    case GE:
+    case '<':
+    case '>':
+    case '+':
+    case '-':
+    case '*':
+    case '/':
+    case '%':
+    case '.':
+    case AND:
+    case OR:
+    case NOT:
+    case IN:
+    case START_FILE:
         return true;
     default:
         return false;
@@ -75,7 +101,7 @@ static int newline(Parser *p, YYSTYPE *value, Span *at)
         *at = next_at;
         return next;
     }
-    if (next)                                         /* the end of the text is read again by itself */
+    if (next) /* the end of the text is read again by itself */
         put_back(p, next, &next_value, next_at);
     return NEWLINE;
 }
@@ -158,7 +184,8 @@ int yylex(YYSTYPE *value, Span *at, Parser *p)
     return p->last = token;
 }
 
-/* No text holds a NUL byte, and flex would crawl through a run of them: such a file is not read any further. */
+/* No text holds a NUL byte, and flex would crawl through a run of them: such a file is not read
+ * any further. */
 static bool has_nul(Parser *p)
 {
     const char *text = p->source->text, *nul = memchr(text, 0, p->source->len);
@@ -168,7 +195,8 @@ static bool has_nul(Parser *p)
     for (const char *s = text; (s = memchr(s, '\n', (size_t)(nul - s))); s++, text = s)
         line++;
     const int col = (int)(nul - text) + 1;
-    diag_error(p->diag, (Span){p->source, line, col, line, col + 1}, "the file has a NUL byte here");
+    diag_error(p->diag, (Span){p->source, line, col, line, col + 1},
+               "the file has a NUL byte here");
     diag_help(p->diag, "is this really a model file?");
     p->decls.broken = true;
     return true;

@@ -6,7 +6,7 @@
 enum {
     DEPTH_BRACKETS = 200,                             /* open brackets at one place */
     DEPTH_EXPR     = 1000,                            /* operands below one another */
-    ERRORS_MAX     = 1000                             /* then the parser gives up, and nobody searches for likely names */
+    ERRORS_MAX     = 1000       /* then the parser gives up, and nobody searches for likely names */
 };
 
 typedef struct Parser {
@@ -16,13 +16,13 @@ typedef struct Parser {
     void         *scanner;                            /* flex's */
     int           line, col;                          /* of the next byte */
 
-    int           start;                              /* first token handed out: which grammar; 0 = done */
+    int           start;                       /* first token handed out: which grammar; 0 = done */
     int           last;                               /* token handed out last */
     int           ahead;                              /* token read too early, 0 = none */
     Span          ahead_span;
     void         *ahead_value;                        /* its YYSTYPE */
-    int           odd_line;                           /* a character was left out here: its syntax error is not news */
-    bool          wanted_closer;                      /* an unclosed '{' was reported: hand out '}' */
+    int           odd_line;        /* a character was left out here: its syntax error is not news */
+    bool          wanted_closer;                    /* an unclosed '{' was reported: hand out '}' */
 
     char          bracket[DEPTH_BRACKETS];
     Span          opened[DEPTH_BRACKETS];
@@ -48,8 +48,12 @@ Expr *expr_list(Parser *p, Exprs items, Span at);
 Expr *expr_if(Parser *p, Arms arms, Span at);
 Expr *expr_call(Parser *p, Expr *callee, Args args, Span at);
 Expr *expr_pipe(Parser *p, Expr *x, Expr *into);      /* x |> into */
-Stmt *stmt_new(Parser *p, StmtKind kind, Span at);
-void  decl_add(Parser *p, Decl d);
+Stmt *stmt_bind(Parser *p, const char *name, Span at, Expr *value, Span whole);
+Stmt *stmt_return(Parser *p, Expr *value, Span whole);
+/* to NULL: over the list `from`; head is what a message underlines */
+Stmt *stmt_for(Parser *p, const char *name, Span at, Expr *from, Expr *to, Body body, Span head);
+Stmt *stmt_if(Parser *p, Branches branches, Span whole);
+Decl *decl_add(Parser *p, DeclKind kind, const char *name, Span at);
 ParamDecl param_make(Parser *p, const char *name, Span at);
 void  param_type(Parser *p, ParamDecl *param, const char *type, Span at, const Exprs *dims);
 

@@ -2,7 +2,8 @@
 #include "front/lower.h"
 #include <string.h>
 
-/* After a condition that is poison nobody knows what its bodies would have bound: all of it is poison. */
+/* After a condition that is poison nobody knows what its bodies would have bound: all of it is
+ * poison. */
 static void poison_body(Lower *l, const Body *body)
 {
     for (int i = 0; i < body->n; i++) {
@@ -78,12 +79,14 @@ static void run_for(Lower *l, Stmt *t)
         ok = list.kind == V_LIST;
         to = ok ? list.n : 0;
         if (!ok && list.kind != V_POISON) {
-            lower_fail(l, t->value, t->value->span, "a loop goes over a list or a range, this is %s", value_kind(list));
+            lower_fail(l, t->value, t->value->span,
+                       "a loop goes over a list or a range, this is %s", value_kind(list));
             if (list.kind == V_INT)
-                diag_help(l->diag, "for %lld rounds, write 0..%lld", (long long)list.i, (long long)list.i);
+                diag_help(l->diag, "for %lld rounds, write 0..%lld", (long long)list.i,
+                          (long long)list.i);
         }
     }
-    if (!ok) {                                        /* one round finds the errors inside */
+    if (!ok) { /* one round finds the errors inside */
         iterate(l, t, value_poison());
         poison_body(l, &t->body);
         return;
@@ -108,7 +111,7 @@ static void run_bind(Lower *l, const Stmt *t)
 void lower_run(Lower *l, const Body *body)
 {
     if (++l->depth > DEPTH_EVAL) {
-        lower_step(l, (Span){0}, STEPS_MAX + 1);      /* out of depth is out of budget */
+        lower_step(l, (Span){0}, STEPS_MAX + 1); /* out of depth is out of budget */
         l->depth--;
         return;
     }
@@ -152,7 +155,8 @@ Value lower_result(Lower *l, Scope *s, Expr *call)
     const Decl *decl = s->decl;
     if (s->returned || l->stop || decl->bad || decl->body.broken)
         return s->returned ? s->result : value_poison();
-    return lower_fail(l, call, decl->name_span, "no 'return' of %s '%s' is reached", decl_word(decl->kind), decl->name);
+    return lower_fail(l, call, decl->name_span, "no 'return' of %s '%s' is reached",
+                      decl_word(decl->kind), decl->name);
 }
 
 Value lower_instance(Lower *l, const Decl *decl, const Slot *slot, const char *path, Expr *call)
@@ -160,7 +164,8 @@ Value lower_instance(Lower *l, const Decl *decl, const Slot *slot, const char *p
     Scope *outer = l->scope, *s = lower_scope(l, decl, path);
     const int before = l->depth;
     if (l->calls == DEPTH_CALLS)
-        return lower_fail(l, call, call->span, "blocks are nested more than %d deep here", DEPTH_CALLS);
+        return lower_fail(l, call, call->span, "blocks are nested more than %d deep here",
+                          DEPTH_CALLS);
     if (!lower_step(l, call->span, 20))
         return value_poison();
     l->scope = s;

@@ -1,6 +1,6 @@
 /* scope.c -- the state of a run: its budget, its variables, and the names of its layers. */
-#include "front/lower.h"
 #include "base/text.h"
+#include "front/lower.h"
 #include <string.h>
 
 Value lower_fail(Lower *l, Expr *e, Span at, const char *fmt, ...)
@@ -26,9 +26,11 @@ bool lower_step(Lower *l, Span at, int64_t steps)
     const Span place = l->loop ? l->loop->span : l->model ? l->model->name_span : at;
     const char *what = l->loop ? "this loop" : l->model ? "this model" : "this";
     if (nodes)
-        diag_error(l->diag, place, "%s expands to more than %s operations", what, text_commas(l->arena, NODES_MAX));
+        diag_error(l->diag, place, "%s expands to more than %s operations", what,
+                   text_commas(l->arena, NODES_MAX));
     else
-        diag_error(l->diag, place, "%s takes more than %s steps to expand", what, text_commas(l->arena, STEPS_MAX));
+        diag_error(l->diag, place, "%s takes more than %s steps to expand", what,
+                   text_commas(l->arena, STEPS_MAX));
     diag_help(l->diag, "everything is expanded at compile time; is a bound wrong?");
     return false;
 }
@@ -68,8 +70,11 @@ void lower_leave(Scope *s, int mark)
 Scope *lower_scope(Lower *l, const Decl *decl, const char *path)
 {
     Scope *s = arena_alloc(l->arena, sizeof *s);
-    *s = (Scope){.vars = map_new(l->arena), .taken = map_new(l->arena), .ordinal = map_new(l->arena),
-                 .decl = decl, .path = path};
+    *s = (Scope){.vars = map_new(l->arena),
+                 .taken = map_new(l->arena),
+                 .ordinal = map_new(l->arena),
+                 .decl = decl,
+                 .path = path};
     return s;
 }
 
@@ -83,7 +88,7 @@ const char *lower_path(Lower *l, const char *kind)
         count = arena_alloc(l->arena, sizeof *count);
         map_set(&s->ordinal, kind, count);
     }
-    while (!leaf) {                                   /* never a name that a binding gives, or has taken */
+    while (!leaf) { /* never a name that a binding gives, or has taken */
         leaf = arena_printf(l->arena, "%s%d", kind, ++*count);
         if (map_get(&s->taken, leaf) || (s->decl && map_get(&s->decl->leaves, leaf)))
             leaf = NULL;

@@ -19,7 +19,8 @@ static void check_params(Sem *s, Decl *decl)
             p->type = TYPE_BAD;
         } else if (p->type == TYPE_TENSOR && decl->kind == DECL_MODEL) {
             diag_error(d, p->span, "the parameter '%s' of a model needs a type", p->name);
-            diag_help(d, "write %s: f32[1, 28, 28] for the input, %s: int for a number", p->name, p->name);
+            diag_help(d, "write %s: f32[1, 28, 28] for the input, %s: int for a number", p->name,
+                      p->name);
             p->type = TYPE_BAD;
             inputs++;
         } else if (p->type == TYPE_INPUT && decl->kind != DECL_MODEL) {
@@ -38,7 +39,7 @@ static void check_params(Sem *s, Decl *decl)
         diag_help(d, "write its first parameter as image: f32[1, 28, 28]");
         decl->bad = true;
     }
-    for (int i = 0; i < decl->params.n; i++)          /* dimensions may use any number of the head */
+    for (int i = 0; i < decl->params.n; i++) /* dimensions may use any number of the head */
         for (int k = 0; k < decl->params.v[i].dims.n; k++)
             names_check(s, decl->params.v[i].dims.v[k]);
     for (int i = 0; i < decl->params.n; i++)
@@ -47,14 +48,18 @@ static void check_params(Sem *s, Decl *decl)
 
 static void check_function(Unit *u, Decl *decl)
 {
-    Sem s = {.u = u, .decl = decl, .names = map_new(u->arena), .gone = map_new(u->arena),
+    Sem s = {.u = u,
+             .decl = decl,
+             .names = map_new(u->arena),
+             .gone = map_new(u->arena),
              .binds = map_new(u->arena)};
     decl->leaves = map_new(u->arena);
     check_params(&s, decl);
     names_check(&s, decl->formula);
     names_body(&s, &decl->body);
     if (decl->kind != DECL_OP && !s.returns && !decl->body.broken) {
-        diag_error(u->diag, decl->name_span, "%s '%s' returns nothing", decl_word(decl->kind), decl->name);
+        diag_error(u->diag, decl->name_span, "%s '%s' returns nothing", decl_word(decl->kind),
+                   decl->name);
         diag_help(u->diag, "end it with: return VALUE");
         decl->bad = true;
     }
@@ -69,7 +74,7 @@ static void check_function(Unit *u, Decl *decl)
     }
 }
 
-static void place(const Unit *u, Span at)             /* "on line 3", and of which file when it is another */
+static void place(const Unit *u, Span at) /* "on line 3", and of which file when it is another */
 {
     if (at.source == u->source)
         diag_note(u->diag, "the first one is on line %d", at.line);
@@ -126,7 +131,11 @@ static void check_train(Unit *u, Decl *decl)
 
 /* ---- cycles */
 
-typedef struct Chain { const struct Chain *up; Decl *decl; int depth; } Chain;
+typedef struct Chain {
+    const struct Chain *up;
+    Decl *decl;
+    int depth;
+} Chain;
 
 static void report_cycle(Unit *u, const Chain *chain, Decl *to, const Expr *call)
 {
@@ -153,7 +162,8 @@ static void visit(Unit *u, Decl *decl, const Chain *up)
         if (to->mark == 1) {
             report_cycle(u, &here, to, decl->calls[i]);
         } else if (to->mark == 0 && here.depth == DEPTH_CALLS) {
-            diag_error(u->diag, decl->calls[i]->span, "blocks are nested more than %d deep here", DEPTH_CALLS);
+            diag_error(u->diag, decl->calls[i]->span, "blocks are nested more than %d deep here",
+                       DEPTH_CALLS);
             decl->bad = true;
         } else if (to->mark == 0) {
             visit(u, to, &here);
@@ -181,7 +191,10 @@ void sem_check(Unit *u)
 
 void sem_expr(Unit *u, Expr *e, const char *const *names, int n)
 {
-    Sem s = {.u = u, .names = map_new(u->arena), .gone = map_new(u->arena), .binds = map_new(u->arena)};
+    Sem s = {.u = u,
+             .names = map_new(u->arena),
+             .gone = map_new(u->arena),
+             .binds = map_new(u->arena)};
     for (int i = 0; i < n; i++)
         names_declare(&s, names[i], (Span){0});
     names_check(&s, e);

@@ -1,7 +1,8 @@
 /* sem.h -- what a file declares, and whether every name in it means something.
  *
- * Runs before anything is computed, over all code, so that a mistake in a block that nobody calls is found too.
- * A part with an error is marked bad: it is poison for everything that is computed from it, and poison is silent.
+ * Runs before anything is computed, over all code, so that a mistake in a block that nobody
+ * calls is found too. A part with an error is marked bad: it is poison for everything that is
+ * computed from it, and poison is silent.
  */
 #ifndef SEM_H
 #define SEM_H
@@ -19,14 +20,17 @@ typedef struct Unit {                                 /* a model file and everyt
     const Source *source;                             /* the file named on the command line */
     Decls         decls;                              /* all of them, imports first */
     Map           functions;                          /* models, blocks and ops by name: Decl * */
-    Map           trains;                             /* train blocks by the name of their model: Decl * */
+    Map           trains;                      /* train blocks by the name of their model: Decl * */
 } Unit;
 
 /* Functions of numbers that the compiler itself computes. */
-typedef enum { FN_NONE, FN_LEN, FN_INT, FN_FLOAT, FN_MIN, FN_MAX, FN_ABS, FN_SQRT, FN_EXP, FN_LOG } Function;
+typedef enum {
+    FN_NONE, FN_LEN, FN_INT, FN_FLOAT, FN_MIN, FN_MAX, FN_ABS, FN_SQRT, FN_EXP, FN_LOG
+} Function;
 Function function_find(const char *name);
 
-/* What a call by name calls: a declared block or op, an operation of ops/, or a function of numbers. */
+/* What a call by name calls: a declared block or op, an operation of ops/, or a function of
+ * numbers. */
 typedef struct Callee { Decl *decl; const Op *op; Function fn; } Callee;
 bool callee_find(const Unit *u, const char *name, Callee *out);
 bool callee_layers(const Callee *c);                  /* it makes parameters, so it needs a path */

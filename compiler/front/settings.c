@@ -1,4 +1,5 @@
-/* settings.c -- --set key=value: each is a small source text, so that a mistake in it gets its caret too.
+/* settings.c -- --set key=value: each is a small source text, so that a mistake in it gets its
+ * caret too.
  *
  *   batch=64                  replaces the key
  *   optimizer.lr=0.1          replaces one argument of the key's value
@@ -12,10 +13,11 @@
 /* A directory may be written without quotes: data=/scratch/mnist. */
 static bool is_path(const Setting *s)
 {
-    return strcmp(s->key, "data") == 0 && s->value[0] != '"' && strpbrk(s->value, "/.") && !strchr(s->value, '(');
+    return strcmp(s->key, "data") == 0 && s->value[0] != '"' && strpbrk(s->value, "/.") &&
+           !strchr(s->value, '(');
 }
 
-static bool is_plain(const char *key)                 /* NAME or NAME.NAME: what the grammar can take */
+static bool is_plain(const char *key) /* NAME or NAME.NAME: what the grammar can take */
 {
     for (const char *p = key; *p; p++)
         if (!isalnum((unsigned char)*p) && *p != '_' && *p != '.')
@@ -27,7 +29,7 @@ static bool read_one(Unit *u, const Setting *s, const char *option, int order, E
 {
     Source *text = arena_alloc(u->arena, sizeof *text);
     text->name = text->path = option;
-    text->order = 1000000 + order;                    /* after every file */
+    text->order = 1000000 + order; /* after every file */
     text->text = arena_printf(u->arena, "%s=%s", s->key, s->value);
     text->len = strlen(text->text);
     const int key = (int)strlen(s->key);
@@ -59,9 +61,12 @@ static void file(Unit *u, Settings *out, Entry e)
 /* The options of their own names are settings too, and win. */
 static bool read_options(Unit *u, const FrontOptions *o, Settings *out)
 {
-    const struct { const char *option, *key, *value; } own[] = {
+    const struct {
+        const char *option, *key, *value;
+    } own[] = {
         {"--batch", "batch", o->batch ? arena_printf(u->arena, "%lld", (long long)o->batch) : NULL},
-        {"--shards", "shards", o->shards ? arena_printf(u->arena, "%lld", (long long)o->shards) : NULL},
+        {"--shards", "shards",
+         o->shards ? arena_printf(u->arena, "%lld", (long long)o->shards) : NULL},
         {"--dtype", "dtype", o->dtype},
     };
     bool ok = true;
@@ -92,7 +97,8 @@ bool settings_read(Unit *u, const FrontOptions *o, Settings *out)
     return read_options(u, o, out) && ok;
 }
 
-/* key.sub = value: an argument of the key's call, put behind the ones of the file, which it overrides. */
+/* key.sub = value: an argument of the key's call, put behind the ones of the file, which it
+ * overrides. */
 static void set_argument(Unit *u, Entry *old, const Entry *e)
 {
     const Arg arg = {e->sub, e->sub_span, e->value, true};
@@ -115,7 +121,8 @@ static void set_argument(Unit *u, Entry *old, const Entry *e)
     old->value = call;
 }
 
-/* clip.norm = 1 stands for norm(1); a form of the same name in the file goes, the other one stays. */
+/* clip.norm = 1 stands for norm(1); a form of the same name in the file goes, the other one
+ * stays. */
 static Expr *clip_with(Unit *u, Expr *old, const Entry *e)
 {
     Expr *name = arena_alloc(u->arena, sizeof *name), *call = arena_alloc(u->arena, sizeof *call);
@@ -155,7 +162,8 @@ static void apply(Unit *u, Entries *entries, const Entry *e)
     } else if (e->sub && found) {
         set_argument(u, &entries->v[at], e);
     } else if (e->sub) {
-        diag_error(u->diag, e->key_span, "the train block has no '%s' whose '%s' could be set", e->key, e->sub);
+        diag_error(u->diag, e->key_span, "the train block has no '%s' whose '%s' could be set",
+                   e->key, e->sub);
         diag_suggest(u->diag, e->key, key, n);
     } else if (found) {
         entries->v[at] = *e;
@@ -180,7 +188,8 @@ void settings_check_model(Unit *u, const Settings *s, const Decl *model)
     for (int i = 0; i < s->nmodel; i++) {
         if (s->model[i].used)
             continue;
-        diag_error(u->diag, s->model[i].span, "model '%s' has no parameter '%s'", model->name, s->model[i].name);
+        diag_error(u->diag, s->model[i].span, "model '%s' has no parameter '%s'", model->name,
+                   s->model[i].name);
         suggest(u->diag, s->model[i].name, name, n, n == 1 ? "its parameter" : "its parameters");
     }
 }

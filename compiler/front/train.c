@@ -6,19 +6,24 @@
 
 #define REQUIRED NAN
 
-/* ---- forms */
+/* ---- forms: tables, a row a form and a field each */
 
+/* clang-format off */
 #define O(member) offsetof(Optimizer, member)
 #define LR(fallback) {"lr", WANT_REAL, O(lr), fallback, 0, INFINITY, false, NULL, 0}
 #define SHARE(name, member, fallback) {name, WANT_REAL, O(member), fallback, 0, 1, true, NULL, 0}
-#define DECAY(fallback) {"weight_decay", WANT_REAL, O(weight_decay), fallback, 0, INFINITY, false, NULL, 0}
+#define DECAY(fallback)                                                                            \
+    {"weight_decay", WANT_REAL, O(weight_decay), fallback, 0, INFINITY, false, NULL, 0}
 #define EPS(fallback) {"eps", WANT_REAL, O(eps), fallback, 0, INFINITY, false, NULL, 0}
 static const Form optimizers[] = {
     {"sgd", OPT_SGD, {LR(REQUIRED), SHARE("momentum", momentum, 0), DECAY(0),
                       {"nesterov", WANT_FLAG, O(nesterov), 0, 0, 1, false, NULL, 0}}},
-    {"rmsprop", OPT_RMSPROP, {LR(1e-3), SHARE("rho", rho, 0.9), SHARE("momentum", momentum, 0), EPS(1e-7), DECAY(0)}},
-    {"adam", OPT_ADAM, {LR(1e-3), SHARE("beta1", beta1, 0.9), SHARE("beta2", beta2, 0.999), EPS(1e-8), DECAY(0)}},
-    {"adamw", OPT_ADAMW, {LR(1e-3), SHARE("beta1", beta1, 0.9), SHARE("beta2", beta2, 0.999), EPS(1e-8), DECAY(0.01)}},
+    {"rmsprop", OPT_RMSPROP, {LR(1e-3), SHARE("rho", rho, 0.9), SHARE("momentum", momentum, 0),
+                              EPS(1e-7), DECAY(0)}},
+    {"adam", OPT_ADAM, {LR(1e-3), SHARE("beta1", beta1, 0.9), SHARE("beta2", beta2, 0.999),
+                        EPS(1e-8), DECAY(0)}},
+    {"adamw", OPT_ADAMW, {LR(1e-3), SHARE("beta1", beta1, 0.9), SHARE("beta2", beta2, 0.999),
+                          EPS(1e-8), DECAY(0.01)}},
     {0}};
 #undef O
 #undef LR
@@ -32,9 +37,11 @@ static const Form optimizers[] = {
 static const Form schedules[] = {
     {"constant", SCHED_CONSTANT, {EPOCHS("warmup", 0)}},
     {"step", SCHED_STEP, {{"at", WANT_REALS, O(at), REQUIRED, 0, 1e6, false, NULL, O(nat)},
-                          {"factor", WANT_REAL, O(factor), 0.1, 0, INFINITY, false, NULL, 0}, EPOCHS("warmup", 0)}},
+                          {"factor", WANT_REAL, O(factor), 0.1, 0, INFINITY, false, NULL, 0},
+                          EPOCHS("warmup", 0)}},
     {"cosine", SCHED_COSINE, {END, EPOCHS("warmup", 0)}},
-    {"polynomial", SCHED_POLYNOMIAL, {{"power", WANT_REAL, O(power), 1, 0, 100, false, NULL, 0}, END, EPOCHS("warmup", 0)}},
+    {"polynomial", SCHED_POLYNOMIAL, {{"power", WANT_REAL, O(power), 1, 0, 100, false, NULL, 0}, END,
+                                      EPOCHS("warmup", 0)}},
     {"warmup", SCHED_CONSTANT, {EPOCHS("epochs", REQUIRED)}},
     {0}};
 #undef O
@@ -47,7 +54,8 @@ static const char *const fan_words[] = {"in", "out", "avg", NULL};
 #define O(member) offsetof(InitForm, member)
 #define DIST(fallback) {"dist", WANT_WORD, O(dist), fallback, 0, 0, false, dist_words, 0}
 #define FANS(fallback) {"fan", WANT_WORD, O(fan), fallback, 0, 0, false, fan_words, 0}
-#define REAL(name, member, fallback, low) {name, WANT_REAL, O(member), fallback, low, INFINITY, false, NULL, 0}
+#define REAL(name, member, fallback, low)                                                          \
+    {name, WANT_REAL, O(member), fallback, low, INFINITY, false, NULL, 0}
 static const Form inits[] = {
     {"xavier", INIT_XAVIER, {DIST(0), FANS(FAN_AVG), REAL("magnitude", a, 3, 0)}},
     {"glorot", INIT_GLOROT, {DIST(0)}},
@@ -63,26 +71,33 @@ static const Form inits[] = {
 #undef FANS
 #undef REAL
 
+#define LIMIT(member)                                                                              \
+    {"limit", WANT_REAL, offsetof(Recipe, member), REQUIRED, 0, INFINITY, false, NULL, 0}
 static const Form clips[] = {
-    {"norm", 0, {{"limit", WANT_REAL, offsetof(Recipe, clip_norm), REQUIRED, 0, INFINITY, false, NULL, 0}}},
-    {"value", 1, {{"limit", WANT_REAL, offsetof(Recipe, clip_value), REQUIRED, 0, INFINITY, false, NULL, 0}}},
+    {"norm", 0, {LIMIT(clip_norm)}},
+    {"value", 1, {LIMIT(clip_value)}},
     {0}};
+#undef LIMIT
 
 #define O(member) offsetof(DataSpec, member)
 #define SCALE {"scale", WANT_REAL, O(scale), 1.0 / 255, -INFINITY, INFINITY, false, NULL, 0}
-#define COUNT(member, fallback, low) {#member, WANT_INT, O(member), fallback, low, INT32_MAX, false, NULL, 0}
-static const Form synthetic = {"synthetic", 1, {COUNT(samples, 10000, 1), COUNT(test_samples, 1000, 1), COUNT(classes, 0, 1), SCALE}};
+#define COUNT(member, fallback, low)                                                               \
+    {#member, WANT_INT, O(member), fallback, low, INT32_MAX, false, NULL, 0}
+static const Form synthetic = {"synthetic", 1, {COUNT(samples, 10000, 1), COUNT(test_samples, 1000, 1),
+                                                COUNT(classes, 0, 1), SCALE}};
 static const Form named_data = {"data", 0, {SCALE}};
 #undef O
 #undef SCALE
 #undef COUNT
 
+/* clang-format on */
+
 /* ---- keys */
 
 typedef struct Train {
-    Unit   *u;
+    Unit *u;
     Recipe *r;
-    Expr   *loss;
+    Expr *loss;
 } Train;
 
 static void read_data(Train *t, Expr *e)
@@ -147,7 +162,11 @@ static void read_init(Train *t, Expr *e)
     const Form *f = form_read(t->u, e, "initialisation", inits, &v);
     if (!f)
         return;
-    t->r->init = (Init){.kind = (InitKind)f->tag, .gaussian = v.dist != 0, .fan = (Fan)v.fan, .a = v.a, .b = v.b};
+    t->r->init = (Init){.kind = (InitKind)f->tag,
+                        .gaussian = v.dist != 0,
+                        .fan = (Fan)v.fan,
+                        .a = v.a,
+                        .b = v.b};
     if (f->tag == INIT_UNIFORM && v.a > v.b)
         diag_error(t->u->diag, e->span, "uniform's low %g is above its high %g", v.a, v.b);
 }
@@ -167,7 +186,8 @@ static void read_clip(Train *t, Expr *e)
 
 static void read_expect(Train *t, Expr *e)
 {
-    static const char *const metric[] = {"test_accuracy", "test_loss", "train_accuracy", "train_loss"};
+    static const char *const metric[] = {"test_accuracy", "test_loss", "train_accuracy",
+                                         "train_loss"};
     enum { METRICS = sizeof metric / sizeof *metric };
     static const Field any = {"expect", WANT_REAL, 0, 0, -INFINITY, INFINITY, false, NULL, 0};
     int i = 0;
@@ -206,6 +226,7 @@ static void whole(Train *t, Expr *e, const char *key, double low, double high, i
         *out = (int64_t)v;
 }
 
+/* clang-format off */
 static void read_batch(Train *t, Expr *e) { whole(t, e, "batch", 1, 1 << 24, &t->r->batch); }
 static void read_shards(Train *t, Expr *e) { whole(t, e, "shards", 1, 1 << 16, &t->r->shards); }
 static void read_epochs(Train *t, Expr *e) { whole(t, e, "epochs", 1, 1e6, &t->r->epochs); }
@@ -229,6 +250,7 @@ static const struct Key {
     {"dtype", read_dtype, NULL},
     {"expect", read_expect, NULL},
 };
+/* clang-format on */
 enum { KEYS = sizeof keys / sizeof *keys };
 
 const char *const *train_keys(int *n)
@@ -244,7 +266,11 @@ const char *const *train_keys(int *n)
 
 Recipe train_defaults(const char *model)
 {
-    return (Recipe){.model = model, .batch = 128, .epochs = 12, .seed = 1, .dtype = "f32",
+    return (Recipe){.model = model,
+                    .batch = 128,
+                    .epochs = 12,
+                    .seed = 1,
+                    .dtype = "f32",
                     .init = {.kind = INIT_XAVIER, .fan = FAN_AVG, .a = 3},
                     .data = {.scale = 1.0 / 255}};
 }
@@ -274,7 +300,8 @@ static void check_shards(Unit *u, const Recipe *r, Span at)
             fits = arena_printf(u->arena, "%s, %lld", fits, (long long)g);
             shown++;
         }
-    diag_error(u->diag, at, "%lld shards do not divide a batch of %lld", (long long)r->shards, (long long)r->batch);
+    diag_error(u->diag, at, "%lld shards do not divide a batch of %lld", (long long)r->shards,
+               (long long)r->batch);
     diag_help(u->diag, "these fit: %s", fits);
 }
 
@@ -298,7 +325,8 @@ void train_read(Unit *u, Decl *train, Recipe *out, Expr **loss)
     }
     for (int k = 0; k < KEYS; k++)
         if (!given[k] && keys[k].example && !train->entries.broken) {
-            diag_error(u->diag, train->name_span, "the train block of '%s' has no '%s'", train->name, keys[k].name);
+            diag_error(u->diag, train->name_span, "the train block of '%s' has no '%s'",
+                       train->name, keys[k].name);
             diag_help(u->diag, "add a line such as: %s", keys[k].example);
         }
     for (int k = 0; k < KEYS; k++)

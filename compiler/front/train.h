@@ -14,7 +14,8 @@ typedef struct Settings {
     int       ntrain;
 } Settings;
 
-/* The settings of the command line as trees; each has its own text for the caret.  false after errors. */
+/* The settings of the command line as trees; each has its own text for the caret.  false after
+ * errors. */
 bool settings_read(Unit *u, const FrontOptions *o, Settings *out);
 /* Puts them over the entries of a train block. */
 void settings_apply(Unit *u, const Settings *s, Decl *train);
@@ -36,18 +37,18 @@ typedef enum { WANT_REAL, WANT_INT, WANT_FLAG, WANT_WORD, WANT_REALS } Want;
 typedef struct Field {
     const char *name;
     Want        want;
-    size_t      at;                                   /* offset in the target: double, int64_t, bool, int, double[] */
+    size_t      at;                 /* offset in the target: double, int64_t, bool, int, double[] */
     double      fallback;                             /* NAN: must be given */
     double      low, high;                            /* closed range; see below */
     bool        open;                                 /* high itself is outside */
-    const char *const *words;                         /* WORD: ended by NULL; the value is the index */
-    size_t      count_at;                             /* REALS: offset of the int that counts them */
+    const char *const *words;                      /* WORD: ended by NULL; the value is the index */
+    size_t      count_at;                            /* REALS: offset of the int that counts them */
 } Field;
 enum { FORM_FIELDS = 8, REALS_MAX = SCHED_MAX };
 typedef struct Form { const char *name; int tag; Field field[FORM_FIELDS]; } Form;
 
-/* Finds e among the forms (ended by a NULL name), fills target from its arguments and their defaults.
- * The form, or NULL after reporting. */
+/* Finds e among the forms (ended by a NULL name), fills target from its arguments and their
+ * defaults. The form, or NULL after reporting. */
 const Form *form_read(Unit *u, Expr *e, const char *what, const Form *form, void *target);
 void form_fields(Unit *u, Expr *e, const Form *form, void *target);   /* when the form is known */
 const char *form_name(const Expr *e, Span *at);       /* of NAME or NAME(...), else NULL */

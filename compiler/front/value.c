@@ -1,4 +1,5 @@
-/* value.c -- the arithmetic of compile time: 64-bit integers that never wrap, doubles that stay finite.
+/* value.c -- the arithmetic of compile time: 64-bit integers that never wrap, doubles that stay
+ * finite.
  *
  * int / int is an int and must divide exactly; // and % round towards minus infinity, so that
  * a == (a // b) * b + a % b and 0 <= a % b < b for b > 0.
@@ -9,15 +10,15 @@
 
 const char *value_kind(Value v)
 {
-    static const char *const word[] = {"a wrong value", "an int", "a float", "a bool",
-                                       "a string", "a list", "a tensor", "a layer"};
+    static const char *const word[] = {"a wrong value", "an int", "a float",  "a bool",
+                                       "a string",      "a list", "a tensor", "a layer"};
     return word[v.kind];
 }
 
 const char *type_kind(Type t)
 {
-    static const char *const word[] = {"a tensor", "an int", "a float", "a bool", "a string", "a list",
-                                       "a tensor", "a value"};
+    static const char *const word[] = {"a tensor", "an int", "a float",  "a bool",
+                                       "a string", "a list", "a tensor", "a value"};
     return word[t];
 }
 
@@ -51,26 +52,33 @@ static Value real(Arena *a, Operator op, double x, double y, double r, const cha
     return value_poison();
 }
 
-static Value int_arithmetic(Arena *a, Operator op, int64_t x, int64_t y, const char **why, const char **help)
+static Value int_arithmetic(Arena *a, Operator op, int64_t x, int64_t y, const char **why,
+                            const char **help)
 {
     int64_t r = 0;
-    bool    over = false;
+    bool over = false;
     switch (op) {
-    case DO_ADD: over = __builtin_add_overflow(x, y, &r); break;
-    case DO_SUB: over = __builtin_sub_overflow(x, y, &r); break;
-    case DO_MUL: over = __builtin_mul_overflow(x, y, &r); break;
+    case DO_ADD:
+        over = __builtin_add_overflow(x, y, &r);
+        break;
+    case DO_SUB:
+        over = __builtin_sub_overflow(x, y, &r);
+        break;
+    case DO_MUL:
+        over = __builtin_mul_overflow(x, y, &r);
+        break;
     case DO_POW:
         if (y < 0)
             return real(a, op, (double)x, (double)y, pow((double)x, (double)y), why);
         over = !int_pow(x, y, &r);
         break;
-    default:                                          /* / // % */
+    default: /* / // % */
         over = x == INT64_MIN && y == -1;
         if (over)
             break;
         if (op == DO_DIV && x % y != 0) {
-            *why = arena_printf(a, "%lld / %lld leaves a remainder of %lld", (long long)x, (long long)y,
-                                (long long)(x % y));
+            *why = arena_printf(a, "%lld / %lld leaves a remainder of %lld", (long long)x,
+                                (long long)y, (long long)(x % y));
             *help = "write // to round down, or a decimal point for a fraction";
             return value_poison();
         }
@@ -78,8 +86,8 @@ static Value int_arithmetic(Arena *a, Operator op, int64_t x, int64_t y, const c
     }
     if (!over)
         return value_int(r);
-    *why = arena_printf(a, "%lld %s %lld is beyond 64-bit integers", (long long)x, operator_text(op),
-                        (long long)y);
+    *why = arena_printf(a, "%lld %s %lld is beyond 64-bit integers", (long long)x,
+                        operator_text(op), (long long)y);
     return value_poison();
 }
 
@@ -87,30 +95,51 @@ static Value real_arithmetic(Arena *a, Operator op, double x, double y, const ch
 {
     double r = 0;
     switch (op) {
-    case DO_ADD:   r = x + y; break;
-    case DO_SUB:   r = x - y; break;
-    case DO_MUL:   r = x * y; break;
-    case DO_DIV:   r = x / y; break;
-    case DO_FLOOR: r = floor(x / y); break;
-    case DO_MOD:   r = x - floor(x / y) * y; break;
-    default:       r = pow(x, y); break;
+    case DO_ADD:
+        r = x + y;
+        break;
+    case DO_SUB:
+        r = x - y;
+        break;
+    case DO_MUL:
+        r = x * y;
+        break;
+    case DO_DIV:
+        r = x / y;
+        break;
+    case DO_FLOOR:
+        r = floor(x / y);
+        break;
+    case DO_MOD:
+        r = x - floor(x / y) * y;
+        break;
+    default:
+        r = pow(x, y);
+        break;
     }
     return real(a, op, x, y, r, why);
 }
 
-static bool truth(Operator op, int order)             /* order: -1, 0 or 1 */
+static bool truth(Operator op, int order) /* order: -1, 0 or 1 */
 {
     switch (op) {
-    case DO_EQ: return order == 0;
-    case DO_NE: return order != 0;
-    case DO_LT: return order < 0;
-    case DO_LE: return order <= 0;
-    case DO_GT: return order > 0;
-    default:    return order >= 0;
+    case DO_EQ:
+        return order == 0;
+    case DO_NE:
+        return order != 0;
+    case DO_LT:
+        return order < 0;
+    case DO_LE:
+        return order <= 0;
+    case DO_GT:
+        return order > 0;
+    default:
+        return order >= 0;
     }
 }
 
-/* Equality of any two values of one kind, lists item by item (their depth is that of the source). */
+/* Equality of any two values of one kind, lists item by item (their depth is that of the
+ * source). */
 static bool equal(Value x, Value y)
 {
     if (value_number(x) && value_number(y))
@@ -143,7 +172,8 @@ static Value compare(Arena *a, Operator op, Value x, Value y, const char **why)
     else if (x.kind == y.kind && only_equal)
         return value_bool(equal(x, y) == (op == DO_EQ));
     else
-        *why = arena_printf(a, "'%s' cannot compare %s with %s", operator_text(op), value_kind(x), value_kind(y));
+        *why = arena_printf(a, "'%s' cannot compare %s with %s", operator_text(op), value_kind(x),
+                            value_kind(y));
     return value_poison();
 }
 
@@ -170,7 +200,8 @@ Value value_binary(Arena *a, Operator op, Value x, Value y, const char **why, co
     if (x.kind == V_LIST && y.kind == V_LIST && op == DO_ADD)
         return join(a, x, y, why);
     if (!value_number(x) || !value_number(y)) {
-        *why = arena_printf(a, "'%s' cannot take %s and %s", operator_text(op), value_kind(x), value_kind(y));
+        *why = arena_printf(a, "'%s' cannot take %s and %s", operator_text(op), value_kind(x),
+                            value_kind(y));
         return value_poison();
     }
     if ((op == DO_DIV || op == DO_FLOOR || op == DO_MOD) && value_real(y) == 0) {
@@ -201,8 +232,9 @@ Value value_unary(Arena *a, Operator op, Value x, const char **why)
 bool value_as(Value v, Type t, Value *out)
 {
     static const ValueKind kind[] = {
-        [TYPE_TENSOR] = V_TENSOR, [TYPE_INT] = V_INT,       [TYPE_FLOAT] = V_FLOAT, [TYPE_BOOL] = V_BOOL,
-        [TYPE_STRING] = V_STRING, [TYPE_LIST] = V_LIST,     [TYPE_INPUT] = V_TENSOR,
+        [TYPE_TENSOR] = V_TENSOR, [TYPE_INT] = V_INT,       [TYPE_FLOAT] = V_FLOAT,
+        [TYPE_BOOL] = V_BOOL,     [TYPE_STRING] = V_STRING, [TYPE_LIST] = V_LIST,
+        [TYPE_INPUT] = V_TENSOR,
     };
     *out = v;
     if (v.kind == V_POISON || t == TYPE_BAD)

@@ -28,7 +28,10 @@ static inline Value value_poison(void) { return (Value){.kind = V_POISON}; }
 static inline Value value_int(int64_t i) { return (Value){.kind = V_INT, .i = i}; }
 static inline Value value_float(double f) { return (Value){.kind = V_FLOAT, .f = f}; }
 static inline Value value_bool(bool b) { return (Value){.kind = V_BOOL, .i = b}; }
-static inline Value value_node(Node *n) { return n ? (Value){.kind = V_TENSOR, .node = n} : value_poison(); }
+static inline Value value_node(Node *n)
+{
+    return n ? (Value){.kind = V_TENSOR, .node = n} : value_poison();
+}
 
 static inline bool value_number(Value v) { return v.kind == V_INT || v.kind == V_FLOAT; }
 static inline double value_real(Value v) { return v.kind == V_INT ? (double)v.i : v.f; }
@@ -36,8 +39,8 @@ static inline double value_real(Value v) { return v.kind == V_INT ? (double)v.i 
 const char *value_kind(Value v);                      /* "an int", "a tensor": for messages */
 const char *type_kind(Type t);
 
-/* The result of an operator on numbers, booleans, strings and lists.  Poison with *why set (what is wrong) and
- * perhaps *help when there is none; poison alone from poison. */
+/* The result of an operator on numbers, booleans, strings and lists.  Poison with *why set (what
+ * is wrong) and perhaps *help when there is none; poison alone from poison. */
 Value value_binary(Arena *a, Operator op, Value x, Value y, const char **why, const char **help);
 Value value_unary(Arena *a, Operator op, Value x, const char **why);
 
