@@ -102,8 +102,8 @@ typedef struct Train {
 
 static void read_data(Train *t, Expr *e)
 {
-    Span at = e->span;
-    const char *name = e->kind == EX_STRING ? e->s : form_name(e, &at);
+    const Expr *head = e->kind == EX_CALL ? e->a : e; /* mnist, "dir", mnist(...), "dir"(...) */
+    const char *name = head->kind == EX_STRING || head->kind == EX_NAME ? head->s : NULL;
     DataSpec *d = &t->r->data;
     if (e->bad)
         return;
@@ -112,7 +112,7 @@ static void read_data(Train *t, Expr *e)
         diag_help(t->u->diag, "write mnist, \"path/to/directory\" or synthetic(samples = 10000)");
         return;
     }
-    Form form = strcmp(name, "synthetic") == 0 && e->kind != EX_STRING ? synthetic : named_data;
+    Form form = strcmp(name, "synthetic") == 0 && head->kind == EX_NAME ? synthetic : named_data;
     form.name = name;
     form_fields(t->u, e, &form, d);
     d->name = name;
