@@ -1,7 +1,7 @@
 /* bench.c -- the command `bench`: training steps on synthetic samples in memory, and what the machine could do at most.
  *
  * A step is all of it: gathering the samples, forward, backward, update.  With --layers a second round of steps has a clock
- * around each phase.
+ * behind each call.
  */
 #include "clock.h"
 #include "error.h"
@@ -9,6 +9,7 @@
 #include "init.h"
 #include "random.h"
 #include "schedule.h"
+#include "ticks.h"
 #include "train.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,23 +49,19 @@ static double step(Bench *b)
     return clock_now() - began;
 }
 
-/* The time of each phase, median over the steps. */
-static void phases(Bench *b)
+/* A second round of steps with a clock behind every call. */
+static void layers(Bench *b, double peak)
 {
     const RtProgram *p = b->p;
     const int64_t n = b->o->steps;
-    double *phase_time = rt_alloc(sizeof *phase_time * (size_t)(n * p->ntrain));
-    b->net->seconds = rt_alloc(sizeof(double) * (size_t)p->ntrain);
-    for (int64_t i = 0; i < n; i++) {
-        step(b);
-        for (int k = 0; k < p->ntrain; k++)
-            phase_time[k * n + i] = b->net->seconds[k];
-    }
-    for (int k = 0; k < p->ntrain; k++) {
-        qsort(phase_time + k * n, (size_t)n, sizeof *phase_time, ascending);
-        printf("  %9.3f ms  %s\n", 1e3 * phase_time[k * n + n / 2], p->train[k].what);
-    }
-    free(phase_time);
+    double wall = 0;
+
+    b->net->ticks = rt_alloc(sizeof *b->net->ticks * (size_t)b->o->threads * (size_t)(p->ncall + 1));
+    for (int64_t i = 0; i < n; i++)
+        wall += step(b);
+    ticks_print(p, b->net->ticks, b->o->threads, n, wall, peak);
+    free(b->net->ticks);
+    b->net->ticks = NULL;
 }
 
 static void report(const Bench *b, double first, double median, double least, double peak)
@@ -112,8 +109,9 @@ int bench_run(const RtProgram *p, const Options *o)
     for (int64_t i = n > 1 ? 0 : 1; i < n; i++)
         time[i] = step(&b);
     qsort(time, (size_t)n, sizeof *time, ascending);
-    report(&b, first, time[n / 2], time[0], fma_peak(p, b.pool));
+    const double peak = fma_peak(p, b.pool);
+    report(&b, first, time[n / 2], time[0], peak);
     if (o->layers)
-        phases(&b);
+        layers(&b, peak);
     return 0;
 }

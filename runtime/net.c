@@ -5,6 +5,7 @@
  * group is a power of two of shards: so no bit depends on the number of groups.
  */
 #include "net.h"
+#include "ticks.h"
 #include "clock.h"
 #include "error.h"
 #include "grad.h"
@@ -116,17 +117,14 @@ static View view(const Net *n, const Batch *b, Hyper h, int first, int count)
 static void unit(void *arg, int thread, int unit)
 {
     const Run *run = arg;
+    ticks_begin(run->n->ticks ? run->n->ticks + (int64_t)thread * run->n->p->ncall : NULL);
     run->phase->run(run->r, run->n->thread + thread * run->n->thread_bytes, unit);
 }
 
 static void run_phase(const Net *n, const Rt *r, const RtPhase *phase)
 {
     Run run = {n, r, phase};
-    const double began = n->seconds ? clock_now() : 0;
     pool_run(n->pool, unit, &run, phase->per_slice ? r->shards * n->p->slices : phase->count);
-    const int64_t index = phase - n->p->train;
-    if (n->seconds && index >= 0 && index < n->p->ntrain)
-        n->seconds[index] = clock_now() - began;
 }
 
 /* Slices in order within a shard, shards in the tree: neighbours first, as everywhere. */

@@ -52,7 +52,7 @@ static const struct Option {
     {"input", "FILE", "samples: .npy (N, ...) or .csv, a row a sample", P, TEXT, AT(input), 0, 0},
     {"output", "FILE", ".npy, .csv (default: CSV on stdout); .safetensors for grads", P | D, TEXT, AT(output), 0, 0},
     {"steps", "N", "measured steps (default 200)", B, COUNT, AT(steps), 1, 1e9},
-    {"layers", NULL, "the time of each phase of the step as well", B, FLAG, AT(layers), 0, 0},
+    {"layers", NULL, "the time of each call of the step as well, adding up to all of it", B, FLAG, AT(layers), 0, 0},
     {"samples", "K", "checked elements of each parameter (default 24)", C, COUNT, AT(samples), 1, 1e9},
 };
 enum { OPTIONS = sizeof options / sizeof *options };

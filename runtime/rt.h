@@ -103,6 +103,20 @@ typedef struct RtRecipe {
     double      expect_value;
 } RtRecipe;
 
+/* bench --layers: a clock behind each call of a training step.  rt_ticks is this thread's sum of nanoseconds by call, or NULL
+ * while nobody measures. */
+typedef struct RtCall {
+    const char *what, *kernel, *place;                /* "conv1", "conv2d_pool_1", "lenet.tn:8" */
+    double      flops;                                /* a sample, textbook count; 0 = not counted */
+} RtCall;
+extern _Thread_local int64_t *rt_ticks;
+void rt_tick(int call);
+#define TICK(call)                                                                                                     \
+    do {                                                                                                               \
+        if (__builtin_expect(rt_ticks != NULL, 0))                                                                     \
+            rt_tick(call);                                                                                             \
+    } while (0)
+
 typedef struct RtProgram {
     const char *model, *source, *source_hash;         /* "lenet", "models/lenet.tn", 16 hex digits of network + recipe + batch + shards + dtype */
     const char *compiler, *flags, *target, *cpu;      /* "tenon 0.1.0", "--plain", "cpu", "x86-64-v4" */
@@ -127,6 +141,7 @@ typedef struct RtProgram {
     /* After a loss that is not finite: recomputes the forward pass of one slice of the batch in r and returns the index in
      * `layer` of the first value with a NaN or an infinity, or -1.  May be NULL. */
     int       (*first_nonfinite)(const Rt *r, char *thread, int unit);
+    const RtCall *call; int ncall;                    /* of a training step, in the order of their TICKs */
     const char *const *data_dirs;                     /* where data are looked up by name after $TENON_DATA, ended by NULL; may be NULL */
 } RtProgram;
 

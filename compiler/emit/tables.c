@@ -120,7 +120,7 @@ static void program(Writer *w, Text *t)
     text_printf(t, "},\n    .param = params, .nparam = %d, .sum = sums, .nsum = %d,\n", g->nparam, s->nsum);
     text_add(t, "    .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest = sizeof test / sizeof *test,\n");
     recipe(w, t, &g->recipe);
-    text_add(t, "    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .first_nonfinite = first_nonfinite, .data_dirs = data_dirs,\n};\n\n");
+    text_add(t, "    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .first_nonfinite = first_nonfinite,\n    .call = calls, .ncall = sizeof calls / sizeof *calls, .data_dirs = data_dirs,\n};\n\n");
     text_add(t, "int main(int argc, char **argv)\n{\n    return rt_main(&rt_program, argc, argv);\n}\n");
 }
 

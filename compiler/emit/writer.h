@@ -17,7 +17,8 @@ typedef struct Writer {
     const EmitInput *in;
     const Graph *g;                                   /* the graph being written */
     const char  *prefix;                              /* "" for training, "TEST_" for evaluation */
-    Text         kernels, body;                       /* the two parts of the file that grow side by side */
+    Text         kernels, body, calls;                /* the parts of the file that grow side by side */
+    int          ncall;                               /* rows of calls: clocks of bench --layers */
     int          nkernel;
     Kernel      *kernel;
     int          nname;
@@ -44,6 +45,13 @@ const char *kernel_define(Writer *w, const char *base, const char *params, const
 /* loop.c: elementwise trees and sums as loops with literal bounds */
 const char *loop_statement(Writer *w, const Node *n);
 const char *loop_sum(Writer *w, const Node *n);
+
+/* phases.c: the functions of a step, into w->body */
+void phase_prepare(Writer *w, const Phase *p, const char *fn);
+void phase_slice(Writer *w, const Phase *p, const char *fn);
+void phase_nonfinite(Writer *w, const Phase *p);      /* first_nonfinite() and the names that it answers with */
+/* The sums as consecutive ranges of units; *total gets the number of units as a C expression. */
+void phase_ranges(Writer *w, const char *fn, const char *about, bool from_grad, Text *total);
 
 /* tables.c */
 double      emit_flops(const Graph *g);               /* conv and dense, forward and backward, a sample */

@@ -59,6 +59,11 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
 bool tool_begin(Command *c, const Front *f, Diag *d)
 {
     const bool makes = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN || (c->kind == COMMAND_EMIT && strcmp(c->to, "c") == 0);
+    if (!f->test) {
+        diag_error(d, nowhere, "%s defines no model, only what others import", c->file);
+        diag_help(d, "name a file with a model; tenon check works without one");
+        return false;
+    }
     if (makes && !f->train) {
         diag_error(d, nowhere, "%s has no train block, and without one there is no program to make", c->file);
         diag_help(d, "add: train NAME { data = ..., loss = ..., optimizer = ..., batch = ... }; check and show work without");
