@@ -1,4 +1,5 @@
-/* checkpoint.c -- see checkpoint.h.  The state is a safetensors file; all that is not a tensor is in its metadata. */
+/* checkpoint.c -- see checkpoint.h. The state is a safetensors file; all that is not a tensor is
+ * in its metadata. */
 #define _GNU_SOURCE
 #include "checkpoint.h"
 #include "error.h"
@@ -16,14 +17,14 @@ enum { FOUND = 1024, METADATA = 8192 };
 
 struct Checkpoint {
     const RtProgram *p;
-    const Options   *o;
-    Net             *net;
-    StWriter        *writer;
-    char             same[640], build[640];           /* metadata that must, and that should, agree */
-    char             metadata[METADATA];
-    int64_t          found[FOUND + 1];                /* steps of the files there, newest first, */
-    int              nfound;
-    int64_t          kept[2];                         /* of the last two that are known to be good; -1 */
+    const Options *o;
+    Net *net;
+    StWriter *writer;
+    char same[640], build[640]; /* metadata that must, and that should, agree */
+    char metadata[METADATA];
+    int64_t found[FOUND + 1]; /* steps of the files there, newest first, */
+    int nfound;
+    int64_t kept[2]; /* of the last two that are known to be good; -1 */
 };
 
 static void path_of(const Checkpoint *c, int64_t step, char path[4096])
@@ -50,7 +51,7 @@ static void scan(Checkpoint *c)
         if (!e->d_name[end] && c->nfound < FOUND)
             c->found[c->nfound++] = step;
         else if (strcmp(e->d_name + end, ".tmp") == 0)
-            unlinkat(dirfd(d), e->d_name, 0);         /* of a run that was killed while it saved */
+            unlinkat(dirfd(d), e->d_name, 0); /* of a run that was killed while it saved */
     }
     closedir(d);
     qsort(c->found, (size_t)c->nfound, sizeof *c->found, newest_first);
@@ -64,7 +65,8 @@ Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n)
         rt_die("the checkpoint directory %s cannot be made: %s", o->checkpoint, strerror(errno));
     scan(c);
     if (c->nfound && !o->resume)
-        rt_die("%s holds a run already: go on with --resume, or give another directory", o->checkpoint);
+        rt_die("%s holds a run already: go on with --resume, or give another directory",
+               o->checkpoint);
     c->writer = weights_state_writer(n, METADATA);
     return c;
 }
@@ -133,7 +135,7 @@ void checkpoint_save(Checkpoint *c, const Position *at)
     const int64_t old = c->kept[1];
     c->kept[1] = c->kept[0];
     c->kept[0] = at->total;
-    c->found[c->nfound++] = old;                      /* what was there before, and is not kept, goes */
+    c->found[c->nfound++] = old; /* what was there before, and is not kept, goes */
     for (int i = 0; i < c->nfound; i++)
         if (c->found[i] >= 0 && c->found[i] != c->kept[0] && c->found[i] != c->kept[1]) {
             path_of(c, c->found[i], path);
@@ -152,17 +154,22 @@ static void __attribute__((noreturn)) differ(const Checkpoint *c, const char *pa
     while (a && b && strcmp(a, b) == 0)
         a = strtok_r(NULL, ",", &save_then), b = strtok_r(NULL, ",", &save_now);
     rt_die("%s cannot be resumed by this run: it was made with%s%s, this run has%s%s", path,
-           a && *a == ' ' ? "" : " ", a ? a : " other settings", b && *b == ' ' ? "" : " ", b ? b : "");
+           a && *a == ' ' ? "" : " ", a ? a : " other settings", b && *b == ' ' ? "" : " ",
+           b ? b : "");
 }
 
 static bool read_position(const StFile *f, Position *at)
 {
-    const char *position = st_meta(f, "position"), *sums = st_meta(f, "sums"), *s = st_meta(f, "seconds");
+    const char *position = st_meta(f, "position"), *sums = st_meta(f, "sums"),
+               *s = st_meta(f, "seconds");
     long long v[4];
-    if (!position || !sums || !s || sscanf(position, "%lld %lld %lld %lld", v, v + 1, v + 2, v + 3) != 4)
+    if (!position || !sums || !s ||
+        sscanf(position, "%lld %lld %lld %lld", v, v + 1, v + 2, v + 3) != 4)
         return false;
-    *at = (Position){.epoch = v[0], .step = v[1], .total = v[2], .samples = v[3], .seconds = atof(s)};
-    return at->epoch >= 0 && at->step >= 0 && at->total >= 0 && at->samples >= 0 && sums_read(sums, at);
+    *at =
+        (Position){.epoch = v[0], .step = v[1], .total = v[2], .samples = v[3], .seconds = atof(s)};
+    return at->epoch >= 0 && at->step >= 0 && at->total >= 0 && at->samples >= 0 &&
+           sums_read(sums, at);
 }
 
 /* False when the file is damaged. */
@@ -177,14 +184,14 @@ static bool load(Checkpoint *c, const char *path, Position *at)
         return false;
     }
     if (strcmp(program, c->p->source_hash) != 0)
-        rt_die("%s was made by another program: %s %s, this is %s %s (network, recipe, batch, shards or "
-               "dtype differ)",
+        rt_die("%s was made by another program: %s %s, this is %s %s (network, recipe, batch, "
+               "shards or dtype differ)",
                path, st_meta(f, "model"), program, c->p->model, c->p->source_hash);
     if (strcmp(same, c->same) != 0)
         differ(c, path, same);
     if (strcmp(build, c->build) != 0)
-        rt_note("%s was made by another build (%s): the run goes on, but its last bits will differ", path,
-                build);
+        rt_note("%s was made by another build (%s): the run goes on, but its last bits will differ",
+                path, build);
     if (!weights_load_state(c->net, f))
         rt_die("%s does not hold the state of %s", path, c->p->model);
     st_close(f);

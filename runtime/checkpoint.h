@@ -9,23 +9,25 @@ typedef struct Position {
     int64_t epoch;                                    /* finished ones */
     int64_t step;                                     /* finished steps of the current one */
     int64_t total;                                    /* finished steps of all */
-    int64_t samples;                                  /* distinct samples visited in the current epoch */
+    int64_t samples;  /* distinct samples visited in the current epoch */
     double  sum[RT_METRICS];                          /* metrics over them */
     double  seconds;                                  /* spent on them */
 } Position;
 
 typedef struct Checkpoint Checkpoint;
 
-/* Makes the directory if need be; dies when a run has been saved there and this one does not --resume it. */
+/* Makes the directory if need be; dies when a run has been saved there and this one does not
+ * --resume it. */
 Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n);
 
 /* What must be the same in a run that goes on; before resume and save. */
 void checkpoint_bind(Checkpoint *c, uint64_t data_hash);
 
-/* Loads the newest one that is whole; false, with a notice, when there is none at all.  Dies, naming what differs,
- * when it belongs to another program, seed, order or data. */
+/* Loads the newest one that is whole; false, with a notice, when there is none at all. Dies,
+ * naming what differs, when it belongs to another program, seed, order or data. */
 bool checkpoint_resume(Checkpoint *c, Position *at);
 
-void checkpoint_save(Checkpoint *c, const Position *at);          /* DIR/step-00001234.safetensors; the last two stay */
+/* DIR/step-00001234.safetensors; the last two stay. */
+void checkpoint_save(Checkpoint *c, const Position *at);
 
 #endif

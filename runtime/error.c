@@ -17,7 +17,8 @@ void rt_unfinished(const char *path)
     atomic_store(&unfinished, path);
 }
 
-/* One write, so that messages of two threads never mix; wipes a progress bar that stands on the line. */
+/* One write, so that messages of two threads never mix; wipes a progress bar that stands on the
+ * line. */
 static void say(const char *kind, const char *fmt, va_list ap)
 {
     char text[4096];
@@ -33,7 +34,7 @@ static void say(const char *kind, const char *fmt, va_list ap)
 
 void rt_die(const char *fmt, ...)
 {
-    while (atomic_flag_test_and_set(&dying))          /* the first thread to die speaks for all */
+    while (atomic_flag_test_and_set(&dying)) /* the first thread to die speaks for all */
         pause();
     va_list ap;
     va_start(ap, fmt);

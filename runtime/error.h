@@ -1,19 +1,24 @@
-/* error.h -- one message on stderr, exit code 1; and memory that is asked for before the first step only. */
+/* error.h -- one message on stderr, exit code 1; and memory that is asked for before the first
+ * step only. */
 #ifndef ERROR_H
 #define ERROR_H
 #include <stddef.h>
 #include <stdint.h>
 
-enum { EXIT_STOPPED = 75 };                           /* stopped on request, a checkpoint is saved */
+enum { EXIT_STOPPED = 75 };  /* stopped on request, a checkpoint is saved */
 
-/* "PROG: error: ..." on stderr, then exit 1; from any thread.  Removes the unfinished file, if there is one. */
+/* "PROG: error: ..." on stderr, then exit 1; from any thread. Removes the unfinished file, if
+ * there is one. */
 void rt_die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void rt_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* The file that rt_die takes away because it is half written; NULL: none.  The string must live on. */
+/* The file that rt_die takes away because it is half written; NULL: none. The string must live
+ * on. */
 void rt_unfinished(const char *path);
 
-void *rt_alloc(size_t bytes);                         /* zeroed, never NULL; before the first step only */
-char *rt_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));   /* a string of rt_alloc */
+void *rt_alloc(size_t bytes);  /* zeroed, never NULL; before the first step only */
+
+/* A string of rt_alloc. */
+char *rt_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

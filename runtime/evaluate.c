@@ -35,11 +35,13 @@ void evaluate(Net *n, const Data *d, const uint32_t *order, double mean[RT_METRI
         mean[m] = sum[m] / (double)d->n;
 }
 
-const char *metrics_text(const RtProgram *p, const double mean[RT_METRICS], const char *prefix, char text[256])
+const char *metrics_text(const RtProgram *p, const double mean[RT_METRICS], const char *prefix,
+                         char text[256])
 {
     int n = 0;
     for (int m = 0; m < p->nmetric && n < 200; m++)
-        n += snprintf(text + n, (size_t)(256 - n), "%s%s%.40s %.4f", m ? ", " : "", prefix, p->metric[m], mean[m]);
+        n += snprintf(text + n, (size_t)(256 - n), "%s%s%.40s %.4f", m ? ", " : "", prefix,
+                      p->metric[m], mean[m]);
     return text;
 }
 
@@ -66,6 +68,7 @@ int test_run(const RtProgram *p, const Options *o)
         log_real(&log, text, mean[m]);
     }
     log_end(&log);
-    printf("%lld samples in %.2f s\n%s\n", (long long)d->n, seconds, metrics_text(p, mean, "test ", text));
+    printf("%lld samples in %.2f s\n%s\n", (long long)d->n, seconds,
+           metrics_text(p, mean, "test ", text));
     return 0;
 }

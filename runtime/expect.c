@@ -36,7 +36,8 @@ static int compare(const RtProgram *p, const Options *o, const Result *r)
     return o->strict && !met;
 }
 
-int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t epochs, double seconds)
+int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t epochs,
+                  double seconds)
 {
     const bool full = !o->epochs_given && !o->limit && r->known && epochs >= p->recipe.epochs;
     const int accuracy = net_metric_index(p, "accuracy"), loss = net_metric_index(p, "loss");
@@ -44,7 +45,8 @@ int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t
     if (p->recipe.expect_metric && full)
         code = compare(p, o, r);
     if (accuracy >= 0)
-        printf("test accuracy %.4f, %lld epochs, %.1f s\n", r->test[accuracy], (long long)epochs, seconds);
+        printf("test accuracy %.4f, %lld epochs, %.1f s\n", r->test[accuracy], (long long)epochs,
+               seconds);
     else if (loss >= 0)
         printf("test loss %.6f, %lld epochs, %.1f s\n", r->test[loss], (long long)epochs, seconds);
     fflush(stdout);

@@ -10,8 +10,9 @@ typedef struct Result {
 
 bool expect_reached(const RtProgram *p, const Options *o, const Result *r);      /* --stop-at */
 
-/* The last lines of a run: the recipe's expectation (after a full run only), then "test accuracy 0.9912, 12 epochs,
- * 61.0 s".  Returns the exit code. */
-int  expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t epochs, double seconds);
+/* The last lines of a run: the recipe's expectation (after a full run only), then "test accuracy
+ * 0.9912, 12 epochs, 61.0 s". Returns the exit code. */
+int  expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t epochs,
+                   double seconds);
 
 #endif

@@ -1,4 +1,5 @@
-/* file.h -- a file that appears whole or not at all: written beside its place, synced, renamed.  Allocates nothing. */
+/* file.h -- a file that appears whole or not at all: written beside its place, synced, renamed.
+ * Allocates nothing. */
 #ifndef FILE_H
 #define FILE_H
 #include <stdint.h>
@@ -11,10 +12,11 @@ typedef struct File {
     char    piece[FILE_PIECE];
 } File;
 
-/* All of them die, naming file and reason (a full disk, say), and leave what stood at the path before untouched. */
+/* All of them die, naming file and reason (a full disk, say), and leave what stood at the path
+ * before untouched. */
 void file_create(File *f, const char *path);          /* `path`.tmp for now */
 void file_write(File *f, const void *data, int64_t bytes);
-void file_patch(File *f, int64_t at, const void *data, int64_t bytes);    /* in what is already written */
+void file_patch(File *f, int64_t at, const void *data, int64_t bytes); /* in what is written */
 void file_commit(File *f);                            /* fsync, rename, fsync of the directory */
 
 #endif

@@ -1,20 +1,24 @@
-/* grad.c -- elementwise work on gradient buffers, in blocks of constant size so that no sum depends on the threads. */
+/* grad.c -- elementwise work on gradient buffers, in blocks of constant size so that no sum
+ * depends on the threads. */
 #include "grad.h"
 #include <math.h>
 
-enum { BLOCK = 4096 };                                /* reals that one unit works on */
+enum { BLOCK = 4096 }; /* reals that one unit works on */
 
 typedef struct Job {
     const RtProgram *p;
-    char   *grad;
+    char *grad;
     int64_t next;
-    int     groups;
+    int groups;
     double *partial;
-    double  factor;
+    double factor;
 } Job;
 
 /* A block: n reals at `at` bytes. */
-typedef struct Block { int64_t at; int n; } Block;
+typedef struct Block {
+    int64_t at;
+    int n;
+} Block;
 
 int64_t grad_blocks(const RtProgram *p)
 {

@@ -1,16 +1,17 @@
-/* grad.h -- gradient buffers between the sums and the update: added over groups, clipped by their norm. */
+/* grad.h -- gradient buffers between the sums and the update: added over groups, clipped by their
+ * norm. */
 #ifndef GRAD_H
 #define GRAD_H
 #include "rt.h"
 #include "threads.h"
 
-int64_t grad_blocks(const RtProgram *p);              /* of clipping: how many partial sums there are */
+int64_t grad_blocks(const RtProgram *p);  /* of clipping: how many partial sums there are */
 
 /* Adds the buffers of `groups` groups, `next` bytes apart, into the first: ((0 1)(2 3)) ... */
 void grad_tree(const RtProgram *p, Pool *pool, char *grad, int64_t next, int groups);
 
-/* Scales all sums by limit / norm where their common Euclidean norm is larger than limit (Pascanu et al. 2013).
- * partial: room for grad_blocks(p) doubles. */
+/* Scales all sums by limit / norm where their common Euclidean norm is larger than limit (Pascanu
+ * et al. 2013). partial: room for grad_blocks(p) doubles. */
 void grad_clip(const RtProgram *p, Pool *pool, char *grad, double *partial, double limit);
 
 #endif

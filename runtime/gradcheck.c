@@ -1,7 +1,8 @@
 /* gradcheck.c -- the commands `gradcheck` and `grads`: are the gradients those of the loss?
  *
- * Central differences (L(w + h) - L(w - h)) / 2h of the mean loss of the first batch, for some elements of each parameter.
- * Three h are tried and the nearest taken: where a kink (of relu, or of a maximum) lies within h of w, a smaller h is right.
+ * Central differences (L(w + h) - L(w - h)) / 2h of the mean loss of the first batch, for some
+ * elements of each parameter. Three h are tried and the nearest taken: where a kink (of relu, or
+ * of a maximum) lies within h of w, a smaller h is right.
  */
 #include "error.h"
 #include "init.h"
@@ -12,20 +13,22 @@
 #include <math.h>
 #include <stdio.h>
 
-#define BOUND 1e-6                                    /* largest relative error of a right gradient */
+#define BOUND 1e-6 /* largest relative error of a right gradient */
 
 typedef struct Check {
     const RtProgram *p;
-    Net   *net;
-    Batch  batch;
-    int    loss;                                      /* index of the metric */
+    Net *net;
+    Batch batch;
+    int loss; /* index of the metric */
 } Check;
 
 static void open_check(Check *c, const RtProgram *p, const Options *o)
 {
     Pool *pool = pool_new(o->threads);
     Data *d = data_open(p, o->data ? o->data : p->recipe.data, "train", 0);
-    *c = (Check){.p = p, .net = net_new(p, pool, o->groups, true), .loss = net_metric_index(p, "loss")};
+    *c = (Check){.p = p,
+                 .net = net_new(p, pool, o->groups, true),
+                 .loss = net_metric_index(p, "loss")};
     data_fill(d);
     if (o->weights)
         weights_load(c->net, o->weights);
@@ -48,7 +51,8 @@ static double loss(Check *c)
     return c->net->metric[c->loss] / c->p->batch;
 }
 
-/* Where the whole gradient of parameter i stands, in memory order; NULL: the loss does not depend on it. */
+/* Where the whole gradient of parameter i stands, in memory order; NULL: the loss does not depend
+ * on it. */
 static const char *gradient(const Check *c, int i)
 {
     for (int k = 0; k < c->p->nsum; k++)
@@ -69,7 +73,8 @@ static double difference(Check *c, const RtParam *w, int64_t place, double h)
     return (up - down) / (2 * h);
 }
 
-/* |analytic - numeric| relative to the larger of the two, or to a thousandth of the parameter's largest gradient. */
+/* |analytic - numeric| relative to the larger of the two, or to a thousandth of the parameter's
+ * largest gradient. */
 static double error_of(Check *c, const RtParam *w, int64_t place, double analytic, double scale)
 {
     static const double h[] = {1e-4, 1e-5, 1e-6};
@@ -128,8 +133,8 @@ int gradcheck_run(const RtProgram *p, const Options *o)
     for (int i = 0; i < p->nparam; i++) {
         const double error = check_param(&c, i, g[i], o->samples, o->seed);
         const bool fine = error < BOUND;
-        printf("%-32s largest relative error %.2e%s%s\n", p->param[i].name, error, fine ? "" : "  WRONG",
-               gradient(&c, i) ? "" : "  (the loss does not depend on it)");
+        printf("%-32s largest relative error %.2e%s%s\n", p->param[i].name, error,
+               fine ? "" : "  WRONG", gradient(&c, i) ? "" : "  (the loss does not depend on it)");
         right &= fine;
     }
     fflush(stdout);

@@ -1,4 +1,5 @@
-/* hash.c -- a word at a time through a multiply and a shift, finished by MurmurHash3's mixer (Appleby, public domain). */
+/* hash.c -- a word at a time through a multiply and a shift, finished by MurmurHash3's mixer
+ * (Appleby, public domain). */
 #include "hash.h"
 #include <string.h>
 
@@ -16,7 +17,7 @@ static uint64_t mix(uint64_t h, uint64_t word)
 void hash_add(Hash *h, const void *data, size_t bytes)
 {
     const uint8_t *p = data;
-    for (; bytes && h->bytes % 8; bytes--) {          /* fill the word that an earlier piece began */
+    for (; bytes && h->bytes % 8; bytes--) { /* fill the word that an earlier piece began */
         h->word |= (uint64_t)*p++ << h->bytes++ % 8 * 8;
         if (h->bytes % 8 == 0)
             h->h = mix(h->h, h->word), h->word = 0;

@@ -1,4 +1,5 @@
-/* hash.h -- two digests: a fast one of 64 bits for our own files, and SHA-256 for the files of others. */
+/* hash.h -- two digests: a fast one of 64 bits for our own files, and SHA-256 for the files of
+ * others. */
 #ifndef HASH_H
 #define HASH_H
 #include <stddef.h>

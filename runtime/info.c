@@ -1,6 +1,6 @@
 /* info.c -- the command `info`: what a program is, in lines of "key: value". */
-#include "options.h"
 #include "net.h"
+#include "options.h"
 #include "train.h"
 #include <stdio.h>
 

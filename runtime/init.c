@@ -1,6 +1,6 @@
 /* init.c -- initial weights, computed in double and rounded once.
  *
- *   xavier      sigma or bound sqrt(a / fan), fan = in, out or their mean      MXNet's Xavier(magnitude = a)
+ *   xavier      sigma or bound sqrt(a / fan), fan = in, out or their mean      MXNet, magnitude a
  *   glorot      uniform bound sqrt(6 / (in + out)), sigma sqrt(2 / (in + out)) Glorot & Bengio 2010
  *   he          uniform bound sqrt(6 / fan),  sigma sqrt(2 / fan)              He et al. 2015
  *   lecun       uniform bound sqrt(3 / in),   sigma sqrt(1 / in)               LeCun et al. 1998
@@ -15,15 +15,24 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct Job { const RtProgram *p; char *fixed; uint64_t seed; } Job;
+typedef struct Job {
+    const RtProgram *p;
+    char *fixed;
+    uint64_t seed;
+} Job;
 
 /* mean + scale * (standard normal, or uniform in -1 .. 1) */
-typedef struct Law { bool gaussian; double mean, scale; } Law;
+typedef struct Law {
+    bool gaussian;
+    double mean, scale;
+} Law;
 
 static double fan_of(const RtParam *p)
 {
     const double in = (double)p->fan_in, out = (double)p->fan_out;
-    const double fan = p->init.fan == RT_FAN_IN ? in : p->init.fan == RT_FAN_OUT ? out : (in + out) / 2;
+    const double fan = p->init.fan == RT_FAN_IN    ? in
+                       : p->init.fan == RT_FAN_OUT ? out
+                                                   : (in + out) / 2;
     return fan > 0 ? fan : 1;
 }
 
@@ -61,12 +70,13 @@ static void draw(double *v, const RtParam *p, Law l, uint64_t seed, int64_t firs
         else
             random_uniform2(z, seed, RT_PURPOSE_INIT, (uint32_t)name, (uint32_t)(name >> 32), pair);
         for (int i = 0; i < 2 && k + i < n; i++)
-            v[k + i] = l.mean + l.scale * (l.gaussian ? z[i] : 2*z[i] - 1);
+            v[k + i] = l.mean + l.scale * (l.gaussian ? z[i] : 2 * z[i] - 1);
     }
 }
 
-/* Makes the n vectors of length m (n <= m) at q, rows or columns of a matrix, orthonormal: modified Gram-Schmidt,
- * every vector swept twice, which is enough (Giraud et al. 2005).  step: between elements, next: between vectors. */
+/* Makes the n vectors of length m (n <= m) at q, rows or columns of a matrix, orthonormal:
+ * modified Gram-Schmidt, every vector swept twice, which is enough (Giraud et al. 2005). step:
+ * between elements, next: between vectors. */
 static void orthonormal(double *q, int64_t n, int64_t m, int64_t next, int64_t step)
 {
     for (int64_t j = 0; j < n; j++) {
@@ -89,7 +99,8 @@ static void orthonormal(double *q, int64_t n, int64_t m, int64_t next, int64_t s
 /* The parameter as a matrix of dim[0] rows: its shorter side becomes orthonormal. */
 static void orthogonal(const Job *j, const RtParam *p)
 {
-    const int64_t count = params_count(p), rows = p->rank > 0 ? p->dim[0] : 1, columns = count / rows;
+    const int64_t count = params_count(p), rows = p->rank > 0 ? p->dim[0] : 1,
+                  columns = count / rows;
     double *q = rt_alloc(sizeof *q * (size_t)count);
     for (int64_t first = 0; first < count; first += PARAMS_CHUNK) {
         const int n = (int)(count - first < PARAMS_CHUNK ? count - first : PARAMS_CHUNK);
@@ -114,7 +125,8 @@ static void fill(void *arg, int thread, int unit)
     (void)thread;
     const Job *j = arg;
     const RtParam *p = j->p->param;
-    for (int64_t chunks; unit >= (chunks = (params_count(p) + PARAMS_CHUNK - 1) / PARAMS_CHUNK); p++)
+    for (int64_t chunks; unit >= (chunks = (params_count(p) + PARAMS_CHUNK - 1) / PARAMS_CHUNK);
+         p++)
         unit -= (int)chunks;
     if (p->init.kind == RT_ORTHOGONAL) {
         if (unit == 0)

@@ -4,7 +4,8 @@
 #include "rt.h"
 #include "threads.h"
 
-/* Fills every parameter of `fixed`, keyed by (seed, the parameter's name, element): independent of all else. */
+/* Fills every parameter of `fixed`, keyed by (seed, the parameter's name, element): independent
+ * of all else. */
 void init_params(const RtProgram *p, char *fixed, uint64_t seed, Pool *pool);
 
 #endif

@@ -4,7 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A reader over text[0 .. n-1].  After the first mistake `wrong` says what it was and everything returns false. */
+/* A reader over text[0 .. n-1]. After the first mistake `wrong` says what it was and everything
+ * returns false. */
 typedef struct Json { const char *at, *end, *wrong; } Json;
 
 Json json_read(const char *text, int64_t n);
@@ -12,10 +13,13 @@ bool json_char(Json *j, char c);                      /* takes c (after blanks) 
 bool json_peek(Json *j, char c);                      /* is c next?  takes nothing */
 bool json_string(Json *j, char *to, int room);        /* decoded, as UTF-8 */
 bool json_whole(Json *j, int64_t *v);                 /* a whole number >= 0 */
-bool json_next(Json *j, char close, bool *first);     /* in a list or object: is there another item?  takes ',' or close */
 bool json_end(Json *j);                               /* nothing but blanks is left */
 
-/* A string as JSON, quotes included; returns the bytes written, at most room - 1, with an end mark. */
+/* In a list or object: is there another item?  Takes ',' or close. */
+bool json_next(Json *j, char close, bool *first);
+
+/* A string as JSON, quotes included; returns the bytes written, at most room - 1, with an end
+ * mark. */
 int  json_quote(char *to, int room, const char *s);
 
 #endif

@@ -8,9 +8,12 @@ enum { ROOM = 4 };
 
 struct Loader {
     pthread_mutex_t lock;
-    pthread_cond_t  posted, done;
-    struct { void (*job)(void *); void *arg; } queue[ROOM];
-    unsigned        head, tail;                       /* jobs finished, jobs posted */
+    pthread_cond_t posted, done;
+    struct {
+        void (*job)(void *);
+        void *arg;
+    } queue[ROOM];
+    unsigned head, tail; /* jobs finished, jobs posted */
 };
 
 static void *work(void *arg)

@@ -46,8 +46,8 @@ void log_count(Log *l, const char *name, int64_t value)
 void log_real(Log *l, const char *name, double value)
 {
     key(l, name);
-    l->n += snprintf(l->line + l->n, sizeof l->line - (size_t)l->n, isfinite(value) ? "%.9g" : "null",
-                     value);
+    l->n += snprintf(l->line + l->n, sizeof l->line - (size_t)l->n,
+                     isfinite(value) ? "%.9g" : "null", value);
 }
 
 void log_end(Log *l)
@@ -63,8 +63,8 @@ void bar_open(Bar *b)
     *b = (Bar){.shown = isatty(1)};
 }
 
-void bar_draw(Bar *b, int64_t epoch, int64_t epochs, double share, double samples_per_s, double loss,
-              double accuracy, double eta)
+void bar_draw(Bar *b, int64_t epoch, int64_t epochs, double share, double samples_per_s,
+              double loss, double accuracy, double eta)
 {
     enum { WIDTH = 24 };
     static const char full[] = "########################", empty[] = "........................";

@@ -1,4 +1,5 @@
-/* log.h -- what a run says: JSON lines for programs (--log), plain lines and a progress bar for people. */
+/* log.h -- what a run says: JSON lines for programs (--log), plain lines and a progress bar for
+ * people. */
 #ifndef LOG_H
 #define LOG_H
 #include <stdbool.h>
@@ -16,8 +17,8 @@ void log_end(Log *l);                                 /* the line goes out in on
 /* The bar: shown on a terminal only, drawn a few times a second. */
 typedef struct Bar { bool shown; double drawn; } Bar;
 void bar_open(Bar *b);
-void bar_draw(Bar *b, int64_t epoch, int64_t epochs, double share, double samples_per_s, double loss,
-              double accuracy, double eta);            /* accuracy < 0: none */
+void bar_draw(Bar *b, int64_t epoch, int64_t epochs, double share, double samples_per_s,
+              double loss, double accuracy, double eta);            /* accuracy < 0: none */
 void bar_clear(Bar *b);
 
 #endif

@@ -23,8 +23,8 @@ static void check_processor(const RtProgram *p)
         missing = "AVX-512 (x86-64-v4)";
 #endif
     if (missing)
-        rt_die("this program needs a processor with %s, which this machine has not: build it here with "
-               "--cpu native, or anywhere with --cpu generic",
+        rt_die("this program needs a processor with %s, which this machine has not: build it here "
+               "with --cpu native, or anywhere with --cpu generic",
                missing);
 }
 
@@ -40,8 +40,8 @@ static void check_alone(void)
     static const char *const size[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
     for (size_t i = 0; i < sizeof size / sizeof *size; i++)
         if (number_in(size[i]) > 1)
-            rt_die("this is one of %d tasks (%s), but the program was built with --comm none: build it with "
-                   "--comm mpi, or start one task",
+            rt_die("this is one of %d tasks (%s), but the program was built with --comm none: "
+                   "build it with --comm mpi, or start one task",
                    number_in(size[i]), size[i]);
 }
 
@@ -49,9 +49,10 @@ int rt_main(const RtProgram *p, int argc, char **argv)
 {
     static char buffer[1 << 14];
     static Options o;
-    static int (*const run[COMMANDS])(const RtProgram *, const Options *) = {
-        [TRAIN] = train_run, [TEST] = test_run, [PREDICT] = predict_run, [BENCH] = bench_run,
-        [INFO] = info_run, [GRADCHECK] = gradcheck_run, [GRADS] = grads_run};
+    static int (*const run[COMMANDS])(const RtProgram *, const Options *) =
+        {[TRAIN] = train_run, [TEST] = test_run, [PREDICT] = predict_run,
+         [BENCH] = bench_run, [INFO] = info_run, [GRADCHECK] = gradcheck_run,
+         [GRADS] = grads_run};
     setvbuf(stdout, buffer, _IOLBF, sizeof buffer);
     options_parse(&o, p, argc, argv);
     if (o.command != INFO) {
@@ -62,5 +63,5 @@ int rt_main(const RtProgram *p, int argc, char **argv)
     if (fflush(stdout) != 0 || ferror(stdout))
         rt_die("the output could not be written");
     fflush(stderr);
-    _exit(code);                                      /* the other threads need no farewell */
+    _exit(code); /* the other threads need no farewell */
 }

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { HUGE_FROM = 4 << 20 };                         /* smaller mappings gain nothing from huge pages */
+enum { HUGE_FROM = 4 << 20 }; /* smaller mappings gain nothing from huge pages */
 
 void *memory_map(int64_t bytes, bool touch, const char *what)
 {

@@ -11,8 +11,9 @@ static inline int64_t memory_round(int64_t bytes)
     return (bytes + MEMORY_ALIGN - 1) / MEMORY_ALIGN * MEMORY_ALIGN;
 }
 
-/* Zeroed pages, followed by MEMORY_SLACK readable bytes; `touch`: resident at once, so that a plan that cannot be kept
- * fails here and not in the middle of a step.  Dies, naming `what`, when there is no room. */
+/* Zeroed pages, followed by MEMORY_SLACK readable bytes; `touch`: resident at once, so that a
+ * plan that cannot be kept fails here and not in the middle of a step. Dies, naming `what`, when
+ * there is no room. */
 void *memory_map(int64_t bytes, bool touch, const char *what);
 
 int64_t memory_peak(void);                            /* largest resident set so far, in bytes */

@@ -1,4 +1,4 @@
-/* options.h -- the command line of a program: PROG [train|test|predict|bench|info|gradcheck|grads] [options]. */
+/* options.h -- the command line of a program: PROG [COMMAND] [options]. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 #include "rt.h"
@@ -15,8 +15,8 @@ typedef struct Options {
     int         groups;
     const char *log, *checkpoint, *weights, *save, *input, *output;
     int64_t     limit;                                /* training samples; 0: all */
-    int64_t     every_steps;                          /* checkpoint every so many steps or seconds; 0: after epochs only */
-    double      every_seconds;
+    int64_t     every_steps;                          /* checkpoint every so many steps, */
+    double      every_seconds;                        /* or seconds; 0: after epochs only */
     bool        resume, shuffle, strict, layers;
     double      stop_at;                              /* test accuracy; 0: none */
     int64_t     steps;                                /* bench */

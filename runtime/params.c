@@ -41,7 +41,8 @@ void params_places(const RtParam *p, int64_t first, int n, int64_t *place)
     }
 }
 
-void params_get(const RtParam *p, const char *memory, int real_bytes, int64_t first, int n, void *out)
+void params_get(const RtParam *p, const char *memory, int real_bytes, int64_t first, int n,
+                void *out)
 {
     int64_t place[PARAMS_CHUNK];
     params_places(p, first, n, place);
@@ -49,7 +50,8 @@ void params_get(const RtParam *p, const char *memory, int real_bytes, int64_t fi
         memcpy((char *)out + e * real_bytes, memory + place[e] * real_bytes, (size_t)real_bytes);
 }
 
-void params_put(const RtParam *p, char *memory, int real_bytes, int64_t first, int n, const double *in)
+void params_put(const RtParam *p, char *memory, int real_bytes, int64_t first, int n,
+                const double *in)
 {
     int64_t place[PARAMS_CHUNK];
     params_places(p, first, n, place);
@@ -59,7 +61,8 @@ void params_put(const RtParam *p, char *memory, int real_bytes, int64_t first, i
 
 double params_real(const char *memory, int real_bytes, int64_t place)
 {
-    return real_bytes == 8 ? ((const double *)memory)[place] : (double)((const float *)memory)[place];
+    return real_bytes == 8 ? ((const double *)memory)[place]
+                           : (double)((const float *)memory)[place];
 }
 
 void params_set_real(char *memory, int real_bytes, int64_t place, double v)

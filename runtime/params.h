@@ -1,4 +1,5 @@
-/* params.h -- parameters as files hold them (row-major, usual layouts) and as memory does (panels, channels last). */
+/* params.h -- parameters as files hold them (row-major, usual layouts) and as memory does
+ * (panels, channels last). */
 #ifndef PARAMS_H
 #define PARAMS_H
 #include "rt.h"
@@ -10,14 +11,18 @@ int64_t params_count(const RtParam *p);               /* elements in files */
 /* place[k] = where in memory (in reals) element first + k of the file lies, k = 0 .. n-1. */
 void params_places(const RtParam *p, int64_t first, int n, int64_t *place);
 
-/* Elements first .. first + n - 1 in file order, as reals, from or to a buffer in memory order (n <= PARAMS_CHUNK). */
-void params_get(const RtParam *p, const char *memory, int real_bytes, int64_t first, int n, void *out);
-void params_put(const RtParam *p, char *memory, int real_bytes, int64_t first, int n, const double *in);
+/* Elements first .. first + n - 1 in file order, as reals, from or to a buffer in memory order (n
+ * <= PARAMS_CHUNK). */
+void params_get(const RtParam *p, const char *memory, int real_bytes, int64_t first, int n,
+                void *out);
+void params_put(const RtParam *p, char *memory, int real_bytes, int64_t first, int n,
+                const double *in);
 
 double params_real(const char *memory, int real_bytes, int64_t place);           /* one element */
 void   params_set_real(char *memory, int real_bytes, int64_t place, double v);
 
-/* 64 bits over all parameters of the program in checkpoint order and layout: the `weights_hash` of the log. */
+/* 64 bits over all parameters of the program in checkpoint order and layout: the `weights_hash`
+ * of the log. */
 uint64_t params_hash(const RtProgram *p, const char *fixed);
 
 /* The first parameter that holds a NaN or an infinity, or NULL when there is none. */

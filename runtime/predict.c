@@ -1,4 +1,5 @@
-/* predict.c -- the command `predict`: outputs for samples of a file, a row a sample; classes as probabilities. */
+/* predict.c -- the command `predict`: outputs for samples of a file, a row a sample; classes as
+ * probabilities. */
 #include "data/npy.h"
 #include "error.h"
 #include "params.h"
@@ -8,7 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct Sink { File file; bool to_file, npy; } Sink;
+typedef struct Sink {
+    File file;
+    bool to_file, npy;
+} Sink;
 
 static void emit(Sink *s, const void *bytes, int64_t n)
 {
@@ -53,7 +57,9 @@ static void emit_row(Sink *s, const RtProgram *p, const double *v)
         if (s->npy)
             emit(s, p->real_bytes == 8 ? (void *)&whole : (void *)&half, p->real_bytes);
         else
-            emit(s, text, snprintf(text, sizeof text, "%s%.*g", i ? "," : "", p->real_bytes == 8 ? 17 : 9, v[i]));
+            emit(s, text,
+                 snprintf(text, sizeof text, "%s%.*g", i ? "," : "", p->real_bytes == 8 ? 17 : 9,
+                          v[i]));
     }
     if (!s->npy)
         emit(s, "\n", 1);

@@ -33,7 +33,8 @@ static double unit(uint32_t high, uint32_t low)
     return (double)(((uint64_t)high << 32 | low) >> 11) * 0x1p-53 + 0x1p-54;
 }
 
-void random_uniform2(double u[2], uint64_t key, uint32_t purpose, uint32_t c2, uint32_t c3, uint32_t block)
+void random_uniform2(double u[2], uint64_t key, uint32_t purpose, uint32_t c2, uint32_t c3,
+                     uint32_t block)
 {
     uint32_t w[4];
     rt_philox(w, key, block, purpose, c2, c3);
@@ -41,7 +42,8 @@ void random_uniform2(double u[2], uint64_t key, uint32_t purpose, uint32_t c2, u
     u[1] = unit(w[2], w[3]);
 }
 
-void random_normal2(double z[2], uint64_t key, uint32_t purpose, uint32_t c2, uint32_t c3, uint32_t block)
+void random_normal2(double z[2], uint64_t key, uint32_t purpose, uint32_t c2, uint32_t c3,
+                    uint32_t block)
 {
     double u[2];
     random_uniform2(u, key, purpose, c2, c3, block);
@@ -50,13 +52,14 @@ void random_normal2(double z[2], uint64_t key, uint32_t purpose, uint32_t c2, ui
     z[1] = radius * sin(angle);
 }
 
-void random_order(uint32_t *order, int64_t n, int64_t count, uint64_t seed, int64_t epoch, bool shuffle)
+void random_order(uint32_t *order, int64_t n, int64_t count, uint64_t seed, int64_t epoch,
+                  bool shuffle)
 {
     for (int64_t i = 0; i < n; i++)
         order[i] = (uint32_t)i;
     if (shuffle) {
         Random r = random_from(seed, RT_PURPOSE_SHUFFLE, 0, (uint32_t)epoch);
-        for (int64_t i = n - 1; i > 0; i--) {         /* Fisher and Yates */
+        for (int64_t i = n - 1; i > 0; i--) { /* Fisher and Yates */
             const uint32_t k = random_below(&r, (uint32_t)i + 1), t = order[i];
             order[i] = order[k];
             order[k] = t;

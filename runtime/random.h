@@ -1,21 +1,28 @@
-/* random.h -- numbers by counter: the same (seed, purpose, place) gives the same number, whoever asks and when. */
+/* random.h -- numbers by counter: the same (seed, purpose, place) gives the same number, whoever
+ * asks and when. */
 #ifndef RANDOM_H
 #define RANDOM_H
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A stream of 32-bit numbers of one purpose; c2 and c3 say for what (a sample, an epoch, a parameter's name). */
+/* A stream of 32-bit numbers of one purpose; c2 and c3 say for what (a sample, an epoch, a
+ * parameter's name). */
 typedef struct Random { uint64_t key; uint32_t purpose, c2, c3, block, word[4]; int left; } Random;
 
 Random   random_from(uint64_t key, uint32_t purpose, uint32_t c2, uint32_t c3);
 uint32_t random_next(Random *r);
 uint32_t random_below(Random *r, uint32_t n);         /* 0 .. n - 1, unbiased; n > 0 */
 
-/* Element e of a stream addressed directly: two uniform numbers in (0, 1), or two standard normal ones (Box and Muller). */
-void     random_uniform2(double u[2], uint64_t key, uint32_t purpose, uint32_t c2, uint32_t c3, uint32_t block);
-void     random_normal2(double z[2], uint64_t key, uint32_t purpose, uint32_t c2, uint32_t c3, uint32_t block);
+/* Element e of a stream addressed directly: two uniform numbers in (0, 1), or two standard normal
+ * ones (Box and Muller). */
+void random_uniform2(double u[2], uint64_t key, uint32_t purpose, uint32_t c2, uint32_t c3,
+                     uint32_t block);
+void random_normal2(double z[2], uint64_t key, uint32_t purpose, uint32_t c2, uint32_t c3,
+                    uint32_t block);
 
-/* order[0 .. count-1]: the samples in the order of an epoch; the n samples shuffled (or not), and from n on its front again. */
-void     random_order(uint32_t *order, int64_t n, int64_t count, uint64_t seed, int64_t epoch, bool shuffle);
+/* order[0 .. count-1]: the samples in the order of an epoch; the n samples shuffled (or not), and
+ * from n on its front again. */
+void random_order(uint32_t *order, int64_t n, int64_t count, uint64_t seed, int64_t epoch,
+                  bool shuffle);
 
 #endif

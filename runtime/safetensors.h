@@ -1,16 +1,18 @@
 /* safetensors.h -- weights and states in files that everyone can read.
  *
- * Format: 8 bytes length of the header, little-endian; the header, JSON: {"__metadata__": {text: text}, name: {"dtype",
- * "shape", "data_offsets"}, ...}; then the data.  Source: github.com/huggingface/safetensors, README.
+ * Format: 8 bytes length of the header, little-endian; the header, JSON: {"__metadata__": {text:
+ * text}, name: {"dtype", "shape", "data_offsets"}, ...}; then the data. Source:
+ * github.com/huggingface/safetensors, README.
  */
 #ifndef SAFETENSORS_H
 #define SAFETENSORS_H
 #include "file.h"
 #include "rt.h"
 
-/* --- writing: a list of tensors prepared once, written as often as wanted without an allocation --- */
+/* --- writing: a list of tensors prepared once, written as often as wanted without an allocation
+ * --- */
 
-/* A tensor in a file: a parameter, its state or its gradient, standing in memory order at `from`. */
+/* A tensor in a file: a parameter, its state or its gradient, in memory order at `from`. */
 typedef struct StTensor { const char *name; const RtParam *param; const char *from; } StTensor;
 
 /* The metadata item in whose place st_write puts a hash over the rest of the file. */
@@ -32,7 +34,11 @@ void      st_write(StWriter *w, const char *path, const char *metadata);
 
 /* --- reading --- */
 
-typedef struct StEntry { char name[256]; char dtype[8]; int rank; int64_t dim[8], begin, end; } StEntry;
+typedef struct StEntry {
+    char    name[256], dtype[8];
+    int     rank;
+    int64_t dim[8], begin, end;                       /* bytes of the data */
+} StEntry;
 typedef struct StFile {
     const char *path, *bytes, *data;
     int64_t     size, head, data_bytes;
@@ -46,9 +52,10 @@ StFile     *st_open(const char *path, char why[256]);
 void        st_close(StFile *f);
 const char *st_meta(const StFile *f, const char *key);            /* NULL: absent */
 const StEntry *st_find(const StFile *f, const char *name);
-bool        st_intact(const StFile *f);               /* its "content" hash, if it has one, is right */
+bool        st_intact(const StFile *f);  /* its "content" hash, if it has one, is right */
 
-/* Into memory order at `to`, converted to the program's type.  The entry must have the parameter's shape. */
+/* Into memory order at `to`, converted to the program's type. The entry must have the
+ * parameter's shape. */
 void        st_load(const StFile *f, const StEntry *e, const RtParam *p, int real_bytes, char *to);
 bool        st_same_shape(const StEntry *e, const RtParam *p);
 

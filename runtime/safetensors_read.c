@@ -1,4 +1,5 @@
-/* safetensors_read.c -- a header is believed only after every number in it has been checked; see safetensors.h. */
+/* safetensors_read.c -- a header is believed only after every number in it has been checked; see
+ * safetensors.h. */
 #define _GNU_SOURCE
 #include "error.h"
 #include "hash.h"
@@ -16,9 +17,12 @@
 
 static int dtype_bytes(const char *dtype)
 {
-    static const struct { const char *name; int bytes; } types[] = {
-        {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"I32", 4},
-        {"I16", 2}, {"I8", 1},  {"U64", 8}, {"U32", 4}, {"U16", 2}, {"U8", 1}, {"BOOL", 1}};
+    static const struct {
+        const char *name;
+        int bytes;
+    } types[] = {{"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8},
+                 {"I32", 4}, {"I16", 2}, {"I8", 1},  {"U64", 8},  {"U32", 4},
+                 {"U16", 2}, {"U8", 1},  {"BOOL", 1}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(types[i].name, dtype) == 0)
             return types[i].bytes;
@@ -118,7 +122,8 @@ static bool read_header(StFile *f, char why[256])
     }
     ok = ok && json_end(&j);
     if (!ok)
-        snprintf(why, 256, "its header is damaged: %s", j.wrong ? j.wrong : "an entry is not complete");
+        snprintf(why, 256, "its header is damaged: %s",
+                 j.wrong ? j.wrong : "an entry is not complete");
     return ok;
 }
 
@@ -246,7 +251,7 @@ static double number(const char *at, const char *dtype)
     memcpy(&v, at, 2);
     if (dtype[0] == 'F')
         return half(v);
-    const uint32_t wide = (uint32_t)v << 16;          /* BF16 */
+    const uint32_t wide = (uint32_t)v << 16; /* BF16 */
     float f;
     memcpy(&f, &wide, 4);
     return (double)f;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ENTRY = 512 };                                 /* bytes of an entry besides the name */
+enum { ENTRY = 512 }; /* bytes of an entry besides the name */
 
 StWriter *st_writer_new(const RtProgram *p, int n, int64_t metadata_room)
 {

@@ -1,8 +1,10 @@
-/* sha256.c -- SHA-256, as in FIPS 180-4: are these the files that the list of checksums speaks of? */
+/* sha256.c -- SHA-256, as in FIPS 180-4: are these the files that the list of checksums speaks
+ * of? */
 #include "hash.h"
 #include <stdio.h>
 #include <string.h>
 
+/* clang-format off */
 static const uint32_t K[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -13,6 +15,7 @@ static const uint32_t K[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
+/* clang-format on */
 
 static uint32_t rotate(uint32_t x, int n)
 {
@@ -23,7 +26,7 @@ static void block(uint32_t h[8], const uint8_t *p)
 {
     uint32_t w[64], v[8];
     for (int i = 0; i < 16; i++)
-        w[i] = (uint32_t)p[4*i] << 24 | p[4*i + 1] << 16 | p[4*i + 2] << 8 | p[4*i + 3];
+        w[i] = (uint32_t)p[4 * i] << 24 | p[4 * i + 1] << 16 | p[4 * i + 2] << 8 | p[4 * i + 3];
     for (int i = 16; i < 64; i++) {
         const uint32_t a = w[i - 15], b = w[i - 2];
         w[i] = w[i - 16] + w[i - 7] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) +
@@ -78,8 +81,8 @@ void sha256_end(Sha256 *s, char hex[65])
     while (s->bytes % 64 != 56)
         sha256_add(s, "", 1);
     for (int i = 0; i < 8; i++)
-        length[i] = (uint8_t)(bits >> (56 - 8*i));
+        length[i] = (uint8_t)(bits >> (56 - 8 * i));
     sha256_add(s, length, 8);
     for (int i = 0; i < 8; i++)
-        sprintf(hex + 8*i, "%08x", s->h[i]);
+        sprintf(hex + 8 * i, "%08x", s->h[i]);
 }

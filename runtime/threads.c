@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 enum {
-    SPIN_NS     = 3000000,                            /* a thread without a job looks for one this long, then sleeps */
-    SPIN_ROUNDS = 1024                                /* looks (20 us in all) before it lets others have the processor */
+    SPIN_NS = 3000000, /* a thread without a job looks for one this long, then sleeps */
+    SPIN_ROUNDS = 1024 /* looks (20 us in all) before it lets others have the processor */
 };
 
 /* A thread's share of the current job: units next .. end - 1 are free to take. */
@@ -27,28 +27,32 @@ typedef struct Share {
     int end;
 } Share;
 
-typedef struct Helper { Pool *pool; int thread; pthread_t id; } Helper;
+typedef struct Helper {
+    Pool *pool;
+    int thread;
+    pthread_t id;
+} Helper;
 
 struct Pool {
-    int         threads;
-    Helper     *helper;                               /* of threads 1, 2, ... */
-    bool        crowded;                              /* more threads than processors: give way instead of spinning */
-    PoolWork    work;
-    void       *arg;
-    Share      *share;
-    alignas(64) atomic_uint job;                      /* counts jobs; sleepers wait for it to change */
-    alignas(64) atomic_int busy;                      /* helpers not yet done with the job */
+    int threads;
+    Helper *helper; /* of threads 1, 2, ... */
+    bool crowded;   /* more threads than processors: give way instead of spinning */
+    PoolWork work;
+    void *arg;
+    Share *share;
+    alignas(64) atomic_uint job; /* counts jobs; sleepers wait for it to change */
+    alignas(64) atomic_int busy; /* helpers not yet done with the job */
     alignas(64) atomic_int sleepers;
 };
 
 void threads_flush_denormals(void)
 {
 #if defined(__x86_64__)
-    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040u);      /* FTZ, DAZ */
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040u); /* FTZ, DAZ */
 #elif defined(__aarch64__)
     uint64_t fpcr;
     __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
-    __asm__ volatile("msr fpcr, %0" : : "r"(fpcr | 1u << 24));       /* FZ */
+    __asm__ volatile("msr fpcr, %0" : : "r"(fpcr | 1u << 24)); /* FZ */
 #endif
 }
 

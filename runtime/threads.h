@@ -1,8 +1,10 @@
-/* threads.h -- a pool of threads that lives as long as the program: the units of a phase, shared out.
+/* threads.h -- a pool of threads that lives as long as the program: the units of a phase, shared
+ * out.
  *
- * Each thread starts on its own contiguous range of the units, the same in every step, so that weights stay in its
- * caches; one that is done early takes from the others.  Who runs a unit never changes a result: units share nothing
- * that they write.  Threads spin for a while between jobs (a barrier costs 0.2 us), then sleep.
+ * Each thread starts on its own contiguous range of the units, the same in every step, so that
+ * weights stay in its caches; one that is done early takes from the others. Who runs a unit
+ * never changes a result: units share nothing that they write. Threads spin for a while between
+ * jobs (a barrier costs 0.2 us), then sleep.
  */
 #ifndef THREADS_H
 #define THREADS_H
@@ -13,9 +15,9 @@ typedef void (*PoolWork)(void *arg, int thread, int unit);
 Pool *pool_new(int threads);                          /* the caller is thread 0 */
 void  pool_free(Pool *p);                             /* programs keep theirs to the end */
 int   pool_threads(const Pool *p);
-void  pool_run(Pool *p, PoolWork work, void *arg, int units);   /* returns when all units are done */
+void  pool_run(Pool *p, PoolWork work, void *arg, int units);  /* returns when all units are done */
 
 int   threads_available(void);                        /* processors that this process may use */
-void  threads_flush_denormals(void);                  /* part of the numerics: in every thread that computes */
+void  threads_flush_denormals(void);  /* part of the numerics: in every thread that computes */
 
 #endif

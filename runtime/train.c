@@ -1,7 +1,8 @@
 /* train.c -- the command `train`: epochs of steps, a test after each, checkpoints between.
  *
- * Everything that can be decided from the samples' order is: batch s of an epoch is entries s B .. s B + B - 1 of a
- * permutation that the loader thread has made during the epoch before.  After the first step nothing is allocated.
+ * Everything that can be decided from the samples' order is: batch s of an epoch is entries s B
+ * .. s B + B - 1 of a permutation that the loader thread has made during the epoch before. After
+ * the first step nothing is allocated.
  */
 #include "train.h"
 #include "checkpoint.h"
@@ -22,27 +23,31 @@
 typedef struct Trainer Trainer;
 
 /* An epoch's order to be made: a job of the loader. */
-typedef struct Order { const Trainer *t; int64_t epoch; uint32_t *order; } Order;
+typedef struct Order {
+    const Trainer *t;
+    int64_t epoch;
+    uint32_t *order;
+} Order;
 
 struct Trainer {
     const RtProgram *p;
-    const Options   *o;
-    Pool       *pool;
-    Net        *net;
-    Data       *data, *test;
-    Loader     *loader;
-    Checkpoint *checkpoint;                           /* NULL: none */
-    StWriter   *save;                                 /* NULL: no --save */
-    Log         log;
-    Bar         bar;
-    int64_t     steps;                                /* an epoch */
-    Order       order[2];                             /* of even and odd epochs */
-    uint32_t   *test_order;
-    Position    at;
-    int64_t     saved_total;                          /* the last checkpoint: step, */
-    double      saved_time;                           /* and moment */
-    double      began, rate_from;                     /* this process's part of the epoch: its start, its first sample */
-    Result      result;
+    const Options *o;
+    Pool *pool;
+    Net *net;
+    Data *data, *test;
+    Loader *loader;
+    Checkpoint *checkpoint; /* NULL: none */
+    StWriter *save;         /* NULL: no --save */
+    Log log;
+    Bar bar;
+    int64_t steps;  /* an epoch */
+    Order order[2]; /* of even and odd epochs */
+    uint32_t *test_order;
+    Position at;
+    int64_t saved_total;     /* the last checkpoint: step, */
+    double saved_time;       /* and moment */
+    double began, rate_from; /* this process's part of the epoch */
+    Result result;
 };
 
 static volatile sig_atomic_t stop;
@@ -57,7 +62,7 @@ static void watch_signals(void)
     struct sigaction a = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     sigaction(SIGINT, &a, NULL);
     sigaction(SIGTERM, &a, NULL);
-    signal(SIGXFSZ, SIG_IGN);                         /* a file too large is an error like a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* a file too large is an error like a full disk */
 }
 
 static void make_order(void *arg)
@@ -82,7 +87,8 @@ static void post_order(Trainer *t, int64_t epoch)
 static void open_orders(Trainer *t)
 {
     for (int i = 0; i < 2; i++)
-        t->order[i] = (Order){t, 0, memory_map(t->steps * t->p->batch * 4, false, "the order of samples")};
+        t->order[i] =
+            (Order){t, 0, memory_map(t->steps * t->p->batch * 4, false, "the order of samples")};
 }
 
 static void start_from(Trainer *t)
@@ -165,8 +171,8 @@ static int stopped(Trainer *t)
     const char *name = stop == SIGINT ? "SIGINT" : "SIGTERM";
     bar_clear(&t->bar);
     if (!t->checkpoint)
-        rt_die("stopped by %s in epoch %lld after %lld steps; nothing was saved: with --checkpoint DIR "
-               "the run could go on",
+        rt_die("stopped by %s in epoch %lld after %lld steps; nothing was saved: with "
+               "--checkpoint DIR the run could go on",
                name, (long long)t->at.epoch + 1, (long long)t->at.step);
     save_checkpoint(t);
     rt_note("stopped by %s in epoch %lld after %lld steps; saved in %s: go on with --resume", name,
@@ -182,12 +188,14 @@ static void __attribute__((noreturn)) not_finite(Trainer *t, const Batch *b)
     const int layer = net_first_nonfinite(t->net, b);
     char where[400] = "";
     if (layer >= 0 && layer < p->nlayer)
-        snprintf(where, sizeof where, "; the first value that is not finite is %s", p->layer[layer]);
+        snprintf(where, sizeof where, "; the first value that is not finite is %s",
+                 p->layer[layer]);
     const size_t n = strlen(where);
     if (bad)
-        snprintf(where + n, sizeof where - n, "; the update before it broke the parameter %s", bad->name);
-    rt_die("the loss is not finite in epoch %lld, step %lld of %lld%s; try a smaller learning rate, warm-up "
-           "or clipping",
+        snprintf(where + n, sizeof where - n, "; the update before it broke the parameter %s",
+                 bad->name);
+    rt_die("the loss is not finite in epoch %lld, step %lld of %lld%s; try a smaller learning "
+           "rate, warm-up or clipping",
            (long long)t->at.epoch + 1, (long long)t->at.step + 1, (long long)t->steps, where);
 }
 
@@ -201,7 +209,8 @@ static void draw_bar(Trainer *t)
     const double rate = (n - t->rate_from) / (now - t->began);
     const double left = (double)(t->o->epochs - a->epoch) * (double)t->data->n - n;
     bar_draw(&t->bar, a->epoch + 1, t->o->epochs, (double)a->step / (double)t->steps, rate,
-             loss >= 0 ? a->sum[loss] / n : 0, accuracy >= 0 ? a->sum[accuracy] / n : -1, left / rate);
+             loss >= 0 ? a->sum[loss] / n : 0, accuracy >= 0 ? a->sum[accuracy] / n : -1,
+             left / rate);
 }
 
 static void one_step(Trainer *t)
@@ -283,7 +292,7 @@ static void report_epoch(Trainer *t)
 static void finish_epoch(Trainer *t)
 {
     Position *a = &t->at;
-    loader_wait(t->loader);                           /* the test set, and the next order */
+    loader_wait(t->loader); /* the test set, and the next order */
     for (int m = 0; m < RT_METRICS; m++)
         t->result.train[m] = a->sum[m] / (double)a->samples;
     evaluate(t->net, t->test, t->test_order, t->result.test);
@@ -309,7 +318,7 @@ static void finish(Trainer *t)
 
 int train_run(const RtProgram *p, const Options *o)
 {
-    static Trainer trainer;                           /* a log line and paths make it large */
+    static Trainer trainer; /* a log line and paths make it large */
     Trainer *t = &trainer;
     *t = (Trainer){.p = p, .o = o};
     watch_signals();
@@ -322,7 +331,7 @@ int train_run(const RtProgram *p, const Options *o)
             break;
     }
     loader_wait(t->loader);
-    if (!t->result.known)                             /* nothing was left to train */
+    if (!t->result.known) /* nothing was left to train */
         evaluate(t->net, t->test, t->test_order, t->result.test);
     finish(t);
     return expect_report(p, o, &t->result, t->at.epoch, clock_now() - clock_start());

@@ -13,12 +13,15 @@ int info_run(const RtProgram *p, const Options *o);
 int gradcheck_run(const RtProgram *p, const Options *o);
 int grads_run(const RtProgram *p, const Options *o);
 
-/* Metrics over a whole split, each sample once.  order: file order, as long as all batches are; see evaluate_order. */
-void      evaluate(Net *n, const Data *d, const uint32_t *order, double mean[RT_METRICS]);
-uint32_t *evaluate_order(const RtProgram *p, int64_t samples);
-int64_t   steps_for(const RtProgram *p, int64_t samples);         /* batches, the last one perhaps not full */
+/* Batches, the last one perhaps not full. */
+int64_t     steps_for(const RtProgram *p, int64_t samples);
 
-/* "loss 0.0900, accuracy 0.9720" */
-const char *metrics_text(const RtProgram *p, const double mean[RT_METRICS], const char *prefix, char text[256]);
+/* Metrics over a whole split, each sample once.  order: see evaluate_order, for d->n samples. */
+void        evaluate(Net *n, const Data *d, const uint32_t *order, double mean[RT_METRICS]);
+uint32_t   *evaluate_order(const RtProgram *p, int64_t samples);  /* of the file, whole batches */
+
+/* "test loss 0.0900, test accuracy 0.9720" */
+const char *metrics_text(const RtProgram *p, const double mean[RT_METRICS], const char *prefix,
+                         char text[256]);
 
 #endif

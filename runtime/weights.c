@@ -5,7 +5,10 @@
 #include <string.h>
 
 /* Lines of a message, as many as fit. */
-typedef struct Report { char text[3500]; int lines; } Report;
+typedef struct Report {
+    char text[3500];
+    int lines;
+} Report;
 
 static void shape_text(char *to, size_t room, int rank, const int64_t *dim)
 {
@@ -52,7 +55,7 @@ static bool known(const RtProgram *p, const char *name)
         if (strncmp(p->param[i].name, name, n) != 0)
             continue;
         if (!name[n] || strcmp(name + n, ".state0") == 0 || strcmp(name + n, ".state1") == 0)
-            return true;                              /* a checkpoint serves as well: its states are left */
+            return true; /* a checkpoint serves as well: its states are left */
     }
     return false;
 }

@@ -9,8 +9,9 @@ void      weights_load(Net *n, const char *path);
 
 StWriter *weights_writer(const Net *n);               /* for st_write: parameters only */
 
-/* The same for parameters and optimizer states, NAME.state0 and NAME.state1 (checkpoints). */
+/* The same for parameters and optimizer states, NAME.state0 and NAME.state1 (checkpoints).
+ * Loading is false when something is missing or does not fit. */
 StWriter *weights_state_writer(const Net *n, int64_t metadata_room);
-bool      weights_load_state(Net *n, const StFile *f);            /* false: something is missing or does not fit */
+bool      weights_load_state(Net *n, const StFile *f);
 
 #endif

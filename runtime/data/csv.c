@@ -1,4 +1,5 @@
-/* csv.c -- samples as text: a row a sample, numbers separated by commas; a first line of names is left out. */
+/* csv.c -- samples as text: a row a sample, numbers separated by commas; a first line of names is
+ * left out. */
 #include "data/data.h"
 #include "error.h"
 #include "memory.h"
@@ -7,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The numbers of a line into row[0 .. n-1]; returns how many there are, or -1 where something is no number. */
+/* The numbers of a line into row[0 .. n-1]; returns how many there are, or -1 where something is
+ * no number. */
 static int64_t numbers(const char *line, double *row, int64_t n)
 {
     int64_t count = 0;

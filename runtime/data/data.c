@@ -43,8 +43,8 @@ void data_check_shape(const RtProgram *p, const char *path, int rank, const int6
     const bool flat = (n <= 1 || m <= 1) && product == data_features(p);
     if (!same && !flat) {
         char a[128], b[128];
-        rt_die("%s holds samples of shape %s, but %s takes %s", path, shape_text(a, rank, dim), p->model,
-               shape_text(b, p->input_rank, p->input_dim));
+        rt_die("%s holds samples of shape %s, but %s takes %s", path, shape_text(a, rank, dim),
+               p->model, shape_text(b, p->input_rank, p->input_dim));
     }
 }
 
@@ -58,7 +58,10 @@ void data_check_label(const Data *d, const char *path, int64_t sample, int64_t l
 static Data *new_data(const RtProgram *p, const char *place)
 {
     Data *d = rt_alloc(sizeof *d);
-    *d = (Data){.place = place, .scale = p->recipe.x_scale, .classes = p->classes, .batch = p->batch};
+    *d = (Data){.place = place,
+                .scale = p->recipe.x_scale,
+                .classes = p->classes,
+                .batch = p->batch};
     return d;
 }
 
@@ -87,8 +90,8 @@ Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t
     }
     Data *d = new_data(p, find_data(p, name));
     if (!npy_open(p, d->place, split, limit, d) && !idx_open(p, d->place, split, limit, d))
-        rt_die("%s holds no %s data: neither %s_x.npy and %s_y.npy, nor MNIST's %s-images-idx3-ubyte "
-               "(plain or .gz)",
+        rt_die("%s holds no %s data: neither %s_x.npy and %s_y.npy, nor MNIST's "
+               "%s-images-idx3-ubyte (plain or .gz)",
                d->place, split, split, split, strcmp(split, "test") == 0 ? "t10k" : split);
     if (d->n >= UINT32_MAX - 2 * (int64_t)p->batch)
         rt_die("%s holds %lld samples; at most 2^32 can be counted", d->place, (long long)d->n);
@@ -116,7 +119,11 @@ Data *data_open_file(const RtProgram *p, const char *path)
     return d;
 }
 
-typedef struct Making { const Data *d; const uint32_t *order; int64_t n; } Making;
+typedef struct Making {
+    const Data *d;
+    const uint32_t *order;
+    int64_t n;
+} Making;
 
 static void make(void *arg, int thread, int unit)
 {
@@ -153,8 +160,9 @@ uint64_t data_hash(const Data *d)
     return hash_end(&h);
 }
 
-/* Synthetic samples are made here, for this batch, by all threads.  Their index is their place in the epoch, and x and
- * label are set so far back that index finds them: a mask keyed by the index is then another one in every step. */
+/* Synthetic samples are made here, for this batch, by all threads. Their index is their place in
+ * the epoch, and x and label are set so far back that index finds them: a mask keyed by the index
+ * is then another one in every step. */
 void data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, int valid, Batch *b)
 {
     const int64_t first = step * d->batch;

@@ -1,7 +1,8 @@
 /* data.h -- samples: where they come from, and the batch that a step sees.
  *
- * Stored data stay in memory in the type in which they are stored, filled once; a batch is a list of rows of them.
- * Synthetic samples are a function of their number and are made for the batch at hand.
+ * Stored data stay in memory in the type in which they are stored, filled once; a batch is a list
+ * of rows of them. Synthetic samples are a function of their number and are made for the batch at
+ * hand.
  */
 #ifndef DATA_H
 #define DATA_H
@@ -24,7 +25,7 @@ typedef struct Batch {
 typedef struct Stream Stream;
 
 typedef struct Data {
-    const char *place;                                /* "models/data/mnist", "synthetic": for messages */
+    const char *place;  /* "models/data/mnist", "synthetic": for messages */
     int64_t     n;                                    /* samples */
     int64_t     stride;                               /* bytes a sample */
     int         type;                                 /* RT_U8 ... */
@@ -39,16 +40,18 @@ typedef struct Data {
     bool        y_signed;                             /* as a two's complement or not, */
     const char *y_path;                               /* from here */
     bool        synthetic;
-    int64_t     first;                                /* synthetic: number of sample 0 of this split */
-    uint32_t   *position;                             /* synthetic: [batch] places of the batch at hand */
+    int64_t     first;  /* synthetic: number of sample 0 of this split */
+    uint32_t   *position;  /* synthetic: [batch] places of the batch at hand */
     int         batch;
 } Data;
 
-/* Finds the data set `name` (or the directory), opens one split of it, "train" or "test", and makes room for all of it:
- * everything that can fail for lack of memory, or for a wrong header, fails here.  limit: samples at most; 0 = all. */
+/* Finds the data set `name` (or the directory), opens one split of it, "train" or "test", and
+ * makes room for all of it: everything that can fail for lack of memory, or for a wrong header,
+ * fails here. limit: samples at most; 0 = all. */
 Data    *data_open(const RtProgram *p, const char *name, const char *split, int64_t limit);
 
-void     data_fill(Data *d);                          /* reads, verifies and checks what data_open has left; allocates nothing */
+/* Reads, verifies and checks what data_open has left; allocates nothing. */
+void     data_fill(Data *d);
 
 /* Samples to test or predict, from a .npy or .csv file; no labels. */
 Data    *data_open_file(const RtProgram *p, const char *path);
@@ -56,11 +59,12 @@ Data    *data_open_file(const RtProgram *p, const char *path);
 /* `n` synthetic samples held in memory, for bench and where no data are at hand. */
 Data    *data_in_memory(const RtProgram *p, int64_t n, Pool *pool);
 
-uint64_t data_hash(const Data *d);                    /* of size, type and labels: are these the same data? */
+uint64_t data_hash(const Data *d);  /* of size, type and labels: are these the same data? */
 
-/* Batch number `step` of an epoch whose samples come in `order` (its first entries repeated behind its end).
- * `valid` of them count. */
-void     data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, int valid, Batch *b);
+/* Batch number `step` of an epoch whose samples come in `order` (its first entries repeated
+ * behind its end). `valid` of them count. */
+void     data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, int valid,
+                    Batch *b);
 
 /* Elements of an input sample. */
 int64_t  data_features(const RtProgram *p);
@@ -68,18 +72,22 @@ int64_t  data_features(const RtProgram *p);
 /* synthetic.c: sample `i` of the stream, `features` bytes, and its class; the same for ever. */
 int32_t  synthetic_sample(uint8_t *x, int64_t features, int64_t classes, int64_t i);
 
-/* find.c: the directory of a data set, as text of rt_alloc; dies with the list of all places when there is none. */
+/* find.c: the directory of a data set, as text of rt_alloc; dies with the list of all places when
+ * there is none. */
 char    *find_data(const RtProgram *p, const char *name);
 
 /* idx.c, npy.c: open a split in a directory; false when it holds no such files. */
-bool     idx_open(const RtProgram *p, const char *directory, const char *split, int64_t limit, Data *d);
+bool     idx_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
+                  Data *d);
 void     idx_fill(Data *d);
-bool     npy_open(const RtProgram *p, const char *directory, const char *split, int64_t limit, Data *d);
+bool     npy_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
+                  Data *d);
 void     npy_fill(Data *d);
 void     npy_open_input(const RtProgram *p, const char *path, Data *d);
 void     csv_open_input(const RtProgram *p, const char *path, Data *d);
 
-/* Dies unless samples of these dimensions can be fed to the program: equal up to 1s, or one of the two is flat. */
+/* Dies unless samples of these dimensions can be fed to the program: equal up to 1s, or one of
+ * the two is flat. */
 void     data_check_shape(const RtProgram *p, const char *path, int rank, const int64_t *dim);
 void     data_check_label(const Data *d, const char *path, int64_t sample, int64_t label);
 

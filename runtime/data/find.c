@@ -6,7 +6,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-typedef struct Search { char tried[2048]; char *found; } Search;
+typedef struct Search {
+    char tried[2048];
+    char *found;
+} Search;
 
 static bool is_directory(const char *path)
 {
@@ -39,7 +42,8 @@ char *find_data(const RtProgram *p, const char *name)
     look(&s, "./models/data", name);
     look(&s, ".", name);
     if (!s.found)
-        rt_die("no data set %s; looked for%s\n  give a directory with --data DIR, or set TENON_DATA", name,
-               s.tried);
+        rt_die("no data set %s; looked for%s\n  give a directory with --data DIR, or set "
+               "TENON_DATA",
+               name, s.tried);
     return s.found;
 }

@@ -1,6 +1,8 @@
-/* idx.c -- MNIST's file format: a magic number with type and rank, dimensions as big-endian words, then bytes.
+/* idx.c -- MNIST's file format: a magic number with type and rank, dimensions as big-endian
+ * words, then bytes.
  *
- * Source: Y. LeCun, C. Cortes, C. Burges, "The MNIST database", file formats at the end of the page.
+ * Source: Y. LeCun, C. Cortes, C. Burges, "The MNIST database", file formats at the end of the
+ * page.
  */
 #include "data/data.h"
 #include "data/stream.h"
@@ -38,7 +40,8 @@ static int header(Stream *s, int least, int64_t dim[4])
     return (int)rank;
 }
 
-static Stream *open_either(const char *directory, const char *split, const char *dashed, const char *dotted)
+static Stream *open_either(const char *directory, const char *split, const char *dashed,
+                           const char *dotted)
 {
     const char *prefix = strcmp(split, "test") == 0 ? "t10k" : split;
     Stream *s = stream_open(directory, rt_format("%s-%s", prefix, dashed));
@@ -59,8 +62,8 @@ bool idx_open(const RtProgram *p, const char *directory, const char *split, int6
     if (header(d->y_file, 1, labels) != 1)
         rt_die("%s should have one dimension", stream_path(d->y_file));
     if (dim[0] != labels[0])
-        rt_die("%s holds %lld images, but %s %lld labels", stream_path(d->x_file), (long long)dim[0],
-               stream_path(d->y_file), (long long)labels[0]);
+        rt_die("%s holds %lld images, but %s %lld labels", stream_path(d->x_file),
+               (long long)dim[0], stream_path(d->y_file), (long long)labels[0]);
     data_check_shape(p, stream_path(d->x_file), rank - 1, dim + 1);
     d->type = RT_U8;
     d->stride = data_features(p);
@@ -71,7 +74,8 @@ bool idx_open(const RtProgram *p, const char *directory, const char *split, int6
     return true;
 }
 
-/* The first n samples, `size` bytes each, and a look at the others: the file holds what its header says. */
+/* The first n samples, `size` bytes each, and a look at the others: the file holds what its
+ * header says. */
 static void fill(Stream *s, void *to, int64_t n, int64_t size, int64_t whole)
 {
     int64_t bytes = stream_read(s, to, n * size);
@@ -80,7 +84,8 @@ static void fill(Stream *s, void *to, int64_t n, int64_t size, int64_t whole)
         rt_die("%s is truncated: %lld of its %lld samples are there", stream_path(s),
                (long long)(bytes / size), (long long)whole);
     if (bytes > whole * size)
-        rt_die("%s holds more than the %lld samples of its header", stream_path(s), (long long)whole);
+        rt_die("%s holds more than the %lld samples of its header", stream_path(s),
+               (long long)whole);
 }
 
 /* Labels come as bytes into the end of their own array and are widened from its front. */

@@ -27,9 +27,10 @@ static char *map_file(const char *path, int64_t *bytes)
     if (!S_ISREG(info.st_mode))
         rt_die("%s is not a file", path);
     *bytes = info.st_size;
-    char *at = mmap(NULL, (size_t)*bytes + 2 * MEMORY_SLACK, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED || (*bytes && mmap(at, (size_t)*bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd,
-                                            0) == MAP_FAILED))
+    char *at = mmap(NULL, (size_t)*bytes + 2 * MEMORY_SLACK, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+                    -1, 0);
+    if (at == MAP_FAILED || (*bytes && mmap(at, (size_t)*bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED,
+                                            fd, 0) == MAP_FAILED))
         rt_die("%s cannot be read: %s", path, strerror(errno));
     close(fd);
     return at;
@@ -48,8 +49,8 @@ static const char *value_of(const char *head, const char *key, const char *path)
 static void read_type(Npy *a, const char *text)
 {
     if (text[0] != '\'' || !strchr("<|=>", text[1]) || !strchr("uifb", text[2]))
-        rt_die("%s holds elements of a type that cannot be used here: %.12s; save plain numbers", a->path,
-               text);
+        rt_die("%s holds elements of a type that cannot be used here: %.12s; save plain numbers",
+               a->path, text);
     a->kind = text[2];
     a->size = text[3] - '0';
     if (text[1] == '>' && a->size > 1)
@@ -126,8 +127,8 @@ static void use_samples(const RtProgram *p, const Npy *a, int64_t limit, Data *d
     data_check_shape(p, a->path, a->rank - 1, a->dim + 1);
     const bool u8 = a->kind == 'u' && a->size == 1, f = a->kind == 'f' && a->size >= 4;
     if (!u8 && !f)
-        rt_die("%s holds %c%d: samples are f32, f64 or u8; save it with x.astype('float32')", a->path, a->kind,
-               8 * a->size);
+        rt_die("%s holds %c%d: samples are f32, f64 or u8; save it with x.astype('float32')",
+               a->path, a->kind, 8 * a->size);
     d->type = u8 ? RT_U8 : a->size == 4 ? RT_F32 : RT_F64;
     d->n = limit > 0 && limit < a->dim[0] ? limit : a->dim[0];
     d->stride = data_features(p) * a->size;

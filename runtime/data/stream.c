@@ -15,17 +15,17 @@
 enum { PIECE = 1 << 16, INFLATE_ROOM = 1 << 16 };
 
 struct Stream {
-    char    *path;
-    int      fd;
-    int64_t  bytes;                                   /* of the file */
-    bool     gz, whole;                               /* whole: the end of the inflated content is seen */
+    char *path;
+    int fd;
+    int64_t bytes;  /* of the file */
+    bool gz, whole; /* whole: the end of the inflated content is seen */
     z_stream z;
-    Sha256   sha;
-    char     expected[65];                            /* checksum, or "" */
-    uint8_t  piece[PIECE], rest[PIECE];
-    size_t   have, at;                                /* bytes in piece, and how many are used */
-    _Alignas(16) char room[INFLATE_ROOM];             /* what zlib allocates */
-    size_t   used;
+    Sha256 sha;
+    char expected[65]; /* checksum, or "" */
+    uint8_t piece[PIECE], rest[PIECE];
+    size_t have, at;                      /* bytes in piece, and how many are used */
+    _Alignas(16) char room[INFLATE_ROOM]; /* what zlib allocates */
+    size_t used;
 };
 
 static void *give(void *opaque, unsigned items, unsigned size)
@@ -127,7 +127,8 @@ static int64_t copy(Stream *s, uint8_t *to, int64_t bytes)
             refill(s);
             continue;
         }
-        const int64_t left = (int64_t)(s->have - s->at), n = bytes - done < left ? bytes - done : left;
+        const int64_t left = (int64_t)(s->have - s->at),
+                      n = bytes - done < left ? bytes - done : left;
         memcpy(to + done, s->piece + s->at, (size_t)n);
         s->at += (size_t)n;
         done += n;
@@ -135,20 +136,23 @@ static int64_t copy(Stream *s, uint8_t *to, int64_t bytes)
     return done;
 }
 
-/* One call of inflate, with input; false at the end of the content.  A .gz may hold several members. */
+/* One call of inflate, with input; false at the end of the content. A .gz may hold several
+ * members. */
 static bool step(Stream *s)
 {
     if (s->at == s->have)
         refill(s);
     if (s->have == 0)
-        rt_die("%s is truncated: it ends after %lld bytes, inside its compressed data; fetch it again",
+        rt_die("%s is truncated: it ends after %lld bytes, inside its compressed data; fetch it "
+               "again",
                s->path, (long long)s->bytes);
     s->z.next_in = s->piece + s->at;
     s->z.avail_in = (unsigned)(s->have - s->at);
     const int result = inflate(&s->z, Z_NO_FLUSH);
     s->at = s->have - s->z.avail_in;
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-        rt_die("%s is damaged: %s; fetch it again", s->path, s->z.msg ? s->z.msg : "not a gzip file");
+        rt_die("%s is damaged: %s; fetch it again", s->path,
+               s->z.msg ? s->z.msg : "not a gzip file");
     if (result != Z_STREAM_END)
         return true;
     if (s->at == s->have)
@@ -184,8 +188,8 @@ int64_t stream_end(Stream *s)
     close(s->fd);
     sha256_end(&s->sha, found);
     if (s->expected[0] && strcmp(found, s->expected) != 0)
-        rt_die("%s is not the file that SHA256SUMS beside it lists: its SHA-256 is %s, not %s; fetch "
-               "it again, or remove its line from the list",
+        rt_die("%s is not the file that SHA256SUMS beside it lists: its SHA-256 is %s, not %s; "
+               "fetch it again, or remove its line from the list",
                s->path, found, s->expected);
     return passed;
 }

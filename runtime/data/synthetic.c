@@ -1,7 +1,7 @@
 /* synthetic.c -- samples without a file: the prototype of a random class, half covered by noise.
  *
- * Byte e of sample i is (prototype[class(i)][e] + noise[i][e]) / 2, both uniform bytes: a linear model can learn it, and
- * any sample can be made at any time by itself.
+ * Byte e of sample i is (prototype[class(i)][e] + noise[i][e]) / 2, both uniform bytes: a linear
+ * model can learn it, and any sample can be made at any time by itself.
  */
 #include "data/data.h"
 
