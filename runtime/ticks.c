@@ -52,6 +52,8 @@ void ticks_print(const RtProgram *p, const int64_t *sums, int threads, int64_t s
         double t = 0;
         for (int i = 0; i < threads; i++)
             t += 1e-9 * (double)sums[(int64_t)i * p->ncall + k];
+        if (t == 0)
+            continue; /* did not run: the update after a reduction */
         busy += t;
         row(c->what, c->kernel, c->place, scale * t, t / all, t > 0 ? 1e-9 * c->flops * p->batch * (double)steps / t * threads : 0, peak);
     }
