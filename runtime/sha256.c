@@ -22,29 +22,43 @@ static uint32_t rotate(uint32_t x, int n)
     return x >> n | x << (32 - n);
 }
 
-static void block(uint32_t h[8], const uint8_t *p)
+/* A round; the caller turns the names instead of moving the values. */
+#define ROUND(a, b, c, d, e, f, g, h, i)                                                           \
+    do {                                                                                           \
+        const uint32_t t = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +                    \
+                           (g ^ (e & (f ^ g))) + K[i] + w[i];                                      \
+        d += t;                                                                                    \
+        h = t + (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) | (c & (a | b)));        \
+    } while (0)
+
+static void expand(uint32_t w[64], const uint8_t *p)
 {
-    uint32_t w[64], v[8];
     for (int i = 0; i < 16; i++)
         w[i] = (uint32_t)p[4 * i] << 24 | p[4 * i + 1] << 16 | p[4 * i + 2] << 8 | p[4 * i + 3];
     for (int i = 16; i < 64; i++) {
-        const uint32_t a = w[i - 15], b = w[i - 2];
-        w[i] = w[i - 16] + w[i - 7] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) +
-               (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
+        const uint32_t x = w[i - 15], y = w[i - 2];
+        w[i] = w[i - 16] + w[i - 7] + (rotate(x, 7) ^ rotate(x, 18) ^ x >> 3) +
+               (rotate(y, 17) ^ rotate(y, 19) ^ y >> 10);
     }
-    memcpy(v, h, sizeof v);
-    for (int i = 0; i < 64; i++) {
-        const uint32_t a = v[0], e = v[4];
-        const uint32_t t1 = v[7] + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
-                            ((e & v[5]) ^ (~e & v[6])) + K[i] + w[i];
-        const uint32_t t2 = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) +
-                            ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
-        memmove(v + 1, v, 7 * sizeof *v);
-        v[4] += t1;
-        v[0] = t1 + t2;
+}
+
+static void block(uint32_t s[8], const uint8_t *p)
+{
+    uint32_t w[64];
+    uint32_t a = s[0], b = s[1], c = s[2], d = s[3], e = s[4], f = s[5], g = s[6], h = s[7];
+    expand(w, p);
+    for (int i = 0; i < 64; i += 8) {
+        ROUND(a, b, c, d, e, f, g, h, i);
+        ROUND(h, a, b, c, d, e, f, g, i + 1);
+        ROUND(g, h, a, b, c, d, e, f, i + 2);
+        ROUND(f, g, h, a, b, c, d, e, i + 3);
+        ROUND(e, f, g, h, a, b, c, d, i + 4);
+        ROUND(d, e, f, g, h, a, b, c, i + 5);
+        ROUND(c, d, e, f, g, h, a, b, i + 6);
+        ROUND(b, c, d, e, f, g, h, a, i + 7);
     }
-    for (int i = 0; i < 8; i++)
-        h[i] += v[i];
+    s[0] += a, s[1] += b, s[2] += c, s[3] += d;
+    s[4] += e, s[5] += f, s[6] += g, s[7] += h;
 }
 
 void sha256_new(Sha256 *s)
