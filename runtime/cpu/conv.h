@@ -1,11 +1,13 @@
-/* conv.h -- two-dimensional convolution: sizes, plain reference, packed weights.  Fast kernels: conv_forward.h, conv_backward.h.
+/* conv.h -- two-dimensional convolution: sizes, plain reference, packed weights.
  *
  *   plain: x (N, C, H, W)   w (O, C/groups, R, S)       y (N, O, OH, OW)
  *   fast:  x (N, H, W, C)   w (O, R, S, C/groups)       y (N, OH, OW, O)
  *
- *   y[n][o][oy][ox] = sum over c, r, s of w[o][c][r][s] x[n][c][oy stride - pad + r dil][ox stride - pad + s dil]
+ *   y[n][o][oy][ox] = sum over c, r, s of w[o][c][r][s] x[n][c][iy][ix]
+ *                     iy = oy stride - pad + r dil, ix likewise
  *
- * pad is what lies before the first row and column; what lies behind the last follows from OH and OW.
+ * pad is what lies before the first row and column; what lies behind the last follows from OH, OW.
+ * The fast kernels are in conv_forward.h, conv_backward.h and conv_pooled.h.
  * Source: Dumoulin & Visin 2016, "A guide to convolution arithmetic for deep learning".
  */
 #ifndef CPU_CONV_H
@@ -16,58 +18,69 @@ typedef struct Conv {
     int n, c, h, w, o, r, s, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w, groups, oh, ow, pool;
 } Conv;
 
-/* ------------------------------------------------------------------------------------------------ plain reference */
+/* ------------------------------------------------------------------------------ plain reference */
 
 /* The loops of the definition: a body for every y[at_y], x[at_x], w[at_w] that meet. */
-#define CONV_PLAIN_EACH(q, ...)                                                                                        \
-    for (int n = 0; n < (q).n; n++)                                                                                    \
-    for (int o = 0; o < (q).o; o++)                                                                                    \
-    for (int oy = 0; oy < (q).oh; oy++)                                                                                \
-    for (int ox = 0; ox < (q).ow; ox++)                                                                                \
-    for (int i = 0; i < (q).c / (q).groups; i++)                                                                       \
-    for (int r = 0; r < (q).r; r++)                                                                                    \
-    for (int s = 0; s < (q).s; s++) {                                                                                  \
-        const int iy = oy * (q).stride_h - (q).pad_h + r * (q).dil_h, ix = ox * (q).stride_w - (q).pad_w + s * (q).dil_w; \
-        if (iy < 0 || iy >= (q).h || ix < 0 || ix >= (q).w)                                                            \
-            continue;                                                                                                  \
-        const int channel = o / ((q).o / (q).groups) * ((q).c / (q).groups) + i;                                       \
-        const int64_t at_y = (((int64_t)n * (q).o + o) * (q).oh + oy) * (q).ow + ox;                                   \
-        const int64_t at_x = (((int64_t)n * (q).c + channel) * (q).h + iy) * (q).w + ix;                               \
-        const int64_t at_w = (((int64_t)o * ((q).c / (q).groups) + i) * (q).r + r) * (q).s + s;                        \
-        __VA_ARGS__;                                                                                                   \
+/* clang-format off: seven loops deep */
+#define CONV_PLAIN_EACH(q, ...)                                                                    \
+    for (int n = 0; n < (q).n; n++)                                                                \
+    for (int o = 0; o < (q).o; o++)                                                                \
+    for (int oy = 0; oy < (q).oh; oy++)                                                            \
+    for (int ox = 0; ox < (q).ow; ox++)                                                            \
+    for (int i = 0; i < (q).c / (q).groups; i++)                                                   \
+    for (int r = 0; r < (q).r; r++)                                                                \
+    for (int s = 0; s < (q).s; s++) {                                                              \
+        const int iy = oy * (q).stride_h - (q).pad_h + r * (q).dil_h;                              \
+        const int ix = ox * (q).stride_w - (q).pad_w + s * (q).dil_w;                              \
+        const int inputs = (q).c / (q).groups, channel = o / ((q).o / (q).groups) * inputs + i;    \
+        const int64_t at_y = (((int64_t)n * (q).o + o) * (q).oh + oy) * (q).ow + ox;               \
+        const int64_t at_x = (((int64_t)n * (q).c + channel) * (q).h + iy) * (q).w + ix;           \
+        const int64_t at_w = (((int64_t)o * inputs + i) * (q).r + r) * (q).s + s;                  \
+        if (iy >= 0 && iy < (q).h && ix >= 0 && ix < (q).w)                                        \
+            __VA_ARGS__;                                                                           \
     }
+/* clang-format on */
 
 RT_INLINE void conv2d_plain(real *y, const real *x, const real *w, Conv c)
 {
     memset(y, 0, sizeof(real) * c.n * c.o * c.oh * c.ow);
-    CONV_PLAIN_EACH(c, y[at_y] += w[at_w] * x[at_x])
+    CONV_PLAIN_EACH(c, y[at_y] += w[at_w] * x[at_x]);
 }
+
 RT_INLINE void conv2d_dx_plain(real *dx, const real *w, const real *dy, Conv c)
 {
     memset(dx, 0, sizeof(real) * c.n * c.c * c.h * c.w);
-    CONV_PLAIN_EACH(c, dx[at_x] += w[at_w] * dy[at_y])
-}
-RT_INLINE void conv2d_dw_plain(real *dw, const real *x, const real *dy, Conv c)
-{
-    CONV_PLAIN_EACH(c, dw[at_w] += dy[at_y] * x[at_x])
+    CONV_PLAIN_EACH(c, dx[at_x] += w[at_w] * dy[at_y]);
 }
 
-/* ------------------------------------------------------------------------------------------------- packed weights
- * Forward: panels of P outputs, [group][ceil(O/g / P)][R][S][C/g][P], zeros at the end of the last panel.
- * Backward: [O][R][run], run = S C/g filled up with zeros to whole vectors: what one output's row of taps adds to. */
-RT_INLINE int conv_ceil(int n, int unit) { return (n + unit - 1) / unit; }
-#define CONV_PACK_COUNT(q)                                                                                             \
-    ((int64_t)(q).groups * (((q).o / (q).groups + P - 1) / P) * (q).r * (q).s * ((q).c / (q).groups) * P)
-#define CONV_RUN(q) (((q).s * ((q).c / (q).groups) + V - 1) / V * V)
+RT_INLINE void conv2d_dw_plain(real *dw, const real *x, const real *dy, Conv c)
+{
+    CONV_PLAIN_EACH(c, dw[at_w] += dy[at_y] * x[at_x]);
+}
+
+/* ---------------------------------------------------------------------------------- packed weights
+ * Forward: panels of P outputs, [group][ceil(O/g / P)][R][S][C/g][P], zeros behind the last output.
+ * Backward: [O][R][run], run = S C/g filled up with zeros to whole vectors: what one output's row
+ * of taps adds to. */
+RT_INLINE int conv_ceil(int n, int unit)
+{
+    return (n + unit - 1) / unit;
+}
+#define CONV_PACK_COUNT(q)                                                                         \
+    ((int64_t)(q).groups * (((q).o / (q).groups + P - 1) / P) * (q).r * (q).s *                    \
+     ((q).c / (q).groups) * P)
+#define CONV_RUN(q)           (((q).s * ((q).c / (q).groups) + V - 1) / V * V)
 #define CONV_PACK_DX_COUNT(q) ((int64_t)(q).o * (q).r * CONV_RUN(q))
 
 /* Unit of `units` packs its share of the panels' rows: P outputs of one (group, panel, r, s). */
 RT_INLINE void conv2d_pack(real *restrict p, const real *restrict w, Conv c, int unit, int units)
 {
-    const int outputs = c.o / c.groups, inputs = c.c / c.groups, panels = conv_ceil(outputs, P), taps = c.r * c.s;
+    const int outputs = c.o / c.groups, inputs = c.c / c.groups, panels = conv_ceil(outputs, P),
+              taps = c.r * c.s;
     const int64_t rows = (int64_t)c.groups * panels * taps, stride = (int64_t)taps * inputs;
     for (int64_t row = rows * unit / units; row < rows * (unit + 1) / units; row++) {
-        const int tap = (int)(row % taps), panel = (int)(row / taps % panels), group = (int)(row / taps / panels);
+        const int tap = (int)(row % taps), panel = (int)(row / taps % panels),
+                  group = (int)(row / taps / panels);
         const int first = panel * P, lanes = outputs - first < P ? outputs - first : P;
         const real *from = w + (group * outputs + first) * stride + (int64_t)tap * inputs;
         for (int i = 0; i < inputs; i++)
@@ -86,7 +99,6 @@ RT_INLINE void conv2d_pack_dx(real *restrict p, const real *restrict w, Conv c, 
     }
 }
 
-#include "cpu/conv_forward.h"
-#include "cpu/conv_backward.h"
+#include "cpu/conv_pooled.h"
 
 #endif

@@ -1,6 +1,7 @@
 /* conv_backward.h -- gradients of a convolution; those behind a fused max-pool: conv_pooled.h. */
 #ifndef CPU_CONV_BACKWARD_H
 #define CPU_CONV_BACKWARD_H
+#include "cpu/conv_forward.h"
 
 /* db += sum over the rows of dy (rows, O). */
 RT_INLINE void channel_sum(real *restrict db, const real *restrict dy, int rows, int o)
@@ -9,8 +10,9 @@ RT_INLINE void channel_sum(real *restrict db, const real *restrict dy, int rows,
         RT_MAP(o, STORE(db, LOAD(db) + LOAD(dy + (int64_t)i * o)));
 }
 
-/* ------------------------------------------------------------------------------- one output position at a time
- * Every tap of position (oy, ox) that lies in the image: to[i] += g from[i] over the group's channels. */
+/* ------------------------------------------------------------------- one output position at a time
+ * Every tap of position (oy, ox) that lies in the image: to[i] += g from[i] over the group's
+ * channels. */
 RT_INLINE void conv_add(real *to, const real *from, real g, int count)
 {
     RT_MAP(count, STORE(to, v_fma(v_set(g), LOAD(from), LOAD(to))));
@@ -21,11 +23,13 @@ RT_INLINE void conv_dw_position(real *dw, const real *x, real g, Conv c, int oy,
 {
     const int inputs = c.c / c.groups;
     for (int r = 0; r < c.r; r++)
-    for (int s = 0; s < c.s; s++) {
-        const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h, ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
-        if (iy >= 0 && iy < c.h && ix >= 0 && ix < c.w)
-            conv_add(dw + (int64_t)(r * c.s + s) * inputs, x + ((int64_t)iy * c.w + ix) * c.c, g, inputs);
-    }
+        for (int s = 0; s < c.s; s++) {
+            const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h,
+                      ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
+            if (iy >= 0 && iy < c.h && ix >= 0 && ix < c.w)
+                conv_add(dw + (int64_t)(r * c.s + s) * inputs, x + ((int64_t)iy * c.w + ix) * c.c,
+                         g, inputs);
+        }
 }
 
 /* dx += g times the output's weights p (R, run). */
@@ -33,20 +37,23 @@ RT_INLINE void conv_dx_position(real *dx, const real *p, real g, Conv c, int oy,
 {
     const int inputs = c.c / c.groups;
     for (int r = 0; r < c.r; r++)
-    for (int s = 0; s < c.s; s++) {
-        const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h, ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
-        if (iy >= 0 && iy < c.h && ix >= 0 && ix < c.w)
-            conv_add(dx + ((int64_t)iy * c.w + ix) * c.c, p + r * CONV_RUN(c) + s * inputs, g, inputs);
-    }
+        for (int s = 0; s < c.s; s++) {
+            const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h,
+                      ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
+            if (iy >= 0 && iy < c.h && ix >= 0 && ix < c.w)
+                conv_add(dx + ((int64_t)iy * c.w + ix) * c.c, p + r * CONV_RUN(c) + s * inputs, g,
+                         inputs);
+        }
 }
 
 RT_INLINE void conv_dw_positions(real *dw, const real *x, const real *dy, Conv c)
 {
     const int inputs = c.c / c.groups, outputs = c.o / c.groups;
     for (int oy = 0; oy < c.oh; oy++)
-    for (int ox = 0; ox < c.ow; ox++, dy += c.o)
-    for (int o = 0; o < c.o; o++)
-        conv_dw_position(dw + (int64_t)o * c.r * c.s * inputs, x + o / outputs * inputs, dy[o], c, oy, ox);
+        for (int ox = 0; ox < c.ow; ox++, dy += c.o)
+            for (int o = 0; o < c.o; o++)
+                conv_dw_position(dw + (int64_t)o * c.r * c.s * inputs, x + o / outputs * inputs,
+                                 dy[o], c, oy, ox);
 }
 
 RT_INLINE void conv_dx_positions(real *dx, const real *p, const real *dy, Conv c)
@@ -54,14 +61,17 @@ RT_INLINE void conv_dx_positions(real *dx, const real *p, const real *dy, Conv c
     const int inputs = c.c / c.groups, outputs = c.o / c.groups;
     memset(dx, 0, sizeof(real) * c.h * c.w * c.c);
     for (int oy = 0; oy < c.oh; oy++)
-    for (int ox = 0; ox < c.ow; ox++, dy += c.o)
-    for (int o = 0; o < c.o; o++)
-        conv_dx_position(dx + o / outputs * inputs, p + (int64_t)o * c.r * CONV_RUN(c), dy[o], c, oy, ox);
+        for (int ox = 0; ox < c.ow; ox++, dy += c.o)
+            for (int o = 0; o < c.o; o++)
+                conv_dx_position(dx + o / outputs * inputs, p + (int64_t)o * c.r * CONV_RUN(c),
+                                 dy[o], c, oy, ox);
 }
 
-/* ---------------------------------------------------------------------------------------- gradient of the weights
- * A tile is a few outputs by two vectors of a run of taps; its inner product goes over all positions of the band. */
-RT_INLINE void conv_dw_tile(real *dw, ConvImage m, const real *dy, Conv c, int rows, int outputs, int lanes)
+/* ------------------------------------------------------------------------- gradient of the weights
+ * A tile is a few outputs by two vectors of a run of taps; its inner product goes over all
+ * positions of the band. */
+RT_INLINE void conv_dw_tile(real *dw, ConvImage m, const real *dy, Conv c, int rows, int outputs,
+                            int lanes)
 {
     const int vectors = lanes > V ? 2 : 1;
     const int64_t filter = (int64_t)c.r * c.s * (c.c / c.groups);
@@ -70,8 +80,9 @@ RT_INLINE void conv_dw_tile(real *dw, ConvImage m, const real *dy, Conv c, int r
     for (int i = 0; i < outputs * vectors; i++)
         t[i] = v_set(0);
     for (int oy = 0; oy < rows; oy++)
-        tile_product(t, (TileRows){.count = outputs, .step = 1}, vectors, c.ow, dy + (int64_t)oy * c.ow * c.o, c.o,
-                     m.x + oy * c.stride_h * m.row, c.stride_w * c.c, P);
+        tile_product(t, (TileRows){.count = outputs, .step = 1}, vectors, c.ow,
+                     dy + (int64_t)oy * c.ow * c.o, c.o, m.x + oy * c.stride_h * m.row,
+                     c.stride_w * c.c, P);
     RT_UNROLL
     for (int i = 0; i < outputs; i++) {
         RT_UNROLL
@@ -90,13 +101,14 @@ RT_INLINE void conv_dw_outputs(real *dw, ConvImage m, const real *dy, Conv c, in
     const bool whole = c.groups == 1 && c.dil_w == 1;
     const int runs = whole ? 1 : c.s, length = whole ? c.s * inputs : inputs, full = length / P * P;
     for (int r = 0; r < c.r; r++)
-    for (int s = 0; s < runs; s++, dw += length) {
-        const ConvImage at = {m.x + r * c.dil_h * m.row + s * c.dil_w * c.c, m.row};
-        for (int k = 0; k < full; k += P)
-            conv_dw_tile(dw + k, (ConvImage){at.x + k, at.row}, dy, c, rows, outputs, P);
-        if (full < length)
-            conv_dw_tile(dw + full, (ConvImage){at.x + full, at.row}, dy, c, rows, outputs, length - full);
-    }
+        for (int s = 0; s < runs; s++, dw += length) {
+            const ConvImage at = {m.x + r * c.dil_h * m.row + s * c.dil_w * c.c, m.row};
+            for (int k = 0; k < full; k += P)
+                conv_dw_tile(dw + k, (ConvImage){at.x + k, at.row}, dy, c, rows, outputs, P);
+            if (full < length)
+                conv_dw_tile(dw + full, (ConvImage){at.x + full, at.row}, dy, c, rows, outputs,
+                             length - full);
+        }
 }
 
 RT_INLINE void conv_dw_band(real *dw, ConvImage m, const real *dy, Conv c, int rows)
@@ -125,34 +137,61 @@ RT_INLINE void conv2d_dw(real *restrict dw, const real *restrict x, const real *
         else
             for (int oy = 0; oy < c.oh; oy += band) {
                 const int rows = c.oh - oy < band ? c.oh - oy : band;
-                conv_dw_band(dw, conv_pad(scratch, x, c, oy, rows), dy + (int64_t)oy * c.ow * c.o, c, rows);
+                conv_dw_band(dw, conv_pad(scratch, x, c, oy, rows), dy + (int64_t)oy * c.ow * c.o,
+                             c, rows);
             }
     }
 }
 
-/* ------------------------------------------------------------------------------------------ gradient of the input
- *     dx[iy][ix] = sum over r, s with oy stride = iy + pad - r dil (and ox likewise) of w[r][s] dy[oy][ox]
- * Positions ix that differ by the stride meet the same taps, and dy side by side: they are the rows of a tile, a panel of
- * input channels its columns.  dy lies between zeros, so that every oy, ox may be read. */
-RT_INLINE int conv_margin(int reach, int stride) { return reach > 0 ? conv_ceil(reach, stride) : 0; }
-RT_INLINE int conv_most(int a, int b) { return a > b ? a : b; }
+/* --------------------------------------------------------------------------- gradient of the input
+ *     dx[iy][ix] = sum of w[r][s] dy[oy][ox] over r, s with oy stride = iy + pad - r dil, ox too
+ * Positions ix that differ by the stride meet the same taps, and dy side by side: they are the rows
+ * of a tile, a panel of input channels its columns.  dy lies between zeros, so that every oy, ox
+ * may be read. */
+RT_INLINE int conv_margin(int reach, int stride)
+{
+    return reach > 0 ? conv_ceil(reach, stride) : 0;
+}
+RT_INLINE int conv_most(int a, int b)
+{
+    return a > b ? a : b;
+}
 
 /* dy with its margins, told as the input of a 1x1 convolution, for conv_pad. */
 RT_INLINE Conv conv_dx_frame(Conv c)
 {
     const int top = conv_margin((c.r - 1) * c.dil_h - c.pad_h, c.stride_h);
     const int left = conv_margin((c.s - 1) * c.dil_w - c.pad_w, c.stride_w);
-    return (Conv){.c = c.o, .h = c.oh, .w = c.ow, .r = 1, .s = 1, .stride_h = 1, .stride_w = 1, .pad_h = top, .pad_w = left,
-                  .dil_h = 1, .dil_w = 1, .groups = 1,
+    return (Conv){.c = c.o,
+                  .h = c.oh,
+                  .w = c.ow,
+                  .r = 1,
+                  .s = 1,
+                  .stride_h = 1,
+                  .stride_w = 1,
+                  .pad_h = top,
+                  .pad_w = left,
+                  .dil_h = 1,
+                  .dil_w = 1,
+                  .groups = 1,
                   .oh = top + conv_most(c.oh, (c.h - 1 + c.pad_h) / c.stride_h + 1),
                   .ow = left + conv_most(c.ow, (c.w - 1 + c.pad_w) / c.stride_w + 1)};
 }
 
-/* What the rows of dx have in common: the framed dy (m.x at padded row `top`), weights, mask and where y lies. */
-typedef struct ConvDx { ConvImage m; int top; const real *p; Mask mask; const real *y; } ConvDx;
+/* What the rows of dx have in common: the framed dy (m.x at padded row `top`), weights, mask and
+ * where y lies. */
+typedef struct ConvDx {
+    ConvImage m;
+    int top;
+    const real *p;
+    Mask mask;
+    const real *y;
+} ConvDx;
 
-/* `count` positions ix, ix + stride ... of row iy, `lanes` channels from channel x_at of group `group` on. */
-RT_INLINE void conv_dx_tile(real *dx, ConvDx q, Conv c, int iy, int ix, int group, int x_at, int count, int lanes)
+/* `count` positions ix, ix + stride ... of row iy, `lanes` channels from channel x_at of group
+ * `group` on. */
+RT_INLINE void conv_dx_tile(real *dx, ConvDx q, Conv c, int iy, int ix, int group, int x_at,
+                            int count, int lanes)
 {
     const Conv f = conv_dx_frame(c);
     const int vectors = lanes > V ? 2 : 1, inputs = c.c / c.groups, outputs = c.o / c.groups;
@@ -162,16 +201,18 @@ RT_INLINE void conv_dx_tile(real *dx, ConvDx q, Conv c, int iy, int ix, int grou
     for (int i = 0; i < count * vectors; i++)
         t[i] = v_set(0);
     for (int r = 0; r < c.r; r++)
-    for (int s = 0; s < c.s; s++) {
-        const int down = iy + c.pad_h - r * c.dil_h + f.pad_h * c.stride_h;
-        const int right = ix + c.pad_w - s * c.dil_w + f.pad_w * c.stride_w;
-        if (down % c.stride_h || right % c.stride_w)
-            continue;
-        tile_product(t, (TileRows){.count = count, .step = c.o}, vectors, outputs,
-                     q.m.x + (down / c.stride_h - q.top) * q.m.row + right / c.stride_w * (int64_t)c.o + group * outputs, 1,
-                     p + r * CONV_RUN(c) + s * inputs, c.r * CONV_RUN(c), P);
-    }
-    const int64_t at = ((int64_t)iy * c.w + ix) * c.c + group * inputs + x_at, step = (int64_t)c.stride_w * c.c;
+        for (int s = 0; s < c.s; s++) {
+            const int down = iy + c.pad_h - r * c.dil_h + f.pad_h * c.stride_h;
+            const int right = ix + c.pad_w - s * c.dil_w + f.pad_w * c.stride_w;
+            if (down % c.stride_h || right % c.stride_w)
+                continue;
+            tile_product(t, (TileRows){.count = count, .step = c.o}, vectors, outputs,
+                         q.m.x + (down / c.stride_h - q.top) * q.m.row +
+                             right / c.stride_w * (int64_t)c.o + group * outputs,
+                         1, p + r * CONV_RUN(c) + s * inputs, c.r * CONV_RUN(c), P);
+        }
+    const int64_t at = ((int64_t)iy * c.w + ix) * c.c + group * inputs + x_at,
+                  step = (int64_t)c.stride_w * c.c;
     RT_UNROLL
     for (int i = 0; i < count; i++) {
         RT_UNROLL
@@ -188,7 +229,8 @@ RT_INLINE void conv_dx_tile(real *dx, ConvDx q, Conv c, int iy, int ix, int grou
 RT_INLINE void conv_dx_row(real *dx, ConvDx q, Conv c, int iy, int group, int x_at, int lanes)
 {
     for (int phase = 0; phase < c.stride_w && phase < c.w; phase++) {
-        const TileSplit t = tile_split((c.w - phase + c.stride_w - 1) / c.stride_w, lanes > V ? TILE_ROWS : TILE_ROWS_1);
+        const TileSplit t = tile_split((c.w - phase + c.stride_w - 1) / c.stride_w,
+                                       lanes > V ? TILE_ROWS : TILE_ROWS_1);
         int ix = phase;
         for (int i = 0; i < t.bigs; i++, ix += t.big * c.stride_w)
             conv_dx_tile(dx, q, c, iy, ix, group, x_at, t.big, lanes);
@@ -201,12 +243,12 @@ RT_INLINE void conv_dx_rows(real *dx, ConvDx q, Conv c, int first, int rows)
 {
     const int inputs = c.c / c.groups, full = inputs / P * P;
     for (int group = 0; group < c.groups; group++)
-    for (int iy = first; iy < first + rows; iy++) {
-        for (int x_at = 0; x_at < full; x_at += P)
-            conv_dx_row(dx, q, c, iy, group, x_at, P);
-        if (full < inputs)
-            conv_dx_row(dx, q, c, iy, group, full, inputs - full);
-    }
+        for (int iy = first; iy < first + rows; iy++) {
+            for (int x_at = 0; x_at < full; x_at += P)
+                conv_dx_row(dx, q, c, iy, group, x_at, P);
+            if (full < inputs)
+                conv_dx_row(dx, q, c, iy, group, full, inputs - full);
+        }
 }
 
 /* Rows of dx whose dy, with margins, fits the scratch. */
@@ -219,7 +261,8 @@ RT_INLINE int conv_dx_band(Conv c)
 }
 
 /* One sample of dx, framed band by band. */
-RT_INLINE void conv_dx_sample(real *dx, const real *p, const real *dy, Mask mask, const real *y, Conv c, int band)
+RT_INLINE void conv_dx_sample(real *dx, const real *p, const real *dy, Mask mask, const real *y,
+                              Conv c, int band)
 {
     real scratch[CONV_SCRATCH] __attribute__((aligned(64)));
     const Conv f = conv_dx_frame(c);
@@ -232,9 +275,10 @@ RT_INLINE void conv_dx_sample(real *dx, const real *p, const real *dy, Mask mask
     }
 }
 
-/* dx = mask(w^T dy, y); p from conv2d_pack_dx; y (N, H, W, C) is the value whose activation is undone, or NULL. */
-RT_INLINE void conv2d_dx(real *restrict dx, const real *restrict p, const real *restrict dy, Mask mask,
-                         const real *restrict y, Conv c)
+/* dx = mask(w^T dy, y); p from conv2d_pack_dx; y (N, H, W, C) is the value whose activation is
+ * undone, or NULL. */
+RT_INLINE void conv2d_dx(real *restrict dx, const real *restrict p, const real *restrict dy,
+                         Mask mask, const real *restrict y, Conv c)
 {
     const int64_t count = (int64_t)c.h * c.w * c.c;
     const int band = conv_dx_band(c);
@@ -252,27 +296,27 @@ RT_INLINE void conv2d_dx(real *restrict dx, const real *restrict p, const real *
     }
 }
 
-/* ------------------------------------------------------------------- through a max-pool, a position at a time */
-RT_INLINE void pool_dw_positions(real *dw, const real *x, const real *dy, const uint8_t *index, Conv c)
+/* ----------------------------------------------------- through a max-pool, a position at a time */
+RT_INLINE void pool_dw_positions(real *dw, const real *x, const real *dy, const uint8_t *index,
+                                 Conv c)
 {
     const int inputs = c.c / c.groups, outputs = c.o / c.groups;
     for (int py = 0; py < c.oh / 2; py++)
-    for (int px = 0; px < c.ow / 2; px++, dy += c.o, index += c.o)
-    for (int o = 0; o < c.o; o++)
-        conv_dw_position(dw + (int64_t)o * c.r * c.s * inputs, x + o / outputs * inputs, dy[o], c,
-                         2 * py + index[o] / 2, 2 * px + index[o] % 2);
+        for (int px = 0; px < c.ow / 2; px++, dy += c.o, index += c.o)
+            for (int o = 0; o < c.o; o++)
+                conv_dw_position(dw + (int64_t)o * c.r * c.s * inputs, x + o / outputs * inputs,
+                                 dy[o], c, 2 * py + index[o] / 2, 2 * px + index[o] % 2);
 }
 
-RT_INLINE void pool_dx_positions(real *dx, const real *p, const real *dy, const uint8_t *index, Conv c)
+RT_INLINE void pool_dx_positions(real *dx, const real *p, const real *dy, const uint8_t *index,
+                                 Conv c)
 {
     const int inputs = c.c / c.groups, outputs = c.o / c.groups;
     for (int py = 0; py < c.oh / 2; py++)
-    for (int px = 0; px < c.ow / 2; px++, dy += c.o, index += c.o)
-    for (int o = 0; o < c.o; o++)
-        conv_dx_position(dx + o / outputs * inputs, p + (int64_t)o * c.r * CONV_RUN(c), dy[o], c,
-                         2 * py + index[o] / 2, 2 * px + index[o] % 2);
+        for (int px = 0; px < c.ow / 2; px++, dy += c.o, index += c.o)
+            for (int o = 0; o < c.o; o++)
+                conv_dx_position(dx + o / outputs * inputs, p + (int64_t)o * c.r * CONV_RUN(c),
+                                 dy[o], c, 2 * py + index[o] / 2, 2 * px + index[o] % 2);
 }
-
-#include "cpu/conv_pooled.h"
 
 #endif

@@ -1,28 +1,42 @@
-/* conv_forward.h -- y = act(conv(x) + bias), direct, and the same with 2x2 max-pooling before the activation.
+/* conv_forward.h -- y = act(conv(x) + bias), direct, with or without a 2x2 max-pool before act.
  *
- * A tile is a few output positions by one panel of output channels.  Channels lie innermost, so the taps of one kernel
- * row are one run of S * C reals in the image and in the packed weights: one long inner product a row.
- * Pooling comes before the (monotone) activation: the four corners of a window are four rows of one tile, so that the
- * pre-activation is never stored and the activation runs on a quarter of the values.
+ * A tile is a few output positions by one panel of output channels.  Channels lie innermost, so the
+ * taps of one kernel row are one run of S * C reals in the image and in the packed weights: one
+ * long inner product a row.
+ * Pooling comes before the (monotone) activation: the four corners of a window are four rows of one
+ * tile, so that the pre-activation is never stored and the activation runs on a quarter of the
+ * values.  Where it saturates, the corner that wins is the true maximum, not the first of equals:
+ * the values are the same and the gradients there vanish.
  */
 #ifndef CPU_CONV_FORWARD_H
 #define CPU_CONV_FORWARD_H
 
 /* An image whose every tap may be read: the sample itself, or rows of it copied between zeros.
  * x is the place of row 0's column -pad_w; row is the distance of rows in reals. */
-typedef struct ConvImage { const real *x; int64_t row; } ConvImage;
+typedef struct ConvImage {
+    const real *x;
+    int64_t row;
+} ConvImage;
 
-enum { CONV_SCRATCH = 256 * 1024 / sizeof(real) };    /* reals of stack for copies: the L2's share of one core */
+enum {
+    CONV_SCRATCH = 256 * 1024 / sizeof(real)
+}; /* reals of stack for copies: the L2's share of one core */
 
 /* Columns that the taps reach, and rows that `rows` rows of outputs reach. */
-RT_INLINE int conv_reach_w(Conv c) { return (c.ow - 1) * c.stride_w + (c.s - 1) * c.dil_w + 1; }
-RT_INLINE int conv_reach_h(Conv c, int rows) { return (rows - 1) * c.stride_h + (c.r - 1) * c.dil_h + 1; }
+RT_INLINE int conv_reach_w(Conv c)
+{
+    return (c.ow - 1) * c.stride_w + (c.s - 1) * c.dil_w + 1;
+}
+RT_INLINE int conv_reach_h(Conv c, int rows)
+{
+    return (rows - 1) * c.stride_h + (c.r - 1) * c.dil_h + 1;
+}
 RT_INLINE bool conv_padded(Conv c)
 {
     return c.pad_h > 0 || c.pad_w > 0 || conv_reach_w(c) > c.w || conv_reach_h(c, c.oh) > c.h;
 }
 
-/* Rows of outputs, a multiple of `unit`, whose padded input fits the scratch; 0: not even `unit`. */
+/* Rows of outputs, a multiple of `unit`, whose padded input fits the scratch; 0: none do. */
 RT_INLINE int conv_band(Conv c, int unit)
 {
     const int64_t row = (int64_t)conv_reach_w(c) * c.c, most = (CONV_SCRATCH - 2 * V) / row;
@@ -35,7 +49,8 @@ RT_INLINE int conv_band(Conv c, int unit)
 /* Copies the input rows that output rows from oy on reach, zeros where there is no image. */
 RT_INLINE ConvImage conv_pad(real *restrict t, const real *restrict x, Conv c, int oy, int rows)
 {
-    const int width = conv_reach_w(c), height = conv_reach_h(c, rows), top = oy * c.stride_h - c.pad_h;
+    const int width = conv_reach_w(c), height = conv_reach_h(c, rows),
+              top = oy * c.stride_h - c.pad_h;
     const int left = c.pad_w < width ? c.pad_w : width;
     const int copied = width - left < c.w ? width - left : c.w, right = width - left - copied;
     for (int i = 0; i < height; i++, t += (int64_t)width * c.c)
@@ -46,13 +61,14 @@ RT_INLINE ConvImage conv_pad(real *restrict t, const real *restrict x, Conv c, i
             memcpy(t + left * c.c, x + (int64_t)(top + i) * c.w * c.c, sizeof(real) * copied * c.c);
             memset(t + (left + copied) * c.c, 0, sizeof(real) * right * c.c);
         }
-    return (ConvImage){ t - (int64_t)height * width * c.c, (int64_t)width * c.c };
+    return (ConvImage){t - (int64_t)height * width * c.c, (int64_t)width * c.c};
 }
 
 /* The way back: adds what has gathered in the padded rows to the image they came from. */
 RT_INLINE void conv_unpad(real *restrict x, const real *restrict t, Conv c, int oy, int rows)
 {
-    const int width = conv_reach_w(c), height = conv_reach_h(c, rows), top = oy * c.stride_h - c.pad_h;
+    const int width = conv_reach_w(c), height = conv_reach_h(c, rows),
+              top = oy * c.stride_h - c.pad_h;
     const int left = c.pad_w < width ? c.pad_w : width;
     const int copied = width - left < c.w ? width - left : c.w;
     for (int i = 0; i < height; i++, t += (int64_t)width * c.c)
@@ -62,8 +78,12 @@ RT_INLINE void conv_unpad(real *restrict x, const real *restrict t, Conv c, int 
         }
 }
 
-/* What a tile needs to know: where its outputs' weights and bias begin, how many outputs, the activation. */
-typedef struct ConvPanel { const real *p, *bias; int lanes; } ConvPanel;
+/* What a tile needs to know: where its outputs' weights and bias begin, how many outputs, the
+ * activation. */
+typedef struct ConvPanel {
+    const real *p, *bias;
+    int lanes;
+} ConvPanel;
 
 /* c[i][j] = bias + the taps of tile row i; x: the first row's first tap. */
 RT_INLINE void conv_tile(vec *t, TileRows rows, ConvPanel q, const real *x, int64_t row, Conv c)
@@ -72,40 +92,47 @@ RT_INLINE void conv_tile(vec *t, TileRows rows, ConvPanel q, const real *x, int6
     const bool whole = c.groups == 1 && c.dil_w == 1;
     const int runs = whole ? 1 : c.s, length = whole ? c.s * inputs : inputs;
     RT_UNROLL
-    for (int i = 0; i < rows.count; i++)
+    for (int i = 0; i < rows.count; i++) {
         RT_UNROLL
         for (int j = 0; j < vectors; j++)
-            t[i * vectors + j] = q.bias ? v_load_lanes(q.bias + j * V, tile_lanes(q.lanes, j)) : v_set(0);
+            t[i * vectors + j] =
+                q.bias ? v_load_lanes(q.bias + j * V, tile_lanes(q.lanes, j)) : v_set(0);
+    }
     for (int r = 0; r < c.r; r++)
         for (int s = 0; s < runs; s++)
-            tile_product(t, rows, vectors, length, x + r * c.dil_h * row + (int64_t)s * c.dil_w * c.c, 1,
+            tile_product(t, rows, vectors, length,
+                         x + r * c.dil_h * row + (int64_t)s * c.dil_w * c.c, 1,
                          q.p + (int64_t)(r * c.s + s) * inputs * P, P, P);
 }
 
-/* The same for one output position, by the definition: where a copy of the padded image would not fit. */
+/* The same for one output position, by the definition: where a copy of the padded image would not
+ * fit. */
 RT_INLINE void conv_position(vec *t, ConvPanel q, const real *x, Conv c, int oy, int ox)
 {
     const int vectors = q.lanes > V ? 2 : 1, inputs = c.c / c.groups;
     for (int j = 0; j < vectors; j++)
         t[j] = q.bias ? v_load_lanes(q.bias + j * V, tile_lanes(q.lanes, j)) : v_set(0);
     for (int r = 0; r < c.r; r++)
-    for (int s = 0; s < c.s; s++) {
-        const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h, ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
-        if (iy >= 0 && iy < c.h && ix >= 0 && ix < c.w)
-            tile_product(t, (TileRows){ .count = 1 }, vectors, inputs, x + ((int64_t)iy * c.w + ix) * c.c, 1,
-                         q.p + (int64_t)(r * c.s + s) * inputs * P, P, P);
-    }
+        for (int s = 0; s < c.s; s++) {
+            const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h,
+                      ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
+            if (iy >= 0 && iy < c.h && ix >= 0 && ix < c.w)
+                tile_product(t, (TileRows){.count = 1}, vectors, inputs,
+                             x + ((int64_t)iy * c.w + ix) * c.c, 1,
+                             q.p + (int64_t)(r * c.s + s) * inputs * P, P, P);
+        }
 }
 
-/* ------------------------------------------------------------------------------------------------ without pooling */
+/* ------------------------------------------------------------------------------ without pooling */
 RT_INLINE void conv_store(real *y, const vec *t, int rows, int lanes, Act act, int64_t step)
 {
     const int vectors = lanes > V ? 2 : 1;
     RT_UNROLL
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
         RT_UNROLL
         for (int j = 0; j < vectors; j++)
             v_store_lanes(y + i * step + j * V, act(t[i * vectors + j]), tile_lanes(lanes, j));
+    }
 }
 
 /* A row of outputs: all OW positions of one panel.  x: the row's first tap. */
@@ -115,11 +142,11 @@ RT_INLINE void conv_row(real *y, ConvPanel q, const real *x, int64_t row, Act ac
     const int64_t step = (int64_t)c.stride_w * c.c;
     vec t[TILE_MAX];
     for (int i = 0; i < k.bigs; i++, x += k.big * step, y += (int64_t)k.big * c.o) {
-        conv_tile(t, (TileRows){ .count = k.big, .step = step }, q, x, row, c);
+        conv_tile(t, (TileRows){.count = k.big, .step = step}, q, x, row, c);
         conv_store(y, t, k.big, q.lanes, act, c.o);
     }
     for (int i = 0; i < k.smalls; i++, x += k.small * step, y += (int64_t)k.small * c.o) {
-        conv_tile(t, (TileRows){ .count = k.small, .step = step }, q, x, row, c);
+        conv_tile(t, (TileRows){.count = k.small, .step = step}, q, x, row, c);
         conv_store(y, t, k.small, q.lanes, act, c.o);
     }
 }
@@ -128,74 +155,81 @@ RT_INLINE void conv_row(real *y, ConvPanel q, const real *x, int64_t row, Act ac
 RT_INLINE void conv_rows(real *y, ConvPanel q, ConvImage m, Act act, Conv c, int oy, int rows)
 {
     for (int i = 0; i < rows; i++)
-        conv_row(y + (int64_t)(oy + i) * c.ow * c.o, q, m.x + (int64_t)i * c.stride_h * m.row, m.row, act, c);
+        conv_row(y + (int64_t)(oy + i) * c.ow * c.o, q, m.x + (int64_t)i * c.stride_h * m.row,
+                 m.row, act, c);
 }
 
 RT_INLINE void conv_positions(real *y, ConvPanel q, const real *x, Act act, Conv c)
 {
     vec t[2];
     for (int oy = 0; oy < c.oh; oy++)
-    for (int ox = 0; ox < c.ow; ox++) {
-        conv_position(t, q, x, c, oy, ox);
-        conv_store(y + ((int64_t)oy * c.ow + ox) * c.o, t, 1, q.lanes, act, c.o);
-    }
+        for (int ox = 0; ox < c.ow; ox++) {
+            conv_position(t, q, x, c, oy, ox);
+            conv_store(y + ((int64_t)oy * c.ow + ox) * c.o, t, 1, q.lanes, act, c.o);
+        }
 }
 
-/* Does something for every panel q of every group: x_at, y_at are its first input and output channel. */
-#define CONV_EACH_PANEL(c, packed, bias_, ...)                                                                         \
-    for (int group = 0; group < (c).groups; group++) {                                                                 \
-        const int outputs = (c).o / (c).groups, x_at = group * ((c).c / (c).groups);                                   \
-        const int64_t panel_reals = (int64_t)(c).r * (c).s * ((c).c / (c).groups) * P;                                 \
-        const real *panel = (packed) + group * conv_ceil(outputs, P) * panel_reals;                                    \
-        for (int first = 0; first + P <= outputs; first += P, panel += panel_reals) {                                  \
-            const int y_at = group * outputs + first;                                                                  \
-            const ConvPanel q = { panel, (bias_) ? (bias_) + y_at : NULL, P };                                         \
-            __VA_ARGS__;                                                                                               \
-        }                                                                                                              \
-        if (outputs % P) {                                                                                             \
-            const int y_at = group * outputs + outputs / P * P;                                                        \
-            const ConvPanel q = { panel, (bias_) ? (bias_) + y_at : NULL, outputs % P };                               \
-            __VA_ARGS__;                                                                                               \
-        }                                                                                                              \
+/* Does something for every panel q of every group: x_at, y_at are its first input and output
+ * channel. */
+#define CONV_EACH_PANEL(c, packed, bias_, ...)                                                     \
+    for (int group = 0; group < (c).groups; group++) {                                             \
+        const int outputs = (c).o / (c).groups, x_at = group * ((c).c / (c).groups);               \
+        const int64_t panel_reals = (int64_t)(c).r * (c).s * ((c).c / (c).groups) * P;             \
+        const real *panel = (packed) + group * conv_ceil(outputs, P) * panel_reals;                \
+        for (int first = 0; first + P <= outputs; first += P, panel += panel_reals) {              \
+            const int y_at = group * outputs + first;                                              \
+            const ConvPanel q = {panel, (bias_) ? (bias_) + y_at : NULL, P};                       \
+            __VA_ARGS__;                                                                           \
+        }                                                                                          \
+        if (outputs % P) {                                                                         \
+            const int y_at = group * outputs + outputs / P * P;                                    \
+            const ConvPanel q = {panel, (bias_) ? (bias_) + y_at : NULL, outputs % P};             \
+            __VA_ARGS__;                                                                           \
+        }                                                                                          \
     }
 
-RT_INLINE void conv2d(real *restrict y, const real *restrict x, const real *restrict p, const real *restrict bias,
-                      Act act, Conv c)
+RT_INLINE void conv2d(real *restrict y, const real *restrict x, const real *restrict p,
+                      const real *restrict bias, Act act, Conv c)
 {
     real scratch[CONV_SCRATCH] __attribute__((aligned(64)));
     const int band = conv_band(c, 1);
     for (int n = 0; n < c.n; n++, x += (int64_t)c.h * c.w * c.c, y += (int64_t)c.oh * c.ow * c.o) {
         if (!conv_padded(c)) {
-            const ConvImage m = { x, (int64_t)c.w * c.c };
-            CONV_EACH_PANEL(c, p, bias, conv_rows(y + y_at, q, (ConvImage){ m.x + x_at, m.row }, act, c, 0, c.oh))
+            const ConvImage m = {x, (int64_t)c.w * c.c};
+            CONV_EACH_PANEL(c, p, bias,
+                            conv_rows(y + y_at, q, (ConvImage){m.x + x_at, m.row}, act, c, 0, c.oh))
         } else if (!band) {
             CONV_EACH_PANEL(c, p, bias, conv_positions(y + y_at, q, x + x_at, act, c))
         } else
             for (int oy = 0; oy < c.oh; oy += band) {
                 const int rows = c.oh - oy < band ? c.oh - oy : band;
                 const ConvImage m = conv_pad(scratch, x, c, oy, rows);
-                CONV_EACH_PANEL(c, p, bias, conv_rows(y + y_at, q, (ConvImage){ m.x + x_at, m.row }, act, c, oy, rows))
+                CONV_EACH_PANEL(c, p, bias,
+                                conv_rows(y + y_at, q, (ConvImage){m.x + x_at, m.row}, act, c, oy,
+                                          rows))
             }
     }
 }
 
-/* --------------------------------------------------------------------------------------------------- with pooling */
+/* --------------------------------------------------------------------------------- with pooling */
 
 /* The first maximum of four, and its number 0..3; NaN in the first stays. */
 RT_INLINE vec pool_corners(const vec *t, int step, vec *number)
 {
-    const vec a = v_select_gt(t[step], t[0], t[step], t[0]), b = v_select_gt(t[3 * step], t[2 * step], t[3 * step], t[2 * step]);
+    const vec a = v_select_gt(t[step], t[0], t[step], t[0]),
+              b = v_select_gt(t[3 * step], t[2 * step], t[3 * step], t[2 * step]);
     const vec at_a = v_select_gt(t[step], t[0], v_set(1), v_set(0));
     const vec at_b = v_select_gt(t[3 * step], t[2 * step], v_set(3), v_set(2));
     *number = v_select_gt(b, a, at_b, at_a);
     return v_select_gt(b, a, b, a);
 }
 
-RT_INLINE void conv_pool_store(real *y, uint8_t *index, const vec *t, int windows, int lanes, Act act, int64_t step)
+RT_INLINE void conv_pool_store(real *y, uint8_t *index, const vec *t, int windows, int lanes,
+                               Act act, int64_t step)
 {
     const int vectors = lanes > V ? 2 : 1;
     RT_UNROLL
-    for (int i = 0; i < windows; i++)
+    for (int i = 0; i < windows; i++) {
         RT_UNROLL
         for (int j = 0; j < vectors; j++) {
             vec number;
@@ -203,26 +237,31 @@ RT_INLINE void conv_pool_store(real *y, uint8_t *index, const vec *t, int window
             v_store_lanes(y + i * step + j * V, act(top), tile_lanes(lanes, j));
             v_store_bytes(index + i * step + j * V, number, tile_lanes(lanes, j));
         }
+    }
 }
 
 /* A row of windows of one panel.  x: the first tap of the first window's upper left corner. */
-RT_INLINE void conv_pool_row(real *y, uint8_t *index, ConvPanel q, const real *x, int64_t row, Act act, Conv c)
+RT_INLINE void conv_pool_row(real *y, uint8_t *index, ConvPanel q, const real *x, int64_t row,
+                             Act act, Conv c)
 {
     const TileSplit k = tile_split(c.ow / 2, q.lanes > V ? TILE_WINDOWS : TILE_ROWS_1 / 4);
     const int64_t step = (int64_t)c.stride_w * c.c, down = (int64_t)c.stride_h * row;
     vec t[TILE_MAX];
-    for (int i = 0; i < k.bigs; i++, x += 2 * k.big * step, y += (int64_t)k.big * c.o, index += (int64_t)k.big * c.o) {
-        conv_tile(t, (TileRows){ 4 * k.big, step, down, true }, q, x, row, c);
+    for (int i = 0; i < k.bigs;
+         i++, x += 2 * k.big * step, y += (int64_t)k.big * c.o, index += (int64_t)k.big * c.o) {
+        conv_tile(t, (TileRows){4 * k.big, step, down, true}, q, x, row, c);
         conv_pool_store(y, index, t, k.big, q.lanes, act, c.o);
     }
-    for (int i = 0; i < k.smalls; i++, x += 2 * k.small * step, y += (int64_t)k.small * c.o, index += (int64_t)k.small * c.o) {
-        conv_tile(t, (TileRows){ 4 * k.small, step, down, true }, q, x, row, c);
+    for (int i = 0; i < k.smalls; i++, x += 2 * k.small * step, y += (int64_t)k.small * c.o,
+             index += (int64_t)k.small * c.o) {
+        conv_tile(t, (TileRows){4 * k.small, step, down, true}, q, x, row, c);
         conv_pool_store(y, index, t, k.small, q.lanes, act, c.o);
     }
 }
 
 /* `rows` rows of outputs before pooling, an even number, from oy on. */
-RT_INLINE void conv_pool_rows(real *y, uint8_t *index, ConvPanel q, ConvImage m, Act act, Conv c, int oy, int rows)
+RT_INLINE void conv_pool_rows(real *y, uint8_t *index, ConvPanel q, ConvImage m, Act act, Conv c,
+                              int oy, int rows)
 {
     for (int i = 0; i + 2 <= rows; i += 2) {
         const int64_t at = (int64_t)((oy + i) / 2) * (c.ow / 2) * c.o;
@@ -230,37 +269,45 @@ RT_INLINE void conv_pool_rows(real *y, uint8_t *index, ConvPanel q, ConvImage m,
     }
 }
 
-RT_INLINE void conv_pool_positions(real *y, uint8_t *index, ConvPanel q, const real *x, Act act, Conv c)
+RT_INLINE void conv_pool_positions(real *y, uint8_t *index, ConvPanel q, const real *x, Act act,
+                                   Conv c)
 {
     const int vectors = q.lanes > V ? 2 : 1;
     vec t[8];
     for (int py = 0; py < c.oh / 2; py++)
-    for (int px = 0; px < c.ow / 2; px++) {
-        for (int i = 0; i < 4; i++)
-            conv_position(t + i * vectors, q, x, c, 2 * py + i / 2, 2 * px + i % 2);
-        const int64_t at = ((int64_t)py * (c.ow / 2) + px) * c.o;
-        conv_pool_store(y + at, index + at, t, 1, q.lanes, act, c.o);
-    }
+        for (int px = 0; px < c.ow / 2; px++) {
+            for (int i = 0; i < 4; i++)
+                conv_position(t + i * vectors, q, x, c, 2 * py + i / 2, 2 * px + i % 2);
+            const int64_t at = ((int64_t)py * (c.ow / 2) + px) * c.o;
+            conv_pool_store(y + at, index + at, t, 1, q.lanes, act, c.o);
+        }
 }
 
-/* y (N, OH/2, OW/2, O) = act(max_pool(conv(x) + bias)); index: which corner of its window, 0..3 row-major, won. */
-RT_INLINE void conv2d_pool(real *restrict y, uint8_t *restrict index, const real *restrict x, const real *restrict p,
-                           const real *restrict bias, Act act, Conv c)
+/* y (N, OH/2, OW/2, O) = act(max_pool(conv(x) + bias)); index: which corner of its window, 0..3
+ * row-major, won. */
+RT_INLINE void conv2d_pool(real *restrict y, uint8_t *restrict index, const real *restrict x,
+                           const real *restrict p, const real *restrict bias, Act act, Conv c)
 {
     real scratch[CONV_SCRATCH] __attribute__((aligned(64)));
     const int64_t outputs_a_sample = (int64_t)(c.oh / 2) * (c.ow / 2) * c.o;
     const int band = conv_band(c, 2);
-    for (int n = 0; n < c.n; n++, x += (int64_t)c.h * c.w * c.c, y += outputs_a_sample, index += outputs_a_sample) {
+    for (int n = 0; n < c.n;
+         n++, x += (int64_t)c.h * c.w * c.c, y += outputs_a_sample, index += outputs_a_sample) {
         if (!conv_padded(c)) {
-            const ConvImage m = { x, (int64_t)c.w * c.c };
-            CONV_EACH_PANEL(c, p, bias, conv_pool_rows(y + y_at, index + y_at, q, (ConvImage){ m.x + x_at, m.row }, act, c, 0, c.oh))
+            const ConvImage m = {x, (int64_t)c.w * c.c};
+            CONV_EACH_PANEL(c, p, bias,
+                            conv_pool_rows(y + y_at, index + y_at, q,
+                                           (ConvImage){m.x + x_at, m.row}, act, c, 0, c.oh))
         } else if (!band) {
-            CONV_EACH_PANEL(c, p, bias, conv_pool_positions(y + y_at, index + y_at, q, x + x_at, act, c))
+            CONV_EACH_PANEL(c, p, bias,
+                            conv_pool_positions(y + y_at, index + y_at, q, x + x_at, act, c))
         } else
             for (int oy = 0; oy < c.oh; oy += band) {
                 const int rows = c.oh - oy < band ? c.oh - oy : band;
                 const ConvImage m = conv_pad(scratch, x, c, oy, rows);
-                CONV_EACH_PANEL(c, p, bias, conv_pool_rows(y + y_at, index + y_at, q, (ConvImage){ m.x + x_at, m.row }, act, c, oy, rows))
+                CONV_EACH_PANEL(c, p, bias,
+                                conv_pool_rows(y + y_at, index + y_at, q,
+                                               (ConvImage){m.x + x_at, m.row}, act, c, oy, rows))
             }
     }
 }

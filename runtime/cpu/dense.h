@@ -2,55 +2,62 @@
  *
  *   x (N, K)   y (N, O)   W (O, K) in files and in the plain kernels
  *
- * In the fast kernels W lies in panels [ceil(O / P)][K][P], the last one filled up with zeros: what one tile reads is one
- * stream.  Gradient and optimizer state of W have the same layout.
+ * In the fast kernels W lies in panels [ceil(O / P)][K][P], the last one filled up with zeros: what
+ * one tile reads is one stream.  Gradient and optimizer state of W have the same layout.
  */
 #ifndef CPU_DENSE_H
 #define CPU_DENSE_H
 #include "cpu/tile.h"
 #include "cpu/update.h"
 
-typedef struct Dense { int n, k, o; } Dense;
+typedef struct Dense {
+    int n, k, o;
+} Dense;
 
-enum { DENSE_UNIT_ROWS = 48 };                        /* rows of a panel in one unit of dense_dw_update */
-#define DENSE_PANELS(o) (((o) + P - 1) / P)
-#define DENSE_COUNT(k, o) ((int64_t)DENSE_PANELS(o) * (k) * P)
-#define DENSE_BLOCKS(k) (((k) + DENSE_UNIT_ROWS - 1) / DENSE_UNIT_ROWS)
+enum { DENSE_UNIT_ROWS = 48 }; /* rows of a panel in one unit of dense_dw_update */
+#define DENSE_PANELS(o)   (((o) + P - 1) / P)
+#define DENSE_COUNT(k, o) ((int64_t)DENSE_PANELS(o) * (k)*P)
+#define DENSE_BLOCKS(k)   (((k) + DENSE_UNIT_ROWS - 1) / DENSE_UNIT_ROWS)
 #define DENSE_UNITS(k, o) (DENSE_PANELS(o) * DENSE_BLOCKS(k))
 
-/* ----------------------------------------------------------------------------------------------------------- forward */
+/* -------------------------------------------------------------------------------------- forward */
 
 /* y[n][o] = sum over k of x[n][k] w[o][k] */
 RT_INLINE void dense_plain(real *y, const real *x, const real *w, Dense d)
 {
     for (int n = 0; n < d.n; n++)
-    for (int o = 0; o < d.o; o++) {
-        real sum = 0;
-        for (int k = 0; k < d.k; k++)
-            sum += x[(int64_t)n * d.k + k] * w[(int64_t)o * d.k + k];
-        y[(int64_t)n * d.o + o] = sum;
-    }
+        for (int o = 0; o < d.o; o++) {
+            real sum = 0;
+            for (int k = 0; k < d.k; k++)
+                sum += x[(int64_t)n * d.k + k] * w[(int64_t)o * d.k + k];
+            y[(int64_t)n * d.o + o] = sum;
+        }
 }
 
-RT_INLINE void dense_tile(real *y, const real *x, const real *w, const real *bias, Act act, Dense d, int rows, int lanes)
+RT_INLINE void dense_tile(real *y, const real *x, const real *w, const real *bias, Act act, Dense d,
+                          int rows, int lanes)
 {
     const int vectors = lanes > V ? 2 : 1;
     vec c[TILE_MAX];
     RT_UNROLL
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
         RT_UNROLL
         for (int j = 0; j < vectors; j++)
             c[i * vectors + j] = bias ? v_load_lanes(bias + j * V, tile_lanes(lanes, j)) : v_set(0);
-    tile_product(c, (TileRows){ .count = rows, .step = d.k }, vectors, d.k, x, 1, w, P, P);
+    }
+    tile_product(c, (TileRows){.count = rows, .step = d.k}, vectors, d.k, x, 1, w, P, P);
     RT_UNROLL
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
         RT_UNROLL
         for (int j = 0; j < vectors; j++)
-            v_store_lanes(y + (int64_t)i * d.o + j * V, act(c[i * vectors + j]), tile_lanes(lanes, j));
+            v_store_lanes(y + (int64_t)i * d.o + j * V, act(c[i * vectors + j]),
+                          tile_lanes(lanes, j));
+    }
 }
 
 /* One panel of outputs for all samples. */
-RT_INLINE void dense_panel(real *y, const real *x, const real *w, const real *bias, Act act, Dense d, int lanes)
+RT_INLINE void dense_panel(real *y, const real *x, const real *w, const real *bias, Act act,
+                           Dense d, int lanes)
 {
     const TileSplit t = tile_split(d.n, lanes > V ? TILE_ROWS : TILE_ROWS_1);
     for (int i = 0; i < t.bigs; i++, y += (int64_t)t.big * d.o, x += (int64_t)t.big * d.k)
@@ -60,38 +67,41 @@ RT_INLINE void dense_panel(real *y, const real *x, const real *w, const real *bi
 }
 
 /* y = act(x W^T + bias); bias may be NULL. */
-RT_INLINE void dense(real *restrict y, const real *restrict x, const real *restrict w, const real *restrict bias, Act act,
-                     Dense d)
+RT_INLINE void dense(real *restrict y, const real *restrict x, const real *restrict w,
+                     const real *restrict bias, Act act, Dense d)
 {
     const int full = d.o / P * P;
     for (int o = 0; o < full; o += P)
         dense_panel(y + o, x, w + (int64_t)o * d.k, bias ? bias + o : NULL, act, d, P);
     if (full < d.o)
-        dense_panel(y + full, x, w + (int64_t)full * d.k, bias ? bias + full : NULL, act, d, d.o - full);
+        dense_panel(y + full, x, w + (int64_t)full * d.k, bias ? bias + full : NULL, act, d,
+                    d.o - full);
 }
 
-/* ----------------------------------------------------------------------------------------- gradient of the input */
+/* ------------------------------------------------------------------------ gradient of the input */
 
 /* dx[n][k] = sum over o of dy[n][o] w[o][k] */
 RT_INLINE void dense_dx_plain(real *dx, const real *w, const real *dy, Dense d)
 {
     for (int n = 0; n < d.n; n++)
-    for (int k = 0; k < d.k; k++) {
-        real sum = 0;
-        for (int o = 0; o < d.o; o++)
-            sum += dy[(int64_t)n * d.o + o] * w[(int64_t)o * d.k + k];
-        dx[(int64_t)n * d.k + k] = sum;
-    }
+        for (int k = 0; k < d.k; k++) {
+            real sum = 0;
+            for (int o = 0; o < d.o; o++)
+                sum += dy[(int64_t)n * d.o + o] * w[(int64_t)o * d.k + k];
+            dx[(int64_t)n * d.k + k] = sum;
+        }
 }
 
-/* Dot products over the outputs, lanes = outputs: `rows` samples by `columns` inputs, one accumulator each. */
+/* Dot products over the outputs, lanes = outputs: `rows` samples by `columns` inputs, one
+ * accumulator each. */
 #ifdef RT_AVX2
 enum { DENSE_DX_ROWS = 4, DENSE_DX_COLUMNS = 3 };
 #else
 enum { DENSE_DX_ROWS = 8, DENSE_DX_COLUMNS = 3 };
 #endif
 
-RT_INLINE void dense_dx_step(vec *c, const real *w, const real *dy, Dense d, int rows, int columns, int lanes)
+RT_INLINE void dense_dx_step(vec *c, const real *w, const real *dy, Dense d, int rows, int columns,
+                             int lanes)
 {
     vec b[DENSE_DX_COLUMNS];
     RT_UNROLL
@@ -99,14 +109,16 @@ RT_INLINE void dense_dx_step(vec *c, const real *w, const real *dy, Dense d, int
         b[j] = v_load_opaque(w + j * P);
     RT_UNROLL
     for (int i = 0; i < rows; i++) {
-        const vec a = lanes == V ? v_load_opaque(dy + (int64_t)i * d.o) : v_load_n(dy + (int64_t)i * d.o, lanes);
+        const vec a = lanes == V ? v_load_opaque(dy + (int64_t)i * d.o)
+                                 : v_load_n(dy + (int64_t)i * d.o, lanes);
         RT_UNROLL
         for (int j = 0; j < columns; j++)
             c[i * columns + j] = v_fma(a, b[j], c[i * columns + j]);
     }
 }
 
-RT_INLINE void dense_dx_tile(real *dx, const real *w, const real *dy, Dense d, int rows, int columns)
+RT_INLINE void dense_dx_tile(real *dx, const real *w, const real *dy, Dense d, int rows,
+                             int columns)
 {
     vec c[DENSE_DX_ROWS * DENSE_DX_COLUMNS];
     RT_UNROLL
@@ -116,12 +128,14 @@ RT_INLINE void dense_dx_tile(real *dx, const real *w, const real *dy, Dense d, i
     for (int o = 0; o < full; o += V)
         dense_dx_step(c, w + (int64_t)(o / P) * d.k * P + o % P, dy + o, d, rows, columns, V);
     if (full < d.o)
-        dense_dx_step(c, w + (int64_t)(full / P) * d.k * P + full % P, dy + full, d, rows, columns, d.o - full);
+        dense_dx_step(c, w + (int64_t)(full / P) * d.k * P + full % P, dy + full, d, rows, columns,
+                      d.o - full);
     RT_UNROLL
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
         RT_UNROLL
         for (int j = 0; j < columns; j++)
             dx[(int64_t)i * d.k + j] = v_sum(c[i * columns + j]);
+    }
 }
 
 RT_INLINE void dense_dx_columns(real *dx, const real *w, const real *dy, Dense d, int columns)
@@ -133,19 +147,23 @@ RT_INLINE void dense_dx_columns(real *dx, const real *w, const real *dy, Dense d
         dense_dx_tile(dx, w, dy, d, t.small, columns);
 }
 
-/* Few outputs: the dot products would be shorter than the sums of their lanes.  W is turned over to [O][K] on the stack,
- * so that lanes = inputs. */
+/* Few outputs: the dot products would be shorter than the sums of their lanes.  W is turned over to
+ * [O][K] on the stack, so that lanes = inputs. */
 enum { DENSE_SCRATCH = 128 * 1024 / sizeof(real) };
-RT_INLINE bool dense_dx_turns(Dense d) { return d.o <= 4 * V && (int64_t)d.o * d.k + 2 * V <= DENSE_SCRATCH; }
+RT_INLINE bool dense_dx_turns(Dense d)
+{
+    return d.o <= 4 * V && (int64_t)d.o * d.k + 2 * V <= DENSE_SCRATCH;
+}
 
-RT_INLINE void dense_dx_few_tile(real *dx, const real *w, const real *dy, Dense d, int rows, int lanes)
+RT_INLINE void dense_dx_few_tile(real *dx, const real *w, const real *dy, Dense d, int rows,
+                                 int lanes)
 {
     const int vectors = lanes > V ? 2 : 1;
     vec c[TILE_MAX];
     RT_UNROLL
     for (int i = 0; i < rows * vectors; i++)
         c[i] = v_set(0);
-    tile_product(c, (TileRows){ .count = rows, .step = d.o }, vectors, d.o, dy, 1, w, d.k, P);
+    tile_product(c, (TileRows){.count = rows, .step = d.o}, vectors, d.o, dy, 1, w, d.k, P);
     RT_UNROLL
     for (int i = 0; i < rows; i++) {
         RT_UNROLL
@@ -163,7 +181,8 @@ RT_INLINE void dense_dx_few_rows(real *dx, const real *w, const real *dy, Dense 
         dense_dx_few_tile(dx + full, w + full, dy, d, rows, d.k - full);
 }
 
-RT_INLINE void dense_dx_few(real *restrict dx, const real *restrict w, const real *restrict dy, Dense d)
+RT_INLINE void dense_dx_few(real *restrict dx, const real *restrict w, const real *restrict dy,
+                            Dense d)
 {
     real turned[DENSE_SCRATCH] __attribute__((aligned(64)));
     const TileSplit t = tile_split(d.n, TILE_ROWS);
@@ -176,7 +195,8 @@ RT_INLINE void dense_dx_few(real *restrict dx, const real *restrict w, const rea
         dense_dx_few_rows(dx, turned, dy, d, t.small);
 }
 
-RT_INLINE void dense_dx_many(real *restrict dx, const real *restrict w, const real *restrict dy, Dense d)
+RT_INLINE void dense_dx_many(real *restrict dx, const real *restrict w, const real *restrict dy,
+                             Dense d)
 {
     const int full = d.k / DENSE_DX_COLUMNS * DENSE_DX_COLUMNS;
     for (int k = 0; k < full; k += DENSE_DX_COLUMNS)
@@ -186,8 +206,8 @@ RT_INLINE void dense_dx_many(real *restrict dx, const real *restrict w, const re
 }
 
 /* dx = mask(dy W, y); y (N, K) is the value whose activation is undone, or NULL. */
-RT_INLINE void dense_dx(real *restrict dx, const real *restrict w, const real *restrict dy, Mask mask,
-                        const real *restrict y, Dense d)
+RT_INLINE void dense_dx(real *restrict dx, const real *restrict w, const real *restrict dy,
+                        Mask mask, const real *restrict y, Dense d)
 {
     if (dense_dx_turns(d))
         dense_dx_few(dx, w, dy, d);
@@ -197,28 +217,29 @@ RT_INLINE void dense_dx(real *restrict dx, const real *restrict w, const real *r
         RT_MAP((int64_t)d.n * d.k, STORE(dx, mask(LOAD(dx), LOAD(y))));
 }
 
-/* --------------------------------------------------------------------------------------- gradient of the weights */
+/* ---------------------------------------------------------------------- gradient of the weights */
 
 /* dw[o][k] += sum over n of dy[n][o] x[n][k] */
 RT_INLINE void dense_dw_plain(real *dw, const real *x, const real *dy, Dense d)
 {
     for (int o = 0; o < d.o; o++)
-    for (int k = 0; k < d.k; k++) {
-        real sum = 0;
-        for (int n = 0; n < d.n; n++)
-            sum += dy[(int64_t)n * d.o + o] * x[(int64_t)n * d.k + k];
-        dw[(int64_t)o * d.k + k] += sum;
-    }
+        for (int k = 0; k < d.k; k++) {
+            real sum = 0;
+            for (int n = 0; n < d.n; n++)
+                sum += dy[(int64_t)n * d.o + o] * x[(int64_t)n * d.k + k];
+            dw[(int64_t)o * d.k + k] += sum;
+        }
 }
 
 /* c[i][j] = sum over the samples of x[.][i] dy[.][panel]: `rows` inputs by one panel of outputs. */
-RT_INLINE void dense_dw_tile(vec *c, const real *x, const real *dy, int samples, Dense d, int rows, int lanes)
+RT_INLINE void dense_dw_tile(vec *c, const real *x, const real *dy, int samples, Dense d, int rows,
+                             int lanes)
 {
     const int vectors = lanes > V ? 2 : 1;
     RT_UNROLL
     for (int i = 0; i < rows * vectors; i++)
         c[i] = v_set(0);
-    tile_product(c, (TileRows){ .count = rows, .step = 1 }, vectors, samples, x, d.k, dy, d.o, lanes);
+    tile_product(c, (TileRows){.count = rows, .step = 1}, vectors, samples, x, d.k, dy, d.o, lanes);
 }
 
 RT_INLINE void dense_dw_rows(real *dw, const real *x, const real *dy, Dense d, int rows, int lanes)
@@ -227,10 +248,11 @@ RT_INLINE void dense_dw_rows(real *dw, const real *x, const real *dy, Dense d, i
     vec c[TILE_MAX];
     dense_dw_tile(c, x, dy, d.n, d, rows, lanes);
     RT_UNROLL
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
         RT_UNROLL
         for (int j = 0; j < vectors; j++)
             v_store(dw + i * P + j * V, v_load(dw + i * P + j * V) + c[i * vectors + j]);
+    }
 }
 
 RT_INLINE void dense_dw_panel(real *dw, const real *x, const real *dy, Dense d, int lanes)
@@ -252,14 +274,15 @@ RT_INLINE void dense_dw(real *restrict dw, const real *restrict x, const real *r
         dense_dw_panel(dw + (int64_t)full * d.k, x, dy + full, d, d.o - full);
 }
 
-/* What a unit of dense_dw_update works on: `at` is where its tile begins in w, the states and the gradient. */
+/* What a unit of dense_dw_update works on: `at` is where its tile begins in w, the states and the
+ * gradient. */
 typedef struct DenseUpdate {
-    const Rt   *r;
+    const Rt *r;
     const RtOpt *o;
-    int64_t     grad;
-    real       *w, *s0, *s1;
+    int64_t grad;
+    real *w, *s0, *s1;
     const char *x, *dy;
-    int         samples;
+    int samples;
 } DenseUpdate;
 
 RT_INLINE void tile_copy(vec *restrict to, const vec *restrict from, int size)
@@ -285,7 +308,8 @@ RT_INLINE void dense_update_sum(vec *restrict c, DenseUpdate q, Dense d, int row
         if (s > 0)
             tile_copy(stack[depth++], c, size);
         const int64_t shard = s * q.r->shard_bytes;
-        dense_dw_tile(c, (const real *)(q.x + shard), (const real *)(q.dy + shard), q.samples, d, rows, lanes);
+        dense_dw_tile(c, (const real *)(q.x + shard), (const real *)(q.dy + shard), q.samples, d,
+                      rows, lanes);
         for (int bits = s; bits & 1; bits >>= 1) {
             depth--;
             tile_add(c, stack[depth], size);
@@ -297,7 +321,8 @@ RT_INLINE void dense_update_sum(vec *restrict c, DenseUpdate q, Dense d, int row
     }
 }
 
-/* One tile, then the update (or the store into r->grad).  The weights stream through once a step, however many shards. */
+/* One tile, then the update (or the store into r->grad).  The weights stream through once a step,
+ * however many shards. */
 RT_INLINE void dense_update_tile(DenseUpdate q, Update u, Dense d, int64_t at, int rows, int lanes)
 {
     const int vectors = lanes > V ? 2 : 1;
@@ -317,7 +342,8 @@ RT_INLINE void dense_update_tile(DenseUpdate q, Update u, Dense d, int64_t at, i
     }
 }
 
-RT_INLINE void dense_update_rows(DenseUpdate q, Update u, Dense d, int panel, int first, int count, int lanes)
+RT_INLINE void dense_update_rows(DenseUpdate q, Update u, Dense d, int panel, int first, int count,
+                                 int lanes)
 {
     q.dy += (int64_t)panel * P * (int64_t)sizeof(real);
     for (int k = first; k < first + count;) {
@@ -334,15 +360,16 @@ RT_INLINE void dense_update_rows(DenseUpdate q, Update u, Dense d, int panel, in
     }
 }
 
-/* Weight gradient and update in one sweep, unit of DENSE_UNITS(k, o): rows of one panel, over all shards held here.
- *   x, dy     the first local shard's, `samples` rows each; the next shard's lie r->shard_bytes on
- *   grad      bytes: where the sum goes in r->grad when the update has to wait for other processes */
-RT_INLINE void dense_dw_update(const Rt *r, int unit, int64_t grad, real *restrict w, real *restrict s0,
-                               real *restrict s1, const char *restrict x, const char *restrict dy, int samples, Update u,
-                               Dense d)
+/* Weight gradient and update in one sweep, unit of DENSE_UNITS(k, o): rows of one panel, over all
+ * shards held here.
+ *   x, dy   the first local shard's, `samples` rows each; the next shard's lie r->shard_bytes on
+ *   grad    bytes: where the sum goes in r->grad when the update has to wait for other processes */
+RT_INLINE void dense_dw_update(const Rt *r, int unit, int64_t grad, real *restrict w,
+                               real *restrict s0, real *restrict s1, const char *restrict x,
+                               const char *restrict dy, int samples, Update u, Dense d)
 {
     const RtOpt o = r->opt;
-    const DenseUpdate q = { r, &o, grad, w, s0, s1, x, dy, samples };
+    const DenseUpdate q = {r, &o, grad, w, s0, s1, x, dy, samples};
     const int panel = unit / DENSE_BLOCKS(d.k), first = unit % DENSE_BLOCKS(d.k) * DENSE_UNIT_ROWS;
     const int count = d.k - first < DENSE_UNIT_ROWS ? d.k - first : DENSE_UNIT_ROWS;
     if ((panel + 1) * P <= d.o)

@@ -1,7 +1,8 @@
-/* input.h -- from stored samples to the reals that the first layer reads, and between the two image layouts.
+/* input.h -- from stored samples to the reals that the first layer reads.
  *
- * Stored samples are rows (C, H, W) of u8, f32 or f64; sample i of the batch is row index[i].  u8 are scaled, the others
- * taken as they are.  Images go to (H, W, C) when `last` says so: channels last, as the fast kernels want them.
+ * Stored samples are rows (C, H, W) of u8, f32 or f64; sample i of the batch is row index[i].  u8
+ * are scaled, the others taken as they are.  Images go to (H, W, C) when `last` says so: channels
+ * last, as the fast kernels want them.
  */
 #ifndef CPU_INPUT_H
 #define CPU_INPUT_H
@@ -10,9 +11,9 @@
 RT_INLINE void hwc_from_chw(real *restrict y, const real *restrict x, int n, int c, int hw)
 {
     for (int i = 0; i < n; i++, y += (int64_t)c * hw, x += (int64_t)c * hw)
-    for (int j = 0; j < hw; j++)
-    for (int k = 0; k < c; k++)
-        y[(int64_t)j * c + k] = x[(int64_t)k * hw + j];
+        for (int j = 0; j < hw; j++)
+            for (int k = 0; k < c; k++)
+                y[(int64_t)j * c + k] = x[(int64_t)k * hw + j];
 }
 RT_INLINE void chw_from_hwc(real *restrict y, const real *restrict x, int n, int c, int hw)
 {

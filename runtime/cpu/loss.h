@@ -1,14 +1,18 @@
-/* loss.h -- softmax, the losses, and what is counted beside them.  Row-major in both worlds: x (N, K), a loss a sample.
+/* loss.h -- softmax, the losses, and what is counted beside them.
  *
- *   softmax                 y = exp(x - max) / sum exp(x - max)                 dx = y (dy - sum y dy)
- *   softmax_cross_entropy   log sum exp(x - max) - (x[label] - max)             dx = dloss (softmax(x) - onehot(label))
- *   mse                     mean (x - t)^2                                      dx = dloss 2 (x - t) / K
- *   l2                      sum x^2 / 2                                         dx = dloss x
+ * Row-major in both worlds: x (N, K), a loss a sample.
+ *
+ *   softmax                y = exp(x - max) / sum exp(x - max)
+ *                          dx = y (dy - sum y dy)
+ *   softmax_cross_entropy  log sum exp(x - max) - (x[label] - max)
+ *                          dx = dloss (softmax(x) - onehot(label))
+ *   mse                    mean (x - t)^2     dx = dloss 2 (x - t) / K
+ *   l2                     sum x^2 / 2        dx = dloss x
  */
 #ifndef CPU_LOSS_H
 #define CPU_LOSS_H
 
-/* -------------------------------------------------------------------------------------------------------- softmax */
+/* -------------------------------------------------------------------------------------- softmax */
 RT_INLINE real row_max_plain(const real *x, int k)
 {
     real top = x[0];
@@ -59,7 +63,8 @@ RT_INLINE real row_exp(real *y, const real *x, int k)
 {
     const vec top = v_set(row_max(x, k));
     vec sum = v_set(0);
-    RT_MAP(k, vec e = v_exp((rt_lanes == V ? LOAD(x) : v_load_fill(x + AT, rt_lanes, -INFINITY)) - top);
+    RT_MAP(k, vec e =
+                  v_exp((rt_lanes == V ? LOAD(x) : v_load_fill(x + AT, rt_lanes, -INFINITY)) - top);
            STORE(y, e); sum += e);
     return v_sum(sum);
 }
@@ -72,7 +77,8 @@ RT_INLINE void softmax(real *restrict y, const real *restrict x, int n, int k)
     }
 }
 
-RT_INLINE void softmax_dx(real *restrict dx, const real *restrict y, const real *restrict dy, int n, int k)
+RT_INLINE void softmax_dx(real *restrict dx, const real *restrict y, const real *restrict dy, int n,
+                          int k)
 {
     for (int i = 0; i < n; i++, dx += k, y += k, dy += k) {
         vec dot = v_set(0);
@@ -82,8 +88,9 @@ RT_INLINE void softmax_dx(real *restrict dx, const real *restrict y, const real 
     }
 }
 
-/* ------------------------------------------------------------------------------------------ softmax cross entropy */
-RT_INLINE void softmax_cross_entropy_plain(real *loss, const real *x, const int32_t *label, int n, int k)
+/* ------------------------------------------------------------------------ softmax cross entropy */
+RT_INLINE void softmax_cross_entropy_plain(real *loss, const real *x, const int32_t *label, int n,
+                                           int k)
 {
     for (int i = 0; i < n; i++, x += k) {
         const real top = row_max_plain(x, k);
@@ -94,8 +101,8 @@ RT_INLINE void softmax_cross_entropy_plain(real *loss, const real *x, const int3
     }
 }
 
-RT_INLINE void softmax_cross_entropy_dx_plain(real *dx, const real *x, const int32_t *label, const real *dloss, int n,
-                                              int k)
+RT_INLINE void softmax_cross_entropy_dx_plain(real *dx, const real *x, const int32_t *label,
+                                              const real *dloss, int n, int k)
 {
     for (int i = 0; i < n; i++, dx += k, x += k) {
         const real sum = row_exp_plain(dx, x, k);
@@ -104,19 +111,22 @@ RT_INLINE void softmax_cross_entropy_dx_plain(real *dx, const real *x, const int
     }
 }
 
-RT_INLINE void softmax_cross_entropy(real *restrict loss, const real *restrict x, const int32_t *restrict label, int n,
-                                     int k)
+RT_INLINE void softmax_cross_entropy(real *restrict loss, const real *restrict x,
+                                     const int32_t *restrict label, int n, int k)
 {
     for (int i = 0; i < n; i++, x += k) {
         const real top = row_max(x, k);
         vec sum = v_set(0);
-        RT_MAP(k, sum += v_exp((rt_lanes == V ? LOAD(x) : v_load_fill(x + AT, rt_lanes, -INFINITY)) - v_set(top)));
+        RT_MAP(k,
+               sum += v_exp((rt_lanes == V ? LOAD(x) : v_load_fill(x + AT, rt_lanes, -INFINITY)) -
+                            v_set(top)));
         loss[i] = s_log(v_sum(sum)) - (x[label[i]] - top);
     }
 }
 
-RT_INLINE void softmax_cross_entropy_dx(real *restrict dx, const real *restrict x, const int32_t *restrict label,
-                                        const real *restrict dloss, int n, int k)
+RT_INLINE void softmax_cross_entropy_dx(real *restrict dx, const real *restrict x,
+                                        const int32_t *restrict label, const real *restrict dloss,
+                                        int n, int k)
 {
     for (int i = 0; i < n; i++, dx += k, x += k) {
         const vec share = v_set(dloss[i] / row_exp(dx, x, k));
@@ -125,10 +135,11 @@ RT_INLINE void softmax_cross_entropy_dx(real *restrict dx, const real *restrict 
     }
 }
 
-/* -------------------------------------------------------------------------------------------- counts and encodings */
+/* ------------------------------------------------------------------------- counts and encodings */
 
 /* 1 where the first of the largest x is the label, else 0. */
-RT_INLINE void accuracy(real *restrict correct, const real *restrict x, const int32_t *restrict label, int n, int k)
+RT_INLINE void accuracy(real *restrict correct, const real *restrict x,
+                        const int32_t *restrict label, int n, int k)
 {
     for (int i = 0; i < n; i++, x += k) {
         int best = 0;
@@ -145,7 +156,7 @@ RT_INLINE void one_hot(real *restrict y, const int32_t *restrict label, int n, i
             y[j] = j == label[i];
 }
 
-/* ----------------------------------------------------------------------------------------------------- mse and l2 */
+/* ----------------------------------------------------------------------------------- mse and l2 */
 RT_INLINE void mse_plain(real *loss, const real *x, const real *t, int n, int k)
 {
     for (int i = 0; i < n; i++, x += k, t += k) {
@@ -180,7 +191,8 @@ RT_INLINE void l2_dx_plain(real *dx, const real *x, const real *dloss, int n, in
             dx[j] = dloss[i] * x[j];
 }
 
-RT_INLINE void mse(real *restrict loss, const real *restrict x, const real *restrict t, int n, int k)
+RT_INLINE void mse(real *restrict loss, const real *restrict x, const real *restrict t, int n,
+                   int k)
 {
     for (int i = 0; i < n; i++, x += k, t += k) {
         vec sum = v_set(0);
@@ -189,8 +201,8 @@ RT_INLINE void mse(real *restrict loss, const real *restrict x, const real *rest
     }
 }
 
-RT_INLINE void mse_dx(real *restrict dx, const real *restrict x, const real *restrict t, const real *restrict dloss,
-                      int n, int k)
+RT_INLINE void mse_dx(real *restrict dx, const real *restrict x, const real *restrict t,
+                      const real *restrict dloss, int n, int k)
 {
     for (int i = 0; i < n; i++, dx += k, x += k, t += k) {
         const vec scale = v_set(dloss[i] * 2 / (real)k);
@@ -207,7 +219,8 @@ RT_INLINE void l2(real *restrict loss, const real *restrict x, int n, int k)
     }
 }
 
-RT_INLINE void l2_dx(real *restrict dx, const real *restrict x, const real *restrict dloss, int n, int k)
+RT_INLINE void l2_dx(real *restrict dx, const real *restrict x, const real *restrict dloss, int n,
+                     int k)
 {
     for (int i = 0; i < n; i++, dx += k, x += k)
         RT_MAP(k, STORE(dx, v_set(dloss[i]) * LOAD(x)));

@@ -1,60 +1,150 @@
-/* math.h -- elementary functions on vec (v_exp) and on one real (s_exp), and derivatives told from the value (d_tanh).
+/* math.h -- elementary functions on vec (v_exp) and on one real (s_exp).
  *
- * float vectors: polynomials after Cephes (S. Moshier, "Methods and Programs for Mathematical Functions", 1989), with the
- * largest errors over tests/kernels/test_math.c's points in units of the last place:
+ * Derivatives of activations are told from the value: d_tanh(dy, y).
+ *
+ * float vectors: polynomials after Cephes (S. Moshier, "Methods and Programs for Mathematical
+ * Functions", 1989).  Largest errors over the points of tests/kernels/test_math.c, in units of the
+ * last place:
  *     exp 1.0   log 0.8   tanh 1.3, monotone   sigmoid 2.1   softplus 1.8   erf 2.4   silu 2.5
  * They flush denormal results to zero, as the runtime has the processor do everywhere.
- * double, and builds without vectors: the C library, lane by lane.  The s_ functions are always the C library's.
+ * double, and builds without vectors: the C library, lane by lane.  The s_ functions are always the
+ * C library's.
  */
 #ifndef CPU_MATH_H
 #define CPU_MATH_H
 #include <math.h>
 
 #ifdef RT_DOUBLE
-#define R_MATH(name) name                                /* exp */
+#define R_MATH(name) name /* exp */
 #else
-#define R_MATH(name) name##f                              /* expf */
+#define R_MATH(name) name##f /* expf */
 #endif
 
-/* ------------------------------------------------------------------------------------------------------- one real */
-RT_INLINE real s_set(real x) { return x; }
-RT_INLINE real s_neg(real x) { return -x; }
-RT_INLINE real s_exp(real x) { return R_MATH(exp)(x); }
-RT_INLINE real s_log(real x) { return R_MATH(log)(x); }
-RT_INLINE real s_sqrt(real x) { return R_MATH(sqrt)(x); }
-RT_INLINE real s_abs(real x) { return R_MATH(fabs)(x); }
-RT_INLINE real s_sin(real x) { return R_MATH(sin)(x); }
-RT_INLINE real s_cos(real x) { return R_MATH(cos)(x); }
-RT_INLINE real s_tanh(real x) { return R_MATH(tanh)(x); }
-RT_INLINE real s_erf(real x) { return R_MATH(erf)(x); }
-RT_INLINE real s_pow(real a, real b) { return R_MATH(pow)(a, b); }
-RT_INLINE real s_fma(real a, real b, real c) { return a * b + c; }
-RT_INLINE real s_select_gt(real a, real b, real x, real y) { return a > b ? x : y; }
-RT_INLINE real s_max(real a, real b) { return a > b ? a : b; }
-RT_INLINE real s_min(real a, real b) { return a < b ? a : b; }
-RT_INLINE real s_identity(real x) { return x; }
-RT_INLINE real s_relu(real x) { return 0 > x ? 0 : x; }
-RT_INLINE real s_sign(real x) { return (real)((x > 0) - (x < 0)); }
-RT_INLINE real s_step(real x) { return x > 0 ? 1 : 0; }
-RT_INLINE real s_sigmoid(real x) { return 1 / (1 + s_exp(-x)); }
-RT_INLINE real s_softplus(real x) { return s_relu(x) + R_MATH(log1p)(s_exp(-s_abs(x))); }
-RT_INLINE real s_gelu(real x) { return (real)0.5 * x * (1 + s_erf(x * (real)0.70710678118654752440)); }
-RT_INLINE real s_silu(real x) { return x * s_sigmoid(x); }
+/* ----------------------------------------------------------------------------------- one real */
+/* clang-format off: a table */
+RT_INLINE real s_set(real x)
+{
+    return x;
+}
+RT_INLINE real s_neg(real x)
+{
+    return -x;
+}
+RT_INLINE real s_exp(real x)
+{
+    return R_MATH(exp)(x);
+}
+RT_INLINE real s_log(real x)
+{
+    return R_MATH(log)(x);
+}
+RT_INLINE real s_sqrt(real x)
+{
+    return R_MATH(sqrt)(x);
+}
+RT_INLINE real s_abs(real x)
+{
+    return R_MATH(fabs)(x);
+}
+RT_INLINE real s_sin(real x)
+{
+    return R_MATH(sin)(x);
+}
+RT_INLINE real s_cos(real x)
+{
+    return R_MATH(cos)(x);
+}
+RT_INLINE real s_tanh(real x)
+{
+    return R_MATH(tanh)(x);
+}
+RT_INLINE real s_erf(real x)
+{
+    return R_MATH(erf)(x);
+}
+RT_INLINE real s_pow(real a, real b)
+{
+    return R_MATH(pow)(a, b);
+}
+RT_INLINE real s_fma(real a, real b, real c)
+{
+    return a * b + c;
+}
+RT_INLINE real s_select_gt(real a, real b, real x, real y)
+{
+    return a > b ? x : y;
+}
+RT_INLINE real s_max(real a, real b)
+{
+    return a > b ? a : b;
+}
+RT_INLINE real s_min(real a, real b)
+{
+    return a < b ? a : b;
+}
+RT_INLINE real s_identity(real x)
+{
+    return x;
+}
+RT_INLINE real s_relu(real x)
+{
+    return 0 > x ? 0 : x;
+}
+RT_INLINE real s_sign(real x)
+{
+    return (real)((x > 0) - (x < 0));
+}
+RT_INLINE real s_step(real x)
+{
+    return x > 0 ? 1 : 0;
+}
+RT_INLINE real s_sigmoid(real x)
+{
+    return 1 / (1 + s_exp(-x));
+}
+RT_INLINE real s_softplus(real x)
+{
+    return s_relu(x) + R_MATH(log1p)(s_exp(-s_abs(x)));
+}
+RT_INLINE real s_gelu(real x)
+{
+    return (real)0.5 * x * (1 + s_erf(x * (real)0.70710678118654752440));
+}
+RT_INLINE real s_silu(real x)
+{
+    return x * s_sigmoid(x);
+}
+/* clang-format on */
 
-/* --------------------------------------------------------------------------------------------------------- vectors */
-#define V_EACH_LANE(name, f)                                                                                           \
-    RT_INLINE vec name(vec x)                                                                                          \
-    {                                                                                                                  \
-        for (int i = 0; i < V; i++)                                                                                    \
-            V_LANE(x, i) = f(V_LANE(x, i));                                                                            \
-        return x;                                                                                                      \
+/* ------------------------------------------------------------------------------------ vectors */
+#define V_EACH_LANE(name, f)                                                                       \
+    RT_INLINE vec name(vec x)                                                                      \
+    {                                                                                              \
+        for (int i = 0; i < V; i++)                                                                \
+            V_LANE(x, i) = f(V_LANE(x, i));                                                        \
+        return x;                                                                                  \
     }
 
-RT_INLINE vec v_identity(vec x) { return x; }
-RT_INLINE vec v_neg(vec x) { return -x; }
-RT_INLINE vec v_relu(vec x) { return v_max(v_set(0), x); }
-RT_INLINE vec v_step(vec x) { return v_select_gt(x, v_set(0), v_set(1), v_set(0)); }
-RT_INLINE vec v_sign(vec x) { return v_step(x) - v_step(-x); }
+RT_INLINE vec v_identity(vec x)
+{
+    return x;
+}
+RT_INLINE vec v_neg(vec x)
+{
+    return -x;
+}
+RT_INLINE vec v_relu(vec x)
+{
+    return v_max(v_set(0), x);
+}
+RT_INLINE vec v_step(vec x)
+{
+    return v_select_gt(x, v_set(0), v_set(1), v_set(0));
+}
+RT_INLINE vec v_sign(vec x)
+{
+    return v_step(x) - v_step(-x);
+}
 V_EACH_LANE(v_sin, s_sin)
 V_EACH_LANE(v_cos, s_cos)
 RT_INLINE vec v_pow(vec a, vec b)
@@ -65,20 +155,35 @@ RT_INLINE vec v_pow(vec a, vec b)
 }
 
 #if defined(RT_SCALAR)
-RT_INLINE vec v_abs(vec x) { return s_abs(x); }
+RT_INLINE vec v_abs(vec x)
+{
+    return s_abs(x);
+}
 #elif defined(RT_DOUBLE)
-RT_INLINE vec v_abs(vec x) { return (vec)((vint)x & INT64_MAX); }
+RT_INLINE vec v_abs(vec x)
+{
+    return (vec)((vint)x & INT64_MAX);
+}
 #else
-RT_INLINE vec v_abs(vec x) { return (vec)((vint)x & INT32_MAX); }
+RT_INLINE vec v_abs(vec x)
+{
+    return (vec)((vint)x & INT32_MAX);
+}
 #endif
 #if defined(RT_AVX512) || defined(RT_AVX2)
-RT_INLINE vec v_sqrt(vec x) { return V_OP(sqrt)(x); }
+RT_INLINE vec v_sqrt(vec x)
+{
+    return V_OP(sqrt)(x);
+}
 #else
 V_EACH_LANE(v_sqrt, s_sqrt)
 #endif
 
 #if defined(RT_SCALAR) || defined(RT_DOUBLE)
-RT_INLINE real s_log1p_exp(real x) { return R_MATH(log1p)(s_exp(x)); }
+RT_INLINE real s_log1p_exp(real x)
+{
+    return R_MATH(log1p)(s_exp(x));
+}
 V_EACH_LANE(v_exp, s_exp)
 V_EACH_LANE(v_log, s_log)
 V_EACH_LANE(v_tanh, s_tanh)
@@ -96,11 +201,12 @@ RT_INLINE vec v_polynomial(vec x, const float *c, int n)
     return y;
 }
 
-/* exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2.  Adding 1.5 * 2^23 rounds, and leaves n in the low bits. */
+/* exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2.  Adding 1.5 * 2^23 rounds, and leaves
+ * n in the low bits. */
 RT_INLINE vec v_exp(vec x)
 {
-    static const float c[] = { 1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f,
-                               4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f };
+    static const float c[] = {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f,
+                              4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f};
     const float low = -87.33654f, high = 88.7228394f;
     const vec a = v_clamp(x, low, high), magic = v_set(12582912.0f);
     const vec t = v_fma(a, v_set(1.44269504088896341f), magic), n = t - magic;
@@ -108,24 +214,25 @@ RT_INLINE vec v_exp(vec x)
     const vec p = v_fma(v_polynomial(r, c, 6), r * r, r) + v_set(1);
     const vec y = (vec)((vint)p + ((vint)t << 23));
     const vec z = v_select_gt(x, v_set(high), v_set(INFINITY), y);
-    return v_select_gt(x, v_set(low), z, a * v_set(-0.0f));               /* 0 below, NaN of NaN */
+    return v_select_gt(x, v_set(low), z, a * v_set(-0.0f)); /* 0 below, NaN of NaN */
 }
 
 /* log(x) = e ln 2 + log(1 + m), x = 2^e (1 + m), 1 + m in [sqrt(1/2), sqrt(2)). */
 RT_INLINE vec v_log(vec x)
 {
-    static const float c[] = { 7.0376836292e-2f, -1.1514610310e-1f, 1.1676998740e-1f,
-                               -1.2420140846e-1f, 1.4249322787e-1f, -1.6668057665e-1f,
-                               2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f };
-    const vec f = (vec)(((vint)x & 0x007fffff) | 0x3f000000);             /* [1/2, 1) */
+    static const float c[] = {7.0376836292e-2f,  -1.1514610310e-1f, 1.1676998740e-1f,
+                              -1.2420140846e-1f, 1.4249322787e-1f,  -1.6668057665e-1f,
+                              2.0000714765e-1f,  -2.4999993993e-1f, 3.3333331174e-1f};
+    const vec f = (vec)(((vint)x & 0x007fffff) | 0x3f000000); /* [1/2, 1) */
     const vec half = v_set(0.707106781186547524f);
-    const vec e = __builtin_convertvector(((vint)x >> 23) - 126, vec) - v_select_gt(half, f, v_set(1), v_set(0));
+    const vec e = __builtin_convertvector(((vint)x >> 23) - 126, vec) -
+                  v_select_gt(half, f, v_set(1), v_set(0));
     const vec m = v_select_gt(half, f, f + f, f) - v_set(1), z = m * m;
     vec y = v_polynomial(m, c, 9) * m * z;
     y = v_fma(e, v_set(-2.12194440e-4f), y);
     y = v_fma(z, v_set(-0.5f), y);
     y = v_fma(e, v_set(0.693359375f), m + y);
-    y = v_select_gt(v_set(INFINITY), x, y, x);                            /* inf of inf, NaN of NaN */
+    y = v_select_gt(v_set(INFINITY), x, y, x); /* inf of inf, NaN of NaN */
     y = v_select_gt(v_set(1.17549435e-38f), x, v_set(-INFINITY), y);
     return v_select_gt(v_set(0), x, v_set(NAN), y);
 }
@@ -133,8 +240,8 @@ RT_INLINE vec v_log(vec x)
 /* tanh(|x|) = 1 - 2/(exp(2|x|) + 1), and an odd polynomial below 0.625 where that would cancel. */
 RT_INLINE vec v_tanh(vec x)
 {
-    static const float c[] = { -5.70498872745e-3f, 2.06390887954e-2f, -5.37397155531e-2f,
-                               1.33314422036e-1f, -3.33332819422e-1f };
+    static const float c[] = {-5.70498872745e-3f, 2.06390887954e-2f, -5.37397155531e-2f,
+                              1.33314422036e-1f, -3.33332819422e-1f};
     const vec a = v_abs(x), z = x * x;
     const vec small = v_fma(v_polynomial(z, c, 5) * z, x, x);
     const vec big = v_set(1) - v_set(2) / (v_exp(a + a) + v_set(1));
@@ -144,22 +251,29 @@ RT_INLINE vec v_tanh(vec x)
 /* erf: x times a polynomial of x^2 below 1; 1 - exp(-x^2) q(1/x^2) / x above, q in two pieces. */
 RT_INLINE vec v_erf(vec x)
 {
-    static const float c[] = { 7.853861353153693e-5f, -8.010193625184903e-4f, 5.188327685732524e-3f,
-                               -2.685381193529856e-2f, 1.128358514861418e-1f, -3.761262582423300e-1f,
-                               1.128379165726710e+0f };
-    static const float below2[] = { 2.326819970068386e-2f, -1.387039388740657e-1f, 3.687424674597105e-1f,
-                                    -5.824733027278666e-1f, 6.210004621745983e-1f, -4.944515323274145e-1f,
-                                    3.404879937665872e-1f, -2.741127028184656e-1f, 5.638259427386472e-1f };
-    static const float above2[] = { -1.047766399936249e+1f, 1.297719955372516e+1f, -7.495518717768503e+0f,
-                                    2.921019019210786e+0f, -1.015265279202700e+0f, 4.218463358204948e-1f,
-                                    -2.820767439740514e-1f, 5.641895067754075e-1f };
+    static const float c[] = {7.853861353153693e-5f, -8.010193625184903e-4f,
+                              5.188327685732524e-3f, -2.685381193529856e-2f,
+                              1.128358514861418e-1f, -3.761262582423300e-1f,
+                              1.128379165726710e+0f};
+    static const float below2[] = {2.326819970068386e-2f, -1.387039388740657e-1f,
+                                   3.687424674597105e-1f, -5.824733027278666e-1f,
+                                   6.210004621745983e-1f, -4.944515323274145e-1f,
+                                   3.404879937665872e-1f, -2.741127028184656e-1f,
+                                   5.638259427386472e-1f};
+    static const float above2[] = {-1.047766399936249e+1f, 1.297719955372516e+1f,
+                                   -7.495518717768503e+0f, 2.921019019210786e+0f,
+                                   -1.015265279202700e+0f, 4.218463358204948e-1f,
+                                   -2.820767439740514e-1f, 5.641895067754075e-1f};
     const vec a = v_abs(x), q = v_set(1) / v_max(v_set(1), a), z = q * q;
-    const vec tail = v_select_gt(v_set(2), a, v_polynomial(z, below2, 9), v_polynomial(z, above2, 8));
+    const vec tail =
+        v_select_gt(v_set(2), a, v_polynomial(z, below2, 9), v_polynomial(z, above2, 8));
     const vec big = v_set(1) - v_exp(-a * a) * q * tail;
-    return v_select_gt(v_set(1), a, v_polynomial(x * x, c, 7) * x, (vec)((vint)big | ((vint)x & INT32_MIN)));
+    return v_select_gt(v_set(1), a, v_polynomial(x * x, c, 7) * x,
+                       (vec)((vint)big | ((vint)x & INT32_MIN)));
 }
 
-/* log(1 + exp(x)), x <= 0.  u = 1 + e is rounded; the second term gives back what that lost (Kahan). */
+/* log(1 + exp(x)), x <= 0.  u = 1 + e is rounded; the second term gives back what that lost
+ * (Kahan). */
 RT_INLINE vec v_log1p_exp(vec x)
 {
     const vec e = v_exp(x), u = v_set(1) + e;
@@ -167,24 +281,54 @@ RT_INLINE vec v_log1p_exp(vec x)
 }
 #endif
 
-RT_INLINE vec v_sigmoid(vec x) { return v_set(1) / (v_set(1) + v_exp(-x)); }
-RT_INLINE vec v_softplus(vec x) { return v_relu(x) + v_log1p_exp(-v_abs(x)); }
+RT_INLINE vec v_sigmoid(vec x)
+{
+    return v_set(1) / (v_set(1) + v_exp(-x));
+}
+RT_INLINE vec v_softplus(vec x)
+{
+    return v_relu(x) + v_log1p_exp(-v_abs(x));
+}
 RT_INLINE vec v_gelu(vec x)
 {
     return v_set((real)0.5) * x * (v_set(1) + v_erf(x * v_set((real)0.70710678118654752440)));
 }
-RT_INLINE vec v_silu(vec x) { return x * v_sigmoid(x); }
+RT_INLINE vec v_silu(vec x)
+{
+    return x * v_sigmoid(x);
+}
 
-/* --------------------------------------------------- dy times the activation's derivative, told from its value y */
+/* ---------------------------------- dy times the activation's derivative, told from its value y */
 typedef vec (*Act)(vec);
 typedef vec (*Mask)(vec dy, vec y);
 
-RT_INLINE vec d_identity(vec dy, vec y) { return (void)y, dy; }
-RT_INLINE vec d_tanh(vec dy, vec y) { return dy * (v_set(1) - y * y); }
-RT_INLINE vec d_sigmoid(vec dy, vec y) { return dy * (y * (v_set(1) - y)); }
-RT_INLINE vec d_relu(vec dy, vec y) { return v_select_gt(y, v_set(0), dy, v_set(0)); }
-RT_INLINE vec d_exp(vec dy, vec y) { return dy * y; }
-RT_INLINE vec d_sqrt(vec dy, vec y) { return v_set((real)0.5) * dy / y; }
-RT_INLINE vec d_softplus(vec dy, vec y) { return dy * (v_set(1) - v_exp(-y)); }
+RT_INLINE vec d_identity(vec dy, vec y)
+{
+    return (void)y, dy;
+}
+RT_INLINE vec d_tanh(vec dy, vec y)
+{
+    return dy * (v_set(1) - y * y);
+}
+RT_INLINE vec d_sigmoid(vec dy, vec y)
+{
+    return dy * (y * (v_set(1) - y));
+}
+RT_INLINE vec d_relu(vec dy, vec y)
+{
+    return v_select_gt(y, v_set(0), dy, v_set(0));
+}
+RT_INLINE vec d_exp(vec dy, vec y)
+{
+    return dy * y;
+}
+RT_INLINE vec d_sqrt(vec dy, vec y)
+{
+    return v_set((real)0.5) * dy / y;
+}
+RT_INLINE vec d_softplus(vec dy, vec y)
+{
+    return dy * (v_set(1) - v_exp(-y));
+}
 
 #endif

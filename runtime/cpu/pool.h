@@ -1,23 +1,34 @@
 /* pool.h -- max, average and global average pooling, and their gradients.
  *
- *   plain: x (N, C, H, W)  y (N, C, OH, OW)          fast: x (N, H, W, C)  y (N, OH, OW, C), lanes = channels
+ *   plain: x (N, C, H, W)  y (N, C, OH, OW)
+ *   fast:  x (N, H, W, C)  y (N, OH, OW, C), lanes = channels
  *
- * Padding never wins a maximum and is left out of an average unless count_pad.  The gradient of a maximum goes to the
- * first of equals in row-major window order.  A window that lies in the padding altogether gives 0.
+ * Padding never wins a maximum and is left out of an average unless count_pad.  The gradient of a
+ * maximum goes to the first of equals in row-major window order.  A window that lies in the padding
+ * altogether gives 0.
  */
 #ifndef CPU_POOL_H
 #define CPU_POOL_H
 
-typedef struct Pool { int n, c, h, w, r, s, stride_h, stride_w, pad_h, pad_w, oh, ow, count_pad; } Pool;
+typedef struct Pool {
+    int n, c, h, w, r, s, stride_h, stride_w, pad_h, pad_w, oh, ow, count_pad;
+} Pool;
 
-/* The part of output (oy, ox)'s window that lies in the image: rows top..bottom-1, columns left..right-1. */
-typedef struct Window { int top, bottom, left, right; } Window;
+/* The part of output (oy, ox)'s window that lies in the image: rows top..bottom-1, columns
+ * left..right-1. */
+typedef struct Window {
+    int top, bottom, left, right;
+} Window;
 RT_INLINE Window pool_window(Pool p, int oy, int ox)
 {
     const int y = oy * p.stride_h - p.pad_h, x = ox * p.stride_w - p.pad_w;
-    return (Window){ y < 0 ? 0 : y, y + p.r > p.h ? p.h : y + p.r, x < 0 ? 0 : x, x + p.s > p.w ? p.w : x + p.s };
+    return (Window){y < 0 ? 0 : y, y + p.r > p.h ? p.h : y + p.r, x < 0 ? 0 : x,
+                    x + p.s > p.w ? p.w : x + p.s};
 }
-RT_INLINE bool window_empty(Window q) { return q.top >= q.bottom || q.left >= q.right; }
+RT_INLINE bool window_empty(Window q)
+{
+    return q.top >= q.bottom || q.left >= q.right;
+}
 RT_INLINE real pool_share(Pool p, Window q)
 {
     const int inside = window_empty(q) ? 0 : (q.bottom - q.top) * (q.right - q.left);
@@ -25,149 +36,153 @@ RT_INLINE real pool_share(Pool p, Window q)
     return count ? (real)1 / (real)count : 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- max */
+/* ------------------------------------------------------------------------------------------ max */
 
 /* Index in the (H, W) image of the window's first maximum, -1 if the window is empty. */
 RT_INLINE int pool_argmax(const real *x, Pool p, Window q)
 {
     int best = -1;
     for (int i = q.top; i < q.bottom; i++)
-    for (int j = q.left; j < q.right; j++)
-        if (best < 0 || x[i * p.w + j] > x[best])
-            best = i * p.w + j;
+        for (int j = q.left; j < q.right; j++)
+            if (best < 0 || x[i * p.w + j] > x[best])
+                best = i * p.w + j;
     return best;
 }
 
 RT_INLINE void max_pool_plain(real *y, const real *x, Pool p)
 {
     for (int i = 0; i < p.n * p.c; i++, x += p.h * p.w)
-    for (int oy = 0; oy < p.oh; oy++)
-    for (int ox = 0; ox < p.ow; ox++) {
-        const int at = pool_argmax(x, p, pool_window(p, oy, ox));
-        *y++ = at < 0 ? 0 : x[at];
-    }
+        for (int oy = 0; oy < p.oh; oy++)
+            for (int ox = 0; ox < p.ow; ox++) {
+                const int at = pool_argmax(x, p, pool_window(p, oy, ox));
+                *y++ = at < 0 ? 0 : x[at];
+            }
 }
 
 RT_INLINE void max_pool_dx_plain(real *dx, const real *x, const real *dy, Pool p)
 {
     memset(dx, 0, sizeof(real) * p.n * p.c * p.h * p.w);
     for (int i = 0; i < p.n * p.c; i++, x += p.h * p.w, dx += p.h * p.w)
-    for (int oy = 0; oy < p.oh; oy++)
-    for (int ox = 0; ox < p.ow; ox++, dy++) {
-        const int at = pool_argmax(x, p, pool_window(p, oy, ox));
-        if (at >= 0)
-            dx[at] += *dy;
-    }
+        for (int oy = 0; oy < p.oh; oy++)
+            for (int ox = 0; ox < p.ow; ox++, dy++) {
+                const int at = pool_argmax(x, p, pool_window(p, oy, ox));
+                if (at >= 0)
+                    dx[at] += *dy;
+            }
 }
 
 /* `lanes` channels of one window. */
 RT_INLINE vec max_pool_lanes(const real *x, Pool p, Window q, int lanes)
 {
-    vec best = window_empty(q) ? v_set(0) : v_load_lanes(x + ((int64_t)q.top * p.w + q.left) * p.c, lanes);
+    vec best =
+        window_empty(q) ? v_set(0) : v_load_lanes(x + ((int64_t)q.top * p.w + q.left) * p.c, lanes);
     for (int i = q.top; i < q.bottom; i++)
-    for (int j = q.left; j < q.right; j++)
-        best = v_max(v_load_lanes(x + ((int64_t)i * p.w + j) * p.c, lanes), best);
+        for (int j = q.left; j < q.right; j++)
+            best = v_max(v_load_lanes(x + ((int64_t)i * p.w + j) * p.c, lanes), best);
     return best;
 }
 
 RT_INLINE void max_pool(real *restrict y, const real *restrict x, Pool p)
 {
     for (int n = 0; n < p.n; n++, x += (int64_t)p.h * p.w * p.c)
-    for (int oy = 0; oy < p.oh; oy++)
-    for (int ox = 0; ox < p.ow; ox++, y += p.c) {
-        const Window q = pool_window(p, oy, ox);
-        RT_MAP(p.c, STORE(y, max_pool_lanes(x + AT, p, q, rt_lanes)));
-    }
+        for (int oy = 0; oy < p.oh; oy++)
+            for (int ox = 0; ox < p.ow; ox++, y += p.c) {
+                const Window q = pool_window(p, oy, ox);
+                RT_MAP(p.c, STORE(y, max_pool_lanes(x + AT, p, q, rt_lanes)));
+            }
 }
 
-/* The window is read again: a lane takes dy at the first place that equals the maximum, then no more. */
+/* The window is read again: a lane takes dy at the first place that equals the maximum, then no
+ * more. */
 RT_INLINE void max_pool_dx_lanes(real *dx, const real *x, vec dy, Pool p, Window q, int lanes)
 {
     const vec best = max_pool_lanes(x, p, q, lanes);
     for (int i = q.top; i < q.bottom; i++)
-    for (int j = q.left; j < q.right; j++) {
-        const int64_t at = ((int64_t)i * p.w + j) * p.c;
-        const vec less = v_load_lanes(x + at, lanes), given = v_select_gt(best, less, v_set(0), dy);
-        v_store_lanes(dx + at, v_load_lanes(dx + at, lanes) + given, lanes);
-        dy = v_select_gt(best, less, dy, v_set(0));
-    }
+        for (int j = q.left; j < q.right; j++) {
+            const int64_t at = ((int64_t)i * p.w + j) * p.c;
+            const vec less = v_load_lanes(x + at, lanes),
+                      given = v_select_gt(best, less, v_set(0), dy);
+            v_store_lanes(dx + at, v_load_lanes(dx + at, lanes) + given, lanes);
+            dy = v_select_gt(best, less, dy, v_set(0));
+        }
 }
 
-RT_INLINE void max_pool_dx(real *restrict dx, const real *restrict x, const real *restrict dy, Pool p)
+RT_INLINE void max_pool_dx(real *restrict dx, const real *restrict x, const real *restrict dy,
+                           Pool p)
 {
     memset(dx, 0, sizeof(real) * p.n * p.h * p.w * p.c);
     for (int n = 0; n < p.n; n++, x += (int64_t)p.h * p.w * p.c, dx += (int64_t)p.h * p.w * p.c)
-    for (int oy = 0; oy < p.oh; oy++)
-    for (int ox = 0; ox < p.ow; ox++, dy += p.c) {
-        const Window q = pool_window(p, oy, ox);
-        RT_MAP(p.c, max_pool_dx_lanes(dx + AT, x + AT, LOAD(dy), p, q, rt_lanes));
-    }
+        for (int oy = 0; oy < p.oh; oy++)
+            for (int ox = 0; ox < p.ow; ox++, dy += p.c) {
+                const Window q = pool_window(p, oy, ox);
+                RT_MAP(p.c, max_pool_dx_lanes(dx + AT, x + AT, LOAD(dy), p, q, rt_lanes));
+            }
 }
 
-/* --------------------------------------------------------------------------------------------------------- average */
+/* -------------------------------------------------------------------------------------- average */
 RT_INLINE void avg_pool_plain(real *y, const real *x, Pool p)
 {
     for (int i = 0; i < p.n * p.c; i++, x += p.h * p.w)
-    for (int oy = 0; oy < p.oh; oy++)
-    for (int ox = 0; ox < p.ow; ox++) {
-        const Window q = pool_window(p, oy, ox);
-        real sum = 0;
-        for (int a = q.top; a < q.bottom; a++)
-            for (int b = q.left; b < q.right; b++)
-                sum += x[a * p.w + b];
-        *y++ = sum * pool_share(p, q);
-    }
+        for (int oy = 0; oy < p.oh; oy++)
+            for (int ox = 0; ox < p.ow; ox++) {
+                const Window q = pool_window(p, oy, ox);
+                real sum = 0;
+                for (int a = q.top; a < q.bottom; a++)
+                    for (int b = q.left; b < q.right; b++)
+                        sum += x[a * p.w + b];
+                *y++ = sum * pool_share(p, q);
+            }
 }
 
 RT_INLINE void avg_pool_dx_plain(real *dx, const real *dy, Pool p)
 {
     memset(dx, 0, sizeof(real) * p.n * p.c * p.h * p.w);
     for (int i = 0; i < p.n * p.c; i++, dx += p.h * p.w)
-    for (int oy = 0; oy < p.oh; oy++)
-    for (int ox = 0; ox < p.ow; ox++, dy++) {
-        const Window q = pool_window(p, oy, ox);
-        for (int a = q.top; a < q.bottom; a++)
-            for (int b = q.left; b < q.right; b++)
-                dx[a * p.w + b] += *dy * pool_share(p, q);
-    }
+        for (int oy = 0; oy < p.oh; oy++)
+            for (int ox = 0; ox < p.ow; ox++, dy++) {
+                const Window q = pool_window(p, oy, ox);
+                for (int a = q.top; a < q.bottom; a++)
+                    for (int b = q.left; b < q.right; b++)
+                        dx[a * p.w + b] += *dy * pool_share(p, q);
+            }
 }
 
 RT_INLINE vec avg_pool_lanes(const real *x, Pool p, Window q, int lanes)
 {
     vec sum = v_set(0);
     for (int i = q.top; i < q.bottom; i++)
-    for (int j = q.left; j < q.right; j++)
-        sum += v_load_lanes(x + ((int64_t)i * p.w + j) * p.c, lanes);
+        for (int j = q.left; j < q.right; j++)
+            sum += v_load_lanes(x + ((int64_t)i * p.w + j) * p.c, lanes);
     return sum * v_set(pool_share(p, q));
 }
 
 RT_INLINE void avg_pool(real *restrict y, const real *restrict x, Pool p)
 {
     for (int n = 0; n < p.n; n++, x += (int64_t)p.h * p.w * p.c)
-    for (int oy = 0; oy < p.oh; oy++)
-    for (int ox = 0; ox < p.ow; ox++, y += p.c) {
-        const Window q = pool_window(p, oy, ox);
-        RT_MAP(p.c, STORE(y, avg_pool_lanes(x + AT, p, q, rt_lanes)));
-    }
+        for (int oy = 0; oy < p.oh; oy++)
+            for (int ox = 0; ox < p.ow; ox++, y += p.c) {
+                const Window q = pool_window(p, oy, ox);
+                RT_MAP(p.c, STORE(y, avg_pool_lanes(x + AT, p, q, rt_lanes)));
+            }
 }
 
 RT_INLINE void avg_pool_dx(real *restrict dx, const real *restrict dy, Pool p)
 {
     memset(dx, 0, sizeof(real) * p.n * p.h * p.w * p.c);
     for (int n = 0; n < p.n; n++, dx += (int64_t)p.h * p.w * p.c)
-    for (int oy = 0; oy < p.oh; oy++)
-    for (int ox = 0; ox < p.ow; ox++, dy += p.c) {
-        const Window q = pool_window(p, oy, ox);
-        const vec share = v_set(pool_share(p, q));
-        for (int i = q.top; i < q.bottom; i++)
-            for (int j = q.left; j < q.right; j++) {
-                real *to = dx + ((int64_t)i * p.w + j) * p.c;
-                RT_MAP(p.c, STORE(to, LOAD(to) + LOAD(dy) * share));
+        for (int oy = 0; oy < p.oh; oy++)
+            for (int ox = 0; ox < p.ow; ox++, dy += p.c) {
+                const Window q = pool_window(p, oy, ox);
+                const vec share = v_set(pool_share(p, q));
+                for (int i = q.top; i < q.bottom; i++)
+                    for (int j = q.left; j < q.right; j++) {
+                        real *to = dx + ((int64_t)i * p.w + j) * p.c;
+                        RT_MAP(p.c, STORE(to, LOAD(to) + LOAD(dy) * share));
+                    }
             }
-    }
 }
 
-/* -------------------------------------------------------------------------------------------------- global average */
+/* ------------------------------------------------------------------------------- global average */
 RT_INLINE void global_avg_pool_plain(real *y, const real *x, int n, int c, int hw)
 {
     for (int i = 0; i < n * c; i++) {

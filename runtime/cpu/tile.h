@@ -2,42 +2,52 @@
  *
  *     c[i][j] += sum over k of a[row i][k] * b[k][j]        i < rows, j < vectors (1 or 2)
  *
- * Per k: `vectors` loads and `rows` broadcasts for rows * vectors FMA.  Twelve accumulators or more reach 97 % of the FMA
- * peak on AVX-512 (8 x 2 takes 19 of 32 registers), 6 x 2 on AVX2 (15 of 16).
+ * Per k: `vectors` loads and `rows` broadcasts for rows * vectors FMA.  Twelve accumulators or more
+ * reach 97 % of the FMA peak on AVX-512 (8 x 2 takes 19 of 32 registers), 6 x 2 on AVX2 (15 of 16).
  */
 #ifndef CPU_TILE_H
 #define CPU_TILE_H
 
 #if defined(RT_AVX2)
-enum { TILE_ROWS = 6, TILE_ROWS_1 = 12 };             /* rows of a tile two vectors and one vector wide */
+enum { TILE_ROWS = 6, TILE_ROWS_1 = 12 }; /* rows of a tile two vectors and one vector wide */
 #elif defined(RT_SCALAR)
 enum { TILE_ROWS = 4, TILE_ROWS_1 = 6 };
 #else
 enum { TILE_ROWS = 8, TILE_ROWS_1 = 16 };
 #endif
-enum { TILE_WINDOWS = TILE_ROWS == 8 ? 3 : 1 };       /* 2x2 windows in a pooled tile */
-enum { TILE_MAX = 32 };                               /* accumulators, for array sizes */
+enum { TILE_WINDOWS = TILE_ROWS == 8 ? 3 : 1 }; /* 2x2 windows in a pooled tile */
+enum { TILE_MAX = 32 };                         /* accumulators, for array sizes */
 
-/* Where row i of a tile starts: `step` apart, or the four corners of 2x2 windows, `down` from one image row to the next. */
-typedef struct TileRows { int count; int64_t step, down; bool windows; } TileRows;
+/* Where row i of a tile starts: `step` apart, or the four corners of 2x2 windows, `down` from one
+ * image row to the next. */
+typedef struct TileRows {
+    int count;
+    int64_t step, down;
+    bool windows;
+} TileRows;
 RT_INLINE int64_t tile_row(TileRows t, int i)
 {
     return t.windows ? i / 4 * (2 * t.step) + i / 2 % 2 * t.down + i % 2 * t.step : i * t.step;
 }
 
 /* Of `lanes` lanes, how many lie in vector j. */
-RT_INLINE int tile_lanes(int lanes, int j) { return lanes - j * V < V ? lanes - j * V : V; }
+RT_INLINE int tile_lanes(int lanes, int j)
+{
+    return lanes - j * V < V ? lanes - j * V : V;
+}
 
-/* a: row i at a + tile_row(i), element k at k * a_step.  b: k * b_step, of which the first `lanes` may be read. */
-RT_INLINE void tile_product(vec *restrict c, TileRows rows, int vectors, int count, const real *a, int64_t a_step,
-                            const real *b, int64_t b_step, int lanes)
+/* a: row i at a + tile_row(i), element k at k * a_step.  b: k * b_step, of which the first `lanes`
+ * may be read. */
+RT_INLINE void tile_product(vec *restrict c, TileRows rows, int vectors, int count, const real *a,
+                            int64_t a_step, const real *b, int64_t b_step, int lanes)
 {
     RT_UNROLL_4
     for (int k = 0; k < count; k++) {
         vec w[2];
         RT_UNROLL
         for (int j = 0; j < vectors; j++)
-            w[j] = tile_lanes(lanes, j) == V ? v_load_opaque(b + j * V) : v_load_n(b + j * V, tile_lanes(lanes, j));
+            w[j] = tile_lanes(lanes, j) == V ? v_load_opaque(b + j * V)
+                                             : v_load_n(b + j * V, tile_lanes(lanes, j));
         RT_UNROLL
         for (int i = 0; i < rows.count; i++) {
             const vec s = v_broadcast(a + tile_row(rows, i));
@@ -50,12 +60,15 @@ RT_INLINE void tile_product(vec *restrict c, TileRows rows, int vectors, int cou
     }
 }
 
-/* n rows in as few tiles of at most `most` as there must be, of sizes as equal as can be: 16 by 6 is 6 + 5 + 5. */
-typedef struct TileSplit { int big, bigs, small, smalls; } TileSplit;
+/* n rows in as few tiles of at most `most` as there must be, of sizes as equal as can be: 16 by 6
+ * is 6 + 5 + 5. */
+typedef struct TileSplit {
+    int big, bigs, small, smalls;
+} TileSplit;
 RT_INLINE TileSplit tile_split(int n, int most)
 {
     const int tiles = (n + most - 1) / most, small = tiles ? n / tiles : 0;
-    return (TileSplit){ small + 1, n - tiles * small, small, tiles - (n - tiles * small) };
+    return (TileSplit){small + 1, n - tiles * small, small, tiles - (n - tiles * small)};
 }
 
 #endif

@@ -1,12 +1,14 @@
 /* update.h -- sums over samples in one fixed order, and what the optimizer does with them.
  *
- * Every sum over shards is a binary tree over adjacent pairs, ((01)(23))(45), walked like a binary counter.  Its shape
- * depends on the number of items alone, so a process that holds a power-of-two run of the shards computes a whole
- * subtree: one process, several groups and several ranks get the same bits.
+ * Every sum over shards is a binary tree over adjacent pairs, ((01)(23))(45), walked like a binary
+ * counter.  Its shape depends on the number of items alone, so a process that holds a power-of-two
+ * run of the shards computes a whole subtree: one process, several groups and several ranks get the
+ * same bits.
  *
  * The formulas are PyTorch's (torch.optim), g the gradient of the mean loss, per element:
  *     sgd      g += decay w     s0 = momentum s0 + g     w -= lr (nesterov ? g + momentum s0 : s0)
- *     rmsprop  g += decay w     s0 = rho s0 + (1-rho) g^2     s1 = momentum s1 + g / (sqrt(s0) + eps)     w -= lr s1
+ *     rmsprop  g += decay w     s0 = rho s0 + (1-rho) g^2
+ *              s1 = momentum s1 + g / (sqrt(s0) + eps)     w -= lr s1
  *     adam     g += decay w     s0 = beta1 s0 + (1-beta1) g     s1 = beta2 s1 + (1-beta2) g^2
  *              w -= lr (s0 / bias1) / (sqrt(s1 / bias2) + eps)
  *     adamw    w -= lr decay w, then adam without decay
@@ -31,7 +33,10 @@ RT_INLINE void update_sgd(real *w, real *s0, real *s1, vec g, const RtOpt *o)
 }
 
 /* a / b, and 0 where both are 0 (padding, with eps = 0); NaN stays NaN. */
-RT_INLINE vec update_ratio(vec a, vec b) { return v_select_gt(b, v_set(0), a / b, a * b); }
+RT_INLINE vec update_ratio(vec a, vec b)
+{
+    return v_select_gt(b, v_set(0), a / b, a * b);
+}
 
 RT_INLINE void update_rmsprop(real *w, real *s0, real *s1, vec g, const RtOpt *o)
 {
@@ -74,7 +79,7 @@ RT_INLINE void update_clipped(real *w, real *s0, real *s1, vec g, const RtOpt *o
     u(w, s0, s1, o->clip_value > 0 ? v_clamp(g, -o->clip_value, o->clip_value) : g, o);
 }
 
-/* The same on the first k lanes only: what lies behind the last parameter belongs to somebody else. */
+/* The same on the first k lanes only: what lies behind the last parameter is somebody else's. */
 RT_INLINE void update_lanes(real *w, real *s0, real *s1, vec g, const RtOpt *o, Update u, int k)
 {
     if (k == V) {
@@ -101,7 +106,8 @@ RT_INLINE RtOpt update_options(const Rt *r, bool decay)
     return o;
 }
 
-/* Unit's share of count elements, whole vectors but for the last: from *first up to the value returned. */
+/* Unit's share of count elements, whole vectors but for the last: from *first up to the value
+ * returned. */
 RT_INLINE int64_t update_range(int64_t count, int unit, int units, int64_t *first)
 {
     const int64_t vectors = (count + V - 1) / V, last = vectors * (unit + 1) / units * V;
@@ -109,10 +115,11 @@ RT_INLINE int64_t update_range(int64_t count, int unit, int units, int64_t *firs
     return last < count ? last : count;
 }
 
-/* ---------------------------------------------------------------------------------------------------- the fixed tree */
-enum { TREE_DEPTH = 32 };                             /* 2^32 items */
+/* ------------------------------------------------------------------------------- the fixed tree */
+enum { TREE_DEPTH = 32 }; /* 2^32 items */
 
-/* Item number i joins: it closes as many pairs as i has trailing ones.  depth = finished sums on the stack. */
+/* Item number i joins: it closes as many pairs as i has trailing ones.  depth = finished sums on
+ * the stack. */
 RT_INLINE void tree_push(vec *stack, int *depth, int i, vec x)
 {
     for (; i & 1; i >>= 1)
@@ -138,10 +145,12 @@ RT_INLINE vec tree_sum(const char *p, int64_t stride, int items, int k)
     return tree_finish(stack, depth);
 }
 
-/* The sum of a gradient that slices left behind: tree over the slices of a shard, tree over the shards held here; then
- * the update, or the sum is stored at r->grad + grad for the reduction across processes.  Elements of this unit only. */
-RT_INLINE void reduce_update(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1,
-                             const char *partial, int64_t slice_bytes, int slices, int64_t count, bool decay, Update u)
+/* The sum of a gradient that slices left behind: tree over the slices of a shard, tree over the
+ * shards held here; then the update, or the sum is stored at r->grad + grad for the reduction
+ * across processes.  Elements of this unit only. */
+RT_INLINE void reduce_update(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0,
+                             real *s1, const char *partial, int64_t slice_bytes, int slices,
+                             int64_t count, bool decay, Update u)
 {
     const RtOpt o = update_options(r, decay);
     int64_t at;
@@ -162,8 +171,8 @@ RT_INLINE void reduce_update(const Rt *r, int unit, int units, int64_t grad, rea
 }
 
 /* The update from a sum that the runtime has reduced in r->grad. */
-RT_INLINE void grad_update(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count,
-                           bool decay, Update u)
+RT_INLINE void grad_update(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0,
+                           real *s1, int64_t count, bool decay, Update u)
 {
     const RtOpt o = update_options(r, decay);
     const real *g = (const real *)(r->grad + grad);
@@ -171,7 +180,8 @@ RT_INLINE void grad_update(const Rt *r, int unit, int units, int64_t grad, real 
     const int64_t end = update_range(count, unit, units, &at);
     for (; at < end; at += V) {
         const int k = end - at < V ? (int)(end - at) : V;
-        update_lanes(w + at, s0 ? s0 + at : NULL, s1 ? s1 + at : NULL, v_load_lanes(g + at, k), &o, u, k);
+        update_lanes(w + at, s0 ? s0 + at : NULL, s1 ? s1 + at : NULL, v_load_lanes(g + at, k), &o,
+                     u, k);
     }
 }
 

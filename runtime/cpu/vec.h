@@ -1,7 +1,8 @@
-/* vec.h -- one vector type for every processor: `vec`, V reals wide, and the few operations that kernels use.
+/* vec.h -- one vector type for every processor: `vec`, V reals wide, and what kernels do with it.
  *
- * The width is the target's own, taken from the compiler's macros: AVX-512 (16 floats), AVX2 + FMA (8), NEON (4), else a
- * plain real (1).  vec is a vector type of the C compiler, so + - * / and [] work on it, on float and on double (-DRT_F64).
+ * The width is the target's own, taken from the compiler's macros: AVX-512 (16 floats), AVX2 + FMA
+ * (8), NEON (4), else a plain real (1).  vec is a vector type of the C compiler, so + - * / and []
+ * work on it, on float and on double (-DRT_F64).
  * A panel, the unit in which outputs are stored side by side, is two vectors wide: P = 2 V.
  * Included by rt.h, after `real`.
  */
@@ -11,23 +12,26 @@
 
 #define RT_INLINE static inline __attribute__((always_inline, unused))
 
-/* Full unrolling keeps a tile's accumulators in registers: without it the array lives in memory, 2.5 times slower. */
+/* Full unrolling keeps a tile's accumulators in registers: without it the array lives in
+ * memory, 2.5 times slower. */
 #define RT_PRAGMA(text) _Pragma(#text)
 #ifdef __clang__
-#pragma clang diagnostic ignored "-Wpass-failed"      /* sizes that are no literals (tests) are not unrolled, and need not be */
-#define RT_UNROLL RT_PRAGMA(clang loop unroll(enable))
+#pragma clang diagnostic ignored                                                                   \
+    "-Wpass-failed" /* sizes that are no literals (tests) are not unrolled, and need not be */
+#define RT_UNROLL   RT_PRAGMA(clang loop unroll(enable))
 #define RT_UNROLL_4 RT_PRAGMA(clang loop unroll_count(4))
 #else
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  /* accumulators, when their number is no literal */
-#define RT_UNROLL RT_PRAGMA(GCC unroll 32)
+#pragma GCC diagnostic ignored                                                                     \
+    "-Wmaybe-uninitialized" /* accumulators, when their number is no literal */
+#define RT_UNROLL   RT_PRAGMA(GCC unroll 32)
 #define RT_UNROLL_4 RT_PRAGMA(GCC unroll 4)
 #endif
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
-#define RT_AVX512 1
+#define RT_AVX512    1
 #define RT_VEC_BYTES 64
 #elif defined(__AVX2__) && defined(__FMA__)
-#define RT_AVX2 1
+#define RT_AVX2      1
 #define RT_VEC_BYTES 32
 #elif defined(__aarch64__) && defined(__ARM_NEON)
 #define RT_VEC_BYTES 16
@@ -39,16 +43,29 @@
 #include <immintrin.h>
 #endif
 
-/* ---------------------------------------------------------------------------------------------------- a plain real */
+/* --------------------------------------------------------------------------------- a plain real */
+/* clang-format off: one line an operation */
 #ifdef RT_SCALAR
 enum { V = 1, P = 2 };
 typedef real vec;
 #define V_LANE(x, i) (x)
 
-RT_INLINE vec v_set(real x) { return x; }
-RT_INLINE vec v_load(const real *p) { return *p; }
-RT_INLINE void v_store(real *p, vec x) { *p = x; }
-RT_INLINE vec v_load_fill(const real *p, int k, real fill) { return k > 0 ? *p : fill; }
+RT_INLINE vec v_set(real x)
+{
+    return x;
+}
+RT_INLINE vec v_load(const real *p)
+{
+    return *p;
+}
+RT_INLINE void v_store(real *p, vec x)
+{
+    *p = x;
+}
+RT_INLINE vec v_load_fill(const real *p, int k, real fill)
+{
+    return k > 0 ? *p : fill;
+}
 RT_INLINE void v_store_n(real *p, vec x, int k)
 {
     if (k > 0)
@@ -64,13 +81,28 @@ RT_INLINE vec v_fma(vec a, vec b, vec c)
     return a * b + c;
 #endif
 }
-RT_INLINE vec v_max(vec a, vec b) { return a > b ? a : b; }
-RT_INLINE vec v_min(vec a, vec b) { return a < b ? a : b; }
-RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y) { return a > b ? x : y; }
-RT_INLINE real v_sum(vec x) { return x; }
-RT_INLINE real v_top(vec x) { return x; }
+RT_INLINE vec v_max(vec a, vec b)
+{
+    return a > b ? a : b;
+}
+RT_INLINE vec v_min(vec a, vec b)
+{
+    return a < b ? a : b;
+}
+RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
+{
+    return a > b ? x : y;
+}
+RT_INLINE real v_sum(vec x)
+{
+    return x;
+}
+RT_INLINE real v_top(vec x)
+{
+    return x;
+}
 
-/* ----------------------------------------------------------------------------------------------------- real vectors */
+/* --------------------------------------------------------------------------------- real vectors */
 #else
 enum { V = RT_VEC_BYTES / sizeof(real), P = 2 * V };
 #ifdef RT_DOUBLE
@@ -80,29 +112,57 @@ typedef int32_t RtInt;
 #endif
 typedef real vec __attribute__((vector_size(RT_VEC_BYTES)));
 typedef RtInt vint __attribute__((vector_size(RT_VEC_BYTES)));
-typedef real vec_memory __attribute__((vector_size(RT_VEC_BYTES), aligned(sizeof(real)), may_alias));
+typedef real vec_memory
+    __attribute__((vector_size(RT_VEC_BYTES), aligned(sizeof(real)), may_alias));
 #define V_LANE(x, i) (x)[i]
 
-RT_INLINE vec v_set(real x) { return x - (vec){ 0 }; }
-RT_INLINE vec v_load(const real *p) { return *(const vec_memory *)p; }
-RT_INLINE void v_store(real *p, vec x) { *(vec_memory *)p = x; }
+RT_INLINE vec v_set(real x)
+{
+    return x - (vec){0};
+}
+RT_INLINE vec v_load(const real *p)
+{
+    return *(const vec_memory *)p;
+}
+RT_INLINE void v_store(real *p, vec x)
+{
+    *(vec_memory *)p = x;
+}
 
 /* Lanes of the comparison a > b: all ones or all zeros. */
-RT_INLINE vec v_choose(vint m, vec x, vec y) { return (vec)(((vint)x & m) | ((vint)y & ~m)); }
+RT_INLINE vec v_choose(vint m, vec x, vec y)
+{
+    return (vec)(((vint)x & m) | ((vint)y & ~m));
+}
 
 #ifdef RT_AVX512
 #ifdef RT_DOUBLE
 #define V_OP(name) _mm512_##name##_pd
-#define V_MASK(k) ((__mmask8)((1u << (k)) - 1))
+#define V_MASK(k)  ((__mmask8)((1u << (k)) - 1))
 #else
 #define V_OP(name) _mm512_##name##_ps
-#define V_MASK(k) ((__mmask16)((1u << (k)) - 1))
+#define V_MASK(k)  ((__mmask16)((1u << (k)) - 1))
 #endif
-RT_INLINE vec v_load_fill(const real *p, int k, real fill) { return V_OP(mask_loadu)(v_set(fill), V_MASK(k), p); }
-RT_INLINE void v_store_n(real *p, vec x, int k) { V_OP(mask_storeu)(p, V_MASK(k), x); }
-RT_INLINE vec v_fma(vec a, vec b, vec c) { return V_OP(fmadd)(a, b, c); }
-RT_INLINE vec v_max(vec a, vec b) { return V_OP(max)(a, b); }
-RT_INLINE vec v_min(vec a, vec b) { return V_OP(min)(a, b); }
+RT_INLINE vec v_load_fill(const real *p, int k, real fill)
+{
+    return V_OP(mask_loadu)(v_set(fill), V_MASK(k), p);
+}
+RT_INLINE void v_store_n(real *p, vec x, int k)
+{
+    V_OP(mask_storeu)(p, V_MASK(k), x);
+}
+RT_INLINE vec v_fma(vec a, vec b, vec c)
+{
+    return V_OP(fmadd)(a, b, c);
+}
+RT_INLINE vec v_max(vec a, vec b)
+{
+    return V_OP(max)(a, b);
+}
+RT_INLINE vec v_min(vec a, vec b)
+{
+    return V_OP(min)(a, b);
+}
 #ifdef RT_DOUBLE
 RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
 {
@@ -118,7 +178,10 @@ RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
 #elif defined(RT_AVX2)
 #ifdef RT_DOUBLE
 #define V_OP(name) _mm256_##name##_pd
-RT_INLINE __m256i v_lanes_below(int k) { return _mm256_cmpgt_epi64(_mm256_set1_epi64x(k), _mm256_setr_epi64x(0, 1, 2, 3)); }
+RT_INLINE __m256i v_lanes_below(int k)
+{
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(k), _mm256_setr_epi64x(0, 1, 2, 3));
+}
 #else
 #define V_OP(name) _mm256_##name##_ps
 RT_INLINE __m256i v_lanes_below(int k)
@@ -131,13 +194,28 @@ RT_INLINE vec v_load_fill(const real *p, int k, real fill)
     const __m256i m = v_lanes_below(k);
     return v_choose((vint)m, V_OP(maskload)(p, m), v_set(fill));
 }
-RT_INLINE void v_store_n(real *p, vec x, int k) { V_OP(maskstore)(p, v_lanes_below(k), x); }
-RT_INLINE vec v_fma(vec a, vec b, vec c) { return V_OP(fmadd)(a, b, c); }
-RT_INLINE vec v_max(vec a, vec b) { return V_OP(max)(a, b); }
-RT_INLINE vec v_min(vec a, vec b) { return V_OP(min)(a, b); }
-RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y) { return V_OP(blendv)(y, x, V_OP(cmp)(a, b, _CMP_GT_OQ)); }
+RT_INLINE void v_store_n(real *p, vec x, int k)
+{
+    V_OP(maskstore)(p, v_lanes_below(k), x);
+}
+RT_INLINE vec v_fma(vec a, vec b, vec c)
+{
+    return V_OP(fmadd)(a, b, c);
+}
+RT_INLINE vec v_max(vec a, vec b)
+{
+    return V_OP(max)(a, b);
+}
+RT_INLINE vec v_min(vec a, vec b)
+{
+    return V_OP(min)(a, b);
+}
+RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
+{
+    return V_OP(blendv)(y, x, V_OP(cmp)(a, b, _CMP_GT_OQ));
+}
 
-#else                                                 /* NEON, through the compiler's vectors alone */
+#else /* NEON, through the compiler's vectors alone */
 RT_INLINE vec v_load_fill(const real *p, int k, real fill)
 {
     vec x = v_set(fill);
@@ -153,13 +231,25 @@ RT_INLINE void v_store_n(real *p, vec x, int k)
 RT_INLINE vec v_fma(vec a, vec b, vec c)
 {
     for (int i = 0; i < V; i++)
-        c[i] = sizeof(real) == 8 ? (real)__builtin_fma(a[i], b[i], c[i]) : (real)__builtin_fmaf(a[i], b[i], c[i]);
+        c[i] = sizeof(real) == 8 ? (real)__builtin_fma(a[i], b[i], c[i])
+                                 : (real)__builtin_fmaf(a[i], b[i], c[i]);
     return c;
 }
-RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y) { return v_choose((vint)(a > b), x, y); }
-RT_INLINE vec v_max(vec a, vec b) { return v_select_gt(a, b, a, b); }
-RT_INLINE vec v_min(vec a, vec b) { return v_select_gt(b, a, a, b); }
+RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
+{
+    return v_choose((vint)(a > b), x, y);
+}
+RT_INLINE vec v_max(vec a, vec b)
+{
+    return v_select_gt(a, b, a, b);
+}
+RT_INLINE vec v_min(vec a, vec b)
+{
+    return v_select_gt(b, a, a, b);
+}
 #endif
+
+/* clang-format on */
 
 /* Sum and maximum of the lanes, halves first: an order that depends on V alone. */
 #if (defined(RT_AVX512) || defined(RT_AVX2)) && defined(RT_DOUBLE)
@@ -220,19 +310,27 @@ RT_INLINE void v_store_bytes(uint8_t *p, vec x, int k)
 }
 
 /* The first k lanes, 0 <= k <= V; the others are 0 and their memory is not touched. */
-RT_INLINE vec v_load_n(const real *p, int k) { return v_load_fill(p, k, 0); }
+RT_INLINE vec v_load_n(const real *p, int k)
+{
+    return v_load_fill(p, k, 0);
+}
 
-/* v_max and v_min return their second argument when one is not a number: v_max(v_set(0), x) keeps the NaN of x. */
-RT_INLINE vec v_clamp(vec x, real low, real high) { return v_min(v_set(high), v_max(v_set(low), x)); }
+/* v_max and v_min return their second argument when one is not a number: v_max(v_set(0), x) keeps
+ * the NaN of x. */
+RT_INLINE vec v_clamp(vec x, real low, real high)
+{
+    return v_min(v_set(high), v_max(v_set(low), x));
+}
 
-/* Loads that the compiler cannot see through.  GCC would fold one load into every FMA that uses it (16 load slots per 12
- * FMA instead of 7: 45-57 instead of 90 GF/s) and share broadcasts across unrolled taps until accumulators spill. */
+/* Loads that the compiler cannot see through.  GCC would fold one load into every FMA that uses it
+ * (16 load slots per 12 FMA instead of 7: 45-57 instead of 90 GF/s) and share broadcasts across
+ * unrolled taps until accumulators spill. */
 #if defined(RT_AVX512) || defined(RT_AVX2)
 #ifdef RT_DOUBLE
-#define RT_MOVE "vmovupd %1, %0"
+#define RT_MOVE      "vmovupd %1, %0"
 #define RT_BROADCAST "vbroadcastsd %1, %0"
 #else
-#define RT_MOVE "vmovups %1, %0"
+#define RT_MOVE      "vmovups %1, %0"
 #define RT_BROADCAST "vbroadcastss %1, %0"
 #endif
 RT_INLINE vec v_load_opaque(const real *p)
@@ -248,28 +346,38 @@ RT_INLINE vec v_broadcast(const real *p)
     return x;
 }
 #else
-RT_INLINE vec v_load_opaque(const real *p) { return v_load(p); }
-RT_INLINE vec v_broadcast(const real *p) { return v_set(*p); }
+RT_INLINE vec v_load_opaque(const real *p)
+{
+    return v_load(p);
+}
+RT_INLINE vec v_broadcast(const real *p)
+{
+    return v_set(*p);
+}
 #endif
 
-/* Elementwise loops of generated code.  The body reads LOAD(pointer), writes STORE(pointer, value), both at element AT:
+/* Elementwise loops of generated code.  The body reads LOAD(pointer), writes STORE(pointer, value),
+ * both at element AT:
  *     RT_MAP(16 * 500, vec y = LOAD(a); STORE(c, LOAD(b) * (1 - y * y)))
  * Whole vectors first, then the same body once more on the lanes that are left. */
-#define LOAD(p) v_load_lanes((p) + AT, rt_lanes)
+#define LOAD(p)     v_load_lanes((p) + AT, rt_lanes)
 #define STORE(p, x) v_store_lanes((p) + AT, x, rt_lanes)
-#define RT_MAP(count, ...)                                                                                             \
-    do {                                                                                                               \
-        int64_t AT = 0;                                                                                                \
-        for (const int rt_lanes = V; AT + V <= (int64_t)(count); AT += V) {                                            \
-            (void)rt_lanes;                                                                                            \
-            __VA_ARGS__;                                                                                               \
-        }                                                                                                              \
-        for (const int rt_lanes = (int)((int64_t)(count) - AT); AT < (int64_t)(count); AT += V) {                      \
-            (void)rt_lanes;                                                                                            \
-            __VA_ARGS__;                                                                                               \
-        }                                                                                                              \
+#define RT_MAP(count, ...)                                                                         \
+    do {                                                                                           \
+        int64_t AT = 0;                                                                            \
+        for (const int rt_lanes = V; AT + V <= (int64_t)(count); AT += V) {                        \
+            (void)rt_lanes;                                                                        \
+            __VA_ARGS__;                                                                           \
+        }                                                                                          \
+        for (const int rt_lanes = (int)((int64_t)(count)-AT); AT < (int64_t)(count); AT += V) {    \
+            (void)rt_lanes;                                                                        \
+            __VA_ARGS__;                                                                           \
+        }                                                                                          \
     } while (0)
-RT_INLINE vec v_load_lanes(const real *p, int lanes) { return lanes == V ? v_load(p) : v_load_n(p, lanes); }
+RT_INLINE vec v_load_lanes(const real *p, int lanes)
+{
+    return lanes == V ? v_load(p) : v_load_n(p, lanes);
+}
 RT_INLINE void v_store_lanes(real *p, vec x, int lanes)
 {
     if (lanes == V)

@@ -1,8 +1,10 @@
-/* kernel_test.h -- what the kernel tests share: guarded buffers, counted random numbers, layouts, comparisons.
+/* kernel_test.h -- guarded buffers, counted random numbers, layouts, comparisons.
  *
  * Each test_*.c here is a program of its own, built for every vector width and both types of real:
- *     cc -std=gnu11 -O2 -ffp-contract=off -march=x86-64-v3 [-DRT_F64] -Iruntime tests/kernels/test_conv.c -lcheck -lm
- * A buffer is as long as the contract says, 64 bytes of readable slack behind it, and the slack must survive unchanged.
+ *     cc -std=gnu11 -O2 -ffp-contract=off -march=x86-64-v3 [-DRT_F64] -Iruntime
+ *        tests/kernels/test_conv.c -lcheck -lsubunit -lrt -lm
+ * A buffer is as long as the contract says, 64 bytes of readable slack behind it, and the slack
+ * must survive unchanged.
  */
 #ifndef KERNEL_TEST_H
 #define KERNEL_TEST_H
@@ -30,12 +32,16 @@ static inline void *buffer_bytes(int64_t bytes)
     memset(p + bytes, GUARD, SLACK);
     return p;
 }
-static inline real *buffer(int64_t count) { return buffer_bytes(count * (int64_t)sizeof(real)); }
+static inline real *buffer(int64_t count)
+{
+    return buffer_bytes(count * (int64_t)sizeof(real));
+}
 
 static inline void check_guard(const void *p, int64_t bytes, const char *what)
 {
     for (int i = 0; i < SLACK; i++)
-        ck_assert_msg(((const unsigned char *)p)[bytes + i] == GUARD, "%s wrote %d bytes behind its end", what, i);
+        ck_assert_msg(((const unsigned char *)p)[bytes + i] == GUARD,
+                      "%s wrote %d bytes behind its end", what, i);
 }
 
 /* Uniform in (-1, 1), element i of stream `seed`. */
@@ -52,7 +58,10 @@ static inline real *random_buffer(int64_t count, int seed)
         p[i] = (real)noise(seed, i);
     return p;
 }
-static inline real *zero_buffer(int64_t count) { return memset(buffer(count), 0, sizeof(real) * (size_t)count); }
+static inline real *zero_buffer(int64_t count)
+{
+    return memset(buffer(count), 0, sizeof(real) * (size_t)count);
+}
 static inline real *copy_buffer(const real *x, int64_t count)
 {
     return memcpy(buffer(count), x, sizeof(real) * (size_t)count);
@@ -63,9 +72,9 @@ static inline real *swap_last(const real *x, int64_t a, int64_t b, int64_t c)
 {
     real *y = buffer(a * b * c);
     for (int64_t i = 0; i < a; i++)
-    for (int64_t j = 0; j < b; j++)
-    for (int64_t k = 0; k < c; k++)
-        y[(i * c + k) * b + j] = x[(i * b + j) * c + k];
+        for (int64_t j = 0; j < b; j++)
+            for (int64_t k = 0; k < c; k++)
+                y[(i * c + k) * b + j] = x[(i * b + j) * c + k];
     return y;
 }
 
@@ -84,7 +93,8 @@ static inline double distance(const real *a, const real *b, int64_t count)
 static inline void check_close(const real *a, const real *b, int64_t count, const char *what)
 {
     const double d = distance(a, b, count);
-    ck_assert_msg(d <= TOLERANCE, "%s: relative L2 distance %.3g, allowed %.3g", what, d, TOLERANCE);
+    ck_assert_msg(d <= TOLERANCE, "%s: relative L2 distance %.3g, allowed %.3g", what, d,
+                  TOLERANCE);
     check_guard(a, count * (int64_t)sizeof(real), what);
 }
 static inline void check_same(const void *a, const void *b, int64_t bytes, const char *what)

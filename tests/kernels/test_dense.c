@@ -1,8 +1,9 @@
-/* test_dense.c -- dense kernels against their references; the fused update, to the bit, however the shards are held. */
+/* test_dense.c -- dense kernels, and the fused update to the bit, however shards are held. */
 #include "kernel_test.h"
 
-static const Dense shapes[] = {{1, 1, 1},    {3, 17, 5},   {7, 33, 31},   {16, 64, 32}, {5, 100, 33},
-                               {8, 784, 128}, {16, 128, 64}, {16, 500, 10}, {13, 47, 70}, {2, 3, 200}};
+static const Dense shapes[] = {{1, 1, 1},    {3, 17, 5},    {7, 33, 31},   {16, 64, 32},
+                               {5, 100, 33}, {8, 784, 128}, {16, 128, 64}, {16, 500, 10},
+                               {13, 47, 70}, {2, 3, 200}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
 /* (O, K) into panels with zeros, and back. */
@@ -30,8 +31,10 @@ START_TEST(products)
 {
     const Dense d = shapes[_i];
     const int64_t nx = (int64_t)d.n * d.k, ny = (int64_t)d.n * d.o, nw = (int64_t)d.o * d.k;
-    real *x = random_buffer(nx, 1), *w = random_buffer(nw, 2), *bias = random_buffer(d.o, 3), *dy = random_buffer(ny, 4);
-    real *p = panels(w, d), *y = buffer(ny), *expect = buffer(ny), *dx = buffer(nx), *expect_dx = buffer(nx);
+    real *x = random_buffer(nx, 1), *w = random_buffer(nw, 2), *bias = random_buffer(d.o, 3),
+         *dy = random_buffer(ny, 4);
+    real *p = panels(w, d), *y = buffer(ny), *expect = buffer(ny), *dx = buffer(nx),
+         *expect_dx = buffer(nx);
 
     dense_plain(expect, x, w, d);
     for (int64_t i = 0; i < ny; i++)
@@ -59,7 +62,8 @@ START_TEST(literal_sizes)
 {
     const Dense d = {16, 500, 10};
     Dense q = {atoi("16"), atoi("500"), atoi("10")};
-    real *x = random_buffer(8000, 1), *w = random_buffer(5000, 2), *p = panels(w, d), *dy = random_buffer(160, 3);
+    real *x = random_buffer(8000, 1), *w = random_buffer(5000, 2), *p = panels(w, d),
+         *dy = random_buffer(160, 3);
     real *y[2] = {buffer(160), buffer(160)}, *dx[2] = {buffer(8000), buffer(8000)};
     dense(y[0], x, p, NULL, v_identity, q);
     dense(y[1], x, p, NULL, v_identity, (Dense){16, 500, 10});
@@ -72,7 +76,12 @@ START_TEST(literal_sizes)
 END_TEST
 
 /* A layer and its shards: x and dy of shard s lie s * shard_bytes on. */
-typedef struct Layer { Dense d; int shards, samples; char *memory; int64_t shard_bytes, x, dy; } Layer;
+typedef struct Layer {
+    Dense d;
+    int shards, samples;
+    char *memory;
+    int64_t shard_bytes, x, dy;
+} Layer;
 
 static Layer layer_of(Dense d, int shards)
 {
@@ -89,33 +98,51 @@ static Layer layer_of(Dense d, int shards)
     return l;
 }
 
-typedef struct State { real *w, *s0, *s1; } State;
+typedef struct State {
+    real *w, *s0, *s1;
+} State;
 static State state_of(Dense d)
 {
     real *w = random_buffer((int64_t)d.o * d.k, 2);
-    State q = {panels(w, d), zero_buffer(DENSE_COUNT(d.k, d.o)), zero_buffer(DENSE_COUNT(d.k, d.o))};
+    State q = {panels(w, d), zero_buffer(DENSE_COUNT(d.k, d.o)),
+               zero_buffer(DENSE_COUNT(d.k, d.o))};
     free(w);
     return q;
 }
 
-static const RtOpt opt = {.lr = 0.1f, .decay = 0.01f, .momentum = 0.9f, .rho = 0.9f, .beta1 = 0.9f, .beta2 = 0.99f,
-                          .eps = 0, .bias1 = 0.1f, .bias2 = 0.01f, .clip_value = 0.75f, .nesterov = true};
+static const RtOpt opt = {.lr = 0.1f,
+                          .decay = 0.01f,
+                          .momentum = 0.9f,
+                          .rho = 0.9f,
+                          .beta1 = 0.9f,
+                          .beta2 = 0.99f,
+                          .eps = 0,
+                          .bias1 = 0.1f,
+                          .bias2 = 0.01f,
+                          .clip_value = 0.75f,
+                          .nesterov = true};
 
 typedef void (*Step)(const Rt *r, int unit, State q, const Layer *l);
-#define STEP(name)                                                                                                     \
-    static void step_##name(const Rt *r, int unit, State q, const Layer *l)                                            \
-    {                                                                                                                  \
-        dense_dw_update(r, unit, 0, q.w, q.s0, q.s1, r->shard + l->x, r->shard + l->dy, l->samples, update_##name, l->d); \
-    }                                                                                                                  \
-    static void from_grad_##name(const Rt *r, int unit, State q, const Layer *l)                                       \
-    {                                                                                                                  \
-        grad_update(r, unit, 7, 0, q.w, q.s0, q.s1, DENSE_COUNT(l->d.k, l->d.o), true, update_##name);                 \
+#define STEP(name)                                                                                 \
+    static void step_##name(const Rt *r, int unit, State q, const Layer *l)                        \
+    {                                                                                              \
+        dense_dw_update(r, unit, 0, q.w, q.s0, q.s1, r->shard + l->x, r->shard + l->dy,            \
+                        l->samples, update_##name, l->d);                                          \
+    }                                                                                              \
+    static void from_grad_##name(const Rt *r, int unit, State q, const Layer *l)                   \
+    {                                                                                              \
+        grad_update(r, unit, 7, 0, q.w, q.s0, q.s1, DENSE_COUNT(l->d.k, l->d.o), true,             \
+                    update_##name);                                                                \
     }
-STEP(sgd) STEP(rmsprop) STEP(adam) STEP(adamw)
-static const struct { Step fused, from_grad; } steps[] = {
-    {step_sgd, from_grad_sgd}, {step_rmsprop, from_grad_rmsprop}, {step_adam, from_grad_adam}, {step_adamw, from_grad_adamw}};
+STEP(sgd) STEP(rmsprop) STEP(adam) STEP(adamw) static const struct {
+    Step fused, from_grad;
+} steps[] = {{step_sgd, from_grad_sgd},
+             {step_rmsprop, from_grad_rmsprop},
+             {step_adam, from_grad_adam},
+             {step_adamw, from_grad_adamw}};
 
-/* Sum of items 0 .. n-1 as the tree says it, by recursion: the left part is the largest power of two below n. */
+/* Sum of items 0 .. n-1 as the tree says it, by recursion: the left part is the largest power of
+ * two below n. */
 static real tree_by_hand(const real *item, int n)
 {
     if (n == 1)
@@ -126,7 +153,8 @@ static real tree_by_hand(const real *item, int n)
     return tree_by_hand(item, left) + tree_by_hand(item + left, n - left);
 }
 
-/* The gradient of one weight, by the definition: samples in order with FMA inside a shard, shards in the tree. */
+/* The gradient of one weight, by the definition: samples in order with FMA inside a shard, shards
+ * in the tree. */
 static real gradient_by_hand(const Layer *l, int k, int o)
 {
     real item[16];
@@ -146,7 +174,8 @@ static void update_by_hand(const Layer *l, State q, Update u)
     for (int k = 0; k < l->d.k; k++)
         for (int o = 0; o < l->d.o; o++) {
             const int64_t at = ((int64_t)(o / P) * l->d.k + k) * P + o % P;
-            update_lanes(q.w + at, q.s0 + at, q.s1 + at, v_set(gradient_by_hand(l, k, o)), &opt, u, 1);
+            update_lanes(q.w + at, q.s0 + at, q.s1 + at, v_set(gradient_by_hand(l, k, o)), &opt, u,
+                         1);
         }
 }
 
@@ -162,7 +191,10 @@ static void check_state(State a, State b, Dense d, const char *what)
 
 static void run_fused(const Layer *l, State q, int kind)
 {
-    const Rt r = {.shard = l->memory, .shard_bytes = l->shard_bytes, .shards = l->shards, .opt = opt};
+    const Rt r = {.shard = l->memory,
+                  .shard_bytes = l->shard_bytes,
+                  .shards = l->shards,
+                  .opt = opt};
     for (int unit = DENSE_UNITS(l->d.k, l->d.o); unit-- > 0;)
         steps[kind].fused(&r, unit, q, l);
 }
@@ -174,8 +206,11 @@ static void run_groups(const Layer *l, State q, int kind, int groups)
     real *grad[8];
     for (int g = 0; g < groups; g++) {
         grad[g] = buffer(count);
-        const Rt r = {.shard = l->memory + g * (l->shards / groups) * l->shard_bytes, .shard_bytes = l->shard_bytes,
-                      .shards = l->shards / groups, .opt = opt, .grad = (char *)grad[g]};
+        const Rt r = {.shard = l->memory + g * (l->shards / groups) * l->shard_bytes,
+                      .shard_bytes = l->shard_bytes,
+                      .shards = l->shards / groups,
+                      .opt = opt,
+                      .grad = (char *)grad[g]};
         for (int unit = 0; unit < DENSE_UNITS(l->d.k, l->d.o); unit++)
             steps[kind].fused(&r, unit, q, l);
         check_guard(grad[g], count * (int64_t)sizeof(real), "gradient");

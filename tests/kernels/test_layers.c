@@ -1,12 +1,12 @@
-/* test_layers.c -- pooling, losses, dropout, input and the elementwise update against references and differences. */
+/* test_layers.c -- pooling, losses, dropout, input and the elementwise update. */
 #include "kernel_test.h"
 
-/* ------------------------------------------------------------------------------------------------------- pooling */
+/* -------------------------------------------------------------------------------------- pooling */
 static const Pool pools[] = {
     /* n  c  h  w  r  s  stride pad  oh ow count_pad */
-    {2, 3, 6, 6, 2, 2, 2, 2, 0, 0, 3, 3, 0},   {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 0},
-    {2, 17, 7, 9, 3, 3, 2, 2, 1, 1, 4, 5, 0},  {1, 33, 5, 4, 3, 2, 1, 1, 1, 0, 5, 3, 1},
-    {3, 20, 8, 8, 3, 3, 1, 2, 0, 1, 6, 4, 1},  {1, 5, 3, 3, 2, 2, 1, 1, 3, 3, 8, 8, 0},
+    {2, 3, 6, 6, 2, 2, 2, 2, 0, 0, 3, 3, 0},  {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 0},
+    {2, 17, 7, 9, 3, 3, 2, 2, 1, 1, 4, 5, 0}, {1, 33, 5, 4, 3, 2, 1, 1, 1, 0, 5, 3, 1},
+    {3, 20, 8, 8, 3, 3, 1, 2, 0, 1, 6, 4, 1}, {1, 5, 3, 3, 2, 2, 1, 1, 3, 3, 8, 8, 0},
     {1, 40, 4, 4, 2, 2, 3, 3, 0, 0, 1, 1, 0},
 };
 enum { POOLS = sizeof pools / sizeof pools[0] };
@@ -18,11 +18,12 @@ START_TEST(pooling)
     const int hw = p.h * p.w, cells = p.oh * p.ow;
     real *x = random_buffer(nx, 1), *dy = random_buffer(ny, 2), *xl = buffer(nx), *dyl = buffer(ny);
     for (int64_t i = 0; i < nx; i += 3)
-        x[i] = 0.5f;                                                      /* many equals */
+        x[i] = 0.5f; /* many equals */
     hwc_from_chw(xl, x, p.n, p.c, hw);
     hwc_from_chw(dyl, dy, p.n, p.c, cells);
     for (int kind = 0; kind < 2; kind++) {
-        real *y = buffer(ny), *yl = buffer(ny), *yr = buffer(ny), *dx = buffer(nx), *dxl = buffer(nx), *dxr = buffer(nx);
+        real *y = buffer(ny), *yl = buffer(ny), *yr = buffer(ny), *dx = buffer(nx),
+             *dxl = buffer(nx), *dxr = buffer(nx);
         if (kind == 0) {
             max_pool_plain(y, x, p);
             max_pool(yl, xl, p);
@@ -40,7 +41,7 @@ START_TEST(pooling)
         chw_from_hwc(dxr, dxl, p.n, p.c, hw);
         check_close(yr, y, ny, kind ? "avg_pool" : "max_pool");
         check_close(dxr, dx, nx, kind ? "avg_pool_dx" : "max_pool_dx");
-        double by_y = 0, by_x = 0;                                        /* linear in the values that count */
+        double by_y = 0, by_x = 0; /* linear in the values that count */
         for (int64_t i = 0; i < ny; i++)
             by_y += (double)y[i] * dy[i];
         for (int64_t i = 0; i < nx; i++)
@@ -53,7 +54,8 @@ START_TEST(pooling)
 }
 END_TEST
 
-/* The definition, by hand: the first of equals takes the gradient, padding neither wins nor counts. */
+/* The definition, by hand: the first of equals takes the gradient, padding neither wins nor counts.
+ */
 START_TEST(pool_rules)
 {
     const Pool p = {1, 1, 2, 2, 2, 2, 2, 2, 1, 1, 2, 2, 0};
@@ -77,7 +79,8 @@ START_TEST(global_average)
 {
     const int n = 3, hw = 35, c = _i;
     const int64_t nx = (int64_t)n * c * hw, ny = (int64_t)n * c;
-    real *x = random_buffer(nx, 1), *xl = buffer(nx), *y = buffer(ny), *yl = buffer(ny), *dy = random_buffer(ny, 2);
+    real *x = random_buffer(nx, 1), *xl = buffer(nx), *y = buffer(ny), *yl = buffer(ny),
+         *dy = random_buffer(ny, 2);
     real *dx = buffer(nx), *dxl = buffer(nx), *dxr = buffer(nx);
     hwc_from_chw(xl, x, n, c, hw);
     global_avg_pool_plain(y, x, n, c, hw);
@@ -91,7 +94,7 @@ START_TEST(global_average)
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------------------- losses */
+/* --------------------------------------------------------------------------------------- losses */
 static void labels_of(int32_t *label, int n, int k)
 {
     for (int i = 0; i < n; i++)
@@ -144,9 +147,18 @@ typedef void (*Loss)(real *loss, const real *x);
 enum { ROW = 19 };
 static real target[ROW];
 static const int32_t row_label[1] = {4};
-static void loss_cross_entropy(real *loss, const real *x) { softmax_cross_entropy(loss, x, row_label, 1, ROW); }
-static void loss_mse(real *loss, const real *x) { mse(loss, x, target, 1, ROW); }
-static void loss_l2(real *loss, const real *x) { l2(loss, x, 1, ROW); }
+static void loss_cross_entropy(real *loss, const real *x)
+{
+    softmax_cross_entropy(loss, x, row_label, 1, ROW);
+}
+static void loss_mse(real *loss, const real *x)
+{
+    mse(loss, x, target, 1, ROW);
+}
+static void loss_l2(real *loss, const real *x)
+{
+    l2(loss, x, 1, ROW);
+}
 static void loss_softmax(real *loss, const real *x)
 {
     real y[ROW];
@@ -199,7 +211,7 @@ START_TEST(large_logits)
     ck_assert_double_eq_tol((double)plain, log1p(exp(-1)), 1e-6);
     softmax(y, x, 1, 3);
     ck_assert(y[1] == 0 && isfinite(y[0]));
-    const real nan[3] = {1, NAN, 2};                                      /* must not be hidden by the maximum */
+    const real nan[3] = {1, NAN, 2}; /* must not be hidden by the maximum */
     softmax_cross_entropy(&loss, nan, label, 1, 3);
     ck_assert(isnan(loss));
 }
@@ -220,14 +232,15 @@ START_TEST(counting)
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------- dropout */
+/* -------------------------------------------------------------------------------------- dropout */
 START_TEST(dropout_mask)
 {
     static const int widths[] = {1, 3, 4, 31, 64, 130, 512};
     const int n = 3, k = widths[_i];
     const uint32_t index[6] = {9, 8, 70000, 3, 11, 2};
     const Rt r = {.seed = 0x123456789abcdefull, .epoch = 3, .index = index};
-    real *x = random_buffer((int64_t)n * k, 1), *a = buffer((int64_t)n * k), *b = buffer((int64_t)n * k);
+    real *x = random_buffer((int64_t)n * k, 1), *a = buffer((int64_t)n * k),
+         *b = buffer((int64_t)n * k);
     dropout_plain(a, x, &r, 2, 1, 0.25f, n, k);
     dropout(b, x, &r, 2, 1, 0.25f, n, k);
     check_same(a, b, (int64_t)n * k * (int64_t)sizeof(real), "dropout");
@@ -258,16 +271,16 @@ START_TEST(dropout_rate)
         kept += y[i] != 0;
         same += (y[i] != 0) == (z[i] != 0);
     }
-    ck_assert_int_gt(kept, 15800);                                        /* 16000 +- 3.5 sigma */
+    ck_assert_int_gt(kept, 15800); /* 16000 +- 3.5 sigma */
     ck_assert_int_lt(kept, 16200);
-    ck_assert_int_lt(same, K * 0.70);                                     /* independent masks agree on 0.68 */
+    ck_assert_int_lt(same, K * 0.70); /* independent masks agree on 0.68 */
     dropout(y, x, &r, 0, 0, 0, 1, K);
     check_same(y, x, K * sizeof(real), "dropout of rate 0");
     release(3, x, y, z);
 }
 END_TEST
 
-/* --------------------------------------------------------------------------------------------------------- input */
+/* ---------------------------------------------------------------------------------------- input */
 START_TEST(input)
 {
     const int c = _i ? 3 : 1, hw = 21, stored = 5;
@@ -281,8 +294,12 @@ START_TEST(input)
     const void *data[3] = {bytes, floats, doubles};
     static const int size[3] = {1, 4, 8};
     for (int type = RT_U8; type <= RT_F64; type++) {
-        const Rt r = {.x = data[type], .x_stride = (int64_t)c * hw * size[type], .x_type = type, .x_scale = 1 / 255.0,
-                      .label = label, .index = index};
+        const Rt r = {.x = data[type],
+                      .x_stride = (int64_t)c * hw * size[type],
+                      .x_type = type,
+                      .x_scale = 1 / 255.0,
+                      .label = label,
+                      .index = index};
         real *y = buffer(2 * c * hw), *l = buffer(2 * c * hw), *rows = buffer(2 * c * hw);
         int32_t got[2];
         rt_input(y, &r, 1, 2, c, hw, false);
@@ -304,7 +321,7 @@ START_TEST(input)
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------------------- update */
+/* --------------------------------------------------------------------------------------- update */
 static real tree_by_hand(const real *item, int n)
 {
     if (n == 1)
@@ -315,7 +332,8 @@ static real tree_by_hand(const real *item, int n)
     return tree_by_hand(item, left) + tree_by_hand(item + left, n - left);
 }
 
-/* Slices inside shards, shards in the tree; any number of units; nothing behind the last element. */
+/* Slices inside shards, shards in the tree; any number of units; nothing behind the last element.
+ */
 START_TEST(reduce)
 {
     enum { SHARDS = 6, SLICES = 3, COUNT = 101 };
@@ -327,14 +345,18 @@ START_TEST(reduce)
     const Rt r = {.shards = SHARDS, .shard_bytes = shard_bytes, .opt = o};
     for (int decay = 0; decay < 2; decay++)
         for (int units = 1; units <= 9; units += 4) {
-            real *w = random_buffer(COUNT, 2), *v = random_buffer(COUNT, 3), *w0 = copy_buffer(w, COUNT);
-            real *v0 = copy_buffer(v, COUNT), *g = buffer(COUNT), *w1 = copy_buffer(w, COUNT), *v1 = copy_buffer(v, COUNT);
+            real *w = random_buffer(COUNT, 2), *v = random_buffer(COUNT, 3),
+                 *w0 = copy_buffer(w, COUNT);
+            real *v0 = copy_buffer(v, COUNT), *g = buffer(COUNT), *w1 = copy_buffer(w, COUNT),
+                 *v1 = copy_buffer(v, COUNT);
             Rt apart = r;
             apart.grad = (char *)g;
             for (int u = 0; u < units; u++)
-                reduce_update(&r, u, units, 0, w, v, NULL, memory, slice_bytes, SLICES, COUNT, decay, update_sgd);
+                reduce_update(&r, u, units, 0, w, v, NULL, memory, slice_bytes, SLICES, COUNT,
+                              decay, update_sgd);
             for (int u = 0; u < units; u++)
-                reduce_update(&apart, u, units, 0, NULL, NULL, NULL, memory, slice_bytes, SLICES, COUNT, decay, update_sgd);
+                reduce_update(&apart, u, units, 0, NULL, NULL, NULL, memory, slice_bytes, SLICES,
+                              COUNT, decay, update_sgd);
             for (int u = 0; u < units; u++)
                 grad_update(&apart, u, units, 0, w1, v1, NULL, COUNT, decay, update_sgd);
             for (int i = 0; i < COUNT; i++) {
@@ -347,7 +369,8 @@ START_TEST(reduce)
                 }
                 const real sum = tree_by_hand(shard, SHARDS);
                 ck_assert(g[i] == sum);
-                const double d = (double)sum + (decay ? 0.5 * (double)w0[i] : 0), m = 0.9 * (double)v0[i] + d;
+                const double d = (double)sum + (decay ? 0.5 * (double)w0[i] : 0),
+                             m = 0.9 * (double)v0[i] + d;
                 ck_assert_double_eq_tol((double)v[i], m, 2e-6);
                 ck_assert_double_eq_tol((double)w[i], (double)w0[i] - 0.1 * m, 2e-6);
             }
@@ -365,12 +388,21 @@ END_TEST
 /* Three steps of each rule against the formulas in double. */
 START_TEST(formulas)
 {
-    const RtOpt o = {.lr = 0.1f, .decay = 0.01f, .momentum = 0.9f, .rho = 0.8f, .beta1 = 0.7f, .beta2 = 0.9f, .eps = 0.25f,
-                     .bias1 = 0.5f, .bias2 = 0.125f, .nesterov = _i == 1};
+    const RtOpt o = {.lr = 0.1f,
+                     .decay = 0.01f,
+                     .momentum = 0.9f,
+                     .rho = 0.8f,
+                     .beta1 = 0.7f,
+                     .beta2 = 0.9f,
+                     .eps = 0.25f,
+                     .bias1 = 0.5f,
+                     .bias2 = 0.125f,
+                     .nesterov = _i == 1};
     const double allowed = sizeof(real) == 8 ? 1e-14 : 1e-6;
     real w[V], s0[V] = {0}, s1[V] = {0};
     double x = 0.75, a = 0, b = 0;
-    const double lr = (double)o.lr, decay = (double)o.decay, m = (double)o.momentum, rho = (double)o.rho;
+    const double lr = (double)o.lr, decay = (double)o.decay, m = (double)o.momentum,
+                 rho = (double)o.rho;
     const double b1 = (double)o.beta1, b2 = (double)o.beta2, eps = (double)o.eps;
     v_store(w, v_set((real)x));
     for (int step = 0; step < 3; step++) {
@@ -381,7 +413,8 @@ START_TEST(formulas)
             g += decay * x, a = m * a + g, x -= lr * (_i ? g + m * a : a);
         } else if (_i == 2) {
             update_rmsprop(w, s0, s1, gv, &o);
-            g += decay * x, a = rho * a + (1 - rho) * g * g, b = m * b + g / (sqrt(a) + eps), x -= lr * b;
+            g += decay * x, a = rho * a + (1 - rho) * g * g, b = m * b + g / (sqrt(a) + eps),
+                            x -= lr * b;
         } else {
             if (_i == 3)
                 update_adam(w, s0, s1, gv, &o), g += decay * x;

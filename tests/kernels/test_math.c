@@ -1,13 +1,26 @@
-/* test_math.c -- elementary functions against the C library in long double: accuracy, special values, order; RT_MAP's tails. */
+/* test_math.c -- elementary functions against the C library in long double; RT_MAP's tails. */
 #include "kernel_test.h"
 
 typedef long double (*Exact)(long double);
-static long double exact_sigmoid(long double x) { return 1 / (1 + expl(-x)); }
-static long double exact_softplus(long double x) { return x > 0 ? x + log1pl(expl(-x)) : log1pl(expl(x)); }
-static long double exact_silu(long double x) { return x / (1 + expl(-x)); }
-static long double exact_gelu(long double x) { return x / 2 * erfcl(-x * 0.70710678118654752440L); }
+static long double exact_sigmoid(long double x)
+{
+    return 1 / (1 + expl(-x));
+}
+static long double exact_softplus(long double x)
+{
+    return x > 0 ? x + log1pl(expl(-x)) : log1pl(expl(x));
+}
+static long double exact_silu(long double x)
+{
+    return x / (1 + expl(-x));
+}
+static long double exact_gelu(long double x)
+{
+    return x / 2 * erfcl(-x * 0.70710678118654752440L);
+}
 
-/* Distance of got from want in units of the last place of a real; subnormal results count as zero. */
+/* Distance of got from want in units of the last place of a real; subnormal results count as zero.
+ */
 static double ulps(real got, long double want)
 {
 #ifdef RT_DOUBLE
@@ -22,23 +35,33 @@ static double ulps(real got, long double want)
 
 typedef struct Case {
     const char *name;
-    Act         f;
-    Exact       exact;
-    double      low, high, allowed;                   /* the largest error, ulp (float vectors) */
+    Act f;
+    Exact exact;
+    double low, high, allowed; /* the largest error, ulp (float vectors) */
 } Case;
 
-#define WRAP(name)                                                                                                     \
-    static vec call_##name(vec x) { return v_##name(x); }
-WRAP(exp) WRAP(log) WRAP(tanh) WRAP(sigmoid) WRAP(softplus) WRAP(erf) WRAP(silu) WRAP(sqrt) WRAP(sin) WRAP(cos)
-static const Case cases[] = {
-    {"exp", call_exp, expl, -87.3, 88.7, 1.1},          {"log", call_log, logl, 1e-37, 1e30, 1.1},
-    {"log", call_log, logl, 0.3, 3, 1.1},               {"tanh", call_tanh, tanhl, -12, 12, 1.4},
-    {"tanh", call_tanh, tanhl, -1, 1, 1.4},             {"sigmoid", call_sigmoid, exact_sigmoid, -80, 80, 2.6},
-    {"sigmoid", call_sigmoid, exact_sigmoid, -4, 4, 2.6},
-    {"softplus", call_softplus, exact_softplus, -80, 30, 3},
-    {"erf", call_erf, erfl, -5, 5, 2.5},                {"silu", call_silu, exact_silu, -30, 80, 3.5},
-    {"sqrt", call_sqrt, sqrtl, 0, 1e20, 0.5},           {"sin", call_sin, sinl, -10, 10, 2},
-    {"cos", call_cos, cosl, -10, 10, 2},
+#define WRAP(name)                                                                                 \
+    static vec call_##name(vec x)                                                                  \
+    {                                                                                              \
+        return v_##name(x);                                                                        \
+    }
+WRAP(exp)
+WRAP(log)
+WRAP(tanh) WRAP(sigmoid) WRAP(softplus) WRAP(erf) WRAP(silu) WRAP(sqrt) WRAP(sin)
+    WRAP(cos) static const Case cases[] = {
+        {"exp", call_exp, expl, -87.3, 88.7, 1.1},
+        {"log", call_log, logl, 1e-37, 1e30, 1.1},
+        {"log", call_log, logl, 0.3, 3, 1.1},
+        {"tanh", call_tanh, tanhl, -12, 12, 1.4},
+        {"tanh", call_tanh, tanhl, -1, 1, 1.4},
+        {"sigmoid", call_sigmoid, exact_sigmoid, -80, 80, 2.6},
+        {"sigmoid", call_sigmoid, exact_sigmoid, -4, 4, 2.6},
+        {"softplus", call_softplus, exact_softplus, -80, 30, 3},
+        {"erf", call_erf, erfl, -5, 5, 2.5},
+        {"silu", call_silu, exact_silu, -30, 80, 3.5},
+        {"sqrt", call_sqrt, sqrtl, 0, 1e20, 0.5},
+        {"sin", call_sin, sinl, -10, 10, 2},
+        {"cos", call_cos, cosl, -10, 10, 2},
 };
 enum { CASES = sizeof cases / sizeof cases[0], POINTS = 1 << 18 };
 
@@ -57,7 +80,7 @@ START_TEST(accurate)
     }
     if (getenv("VERBOSE"))
         printf("%s [%g, %g]: %.2f ulp at %.9g\n", c->name, c->low, c->high, worst, at);
-    const double allowed = V == 1 || sizeof(real) == 8 ? 4 : c->allowed;  /* the C library's own */
+    const double allowed = V == 1 || sizeof(real) == 8 ? 4 : c->allowed; /* the C library's own */
     ck_assert_msg(worst <= allowed, "%s is %.2f ulp off at %.9g", c->name, worst, at);
 }
 END_TEST
@@ -68,7 +91,8 @@ START_TEST(gelu)
     for (int i = 0; i < POINTS; i++) {
         const double x = (double)(real)(8 * noise(20, i));
         const double apart = (double)fabsl(V_LANE(v_gelu(v_set((real)x)), 0) - exact_gelu(x));
-        ck_assert_msg(apart <= fabs(x) * (sizeof(real) == 8 ? 4e-16 : 2e-7), "gelu(%.9g) is %g off", x, apart);
+        ck_assert_msg(apart <= fabs(x) * (sizeof(real) == 8 ? 4e-16 : 2e-7), "gelu(%.9g) is %g off",
+                      x, apart);
     }
 }
 END_TEST
@@ -85,20 +109,27 @@ START_TEST(monotone)
 }
 END_TEST
 
-static real at(vec y) { return V_LANE(y, 0); }
+static real at(vec y)
+{
+    return V_LANE(y, 0);
+}
 START_TEST(special)
 {
     const vec inf = v_set(INFINITY), minus = v_set(-INFINITY), none = v_set(NAN);
     ck_assert(at(v_exp(inf)) == INFINITY && at(v_exp(minus)) == 0 && isnan(at(v_exp(none))));
-    ck_assert(at(v_exp(v_set(1000))) == INFINITY && at(v_exp(v_set(-1000))) == 0 && at(v_exp(v_set(0))) == 1);
-    ck_assert(at(v_log(inf)) == INFINITY && at(v_log(v_set(0))) == -INFINITY && at(v_log(v_set(1))) == 0);
+    ck_assert(at(v_exp(v_set(1000))) == INFINITY && at(v_exp(v_set(-1000))) == 0 &&
+              at(v_exp(v_set(0))) == 1);
+    ck_assert(at(v_log(inf)) == INFINITY && at(v_log(v_set(0))) == -INFINITY &&
+              at(v_log(v_set(1))) == 0);
     ck_assert(isnan(at(v_log(none))) && isnan(at(v_log(v_set(-1)))));
     ck_assert(at(v_tanh(inf)) == 1 && at(v_tanh(minus)) == -1 && isnan(at(v_tanh(none))));
     ck_assert(at(v_erf(inf)) == 1 && at(v_erf(minus)) == -1 && isnan(at(v_erf(none))));
     ck_assert(at(v_sigmoid(inf)) == 1 && at(v_sigmoid(minus)) == 0 && isnan(at(v_sigmoid(none))));
-    ck_assert(at(v_softplus(inf)) == INFINITY && at(v_softplus(minus)) == 0 && isnan(at(v_softplus(none))));
+    ck_assert(at(v_softplus(inf)) == INFINITY && at(v_softplus(minus)) == 0 &&
+              isnan(at(v_softplus(none))));
     ck_assert(isnan(at(v_relu(none))) && at(v_relu(v_set(-3))) == 0 && at(v_relu(v_set(3))) == 3);
-    ck_assert(at(v_sign(v_set(-2))) == -1 && at(v_sign(v_set(0))) == 0 && at(v_sign(v_set(5))) == 1);
+    ck_assert(at(v_sign(v_set(-2))) == -1 && at(v_sign(v_set(0))) == 0 &&
+              at(v_sign(v_set(5))) == 1);
     ck_assert(at(v_step(v_set(0))) == 0 && at(v_step(v_set(1))) == 1 && at(v_abs(v_set(-3))) == 3);
     ck_assert(at(v_pow(v_set(2), v_set(10))) == 1024 && at(v_neg(v_set(2))) == -2);
     ck_assert(at(v_min(v_set(2), v_set(1))) == 1 && at(v_max(v_set(2), v_set(1))) == 2);
@@ -109,15 +140,25 @@ END_TEST
 /* The masks against central differences of their activations, through the value. */
 START_TEST(masks)
 {
-    static const struct { Act f; Mask d; Exact exact; double low, high; } pairs[] = {
-        {v_tanh, d_tanh, tanhl, -3, 3}, {v_sigmoid, d_sigmoid, exact_sigmoid, -5, 5}, {v_exp, d_exp, expl, -3, 3},
-        {v_sqrt, d_sqrt, sqrtl, 0.1, 9}, {v_softplus, d_softplus, exact_softplus, -3, 3},
+    static const struct {
+        Act f;
+        Mask d;
+        Exact exact;
+        double low, high;
+    } pairs[] = {
+        {v_tanh, d_tanh, tanhl, -3, 3},
+        {v_sigmoid, d_sigmoid, exact_sigmoid, -5, 5},
+        {v_exp, d_exp, expl, -3, 3},
+        {v_sqrt, d_sqrt, sqrtl, 0.1, 9},
+        {v_softplus, d_softplus, exact_softplus, -3, 3},
     };
     const double allowed = sizeof(real) == 8 ? 1e-6 : 1e-4;
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
         for (int k = 0; k < 1000; k++) {
-            const double x = pairs[i].low + (pairs[i].high - pairs[i].low) * (noise(30, k) + 1) / 2, h = 1e-4;
-            const double want = (double)(3 * (pairs[i].exact(x + h) - pairs[i].exact(x - h)) / (2 * h));
+            const double x = pairs[i].low + (pairs[i].high - pairs[i].low) * (noise(30, k) + 1) / 2,
+                         h = 1e-4;
+            const double want =
+                (double)(3 * (pairs[i].exact(x + h) - pairs[i].exact(x - h)) / (2 * h));
             const real got = at(pairs[i].d(v_set(3), pairs[i].f(v_set((real)x))));
             ck_assert_double_eq_tol((double)got, want, allowed);
         }
@@ -139,7 +180,8 @@ START_TEST(scalars)
         ck_assert(fabs((double)(s_gelu(x) - at(v_gelu(v)))) <= 4 * (double)tol);
         ck_assert(fabs((double)(s_silu(x) - at(v_silu(v)))) <= 4 * (double)tol);
         ck_assert(fabs((double)(s_erf(x) - at(v_erf(v)))) <= (double)tol);
-        ck_assert(s_relu(x) == at(v_relu(v)) && s_sign(x) == at(v_sign(v)) && s_step(x) == at(v_step(v)));
+        ck_assert(s_relu(x) == at(v_relu(v)) && s_sign(x) == at(v_sign(v)) &&
+                  s_step(x) == at(v_step(v)));
         ck_assert(s_abs(x) == at(v_abs(v)) && s_neg(x) == at(v_neg(v)));
     }
 }
