@@ -1,7 +1,8 @@
-/* bench.c -- the command `bench`: training steps on synthetic samples in memory, and what the machine could do at most.
+/* bench.c -- the command `bench`: training steps on synthetic samples in memory, and what the
+ * machine could do at most.
  *
- * A step is all of it: gathering the samples, forward, backward, update.  With --layers a second round of steps has a clock
- * behind each call.
+ * A step is all of it: gathering the samples, forward, backward, update. With --layers a second
+ * round of steps has a clock behind each call.
  */
 #include "clock.h"
 #include "error.h"
@@ -14,16 +15,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BATCHES = 4, WARM = 5 };                       /* different batches in turn; steps before the measured ones */
+enum { BATCHES = 4, WARM = 5 }; /* different batches in turn; steps before the measured ones */
 
 typedef struct Bench {
     const RtProgram *p;
-    const Options   *o;
-    Pool     *pool;
-    Net      *net;
-    Data     *data;
+    const Options *o;
+    Pool *pool;
+    Net *net;
+    Data *data;
     uint32_t *order;
-    int64_t   total;
+    int64_t total;
 } Bench;
 
 static int ascending(const void *a, const void *b)
@@ -44,7 +45,8 @@ static double step(Bench *b)
     const double began = clock_now();
     const Batch batch = next_batch(b);
     if (!net_step(b->net, &batch, (Hyper){schedule_lr(&b->p->recipe, b->total, BATCHES), b->total}))
-        init_params(b->p, b->net->fixed, b->o->seed, b->pool);       /* diverged on made-up data: start again */
+        init_params(b->p, b->net->fixed, b->o->seed,
+                    b->pool); /* diverged on made-up data: start again */
     b->total++;
     return clock_now() - began;
 }
@@ -56,7 +58,8 @@ static void layers(Bench *b, double peak)
     const int64_t n = b->o->steps;
     double wall = 0;
 
-    b->net->ticks = rt_alloc(sizeof *b->net->ticks * (size_t)b->o->threads * (size_t)(p->ncall + 1));
+    b->net->ticks =
+        rt_alloc(sizeof *b->net->ticks * (size_t)b->o->threads * (size_t)(p->ncall + 1));
     for (int64_t i = 0; i < n; i++)
         wall += step(b);
     ticks_print(p, b->net->ticks, b->o->threads, n, wall, peak);
@@ -69,10 +72,10 @@ static void report(const Bench *b, double first, double median, double least, do
     const RtProgram *p = b->p;
     const double rate = p->batch / median, gflops = rate * p->flops_per_sample / 1e9;
     Log log;
-    printf("%s, batch %d, %d threads: step %.3f ms (best %.3f), %.0f samples/s\n", p->model, p->batch,
-           b->o->threads, 1e3 * median, 1e3 * least, rate);
-    printf("%.1f GFLOP/s of the textbook's operations; the machine's FMA peak is %.1f: %.0f %%\n", gflops, peak,
-           100 * gflops / peak);
+    printf("%s, batch %d, %d threads: step %.3f ms (best %.3f), %.0f samples/s\n", p->model,
+           p->batch, b->o->threads, 1e3 * median, 1e3 * least, rate);
+    printf("%.1f GFLOP/s of the textbook's operations; the machine's FMA peak is %.1f: %.0f %%\n",
+           gflops, peak, 100 * gflops / peak);
     printf("first step %.1f ms after the start of the process\n", 1e3 * first);
     log_open(&log, b->o->log, true);
     log_begin(&log, "bench");

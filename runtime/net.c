@@ -1,15 +1,17 @@
-/* net.c -- a step: phases one after another, each shared out over the threads; sums over shards in the fixed tree.
+/* net.c -- a step: phases one after another, each shared out over the threads; sums over shards
+ * in the fixed tree.
  *
- * With groups, every group of consecutive shards runs the phases as a rank of its own would, into its own gradient
- * buffer; the buffers are then added pairwise, neighbours first.  That is the upper part of the same tree, because a
- * group is a power of two of shards: so no bit depends on the number of groups.
+ * With groups, every group of consecutive shards runs the phases as a rank of its own would, into
+ * its own gradient buffer; the buffers are then added pairwise, neighbours first. That is the
+ * upper part of the same tree, because a group is a power of two of shards: so no bit depends on
+ * the number of groups.
  */
 #include "net.h"
-#include "ticks.h"
 #include "clock.h"
 #include "error.h"
 #include "grad.h"
 #include "memory.h"
+#include "ticks.h"
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -18,13 +20,21 @@
 /* Rt as a program in double sees it: only `opt`, at the end, is larger. */
 typedef struct Opt64 {
     double lr, decay, momentum, rho, beta1, beta2, eps, bias1, bias2, clip_value;
-    bool   nesterov;
+    bool nesterov;
 } Opt64;
-typedef union View { Rt rt; char room[sizeof(Rt) + sizeof(Opt64)]; } View;
-_Static_assert(sizeof(real) == sizeof(float), "the runtime is compiled without RT_F64, for programs of both types");
+typedef union View {
+    Rt rt;
+    char room[sizeof(Rt) + sizeof(Opt64)];
+} View;
+_Static_assert(sizeof(real) == sizeof(float),
+               "the runtime is compiled without RT_F64, for programs of both types");
 _Static_assert(offsetof(Rt, opt) % _Alignof(double) == 0, "opt must stand where both types can");
 
-typedef struct Run { const Net *n; const Rt *r; const RtPhase *phase; } Run;
+typedef struct Run {
+    const Net *n;
+    const Rt *r;
+    const RtPhase *phase;
+} Run;
 
 static bool reduced(const RtProgram *p, int groups)
 {
@@ -51,8 +61,9 @@ static void check_groups(const RtProgram *p, int groups)
         fits |= g == groups;
     }
     if (!fits)
-        rt_die("--groups %d does not fit %d shards: possible are %s; or build with another --shards", groups,
-               p->shards, fit);
+        rt_die("--groups %d does not fit %d shards: possible are %s; or build with another "
+               "--shards",
+               groups, p->shards, fit);
 }
 
 Net *net_new(const RtProgram *p, Pool *pool, int groups, bool keep_gradients)
@@ -60,7 +71,10 @@ Net *net_new(const RtProgram *p, Pool *pool, int groups, bool keep_gradients)
     check_groups(p, groups);
     const int threads = pool_threads(pool);
     Net *n = rt_alloc(sizeof *n);
-    *n = (Net){.p = p, .pool = pool, .groups = groups, .reduced = keep_gradients || reduced(p, groups),
+    *n = (Net){.p = p,
+               .pool = pool,
+               .groups = groups,
+               .reduced = keep_gradients || reduced(p, groups),
                .shard_bytes = memory_round(p->shard_bytes),
                .thread_bytes = memory_round(p->thread_bytes),
                .grad_bytes = memory_round(p->grad_bytes)};
@@ -88,13 +102,14 @@ static void set_opt(const RtProgram *p, Rt *r, Hyper h)
 {
     const RtRecipe *q = &p->recipe;
     const double t = (double)h.step + 1;
-    const Opt64 o = {h.lr, q->weight_decay, q->momentum, q->rho, q->beta1, q->beta2, q->eps,
-                     1 - pow(q->beta1, t), 1 - pow(q->beta2, t), q->clip_value, q->nesterov};
+    const Opt64 o =
+        {h.lr,   q->weight_decay,      q->momentum,          q->rho,        q->beta1,   q->beta2,
+         q->eps, 1 - pow(q->beta1, t), 1 - pow(q->beta2, t), q->clip_value, q->nesterov};
     if (p->real_bytes == 8)
         memcpy(&r->opt, &o, sizeof o);
     else
-        r->opt = (RtOpt){(float)o.lr, (float)o.decay, (float)o.momentum, (float)o.rho,
-                         (float)o.beta1, (float)o.beta2, (float)o.eps, (float)o.bias1,
+        r->opt = (RtOpt){(float)o.lr,    (float)o.decay,      (float)o.momentum, (float)o.rho,
+                         (float)o.beta1, (float)o.beta2,      (float)o.eps,      (float)o.bias1,
                          (float)o.bias2, (float)o.clip_value, o.nesterov};
 }
 
@@ -104,11 +119,21 @@ static View view(const Net *n, const Batch *b, Hyper h, int first, int count)
     const RtProgram *p = n->p;
     View v;
     memset(&v, 0, sizeof v);
-    v.rt = (Rt){.fixed = n->fixed, .shard = n->shard + first * n->shard_bytes,
-                .shard_bytes = n->shard_bytes, .shards = count, .first_shard = first,
-                .x = b->x, .x_stride = b->x_stride, .x_type = b->x_type, .x_scale = b->x_scale,
-                .label = b->label, .index = b->index, .valid = b->valid, .seed = b->seed,
-                .epoch = b->epoch, .metric = n->slot + RT_METRICS * first * p->slices,
+    v.rt = (Rt){.fixed = n->fixed,
+                .shard = n->shard + first * n->shard_bytes,
+                .shard_bytes = n->shard_bytes,
+                .shards = count,
+                .first_shard = first,
+                .x = b->x,
+                .x_stride = b->x_stride,
+                .x_type = b->x_type,
+                .x_scale = b->x_scale,
+                .label = b->label,
+                .index = b->index,
+                .valid = b->valid,
+                .seed = b->seed,
+                .epoch = b->epoch,
+                .metric = n->slot + RT_METRICS * first * p->slices,
                 .loss_scale = 1.0 / p->batch};
     set_opt(p, &v.rt, h);
     return v;
@@ -158,8 +183,8 @@ static bool finite_loss(const Net *n, const Rt *r)
     return isfinite(sum);
 }
 
-/* Forward, backward and sums of one group; with r->grad NULL the update too.  The loss is looked at before any phase
- * that could touch a parameter. */
+/* Forward, backward and sums of one group; with r->grad NULL the update too. The loss is looked
+ * at before any phase that could touch a parameter. */
 static bool run_group(const Net *n, const Rt *r)
 {
     for (int i = 0; i < n->p->ntrain; i++) {

@@ -1,6 +1,7 @@
 /* net.h -- a program with its memory: what runs its phases.
  *
- * The arena, as rt.h describes it: fixed | one region a shard | one region a thread | one gradient buffer a group.
+ * The arena, as rt.h describes it: fixed | one region a shard | one region a thread | one
+ * gradient buffer a group.
  */
 #ifndef NET_H
 #define NET_H
@@ -11,31 +12,36 @@
 typedef struct Net {
     const RtProgram *p;
     Pool       *pool;
-    int         groups;                               /* 1, or ranks that are played by this process */
+    int         groups;  /* 1, or ranks that are played by this process */
     bool        reduced;                              /* sums go through `grad`, updates follow */
     char       *fixed, *shard, *thread, *grad;
     int64_t     shard_bytes, thread_bytes, grad_bytes;/* from one region to the next */
     double     *slot;                                 /* [shards * slices][RT_METRICS] */
-    double     *partial;                              /* clipping by norm: squares, a block of sums each */
-    int64_t    *ticks;                                /* bench --layers: [threads][ncall] nanoseconds; NULL: not measured */
-    double      metric[RT_METRICS];                   /* of the last batch: sums over its valid samples */
+    double     *partial;  /* clipping by norm: squares, a block of sums each */
+    int64_t    *ticks;  /* bench --layers: [threads][ncall] nanoseconds; NULL: not measured */
+    double      metric[RT_METRICS];  /* of the last batch: sums over its valid samples */
 } Net;
 
 /* The hyper-parameters of one step. */
 typedef struct Hyper { double lr; int64_t step; } Hyper;          /* step: finished ones */
 
-/* keep_gradients: through gradient buffers even where the update could be fused (gradcheck, grads). */
+/* keep_gradients: through gradient buffers even where the update could be fused (gradcheck,
+ * grads). */
 Net    *net_new(const RtProgram *p, Pool *pool, int groups, bool keep_gradients);
 int64_t net_bytes(const RtProgram *p, int threads, int groups);   /* what net_new maps: the plan */
 
 /* One training step.  False when the loss is not finite: nothing has been updated then. */
 bool    net_step(Net *n, const Batch *b, Hyper h);
-bool    net_gradients(Net *n, const Batch *b);        /* the same up to the sums, which stay in n->grad */
-void    net_evaluate(Net *n, const Batch *b, void *output);       /* output: NULL or [batch][outputs] reals */
+bool    net_gradients(Net *n, const Batch *b);  /* the same up to the sums, which stay in n->grad */
 
-/* Where in the forward pass of this batch the first value is not finite: an index into p->layer, or -1. */
+/* output: NULL or [batch][outputs] reals. */
+void    net_evaluate(Net *n, const Batch *b, void *output);
+
+/* Where in the forward pass of this batch the first value is not finite: an index into p->layer,
+ * or -1. */
 int     net_first_nonfinite(Net *n, const Batch *b);
 
-int     net_metric_index(const RtProgram *p, const char *name);   /* -1: the program has no such metric */
+/* -1: the program has no such metric. */
+int     net_metric_index(const RtProgram *p, const char *name);
 
 #endif

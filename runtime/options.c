@@ -1,4 +1,5 @@
-/* options.c -- a table of commands, a table of options, and what to say when a word is in neither. */
+/* options.c -- a table of commands, a table of options, and what to say when a word is in
+ * neither. */
 #define _GNU_SOURCE
 #include "options.h"
 #include "error.h"
@@ -9,51 +10,71 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct { const char *name, *does; } commands[COMMANDS] = {
-    [TRAIN]     = {"train", "train the network (the command that needs no name)"},
-    [TEST]      = {"test", "loss and accuracy of given weights on the test set"},
-    [PREDICT]   = {"predict", "outputs (class probabilities) for samples of a .npy or .csv file"},
-    [BENCH]     = {"bench", "the time of a training step, on synthetic input in memory"},
-    [INFO]      = {"info", "what this program was made from, and what it needs"},
+static const struct {
+    const char *name, *does;
+} commands[COMMANDS] = {
+    [TRAIN] = {"train", "train the network (the command that needs no name)"},
+    [TEST] = {"test", "loss and accuracy of given weights on the test set"},
+    [PREDICT] = {"predict", "outputs (class probabilities) for samples of a .npy or .csv file"},
+    [BENCH] = {"bench", "the time of a training step, on synthetic input in memory"},
+    [INFO] = {"info", "what this program was made from, and what it needs"},
     [GRADCHECK] = {"gradcheck", "gradients against central differences (build with --dtype f64)"},
-    [GRADS]     = {"grads", "loss and gradients of the first batch, as a safetensors file"},
+    [GRADS] = {"grads", "loss and gradients of the first batch, as a safetensors file"},
 };
 
 typedef enum { TEXT, FLAG, COUNT, SEED, REAL, ON_OFF, EVERY } Kind;
 
 #define AT(field) offsetof(Options, field)
 enum {
-    T = 1 << TRAIN, E = 1 << TEST, P = 1 << PREDICT, B = 1 << BENCH, I = 1 << INFO,
-    C = 1 << GRADCHECK, D = 1 << GRADS, RUNS = T | E | P | B | C | D
+    T = 1 << TRAIN,
+    E = 1 << TEST,
+    P = 1 << PREDICT,
+    B = 1 << BENCH,
+    I = 1 << INFO,
+    C = 1 << GRADCHECK,
+    D = 1 << GRADS,
+    RUNS = T | E | P | B | C | D
 };
 
 static const struct Option {
     const char *name, *arg, *help;
-    int         commands;                             /* bits of those that take it */
-    Kind        kind;
-    size_t      at;
-    double      low, high;
+    int commands; /* bits of those that take it */
+    Kind kind;
+    size_t at;
+    double low, high;
 } options[] = {
-    {"data", "NAME|DIR", "data set: a name to look up, or a directory", T | E | C | D, TEXT, AT(data), 0, 0},
+    {"data", "NAME|DIR", "data set: a name to look up, or a directory", T | E | C | D, TEXT,
+     AT(data), 0, 0},
     {"epochs", "N", "instead of the recipe's", T, COUNT, AT(epochs), 0, 1e9},
-    {"seed", "S", "of weights, order and dropout, instead of the recipe's", T | B | C | D, SEED, AT(seed), 0, 0},
-    {"threads", "T", "default: the processors of this process; no result depends on it", RUNS, COUNT, AT(threads), 1, 1024},
-    {"groups", "N", "compute the shards as N ranks would, in one process (for tests)", T | D, COUNT, AT(groups), 1, 65536},
+    {"seed", "S", "of weights, order and dropout, instead of the recipe's", T | B | C | D, SEED,
+     AT(seed), 0, 0},
+    {"threads", "T", "default: the processors of this process; no result depends on it", RUNS,
+     COUNT, AT(threads), 1, 1024},
+    {"groups", "N", "compute the shards as N ranks would, in one process (for tests)", T | D, COUNT,
+     AT(groups), 1, 65536},
     {"log", "FILE", "records of the run, one JSON object a line", T | E | B, TEXT, AT(log), 0, 0},
     {"limit-samples", "N", "only the first N training samples", T, COUNT, AT(limit), 1, 4e9},
     {"shuffle", "on|off", "off: samples in file order", T, ON_OFF, AT(shuffle), 0, 0},
-    {"checkpoint", "DIR", "save the state of the run there after every epoch", T, TEXT, AT(checkpoint), 0, 0},
-    {"checkpoint-every", "N|Ns", "and every N steps, or every N seconds", T, EVERY, AT(every_steps), 1, 1e12},
-    {"resume", NULL, "go on from the newest checkpoint, to the same bits", T, FLAG, AT(resume), 0, 0},
-    {"weights", "FILE", "start from these parameters (safetensors)", T | E | P | C | D, TEXT, AT(weights), 0, 0},
+    {"checkpoint", "DIR", "save the state of the run there after every epoch", T, TEXT,
+     AT(checkpoint), 0, 0},
+    {"checkpoint-every", "N|Ns", "and every N steps, or every N seconds", T, EVERY, AT(every_steps),
+     1, 1e12},
+    {"resume", NULL, "go on from the newest checkpoint, to the same bits", T, FLAG, AT(resume), 0,
+     0},
+    {"weights", "FILE", "start from these parameters (safetensors)", T | E | P | C | D, TEXT,
+     AT(weights), 0, 0},
     {"save", "FILE", "write the parameters at the end (safetensors)", T, TEXT, AT(save), 0, 0},
-    {"stop-at", "ACC", "stop after the epoch that reaches this test accuracy; exit 1 below it", T, REAL, AT(stop_at), 0, 1},
+    {"stop-at", "ACC", "stop after the epoch that reaches this test accuracy; exit 1 below it", T,
+     REAL, AT(stop_at), 0, 1},
     {"strict", NULL, "exit 1 when the recipe's expectation is missed", T, FLAG, AT(strict), 0, 0},
     {"input", "FILE", "samples: .npy (N, ...) or .csv, a row a sample", P, TEXT, AT(input), 0, 0},
-    {"output", "FILE", ".npy, .csv (default: CSV on stdout); .safetensors for grads", P | D, TEXT, AT(output), 0, 0},
+    {"output", "FILE", ".npy, .csv (default: CSV on stdout); .safetensors for grads", P | D, TEXT,
+     AT(output), 0, 0},
     {"steps", "N", "measured steps (default 200)", B, COUNT, AT(steps), 1, 1e9},
-    {"layers", NULL, "the time of each call of the step as well, adding up to all of it", B, FLAG, AT(layers), 0, 0},
-    {"samples", "K", "checked elements of each parameter (default 24)", C, COUNT, AT(samples), 1, 1e9},
+    {"layers", NULL, "the time of each call of the step as well, adding up to all of it", B, FLAG,
+     AT(layers), 0, 0},
+    {"samples", "K", "checked elements of each parameter (default 24)", C, COUNT, AT(samples), 1,
+     1e9},
 };
 enum { OPTIONS = sizeof options / sizeof *options };
 
@@ -83,8 +104,8 @@ static void usage(const RtProgram *p, int command)
 {
     const char *name = program_invocation_short_name;
     if (command < 0) {
-        printf("usage: %s [COMMAND] [OPTIONS]        %s, compiled by %s from %s\n\n", name, p->model,
-               p->compiler, p->source);
+        printf("usage: %s [COMMAND] [OPTIONS]        %s, compiled by %s from %s\n\n", name,
+               p->model, p->compiler, p->source);
         for (int c = 0; c < COMMANDS; c++)
             printf("  %-10s %s\n", commands[c].name, commands[c].does);
         printf("\nOptions of train (%s COMMAND --help shows those of another):\n", name);
@@ -115,8 +136,8 @@ static const struct Option *find(const char *word, size_t length, Command comman
         if (strcmp(options[i].name, name) == 0 && here)
             return &options[i];
         if (strcmp(options[i].name, name) == 0)
-            rt_die("--%s is no option of %s: `%s %s --help` lists them", name, commands[command].name,
-                   program_invocation_short_name, commands[command].name);
+            rt_die("--%s is no option of %s: `%s %s --help` lists them", name,
+                   commands[command].name, program_invocation_short_name, commands[command].name);
         const int d = distance(name, options[i].name);
         if (here && d < best)
             best = d, nearest = options[i].name;
@@ -143,7 +164,8 @@ static Command command_of(const char *word)
            program_invocation_short_name);
 }
 
-static double number(const struct Option *t, const char *value, const char *end_with, double low, double high)
+static double number(const struct Option *t, const char *value, const char *end_with, double low,
+                     double high)
 {
     char *end;
     errno = 0;
@@ -226,8 +248,13 @@ static void complete(const Options *o)
 
 void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
 {
-    *o = (Options){.command = TRAIN, .epochs = p->recipe.epochs, .seed = (uint64_t)p->recipe.seed,
-                   .threads = threads_available(), .groups = 1, .shuffle = true, .steps = 200,
+    *o = (Options){.command = TRAIN,
+                   .epochs = p->recipe.epochs,
+                   .seed = (uint64_t)p->recipe.seed,
+                   .threads = threads_available(),
+                   .groups = 1,
+                   .shuffle = true,
+                   .steps = 200,
                    .samples = 24};
     int i = 1;
     const bool named = argc > 1 && argv[1][0] != '-';
@@ -242,7 +269,8 @@ void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
             exit(0);
         }
         if (strncmp(word, "--", 2) != 0 || !word[2])
-            rt_die("'%s' is no option: `%s --help` lists them", word, program_invocation_short_name);
+            rt_die("'%s' is no option: `%s --help` lists them", word,
+                   program_invocation_short_name);
         const char *equals = strchr(word, '=');
         const size_t length = equals ? (size_t)(equals - word - 2) : strlen(word + 2);
         const struct Option *t = find(word + 2, length, o->command);
