@@ -1,7 +1,7 @@
 /* ticks.c -- a clock behind each call of a step, and the account that it adds up to.
  *
- * The clock costs about 25 ns a call and only where somebody measures: otherwise a call is followed by one test of a
- * thread-local pointer.
+ * The clock costs about 25 ns a call and only where somebody measures: otherwise a call is followed
+ * by one test of a thread-local pointer.
  */
 #include "ticks.h"
 #include <stdio.h>
@@ -31,7 +31,8 @@ void rt_tick(int call)
     last = t;
 }
 
-static void row(const char *what, const char *kernel, const char *place, double ms, double share, double gflops, double peak)
+static void row(const char *what, const char *kernel, const char *place, double ms, double share,
+                double gflops, double peak)
 {
     printf("  %9.3f ms %5.1f %%", ms, 100 * share);
     if (gflops > 0)
@@ -41,12 +42,15 @@ static void row(const char *what, const char *kernel, const char *place, double 
     printf("  %-24s %-26s %s\n", what, kernel, place);
 }
 
-void ticks_print(const RtProgram *p, const int64_t *sums, int threads, int64_t steps, double wall, double peak)
+void ticks_print(const RtProgram *p, const int64_t *sums, int threads, int64_t steps, double wall,
+                 double peak)
 {
     const double all = wall * threads, scale = 1e3 / (double)steps / threads;
     double busy = 0;
 
-    printf("\n     a step, %d thread%s   GFLOP/s   peak  layer                    kernel                     place\n", threads, threads > 1 ? "s" : " ");
+    printf("\n     a step, %d thread%s   GFLOP/s   peak  layer                    kernel           "
+           "          place\n",
+           threads, threads > 1 ? "s" : " ");
     for (int k = 0; k < p->ncall; k++) {
         const RtCall *c = &p->call[k];
         double t = 0;
@@ -55,7 +59,8 @@ void ticks_print(const RtProgram *p, const int64_t *sums, int threads, int64_t s
         if (t == 0)
             continue; /* did not run: the update after a reduction */
         busy += t;
-        row(c->what, c->kernel, c->place, scale * t, t / all, t > 0 ? 1e-9 * c->flops * p->batch * (double)steps / t * threads : 0, peak);
+        row(c->what, c->kernel, c->place, scale * t, t / all,
+            t > 0 ? 1e-9 * c->flops * p->batch * (double)steps / t * threads : 0, peak);
     }
     row("barriers, idle, the rest", "", "", scale * (all - busy), (all - busy) / all, 0, peak);
     printf("  %9.3f ms 100.0 %%  in all\n", 1e3 * wall / (double)steps);

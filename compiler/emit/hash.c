@@ -10,14 +10,15 @@ static void add_node(Text *t, const Node *n)
     text_add(t, "){");
     for (int i = 0; i < n->nattr; i++) {
         const Attr *a = &n->attr[i];
-        text_printf(t, "%s=%d:%lld:%.17g:%s:", a->key, a->kind, (long long)a->i, a->f, a->s ? a->s : "");
+        text_printf(t, "%s=%d:%lld:%.17g:%s:", a->key, a->kind, (long long)a->i, a->f,
+                    a->s ? a->s : "");
         for (int k = 0; k < a->nlist; k++)
             text_printf(t, "%lld,", (long long)a->list[k]);
     }
     text_printf(t, "}%s%s", shape_text(t->arena, &n->shape), n->param ? n->param->name : "");
     if (n->param)
-        text_printf(t, "%d%d%d:%.17g:%.17g", n->param->init.kind, n->param->init.gaussian, n->param->init.fan,
-                    n->param->init.a, n->param->init.b);
+        text_printf(t, "%d%d%d:%.17g:%.17g", n->param->init.kind, n->param->init.gaussian,
+                    n->param->init.fan, n->param->init.a, n->param->init.b);
     text_add(t, "\n");
 }
 
@@ -30,14 +31,14 @@ const char *emit_hash(Arena *a, const Graph *g, const char *dtype)
 
     for (int i = 0; i < g->nnode; i++)
         add_node(&t, g->node[i]);
-    text_printf(&t, "%d %.17g %.17g %.17g %.17g %.17g %.17g %.17g %d\n", o->kind, o->lr, o->momentum,
-                o->weight_decay, o->rho, o->beta1, o->beta2, o->eps, o->nesterov);
+    text_printf(&t, "%d %.17g %.17g %.17g %.17g %.17g %.17g %.17g %d\n", o->kind, o->lr,
+                o->momentum, o->weight_decay, o->rho, o->beta1, o->beta2, o->eps, o->nesterov);
     text_printf(&t, "%d %.17g %.17g %.17g %.17g", c->kind, c->factor, c->power, c->end, c->warmup);
     for (int i = 0; i < c->nat; i++)
         text_printf(&t, " %.17g", c->at[i]);
     if (c->kind == SCHED_COSINE || c->kind == SCHED_POLYNOMIAL)
         text_printf(&t, " %lld", (long long)r->epochs);
-    text_printf(&t, "\n%.17g %.17g %.17g %lld %lld %s\n", r->clip_norm, r->clip_value, r->data.scale,
-                (long long)r->batch, (long long)r->shards, dtype);
+    text_printf(&t, "\n%.17g %.17g %.17g %lld %lld %s\n", r->clip_norm, r->clip_value,
+                r->data.scale, (long long)r->batch, (long long)r->shards, dtype);
     return arena_printf(a, "%016llx", (unsigned long long)text_hash(t.s, t.len, 0));
 }

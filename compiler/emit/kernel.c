@@ -1,14 +1,17 @@
-/* kernel.c -- each distinct kernel once: a static function of pointers around an always-inlined kernel of the runtime.
+/* kernel.c -- each distinct kernel once: a static function of pointers around an always-inlined
+ * kernel of the runtime.
  *
- * Two layers of the same sizes, or training and evaluation, call the same function: the C compiler specialises it once.
+ * Two layers of the same sizes, or training and evaluation, call the same function: the C compiler
+ * specialises it once.
  */
 #include "emit/writer.h"
 #include <string.h>
 
 bool kernel_needed(const Node *n)
 {
-    return !(n->op->flags & OP_VIEW) && !node_is(n, "const") && !node_is(n, "param") && !node_is(n, "side") &&
-           !node_is(n, "update") && !node_attr(n, "inline") && !(n->op->flags & OP_HIDDEN && node_is(n, "add_sum"));
+    return !(n->op->flags & OP_VIEW) && !node_is(n, "const") && !node_is(n, "param") &&
+           !node_is(n, "side") && !node_is(n, "update") && !node_attr(n, "inline") &&
+           !(n->op->flags & OP_HIDDEN && node_is(n, "add_sum"));
 }
 
 /* The function with that body: an older one when there is one already. */
@@ -29,7 +32,11 @@ const char *kernel_define(Writer *w, const char *base, const char *params, const
     return k.name;
 }
 
-typedef struct Signature { Text params, args, inner; int letters; bool rt, first, unit; } Signature;
+typedef struct Signature {
+    Text params, args, inner;
+    int letters;
+    bool rt, first, unit;
+} Signature;
 
 static void comma(Text *t)
 {
@@ -64,8 +71,12 @@ static void add_const(Writer *w, Signature *s, Text *body, const Node *n)
 
 static void add_text(Signature *s, const char *text)
 {
-    const struct { const char *word, *param; bool *seen; } extra[] = {
-        {"r", "const Rt *r", &s->rt}, {"first", "int first", &s->first}, {"unit", "int unit", &s->unit}};
+    const struct {
+        const char *word, *param;
+        bool *seen;
+    } extra[] = {{"r", "const Rt *r", &s->rt},
+                 {"first", "int first", &s->first},
+                 {"unit", "int unit", &s->unit}};
 
     if (!strcmp(text, "units"))
         text = PREPARE_UNITS_TEXT;
@@ -92,7 +103,8 @@ static const Node *side_of(const Writer *w, const Node *n)
 static const char *call_statement(Writer *w, const Node *n)
 {
     Call c = {.arena = w->arena, .n = w->g->step->chunk, .plain = w->in->options->plain};
-    Signature s = {text_new(w->arena), text_new(w->arena), text_new(w->arena), 0, false, false, false};
+    Signature s =
+        {text_new(w->arena), text_new(w->arena), text_new(w->arena), 0, false, false, false};
     Text body = text_new(w->arena);
 
     n->op->kernel(n, &c);
@@ -111,7 +123,7 @@ static const char *call_statement(Writer *w, const Node *n)
             add_pointer(w, &s, node, a->kind);
         }
     }
-    if (node_is(n, "conv2d_pack")) {                  /* threads share the packing */
+    if (node_is(n, "conv2d_pack")) { /* threads share the packing */
         add_text(&s, "unit");
         add_text(&s, "units");
     }
@@ -127,8 +139,9 @@ static const char *input_statement(Writer *w, const Node *n)
 
     if (node_is(n, "label"))
         return arena_printf(w->arena, "rt_labels(%s, r, first, CHUNK);", pointer_to(w, n));
-    return arena_printf(w->arena, "rt_input(%s, r, first, CHUNK, %lld, %lld, %s);", pointer_to(w, n), (long long)c,
-                        (long long)(all / c), n->layout == LAYOUT_LAST ? "true" : "false");
+    return arena_printf(w->arena, "rt_input(%s, r, first, CHUNK, %lld, %lld, %s);",
+                        pointer_to(w, n), (long long)c, (long long)(all / c),
+                        n->layout == LAYOUT_LAST ? "true" : "false");
 }
 
 const char *kernel_statement(Writer *w, const Node *n)

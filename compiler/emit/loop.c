@@ -1,8 +1,9 @@
 /* loop.c -- elementwise trees and sums over broadcast dimensions, as loops with literal bounds.
  *
- * An output of one chunk has the loops (sample, dims in memory order); an operand has a stride in each, 0 where it is
- * broadcast.  Neighbouring loops that every operand walks as one become one.  When the innermost loop is walked with
- * strides 1 and 0 only, it becomes vectors (RT_MAP, runtime/cpu/vec.h); else, and under --plain, plain C.
+ * An output of one chunk has the loops (sample, dims in memory order); an operand has a stride in
+ * each, 0 where it is broadcast.  Neighbouring loops that every operand walks as one become one.
+ * When the innermost loop is walked with strides 1 and 0 only, it becomes vectors (RT_MAP,
+ * runtime/cpu/vec.h); else, and under --plain, plain C.
  */
 #include "emit/writer.h"
 #include "ops/elementwise.h"
@@ -12,15 +13,15 @@ enum { LOOPS = SHAPE_MAX + 1, LEAVES = 12 };
 
 typedef struct Leaf {
     const Node *node;
-    char        letter;
-    int64_t     stride[LOOPS];
+    char letter;
+    int64_t stride[LOOPS];
 } Leaf;
 
 typedef struct Nest {
-    int     n;                                        /* loops, outermost first */
-    int64_t count[LOOPS], out[LOOPS];                 /* trips; stride of the output */
-    int     nleaf;
-    Leaf    leaf[LEAVES];
+    int n;                            /* loops, outermost first */
+    int64_t count[LOOPS], out[LOOPS]; /* trips; stride of the output */
+    int nleaf;
+    Leaf leaf[LEAVES];
 } Nest;
 
 /* Strides of v's sample dims in memory, by logical dimension. */
@@ -46,7 +47,8 @@ static void order_of(const Node *v, int *order)
         order[0] = 1, order[1] = 2, order[2] = 0;
 }
 
-/* Fills stride[] (sample first) of operand v inside the loops of `over`; `first_axis`: v is a vector along dimension 0. */
+/* Fills stride[] (sample first) of operand v inside the loops of `over`; `first_axis`: v is a
+ * vector along dimension 0. */
 static void walk(const Node *over, const Node *v, bool first_axis, int64_t *stride)
 {
     int order[SHAPE_MAX];
@@ -73,7 +75,7 @@ static void open_nest(const Writer *w, const Node *over, Nest *nest)
         nest->count[i + 1] = over->shape.dim[order[i]];
 }
 
-static bool joins(const Nest *t, int i)               /* loops i and i + 1 are one for everybody */
+static bool joins(const Nest *t, int i) /* loops i and i + 1 are one for everybody */
 {
     if (t->out[i] != t->out[i + 1] * t->count[i + 1])
         return false;
@@ -83,7 +85,7 @@ static bool joins(const Nest *t, int i)               /* loops i and i + 1 are o
     return true;
 }
 
-static void drop(Nest *t, int i)                      /* removes loop i */
+static void drop(Nest *t, int i) /* removes loop i */
 {
     t->n--;
     for (int j = i; j < t->n; j++) {
@@ -133,11 +135,12 @@ static const char *offset(Writer *w, const Nest *t, const int64_t *stride, int l
 static void open_loops(Text *b, const Nest *t, int loops)
 {
     for (int i = 0; i < loops; i++)
-        text_printf(b, "    %*sfor (int %c = 0; %c < %lld; %c++)\n", 0, "", "ijklmpq"[i], "ijklmpq"[i],
-                    (long long)t->count[i], "ijklmpq"[i]);
+        text_printf(b, "    %*sfor (int %c = 0; %c < %lld; %c++)\n", 0, "", "ijklmpq"[i],
+                    "ijklmpq"[i], (long long)t -> count[i], "ijklmpq"[i]);
 }
 
-/* ------------------------------------------------------------------------------- elementwise trees */
+/* ------------------------------------------------------------------------------- elementwise
+ * trees */
 
 static bool is_inlined(const Node *n)
 {
@@ -164,7 +167,8 @@ static void collect(const Node *root, const Node *n, Nest *t)
 static const char *operand(Writer *w, const Nest *t, const Node *x, bool vector)
 {
     if (node_is(x, "const"))
-        return arena_printf(w->arena, vector ? "v_set((real)%.17g)" : "(real)%.17g", node_float(x, "value"));
+        return arena_printf(w->arena, vector ? "v_set((real)%.17g)" : "(real)%.17g",
+                            node_float(x, "value"));
     for (int k = 0; k < t->nleaf; k++) {
         const Leaf *l = &t->leaf[k];
         if (l->node != x)
@@ -183,7 +187,8 @@ static const char *expression(Writer *w, const Nest *t, const Node *n, bool vect
     const char *in[4] = {0};
 
     for (int i = 0; i < n->nin && i < 4; i++)
-        in[i] = is_inlined(n->in[i]) ? expression(w, t, n->in[i], vector) : operand(w, t, n->in[i], vector);
+        in[i] = is_inlined(n->in[i]) ? expression(w, t, n->in[i], vector)
+                                     : operand(w, t, n->in[i], vector);
     if (node_is(n, "bias"))
         return arena_printf(w->arena, "(%s + %s)", in[0], in[1]);
     return elementwise_format(w->arena, n, in, !vector);
@@ -228,13 +233,15 @@ const char *loop_statement(Writer *w, const Node *n)
         const char *at = offset(w, &t, t.out, t.n);
         text_printf(&b, "        y[%s] = %s;\n", *at ? at + 3 : "0", value);
     }
-    return arena_printf(w->arena, "%s(%s);", kernel_define(w, n->op->name, parameters(w, &t, n), b.s),
+    return arena_printf(w->arena, "%s(%s);",
+                        kernel_define(w, n->op->name, parameters(w, &t, n), b.s),
                         arguments(w, &t, n));
 }
 
-/* ------------------------------------------------------------------------------- sums over what was broadcast */
+/* ------------------------------------------------------------------------------- sums over what
+ * was broadcast */
 
-static bool along_first(const Node *n)                /* a vector over dimension 0: the gradient of a bias */
+static bool along_first(const Node *n) /* a vector over dimension 0: the gradient of a bias */
 {
     const Attr *a = node_attr(n, "align");
     return a && !strcmp(a->s, "first") && n->shape.rank == 1 && n->in[0]->shape.rank > 1;
@@ -252,14 +259,18 @@ const char *loop_sum(Writer *w, const Node *n)
     t.leaf[0].node = x, t.leaf[0].letter = 'a';
     collapse(&t);
     if (n->shape.batched)
-        text_printf(&b, "    memset(y, 0, sizeof(real) * %lld);\n", (long long)(shape_count(&n->shape) * w->g->step->chunk));
-    const bool rows = t.out[t.n - 1] == 1 && t.leaf[0].stride[t.n - 1] == 1 && (t.n == 1 || (t.n == 2 && t.out[0] == 0));
+        text_printf(&b, "    memset(y, 0, sizeof(real) * %lld);\n",
+                    (long long)(shape_count(&n->shape) * w->g->step->chunk));
+    const bool rows = t.out[t.n - 1] == 1 && t.leaf[0].stride[t.n - 1] == 1 &&
+                      (t.n == 1 || (t.n == 2 && t.out[0] == 0));
     if (rows && !w->in->options->plain) {
-        text_printf(&b, "    channel_sum(y, a, %lld, %lld);\n", (long long)(t.n == 2 ? t.count[0] : 1), (long long)t.count[t.n - 1]);
+        text_printf(&b, "    channel_sum(y, a, %lld, %lld);\n",
+                    (long long)(t.n == 2 ? t.count[0] : 1), (long long)t.count[t.n - 1]);
     } else {
         const char *to = offset(w, &t, t.out, t.n), *from = offset(w, &t, t.leaf[0].stride, t.n);
         open_loops(&b, &t, t.n);
         text_printf(&b, "        y[%s] += a[%s];\n", *to ? to + 3 : "0", *from ? from + 3 : "0");
     }
-    return arena_printf(w->arena, "%s(%s);", kernel_define(w, "sum_to", parameters(w, &t, n), b.s), arguments(w, &t, n));
+    return arena_printf(w->arena, "%s(%s);", kernel_define(w, "sum_to", parameters(w, &t, n), b.s),
+                        arguments(w, &t, n));
 }

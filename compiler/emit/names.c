@@ -53,12 +53,13 @@ const char *name_of(Writer *w, const Node *n)
 
     if (*slot)
         return *slot;
-    if (node_is(n, "param"))                          /* one copy serves both graphs */
+    if (node_is(n, "param")) /* one copy serves both graphs */
         return *slot = name_upper(w->arena, n->param->name);
     if (node_is(n, "side"))
         stem = arena_printf(w->arena, "%s_index", n->in[0]->name ? n->in[0]->name : "pool");
     else if (node_is(n, "conv2d_pack"))
-        stem = arena_printf(w->arena, "%s_%s", n->in[0]->name, node_int(n, "dx") ? "packed_dx" : "packed");
+        stem = arena_printf(w->arena, "%s_%s", n->in[0]->name,
+                            node_int(n, "dx") ? "packed_dx" : "packed");
     else if (n->backward && !n->name)
         stem = arena_printf(w->arena, "d_%s", stem);
     return *slot = unique(w, arena_printf(w->arena, "%s%s", w->prefix, name_upper(w->arena, stem)));

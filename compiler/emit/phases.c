@@ -1,6 +1,7 @@
 /* phases.c -- the functions of a step: each a straight list of calls.
  *
- * They are meant to be read: every call stands under the model's line that it comes from, with shapes and price.
+ * They are meant to be read: every call stands under the model's line that it comes from, with
+ * shapes and price.
  */
 #include "emit/writer.h"
 #include <string.h>
@@ -16,7 +17,8 @@ static const Node *source_of(const Node *n)
     return NULL;
 }
 
-/* "(N, 1, 28, 28) -> (N, 20, 12, 12), 576.0 kFLOP a sample"; the name of the sum where samples are added up. */
+/* "(N, 1, 28, 28) -> (N, 20, 12, 12), 576.0 kFLOP a sample"; the name of the sum where samples
+ * are added up. */
 static void price(Writer *w, Text *t, const Node *n)
 {
     const double f = n->op->cost ? n->op->cost(n).flops : 0;
@@ -49,8 +51,8 @@ static void origin(Writer *w, Text *t, const Node *n, int *line, const char *ind
             text_addn(&safe, text, 1);
     *line = n->span.line;
     const char *base = strrchr(n->span.source->name, '/');
-    text_printf(t, "\n%s/* %s%s:%d  %s */\n", indent, n->backward ? "backward of " : "", base ? base + 1 : n->span.source->name,
-                n->span.line, safe.s);
+    text_printf(t, "\n%s/* %s%s:%d  %s */\n", indent, n->backward ? "backward of " : "",
+                base ? base + 1 : n->span.source->name, n->span.line, safe.s);
 }
 
 /* One call, broken after its own commas where a line would pass 100 columns. */
@@ -82,12 +84,14 @@ static void wrapped(Text *t, const char *s, const char *indent)
 static const char *tick(Writer *w, const char *what, const char *call, Span at, double flops)
 {
     const char *base = at.source ? strrchr(at.source->name, '/') : NULL;
-    const char *place = at.source ? arena_printf(w->arena, "%s:%d", base ? base + 1 : at.source->name, at.line) : "";
+    const char *place =
+        at.source ? arena_printf(w->arena, "%s:%d", base ? base + 1 : at.source->name, at.line)
+                  : "";
 
     if (!w->g->training)
         return "";
-    text_printf(&w->calls, "    {%s, \"%.*s\", %s, %.17g},\n", name_c_string(w->arena, what), (int)strcspn(call, "("), call,
-                name_c_string(w->arena, place), flops);
+    text_printf(&w->calls, "    {%s, \"%.*s\", %s, %.17g},\n", name_c_string(w->arena, what),
+                (int)strcspn(call, "("), call, name_c_string(w->arena, place), flops);
     return arena_printf(w->arena, " TICK(%d);", w->ncall++);
 }
 
@@ -108,7 +112,10 @@ static void statement(Writer *w, Text *t, const Node *n, int *line, const char *
     origin(w, t, n, line, indent);
     price(w, &p, n);
     text_printf(t, "%s/* %s */\n", indent, p.s);
-    wrapped(t, arena_printf(w->arena, "%s%s", s, tick(w, n->name ? n->name : n->op->name, s, n->span, counted(n))), indent);
+    wrapped(t,
+            arena_printf(w->arena, "%s%s", s,
+                         tick(w, n->name ? n->name : n->op->name, s, n->span, counted(n))),
+            indent);
 }
 
 /* ------------------------------------------------------------------------------- phases */
@@ -118,7 +125,10 @@ void phase_prepare(Writer *w, const Phase *p, const char *fn)
     Text *t = &w->body;
     int line = 0;
 
-    text_printf(t, "/* Once a step: what depends on the parameters only. */\nstatic void %s(const Rt *r, char *t, int unit)\n{\n    (void)t;\n", fn);
+    text_printf(t,
+                "/* Once a step: what depends on the parameters only. */\nstatic void %s(const Rt "
+                "*r, char *t, int unit)\n{\n    (void)t;\n",
+                fn);
     for (int split = 1; split >= 0; split--)
         for (int i = 0; i < p->nnode; i++) {
             if (node_is(p->node[i], "conv2d_pack") != (split == 1))
@@ -137,7 +147,8 @@ static void zero_partials(Writer *w, Text *t)
     for (int i = 0; i < s->nbuffer; i++) {
         const Buffer *b = &s->buffer[i];
         if (b->place == PLACE_PARTIAL)
-            text_printf(t, "    memset(%s, 0, %lld);\n", pointer_to(w, b->node), (long long)(b->bytes / s->slices));
+            text_printf(t, "    memset(%s, 0, %lld);\n", pointer_to(w, b->node),
+                        (long long)(b->bytes / s->slices));
     }
 }
 
@@ -146,7 +157,8 @@ static void open_slice(Writer *w, const char *type, const char *fn, const char *
     Text *t = &w->body;
 
     text_printf(t, "/* %s */\nstatic %s %s(const Rt *r, char *t, int unit)\n{\n", about, type, fn);
-    text_add(t, "    const int slice = unit % SLICES;\n    char *const shard = r->shard + unit / SLICES * r->shard_bytes;\n\n    (void)shard;\n");
+    text_add(t, "    const int slice = unit % SLICES;\n    char *const shard = r->shard + unit / "
+                "SLICES * r->shard_bytes;\n\n    (void)shard;\n");
 }
 
 static void open_chunks(Text *t)
@@ -161,27 +173,34 @@ void phase_slice(Writer *w, const Phase *p, const char *fn)
     const Graph *g = w->g;
     int line = 0;
 
-    open_slice(w, "void", fn, g->training ? "Forward, loss and backward of one slice, a chunk at a time." : "Forward of one slice of an evaluation batch.");
+    open_slice(w, "void", fn,
+               g->training ? "Forward, loss and backward of one slice, a chunk at a time."
+                           : "Forward of one slice of an evaluation batch.");
     zero_partials(w, t);
     open_chunks(t);
     for (int i = 0; i < p->nnode; i++)
         statement(w, t, p->node[i], &line, "        ");
     text_add(t, "\n");
     for (int i = 0; i < g->nmetric; i++)
-        text_printf(t, "        rt_metric(r, unit, %d, first, CHUNK, %s); /* %s */\n", i, pointer_to(w, g->metric[i].node), g->metric[i].name);
+        text_printf(t, "        rt_metric(r, unit, %d, first, CHUNK, %s); /* %s */\n", i,
+                    pointer_to(w, g->metric[i].node), g->metric[i].name);
     if (!g->training)
-        text_printf(t, "        rt_output(r, first, CHUNK, %lld, %s);\n", (long long)shape_count(&g->output->shape), pointer_to(w, g->output));
+        text_printf(t, "        rt_output(r, first, CHUNK, %lld, %s);\n",
+                    (long long)shape_count(&g->output->shape), pointer_to(w, g->output));
     text_add(t, "    }\n}\n\n");
 }
 
 static const char *state(Writer *w, const Param *p, int k)
 {
-    return p->offset_state[k] < 0 ? "NULL" : arena_printf(w->arena, "FIXED(real, %s_STATE%d)", name_upper(w->arena, p->name), k);
+    return p->offset_state[k] < 0 ? "NULL"
+                                  : arena_printf(w->arena, "FIXED(real, %s_STATE%d)",
+                                                 name_upper(w->arena, p->name), k);
 }
 
 static const char *update_name(const Graph *g)
 {
-    static const char *const name[] = {"update_sgd", "update_rmsprop", "update_adam", "update_adamw"};
+    static const char *const name[] = {"update_sgd", "update_rmsprop", "update_adam",
+                                       "update_adamw"};
     return name[g->recipe.optimizer.kind];
 }
 
@@ -194,7 +213,8 @@ static int64_t range_units(int64_t count)
 
 static const char *dense_size(Writer *w, const Param *p)
 {
-    return arena_printf(w->arena, "%lld, %lld", (long long)p->file.dim[1], (long long)p->file.dim[0]);
+    return arena_printf(w->arena, "%lld, %lld", (long long)p->file.dim[1],
+                        (long long)p->file.dim[0]);
 }
 
 static const char *shard_pointer(Writer *w, const Node *n)
@@ -204,7 +224,8 @@ static const char *shard_pointer(Writer *w, const Node *n)
 
 static const char *weights(Writer *w, const Param *p)
 {
-    return p ? arena_printf(w->arena, "FIXED(real, %s), %s, %s", name_upper(w->arena, p->name), state(w, p, 0), state(w, p, 1))
+    return p ? arena_printf(w->arena, "FIXED(real, %s), %s, %s", name_upper(w->arena, p->name),
+                            state(w, p, 0), state(w, p, 1))
              : "NULL, NULL, NULL";
 }
 
@@ -215,7 +236,8 @@ static const char *sum_units(Writer *w, const Sum *s)
                      : arena_printf(w->arena, "%lld", (long long)range_units(s->count));
 }
 
-#define RANGE_PARAMS "const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count"
+#define RANGE_PARAMS                                                                               \
+    "const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count"
 
 static const char *decay(const Sum *s)
 {
@@ -234,41 +256,67 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
 
     if (s->panels) {
         const Node *x = s->root->in[0], *dy = s->root->in[1];
-        const char *fn = kernel_define(w, "dense_dw_update", "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const char *x, const char *dy",
-            arena_printf(w->arena, "    dense_dw_update(r, unit, grad, w, s0, s1, x, dy, SHARD, %s, (Dense){ .n = SHARD, .k = %lld, .o = %lld });\n", update_name(w->g),
-                         (long long)s->param->file.dim[1], (long long)s->param->file.dim[0]));
-        wrapped(t, arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn, (long long)s->offset, weights(w, s->param), shard_pointer(w, x),
-                                shard_pointer(w, dy), tick(w, sum_name(s), fn, s->root->span, counted(s->root))), "        ");
+        const char *fn =
+            kernel_define(w, "dense_dw_update",
+                          "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const "
+                          "char *x, const char *dy",
+                          arena_printf(w->arena,
+                                       "    dense_dw_update(r, unit, grad, w, s0, s1, x, dy, "
+                                       "SHARD, %s, (Dense){ .n = SHARD, .k = %lld, .o = %lld });\n",
+                                       update_name(w->g), (long long)s->param->file.dim[1],
+                                       (long long)s->param->file.dim[0]));
+        wrapped(t,
+                arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn, (long long)s->offset,
+                             weights(w, s->param), shard_pointer(w, x), shard_pointer(w, dy),
+                             tick(w, sum_name(s), fn, s->root->span, counted(s->root))),
+                "        ");
         return;
     }
     int64_t bytes = 0;
     for (int i = 0; i < st->nbuffer; i++)
         if (st->buffer[i].node == s->root)
             bytes = st->buffer[i].bytes / st->slices;
-    const char *fn = kernel_define(w, "reduce_update", RANGE_PARAMS ", const char *sums, int64_t slice_bytes",
-        arena_printf(w->arena, "    reduce_update(r, unit, units, grad, w, s0, s1, sums, slice_bytes, SLICES, count, %s, %s);\n", decay(s), update_name(w->g)));
-    wrapped(t, arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld, %s, %lld);%s", fn, units, (long long)s->offset, weights(w, s->param),
-                            (long long)s->count, shard_pointer(w, s->root), (long long)bytes, tick(w, sum_name(s), fn, s->root->span, 0)), "        ");
+    const char *fn =
+        kernel_define(w, "reduce_update", RANGE_PARAMS ", const char *sums, int64_t slice_bytes",
+                      arena_printf(w->arena,
+                                   "    reduce_update(r, unit, units, grad, w, s0, s1, sums, "
+                                   "slice_bytes, SLICES, count, %s, %s);\n",
+                                   decay(s), update_name(w->g)));
+    wrapped(t,
+            arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld, %s, %lld);%s", fn, units,
+                         (long long)s->offset, weights(w, s->param), (long long)s->count,
+                         shard_pointer(w, s->root), (long long)bytes,
+                         tick(w, sum_name(s), fn, s->root->span, 0)),
+            "        ");
 }
 
 static void update_call(Writer *w, const Sum *s, const char *units)
 {
-    const char *fn = kernel_define(w, "grad_update", RANGE_PARAMS,
-        arena_printf(w->arena, "    grad_update(r, unit, units, grad, w, s0, s1, count, %s, %s);\n", decay(s), update_name(w->g)));
-    wrapped(&w->body, arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld);%s", fn, units, (long long)s->offset, weights(w, s->param),
-                                   (long long)s->count, tick(w, sum_name(s), fn, s->root->span, 0)), "        ");
+    const char *fn = kernel_define(
+        w, "grad_update", RANGE_PARAMS,
+        arena_printf(w->arena, "    grad_update(r, unit, units, grad, w, s0, s1, count, %s, %s);\n",
+                     decay(s), update_name(w->g)));
+    wrapped(&w->body,
+            arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld);%s", fn, units,
+                         (long long)s->offset, weights(w, s->param), (long long)s->count,
+                         tick(w, sum_name(s), fn, s->root->span, 0)),
+            "        ");
 }
 
-/* Runs `each` of the sums as consecutive ranges of units; *total gets the sum of units as a C expression. */
+/* Runs `each` of the sums as consecutive ranges of units; *total gets the sum of units as a C
+ * expression. */
 void phase_ranges(Writer *w, const char *fn, const char *about, bool from_grad, Text *total)
 {
     Text *t = &w->body;
     const Step *s = w->g->step;
 
-    text_printf(t, "/* %s */\nstatic void %s(const Rt *r, char *t, int unit)\n{\n    (void)t;\n", about, fn);
+    text_printf(t, "/* %s */\nstatic void %s(const Rt *r, char *t, int unit)\n{\n    (void)t;\n",
+                about, fn);
     for (int i = 0; i < s->nsum; i++) {
         const Sum *m = &s->sum[i];
-        const char *units = from_grad ? arena_printf(w->arena, "%lld", (long long)range_units(m->count)) : sum_units(w, m);
+        const char *units = from_grad
+                                ? arena_printf(w->arena, "%lld", (long long)range_units(m->count))
+                                : sum_units(w, m);
         if (from_grad && !m->update)
             continue;
         text_printf(total, "%s%s", total->len ? " + " : "", units);
@@ -282,14 +330,17 @@ void phase_ranges(Writer *w, const char *fn, const char *about, bool from_grad, 
     text_add(t, "}\n\n");
 }
 
-/* ------------------------------------------------------------------------------- the check for non-finite values */
+/* ------------------------------------------------------------------------------- the check for
+ * non-finite values */
 
 void phase_nonfinite(Writer *w, const Phase *p)
 {
     Text *t = &w->body, names = text_new(w->arena);
     int k = 0;
 
-    open_slice(w, "int", "first_nonfinite", "After a loss that is not finite: the forward pass again, up to the first value that is not.");
+    open_slice(w, "int", "first_nonfinite",
+               "After a loss that is not finite: the forward pass again, up to the first value "
+               "that is not.");
     open_chunks(t);
     for (int i = 0; i < p->nnode; i++) {
         const Node *n = p->node[i];
@@ -302,11 +353,13 @@ void phase_nonfinite(Writer *w, const Phase *p)
         if (n->dtype != DT_REAL)
             continue;
         const char *base = n->span.source ? strrchr(n->span.source->name, '/') : NULL;
-        text_printf(t, "        if (!rt_finite(%s, CHUNK * %lld))\n            return %d;\n", pointer_to(w, n), (long long)shape_count(&n->shape), k++);
+        text_printf(t, "        if (!rt_finite(%s, CHUNK * %lld))\n            return %d;\n",
+                    pointer_to(w, n), (long long)shape_count(&n->shape), k++);
         text_printf(&names, "    \"%s (%s:%d)\",\n", n->name ? n->name : n->op->name,
-                    n->span.source ? (base ? base + 1 : n->span.source->name) : "made by the compiler", n->span.line);
+                    n->span.source ? (base ? base + 1 : n->span.source->name)
+                                   : "made by the compiler",
+                    n->span.line);
     }
     text_add(t, "    }\n    return -1;\n}\n\n");
     text_printf(t, "static const char *const layers[] = {\n%s};\n\n", names.s);
 }
-

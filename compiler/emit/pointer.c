@@ -52,10 +52,17 @@ const char *pointer_to(Writer *w, const Node *n)
     const char *type = pointer_type(n), *at = name_of(w, b);
 
     switch (b->place) {
-    case PLACE_FIXED:   return arena_printf(w->arena, "FIXED(%s, %s)", type, at);
-    case PLACE_LOCAL:   return arena_printf(w->arena, "LOCAL(%s, %s)", type, at);
-    case PLACE_BATCH:   return arena_printf(w->arena, "BATCH(%s, %s, %lld)", type, at, (long long)pointer_bytes(w, b));
-    case PLACE_PARTIAL: return arena_printf(w->arena, "PARTIAL(%s, %s, %lld)", type, at, (long long)slice_bytes(w, b));
-    default:            return "NULL";
+    case PLACE_FIXED:
+        return arena_printf(w->arena, "FIXED(%s, %s)", type, at);
+    case PLACE_LOCAL:
+        return arena_printf(w->arena, "LOCAL(%s, %s)", type, at);
+    case PLACE_BATCH:
+        return arena_printf(w->arena, "BATCH(%s, %s, %lld)", type, at,
+                            (long long)pointer_bytes(w, b));
+    case PLACE_PARTIAL:
+        return arena_printf(w->arena, "PARTIAL(%s, %s, %lld)", type, at,
+                            (long long)slice_bytes(w, b));
+    default:
+        return "NULL";
     }
 }

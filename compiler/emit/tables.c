@@ -4,25 +4,31 @@
 
 static void parameter(Writer *w, Text *t, const Param *p)
 {
-    static const char *const kind[] = {"RT_XAVIER", "RT_GLOROT", "RT_HE", "RT_LECUN", "RT_ORTHOGONAL", "RT_UNIFORM", "RT_NORMAL", "RT_CONSTANT"};
+    static const char *const kind[] = {"RT_XAVIER",     "RT_GLOROT",  "RT_HE",     "RT_LECUN",
+                                       "RT_ORTHOGONAL", "RT_UNIFORM", "RT_NORMAL", "RT_CONSTANT"};
     static const char *const fan[] = {"RT_FAN_IN", "RT_FAN_OUT", "RT_FAN_AVG"};
     const char *c = name_upper(w->arena, p->name);
 
-    text_printf(t, "    {.name = %s, .rank = %d, .dim = {", name_c_string(w->arena, p->name), p->file.rank);
+    text_printf(t, "    {.name = %s, .rank = %d, .dim = {", name_c_string(w->arena, p->name),
+                p->file.rank);
     for (int i = 0; i < p->file.rank; i++)
         text_printf(t, "%s%lld", i ? ", " : "", (long long)p->file.dim[i]);
     text_printf(t, "},\n     .naxis = %d, .axis = {", p->naxis);
     for (int i = 0; i < p->naxis; i++)
-        text_printf(t, "%s{%lld, %lld, %lld, %lld}", i ? ", " : "", (long long)p->axis[i].n, (long long)p->axis[i].block,
-                    (long long)p->axis[i].outer, (long long)p->axis[i].inner);
-    text_printf(t, "}, .count_memory = %lld,\n     .offset = %s, .state = {", (long long)p->count_memory, c);
+        text_printf(t, "%s{%lld, %lld, %lld, %lld}", i ? ", " : "", (long long)p->axis[i].n,
+                    (long long)p->axis[i].block, (long long)p->axis[i].outer,
+                    (long long)p->axis[i].inner);
+    text_printf(t, "}, .count_memory = %lld,\n     .offset = %s, .state = {",
+                (long long)p->count_memory, c);
     for (int k = 0; k < 2; k++)
         if (p->offset_state[k] < 0)
             text_printf(t, "%s-1", k ? ", " : "");
         else
             text_printf(t, "%s%s_STATE%d", k ? ", " : "", c, k);
-    text_printf(t, "}, .fan_in = %lld, .fan_out = %lld,\n     .init = {%s, %s, %s, %.17g, %.17g}},\n", (long long)p->fan_in,
-                (long long)p->fan_out, kind[p->init.kind], p->init.gaussian ? "true" : "false", fan[p->init.fan], p->init.a, p->init.b);
+    text_printf(t,
+                "}, .fan_in = %lld, .fan_out = %lld,\n     .init = {%s, %s, %s, %.17g, %.17g}},\n",
+                (long long)p->fan_in, (long long)p->fan_out, kind[p->init.kind],
+                p->init.gaussian ? "true" : "false", fan[p->init.fan], p->init.a, p->init.b);
 }
 
 static void sums(const Graph *g, Text *t)
@@ -34,7 +40,8 @@ static void sums(const Graph *g, Text *t)
         for (int k = 0; k < g->nparam; k++)
             if (s->param == g->param[k])
                 index = k;
-        text_printf(t, "    {.offset = %lld, .count = %lld, .param = %d},\n", (long long)s->offset, (long long)s->count, index);
+        text_printf(t, "    {.offset = %lld, .count = %lld, .param = %d},\n", (long long)s->offset,
+                    (long long)s->count, index);
     }
     text_add(t, "};\n\n");
 }
@@ -42,30 +49,46 @@ static void sums(const Graph *g, Text *t)
 static void recipe(Writer *w, Text *t, const Recipe *r)
 {
     static const char *const opt[] = {"RT_SGD", "RT_RMSPROP", "RT_ADAM", "RT_ADAMW"};
-    static const char *const sched[] = {"RT_SCHED_CONSTANT", "RT_SCHED_STEP", "RT_SCHED_COSINE", "RT_SCHED_POLYNOMIAL"};
+    static const char *const sched[] = {"RT_SCHED_CONSTANT", "RT_SCHED_STEP", "RT_SCHED_COSINE",
+                                        "RT_SCHED_POLYNOMIAL"};
     const Optimizer *o = &r->optimizer;
     const Schedule *c = &r->schedule;
 
-    text_printf(t, "    .recipe = {\n        .data = %s, .samples = %lld, .test_samples = %lld, .x_scale = %.17g,\n", name_c_string(w->arena, r->data.name),
-                (long long)r->data.samples, (long long)r->data.test_samples, r->data.scale);
-    text_printf(t, "        .optimizer = %s, .lr = %.17g, .momentum = %.17g, .weight_decay = %.17g, .rho = %.17g,\n", opt[o->kind], o->lr,
-                o->momentum, o->weight_decay, o->rho);
-    text_printf(t, "        .beta1 = %.17g, .beta2 = %.17g, .eps = %.17g, .nesterov = %s, .clip_norm = %.17g, .clip_value = %.17g,\n", o->beta1,
-                o->beta2, o->eps, o->nesterov ? "true" : "false", r->clip_norm, r->clip_value);
+    text_printf(t,
+                "    .recipe = {\n        .data = %s, .samples = %lld, .test_samples = %lld, "
+                ".x_scale = %.17g,\n",
+                name_c_string(w->arena, r->data.name), (long long)r->data.samples,
+                (long long)r->data.test_samples, r->data.scale);
+    text_printf(t,
+                "        .optimizer = %s, .lr = %.17g, .momentum = %.17g, .weight_decay = %.17g, "
+                ".rho = %.17g,\n",
+                opt[o->kind], o->lr, o->momentum, o->weight_decay, o->rho);
+    text_printf(t,
+                "        .beta1 = %.17g, .beta2 = %.17g, .eps = %.17g, .nesterov = %s, .clip_norm "
+                "= %.17g, .clip_value = %.17g,\n",
+                o->beta1, o->beta2, o->eps, o->nesterov ? "true" : "false", r->clip_norm,
+                r->clip_value);
     text_printf(t, "        .schedule = %s, .nat = %d, .at = {", sched[c->kind], c->nat);
     for (int i = 0; i < c->nat; i++)
         text_printf(t, "%s%.17g", i ? ", " : "", c->at[i]);
-    text_printf(t, "%s}, .factor = %.17g, .power = %.17g, .end = %.17g, .warmup = %.17g,\n", c->nat ? "" : "0", c->factor, c->power, c->end, c->warmup);
-    text_printf(t, "        .epochs = %lld, .seed = %lld,\n", (long long)r->epochs, (long long)r->seed);
+    text_printf(t, "%s}, .factor = %.17g, .power = %.17g, .end = %.17g, .warmup = %.17g,\n",
+                c->nat ? "" : "0", c->factor, c->power, c->end, c->warmup);
+    text_printf(t, "        .epochs = %lld, .seed = %lld,\n", (long long)r->epochs,
+                (long long)r->seed);
     if (r->expect.metric)
-        text_printf(t, "        .expect_metric = \"%s\", .expect_op = \"%s\", .expect_value = %.17g,\n", r->expect.metric, r->expect.op, r->expect.value);
+        text_printf(t,
+                    "        .expect_metric = \"%s\", .expect_op = \"%s\", .expect_value = "
+                    "%.17g,\n",
+                    r->expect.metric, r->expect.op, r->expect.value);
     text_add(t, "    },\n");
 }
 
 static const char *isa_of(const char *cpu)
 {
-    return !strcmp(cpu, "x86-64-v4") ? "RT_ISA_X86_V4" : !strcmp(cpu, "x86-64-v3") ? "RT_ISA_X86_V3" :
-           !strcmp(cpu, "armv8-a") ? "RT_ISA_ARMV8" : "RT_ISA_ANY";
+    return !strcmp(cpu, "x86-64-v4")   ? "RT_ISA_X86_V4"
+           : !strcmp(cpu, "x86-64-v3") ? "RT_ISA_X86_V3"
+           : !strcmp(cpu, "armv8-a")   ? "RT_ISA_ARMV8"
+                                       : "RT_ISA_ANY";
 }
 
 static int64_t parameters_of(const Graph *g)
@@ -83,7 +106,8 @@ double emit_flops(const Graph *g)
 
     for (int i = 0; i < g->nnode; i++)
         if (!(g->node[i]->op->flags & OP_ELEMENTWISE) && g->node[i]->op->cost &&
-            (!strncmp(g->node[i]->op->name, "conv", 4) || !strncmp(g->node[i]->op->name, "dense", 5)))
+            (!strncmp(g->node[i]->op->name, "conv", 4) ||
+             !strncmp(g->node[i]->op->name, "dense", 5)))
             f += g->node[i]->op->cost(g->node[i]).flops;
     return f;
 }
@@ -96,16 +120,26 @@ static void program(Writer *w, Text *t)
     const Shape *x = &g->input->shape;
     const int64_t fixed = s->fixed_bytes > e->fixed_bytes ? s->fixed_bytes : e->fixed_bytes;
 
-    text_printf(t, "const RtProgram rt_program = {\n    .model = \"%s\", .source = %s, .source_hash = \"%s\",\n", g->name,
-                name_c_string(w->arena, in->source_name), in->hash);
-    text_printf(t, "    .compiler = \"%s\", .flags = %s, .target = \"cpu\", .cpu = \"%s\", .isa = %s, .real_bytes = sizeof(real),\n",
+    text_printf(t,
+                "const RtProgram rt_program = {\n    .model = \"%s\", .source = %s, .source_hash = "
+                "\"%s\",\n",
+                g->name, name_c_string(w->arena, in->source_name), in->hash);
+    text_printf(t,
+                "    .compiler = \"%s\", .flags = %s, .target = \"cpu\", .cpu = \"%s\", .isa = %s, "
+                ".real_bytes = sizeof(real),\n",
                 in->compiler_version, name_c_string(w->arena, in->flags), in->cpu, isa_of(in->cpu));
-    text_printf(t, "    .batch = %lld, .shards = %lld, .slices = SLICES, .chunk = CHUNK,\n    .parameters = %lld, .flops_per_sample = %.0f,\n",
-                (long long)s->batch, (long long)s->shards, (long long)parameters_of(g), emit_flops(g));
-    text_printf(t, "    .fixed_bytes = %lld, .shard_bytes = %lld, .thread_bytes = %lld, .grad_bytes = %lld, .fused_update = %s,\n",
-                (long long)fixed, (long long)(s->shard_bytes > e->shard_bytes ? s->shard_bytes : e->shard_bytes),
-                (long long)(s->thread_bytes > e->thread_bytes ? s->thread_bytes : e->thread_bytes), (long long)s->grad_bytes,
-                s->fused_update ? "true" : "false");
+    text_printf(t,
+                "    .batch = %lld, .shards = %lld, .slices = SLICES, .chunk = CHUNK,\n    "
+                ".parameters = %lld, .flops_per_sample = %.0f,\n",
+                (long long)s->batch, (long long)s->shards, (long long)parameters_of(g),
+                emit_flops(g));
+    text_printf(t,
+                "    .fixed_bytes = %lld, .shard_bytes = %lld, .thread_bytes = %lld, .grad_bytes = "
+                "%lld, .fused_update = %s,\n",
+                (long long)fixed,
+                (long long)(s->shard_bytes > e->shard_bytes ? s->shard_bytes : e->shard_bytes),
+                (long long)(s->thread_bytes > e->thread_bytes ? s->thread_bytes : e->thread_bytes),
+                (long long)s->grad_bytes, s->fused_update ? "true" : "false");
     text_printf(t, "    .input_rank = %d, .input_dim = {", x->rank);
     for (int i = 0; i < x->rank; i++)
         text_printf(t, "%s%lld", i ? ", " : "", (long long)x->dim[i]);
@@ -113,22 +147,29 @@ static void program(Writer *w, Text *t)
     bool softmax = false;
     for (int i = 0; i < g->nnode; i++)
         softmax |= node_is(g->node[i], "softmax_cross_entropy");
-    text_printf(t, "}, .classes = %lld, .outputs = %lld, .softmax_output = %s,\n", (long long)outputs, (long long)outputs, softmax ? "true" : "false");
+    text_printf(t, "}, .classes = %lld, .outputs = %lld, .softmax_output = %s,\n",
+                (long long)outputs, (long long)outputs, softmax ? "true" : "false");
     text_printf(t, "    .nmetric = %d, .metric = {", g->nmetric);
     for (int i = 0; i < g->nmetric; i++)
         text_printf(t, "%s\"%s\"", i ? ", " : "", g->metric[i].name);
-    text_printf(t, "},\n    .param = params, .nparam = %d, .sum = sums, .nsum = %d,\n", g->nparam, s->nsum);
-    text_add(t, "    .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest = sizeof test / sizeof *test,\n");
+    text_printf(t, "},\n    .param = params, .nparam = %d, .sum = sums, .nsum = %d,\n", g->nparam,
+                s->nsum);
+    text_add(t, "    .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest "
+                "= sizeof test / sizeof *test,\n");
     recipe(w, t, &g->recipe);
-    text_add(t, "    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .first_nonfinite = first_nonfinite,\n    .call = calls, .ncall = sizeof calls / sizeof *calls, .data_dirs = data_dirs,\n};\n\n");
-    text_add(t, "int main(int argc, char **argv)\n{\n    return rt_main(&rt_program, argc, argv);\n}\n");
+    text_add(t, "    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .first_nonfinite = "
+                "first_nonfinite,\n    .call = calls, .ncall = sizeof calls / sizeof *calls, "
+                ".data_dirs = data_dirs,\n};\n\n");
+    text_add(t, "int main(int argc, char **argv)\n{\n    return rt_main(&rt_program, argc, "
+                "argv);\n}\n");
 }
 
 void tables_write(Writer *w, Text *t)
 {
     const Graph *g = w->in->train;
 
-    text_add(t, "/* ---- parameters: how files (first line) lie in memory (second line) ---- */\n\nstatic const RtParam params[] = {\n");
+    text_add(t, "/* ---- parameters: how files (first line) lie in memory (second line) ---- "
+                "*/\n\nstatic const RtParam params[] = {\n");
     for (int i = 0; i < g->nparam; i++)
         parameter(w, t, g->param[i]);
     text_add(t, "};\n\n");

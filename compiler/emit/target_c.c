@@ -8,7 +8,8 @@
 
 static void constant(Writer *w, Text *t, const Node *n, const char *unit)
 {
-    text_printf(t, "    %-28s = %10lld,   /* %s%s */\n", name_of(w, n), (long long)n->offset, shape_text(w->arena, &n->shape), unit);
+    text_printf(t, "    %-28s = %10lld,   /* %s%s */\n", name_of(w, n), (long long)n->offset,
+                shape_text(w->arena, &n->shape), unit);
 }
 
 static void fixed_constants(Writer *w, Text *t)
@@ -19,10 +20,13 @@ static void fixed_constants(Writer *w, Text *t)
     for (int i = 0; i < g->nparam; i++) {
         const Param *p = g->param[i];
         const char *name = name_upper(w->arena, p->name);
-        text_printf(t, "    %-28s = %10lld,   /* %s */\n", name, (long long)p->offset, shape_text(w->arena, &p->file));
+        text_printf(t, "    %-28s = %10lld,   /* %s */\n", name, (long long)p->offset,
+                    shape_text(w->arena, &p->file));
         for (int k = 0; k < 2; k++)
             if (p->offset_state[k] >= 0)
-                text_printf(t, "    %-28s = %10lld,\n", arena_printf(w->arena, "%s_STATE%d", name, k), (long long)p->offset_state[k]);
+                text_printf(t, "    %-28s = %10lld,\n",
+                            arena_printf(w->arena, "%s_STATE%d", name, k),
+                            (long long)p->offset_state[k]);
     }
     text_add(t, "};\n\n");
 }
@@ -34,12 +38,16 @@ static void region_constants(Writer *w, Text *t, Place a, Place b, const char *a
 
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
-        if (!(n->place == a || n->place == b) || pointer_root(n) != n || node_is(n, "param") || !w->of_node[g->training ? 0 : 1][n->id])
+        if (!(n->place == a || n->place == b) || pointer_root(n) != n || node_is(n, "param") ||
+            !w->of_node[g->training ? 0 : 1][n->id])
             continue;
         if (!any)
             text_printf(t, "enum { /* %s%s */\n", g->training ? "" : "evaluation: ", about);
         any = true;
-        constant(w, t, n, n->place == PLACE_PARTIAL ? ", a slice" : n->place == PLACE_BATCH ? ", each of a shard's samples" : "");
+        constant(w, t, n,
+                 n->place == PLACE_PARTIAL ? ", a slice"
+                 : n->place == PLACE_BATCH ? ", each of a shard's samples"
+                                           : "");
     }
     if (any)
         text_add(t, "};\n\n");
@@ -47,9 +55,12 @@ static void region_constants(Writer *w, Text *t, Place a, Place b, const char *a
 
 static void constants(Writer *w, Text *t)
 {
-    region_constants(w, t, PLACE_FIXED, PLACE_FIXED, "offsets into `fixed`: made from parameters every step");
-    region_constants(w, t, PLACE_BATCH, PLACE_PARTIAL, "offsets into a shard: what a later phase reads");
-    region_constants(w, t, PLACE_LOCAL, PLACE_LOCAL, "offsets into a thread's scratch: one chunk's values");
+    region_constants(w, t, PLACE_FIXED, PLACE_FIXED,
+                     "offsets into `fixed`: made from parameters every step");
+    region_constants(w, t, PLACE_BATCH, PLACE_PARTIAL,
+                     "offsets into a shard: what a later phase reads");
+    region_constants(w, t, PLACE_LOCAL, PLACE_LOCAL,
+                     "offsets into a thread's scratch: one chunk's values");
 }
 
 /* ------------------------------------------------------------------------------- the file */
@@ -60,30 +71,46 @@ static void head(Writer *w, Text *t)
     const Step *s = g->step;
     Arena *a = w->arena;
 
-    text_printf(t, "/* %s.c -- made by tenon from %s; change the model, not this file.\n *\n", g->name, w->in->source_name);
+    text_printf(t, "/* %s.c -- made by tenon from %s; change the model, not this file.\n *\n",
+                g->name, w->in->source_name);
     int64_t n = 0;
     for (int i = 0; i < g->nparam; i++)
         n += shape_count(&g->param[i]->file);
-    text_printf(t, " *   %s parameters, %.2f MFLOP a sample forward and backward (textbook count)\n", text_commas(a, n), emit_flops(g) * 1e-6);
-    text_printf(t, " *   batch %lld = %lld shards of %lld samples; a shard = %lld slices of %lld, a slice = %lld chunks of %lld\n", (long long)s->batch,
-                (long long)s->shards, (long long)s->shard, (long long)s->slices, (long long)s->slice, (long long)(s->slice / s->chunk), (long long)s->chunk);
-    text_printf(t, " *   memory: parameters %s, optimizer states %s, packed weights %s,\n", text_bytes(a, s->parameter_bytes), text_bytes(a, s->state_bytes),
+    text_printf(t,
+                " *   %s parameters, %.2f MFLOP a sample forward and backward (textbook count)\n",
+                text_commas(a, n), emit_flops(g) * 1e-6);
+    text_printf(t,
+                " *   batch %lld = %lld shards of %lld samples; a shard = %lld slices of %lld, a "
+                "slice = %lld chunks of %lld\n",
+                (long long)s->batch, (long long)s->shards, (long long)s->shard,
+                (long long)s->slices, (long long)s->slice, (long long)(s->slice / s->chunk),
+                (long long)s->chunk);
+    text_printf(t, " *   memory: parameters %s, optimizer states %s, packed weights %s,\n",
+                text_bytes(a, s->parameter_bytes), text_bytes(a, s->state_bytes),
                 text_bytes(a, s->fixed_bytes - s->parameter_bytes - s->state_bytes));
-    text_printf(t, " *           %s a shard (no plan below %s), %s a thread (no plan below %s)\n */\n", text_bytes(a, s->shard_bytes), text_bytes(a, s->bound_shard),
+    text_printf(t,
+                " *           %s a shard (no plan below %s), %s a thread (no plan below %s)\n */\n",
+                text_bytes(a, s->shard_bytes), text_bytes(a, s->bound_shard),
                 text_bytes(a, s->thread_bytes), text_bytes(a, s->bound_thread));
     text_add(t, "#include \"rt.h\"\n\n");
-    text_printf(t, "enum { CHUNK = %lld, SLICE = %lld, SLICES = %lld, SHARD = %lld };\n\n", (long long)s->chunk, (long long)s->slice, (long long)s->slices, (long long)s->shard);
-    text_add(t, "#define KERNEL __attribute__((noinline))               /* a specialised kernel is compiled once */\n"
+    text_printf(t, "enum { CHUNK = %lld, SLICE = %lld, SLICES = %lld, SHARD = %lld };\n\n",
+                (long long)s->chunk, (long long)s->slice, (long long)s->slices,
+                (long long)s->shard);
+    text_add(t, "#define KERNEL __attribute__((noinline))               /* a specialised kernel is "
+                "compiled once */\n"
                 "#define FIXED(type, at) ((type *)(r->fixed + (at)))\n"
                 "#define LOCAL(type, at) ((type *)(t + (at)))\n"
                 "#define BATCH(type, at, bytes) ((type *)(shard + (at) + (int64_t)row * (bytes)))\n"
-                "#define PARTIAL(type, at, bytes) ((type *)(shard + (at) + (int64_t)slice * (bytes)))\n\n");
+                "#define PARTIAL(type, at, bytes) ((type *)(shard + (at) + (int64_t)slice * "
+                "(bytes)))\n\n");
 }
 
-static void row(Text *t, const char *fn, bool per_slice, const char *count, bool from_grad, const char *what)
+static void row(Text *t, const char *fn, bool per_slice, const char *count, bool from_grad,
+                const char *what)
 {
-    text_printf(t, "    {.run = %s, .per_slice = %s, .count = %s, .from_grad = %s, .what = \"%s\"},\n", fn, per_slice ? "true" : "false", count,
-                from_grad ? "true" : "false", what);
+    text_printf(t,
+                "    {.run = %s, .per_slice = %s, .count = %s, .from_grad = %s, .what = \"%s\"},\n",
+                fn, per_slice ? "true" : "false", count, from_grad ? "true" : "false", what);
 }
 
 static void graph_phases(Writer *w, const Graph *g, Text *table)
@@ -94,7 +121,11 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
     w->g = g, w->prefix = g->training ? "" : "TEST_";
     for (int i = 0; i < g->step->nphase; i++) {
         const Phase *p = &g->step->phase[i];
-        const char *fn = arena_printf(w->arena, "%s_%s", word, p->kind == PHASE_PREPARE ? "prepare" : p->kind == PHASE_SLICE ? "slice" : p->kind == PHASE_GRADIENT ? "gradient" : "update");
+        const char *fn = arena_printf(w->arena, "%s_%s", word,
+                                      p->kind == PHASE_PREPARE    ? "prepare"
+                                      : p->kind == PHASE_SLICE    ? "slice"
+                                      : p->kind == PHASE_GRADIENT ? "gradient"
+                                                                  : "update");
         switch (p->kind) {
         case PHASE_PREPARE:
             phase_prepare(w, p, fn);
@@ -104,14 +135,20 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
             phase_slice(w, p, fn);
             if (g->training)
                 phase_nonfinite(w, p);
-            row(table, fn, true, "0", false, g->training ? "forward and backward of a slice" : "forward of a slice");
+            row(table, fn, true, "0", false,
+                g->training ? "forward and backward of a slice" : "forward of a slice");
             break;
         case PHASE_GRADIENT:
-            phase_ranges(w, fn, "Sums over slices and shards in the fixed tree; the update follows inside, unless a reduction stands between.", false, &units);
+            phase_ranges(w, fn,
+                         "Sums over slices and shards in the fixed tree; the update follows "
+                         "inside, unless a reduction stands between.",
+                         false, &units);
             row(table, fn, false, units.s, false, "sum gradients, update");
             break;
         case PHASE_UPDATE:
-            phase_ranges(w, fn, "The update from reduced gradients: ranks, groups, clipping by norm.", true, &update);
+            phase_ranges(w, fn,
+                         "The update from reduced gradients: ranks, groups, clipping by norm.",
+                         true, &update);
             row(table, fn, false, update.s, true, "update");
             break;
         }
@@ -137,9 +174,15 @@ void emit_c(const EmitInput *in, Text *out)
 
     head(&w, out);
     text_add(out, offsets.s);
-    text_printf(out, "/* ---- kernels: sizes are literals, so the C compiler specialises each ---- */\n\n%s", w.kernels.s);
+    text_printf(out,
+                "/* ---- kernels: sizes are literals, so the C compiler specialises each ---- "
+                "*/\n\n%s",
+                w.kernels.s);
     text_printf(out, "/* ---- the step: phases with a barrier between two ---- */\n\n%s", w.body.s);
-    text_printf(out, "static const RtPhase train[] = {\n%s};\n\nstatic const RtPhase test[] = {\n%s};\n\n", train.s, test.s);
+    text_printf(out,
+                "static const RtPhase train[] = {\n%s};\n\nstatic const RtPhase test[] = "
+                "{\n%s};\n\n",
+                train.s, test.s);
     text_printf(out, "static const RtCall calls[] = {\n%s};\n\n", w.calls.s);
     tables_write(&w, out);
 }

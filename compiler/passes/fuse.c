@@ -1,13 +1,15 @@
-/* fuse.c -- let producers do their consumers' small work: bias, activation, pooling, and the masks of the backward pass.
+/* fuse.c -- let producers do their consumers' small work: bias, activation, pooling, and the masks
+ * of the backward pass.
  *
  *   act(bias(conv(x, w), b))            ->  conv(x, w, b){act}                  likewise dense
- *   max_pool(act(z))                    ->  act(max_pool(z))                    act monotone: 4x fewer activations
- *   max_pool(conv(x, w, b))             ->  conv(x, w, b){pool} + side index    the unpooled tensor is never stored
- *   conv_dx(w, max_pool_dx(z, dy))      ->  conv2d_pool_dx(w, dy, index)        3 of 4 gradients are zero: skipped
+ *   max_pool(act(z))                    ->  act(max_pool(z))            act monotone
+ *   max_pool(conv(x, w, b))             ->  conv(x, w, b){pool} + side index
+ *   conv_dx(w, max_pool_dx(z, dy))      ->  conv2d_pool_dx(w, dy, index)  3 of 4 are zero
  *   act_d(dense_dx(w, dy), y)           ->  dense_dx(w, dy, y){mask}            likewise conv2d_dx
  *   elementwise of elementwise          ->  one loop (attribute inline)
  *
- * Each rewrite keeps every value that something else still reads: it fires only when all readers are accounted for.
+ * Each rewrite keeps every value that something else still reads: it fires only when all readers
+ * are accounted for.
  */
 #include "ops/elementwise.h"
 #include "ops/op.h"
@@ -60,7 +62,8 @@ static void move_behind(Graph *g, const Node *old)
     g->node[at] = n;
 }
 
-/* A node of `op` in the place of `old`: same span, name, attributes; takes its number and its turn. */
+/* A node of `op` in the place of `old`: same span, name, attributes; takes its number and its
+ * turn. */
 static Node *stand_in(Graph *g, Node *old, const char *op, Node *const *in, int nin, const Shape *s)
 {
     Node *n = graph_add(g, op_find(op), in, nin, old->span);
@@ -86,7 +89,8 @@ static bool pool_is_2x2(const Node *p)
     return is;
 }
 
-/* ------------------------------------------------------------------------------- max_pool(act(z)) */
+/* -------------------------------------------------------------------------------
+ * max_pool(act(z)) */
 
 static bool swap_pool(Graph *g, Node *p)
 {
@@ -104,7 +108,8 @@ static bool swap_pool(Graph *g, Node *p)
         else if (u[i] != p)
             return false;
     }
-    if (n > 3 || !unpool != !mask || (unpool && (only_user(g, unpool) != mask || mask->in[0] != unpool)))
+    if (n > 3 || !unpool != !mask ||
+        (unpool && (only_user(g, unpool) != mask || mask->in[0] != unpool)))
         return false;
 
     Node *z = a->in[0];
@@ -128,7 +133,8 @@ static bool swap_pool(Graph *g, Node *p)
     return true;
 }
 
-/* ------------------------------------------------------------------------------- bias, pool, activation into conv and dense */
+/* ------------------------------------------------------------------------------- bias, pool,
+ * activation into conv and dense */
 
 static bool absorb_bias(Graph *g, Node *b)
 {
@@ -142,10 +148,12 @@ static bool absorb_bias(Graph *g, Node *b)
     return true;
 }
 
-/* The readers of max_pool_dx(c, dz) that can read dz itself: conv gradients by index, and the bias's sum. */
+/* The readers of max_pool_dx(c, dz) that can read dz itself: conv gradients by index, and the
+ * bias's sum. */
 static bool reads_unpooled(const Node *u, const Node *d)
 {
-    return ((node_is(u, "conv2d_dx") || node_is(u, "conv2d_dw")) && u->in[1] == d && u->in[0] != d) ||
+    return ((node_is(u, "conv2d_dx") || node_is(u, "conv2d_dw")) && u->in[1] == d &&
+            u->in[0] != d) ||
            (node_is(u, "sum_to") && u->shape.rank == 1 && !u->shape.batched);
 }
 
@@ -153,8 +161,8 @@ static bool absorb_pool(Graph *g, Node *p)
 {
     Node *c = p->in[0], *u[4], *r[8], *unpool = NULL;
 
-    if (!node_is(c, "conv2d") || !pool_is_2x2(p) || node_attr(c, "act") || node_int(c, "groups") != 1 ||
-        is_result(g, c))
+    if (!node_is(c, "conv2d") || !pool_is_2x2(p) || node_attr(c, "act") ||
+        node_int(c, "groups") != 1 || is_result(g, c))
         return false;
     const int n = users(g, c, u, 4);
     for (int i = 0; i < n && i < 4; i++)
@@ -186,8 +194,9 @@ static bool absorb_pool(Graph *g, Node *p)
                 r[i]->in[0] = dz;
                 continue;
             }
-            Node *k = stand_in(g, r[i], node_is(r[i], "conv2d_dx") ? "conv2d_pool_dx" : "conv2d_pool_dw",
-                               in, 3, &r[i]->shape);
+            Node *k =
+                stand_in(g, r[i], node_is(r[i], "conv2d_dx") ? "conv2d_pool_dx" : "conv2d_pool_dw",
+                         in, 3, &r[i]->shape);
             node_set_int(g, k, "pool", 2);
             graph_replace(g, r[i], k);
         }
@@ -220,15 +229,18 @@ static bool absorb_act(Graph *g, Node *a)
     return true;
 }
 
-/* ------------------------------------------------------------------------------- masks into the gradients that they cut */
+/* ------------------------------------------------------------------------------- masks into the
+ * gradients that they cut */
 
-/* A node with the bytes of y under the shape s: y itself, or a flatten of it that the forward pass made. */
+/* A node with the bytes of y under the shape s: y itself, or a flatten of it that the forward
+ * pass made. */
 static Node *same_bytes(const Graph *g, Node *y, const Shape *s)
 {
     if (shape_same(&y->shape, s))
         return y;
     for (int i = 0; i < g->nnode; i++)
-        if ((g->node[i]->op->flags & OP_VIEW) && g->node[i]->in[0] == y && shape_same(&g->node[i]->shape, s))
+        if ((g->node[i]->op->flags & OP_VIEW) && g->node[i]->in[0] == y &&
+            shape_same(&g->node[i]->shape, s))
             return g->node[i];
     return NULL;
 }
@@ -240,7 +252,8 @@ static bool absorb_mask(Graph *g, Node *m)
     if (d->op->flags & OP_VIEW && only_user(g, d) == m)
         view = d, d = d->in[0];
     if (!(node_is(d, "dense_dx") || node_is(d, "conv2d_dx") || node_is(d, "conv2d_pool_dx")) ||
-        node_attr(d, "mask") || only_user(g, d) != (view ? view : m) || !(y = same_bytes(g, y, &d->shape)))
+        node_attr(d, "mask") || only_user(g, d) != (view ? view : m) ||
+        !(y = same_bytes(g, y, &d->shape)))
         return false;
     Node *in[4];
     for (int i = 0; i < d->nin; i++)
@@ -254,7 +267,8 @@ static bool absorb_mask(Graph *g, Node *m)
     return true;
 }
 
-/* ------------------------------------------------------------------------------- one loop for elementwise chains */
+/* ------------------------------------------------------------------------------- one loop for
+ * elementwise chains */
 
 static bool in_loop(const Node *n)
 {

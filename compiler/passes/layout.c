@@ -1,9 +1,10 @@
-/* layout.c -- channels innermost: images as (H, W, C), conv weights as (O, R, S, I), dense weights in panels.
+/* layout.c -- channels innermost: images as (H, W, C), conv weights as (O, R, S, I), dense weights
+ * in panels.
  *
- * A flattened image keeps its (H, W, C) order when a dense layer reads it: the order goes into the weight's own layout
- * (files keep C, H, W).  What needs the order of the language gets a relayout before it.
- * Parameters are stored in the layout of their kernels; Param.axis says how files map to it.
- * Not done under --plain: there everything is row-major (N, C, H, W), weights as in files.
+ * A flattened image keeps its (H, W, C) order when a dense layer reads it: the order goes into the
+ * weight's own layout (files keep C, H, W).  What needs the order of the language gets a relayout
+ * before it. Parameters are stored in the layout of their kernels; Param.axis says how files map to
+ * it. Not done under --plain: there everything is row-major (N, C, H, W), weights as in files.
  */
 #include "ops/op.h"
 #include "passes/pass.h"
@@ -71,7 +72,7 @@ static void want(Graph *g, Node *n, int i, Layout to)
 
 static void conv_weight(Param *p)
 {
-    const int64_t *d = p->file.dim;                   /* O, I, R, S -> O, R, S, I */
+    const int64_t *d = p->file.dim; /* O, I, R, S -> O, R, S, I */
 
     p->naxis = 4;
     p->axis[0] = (Axis){d[0], 1, d[1] * d[2] * d[3], 0};
@@ -115,7 +116,8 @@ static bool from_peer(const Graph *g, Node *w)
 
 /* ------------------------------------------------------------------------------- rules by op */
 
-/* A dense layer's weight takes its first reader's input order; the flag is kept in the node's mark and flat. */
+/* A dense layer's weight takes its first reader's input order; the flag is kept in the node's
+ * mark and flat. */
 static void dense_forward(Graph *g, Node *n, const Options *o)
 {
     Node *w = n->in[1];
@@ -130,13 +132,13 @@ static void dense_forward(Graph *g, Node *n, const Options *o)
             dense_weight(w->param, w->flat, last, 2 * o->vector);
         return;
     }
-    if (last || w->mark == 2) {                       /* a shared weight: later readers follow the first */
+    if (last || w->mark == 2) { /* a shared weight: later readers follow the first */
         Node *x = n->in[0];
         memcpy(chw, w->mark == 2 ? w->flat : x->flat, sizeof chw);
         n->in[0] = reordered(g, x, w->mark == 2 ? LAYOUT_LAST : LAYOUT_ROW, chw);
-        for (int i = 0; i < g->nnode; i++)            /* its weight gradient reads the same x */
-            if (node_is(g->node[i], "dense_dw") && g->node[i]->in[0] == x && g->node[i]->span.line == n->span.line &&
-                g->node[i]->span.col == n->span.col)
+        for (int i = 0; i < g->nnode; i++) /* its weight gradient reads the same x */
+            if (node_is(g->node[i], "dense_dw") && g->node[i]->in[0] == x &&
+                g->node[i]->span.line == n->span.line && g->node[i]->span.col == n->span.col)
                 g->node[i]->in[0] = n->in[0];
     }
 }
@@ -155,11 +157,13 @@ static void dense_backward(Graph *g, Node *n)
     }
 }
 
-/* Reals of a packed copy: panels of P output channels (input channels for dx), zero-padded, group by group. */
+/* Reals of a packed copy: panels of P output channels (input channels for dx), zero-padded,
+ * group by group. */
 static int64_t packed_count(const Node *conv, bool dx, int64_t panel)
 {
     const int64_t *x = node_attr(conv, "x_shape")->list, *k = node_attr(conv, "kernel")->list;
-    const int64_t groups = node_int(conv, "groups"), in = x[0] / groups, out = node_int(conv, "filters") / groups;
+    const int64_t groups = node_int(conv, "groups"), in = x[0] / groups,
+                  out = node_int(conv, "filters") / groups;
     const int64_t lanes = dx ? in : out, depth = dx ? out : in;
 
     return groups * ((lanes + panel - 1) / panel) * panel * depth * k[0] * k[1];
@@ -168,7 +172,8 @@ static int64_t packed_count(const Node *conv, bool dx, int64_t panel)
 static Node *packed(Graph *g, Node *w, bool dx, const Node *like, const Options *o)
 {
     for (int i = 0; i < g->nnode; i++)
-        if (node_is(g->node[i], "conv2d_pack") && g->node[i]->in[0] == w && node_int(g->node[i], "dx") == dx)
+        if (node_is(g->node[i], "conv2d_pack") && g->node[i]->in[0] == w &&
+            node_int(g->node[i], "dx") == dx)
             return g->node[i];
     Node *p = graph_add(g, op_find("conv2d_pack"), &w, 1, w->span);
     node_copy_attrs(g, p, like);
@@ -203,7 +208,8 @@ static void view(Graph *g, Node *n)
     if (is_last(x) && n->shape.rank == 1) {
         dims_of(x, chw);
         set_last(n, chw);
-    } else if (is_last(x) && is_image(&n->shape) && !is_image(&x->shape) && !memcmp(x->flat, n->shape.dim, sizeof x->flat)) {
+    } else if (is_last(x) && is_image(&n->shape) && !is_image(&x->shape) &&
+               !memcmp(x->flat, n->shape.dim, sizeof x->flat)) {
         set_last(n, n->shape.dim);
     } else {
         want(g, n, 0, LAYOUT_ROW);
@@ -222,7 +228,7 @@ static void elementwise(Graph *g, Node *n)
             else
                 row++;
         } else if (shape_count(&n->in[i]->shape) > 1) {
-            row++;                                    /* a learned vector counts in the language's order */
+            row++; /* a learned vector counts in the language's order */
         }
     if (!last && !is_image(&n->shape))
         return;
@@ -264,7 +270,8 @@ static void one(Graph *g, Node *n, const Options *o)
     }
 }
 
-/* Everything reads the order it understands; images that a ROW op made are reordered by their reader. */
+/* Everything reads the order it understands; images that a ROW op made are reordered by their
+ * reader. */
 void pass_layout(Graph *g, const Options *o, Diag *d)
 {
     (void)d;

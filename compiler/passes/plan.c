@@ -1,8 +1,9 @@
 /* plan.c -- every byte its place: lifetimes become offsets in the step's regions.
  *
- * A buffer lives from the call that writes it to the last that reads it; two buffers may share bytes when their lives do
- * not meet.  Offsets come from the best of three greedy orders (Pisarchyk & Lee 2020, "Efficient memory management for
- * deep neural net inference", greedy by size); the largest live set is a lower bound that the result is printed beside.
+ * A buffer lives from the call that writes it to the last that reads it; two buffers may share
+ * bytes when their lives do not meet.  Offsets come from the best of three greedy orders (Pisarchyk
+ * & Lee 2020, "Efficient memory management for deep neural net inference", greedy by size); the
+ * largest live set is a lower bound that the result is printed beside.
  */
 #include "ir/step.h"
 #include "ops/op.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64, SLACK = 64 };                      /* vectors may read (never write) one line past a buffer */
+enum { ALIGN = 64, SLACK = 64 }; /* vectors may read (never write) one line past a buffer */
 
 static int64_t round_up(int64_t n)
 {
@@ -23,7 +24,8 @@ int64_t step_bytes(const Step *s, int threads)
            (s->fused_update ? 0 : s->grad_bytes);
 }
 
-/* ------------------------------------------------------------------------------- sizes and lives */
+/* ------------------------------------------------------------------------------- sizes and
+ * lives */
 
 static int64_t element(const Graph *g, const Node *n)
 {
@@ -71,8 +73,9 @@ static void overlay(Graph *g, const int *last)
             bool twice = false;
             for (int j = 0; j < n->nin; j++)
                 twice |= j != k && root(n->in[j]) == x;
-            if (x->place == PLACE_LOCAL && !node_is(x, "input") && !twice && last[x->id] == i && x->dtype == n->dtype &&
-                shape_same(&x->shape, &n->shape) && !node_attr(n->in[k], "inline")) {
+            if (x->place == PLACE_LOCAL && !node_is(x, "input") && !twice && last[x->id] == i &&
+                x->dtype == n->dtype && shape_same(&x->shape, &n->shape) &&
+                !node_attr(n->in[k], "inline")) {
                 n->alias = x;
                 break;
             }
@@ -104,7 +107,7 @@ static int *last_reads(Graph *g)
     int n = 2;
     for (int i = 0; i < g->nmetric; i++)
         kept[n++] = g->metric[i].node;
-    for (int i = 0; i < n; i++)                       /* results are read at the end of the slice */
+    for (int i = 0; i < n; i++) /* results are read at the end of the slice */
         if (kept[i])
             last[root(kept[i])->id] = g->nnode;
     return last;
@@ -125,7 +128,8 @@ static int64_t lowest(Buffer *const *placed, int n, const Buffer *b)
     for (bool moved = true; moved;) {
         moved = false;
         for (int i = 0; i < n; i++)
-            if (meet(placed[i], b) && at < placed[i]->offset + placed[i]->bytes && placed[i]->offset < at + b->bytes)
+            if (meet(placed[i], b) && at < placed[i]->offset + placed[i]->bytes &&
+                placed[i]->offset < at + b->bytes)
                 at = placed[i]->offset + placed[i]->bytes, moved = true;
     }
     return at;
@@ -134,7 +138,9 @@ static int64_t lowest(Buffer *const *placed, int n, const Buffer *b)
 static int by_size(const void *x, const void *y)
 {
     const Buffer *a = *(Buffer *const *)x, *b = *(Buffer *const *)y;
-    return a->bytes != b->bytes ? (a->bytes < b->bytes ? 1 : -1) : a->first != b->first ? a->first - b->first : a->node->id - b->node->id;
+    return a->bytes != b->bytes   ? (a->bytes < b->bytes ? 1 : -1)
+           : a->first != b->first ? a->first - b->first
+                                  : a->node->id - b->node->id;
 }
 
 static int by_start(const void *x, const void *y)
@@ -191,10 +197,17 @@ static int64_t region(Arena *a, Buffer *all, int nall, bool (*mine)(const Buffer
     return pack(list, n, order[best]);
 }
 
-static bool in_thread(const Buffer *b) { return b->place == PLACE_LOCAL; }
-static bool in_shard(const Buffer *b) { return b->place == PLACE_BATCH || b->place == PLACE_PARTIAL; }
+static bool in_thread(const Buffer *b)
+{
+    return b->place == PLACE_LOCAL;
+}
+static bool in_shard(const Buffer *b)
+{
+    return b->place == PLACE_BATCH || b->place == PLACE_PARTIAL;
+}
 
-/* ------------------------------------------------------------------------------- the fixed region */
+/* ------------------------------------------------------------------------------- the fixed
+ * region */
 
 static void parameters(Graph *g)
 {
@@ -217,8 +230,8 @@ static void parameters(Graph *g)
     s->state_bytes = s->fixed_bytes - s->parameter_bytes;
 }
 
-/* Evaluation finds the parameters where training has them; its packed weights follow the parameters' end,
- * over training's own, which are made anew every step. */
+/* Evaluation finds the parameters where training has them; its packed weights follow the
+ * parameters' end, over training's own, which are made anew every step. */
 static void parameters_of_peer(Graph *g)
 {
     const Graph *t = g->peer;
@@ -227,7 +240,8 @@ static void parameters_of_peer(Graph *g)
         for (int k = 0; k < t->nparam; k++)
             if (!strcmp(g->param[i]->name, t->param[k]->name)) {
                 g->param[i]->offset = t->param[k]->offset;
-                memcpy(g->param[i]->offset_state, t->param[k]->offset_state, sizeof t->param[k]->offset_state);
+                memcpy(g->param[i]->offset_state, t->param[k]->offset_state,
+                       sizeof t->param[k]->offset_state);
             }
     g->step->parameter_bytes = t->step->parameter_bytes;
     g->step->state_bytes = t->step->state_bytes;
@@ -245,7 +259,10 @@ static int position(const Graph *g, const Node *n)
 
 static void add_buffer(Graph *g, Step *s, Node *n, int first, int last)
 {
-    Buffer b = {.node = n, .name = n->name ? n->name : n->op->name, .place = n->place, .bytes = bytes_of(g, n)};
+    Buffer b = {.node = n,
+                .name = n->name ? n->name : n->op->name,
+                .place = n->place,
+                .bytes = bytes_of(g, n)};
 
     if (b.place == PLACE_PARTIAL)
         b.bytes *= s->slices;
@@ -264,7 +281,7 @@ void pass_plan(Graph *g, const Options *o, Diag *d)
     else
         parameters(g);
     overlay(g, last);
-    last = last_reads(g);                             /* lives of joined buffers */
+    last = last_reads(g); /* lives of joined buffers */
     for (int i = 0; i < g->nnode; i++) {
         Node *n = g->node[i];
         if (n->param && node_is(n, "param")) {
@@ -272,10 +289,12 @@ void pass_plan(Graph *g, const Options *o, Diag *d)
         } else if (n->place == PLACE_FIXED) {
             n->offset = s->fixed_bytes;
             s->fixed_bytes += bytes_of(g, n);
-        } else if (root(n) == n && (n->place == PLACE_LOCAL || n->place == PLACE_BATCH || n->place == PLACE_PARTIAL)) {
+        } else if (root(n) == n && (n->place == PLACE_LOCAL || n->place == PLACE_BATCH ||
+                                    n->place == PLACE_PARTIAL)) {
             const bool local = n->place == PLACE_LOCAL;
             const int first = node_is(n, "side") ? position(g, n->in[0]) : i;
-            add_buffer(g, s, n, local ? first : n->phase, local ? (last[n->id] < i ? i : last[n->id]) : s->nphase);
+            add_buffer(g, s, n, local ? first : n->phase,
+                       local ? (last[n->id] < i ? i : last[n->id]) : s->nphase);
         }
     }
     s->thread_bytes = region(g->arena, s->buffer, s->nbuffer, in_thread, &s->bound_thread);

@@ -1,7 +1,8 @@
 /* schedule.c -- cut the batch, decide what runs in which phase, and where each value lives.
  *
- * The units of work are constants of the program: slices of the batch, panels of a weight, ranges of parameters.  The
- * number of threads or ranks never changes what is computed or in which order it is added (design.md, section 4).
+ * The units of work are constants of the program: slices of the batch, panels of a weight, ranges
+ * of parameters.  The number of threads or ranks never changes what is computed or in which order
+ * it is added (design.md, section 4).
  */
 #include "ir/step.h"
 #include "ops/op.h"
@@ -10,7 +11,8 @@
 
 enum { CHUNK_MOST = 16, CHUNK_LEAST = 4, SLICES_MOST = 8 };
 
-/* ------------------------------------------------------------------------------- cutting the batch */
+/* ------------------------------------------------------------------------------- cutting the
+ * batch */
 
 /* The largest divisor of n in [least, most], or n itself when there is none. */
 static int64_t divisor(int64_t n, int64_t least, int64_t most)
@@ -21,7 +23,8 @@ static int64_t divisor(int64_t n, int64_t least, int64_t most)
     return n;
 }
 
-/* Default G: the largest of 8, 4, 2, 1 that divides the batch and leaves at least 8 samples a shard. */
+/* Default G: the largest of 8, 4, 2, 1 that divides the batch and leaves at least 8 samples a
+ * shard. */
 static int64_t default_shards(int64_t batch)
 {
     for (int64_t g = 8; g > 1; g /= 2)
@@ -41,9 +44,11 @@ static void cut(const Graph *g, Step *s)
     s->slice = s->shard / s->slices;
 }
 
-/* ------------------------------------------------------------------------------- sums over samples */
+/* ------------------------------------------------------------------------------- sums over
+ * samples */
 
-/* s is a sum over samples, or an add of such sums that nothing else reads: all its terms go to one place. */
+/* s is a sum over samples, or an add of such sums that nothing else reads: all its terms go to
+ * one place. */
 static bool is_sum(const Graph *g, const Node *n)
 {
     if (n->op->flags & OP_SUM && !n->shape.batched && n->in[0]->shape.batched)
@@ -147,19 +152,24 @@ static void place(Graph *g, Step *s, Node *n)
     if (n->place == PLACE_PARTIAL)
         for (int i = 0; i < s->nsum; i++)
             if (s->sum[i].root == n && s->sum[i].panels)
-                n->place = PLACE_NONE;                /* never stored: panels update, or go to the gradient buffer */
+                n->place =
+                    PLACE_NONE; /* never stored: panels update, or go to the gradient buffer */
     (void)g;
 }
 
 static void phases(Graph *g, Step *s)
 {
-    Phase p[4] = {{.kind = PHASE_PREPARE}, {.kind = PHASE_SLICE}, {.kind = PHASE_GRADIENT}, {.kind = PHASE_UPDATE}};
+    Phase p[4] = {{.kind = PHASE_PREPARE},
+                  {.kind = PHASE_SLICE},
+                  {.kind = PHASE_GRADIENT},
+                  {.kind = PHASE_UPDATE}};
 
     for (int i = 0; i < g->nnode; i++) {
         Node *n = g->node[i];
         if (n->mark == PREPARE)
             push(g, &p[0], n);
-        else if (n->mark == SLICE || (n->mark == SUMMED && n->place == PLACE_PARTIAL && n->op->flags & OP_SUM))
+        else if (n->mark == SLICE ||
+                 (n->mark == SUMMED && n->place == PLACE_PARTIAL && n->op->flags & OP_SUM))
             push(g, &p[1], n);
         else if (n->mark == UPDATE)
             push(g, &p[3], n);

@@ -221,13 +221,13 @@ static void train_prepare(const Rt *r, char *t, int unit)
 
     /* lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
     /* (800) */
-    conv2d_pack_1(FIXED(real, CONV1_WEIGHT_PACKED), FIXED(real, CONV1_WEIGHT), unit);
+    conv2d_pack_1(FIXED(real, CONV1_WEIGHT_PACKED), FIXED(real, CONV1_WEIGHT), unit); TICK(0);
 
     /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
     /* (32000) */
-    conv2d_pack_2(FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_WEIGHT), unit);
+    conv2d_pack_2(FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_WEIGHT), unit); TICK(1);
     /* (40000) */
-    conv2d_pack_dx_1(FIXED(real, CONV2_WEIGHT_PACKED_DX), FIXED(real, CONV2_WEIGHT), unit);
+    conv2d_pack_dx_1(FIXED(real, CONV2_WEIGHT_PACKED_DX), FIXED(real, CONV2_WEIGHT), unit); TICK(2);
 }
 
 /* Forward, loss and backward of one slice, a chunk at a time. */
@@ -248,70 +248,70 @@ static void train_slice(const Rt *r, char *t, int unit)
 
         /* lenet.tn:7  model lenet(image: f32[1, 28, 28], classes: int = 10) { */
         /* (N, 1, 28, 28) */
-        rt_input(LOCAL(real, IMAGE), r, first, CHUNK, 1, 784, true);
+        rt_input(LOCAL(real, IMAGE), r, first, CHUNK, 1, 784, true); TICK(3);
 
         /* lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
         /* (N, 1, 28, 28) -> (N, 20, 12, 12), 576.0 kFLOP a sample */
         conv2d_pool_1(LOCAL(real, CONV1), LOCAL(uint8_t, CONV1_INDEX), LOCAL(real, IMAGE),
-            FIXED(real, CONV1_WEIGHT_PACKED), FIXED(real, CONV1_BIAS));
+            FIXED(real, CONV1_WEIGHT_PACKED), FIXED(real, CONV1_BIAS)); TICK(4);
 
         /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
         /* (N, 20, 12, 12) -> (N, 50, 4, 4), 3.20 MFLOP a sample */
         conv2d_pool_2(BATCH(real, CONV2, 3200), LOCAL(uint8_t, CONV2_INDEX), LOCAL(real, CONV1),
-            FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_BIAS));
+            FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_BIAS)); TICK(5);
 
         /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
         /* (N, 800) -> (N, 500), 800.0 kFLOP a sample */
         dense_1(BATCH(real, DENSE1, 2000), BATCH(real, CONV2, 3200), FIXED(real, DENSE1_WEIGHT),
-            FIXED(real, DENSE1_BIAS));
+            FIXED(real, DENSE1_BIAS)); TICK(6);
 
         /* lenet.tn:11  return dense(h, classes) */
         /* (N, 500) -> (N, 10), 10.0 kFLOP a sample */
         dense_2(LOCAL(real, DENSE2), BATCH(real, DENSE1, 2000), FIXED(real, DENSE2_WEIGHT),
-            FIXED(real, DENSE2_BIAS));
+            FIXED(real, DENSE2_BIAS)); TICK(7);
 
         /* lenet.tn:16  loss      = softmax_cross_entropy */
         /* (N) */
-        rt_labels(LOCAL(int32_t, LABEL), r, first, CHUNK);
+        rt_labels(LOCAL(int32_t, LABEL), r, first, CHUNK); TICK(8);
         /* (N, 10) -> (N) */
         softmax_cross_entropy_1(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE2),
-            LOCAL(int32_t, LABEL));
+            LOCAL(int32_t, LABEL)); TICK(9);
         /* (N, 10) -> (N) */
-        accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL));
+        accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL)); TICK(10);
         /* (N, 10) -> (N, 10) */
         softmax_cross_entropy_dx_1(BATCH(real, DDENSE2, 40), LOCAL(real, DENSE2),
-            LOCAL(int32_t, LABEL));
+            LOCAL(int32_t, LABEL)); TICK(11);
 
         /* backward of lenet.tn:11  return dense(h, classes) */
         /* ddense2.bias: (N, 10) -> (10) */
-        sum_to_1(PARTIAL(real, DDENSE2_BIAS, 128), BATCH(real, DDENSE2, 40));
+        sum_to_1(PARTIAL(real, DDENSE2_BIAS, 128), BATCH(real, DDENSE2, 40)); TICK(12);
         /* (N, 10) -> (N, 500), 10.0 kFLOP a sample */
         dense_dx_1(BATCH(real, DH, 2000), FIXED(real, DENSE2_WEIGHT), BATCH(real, DDENSE2, 40),
-            BATCH(real, DENSE1, 2000));
+            BATCH(real, DENSE1, 2000)); TICK(13);
 
         /* backward of lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
         /* ddense1.bias: (N, 500) -> (500) */
-        sum_to_2(PARTIAL(real, DDENSE1_BIAS, 2112), BATCH(real, DH, 2000));
+        sum_to_2(PARTIAL(real, DDENSE1_BIAS, 2112), BATCH(real, DH, 2000)); TICK(14);
         /* (N, 500) -> (N, 800), 800.0 kFLOP a sample */
         dense_dx_2(LOCAL(real, D_DENSE_DX), FIXED(real, DENSE1_WEIGHT), BATCH(real, DH, 2000),
-            BATCH(real, CONV2, 3200));
+            BATCH(real, CONV2, 3200)); TICK(15);
 
         /* backward of lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
         /* dconv2.bias: (N, 50, 4, 4) -> (50) */
-        sum_to_3(PARTIAL(real, DCONV2_BIAS, 320), LOCAL(real, D_DENSE_DX));
+        sum_to_3(PARTIAL(real, DCONV2_BIAS, 320), LOCAL(real, D_DENSE_DX)); TICK(16);
         /* (N, 50, 4, 4) -> (N, 20, 12, 12), 3.20 MFLOP a sample */
         conv2d_pool_dx_1(LOCAL(real, DH_2), FIXED(real, CONV2_WEIGHT_PACKED_DX),
-            LOCAL(real, D_DENSE_DX), LOCAL(uint8_t, CONV2_INDEX), LOCAL(real, CONV1));
+            LOCAL(real, D_DENSE_DX), LOCAL(uint8_t, CONV2_INDEX), LOCAL(real, CONV1)); TICK(17);
         /* dconv2.weight: (N, 20, 12, 12) -> (50, 20, 5, 5), 3.20 MFLOP a sample */
         conv2d_pool_dw_1(PARTIAL(real, DCONV2_WEIGHT, 100096), LOCAL(real, CONV1),
-            LOCAL(real, D_DENSE_DX), LOCAL(uint8_t, CONV2_INDEX));
+            LOCAL(real, D_DENSE_DX), LOCAL(uint8_t, CONV2_INDEX)); TICK(18);
 
         /* backward of lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
         /* dconv1.bias: (N, 20, 12, 12) -> (20) */
-        sum_to_4(PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, DH_2));
+        sum_to_4(PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, DH_2)); TICK(19);
         /* dconv1.weight: (N, 1, 28, 28) -> (20, 1, 5, 5), 576.0 kFLOP a sample */
         conv2d_pool_dw_2(PARTIAL(real, DCONV1_WEIGHT, 2112), LOCAL(real, IMAGE), LOCAL(real, DH_2),
-            LOCAL(uint8_t, CONV1_INDEX));
+            LOCAL(uint8_t, CONV1_INDEX)); TICK(20);
 
         rt_metric(r, unit, 0, first, CHUNK, LOCAL(real, SOFTMAX_CROSS_ENTROPY)); /* loss */
         rt_metric(r, unit, 1, first, CHUNK, LOCAL(real, ACCURACY)); /* accuracy */
@@ -368,49 +368,51 @@ static void train_gradient(const Rt *r, char *t, int unit)
     (void)t;
     if (unit < 1) { /* dense2.bias */
         reduce_update_1(r, unit, 1, 0, FIXED(real, DENSE2_BIAS), FIXED(real, DENSE2_BIAS_STATE0),
-            NULL, 10, r->shard + DDENSE2_BIAS, 128);
+            NULL, 10, r->shard + DDENSE2_BIAS, 128); TICK(21);
         return;
     }
     unit -= 1;
     if (unit < DENSE_UNITS(500, 10)) { /* dense2.weight */
         dense_dw_update_1(r, unit, 64, FIXED(real, DENSE2_WEIGHT),
-            FIXED(real, DENSE2_WEIGHT_STATE0), NULL, r->shard + DENSE1, r->shard + DDENSE2);
+            FIXED(real, DENSE2_WEIGHT_STATE0), NULL, r->shard + DENSE1,
+            r->shard + DDENSE2); TICK(22);
         return;
     }
     unit -= DENSE_UNITS(500, 10);
     if (unit < 1) { /* dense1.bias */
         reduce_update_1(r, unit, 1, 32064, FIXED(real, DENSE1_BIAS),
-            FIXED(real, DENSE1_BIAS_STATE0), NULL, 500, r->shard + DDENSE1_BIAS, 2112);
+            FIXED(real, DENSE1_BIAS_STATE0), NULL, 500, r->shard + DDENSE1_BIAS, 2112); TICK(23);
         return;
     }
     unit -= 1;
     if (unit < DENSE_UNITS(800, 500)) { /* dense1.weight */
         dense_dw_update_2(r, unit, 34112, FIXED(real, DENSE1_WEIGHT),
-            FIXED(real, DENSE1_WEIGHT_STATE0), NULL, r->shard + CONV2, r->shard + DH);
+            FIXED(real, DENSE1_WEIGHT_STATE0), NULL, r->shard + CONV2, r->shard + DH); TICK(24);
         return;
     }
     unit -= DENSE_UNITS(800, 500);
     if (unit < 1) { /* conv2.bias */
         reduce_update_1(r, unit, 1, 1672512, FIXED(real, CONV2_BIAS),
-            FIXED(real, CONV2_BIAS_STATE0), NULL, 50, r->shard + DCONV2_BIAS, 320);
+            FIXED(real, CONV2_BIAS_STATE0), NULL, 50, r->shard + DCONV2_BIAS, 320); TICK(25);
         return;
     }
     unit -= 1;
     if (unit < 7) { /* conv2.weight */
         reduce_update_2(r, unit, 7, 1672768, FIXED(real, CONV2_WEIGHT),
-            FIXED(real, CONV2_WEIGHT_STATE0), NULL, 25000, r->shard + DCONV2_WEIGHT, 100096);
+            FIXED(real, CONV2_WEIGHT_STATE0), NULL, 25000, r->shard + DCONV2_WEIGHT,
+            100096); TICK(26);
         return;
     }
     unit -= 7;
     if (unit < 1) { /* conv1.bias */
         reduce_update_1(r, unit, 1, 1772800, FIXED(real, CONV1_BIAS),
-            FIXED(real, CONV1_BIAS_STATE0), NULL, 20, r->shard + DCONV1_BIAS, 192);
+            FIXED(real, CONV1_BIAS_STATE0), NULL, 20, r->shard + DCONV1_BIAS, 192); TICK(27);
         return;
     }
     unit -= 1;
     if (unit < 1) { /* conv1.weight */
         reduce_update_2(r, unit, 1, 1772928, FIXED(real, CONV1_WEIGHT),
-            FIXED(real, CONV1_WEIGHT_STATE0), NULL, 500, r->shard + DCONV1_WEIGHT, 2112);
+            FIXED(real, CONV1_WEIGHT_STATE0), NULL, 500, r->shard + DCONV1_WEIGHT, 2112); TICK(28);
         return;
     }
     unit -= 1;
@@ -422,49 +424,49 @@ static void train_update(const Rt *r, char *t, int unit)
     (void)t;
     if (unit < 1) { /* dense2.bias */
         grad_update_1(r, unit, 1, 0, FIXED(real, DENSE2_BIAS), FIXED(real, DENSE2_BIAS_STATE0),
-            NULL, 10);
+            NULL, 10); TICK(29);
         return;
     }
     unit -= 1;
     if (unit < 2) { /* dense2.weight */
         grad_update_2(r, unit, 2, 64, FIXED(real, DENSE2_WEIGHT), FIXED(real, DENSE2_WEIGHT_STATE0),
-            NULL, 8000);
+            NULL, 8000); TICK(30);
         return;
     }
     unit -= 2;
     if (unit < 1) { /* dense1.bias */
         grad_update_1(r, unit, 1, 32064, FIXED(real, DENSE1_BIAS), FIXED(real, DENSE1_BIAS_STATE0),
-            NULL, 500);
+            NULL, 500); TICK(31);
         return;
     }
     unit -= 1;
     if (unit < 64) { /* dense1.weight */
         grad_update_2(r, unit, 64, 34112, FIXED(real, DENSE1_WEIGHT),
-            FIXED(real, DENSE1_WEIGHT_STATE0), NULL, 409600);
+            FIXED(real, DENSE1_WEIGHT_STATE0), NULL, 409600); TICK(32);
         return;
     }
     unit -= 64;
     if (unit < 1) { /* conv2.bias */
         grad_update_1(r, unit, 1, 1672512, FIXED(real, CONV2_BIAS), FIXED(real, CONV2_BIAS_STATE0),
-            NULL, 50);
+            NULL, 50); TICK(33);
         return;
     }
     unit -= 1;
     if (unit < 7) { /* conv2.weight */
         grad_update_2(r, unit, 7, 1672768, FIXED(real, CONV2_WEIGHT),
-            FIXED(real, CONV2_WEIGHT_STATE0), NULL, 25000);
+            FIXED(real, CONV2_WEIGHT_STATE0), NULL, 25000); TICK(34);
         return;
     }
     unit -= 7;
     if (unit < 1) { /* conv1.bias */
         grad_update_1(r, unit, 1, 1772800, FIXED(real, CONV1_BIAS), FIXED(real, CONV1_BIAS_STATE0),
-            NULL, 20);
+            NULL, 20); TICK(35);
         return;
     }
     unit -= 1;
     if (unit < 1) { /* conv1.weight */
         grad_update_2(r, unit, 1, 1772928, FIXED(real, CONV1_WEIGHT),
-            FIXED(real, CONV1_WEIGHT_STATE0), NULL, 500);
+            FIXED(real, CONV1_WEIGHT_STATE0), NULL, 500); TICK(36);
         return;
     }
     unit -= 1;
@@ -548,6 +550,46 @@ static const RtPhase test[] = {
     {.run = test_slice, .per_slice = true, .count = 0, .from_grad = false, .what = "forward of a slice"},
 };
 
+static const RtCall calls[] = {
+    {"conv2d_pack", "conv2d_pack_1", "lenet.tn:8", 0},
+    {"conv2d_pack", "conv2d_pack_2", "lenet.tn:9", 0},
+    {"conv2d_pack", "conv2d_pack_dx_1", "lenet.tn:9", 0},
+    {"image", "rt_input", "lenet.tn:7", 0},
+    {"conv1", "conv2d_pool_1", "lenet.tn:8", 576000},
+    {"conv2", "conv2d_pool_2", "lenet.tn:9", 3200000},
+    {"dense1", "dense_1", "lenet.tn:10", 800000},
+    {"dense2", "dense_2", "lenet.tn:11", 10000},
+    {"label", "rt_labels", "lenet.tn:16", 0},
+    {"softmax_cross_entropy", "softmax_cross_entropy_1", "lenet.tn:16", 0},
+    {"accuracy", "accuracy_1", "lenet.tn:16", 0},
+    {"ddense2", "softmax_cross_entropy_dx_1", "lenet.tn:16", 0},
+    {"ddense2.bias", "sum_to_1", "lenet.tn:11", 0},
+    {"dh", "dense_dx_1", "lenet.tn:11", 10000},
+    {"ddense1.bias", "sum_to_2", "lenet.tn:10", 0},
+    {"dense_dx", "dense_dx_2", "lenet.tn:10", 800000},
+    {"dconv2.bias", "sum_to_3", "lenet.tn:9", 0},
+    {"dh", "conv2d_pool_dx_1", "lenet.tn:9", 3200000},
+    {"dconv2.weight", "conv2d_pool_dw_1", "lenet.tn:9", 3200000},
+    {"dconv1.bias", "sum_to_4", "lenet.tn:8", 0},
+    {"dconv1.weight", "conv2d_pool_dw_2", "lenet.tn:8", 576000},
+    {"dense2.bias", "reduce_update_1", "lenet.tn:11", 0},
+    {"dense2.weight", "dense_dw_update_1", "lenet.tn:11", 10000},
+    {"dense1.bias", "reduce_update_1", "lenet.tn:10", 0},
+    {"dense1.weight", "dense_dw_update_2", "lenet.tn:10", 800000},
+    {"conv2.bias", "reduce_update_1", "lenet.tn:9", 0},
+    {"conv2.weight", "reduce_update_2", "lenet.tn:9", 0},
+    {"conv1.bias", "reduce_update_1", "lenet.tn:8", 0},
+    {"conv1.weight", "reduce_update_2", "lenet.tn:8", 0},
+    {"dense2.bias", "grad_update_1", "lenet.tn:11", 0},
+    {"dense2.weight", "grad_update_2", "lenet.tn:11", 0},
+    {"dense1.bias", "grad_update_1", "lenet.tn:10", 0},
+    {"dense1.weight", "grad_update_2", "lenet.tn:10", 0},
+    {"conv2.bias", "grad_update_1", "lenet.tn:9", 0},
+    {"conv2.weight", "grad_update_2", "lenet.tn:9", 0},
+    {"conv1.bias", "grad_update_1", "lenet.tn:8", 0},
+    {"conv1.weight", "grad_update_2", "lenet.tn:8", 0},
+};
+
 /* ---- parameters: how files (first line) lie in memory (second line) ---- */
 
 static const RtParam params[] = {
@@ -616,7 +658,8 @@ const RtProgram rt_program = {
         .epochs = 12, .seed = 1,
         .expect_metric = "test_accuracy", .expect_op = ">=", .expect_value = 0.98999999999999999,
     },
-    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .first_nonfinite = first_nonfinite, .data_dirs = data_dirs,
+    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .first_nonfinite = first_nonfinite,
+    .call = calls, .ncall = sizeof calls / sizeof *calls, .data_dirs = data_dirs,
 };
 
 int main(int argc, char **argv)

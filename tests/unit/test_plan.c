@@ -22,7 +22,8 @@ static void check_apart(const Step *s)
         for (int k = i + 1; k < s->nbuffer; k++) {
             const Buffer *a = &s->buffer[i], *b = &s->buffer[k];
             const bool together = a->first <= b->last && b->first <= a->last;
-            const bool overlap = a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+            const bool overlap =
+                a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
             if (same_region(a, b) && together)
                 ck_assert_msg(!overlap, "%s and %s share bytes", a->name, b->name);
         }
@@ -48,7 +49,8 @@ static void plan(const char *name, bool plain, const char *dtype)
     Options o = {.vector = 8, .plain = plain, .verify = true, .cpu = "x86-64-v3"};
     Front f;
 
-    const bool ok = front_load(a, arena_printf(a, "%s/%s.tn", MODELS_DIR, name), &fo, d, &f) && pass_run_all(f.train, &o, d);
+    const bool ok = front_load(a, arena_printf(a, "%s/%s.tn", MODELS_DIR, name), &fo, d, &f) &&
+                    pass_run_all(f.train, &o, d);
     f.test->peer = f.train;
     const bool both = ok && pass_run_all(f.test, &o, d);
     diag_print(d, stderr);
@@ -58,9 +60,21 @@ static void plan(const char *name, bool plain, const char *dtype)
     arena_free(a);
 }
 
-START_TEST(optimised) { plan(model[_i], false, "f32"); } END_TEST
-START_TEST(optimised_f64) { plan(model[_i], false, "f64"); } END_TEST
-START_TEST(plain) { plan(model[_i], true, "f32"); } END_TEST
+START_TEST(optimised)
+{
+    plan(model[_i], false, "f32");
+}
+END_TEST
+START_TEST(optimised_f64)
+{
+    plan(model[_i], false, "f64");
+}
+END_TEST
+START_TEST(plain)
+{
+    plan(model[_i], true, "f32");
+}
+END_TEST
 
 int main(void)
 {
