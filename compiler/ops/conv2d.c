@@ -152,10 +152,21 @@ static void literal(const Node *n, Call *call)
     call_text(call, "%s", t.s);
 }
 
+/* Pass choose may ask for Winograd's algorithm: the size of its output tiles is the last argument. */
+static void literal_winograd(const Node *n, Call *c)
+{
+    const Attr *m = node_attr(n, "winograd");
+    literal(n, c);
+    if (m)
+        call_text(c, "%lld", (long long)m->i);
+}
+
 static void kernel(const Node *n, Call *c)
 {
-    const bool pooled = node_attr(n, "pool") != NULL;
-    call_fn(c, c->plain ? "conv2d_plain" : pooled ? "conv2d_pool" : "conv2d");
+    const bool pooled = node_attr(n, "pool") != NULL, winograd = node_attr(n, "winograd") != NULL;
+    const char *direct = pooled ? "conv2d_pool" : "conv2d";
+    const char *fewer = pooled ? "conv2d_winograd_pool" : "conv2d_winograd";
+    call_fn(c, c->plain ? "conv2d_plain" : winograd ? fewer : direct);
     call_out(c, n);
     if (pooled)
         call_side(c, n);
@@ -165,18 +176,20 @@ static void kernel(const Node *n, Call *c)
         call_in(c, n->nin > 2 ? n->in[2] : NULL);
         elementwise_call_act(n, c);
     }
-    literal(n, c);
+    literal_winograd(n, c);
 }
 
 static void kernel_dx(const Node *n, Call *c)
 {
-    call_fn(c, c->plain ? "conv2d_dx_plain" : "conv2d_dx");
+    call_fn(c, c->plain                     ? "conv2d_dx_plain"
+               : node_attr(n, "winograd") ? "conv2d_winograd_dx"
+                                          : "conv2d_dx");
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
     if (!c->plain)
         elementwise_call_mask(n, 2, c);
-    literal(n, c);
+    literal_winograd(n, c);
 }
 
 static void kernel_dw(const Node *n, Call *c)
@@ -215,10 +228,14 @@ static void kernel_pool_dw(const Node *n, Call *c)
 /* The emitter adds the last two arguments, unit and units: how threads share the packing. */
 static void kernel_pack(const Node *n, Call *c)
 {
-    call_fn(c, node_int(n, "dx") ? "conv2d_pack_dx" : "conv2d_pack");
+    const bool dx = node_int(n, "dx") != 0;
+    if (node_attr(n, "winograd"))
+        call_fn(c, dx ? "wino_pack_dx" : "wino_pack");
+    else
+        call_fn(c, dx ? "conv2d_pack_dx" : "conv2d_pack");
     call_out(c, n);
     call_in(c, n->in[0]);
-    literal(n, c);
+    literal_winograd(n, c);
 }
 
 const Op op_conv2d[] =

@@ -157,27 +157,41 @@ static void dense_backward(Graph *g, Node *n)
     }
 }
 
-/* Reals of a packed copy: panels of P output channels (input channels for dx), zero-padded,
- * group by group. */
-static int64_t packed_count(const Node *conv, bool dx, int64_t panel)
+static int64_t round_up(int64_t n, int64_t unit)
 {
-    const int64_t *x = node_attr(conv, "x_shape")->list, *k = node_attr(conv, "kernel")->list;
-    const int64_t groups = node_int(conv, "groups"), in = x[0] / groups,
-                  out = node_int(conv, "filters") / groups;
-    const int64_t lanes = dx ? in : out, depth = dx ? out : in;
-
-    return groups * ((lanes + panel - 1) / panel) * panel * depth * k[0] * k[1];
+    return (n + unit - 1) / unit * unit;
 }
 
+/* Reals of a packed copy, as runtime/cpu/conv.h and winograd.h count them: CONV_PACK_COUNT,
+ * CONV_PACK_DX_COUNT, WINO_COUNT, WINO_DX_COUNT. */
+static int64_t packed_count(const Node *conv, bool dx, int64_t m, int64_t vector)
+{
+    const int64_t *x = node_attr(conv, "x_shape")->list, *k = node_attr(conv, "kernel")->list;
+    const int64_t groups = node_int(conv, "groups"), filters = node_int(conv, "filters");
+    const int64_t in = x[0] / groups, out = filters / groups, side = m + k[0] - 1;
+
+    if (m)
+        return round_up(dx ? in : out, 2 * vector) * side * side * (dx ? out : in);
+    if (dx)
+        return filters * k[0] * round_up(k[1] * in, vector);
+    return groups * round_up(out, 2 * vector) * k[0] * k[1] * in;
+}
+
+/* The packed copy of w that the convolution `like` reads: one for all that read it alike. */
 static Node *packed(Graph *g, Node *w, bool dx, const Node *like, const Options *o)
 {
-    for (int i = 0; i < g->nnode; i++)
-        if (node_is(g->node[i], "conv2d_pack") && g->node[i]->in[0] == w &&
-            node_int(g->node[i], "dx") == dx)
+    const Attr *winograd = node_attr(like, "winograd");
+    const int64_t m = winograd ? winograd->i : 0;
+
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        if (node_is(n, "conv2d_pack") && n->in[0] == w && node_int(n, "dx") == dx &&
+            (node_attr(n, "winograd") ? node_int(n, "winograd") : 0) == m)
             return g->node[i];
+    }
     Node *p = graph_add(g, op_find("conv2d_pack"), &w, 1, w->span);
+    const int64_t count = packed_count(like, dx, m, o->vector);
     node_copy_attrs(g, p, like);
-    const int64_t count = packed_count(like, dx, 2 * o->vector);
     node_set_int(g, p, "dx", dx);
     node_set_int(g, p, "count", count);
     p->shape = shape_make(false, NULL, &count, 1), p->dtype = DT_REAL;

@@ -18,6 +18,8 @@ const Pass pass_table[] = {
      "what reaches no output, loss, metric or update goes; fuse must not count its uses"},
     {"fuse", pass_fuse, true, false,
      "bias, activation and pooling join their producer, masks the backward kernels"},
+    {"choose", pass_choose, true, false,
+     "which algorithm computes a convolution; before layout, which packs weights for it"},
     {"layout", pass_layout, true, false,
      "channels innermost, weights in panels; after fuse, which decides who reads what"},
     {"schedule", pass_schedule, false, false,

@@ -2,7 +2,7 @@
  *
  *   431,080 parameters, 13.18 MFLOP a sample forward and backward (textbook count)
  *   batch 128 = 8 shards of 16 samples; a shard = 1 slices of 16, a slice = 1 chunks of 16
- *   memory: parameters 1.78 MB, optimizer states 1.78 MB, packed weights 291 kB,
+ *   memory: parameters 1.78 MB, optimizer states 1.78 MB, packed weights 292 kB,
  *           221 kB a shard (no plan below 221 kB), 530 kB a thread (no plan below 530 kB)
  */
 #include "rt.h"
@@ -36,8 +36,8 @@ enum { /* offsets into `fixed`: parameters and optimizer states */
 
 enum { /* offsets into `fixed`: made from parameters every step */
     CONV1_WEIGHT_PACKED          =    3550976,   /* (800) */
-    CONV2_WEIGHT_PACKED          =    3554240,   /* (32000) */
-    CONV2_WEIGHT_PACKED_DX       =    3682304,   /* (40000) */
+    CONV2_WEIGHT_PACKED          =    3554240,   /* (46080) */
+    CONV2_WEIGHT_PACKED_DX       =    3738624,   /* (26000) */
 };
 
 enum { /* offsets into a shard: what a later phase reads */
@@ -68,7 +68,7 @@ enum { /* offsets into a thread's scratch: one chunk's values */
 
 enum { /* evaluation: offsets into `fixed`: made from parameters every step */
     TEST_CONV1_WEIGHT_PACKED     =    3550976,   /* (800) */
-    TEST_CONV2_WEIGHT_PACKED     =    3554240,   /* (32000) */
+    TEST_CONV2_WEIGHT_PACKED     =    3554240,   /* (46080) */
 };
 
 enum { /* evaluation: offsets into a thread's scratch: one chunk's values */
@@ -91,9 +91,9 @@ static KERNEL void conv2d_pack_1(real *y, const real *a, int unit)
     conv2d_pack(y, a, (Conv){ .n = 16, .c = 1, .h = 28, .w = 28, .o = 20, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 24, .ow = 24, .pool = 2 }, unit, 8);
 }
 
-static KERNEL void conv2d_pack_2(real *y, const real *a, int unit)
+static KERNEL void wino_pack_1(real *y, const real *a, int unit)
 {
-    conv2d_pack(y, a, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 }, unit, 8);
+    wino_pack(y, a, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 }, 2, unit, 8);
 }
 
 static KERNEL void conv2d_pack_dx_1(real *y, const real *a, int unit)
@@ -106,9 +106,9 @@ static KERNEL void conv2d_pool_1(real *y, uint8_t *side, const real *a, const re
     conv2d_pool(y, side, a, b, c, v_tanh, (Conv){ .n = 16, .c = 1, .h = 28, .w = 28, .o = 20, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 24, .ow = 24, .pool = 2 });
 }
 
-static KERNEL void conv2d_pool_2(real *y, uint8_t *side, const real *a, const real *b, const real *c)
+static KERNEL void conv2d_winograd_pool_1(real *y, uint8_t *side, const real *a, const real *b, const real *c)
 {
-    conv2d_pool(y, side, a, b, c, v_tanh, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 });
+    conv2d_winograd_pool(y, side, a, b, c, v_tanh, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 }, 2);
 }
 
 static KERNEL void dense_1(real *y, const real *a, const real *b, const real *c)
@@ -224,9 +224,9 @@ static void train_prepare(const Rt *r, char *t, int unit)
     conv2d_pack_1(FIXED(real, CONV1_WEIGHT_PACKED), FIXED(real, CONV1_WEIGHT), unit); TICK(0);
 
     /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
-    /* (32000) */
-    conv2d_pack_2(FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_WEIGHT), unit); TICK(1);
-    /* (40000) */
+    /* (46080) */
+    wino_pack_1(FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_WEIGHT), unit); TICK(1);
+    /* (26000) */
     conv2d_pack_dx_1(FIXED(real, CONV2_WEIGHT_PACKED_DX), FIXED(real, CONV2_WEIGHT), unit); TICK(2);
 }
 
@@ -257,8 +257,8 @@ static void train_slice(const Rt *r, char *t, int unit)
 
         /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
         /* (N, 20, 12, 12) -> (N, 50, 4, 4), 3.20 MFLOP a sample */
-        conv2d_pool_2(BATCH(real, CONV2, 3200), LOCAL(uint8_t, CONV2_INDEX), LOCAL(real, CONV1),
-            FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_BIAS)); TICK(5);
+        conv2d_winograd_pool_1(BATCH(real, CONV2, 3200), LOCAL(uint8_t, CONV2_INDEX),
+            LOCAL(real, CONV1), FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_BIAS)); TICK(5);
 
         /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
         /* (N, 800) -> (N, 500), 800.0 kFLOP a sample */
@@ -333,7 +333,7 @@ static int first_nonfinite(const Rt *r, char *t, int unit)
         conv2d_pool_1(LOCAL(real, CONV1), LOCAL(uint8_t, CONV1_INDEX), LOCAL(real, IMAGE), FIXED(real, CONV1_WEIGHT_PACKED), FIXED(real, CONV1_BIAS));
         if (!rt_finite(LOCAL(real, CONV1), CHUNK * 2880))
             return 1;
-        conv2d_pool_2(BATCH(real, CONV2, 3200), LOCAL(uint8_t, CONV2_INDEX), LOCAL(real, CONV1), FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_BIAS));
+        conv2d_winograd_pool_1(BATCH(real, CONV2, 3200), LOCAL(uint8_t, CONV2_INDEX), LOCAL(real, CONV1), FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_BIAS));
         if (!rt_finite(BATCH(real, CONV2, 3200), CHUNK * 800))
             return 2;
         dense_1(BATCH(real, DENSE1, 2000), BATCH(real, CONV2, 3200), FIXED(real, DENSE1_WEIGHT), FIXED(real, DENSE1_BIAS));
@@ -482,8 +482,8 @@ static void test_prepare(const Rt *r, char *t, int unit)
     conv2d_pack_1(FIXED(real, TEST_CONV1_WEIGHT_PACKED), FIXED(real, CONV1_WEIGHT), unit);
 
     /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
-    /* (32000) */
-    conv2d_pack_2(FIXED(real, TEST_CONV2_WEIGHT_PACKED), FIXED(real, CONV2_WEIGHT), unit);
+    /* (46080) */
+    wino_pack_1(FIXED(real, TEST_CONV2_WEIGHT_PACKED), FIXED(real, CONV2_WEIGHT), unit);
 }
 
 /* Forward of one slice of an evaluation batch. */
@@ -508,7 +508,7 @@ static void test_slice(const Rt *r, char *t, int unit)
 
         /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
         /* (N, 20, 12, 12) -> (N, 50, 4, 4), 3.20 MFLOP a sample */
-        conv2d_pool_2(LOCAL(real, TEST_CONV2), LOCAL(uint8_t, TEST_CONV2_INDEX),
+        conv2d_winograd_pool_1(LOCAL(real, TEST_CONV2), LOCAL(uint8_t, TEST_CONV2_INDEX),
             LOCAL(real, TEST_CONV1), FIXED(real, TEST_CONV2_WEIGHT_PACKED),
             FIXED(real, CONV2_BIAS));
 
@@ -552,11 +552,11 @@ static const RtPhase test[] = {
 
 static const RtCall calls[] = {
     {"conv2d_pack", "conv2d_pack_1", "lenet.tn:8", 0},
-    {"conv2d_pack", "conv2d_pack_2", "lenet.tn:9", 0},
+    {"conv2d_pack", "wino_pack_1", "lenet.tn:9", 0},
     {"conv2d_pack", "conv2d_pack_dx_1", "lenet.tn:9", 0},
     {"image", "rt_input", "lenet.tn:7", 0},
     {"conv1", "conv2d_pool_1", "lenet.tn:8", 576000},
-    {"conv2", "conv2d_pool_2", "lenet.tn:9", 3200000},
+    {"conv2", "conv2d_winograd_pool_1", "lenet.tn:9", 3200000},
     {"dense1", "dense_1", "lenet.tn:10", 800000},
     {"dense2", "dense_2", "lenet.tn:11", 10000},
     {"label", "rt_labels", "lenet.tn:16", 0},
@@ -645,7 +645,7 @@ const RtProgram rt_program = {
     .compiler = "tenon 0.1.0", .flags = "--cpu x86-64-v3", .target = "cpu", .cpu = "x86-64-v3", .isa = RT_ISA_X86_V3, .real_bytes = sizeof(real),
     .batch = 128, .shards = 8, .slices = SLICES, .chunk = CHUNK,
     .parameters = 431080, .flops_per_sample = 13182000,
-    .fixed_bytes = 3842368, .shard_bytes = 221056, .thread_bytes = 530240, .grad_bytes = 1774976, .fused_update = true,
+    .fixed_bytes = 3842688, .shard_bytes = 221056, .thread_bytes = 530240, .grad_bytes = 1774976, .fused_update = true,
     .input_rank = 3, .input_dim = {1, 28, 28}, .classes = 10, .outputs = 10, .softmax_output = true,
     .nmetric = 2, .metric = {"loss", "accuracy"},
     .param = params, .nparam = 8, .sum = sums, .nsum = 8,

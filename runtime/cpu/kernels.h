@@ -11,6 +11,7 @@
 #include "cpu/input.h"     /* rt_input */
 #include "cpu/dense.h"     /* dense, dense_dx, dense_dw, dense_dw_update */
 #include "cpu/conv.h"      /* conv2d and its gradients */
+#include "cpu/winograd.h" /* the same through fewer multiplications */
 #include "cpu/pool.h"      /* max, average, global */
 #include "cpu/loss.h"      /* softmax, softmax_cross_entropy, accuracy, one_hot, l2, mse */
 #include "cpu/dropout.h"

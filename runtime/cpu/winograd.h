@@ -1,0 +1,347 @@
+/* winograd.h -- convolution with stride 1 through fewer multiplications: F(m x m, r x r).
+ *
+ *   y = A' [ (G w G') .* (B' d B) ] A        d: a x a inputs of one tile, a = m + r - 1; y: m x m outputs
+ *
+ * An output tile costs a^2 multiplications a channel pair instead of m^2 r^2: 2.25 times fewer for
+ * F(2x2, 3x3), 4 for F(4x4, 3x3), 2.8 for F(2x2, 5x5).  In between stand a^2 products
+ * V[e] (tiles x C) times U[e] (C x O), one for each element e of the transformed tile; tiles are
+ * taken in blocks so that V and one panel of M stay in the L2 cache.
+ * Points 0, 1, -1, infinity for a = 4 and 0, 1, -1, 2, -2, infinity for a = 6.  Error beside direct
+ * convolution: F(2x2) none to speak of, F(4x4) 3-4 times as large.
+ * Source: Winograd 1980; Lavin & Gray 2016, "Fast algorithms for convolutional neural networks".
+ */
+#ifndef CPU_WINOGRAD_H
+#define CPU_WINOGRAD_H
+#include "cpu/conv.h"
+
+/* m: outputs of a tile in each direction, 2 or 4; kernels are 3 x 3, and 5 x 5 with m = 2. */
+RT_INLINE int wino_side(Conv c, int m)
+{
+    return m + c.r - 1;
+}
+#define WINO_COUNT(q, m)                                                                           \
+    ((int64_t)(((q).o + P - 1) / P) * ((m) + (q).r - 1) * ((m) + (q).r - 1) * (q).c * P)
+#define WINO_DX_COUNT(q, m)                                                                        \
+    ((int64_t)(((q).c + P - 1) / P) * ((m) + (q).r - 1) * ((m) + (q).r - 1) * (q).o * P)
+
+/* ------------------------------------------------------------------------------- one dimension */
+
+/* r = G g: `taps` filter taps, `step` apart, to a points. */
+RT_INLINE void wino_filter(real *r, const real *g, int step, int taps, int a)
+{
+    const real g0 = g[0], g1 = g[step], g2 = g[2 * step];
+    const real g3 = taps == 5 ? g[3 * step] : 0, g4 = taps == 5 ? g[4 * step] : 0;
+
+    if (a == 4) {
+        r[0] = g0, r[3] = g2;
+        r[1] = (g0 + g2 + g1) / 2, r[2] = (g0 + g2 - g1) / 2;
+        return;
+    }
+    const real even = g0 + g2 + g4, odd = g1 + g3;
+    const real even2 = g0 + 4 * g2 + 16 * g4, odd2 = 2 * g1 + 8 * g3;
+    r[0] = g0 / 4, r[5] = taps == 5 ? g4 : g2;
+    r[1] = -(even + odd) / 6, r[2] = -(even - odd) / 6;
+    r[3] = (even2 + odd2) / 24, r[4] = (even2 - odd2) / 24;
+}
+
+/* r = B' d, in place. */
+RT_INLINE void wino_input_1d(vec *d, int step, int a)
+{
+    const vec d0 = d[0], d1 = d[step], d2 = d[2 * step], d3 = d[3 * step];
+
+    if (a == 4) {
+        d[0] = d0 - d2, d[step] = d1 + d2;
+        d[2 * step] = d2 - d1, d[3 * step] = d1 - d3;
+        return;
+    }
+    const vec d4 = d[4 * step], d5 = d[5 * step], four = v_set(4), five = v_set(-5);
+    const vec p = v_fma(v_set(-4), d2, d4), q = v_fma(v_set(-4), d1, d3);
+    const vec u = d4 - d2, v = d3 - d1, v2 = v + v;
+    d[0] = v_fma(four, d0, v_fma(five, d2, d4));
+    d[step] = p + q, d[2 * step] = p - q;
+    d[3 * step] = u + v2, d[4 * step] = u - v2;
+    d[5 * step] = v_fma(four, d1, v_fma(five, d3, d5));
+}
+
+/* y = A' x: a points to m outputs, `step` apart. */
+RT_INLINE void wino_output_1d(vec *y, int y_step, const vec *x, int step, int a, int m)
+{
+    const vec x0 = x[0], s = x[step] + x[2 * step], t = x[step] - x[2 * step];
+
+    if (a == 4) {
+        y[0] = x0 + s;
+        y[y_step] = t - x[3 * step];
+        return;
+    }
+    const vec s2 = x[3 * step] + x[4 * step], t2 = x[3 * step] - x[4 * step], x5 = x[5 * step];
+    y[0] = x0 + s + s2;
+    if (m == 2) {
+        y[y_step] = v_fma(v_set(2), t2, t) + x5;
+        return;
+    }
+    y[y_step] = v_fma(v_set(2), t2, t);
+    y[2 * y_step] = v_fma(v_set(4), s2, s);
+    y[3 * y_step] = v_fma(v_set(8), t2, t) + x5;
+}
+
+/* ------------------------------------------------------------------------------- packed filters */
+
+enum { WINO_A = 6, WINO_TAPS = 25 };
+
+/* u[e * step] = (G w G')[e]: taps tap_step apart, in reverse order when flipped. */
+RT_INLINE void wino_pack_one(real *u, int64_t step, const real *w, int64_t tap_step, bool flip,
+                             int taps, int a)
+{
+    real g[WINO_TAPS], t[5 * WINO_A], r[WINO_A];
+
+    for (int k = 0; k < taps * taps; k++)
+        g[k] = w[(flip ? taps * taps - 1 - k : k) * tap_step];
+    for (int i = 0; i < taps; i++) { /* along columns of taps: t[row of points][i] */
+        wino_filter(r, g + i, taps, taps, a);
+        for (int e = 0; e < a; e++)
+            t[e * taps + i] = r[e];
+    }
+    for (int e = 0; e < a; e++) {
+        wino_filter(r, t + e * taps, 1, taps, a);
+        for (int f = 0; f < a; f++)
+            u[(e * a + f) * step] = r[f];
+    }
+}
+
+/* u [ceil(O / P)][a^2][C][P] from w (O, R, S, C); zeros behind the last output. */
+RT_INLINE void wino_pack(real *restrict u, const real *restrict w, Conv c, int m, int unit,
+                         int units)
+{
+    const int a = wino_side(c, m), panels = conv_ceil(c.o, P);
+    const int64_t rows = (int64_t)panels * c.c, block = (int64_t)a * a * c.c * P;
+
+    for (int64_t row = rows * unit / units; row < rows * (unit + 1) / units; row++)
+        for (int j = 0; j < P; j++) {
+            const int o = (int)(row / c.c) * P + j, i = (int)(row % c.c);
+            real *to = u + row / c.c * block + (int64_t)i * P + j;
+            if (o < c.o)
+                wino_pack_one(to, (int64_t)c.c * P, w + (int64_t)o * c.r * c.s * c.c + i, c.c,
+                              false, c.r, a);
+            else
+                for (int e = 0; e < a * a; e++)
+                    to[(int64_t)e * c.c * P] = 0;
+        }
+}
+
+/* The same for the gradient of x: roles of channels and outputs exchanged, taps turned round. */
+RT_INLINE void wino_pack_dx(real *restrict u, const real *restrict w, Conv c, int m, int unit,
+                            int units)
+{
+    const int a = wino_side(c, m), panels = conv_ceil(c.c, P);
+    const int64_t rows = (int64_t)panels * c.o, block = (int64_t)a * a * c.o * P;
+
+    for (int64_t row = rows * unit / units; row < rows * (unit + 1) / units; row++)
+        for (int j = 0; j < P; j++) {
+            const int i = (int)(row / c.o) * P + j, o = (int)(row % c.o);
+            real *to = u + row / c.o * block + (int64_t)o * P + j;
+            if (i < c.c)
+                wino_pack_one(to, (int64_t)c.o * P, w + (int64_t)o * c.r * c.s * c.c + i, c.c, true,
+                              c.r, a);
+            else
+                for (int e = 0; e < a * a; e++)
+                    to[(int64_t)e * c.o * P] = 0;
+        }
+}
+
+/* ------------------------------------------------------------------------------- a block of tiles */
+
+enum {
+    WINO_SCRATCH = 384 * 1024 / sizeof(real), /* V and one panel of M at most */
+    WINO_BUDGET = 192 * 1024 / sizeof(real),  /* and as a rule: what a core's L2 holds beside U */
+    WINO_BLOCK = 48                           /* tiles at most in a block */
+};
+
+/* Tiles in a block: whole register tiles, as many as fit. */
+RT_INLINE int wino_block(Conv c, int m)
+{
+    const int a = wino_side(c, m), fit = WINO_BUDGET / (a * a * (c.c + P)),
+              most = fit < WINO_BLOCK ? fit : WINO_BLOCK;
+    return most < TILE_ROWS ? TILE_ROWS : most / TILE_ROWS * TILE_ROWS;
+}
+
+/* Is the scratch enough for one register tile of these channels?  The compiler asks the same
+ * before it chooses this kernel (compiler/passes/choose.c), with eight rows. */
+#define WINO_FITS(q, m)                                                                            \
+    (((m) + (q).r - 1) * ((m) + (q).r - 1) * ((q).c + P) * TILE_ROWS <= WINO_SCRATCH)
+
+/* Where a tile lies: sample, first output row and column. */
+typedef struct WinoTile {
+    int n, y, x;
+} WinoTile;
+RT_INLINE WinoTile wino_tile(int tile, Conv c, int m)
+{
+    const int across = conv_ceil(c.ow, m), down = conv_ceil(c.oh, m);
+    return (WinoTile){tile / (across * down), tile / across % down * m, tile % across * m};
+}
+
+/* V[e][C] of one tile: gather a x a positions, zeros outside the image, transform both ways. */
+RT_INLINE void wino_input(real *v, int64_t v_step, const real *x, WinoTile at, Conv c, int a)
+{
+    const int top = at.y - c.pad_h, left = at.x - c.pad_w;
+    const bool inside = top >= 0 && left >= 0 && top + a <= c.h && left + a <= c.w;
+    const real *from = x + (((int64_t)at.n * c.h + top) * c.w + left) * c.c;
+
+    for (int k = 0; k < c.c; k += V) {
+        const int lanes = c.c - k < V ? c.c - k : V;
+        vec d[WINO_A * WINO_A];
+        for (int i = 0; i < a; i++)
+            for (int j = 0; j < a; j++) {
+                const bool there =
+                    inside || (top + i >= 0 && top + i < c.h && left + j >= 0 && left + j < c.w);
+                const real *p = from + ((int64_t)i * c.w + j) * c.c + k;
+                d[i * a + j] = there ? v_load_lanes(p, lanes) : v_set(0);
+            }
+        for (int j = 0; j < a; j++)
+            wino_input_1d(d + j, a, a);
+        for (int i = 0; i < a; i++) {
+            wino_input_1d(d + i * a, 1, a);
+            for (int j = 0; j < a; j++)
+                v_store_lanes(v + (i * a + j) * v_step + k, d[i * a + j], lanes);
+        }
+    }
+}
+
+/* M[e] (block x P) = V[e] (block x C) U[e] (C x P) for all e. */
+RT_INLINE void wino_product(real *restrict t, const real *restrict v, const real *restrict u,
+                            int block, int channels, int points)
+{
+    for (int e = 0; e < points; e++, v += (int64_t)block * channels, u += (int64_t)channels * P)
+        for (int i = 0; i < block; i += TILE_ROWS, t += TILE_ROWS * P) {
+            vec s[TILE_MAX];
+            RT_UNROLL
+            for (int k = 0; k < TILE_ROWS * 2; k++)
+                s[k] = v_set(0);
+            tile_product(s, (TileRows){.count = TILE_ROWS, .step = channels}, 2, channels,
+                         v + (int64_t)i * channels, 1, u, P, P);
+            RT_UNROLL
+            for (int k = 0; k < TILE_ROWS * 2; k++)
+                v_store(t + k * V, s[k]);
+        }
+}
+
+/* y[m][m] of one tile, V outputs: t at element 0 of the tile, elements t_step apart. */
+RT_INLINE void wino_output(vec *y, const real *t, int64_t t_step, vec bias, int a, int m)
+{
+    vec x[WINO_A * WINO_A], h[4 * WINO_A];
+
+    for (int e = 0; e < a * a; e++)
+        x[e] = v_load(t + e * t_step);
+    for (int j = 0; j < a; j++)
+        wino_output_1d(h + j, a, x + j, a, a, m);
+    for (int i = 0; i < m; i++) {
+        wino_output_1d(y + i * m, 1, h + i * a, 1, a, m);
+        for (int j = 0; j < m; j++)
+            y[i * m + j] = y[i * m + j] + bias;
+    }
+}
+
+/* ------------------------------------------------------------------------------- the kernels */
+
+/* Does BODY for the vectors of each tile's outputs: `out` [m * m], tile `at`, output channel `o`,
+ * `lanes` of which there are. */
+#define WINO_EACH(c_, m_, x_, u_, bias_, ...)                                                      \
+    do {                                                                                           \
+        const int wa = wino_side(c_, m_), wb = wino_block(c_, m_);                                 \
+        const int tiles = (c_).n * conv_ceil((c_).oh, m_) * conv_ceil((c_).ow, m_);                \
+        real scratch[WINO_SCRATCH] __attribute__((aligned(64)));                                   \
+        real *const wt = scratch + (int64_t)wa * wa * wb * (c_).c;                                 \
+        for (int first_ = 0; first_ < tiles; first_ += wb) {                                       \
+            const int count_ = tiles - first_ < wb ? tiles - first_ : wb;                          \
+            for (int i = 0; i < count_; i++)                                                       \
+                wino_input(scratch + (int64_t)i * (c_).c, (int64_t)wb * (c_).c, x_,                \
+                           wino_tile(first_ + i, c_, m_), c_, wa);                                 \
+            for (int i = count_; i < wb; i++)                                                      \
+                for (int e = 0; e < wa * wa; e++)                                                  \
+                    memset(scratch + ((int64_t)e * wb + i) * (c_).c, 0, sizeof(real) * (c_).c);    \
+            for (int panel_ = 0; panel_ * P < (c_).o; panel_++) {                                  \
+                wino_product(wt, scratch, (u_) + (int64_t)panel_ * wa * wa * (c_).c * P, wb,       \
+                             (c_).c, wa * wa);                                                     \
+                for (int i = 0; i < count_; i++)                                                   \
+                    for (int o = panel_ * P; o < panel_ * P + P && o < (c_).o; o += V) {           \
+                        const int lanes = (c_).o - o < V ? (c_).o - o : V;                         \
+                        const WinoTile at = wino_tile(first_ + i, c_, m_);                         \
+                        vec out[16];                                                               \
+                        wino_output(out, wt + (int64_t)i * P + o % P, (int64_t)wb * P,             \
+                                    (bias_) ? v_load_lanes((bias_) + o, lanes) : v_set(0), wa,     \
+                                    m_);                                                           \
+                        __VA_ARGS__                                                                \
+                    }                                                                              \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
+
+/* y (N, OH, OW, O) = act(conv(x) + bias); u from wino_pack. */
+RT_INLINE void conv2d_winograd(real *restrict y, const real *restrict x, const real *restrict u,
+                               const real *restrict bias, Act act, Conv c, int m)
+{
+    WINO_EACH(c, m, x, u, bias, {
+        for (int k = 0; k < m * m; k++) {
+            const int oy = at.y + k / m, ox = at.x + k % m;
+            if (oy < c.oh && ox < c.ow)
+                v_store_lanes(y + (((int64_t)at.n * c.oh + oy) * c.ow + ox) * c.o + o, act(out[k]),
+                              lanes);
+        }
+    });
+}
+
+/* y, index (N, OH/2, OW/2, O): the same through a 2x2 max-pool, as conv2d_pool. */
+RT_INLINE void conv2d_winograd_pool(real *restrict y, uint8_t *restrict index,
+                                    const real *restrict x, const real *restrict u,
+                                    const real *restrict bias, Act act, Conv c, int m)
+{
+    WINO_EACH(c, m, x, u, bias, {
+        for (int k = 0; k < m * m / 4; k++) {
+            const int i = k / (m / 2) * 2, j = k % (m / 2) * 2;
+            const int py = (at.y + i) / 2, px = (at.x + j) / 2;
+            const vec corner[4] = {out[i * m + j], out[i * m + j + 1], out[(i + 1) * m + j],
+                                   out[(i + 1) * m + j + 1]};
+            const int64_t to = (((int64_t)at.n * (c.oh / 2) + py) * (c.ow / 2) + px) * c.o + o;
+            vec number;
+            if (py < c.oh / 2 && px < c.ow / 2) {
+                v_store_lanes(y + to, act(pool_corners(corner, 1, &number)), lanes);
+                v_store_bytes(index + to, number, lanes);
+            }
+        }
+    });
+}
+
+/* dx (N, H, W, C) = mask(transposed convolution of dy (N, OH, OW, O), y); u from wino_pack_dx. */
+RT_INLINE void conv2d_winograd_dx(real *restrict dx, const real *restrict u,
+                                  const real *restrict dy, Mask mask, const real *restrict y,
+                                  Conv c, int m)
+{
+    const Conv b = {.n = c.n,
+                    .c = c.o,
+                    .h = c.oh,
+                    .w = c.ow,
+                    .o = c.c,
+                    .r = c.r,
+                    .s = c.s,
+                    .stride_h = 1,
+                    .stride_w = 1,
+                    .pad_h = c.r - 1 - c.pad_h,
+                    .pad_w = c.s - 1 - c.pad_w,
+                    .dil_h = 1,
+                    .dil_w = 1,
+                    .groups = 1,
+                    .oh = c.h,
+                    .ow = c.w};
+    WINO_EACH(b, m, dy, u, (const real *)NULL, {
+        for (int k = 0; k < m * m; k++) {
+            const int oy = at.y + k / m, ox = at.x + k % m;
+            const int64_t to = (((int64_t)at.n * b.oh + oy) * b.ow + ox) * b.o + o;
+            if (oy < b.oh && ox < b.ow)
+                v_store_lanes(dx + to,
+                              y ? mask(out[k], v_load_lanes(y + to, lanes))
+                                : mask(out[k], v_set(0)),
+                              lanes);
+        }
+    });
+}
+
+#endif

@@ -1,0 +1,149 @@
+/* test_winograd.c -- Winograd's convolutions against plain ones: borders, odd sizes, few and many
+ * channels, pooling, gradients of the images. */
+#include "kernel_test.h"
+
+#include "cpu/winograd.h"
+
+/* clang-format off */
+static const Conv shapes[] = {
+    /* n  c   h   w   o  r  s  stride  pad   dil  g  oh  ow pool */
+    {3, 20, 12, 12, 50, 5, 5, 1, 1, 0, 0, 1, 1, 1, 8, 8, 2},       /* LeNet */
+    {2, 20, 14, 14, 50, 5, 5, 1, 1, 2, 2, 1, 1, 1, 14, 14, 2},     /* LeNet, same */
+    {1, 1, 5, 5, 1, 5, 5, 1, 1, 0, 0, 1, 1, 1, 1, 1, 0},           /* one output */
+    {2, 3, 1, 1, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0},           /* 8 of 9 taps outside */
+    {3, 17, 9, 7, 33, 3, 3, 1, 1, 1, 1, 1, 1, 1, 9, 7, 2},         /* odd sizes */
+    {1, 64, 6, 6, 64, 3, 3, 1, 1, 1, 1, 1, 1, 1, 6, 6, 2},
+    {1, 16, 8, 11, 100, 3, 3, 1, 1, 0, 0, 1, 1, 1, 6, 9, 2},
+    {1, 130, 5, 4, 20, 3, 3, 1, 1, 2, 2, 1, 1, 1, 7, 6, 2},        /* padded by all it can */
+    {2, 4, 13, 6, 8, 5, 5, 1, 1, 4, 3, 1, 1, 1, 17, 8, 2},
+};
+/* clang-format on */
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+static int64_t count_of(Conv c, char what)
+{
+    return what == 'x'   ? (int64_t)c.n * c.c * c.h * c.w
+           : what == 'w' ? (int64_t)c.o * c.c * c.r * c.s
+           : what == 'y' ? (int64_t)c.n * c.o * c.oh * c.ow
+                         : (int64_t)c.n * c.o * (c.oh / 2) * (c.ow / 2);
+}
+
+/* F(4x4) is 3-4 times further from the truth in f32: its own bound. */
+static void check_near(const real *got, const real *expect, int64_t n, int m, const char *what)
+{
+    double d = 0, s = 1e-300;
+    for (int64_t i = 0; i < n; i++) {
+        d += ((double)got[i] - expect[i]) * ((double)got[i] - expect[i]);
+        s += (double)expect[i] * expect[i];
+    }
+    const double distance = sqrt(d / s), bound = TOLERANCE * (m == 4 ? 5 : 1);
+    ck_assert_msg(distance <= bound, "%s with m = %d: distance %g, bound %g", what, m, distance,
+                  bound);
+}
+
+static real *packed(const real *w, Conv c, int m, bool dx)
+{
+    const int64_t count = dx ? WINO_DX_COUNT(c, m) : WINO_COUNT(c, m);
+    real *u = buffer(count);
+    for (int unit = 0; unit < 3; unit++)
+        (dx ? wino_pack_dx : wino_pack)(u, w, c, m, unit, 3);
+    check_guard(u, count * (int64_t)sizeof(real), "wino_pack");
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_msg(u[i] == u[i], "packed weight %d was not written", (int)i);
+    return u;
+}
+
+static void forward(Conv c, int m)
+{
+    const int64_t ny = count_of(c, 'y');
+    real *x = random_buffer(count_of(c, 'x'), 1), *w = random_buffer(count_of(c, 'w'), 2),
+         *bias = random_buffer(c.o, 3), *expect = buffer(ny), *y = buffer(ny);
+    conv2d_plain(expect, x, w, c);
+    for (int64_t i = 0; i < ny; i++)
+        expect[i] = s_relu(expect[i] + bias[i / (c.oh * c.ow) % c.o]);
+    real *xl = swap_last(x, c.n, c.c, c.h * c.w), *wl = swap_last(w, c.o, c.c, c.r * c.s),
+         *u = packed(wl, c, m, false);
+    conv2d_winograd(y, xl, u, bias, v_relu, c, m);
+    check_guard(y, ny * (int64_t)sizeof(real), "conv2d_winograd");
+    real *yr = swap_last(y, c.n, c.oh * c.ow, c.o);
+    check_near(yr, expect, ny, m, "conv2d_winograd");
+    release(9, x, w, bias, expect, y, xl, wl, u, yr);
+}
+
+/* Against the direct kernel, whose own test compares it with the plain ones: values close, and the
+ * index points at a corner within rounding of the largest. */
+static void pooled(Conv c, int m)
+{
+    const int64_t np = count_of(c, 'p'), ny = count_of(c, 'y');
+    real *x = random_buffer(count_of(c, 'x'), 1), *w = random_buffer(count_of(c, 'w'), 2);
+    real *full = buffer(ny), *y = buffer(np), *expect = buffer(np);
+    uint8_t *index = buffer_bytes(np);
+    real *u = packed(w, c, m, false);
+    conv2d_winograd(full, x, u, NULL, v_identity, c, m);
+    conv2d_winograd_pool(y, index, x, u, NULL, v_identity, c, m);
+    check_guard(y, np * (int64_t)sizeof(real), "conv2d_winograd_pool");
+    check_guard(index, np, "conv2d_winograd_pool's index");
+    for (int64_t i = 0; i < np; i++) {
+        const int64_t o = i % c.o, px = i / c.o % (c.ow / 2),
+                      py = i / c.o / (c.ow / 2) % (c.oh / 2), n = i / c.o / (c.ow / 2) / (c.oh / 2);
+        ck_assert_int_le(index[i], 3);
+        expect[i] = -INFINITY;
+        for (int k = 0; k < 4; k++) {
+            const real v = full[((n * c.oh + 2 * py + k / 2) * c.ow + 2 * px + k % 2) * c.o + o];
+            expect[i] = v > expect[i] ? v : expect[i];
+            if (k == index[i])
+                ck_assert_msg(v == y[i], "the index does not point at the value");
+        }
+    }
+    ck_assert(memcmp(y, expect, (size_t)np * sizeof(real)) == 0);
+    release(7, x, w, full, y, expect, index, u);
+}
+
+static void backward(Conv c, int m)
+{
+    const int64_t nx = count_of(c, 'x');
+    real *x = random_buffer(nx, 1), *w = random_buffer(count_of(c, 'w'), 2),
+         *dy = random_buffer(count_of(c, 'y'), 4), *expect = buffer(nx), *dx = buffer(nx);
+    conv2d_dx_plain(expect, w, dy, c);
+    for (int64_t i = 0; i < nx; i++)
+        expect[i] *= 1 - x[i] * x[i];
+    real *xl = swap_last(x, c.n, c.c, c.h * c.w), *wl = swap_last(w, c.o, c.c, c.r * c.s),
+         *dyl = swap_last(dy, c.n, c.o, c.oh * c.ow), *u = packed(wl, c, m, true);
+    conv2d_winograd_dx(dx, u, dyl, d_tanh, xl, c, m);
+    check_guard(dx, nx * (int64_t)sizeof(real), "conv2d_winograd_dx");
+    real *dxr = swap_last(dx, c.n, c.h * c.w, c.c);
+    check_near(dxr, expect, nx, m, "conv2d_winograd_dx");
+    release(10, x, w, dy, expect, dx, xl, wl, dyl, u, dxr);
+}
+
+START_TEST(all)
+{
+    const Conv c = shapes[_i / 2];
+    const int m = _i % 2 ? 4 : 2;
+    if (c.r == 5 && m == 4)
+        return;
+    Conv transposed = c;
+    transposed.c = c.o;
+    if (WINO_FITS(c, m))
+        forward(c, m);
+    if (WINO_FITS(transposed, m))
+        backward(c, m);
+    if (WINO_FITS(c, m) && c.oh >= 2 && c.ow >= 2)
+        pooled(c, m);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("winograd");
+    TCase *t = tcase_create("shapes");
+    SRunner *r = srunner_create(s);
+
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, all, 0, 2 * SHAPES);
+    suite_add_tcase(s, t);
+    srunner_run_all(r, CK_NORMAL);
+    const int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
