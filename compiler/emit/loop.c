@@ -9,7 +9,9 @@
 #include "ops/elementwise.h"
 #include <string.h>
 
-enum { LOOPS = SHAPE_MAX + 1, LEAVES = 12 };
+enum { LOOPS = SHAPE_MAX + 1 };
+
+static const char letters[] = "abcdefghrsuv"; /* not those of the loops, nor y */
 
 typedef struct Leaf {
     const Node *node;
@@ -21,7 +23,7 @@ typedef struct Nest {
     int n;                            /* loops, outermost first */
     int64_t count[LOOPS], out[LOOPS]; /* trips; stride of the output */
     int nleaf;
-    Leaf leaf[LEAVES];
+    Leaf leaf[LOOP_LEAVES];
 } Nest;
 
 /* Strides of v's sample dims in memory, by logical dimension. */
@@ -156,9 +158,9 @@ static void collect(const Node *root, const Node *n, Nest *t)
             known |= t->leaf[k].node == x;
         if (is_inlined(x)) {
             collect(root, x, t);
-        } else if (!known && t->nleaf < LEAVES) {
+        } else if (!known && t->nleaf < LOOP_LEAVES) {
             Leaf *l = &t->leaf[t->nleaf];
-            l->node = x, l->letter = (char)('a' + t->nleaf++);
+            l->node = x, l->letter = letters[t->nleaf++];
             walk(root, x, node_is(n, "bias") && i == 1, l->stride);
         }
     }

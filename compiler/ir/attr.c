@@ -69,6 +69,17 @@ void node_set_attr(Arena *a, Node *n, Attr v)
     n->attr = list;
 }
 
+/* Copies of a node may share the list: the shorter one is a new one. */
+void node_drop_attr(Arena *a, Node *n, const char *key)
+{
+    Attr *list = arena_alloc(a, (size_t)(n->nattr + 1) * sizeof *list);
+    int kept = 0;
+    for (int i = 0; i < n->nattr; i++)
+        if (strcmp(n->attr[i].key, key) != 0)
+            list[kept++] = n->attr[i];
+    n->attr = list, n->nattr = kept;
+}
+
 void node_set_int(Graph *g, Node *n, const char *key, int64_t v)
 {
     node_set_attr(g->arena, n, (Attr){.key = key, .kind = ATTR_INT, .i = v});

@@ -26,6 +26,10 @@ typedef struct Attr {
     Span           span;                              /* the argument in the model file, or none */
 } Attr;
 
+/* The most that one elementwise loop computes and reads: pass fuse keeps to it ("inline" = 1: computed inside its
+ * reader's loop, never stored), the emitter relies on it. */
+enum { LOOP_OPS = 32, LOOP_LEAVES = 12 };
+
 /* How a value lies in memory.  ROW: its dims in order, last one fastest.  LAST: a (C, H, W) sample stored as (H, W, C);
  * a flattened one (rank 1 with flat[] = C, H, W) keeps that order.  Weights in memory are described by Param.axis. */
 typedef enum { LAYOUT_ROW, LAYOUT_LAST } Layout;
@@ -124,6 +128,7 @@ void     node_set_string(Graph *g, Node *n, const char *key, const char *v);
 void     node_set_ints(Graph *g, Node *n, const char *key, const int64_t *v, int count);
 void     node_set_attr(Arena *a, Node *n, Attr v);    /* for rules that have no graph at hand; keeps the old span when v has none */
 Attr     attr_ints(Arena *a, const char *key, const int64_t *v, int count);
+void     node_drop_attr(Arena *a, Node *n, const char *key);
 void     node_copy_attrs(Graph *g, Node *to, const Node *from);
 bool     node_is(const Node *n, const char *op_name);
 

@@ -275,12 +275,38 @@ static bool in_loop(const Node *n)
     return (n->op->flags & OP_ELEMENTWISE) || node_is(n, "bias");
 }
 
+/* How much the loop of a node computes once its operands are inlined: operations, and operands in
+ * memory. */
+typedef struct Tree {
+    int ops, leaves;
+} Tree;
+
+static Tree own_tree(const Node *n)
+{
+    Tree t = {.ops = 1};
+    for (int i = 0; i < n->nin; i++)
+        t.leaves += !node_is(n->in[i], "const");
+    return t;
+}
+
+/* A value read twice by its one user stays in memory: written into the loop twice, h = h * h
+ * after itself would double the program at each step. */
 static void inline_chains(Graph *g)
 {
+    Tree *tree = arena_alloc(g->arena, (size_t)g->next_id * sizeof *tree);
+
+    for (int i = 0; i < g->nnode; i++)
+        tree[g->node[i]->id] = own_tree(g->node[i]);
     for (int i = 0; i < g->nnode; i++) {
-        Node *n = g->node[i], *u = only_user(g, n);
-        if (u && in_loop(n) && in_loop(u) && shape_same(&n->shape, &u->shape) && n->shape.batched)
-            node_set_int(g, n, "inline", 1);
+        Node *n = g->node[i], *u = in_loop(n) && n->shape.batched ? only_user(g, n) : NULL;
+        if (!u || !in_loop(u) || !shape_same(&n->shape, &u->shape) || graph_uses(g, n) != 1)
+            continue;
+        const Tree *t = &tree[n->id], *whole = &tree[u->id];
+        const Tree both = {t->ops + whole->ops, t->leaves + whole->leaves - 1};
+        if (both.ops > LOOP_OPS || both.leaves > LOOP_LEAVES)
+            continue;
+        tree[u->id] = both;
+        node_set_int(g, n, "inline", 1);
     }
 }
 

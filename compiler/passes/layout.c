@@ -42,13 +42,15 @@ static void set_last(Node *n, const int64_t chw[3])
     memcpy(n->flat, chw, sizeof n->flat);
 }
 
-/* n's value in the order `to`, through a copy when it lies in the other. */
+/* n's value in the order `to`, through a copy when it lies in the other.  The copy reads memory:
+ * what was to be computed inside its reader's loop is stored after all. */
 static Node *reordered(Graph *g, Node *n, Layout to, const int64_t chw[3])
 {
     const bool last = is_last(n);
 
     if (trivial(chw) || last == (to == LAYOUT_LAST))
         return n;
+    node_drop_attr(g->arena, n, "inline");
     Node *r = graph_add(g, op_find("relayout"), &n, 1, n->span);
     r->shape = n->shape, r->dtype = n->dtype;
     r->name = n->name, r->backward = n->backward, r->needs_grad = n->needs_grad;
