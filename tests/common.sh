@@ -44,6 +44,20 @@ build() {
     bad "tenon build models/$model.tn $*"; finish; exit 1
 }
 
+# small_mnist DIR TRAIN TEST: the first samples of MNIST as plain IDX files, for runs that are short and start at once
+small_mnist() {
+    local split count bytes
+    mkdir -p "$1"
+    for split in "train $2" "t10k $3"; do
+        count=${split#* } split=${split% *}
+        bytes=$(printf '\\x%02x\\x%02x\\x%02x\\x%02x' $((count >> 24 & 255)) $((count >> 16 & 255)) $((count >> 8 & 255)) $((count & 255)))
+        { printf "\\x00\\x00\\x08\\x03$bytes\\x00\\x00\\x00\\x1c\\x00\\x00\\x00\\x1c"
+          gzip -dc "$TENON_ROOT/models/data/mnist/$split-images-idx3-ubyte.gz" 2> /dev/null | tail -c +17 | head -c $((count * 784)); } > "$1/$split-images-idx3-ubyte"
+        { printf "\\x00\\x00\\x08\\x01$bytes"
+          gzip -dc "$TENON_ROOT/models/data/mnist/$split-labels-idx1-ubyte.gz" 2> /dev/null | tail -c +9 | head -c "$count"; } > "$1/$split-labels-idx1-ubyte"
+    done
+}
+
 # field LOG EVENT NAME: the values of a field of all records of one kind, in a line
 field() { { grep "\"event\":\"$2\"" "$1" || true; } | sed -n "s/.*\"$3\":\"\{0,1\}\([^,\"}]*\).*/\1/p" | tr '\n' ' '; }
 hashes() { field "$1" epoch weights_hash; }

@@ -4,11 +4,14 @@
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
-run() { local log=$1; shift; rm -f "$log"; "$@" --epochs 2 --limit-samples 700 --log "$log" > /dev/null; hashes "$log"; }
+small_mnist "$work/mnist" 700 300 || true
+run() { local log=$1; shift; rm -f "$log"; "$@" "${data[@]}" --epochs 2 --limit-samples 700 --log "$log" > /dev/null; hashes "$log"; }
 
 for model in lenet mlp mlp_wide; do
+    data=(--data "$work/mnist") more=()
+    [ $model != mlp_wide ] || { data=(); more=(--set data.test_samples=300); }
     for shards in 1 2 4 8; do
-        build $model "$work/p" --shards $shards
+        build $model "$work/p" --shards $shards "${more[@]}"
         want=$(run "$work/log" "$work/p" --threads 1)
         [ "$(wc -w <<< "$want")" = 2 ] && ok || bad "$model: two epochs, but hashes '$want'"
         for threads in 2 3; do

@@ -7,7 +7,8 @@ set -euo pipefail
 kills=20 epochs=30
 [ "$CHECK_ALL" = 1 ] && kills=100 epochs=120
 build lenet "$work/p"
-train=("$work/p" --epochs $epochs --limit-samples 2000 --threads 2)
+small_mnist "$work/mnist" 3000 500 || true
+train=("$work/p" --data "$work/mnist" --epochs $epochs --threads 2)
 
 "${train[@]}" --log "$work/whole.jsonl" > /dev/null
 want=$(hashes "$work/whole.jsonl" | tr ' ' '\n' | grep . | tail -n 1)
