@@ -102,7 +102,8 @@ static const Node *side_of(const Writer *w, const Node *n)
 
 static const char *call_statement(Writer *w, const Node *n)
 {
-    Call c = {.arena = w->arena, .n = w->g->step->chunk, .plain = w->in->options->plain};
+    Call c = {.arena = w->arena, .n = w->g->step->chunk, .plain = w->in->options->plain || w->in->options->blas,
+              .blas = w->in->options->blas};
     Signature s =
         {text_new(w->arena), text_new(w->arena), text_new(w->arena), 0, false, false, false};
     Text body = text_new(w->arena);

@@ -17,6 +17,11 @@ void call_fn(Call *c, const char *name)
     c->fn = name;
 }
 
+void call_product(Call *c, const char *name)
+{
+    c->fn = arena_printf(c->arena, "%s%s", name, c->blas ? "_blas" : c->plain ? "_plain" : "");
+}
+
 void call_out(Call *c, const Node *n)
 {
     add(c, (CallArg){.kind = CALL_OUT, .node = n});

@@ -15,12 +15,15 @@ typedef struct Call {
     Arena      *arena;
     int64_t     n;                                    /* samples in the chunk this call works on: a literal */
     bool        plain;                                /* --plain: reference kernels, row-major */
+    bool        blas;                                 /* --kernels=blas: dense and conv through the library, the rest plain */
     const char *fn;                                   /* NULL: no call */
     int         narg;
     CallArg     arg[CALL_ARGS];
 } Call;
 
 void call_fn(Call *c, const char *name);              /* call_fn(c, c->plain ? "conv2d_plain" : "conv2d") */
+/* name, name_plain or name_blas: whose kernel this program uses for a product. */
+void call_product(Call *c, const char *name);
 void call_out(Call *c, const Node *n);                /* pointer to n's own storage (written) */
 void call_in(Call *c, const Node *n);                 /* pointer to an input's storage; NULL node prints NULL */
 void call_side(Call *c, const Node *n);               /* pointer to what n makes besides its value: see op "side" */

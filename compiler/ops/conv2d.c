@@ -166,7 +166,7 @@ static void kernel(const Node *n, Call *c)
     const bool pooled = node_attr(n, "pool") != NULL, winograd = node_attr(n, "winograd") != NULL;
     const char *direct = pooled ? "conv2d_pool" : "conv2d";
     const char *fewer = pooled ? "conv2d_winograd_pool" : "conv2d_winograd";
-    call_fn(c, c->plain ? "conv2d_plain" : winograd ? fewer : direct);
+    call_product(c, winograd ? fewer : direct);
     call_out(c, n);
     if (pooled)
         call_side(c, n);
@@ -181,9 +181,7 @@ static void kernel(const Node *n, Call *c)
 
 static void kernel_dx(const Node *n, Call *c)
 {
-    call_fn(c, c->plain                     ? "conv2d_dx_plain"
-               : node_attr(n, "winograd") ? "conv2d_winograd_dx"
-                                          : "conv2d_dx");
+    call_product(c, node_attr(n, "winograd") ? "conv2d_winograd_dx" : "conv2d_dx");
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
@@ -194,7 +192,7 @@ static void kernel_dx(const Node *n, Call *c)
 
 static void kernel_dw(const Node *n, Call *c)
 {
-    call_fn(c, c->plain ? "conv2d_dw_plain" : "conv2d_dw");
+    call_product(c, "conv2d_dw");
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);

@@ -73,7 +73,7 @@ static void literal(const Node *n, Call *c)
 
 static void kernel(const Node *n, Call *c)
 {
-    call_fn(c, c->plain ? "dense_plain" : "dense");
+    call_product(c, "dense");
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
@@ -86,7 +86,7 @@ static void kernel(const Node *n, Call *c)
 
 static void kernel_dx(const Node *n, Call *c)
 {
-    call_fn(c, c->plain ? "dense_dx_plain" : "dense_dx");
+    call_product(c, "dense_dx");
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
@@ -97,7 +97,7 @@ static void kernel_dx(const Node *n, Call *c)
 
 static void kernel_dw(const Node *n, Call *c)
 {
-    call_fn(c, c->plain ? "dense_dw_plain" : "dense_dw");
+    call_product(c, "dense_dw");
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);

@@ -10,6 +10,7 @@ typedef struct Pass {
     void      (*run)(Graph *g, const Options *o, Diag *d);
     bool        optional;                             /* left out by --plain */
     bool        training;                             /* only for the training graph */
+    bool        own;                                  /* only for Tenon's own kernels: not with --kernels=blas */
     const char *why;
 } Pass;
 

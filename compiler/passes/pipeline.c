@@ -5,26 +5,26 @@
 #include <string.h>
 
 const Pass pass_table[] = {
-    /* name       function       optional training */
-    {"infer", pass_infer, false, false,
+    /* name, function, optional, training, own */
+    {"infer", pass_infer, false, false, false,
      "shapes proved by each op's own rule; which values a parameter reaches"},
-    {"gradient", pass_gradient, false, true,
+    {"gradient", pass_gradient, false, true, false,
      "the backward pass and the updates join the graph; later passes see one program"},
-    {"simplify", pass_simplify, true, false,
+    {"simplify", pass_simplify, true, false, false,
      "algebra that makes nodes vanish; first, so that equals look equal to cse"},
-    {"cse", pass_cse, true, false,
+    {"cse", pass_cse, true, false, false,
      "values computed twice are computed once; before dce, which sweeps up"},
-    {"dce", pass_dce, false, false,
+    {"dce", pass_dce, false, false, false,
      "what reaches no output, loss, metric or update goes; fuse must not count its uses"},
-    {"fuse", pass_fuse, true, false,
+    {"fuse", pass_fuse, true, false, true,
      "bias, activation and pooling join their producer, masks the backward kernels"},
-    {"choose", pass_choose, true, false,
+    {"choose", pass_choose, true, false, true,
      "which algorithm computes a convolution; before layout, which packs weights for it"},
-    {"layout", pass_layout, true, false,
+    {"layout", pass_layout, true, false, true,
      "channels innermost, weights in panels; after fuse, which decides who reads what"},
-    {"schedule", pass_schedule, false, false,
+    {"schedule", pass_schedule, false, false, false,
      "phases and places: what runs per slice, what once, where a barrier stands"},
-    {"plan", pass_plan, false, false,
+    {"plan", pass_plan, false, false, false,
      "lifetimes become offsets in one arena; last, for it needs the final order"},
     {0}};
 
@@ -49,7 +49,7 @@ bool pass_run_all(Graph *g, const Options *o, Diag *d)
 {
     const int before = diag_errors(d);
     for (const Pass *p = pass_table; p->name; p++) {
-        if ((p->optional && o->plain) || (p->training && !g->training))
+        if ((p->optional && o->plain) || (p->own && o->blas) || (p->training && !g->training))
             continue;
         p->run(g, o, d);
         if (diag_errors(d) > before || !verify(g, p, o, d))

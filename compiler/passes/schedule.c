@@ -84,7 +84,7 @@ static void add_sum(Graph *g, Step *s, Node *root, const Options *o)
 
     if (u && node_is(u, "update") && u->in[1] == root)
         sum.update = u, sum.param = u->in[0]->param;
-    sum.panels = !o->plain && node_is(root, "dense_dw") && sum.update;
+    sum.panels = !o->plain && !o->blas && node_is(root, "dense_dw") && sum.update;
     sum.count = sum.param ? sum.param->count_memory : shape_count(&root->shape);
     sum.offset = s->grad_bytes;
     s->grad_bytes += (sum.count * (strcmp(g->recipe.dtype, "f64") ? 4 : 8) + 63) / 64 * 64;

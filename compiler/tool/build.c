@@ -81,8 +81,9 @@ static bool key_compiler(Arena *a, Key *k, Diag *d)
 static const char *flags_of(Arena *a, const BuildInput *in)
 {
     const char *more = getenv("TENON_CFLAGS");
-    return arena_printf(a, "%s %s%s%s %s %s", FLAGS, in->machine->cflags, strcmp(in->dtype, "f64") == 0 ? " -DRT_F64" : "",
-                        in->command->options.plain ? " -g" : "", in->paths->cflags, more ? more : "");
+    return arena_printf(a, "%s %s%s%s%s %s %s", FLAGS, in->machine->cflags, strcmp(in->dtype, "f64") == 0 ? " -DRT_F64" : "",
+                        in->command->options.plain ? " -g" : "", in->command->options.blas ? " -DRT_BLAS" : "", in->paths->cflags,
+                        more ? more : "");
 }
 
 static Argv command_of(Arena *a, const BuildInput *in, const char *source, const char *program)
@@ -96,7 +97,7 @@ static Argv command_of(Arena *a, const BuildInput *in, const char *source, const
     argv_add(a, &v, program);
     argv_add(a, &v, source);
     argv_add(a, &v, in->paths->library);
-    argv_split(a, &v, "-lz -lm -lpthread");
+    argv_split(a, &v, in->command->options.blas ? "-lz -lopenblas -lm -lpthread" : "-lz -lm -lpthread");
     argv_end(a, &v);
     return v;
 }
@@ -165,6 +166,10 @@ static bool compile_error(Arena *a, const Argv *v, int status, const char *sourc
     diag_error(d, nowhere, "the C compiler '%s' failed on %s (exit code %d)", compiler(), source, status);
     note_output(a, output, d);
     diag_note(d, "the command was: %s", argv_text(a, v));
+    if (strstr(output, "cblas.h") || strstr(output, "-lopenblas")) {
+        diag_help(d, "--kernels=blas needs OpenBLAS and its headers (Debian: apt-get install libopenblas-dev)");
+        return false;
+    }
     diag_help(d, "the file is kept; if '%s' compiles other programs, this is a fault of tenon: please report it with the file", compiler());
     return false;
 }

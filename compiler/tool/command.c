@@ -27,6 +27,11 @@ static bool refuse(Diag *d, const char *option, const char *word, const char *he
 
 static bool supported(const Command *c, Diag *d)
 {
+    if (c->options.blas && c->options.plain) {
+        diag_error(d, nowhere, "--plain and --kernels=blas exclude each other: --plain uses no library");
+        diag_help(d, "leave one of them out");
+        return false;
+    }
     const char *dtype = c->front.dtype;
     if (c->target && strcmp(c->target, "cpu") != 0)
         return refuse(d, "--target", c->target, "leave --target out: programs run on the processor");
@@ -34,8 +39,6 @@ static bool supported(const Command *c, Diag *d)
         return refuse(d, "--to", c->to, "use --to c or --to dot");
     if (c->comm && strcmp(c->comm, "none") != 0)
         return refuse(d, "--comm", c->comm, "leave --comm out: a program uses all cores of one machine");
-    if (c->kernels && strcmp(c->kernels, "own") != 0)
-        return refuse(d, "--kernels", c->kernels, "leave --kernels out: Tenon's own kernels are used");
     if (c->tune)
         return refuse(d, "--tune", NULL, "leave --tune out: algorithms are chosen by rule");
     if (dtype && strcmp(dtype, "f32") != 0 && strcmp(dtype, "f64") != 0)
@@ -221,8 +224,9 @@ static bool read_command(Reader *r)
 
 static bool complete(Reader *r)
 {
-    const Command *c = r->command;
+    Command *c = r->command;
     const CommandRow *row = command_row(c->kind);
+    c->options.blas = c->kernels && strcmp(c->kernels, "blas") == 0;
     if (c->kind < COMMAND_CHECK)
         return true;
     if (!c->file)

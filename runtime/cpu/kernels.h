@@ -12,6 +12,9 @@
 #include "cpu/dense.h"     /* dense, dense_dx, dense_dw, dense_dw_update */
 #include "cpu/conv.h"      /* conv2d and its gradients */
 #include "cpu/winograd.h" /* the same through fewer multiplications */
+#ifdef RT_BLAS
+#include "cpu/blas.h"      /* --kernels=blas: dense and conv through the library */
+#endif
 #include "cpu/pool.h"      /* max, average, global */
 #include "cpu/loss.h"      /* softmax, softmax_cross_entropy, accuracy, one_hot, l2, mse */
 #include "cpu/dropout.h"

@@ -36,7 +36,7 @@ refuses "shards that do not divide" "divide" "$TENON" check "$lenet" --shards 7
 refuses "an unknown pass" "did you mean 'fuse'" "$TENON" emit "$lenet" --dump fues
 refuses "an unknown operation" "did you mean 'conv2d'" "$TENON" ops conv2
 refuses "ranks that do not divide" "3 ranks" "$TENON" show "$lenet" --ranks 3
-for later in "--target cuda" "--comm mpi" "--comm nccl" "--kernels blas" "--tune" "--dtype bf16"; do
+for later in "--target cuda" "--comm mpi" "--comm nccl" "--tune" "--dtype bf16"; do
     # shellcheck disable=SC2086
     refuses "$later" "not there yet" "$TENON" build "$lenet" -o "$work/p" $later
 done
