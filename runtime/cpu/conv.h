@@ -21,7 +21,7 @@ typedef struct Conv {
 /* ------------------------------------------------------------------------------ plain reference */
 
 /* The loops of the definition: a body for every y[at_y], x[at_x], w[at_w] that meet. */
-/* clang-format off: seven loops deep */
+/* clang-format off */
 #define CONV_PLAIN_EACH(q, ...)                                                                    \
     for (int n = 0; n < (q).n; n++)                                                                \
     for (int o = 0; o < (q).o; o++)                                                                \

@@ -41,31 +41,21 @@
 
 #if defined(RT_AVX512) || defined(RT_AVX2)
 #include <immintrin.h>
+#elif !defined(RT_SCALAR)
+#include <arm_neon.h>
 #endif
 
 /* --------------------------------------------------------------------------------- a plain real */
-/* clang-format off: one line an operation */
+/* clang-format off */
 #ifdef RT_SCALAR
 enum { V = 1, P = 2 };
 typedef real vec;
 #define V_LANE(x, i) (x)
 
-RT_INLINE vec v_set(real x)
-{
-    return x;
-}
-RT_INLINE vec v_load(const real *p)
-{
-    return *p;
-}
-RT_INLINE void v_store(real *p, vec x)
-{
-    *p = x;
-}
-RT_INLINE vec v_load_fill(const real *p, int k, real fill)
-{
-    return k > 0 ? *p : fill;
-}
+RT_INLINE vec v_set(real x) { return x; }
+RT_INLINE vec v_load(const real *p) { return *p; }
+RT_INLINE void v_store(real *p, vec x) { *p = x; }
+RT_INLINE vec v_load_fill(const real *p, int k, real fill) { return k > 0 ? *p : fill; }
 RT_INLINE void v_store_n(real *p, vec x, int k)
 {
     if (k > 0)
@@ -81,26 +71,11 @@ RT_INLINE vec v_fma(vec a, vec b, vec c)
     return a * b + c;
 #endif
 }
-RT_INLINE vec v_max(vec a, vec b)
-{
-    return a > b ? a : b;
-}
-RT_INLINE vec v_min(vec a, vec b)
-{
-    return a < b ? a : b;
-}
-RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
-{
-    return a > b ? x : y;
-}
-RT_INLINE real v_sum(vec x)
-{
-    return x;
-}
-RT_INLINE real v_top(vec x)
-{
-    return x;
-}
+RT_INLINE vec v_max(vec a, vec b) { return a > b ? a : b; }
+RT_INLINE vec v_min(vec a, vec b) { return a < b ? a : b; }
+RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y) { return a > b ? x : y; }
+RT_INLINE real v_sum(vec x) { return x; }
+RT_INLINE real v_top(vec x) { return x; }
 
 /* --------------------------------------------------------------------------------- real vectors */
 #else
@@ -116,24 +91,12 @@ typedef real vec_memory
     __attribute__((vector_size(RT_VEC_BYTES), aligned(sizeof(real)), may_alias));
 #define V_LANE(x, i) (x)[i]
 
-RT_INLINE vec v_set(real x)
-{
-    return x - (vec){0};
-}
-RT_INLINE vec v_load(const real *p)
-{
-    return *(const vec_memory *)p;
-}
-RT_INLINE void v_store(real *p, vec x)
-{
-    *(vec_memory *)p = x;
-}
+RT_INLINE vec v_set(real x) { return x - (vec){0}; }
+RT_INLINE vec v_load(const real *p) { return *(const vec_memory *)p; }
+RT_INLINE void v_store(real *p, vec x) { *(vec_memory *)p = x; }
 
-/* Lanes of the comparison a > b: all ones or all zeros. */
-RT_INLINE vec v_choose(vint m, vec x, vec y)
-{
-    return (vec)(((vint)x & m) | ((vint)y & ~m));
-}
+/* x where the lanes of m are all ones, y where they are all zeros. */
+RT_INLINE vec v_choose(vint m, vec x, vec y) { return (vec)(((vint)x & m) | ((vint)y & ~m)); }
 
 #ifdef RT_AVX512
 #ifdef RT_DOUBLE
@@ -147,22 +110,10 @@ RT_INLINE vec v_load_fill(const real *p, int k, real fill)
 {
     return V_OP(mask_loadu)(v_set(fill), V_MASK(k), p);
 }
-RT_INLINE void v_store_n(real *p, vec x, int k)
-{
-    V_OP(mask_storeu)(p, V_MASK(k), x);
-}
-RT_INLINE vec v_fma(vec a, vec b, vec c)
-{
-    return V_OP(fmadd)(a, b, c);
-}
-RT_INLINE vec v_max(vec a, vec b)
-{
-    return V_OP(max)(a, b);
-}
-RT_INLINE vec v_min(vec a, vec b)
-{
-    return V_OP(min)(a, b);
-}
+RT_INLINE void v_store_n(real *p, vec x, int k) { V_OP(mask_storeu)(p, V_MASK(k), x); }
+RT_INLINE vec v_fma(vec a, vec b, vec c) { return V_OP(fmadd)(a, b, c); }
+RT_INLINE vec v_max(vec a, vec b) { return V_OP(max)(a, b); }
+RT_INLINE vec v_min(vec a, vec b) { return V_OP(min)(a, b); }
 #ifdef RT_DOUBLE
 RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
 {
@@ -194,22 +145,10 @@ RT_INLINE vec v_load_fill(const real *p, int k, real fill)
     const __m256i m = v_lanes_below(k);
     return v_choose((vint)m, V_OP(maskload)(p, m), v_set(fill));
 }
-RT_INLINE void v_store_n(real *p, vec x, int k)
-{
-    V_OP(maskstore)(p, v_lanes_below(k), x);
-}
-RT_INLINE vec v_fma(vec a, vec b, vec c)
-{
-    return V_OP(fmadd)(a, b, c);
-}
-RT_INLINE vec v_max(vec a, vec b)
-{
-    return V_OP(max)(a, b);
-}
-RT_INLINE vec v_min(vec a, vec b)
-{
-    return V_OP(min)(a, b);
-}
+RT_INLINE void v_store_n(real *p, vec x, int k) { V_OP(maskstore)(p, v_lanes_below(k), x); }
+RT_INLINE vec v_fma(vec a, vec b, vec c) { return V_OP(fmadd)(a, b, c); }
+RT_INLINE vec v_max(vec a, vec b) { return V_OP(max)(a, b); }
+RT_INLINE vec v_min(vec a, vec b) { return V_OP(min)(a, b); }
 RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
 {
     return V_OP(blendv)(y, x, V_OP(cmp)(a, b, _CMP_GT_OQ));
@@ -228,25 +167,20 @@ RT_INLINE void v_store_n(real *p, vec x, int k)
     for (int i = 0; i < k; i++)
         p[i] = x[i];
 }
+#ifdef RT_DOUBLE
 RT_INLINE vec v_fma(vec a, vec b, vec c)
 {
-    for (int i = 0; i < V; i++)
-        c[i] = sizeof(real) == 8 ? (real)__builtin_fma(a[i], b[i], c[i])
-                                 : (real)__builtin_fmaf(a[i], b[i], c[i]);
-    return c;
+    return (vec)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
 }
-RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
+#else
+RT_INLINE vec v_fma(vec a, vec b, vec c)
 {
-    return v_choose((vint)(a > b), x, y);
+    return (vec)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 }
-RT_INLINE vec v_max(vec a, vec b)
-{
-    return v_select_gt(a, b, a, b);
-}
-RT_INLINE vec v_min(vec a, vec b)
-{
-    return v_select_gt(b, a, a, b);
-}
+#endif
+RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y) { return v_choose((vint)(a > b), x, y); }
+RT_INLINE vec v_max(vec a, vec b) { return v_select_gt(a, b, a, b); }
+RT_INLINE vec v_min(vec a, vec b) { return v_select_gt(b, a, a, b); }
 #endif
 
 /* clang-format on */

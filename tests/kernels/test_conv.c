@@ -1,7 +1,7 @@
 /* test_conv.c -- fast convolution kernels against plain ones, over shapes anything but round. */
 #include "kernel_test.h"
 
-/* clang-format off: a table */
+/* clang-format off */
 static const Conv shapes[] = {
     /* n  c   h   w   o  r  s  stride  pad   dil  g  oh  ow pool */
     {1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 0},
