@@ -40,29 +40,25 @@ typedef struct Case {
     double low, high, allowed; /* the largest error, ulp (float vectors) */
 } Case;
 
-#define WRAP(name)                                                                                 \
-    static vec call_##name(vec x)                                                                  \
-    {                                                                                              \
-        return v_##name(x);                                                                        \
-    }
-WRAP(exp)
-WRAP(log)
-WRAP(tanh)
-WRAP(sigmoid)
-WRAP(softplus) WRAP(erf) WRAP(silu) WRAP(sqrt) WRAP(sin) WRAP(cos) static const Case cases[] = {
-    {"exp", call_exp, expl, -87.3, 88.7, 1.1},
-    {"log", call_log, logl, 1e-37, 1e30, 1.1},
-    {"log", call_log, logl, 0.3, 3, 1.1},
-    {"tanh", call_tanh, tanhl, -12, 12, 1.4},
-    {"tanh", call_tanh, tanhl, -1, 1, 1.4},
-    {"sigmoid", call_sigmoid, exact_sigmoid, -80, 80, 2.6},
-    {"sigmoid", call_sigmoid, exact_sigmoid, -4, 4, 2.6},
-    {"softplus", call_softplus, exact_softplus, -80, 30, 3},
-    {"erf", call_erf, erfl, -5, 5, 2.5},
-    {"silu", call_silu, exact_silu, -30, 80, 3.5},
-    {"sqrt", call_sqrt, sqrtl, 0, 1e20, 0.5},
-    {"sin", call_sin, sinl, -10, 10, 2},
-    {"cos", call_cos, cosl, -10, 10, 2},
+/* clang-format off */
+#define WRAP(name) static vec call_##name(vec x) { return v_##name(x); }
+WRAP(exp) WRAP(log) WRAP(tanh) WRAP(sigmoid) WRAP(softplus)
+WRAP(erf) WRAP(silu) WRAP(sqrt) WRAP(sin) WRAP(cos)
+    /* clang-format on */
+    static const Case cases[] = {
+        {"exp", call_exp, expl, -87.3, 88.7, 1.1},
+        {"log", call_log, logl, 1e-37, 1e30, 1.1},
+        {"log", call_log, logl, 0.3, 3, 1.1},
+        {"tanh", call_tanh, tanhl, -12, 12, 1.4},
+        {"tanh", call_tanh, tanhl, -1, 1, 1.4},
+        {"sigmoid", call_sigmoid, exact_sigmoid, -80, 80, 2.6},
+        {"sigmoid", call_sigmoid, exact_sigmoid, -4, 4, 2.6},
+        {"softplus", call_softplus, exact_softplus, -80, 30, 3},
+        {"erf", call_erf, erfl, -5, 5, 2.5},
+        {"silu", call_silu, exact_silu, -30, 80, 3.5},
+        {"sqrt", call_sqrt, sqrtl, 0, 1e20, 0.5},
+        {"sin", call_sin, sinl, -10, 10, 2},
+        {"cos", call_cos, cosl, -10, 10, 2},
 };
 enum { CASES = sizeof cases / sizeof cases[0], POINTS = 1 << 18 };
 
