@@ -331,7 +331,8 @@ RT_INLINE void conv2d_winograd_dx(real *restrict dx, const real *restrict u,
                     .groups = 1,
                     .oh = c.h,
                     .ow = c.w};
-    WINO_EACH(b, m, dy, u, (const real *)NULL, {
+    const real *const none = NULL;
+    WINO_EACH(b, m, dy, u, none, {
         for (int k = 0; k < m * m; k++) {
             const int oy = at.y + k / m, ox = at.x + k % m;
             const int64_t to = (((int64_t)at.n * b.oh + oy) * b.ow + ox) * b.o + o;
