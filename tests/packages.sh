@@ -31,12 +31,20 @@ need_packages() {
         fi
     fi
     echo "installing $missing"
-    # package lists may be absent or stale: refresh them only when the first attempt cannot do without
+    # package lists may be absent or stale: they are fetched only when the first attempt cannot do without
+    local log
+    log=$(mktemp)
     # shellcheck disable=SC2086
-    if ! install_packages "$sudo" $missing > /dev/null 2>&1; then
-        $sudo apt-get update -qq || true
-        install_packages "$sudo" $missing || { echo "cannot install; needed packages: $missing" >&2; exit 1; }
+    if ! install_packages "$sudo" $missing > "$log" 2>&1; then
+        $sudo apt-get update -qq > "$log" 2>&1 || true
+        if ! install_packages "$sudo" $missing >> "$log" 2>&1; then
+            tail -n 20 "$log" >&2
+            echo "cannot install; needed packages: $missing" >&2
+            rm "$log"
+            exit 1
+        fi
     fi
+    rm "$log"
 }
 
 install_packages() {
