@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void __attribute__((noreturn)) fail(const File *f)
@@ -12,8 +13,19 @@ static void __attribute__((noreturn)) fail(const File *f)
     rt_die("%s cannot be written: %s", f->path, strerror(errno));
 }
 
+/* A rename would put a plain file in the place of whatever stands there. */
+static void refuse_others(const char *path)
+{
+    struct stat s;
+
+    if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
+        rt_die("%s is %s, not a file: name another place", path,
+               S_ISDIR(s.st_mode) ? "a directory" : "a device or a pipe");
+}
+
 void file_create(File *f, const char *path)
 {
+    refuse_others(path);
     f->have = 0;
     f->bytes = 0;
     if (snprintf(f->path, sizeof f->path, "%s", path) >= (int)sizeof f->path)
