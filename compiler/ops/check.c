@@ -2,12 +2,22 @@
 #include "ops/check.h"
 #include <string.h>
 
+/* The op as the model names it: a layer's own bias is a node behind it, of the same place. */
+static const char *written(const Node *n)
+{
+    const Node *x = n->nin ? n->in[0] : NULL;
+    const bool inner = node_is(n, "bias") && x->op->layer && x->span.source == n->span.source &&
+                       x->span.line == n->span.line && x->span.col == n->span.col &&
+                       x->span.end_line == n->span.end_line && x->span.end_col == n->span.end_col;
+    return inner ? x->op->name : n->op->name;
+}
+
 static const char *made_by(const Node *n, Arena *a)
 {
     const char *what = node_is(n, "input") || node_is(n, "label")
                            ? arena_printf(a, "the model's %s", n->name ? n->name : "input")
                        : node_is(n, "const") ? "a number"
-                                             : arena_printf(a, "made by %s", n->op->name);
+                                             : arena_printf(a, "made by %s", written(n));
     return n->span.source ? arena_printf(a, "%s on line %d", what, n->span.line) : what;
 }
 
@@ -24,8 +34,7 @@ static bool check_rank(const Node *n, int i, int rank, const char *want, const c
     const Shape *s = &n->in[i]->shape;
     if (s->rank == rank)
         return true;
-    diag_error(d, n->span, "%s wants %s, got %s of %d dimension%s", n->op->name, want,
-               shape_text(diag_arena(d), s), s->rank, s->rank == 1 ? "" : "s");
+    diag_error(d, n->span, "%s wants %s, got %s", n->op->name, want, shape_text(diag_arena(d), s));
     check_note(n, i, d);
     diag_help(d, "%s", help);
     return false;
