@@ -2,6 +2,7 @@
  *
  * A form is a row of fields with their ranges; reading one is the same for all.
  */
+#include "base/text.h"
 #include "front/train.h"
 #include <math.h>
 #include <string.h>
@@ -214,6 +215,9 @@ const Form *form_read(Unit *u, Expr *e, const char *what, const Form *form, void
         diag_error(u->diag, at, "there is no %s '%s'", what, word);
     else
         diag_error(u->diag, at, "a word such as %s is expected here", name[0]);
-    suggest(u->diag, word ? word : "", name, n, "the choices");
+    if (!word && e->kind == EX_STRING && text_nearest(e->s, name, n))
+        diag_help(u->diag, "write it without quotes: %s", text_nearest(e->s, name, n));
+    else
+        suggest(u->diag, word ? word : "", name, n, "the choices");
     return NULL;
 }

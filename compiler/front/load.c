@@ -183,6 +183,18 @@ static void settle_untrained(Unit *u, Job *job, const Settings *set)
     job->recipe.present = false;
 }
 
+/* A train block without a model of its own, or one of two, may hold errors as well. */
+static void check_other_trains(Unit *u)
+{
+    for (int i = 0; i < u->decls.n; i++) {
+        Decl *train = u->decls.v[i];
+        Recipe recipe;
+        Expr *loss;
+        if (train->kind == DECL_TRAIN && (train->bad || map_get(&u->trains, train->name) != train))
+            train_read(u, train, &recipe, &loss);
+    }
+}
+
 /* Every model of the file is lowered, for its errors; the one asked for is handed out. */
 static void lower_all(Unit *u, const FrontOptions *o, Front *out)
 {
@@ -208,6 +220,7 @@ static void lower_all(Unit *u, const FrontOptions *o, Front *out)
         out->train = job.train ? g : NULL;
         out->test = lower(u, &job, &set, false);
     }
+    check_other_trains(u);
 }
 
 bool front_load(Arena *a, const char *file, const FrontOptions *o, Diag *d, Front *out)

@@ -1,5 +1,6 @@
 /* train.c -- the train block: its keys, their forms, ranges and defaults. */
 #include "front/train.h"
+#include "base/text.h"
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -124,9 +125,16 @@ static void read_loss(Train *t, Expr *e)
     static const char *const names[] = {"output", "label"};
     Callee c;
     t->loss = e;
-    if (e->kind != EX_NAME) {
+    if (e->kind == EX_STRING) {
+        diag_error(t->u->diag, e->span, "the loss is an op, this is a string");
+        diag_help(t->u->diag, "write it without quotes: loss = %s", *e->s ? e->s : "mse");
+        e->bad = true;
+    } else if (e->kind != EX_NAME) {
         sem_expr(t->u, e, names, 2);
     } else if (!callee_find(t->u, e->s, &c)) {
+        e->bad = true;
+        if (t->u->decls.broken) /* it may be defined in what could not be read */
+            return;
         const char **op = NULL;
         int n = 0;
         for (int i = 0; i < op_count(); i++)
@@ -134,7 +142,6 @@ static void read_loss(Train *t, Expr *e)
                 ARENA_PUSH(t->u->arena, op, n, op_at(i)->name);
         diag_error(t->u->diag, e->span, "there is no loss '%s'", e->s);
         diag_suggest(t->u->diag, e->s, op, n);
-        e->bad = true;
     }
 }
 
@@ -275,17 +282,27 @@ Recipe train_defaults(const char *model)
                     .data = {.scale = 1.0 / 255}};
 }
 
-static int find_key(Unit *u, const Entry *e)
+static int key_index(const char *name)
 {
     int i = 0;
-    while (i < KEYS && strcmp(keys[i].name, e->key) != 0)
+    while (i < KEYS && strcmp(keys[i].name, name) != 0)
         i++;
-    if (i < KEYS)
+    return i < KEYS ? i : -1;
+}
+
+/* -1 after reporting; a key that was likely meant is not missed a second time. */
+static int find_key(Unit *u, const Entry *e, bool *meant)
+{
+    const int i = key_index(e->key);
+    if (i >= 0)
         return i;
     int n;
     const char *const *name = train_keys(&n);
     diag_error(u->diag, e->key_span, "a train block has no key '%s'", e->key);
     suggest(u->diag, e->key, name, n, "its keys");
+    const char *near = text_nearest(e->key, name, n);
+    if (near)
+        meant[key_index(near)] = true;
     return -1;
 }
 
@@ -308,13 +325,14 @@ static void check_shards(Unit *u, const Recipe *r, Span at)
 void train_read(Unit *u, Decl *train, Recipe *out, Expr **loss)
 {
     const Entry *given[KEYS] = {0};
+    bool meant[KEYS] = {0};
     Train t = {u, out, NULL};
     *out = train_defaults(train->name);
     out->present = true;
     out->span = train->name_span;
     for (int i = 0; i < train->entries.n; i++) {
         const Entry *e = &train->entries.v[i];
-        const int k = find_key(u, e);
+        const int k = find_key(u, e, meant);
         if (k >= 0 && given[k]) {
             diag_error(u->diag, e->key_span, "the key '%s' is given twice", e->key);
             diag_note(u->diag, "the first one is on line %d", given[k]->key_span.line);
@@ -324,7 +342,7 @@ void train_read(Unit *u, Decl *train, Recipe *out, Expr **loss)
         }
     }
     for (int k = 0; k < KEYS; k++)
-        if (!given[k] && keys[k].example && !train->entries.broken) {
+        if (!given[k] && !meant[k] && keys[k].example && !train->entries.broken) {
             diag_error(u->diag, train->name_span, "the train block of '%s' has no '%s'",
                        train->name, keys[k].name);
             diag_help(u->diag, "add a line such as: %s", keys[k].example);
