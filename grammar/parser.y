@@ -334,11 +334,15 @@ static void advise(struct Parser *p, int symbol, const Span *at, bool ended)
     static const char *const comparison[] = {"'<'", "'>'", "<=", ">=", "==", "!=", NULL};
     static const char *const binary[] = {"'+'", "'-'", "'*'", "'/'", "//", "'%'", "**", NULL};
     const char *line = source_line(p->arena, p->source, at->line), *name = yysymbol_name(symbol);
-    const char *first = line + strspn(line, " \t");
+    const char *first = line + strspn(line, " \t"), *slashes = strstr(line, " // ");
     if (strncmp(first, "let ", 4) == 0 || strncmp(first, "var ", 4) == 0)
         diag_help(p->diag, "a binding is written name = value, without '%.3s'", first);
     else if (strncmp(first, "def ", 4) == 0 || strncmp(first, "fn ", 3) == 0)
         diag_help(p->diag, "write block NAME(x, ...) { ... } or op NAME(x) = formula");
+    else if (strncmp(first, "/*", 2) == 0)
+        diag_help(p->diag, "a comment begins with '#' and ends with its line");
+    else if (slashes && slashes - line < at->col)
+        diag_help(p->diag, "'//' divides and rounds down; a comment begins with '#'");
     else if (symbol == YYSYMBOL_ELSE)
         diag_help(p->diag, "'else' stands behind the '}' of an 'if'");
     else if (ended && strcmp(name, "'='") == 0)

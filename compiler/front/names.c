@@ -64,6 +64,8 @@ static void unknown(Sem *s, Expr *e, bool call)
     if (gone && gone->at.source) {
         diag_note(d, "'%s' of line %d is local to the braces around it", e->s, gone->at.line);
         diag_help(d, "bind it before them, or write %s = if ... { } else { }", e->s);
+    } else if (call && strcmp(e->s, "range") == 0) {
+        diag_help(d, "a loop counts so: for i in 0..3 { ... }");
     } else {
         suggest_name(s, e->s, call);
     }

@@ -62,28 +62,42 @@ static bool declares(int token)
     return token == MODEL || token == BLOCK || token == TRAIN || token == IMPORT || token == OP;
 }
 
+static bool is_reserved(int token)
+{
+    return token >= MODEL && token <= FALSE;
+}
+
+static bool wants_name(int token) /* behind it */
+{
+    return token == FOR || (declares(token) && token != IMPORT);
+}
+
+static bool may_name(int token) /* behind it */
+{
+    return token == NEWLINE || token == '{' || token == '(' || token == ',' || token == ';';
+}
+
 static char innermost(const Parser *p)
 {
     return p->depth ? p->bracket[p->depth - 1] : 0;
 }
 
-/* The next token of the text, or the one that was read too early. */
+/* The next token of the text, or one that was read too early. */
 static int raw(Parser *p, YYSTYPE *value, Span *at)
 {
-    if (!p->ahead)
+    if (!p->nahead)
         return lex_lex(value, at, p->scanner);
-    const int token = p->ahead;
-    p->ahead = 0;
-    *value = *(YYSTYPE *)p->ahead_value;
-    *at = p->ahead_span;
-    return token;
+    p->nahead--;
+    *value = ((YYSTYPE *)p->ahead_value)[p->nahead];
+    *at = p->ahead_span[p->nahead];
+    return p->ahead[p->nahead];
 }
 
 static void put_back(Parser *p, int token, const YYSTYPE *value, Span at)
 {
-    p->ahead = token;
-    p->ahead_span = at;
-    *(YYSTYPE *)p->ahead_value = *value;
+    p->ahead[p->nahead] = token;
+    p->ahead_span[p->nahead] = at;
+    ((YYSTYPE *)p->ahead_value)[p->nahead++] = *value;
 }
 
 /* A newline that may count: not when the line goes on behind it.  Returns NEWLINE, or the token
@@ -104,6 +118,31 @@ static int newline(Parser *p, YYSTYPE *value, Span *at)
     if (next) /* the end of the text is read again by itself */
         put_back(p, next, &next_value, next_at);
     return NEWLINE;
+}
+
+/* A reserved word where only a name can stand: says so, and hands it out as a name, here and where
+ * it is used again. */
+static int reserved_name(Parser *p, int token, const YYSTYPE *value, Span at)
+{
+    Span next_at;
+    YYSTYPE next_value;
+    const unsigned bit = 1u << (token - MODEL);
+    const int next = raw(p, &next_value, &next_at);
+    if (next)
+        put_back(p, next, &next_value, next_at);
+    if (p->last == FOR && token == IN && next != IN) /* its name is missing */
+        return token;
+    if (wants_name(p->last) || (may_name(p->last) && (next == '=' || next == ':'))) {
+        if (!(p->reserved & bit)) {
+            diag_error(p->diag, at, "'%s' is a reserved word", value->s);
+            diag_help(p->diag, "choose another name");
+        }
+        p->reserved |= bit;
+        return NAME;
+    }
+    const bool use = (p->reserved & bit) && (declares(token) || (token == IN && p->last != NAME)) &&
+                     next != NAME && next != STRING && !is_reserved(next);
+    return use ? NAME : token;
 }
 
 static int open_bracket(Parser *p, int token, Span at)
@@ -171,6 +210,8 @@ int yylex(YYSTYPE *value, Span *at, Parser *p)
         token = raw(p, value, at);
     if (token == NEWLINE)
         token = newline(p, value, at);
+    if (is_reserved(token))
+        token = reserved_name(p, token, value, *at);
     if (token == '(' || token == '[' || token == '{')
         token = open_bracket(p, token, *at);
     if (token == 0)
@@ -204,10 +245,10 @@ static bool has_nul(Parser *p)
 
 static void parse(Parser *p)
 {
-    YYSTYPE ahead;
+    YYSTYPE ahead[2];
     if (has_nul(p))
         return;
-    p->ahead_value = &ahead;
+    p->ahead_value = ahead;
     p->line = p->col = 1;
     if (lex_lex_init_extra(p, &p->scanner) != 0)
         return;

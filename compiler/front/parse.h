@@ -18,9 +18,11 @@ typedef struct Parser {
 
     int           start;                       /* first token handed out: which grammar; 0 = done */
     int           last;                               /* token handed out last */
-    int           ahead;                              /* token read too early, 0 = none */
-    Span          ahead_span;
-    void         *ahead_value;                        /* its YYSTYPE */
+    int           nahead;                             /* tokens read too early, the next one last */
+    int           ahead[2];
+    Span          ahead_span[2];
+    void         *ahead_value;                        /* their YYSTYPE[2] */
+    unsigned      reserved;    /* bits of the reserved words that were used as names, and reported */
     int           odd_line;        /* a character was left out here: its syntax error is not news */
     bool          wanted_closer;                    /* an unclosed '{' was reported: hand out '}' */
 
