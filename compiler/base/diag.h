@@ -1,9 +1,9 @@
 /* diag.h -- messages: collected while compiling, printed once, in source order.
  *
- *   models/lenet5.tn:14:30: error: conv2d kernel 7x7 is larger than its padded input 5x5
- *      14 | h3 = conv2d(h2, filters = 120, kernel = 7)
- *         |                                ^~~~~~~~~~
- *         = note: the input is (N, 16, 5, 5), made by avg_pool on line 11
+ *   lenet5.tn:7:35: error: conv2d kernel 7x7 is larger than its input 5x5
+ *       7 |     h3 = conv2d(h2, 120, kernel = 7)
+ *         |                                   ^
+ *         = note: the input is (N, 16, 5, 5), made by avg_pool on line 6
  *         = help: use kernel <= 5, or a larger pad
  *
  * The first line stands alone, lower case, no full stop; both numbers are there; the way out comes last.
