@@ -11,14 +11,16 @@ static const char *const type_name[] = {
     [ARG_TENSOR] = "tensor", [ARG_INT] = "int", [ARG_FLOAT] = "float", [ARG_BOOL] = "bool", [ARG_STRING] = "string",
     [ARG_PAIR] = "int or [int, int]", [ARG_PAD] = "int, [int, int], \"same\" or \"valid\"", [ARG_INTS] = "list of ints"};
 
-/* "conv2d(x, filters, kernel, stride = 1, ...)" */
+/* "max_pool(x, kernel, [stride], pad = 0)": what stands in brackets may be left out and has no
+ * default that could be written. */
 static const char *signature(Arena *a, const Op *op)
 {
     Text t = text_new(a);
     text_printf(&t, "%s(", op->name);
     for (const OpArg *g = op->arg; g < op->arg + OP_ARGS && g->name; g++) {
-        text_printf(&t, "%s%s", g > op->arg ? ", " : "", g->name);
-        if (g->fallback && strcmp(g->fallback, "none") != 0)
+        const bool open = g->fallback && strcmp(g->fallback, "none") == 0;
+        text_printf(&t, open ? "%s[%s]" : "%s%s", g > op->arg ? ", " : "", g->name);
+        if (g->fallback && !open)
             text_printf(&t, " = %s", g->fallback);
     }
     text_add(&t, ")");
@@ -47,6 +49,7 @@ static const Op *find(Arena *a, const char *name, Diag *d)
             ARENA_PUSH(a, known, n, op_at(i)->name);
     diag_error(d, nowhere, "there is no operation '%s'", name);
     diag_suggest(d, name, known, n);
+    diag_help(d, "`tenon ops` lists them");
     return NULL;
 }
 

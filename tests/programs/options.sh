@@ -35,6 +35,7 @@ refuses "--set of an unknown key" "did you mean" "$TENON" check "$lenet" --set o
 refuses "shards that do not divide" "divide" "$TENON" check "$lenet" --shards 7
 refuses "an unknown pass" "did you mean 'fuse'" "$TENON" emit "$lenet" --dump fues
 refuses "an unknown operation" "did you mean 'conv2d'" "$TENON" ops conv2
+refuses "an operation like no other" "tenon ops. lists them" "$TENON" ops nosuch
 refuses "ranks that do not divide" "3 ranks" "$TENON" show "$lenet" --ranks 3
 for later in "--target cuda" "--comm mpi" "--comm nccl" "--tune" "--dtype bf16"; do
     # shellcheck disable=SC2086
