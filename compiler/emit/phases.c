@@ -29,10 +29,8 @@ static void price(Writer *w, Text *t, const Node *n)
     if (from)
         text_printf(t, "%s -> ", shape_text(w->arena, &from->shape));
     text_add(t, shape_text(w->arena, &n->shape));
-    if (f >= 1e6)
-        text_printf(t, ", %.2f MFLOP a sample", f * 1e-6);
-    else if (f >= 1e3)
-        text_printf(t, ", %.1f kFLOP a sample", f * 1e-3);
+    if (f >= 1e3)
+        text_printf(t, ", %s a sample", emit_flop_text(w->arena, f));
 }
 
 /* The model's line, once before the calls that come from it. */

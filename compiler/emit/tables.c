@@ -100,6 +100,13 @@ static int64_t parameters_of(const Graph *g)
     return n;
 }
 
+const char *emit_flop_text(Arena *a, double flops)
+{
+    return flops >= 1e6   ? arena_printf(a, "%.2f MFLOP", flops * 1e-6)
+           : flops >= 1e3 ? arena_printf(a, "%.1f kFLOP", flops * 1e-3)
+                          : arena_printf(a, "%.0f FLOP", flops);
+}
+
 double emit_flops(const Graph *g)
 {
     double f = 0;

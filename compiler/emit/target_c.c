@@ -65,6 +65,11 @@ static void constants(Writer *w, Text *t)
 
 /* ------------------------------------------------------------------------------- the file */
 
+static const char *counted(Arena *a, int64_t n, const char *thing)
+{
+    return arena_printf(a, "%lld %s%s", (long long)n, thing, n == 1 ? "" : "s");
+}
+
 static void head(Writer *w, Text *t)
 {
     const Graph *g = w->in->train;
@@ -76,15 +81,12 @@ static void head(Writer *w, Text *t)
     int64_t n = 0;
     for (int i = 0; i < g->nparam; i++)
         n += shape_count(&g->param[i]->file);
-    text_printf(t,
-                " *   %s parameters, %.2f MFLOP a sample forward and backward (textbook count)\n",
-                text_commas(a, n), emit_flops(g) * 1e-6);
-    text_printf(t,
-                " *   batch %lld = %lld shards of %lld samples; a shard = %lld slices of %lld, a "
-                "slice = %lld chunks of %lld\n",
-                (long long)s->batch, (long long)s->shards, (long long)s->shard,
-                (long long)s->slices, (long long)s->slice, (long long)(s->slice / s->chunk),
-                (long long)s->chunk);
+    text_printf(t, " *   %s parameter%s, %s a sample forward and backward (textbook count)\n",
+                text_commas(a, n), n == 1 ? "" : "s", emit_flop_text(a, emit_flops(g)));
+    text_printf(t, " *   batch %lld = %s of %s; a shard = %s of %lld, a slice = %s of %lld\n",
+                (long long)s->batch, counted(a, s->shards, "shard"), counted(a, s->shard, "sample"),
+                counted(a, s->slices, "slice"), (long long)s->slice,
+                counted(a, s->slice / s->chunk, "chunk"), (long long)s->chunk);
     text_printf(t, " *   memory: parameters %s, optimizer states %s, packed weights %s,\n",
                 text_bytes(a, s->parameter_bytes), text_bytes(a, s->state_bytes),
                 text_bytes(a, s->fixed_bytes - s->parameter_bytes - s->state_bytes));

@@ -1,7 +1,7 @@
 /* lenet.c -- made by tenon from models/lenet.tn; change the model, not this file.
  *
  *   431,080 parameters, 13.18 MFLOP a sample forward and backward (textbook count)
- *   batch 128 = 8 shards of 16 samples; a shard = 1 slices of 16, a slice = 1 chunks of 16
+ *   batch 128 = 8 shards of 16 samples; a shard = 1 slice of 16, a slice = 1 chunk of 16
  *   memory: parameters 1.78 MB, optimizer states 1.78 MB, packed weights 292 kB,
  *           221 kB a shard (no plan below 221 kB), 530 kB a thread (no plan below 530 kB)
  */
