@@ -69,8 +69,8 @@ static const struct Option {
     {"strict", NULL, "exit 1 when a full run misses the recipe's expectation", T, FLAG, AT(strict),
      0, 0},
     {"input", "FILE", "samples: .npy (N, ...) or .csv, a row a sample", P, TEXT, AT(input), 0, 0},
-    {"output", "FILE", ".npy, .csv (default: CSV on stdout); .safetensors for grads", P | D, TEXT,
-     AT(output), 0, 0},
+    {"output", "FILE", ".npy or .csv (default: CSV on stdout)", P, TEXT, AT(output), 0, 0},
+    {"output", "FILE", "loss and gradients (safetensors)", D, TEXT, AT(output), 0, 0},
     {"steps", "N", "measured steps (default 200)", B, COUNT, AT(steps), 1, 1e9},
     {"layers", NULL, "the time of each call of the step as well, adding up to all of it", B, FLAG,
      AT(layers), 0, 0},
@@ -129,6 +129,7 @@ static void usage(const RtProgram *p, int command)
 static const struct Option *find(const char *word, size_t length, Command command)
 {
     const char *nearest = NULL;
+    bool elsewhere = false;
     int best = 4;
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(length < 60 ? length : 60), word);
@@ -136,13 +137,14 @@ static const struct Option *find(const char *word, size_t length, Command comman
         const bool here = options[i].commands >> command & 1;
         if (strcmp(options[i].name, name) == 0 && here)
             return &options[i];
-        if (strcmp(options[i].name, name) == 0)
-            rt_die("--%s is no option of %s: `%s %s --help` lists them", name,
-                   commands[command].name, program_invocation_short_name, commands[command].name);
         const int d = distance(name, options[i].name);
+        elsewhere |= d == 0;
         if (here && d < best)
             best = d, nearest = options[i].name;
     }
+    if (elsewhere)
+        rt_die("--%s is no option of %s: `%s %s --help` lists them", name, commands[command].name,
+               program_invocation_short_name, commands[command].name);
     if (nearest)
         rt_die("unknown option --%s, did you mean --%s?", name, nearest);
     rt_die("unknown option --%s: `%s %s --help` lists those there are", name,
