@@ -64,4 +64,6 @@ void ticks_print(const RtProgram *p, const int64_t *sums, int threads, int64_t s
     }
     row("barriers, idle, the rest", "", "", scale * (all - busy), (all - busy) / all, 0, peak);
     printf("  %9.3f ms 100.0 %%  in all\n", 1e3 * wall / (double)steps);
+    printf("  GFLOP/s and peak count the textbook's operations: calls that need fewer of them, such as\n"
+           "  convolutions joined with their pooling or by Winograd's algorithm, may show above 100 %%\n");
 }
