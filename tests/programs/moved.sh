@@ -8,6 +8,10 @@ for f in bin/tenon lib/tenon/libtenonrt.a share/tenon/runtime/rt.h share/tenon/r
          share/tenon/models/data/mnist/train-images-idx3-ubyte.gz; do
     [ -e "$work/first/$f" ] && ok || bad "not installed: $f"
 done
+doc=$work/first/share/doc/tenon
+while read -r link; do
+    [ -e "$doc/$link" ] && ok || bad "the installed README.md links to $link, which is not installed"
+done < <(grep -o '](\([^)]*\))' "$doc/README.md" | sed 's/](\(.*\))/\1/' | grep -v '^[a-z]*:')
 mv "$work/first" "$work/a second place"
 tree="$work/a second place" elsewhere=$work/elsewhere
 mkdir "$elsewhere"; cd "$elsewhere"
