@@ -3,7 +3,9 @@
 #include "error.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,23 +15,44 @@ static void __attribute__((noreturn)) fail(const File *f)
     rt_die("%s cannot be written: %s", f->path, strerror(errno));
 }
 
-/* A rename would put a plain file in the place of whatever stands there. */
-static void refuse_others(const char *path)
+/* A rename would put a plain file in the place of whatever stands there; a link stays a link. */
+static void find_place(File *f, const char *path)
 {
-    struct stat s;
+    struct stat there;
+    char target[PATH_MAX];
+    if (stat(path, &there) == 0) {
+        if (!S_ISREG(there.st_mode))
+            rt_die("%s is %s, not a file: name another place", path,
+                   S_ISDIR(there.st_mode) ? "a directory" : "a device or a pipe");
+        if (realpath(path, target))
+            path = target;
+    }
+    if (snprintf(f->path, sizeof f->path, "%s", path) >= (int)sizeof f->path)
+        rt_die("the path %.60s... is too long", path);
+}
 
-    if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
-        rt_die("%s is %s, not a file: name another place", path,
-               S_ISDIR(s.st_mode) ? "a directory" : "a device or a pipe");
+static void directory_of(const File *f, char *directory)
+{
+    const char *slash = strrchr(f->path, '/');
+    const int length = slash == f->path ? 1 : slash ? (int)(slash - f->path) : 0;
+    snprintf(directory, sizeof f->path, "%.*s", length ? length : 1, length ? f->path : ".");
+}
+
+void file_check(const char *path)
+{
+    static File f;
+    char directory[sizeof f.path];
+    find_place(&f, path);
+    directory_of(&f, directory);
+    if (access(directory, W_OK | X_OK) != 0)
+        fail(&f);
 }
 
 void file_create(File *f, const char *path)
 {
-    refuse_others(path);
     f->have = 0;
     f->bytes = 0;
-    if (snprintf(f->path, sizeof f->path, "%s", path) >= (int)sizeof f->path)
-        rt_die("the path %.60s... is too long", path);
+    find_place(f, path);
     snprintf(f->temporary, sizeof f->temporary, "%s.tmp", f->path);
     f->fd = open(f->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (f->fd < 0)
@@ -79,12 +102,9 @@ void file_patch(File *f, int64_t at, const void *data, int64_t bytes)
 /* The name is safe on disk when its directory is. */
 static void sync_directory(File *f)
 {
-    char directory[4096];
-    snprintf(directory, sizeof directory, "%s", f->path);
-    char *slash = strrchr(directory, '/');
-    if (slash)
-        slash[slash == directory] = 0;
-    const int fd = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char directory[sizeof f->path];
+    directory_of(f, directory);
+    const int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return;
     fsync(fd);

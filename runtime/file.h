@@ -14,7 +14,8 @@ typedef struct File {
 
 /* All of them die, naming file and reason (a full disk, say), and leave what stood at the path
  * before untouched. */
-void file_create(File *f, const char *path);          /* `path`.tmp for now */
+void file_check(const char *path);                    /* dies now rather than after hours */
+void file_create(File *f, const char *path);          /* `path`.tmp for now; what is no file is not replaced */
 void file_write(File *f, const void *data, int64_t bytes);
 void file_patch(File *f, int64_t at, const void *data, int64_t bytes); /* in what is written */
 void file_commit(File *f);                            /* fsync, rename, fsync of the directory */

@@ -2,7 +2,8 @@
  *
  * Central differences (L(w + h) - L(w - h)) / 2h of the mean loss of the first batch, for some
  * elements of each parameter. Three h are tried and the nearest taken: where a kink (of relu, or
- * of a maximum) lies within h of w, a smaller h is right.
+ * of a maximum) lies within h of w, a smaller h is right. A gradient that is small beside the loss
+ * drowns in the loss's rounding at any of them: a wide difference of fourth order settles it.
  */
 #include "error.h"
 #include "init.h"
@@ -10,16 +11,19 @@
 #include "random.h"
 #include "train.h"
 #include "weights.h"
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
 #define BOUND 1e-6 /* largest relative error of a right gradient */
+#define WIDE 1e-3  /* the step of a wide difference */
 
 typedef struct Check {
     const RtProgram *p;
     Net *net;
     Batch batch;
-    int loss; /* index of the metric */
+    int loss;     /* index of the metric */
+    double value; /* the loss where nothing is moved */
 } Check;
 
 static void open_check(Check *c, const RtProgram *p, const Options *o)
@@ -73,15 +77,23 @@ static double difference(Check *c, const RtParam *w, int64_t place, double h)
     return (up - down) / (2 * h);
 }
 
+/* Richardson: the error is h^4, so that h can be large, and the loss's rounding counts little. */
+static double wide_difference(Check *c, const RtParam *w, int64_t place)
+{
+    return (4 * difference(c, w, place, WIDE) - difference(c, w, place, 2 * WIDE)) / 3;
+}
+
 /* |analytic - numeric| relative to the larger of the two, or to a thousandth of the parameter's
- * largest gradient. */
+ * largest gradient; the wide one at least to what the rounding of two losses comes to. */
 static double error_of(Check *c, const RtParam *w, int64_t place, double analytic, double scale)
 {
     static const double h[] = {1e-4, 1e-5, 1e-6};
     double best = INFINITY;
-    for (int k = 0; k < 3 && !(best < BOUND / 10); k++) {
-        const double numeric = difference(c, w, place, h[k]);
-        const double size = fmax(fmax(fabs(analytic), fabs(numeric)), fmax(1e-3 * scale, 1e-8));
+    for (int k = 0; k < 4 && !(best < BOUND / 10); k++) {
+        const double numeric =
+            k < 3 ? difference(c, w, place, h[k]) : wide_difference(c, w, place);
+        const double least = k < 3 ? 1e-8 : 8 * DBL_EPSILON * fabs(c->value) / WIDE / BOUND;
+        const double size = fmax(fmax(fabs(analytic), fabs(numeric)), fmax(1e-3 * scale, least));
         best = fmin(best, fabs(analytic - numeric) / size);
     }
     return best;
@@ -137,7 +149,8 @@ int gradcheck_run(const RtProgram *p, const Options *o)
     if (p->real_bytes != 8)
         rt_die("f32 is too coarse for differences: build with --dtype f64");
     open_check(&c, p, o);
-    printf("loss of the first batch %.12g\n", loss(&c));
+    c.value = loss(&c);
+    printf("loss of the first batch %.12g\n", c.value);
     double **g = rt_alloc(sizeof *g * (size_t)p->nparam);
     for (int i = 0; i < p->nparam; i++)
         g[i] = copy_gradient(&c, i);

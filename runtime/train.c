@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "error.h"
 #include "expect.h"
+#include "file.h"
 #include "init.h"
 #include "loader.h"
 #include "memory.h"
@@ -130,6 +131,8 @@ static void open_all(Trainer *t)
     const RtProgram *p = t->p;
     const Options *o = t->o;
     const char *name = o->data ? o->data : p->recipe.data;
+    if (o->save)
+        file_check(o->save);
     t->pool = pool_new(o->threads);
     t->data = data_open(p, name, "train", o->limit);
     t->test = data_open(p, name, "test", 0);

@@ -114,6 +114,14 @@ for name in epoch samples seconds samples_per_s train_loss train_accuracy test_l
     [ -n "$(field "$work/train.jsonl" epoch $name)" ] && ok || bad "epoch record without $name"
 done
 same "distinct samples" "$(field "$work/train.jsonl" epoch samples)" "512 "
+# what is no file is never replaced (not with /dev/null: a program that did so, as root, would break the machine)
+mkfifo "$work/pipe"; : > "$work/target"; ln -s target "$work/link"
+refuses "--save into a directory that is not there" "No such file" "$work/p" --epochs 1 --limit-samples 512 --save "$work/nowhere/w"
+[ -s "$work/out" ] && bad "--save into nowhere is found out after the training only" || ok
+refuses "--save over a pipe" "not a file" "$work/p" --epochs 1 --limit-samples 512 --save "$work/pipe"
+[ -p "$work/pipe" ] && ok || bad "--save replaced a pipe"
+succeeds "--save over a link" "$work/p" --epochs 1 --limit-samples 512 --save "$work/link"
+[ -L "$work/link" ] && [ -s "$work/target" ] && ok || bad "--save replaced a link"
 succeeds "test" "$work/p" test --weights "$work/w.safetensors"
 refuses "predict without input" "--input" "$work/p" predict --weights "$work/w.safetensors"
 "$TENON" build "$lenet" -o "$work/other"
