@@ -28,21 +28,52 @@ const char *name_c_string(Arena *a, const char *s)
     return t.s;
 }
 
-static bool taken(const Writer *w, const char *name)
+/* The place of a name in the table, or the empty one where it belongs. */
+static Name *find(const Writer *w, const char *text)
 {
-    for (int i = 0; i < w->nname; i++)
-        if (!strcmp(w->name[i], name))
-            return true;
-    return false;
+    uint64_t at = text_hash(text, strlen(text), 0);
+
+    while (w->name[at &= w->room - 1].text && strcmp(w->name[at].text, text) != 0)
+        at++;
+    return &w->name[at];
+}
+
+static void widen(Writer *w)
+{
+    const Name *old = w->name;
+    const uint64_t room = w->room;
+
+    w->room = room ? 2 * room : 64;
+    w->name = arena_alloc(w->arena, w->room * sizeof *w->name);
+    for (uint64_t i = 0; i < room; i++)
+        if (old[i].text)
+            *find(w, old[i].text) = old[i];
+}
+
+/* False when it is taken already. */
+static bool take(Writer *w, const char *text)
+{
+    if (2 * w->nname >= w->room)
+        widen(w);
+    Name *n = find(w, text);
+    if (n->text)
+        return false;
+    *n = (Name){text, 2};
+    w->nname++;
+    return true;
+}
+
+void name_reserve(Writer *w, const char *name)
+{
+    take(w, name);
 }
 
 static const char *unique(Writer *w, const char *base)
 {
     const char *name = base;
 
-    for (int i = 2; taken(w, name); i++)
-        name = arena_printf(w->arena, "%s_%d", base, i);
-    ARENA_PUSH(w->arena, w->name, w->nname, name);
+    while (!take(w, name))
+        name = arena_printf(w->arena, "%s_%d", base, find(w, base)->next++);
     return name;
 }
 

@@ -167,7 +167,7 @@ void emit_c(const EmitInput *in, Text *out)
     w.of_node[0] = arena_alloc(a, sizeof(char *) * (size_t)(in->train->next_id + 1));
     w.of_node[1] = arena_alloc(a, sizeof(char *) * (size_t)(in->test->next_id + 1));
     for (int i = 0; i < in->train->nparam; i++)
-        ARENA_PUSH(a, w.name, w.nname, name_upper(a, in->train->param[i]->name));
+        name_reserve(&w, name_upper(a, in->train->param[i]->name));
     graph_phases(&w, in->train, &train);
     fixed_constants(&w, &offsets);
     constants(&w, &offsets);

@@ -12,6 +12,12 @@ typedef struct Kernel {
     const char *name, *key;
 } Kernel;
 
+/* A constant of the generated file; the number to try when it is wanted again. */
+typedef struct Name {
+    const char *text;
+    int         next;
+} Name;
+
 typedef struct Writer {
     Arena      *arena;
     const EmitInput *in;
@@ -21,14 +27,15 @@ typedef struct Writer {
     int          ncall;                               /* rows of calls: clocks of bench --layers */
     int          nkernel;
     Kernel      *kernel;
-    int          nname;
-    const char **name;                                /* constants used so far */
+    uint64_t     nname, room;
+    Name        *name;                                /* constants used so far: a hash table with `room` places */
     const char **of_node[2];                          /* constant of each node by id: training, evaluation */
 } Writer;
 
 /* names.c */
 const char *name_of(Writer *w, const Node *n);        /* "CONV1", "D_CONV1", "CONV1_WEIGHT": unique in the file */
 const char *name_upper(Arena *a, const char *s);
+void        name_reserve(Writer *w, const char *name);                  /* nothing else will be called so */
 const char *name_c_string(Arena *a, const char *s);   /* quoted and escaped */
 
 /* pointer.c: a C expression for where n's value lies, seen from inside a phase */
