@@ -13,6 +13,8 @@ if(NOT CHECK_FOUND)
 endif()
 enable_testing()
 
+add_custom_target(tests_quick)                        # all but the kernels': these compile in seconds
+
 # tenon_test(NAME SOURCE LIBRARY...): an executable DIR/tests/NAME, built as part of everything
 function(tenon_test name source)
     add_executable(${name} ${source})
@@ -25,12 +27,14 @@ file(GLOB sources CONFIGURE_DEPENDS tests/unit/*.c)
 foreach(source ${sources})
     get_filename_component(stem ${source} NAME_WE)
     tenon_test(unit_${stem} ${source} tenoncore)
+    add_dependencies(tests_quick unit_${stem})
 endforeach()
 
 file(GLOB sources CONFIGURE_DEPENDS tests/runtime/*.c)
 foreach(source ${sources})
     get_filename_component(stem ${source} NAME_WE)
     tenon_test(runtime_${stem} ${source} tenonrt z)
+    add_dependencies(tests_quick runtime_${stem})
     target_include_directories(runtime_${stem} PRIVATE runtime)
     target_compile_options(runtime_${stem} PRIVATE -ffp-contract=off)
 endforeach()
