@@ -21,6 +21,8 @@ typedef struct EmitInput {
 void emit_c(const EmitInput *in, Text *out);          /* the whole generated file */
 /* What a checkpoint is tied to: network, recipe, batch, shards, dtype; not the file's lines, kernels or epochs. 16 hex digits. */
 const char *emit_hash(Arena *a, const Graph *forward, const char *dtype);
+/* Textbook operations a sample, forward and backward: two a multiply-add of conv and dense. */
+double emit_flops(const Graph *g);
 void emit_dot(const Graph *g, Text *out);             /* Graphviz */
 
 #endif

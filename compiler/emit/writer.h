@@ -62,7 +62,6 @@ void phase_ranges(Writer *w, const char *fn, const char *about, bool from_grad, 
 
 /* tables.c */
 const char *emit_flop_text(Arena *a, double flops);   /* "13.18 MFLOP", "576.0 kFLOP" */
-double      emit_flops(const Graph *g);               /* conv and dense, forward and backward, a sample */
 void tables_write(Writer *w, Text *out);
 
 #endif

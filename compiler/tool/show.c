@@ -5,7 +5,7 @@
 #define _GNU_SOURCE                                   /* sched_getaffinity */
 #include "tool/show.h"
 #include "base/text.h"
-#include "emit/writer.h"
+#include "emit/emit.h"
 #include "ir/step.h"
 #include "ops/op.h"
 #include <sched.h>
