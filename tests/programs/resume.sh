@@ -4,8 +4,8 @@
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
-kills=20 epochs=30
-[ "$CHECK_ALL" = 1 ] && kills=100 epochs=120
+kills=20 epochs=120
+[ "$CHECK_ALL" = 1 ] && kills=100 epochs=600
 build lenet "$work/p"
 small_mnist "$work/mnist" 3000 500 || true
 train=("$work/p" --data "$work/mnist" --epochs $epochs --threads 2)
