@@ -1,15 +1,37 @@
-/* conv_pooled.h -- gradients of a convolution behind a fused 2x2 max-pool.
+/* conv_pool_backward.h -- gradients of a convolution behind a fused 2x2 max-pool.
  *
  * Three of four gradients behind the pool are zero, so the sums run over pooled outputs, not
  * positions: a quarter of the textbook work.  What one output adds to, or takes from, is for each
  * kernel row a run of S * C reals that lie side by side in the image and in the weights; the runs
  * of a few kernel rows stay in registers while a list is swept.
- * Groups and dilated columns break the runs up: those go through conv_backward.h, a position at a
- * time.
+ * Groups and dilated columns break the runs up: those go a position at a time.
  */
-#ifndef CPU_CONV_POOLED_H
-#define CPU_CONV_POOLED_H
-#include "cpu/conv_backward.h"
+#ifndef CPU_CONV_POOL_BACKWARD_H
+#define CPU_CONV_POOL_BACKWARD_H
+#include "cpu/conv_dx.h"
+
+/* ----------------------------------------------------- through a max-pool, a position at a time */
+RT_INLINE void pool_dw_positions(real *dw, const real *x, const real *dy, const uint8_t *index,
+                                 Conv c)
+{
+    const int inputs = c.c / c.groups, outputs = c.o / c.groups;
+    for (int py = 0; py < c.oh / 2; py++)
+        for (int px = 0; px < c.ow / 2; px++, dy += c.o, index += c.o)
+            for (int o = 0; o < c.o; o++)
+                conv_dw_position(dw + (int64_t)o * c.r * c.s * inputs, x + o / outputs * inputs,
+                                 dy[o], c, 2 * py + index[o] / 2, 2 * px + index[o] % 2);
+}
+
+RT_INLINE void pool_dx_positions(real *dx, const real *p, const real *dy, const uint8_t *index,
+                                 Conv c)
+{
+    const int inputs = c.c / c.groups, outputs = c.o / c.groups;
+    for (int py = 0; py < c.oh / 2; py++)
+        for (int px = 0; px < c.ow / 2; px++, dy += c.o, index += c.o)
+            for (int o = 0; o < c.o; o++)
+                conv_dx_position(dx + o / outputs * inputs, p + (int64_t)o * c.r * CONV_RUN(c),
+                                 dy[o], c, 2 * py + index[o] / 2, 2 * px + index[o] % 2);
+}
 
 #if defined(RT_AVX2)
 enum { RUN_MAX = 13 }; /* vectors in registers: 16 less a broadcast and a spare */

@@ -1,0 +1,111 @@
+/* conv_pool_forward.h -- y = act(max_pool(conv(x) + bias)), direct.
+ *
+ * Pooling comes before the (monotone) activation: the four corners of a window are four rows of one
+ * tile, so that the pre-activation is never stored and the activation runs on a quarter of the
+ * values.  Where it saturates, the corner that wins is the true maximum, not the first of equals:
+ * the values are the same and the gradients there vanish.
+ */
+#ifndef CPU_CONV_POOL_FORWARD_H
+#define CPU_CONV_POOL_FORWARD_H
+#include "cpu/conv_forward.h"
+
+/* The first maximum of four, and its number 0..3; NaN in the first stays. */
+RT_INLINE vec pool_corners(const vec *t, int step, vec *number)
+{
+    const vec a = v_select_gt(t[step], t[0], t[step], t[0]),
+              b = v_select_gt(t[3 * step], t[2 * step], t[3 * step], t[2 * step]);
+    const vec at_a = v_select_gt(t[step], t[0], v_set(1), v_set(0));
+    const vec at_b = v_select_gt(t[3 * step], t[2 * step], v_set(3), v_set(2));
+    *number = v_select_gt(b, a, at_b, at_a);
+    return v_select_gt(b, a, b, a);
+}
+
+RT_INLINE void conv_pool_store(real *y, uint8_t *index, const vec *t, int windows, int lanes,
+                               Act act, int64_t step)
+{
+    const int vectors = lanes > V ? 2 : 1;
+    RT_UNROLL
+    for (int i = 0; i < windows; i++) {
+        RT_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            vec number;
+            const vec top = pool_corners(t + i * 4 * vectors + j, vectors, &number);
+            v_store_lanes(y + i * step + j * V, act(top), tile_lanes(lanes, j));
+            v_store_bytes(index + i * step + j * V, number, tile_lanes(lanes, j));
+        }
+    }
+}
+
+/* A row of windows of one panel.  x: the first tap of the first window's upper left corner. */
+RT_INLINE void conv_pool_row(real *y, uint8_t *index, ConvPanel q, const real *x, int64_t row,
+                             Act act, Conv c)
+{
+    const TileSplit k = tile_split(c.ow / 2, q.lanes > V ? TILE_WINDOWS : TILE_ROWS_1 / 4);
+    const int64_t step = (int64_t)c.stride_w * c.c, down = (int64_t)c.stride_h * row;
+    vec t[TILE_MAX];
+    for (int i = 0; i < k.bigs;
+         i++, x += 2 * k.big * step, y += (int64_t)k.big * c.o, index += (int64_t)k.big * c.o) {
+        conv_tile(t, (TileRows){4 * k.big, step, down, true}, q, x, row, c);
+        conv_pool_store(y, index, t, k.big, q.lanes, act, c.o);
+    }
+    for (int i = 0; i < k.smalls; i++, x += 2 * k.small * step, y += (int64_t)k.small * c.o,
+             index += (int64_t)k.small * c.o) {
+        conv_tile(t, (TileRows){4 * k.small, step, down, true}, q, x, row, c);
+        conv_pool_store(y, index, t, k.small, q.lanes, act, c.o);
+    }
+}
+
+/* `rows` rows of outputs before pooling, an even number, from oy on. */
+RT_INLINE void conv_pool_rows(real *y, uint8_t *index, ConvPanel q, ConvImage m, Act act, Conv c,
+                              int oy, int rows)
+{
+    for (int i = 0; i + 2 <= rows; i += 2) {
+        const int64_t at = (int64_t)((oy + i) / 2) * (c.ow / 2) * c.o;
+        conv_pool_row(y + at, index + at, q, m.x + (int64_t)i * c.stride_h * m.row, m.row, act, c);
+    }
+}
+
+RT_INLINE void conv_pool_positions(real *y, uint8_t *index, ConvPanel q, const real *x, Act act,
+                                   Conv c)
+{
+    const int vectors = q.lanes > V ? 2 : 1;
+    vec t[8];
+    for (int py = 0; py < c.oh / 2; py++)
+        for (int px = 0; px < c.ow / 2; px++) {
+            for (int i = 0; i < 4; i++)
+                conv_position(t + i * vectors, q, x, c, 2 * py + i / 2, 2 * px + i % 2);
+            const int64_t at = ((int64_t)py * (c.ow / 2) + px) * c.o;
+            conv_pool_store(y + at, index + at, t, 1, q.lanes, act, c.o);
+        }
+}
+
+/* y (N, OH/2, OW/2, O) = act(max_pool(conv(x) + bias)); index: which corner of its window, 0..3
+ * row-major, won. */
+RT_INLINE void conv2d_pool(real *restrict y, uint8_t *restrict index, const real *restrict x,
+                           const real *restrict p, const real *restrict bias, Act act, Conv c)
+{
+    real scratch[CONV_SCRATCH] __attribute__((aligned(64)));
+    const int64_t outputs_a_sample = (int64_t)(c.oh / 2) * (c.ow / 2) * c.o;
+    const int band = conv_band(c, 2);
+    for (int n = 0; n < c.n;
+         n++, x += (int64_t)c.h * c.w * c.c, y += outputs_a_sample, index += outputs_a_sample) {
+        if (!conv_padded(c)) {
+            const ConvImage m = {x, (int64_t)c.w * c.c};
+            CONV_EACH_PANEL(c, p, bias,
+                            conv_pool_rows(y + y_at, index + y_at, q,
+                                           (ConvImage){m.x + x_at, m.row}, act, c, 0, c.oh))
+        } else if (!band) {
+            CONV_EACH_PANEL(c, p, bias,
+                            conv_pool_positions(y + y_at, index + y_at, q, x + x_at, act, c))
+        } else
+            for (int oy = 0; oy < c.oh; oy += band) {
+                const int rows = c.oh - oy < band ? c.oh - oy : band;
+                const ConvImage m = conv_pad(scratch, x, c, oy, rows);
+                CONV_EACH_PANEL(c, p, bias,
+                                conv_pool_rows(y + y_at, index + y_at, q,
+                                               (ConvImage){m.x + x_at, m.row}, act, c, oy, rows))
+            }
+    }
+}
+
+#endif
