@@ -1,0 +1,150 @@
+/* convs_tenon.c -- the same convolution by the kernels that `tenon emit` writes for it.
+ *
+ * bench/convs puts them into the file CALLS, taken verbatim from the generated program, and says which is which:
+ * CALL_FORWARD, CALL_DATA, CALL_WEIGHTS, CALL_PACK, CALL_PACK_DX, how many units pack (PACK_UNITS), and the samples of a
+ * chunk (CHUNK).  The chunks are the units that threads share, as in a program whose slices are one chunk long.
+ * Packing is outside the clock (a step does it once, not once a chunk).  The weights' gradient includes clearing each
+ * chunk's place and the sum over the chunks, in the tree's order.
+ */
+#define RT_KERNELS
+#include "convs.h"
+#include "rt.h"
+#include <omp.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define KERNEL __attribute__((noinline))
+#include CALLS
+
+static struct {
+    ConvShape s;
+    int threads, chunks;
+    int64_t x, w, y; /* reals a chunk, and of the weights */
+    real *image, *bias, *p, *pd, *dy, *out, *dx, *dw, *sum;
+} q;
+
+static real *reals(int64_t count)
+{
+    real *p = aligned_alloc(64, (size_t)(count * (int64_t)sizeof(real) + 1024) / 64 * 64 + 64);
+    memset(p, 0, (size_t)count * sizeof(real));
+    return p;
+}
+static real *filled(const float *from, int64_t count)
+{
+    return memcpy(reals(count), from, (size_t)count * sizeof(real));
+}
+
+static void setup(ConvShape s, const float *x, const float *w, const float *b, const float *dy,
+                  int threads)
+{
+    q.s = s, q.threads = threads, q.chunks = s.n / CHUNK;
+    q.x = (int64_t)CHUNK * s.h * s.h * s.c, q.y = (int64_t)CHUNK * s.oh * s.oh * s.o;
+    q.w = (int64_t)s.o * s.r * s.r * (s.c / s.groups);
+    q.image = filled(x, q.x * q.chunks), q.dy = filled(dy, q.y * q.chunks);
+    q.bias = filled(b, s.o);
+    q.out = reals(q.y * q.chunks), q.dx = reals(q.x * q.chunks);
+    q.dw = reals(q.w * q.chunks), q.sum = reals(q.w);
+    /* no packed order takes more than 36 points of Winograd for each pair of channels, whole panels */
+    const int64_t points = s.r * s.r > 36 ? s.r * s.r : 36,
+                  most = (int64_t)(s.o / s.groups + 4 * P) * (s.c / s.groups + 4 * P) * s.groups *
+                         points;
+    real *weights = filled(w, q.w);
+    q.p = reals(most), q.pd = reals(most);
+    for (int unit = 0; unit < PACK_UNITS; unit++) {
+        CALL_PACK(q.p, weights, unit);
+#ifdef CALL_DATA
+        CALL_PACK_DX(q.pd, weights, unit);
+#endif
+    }
+    free(weights);
+}
+
+/* Part `i` of the weights: the chunks' gradients, adjacent pairs first. */
+static void add_chunks(int i)
+{
+    const int64_t from = q.w * i / q.threads, to = q.w * (i + 1) / q.threads;
+    for (int64_t k = from; k < to; k += 1024) {
+        const int64_t count = to - k < 1024 ? to - k : 1024;
+        real *const dw = q.dw + k;
+        for (int step = 1; step < q.chunks; step *= 2)
+            for (int c = 0; c + step < q.chunks; c += 2 * step) {
+                real *a = dw + c * q.w, *b = dw + (c + step) * q.w;
+                RT_MAP(count, STORE(a, LOAD(a) + LOAD(b)));
+            }
+        memcpy(q.sum + k, dw, sizeof(real) * (size_t)count);
+    }
+}
+
+static void run(int op)
+{
+    omp_set_num_threads(q.threads);
+#pragma omp parallel for schedule(static)
+    for (int i = 0; i < q.chunks; i++) {
+        if (op == FORWARD)
+            CALL_FORWARD(q.out + i * q.y, q.image + i * q.x, q.p, q.bias);
+#ifdef CALL_DATA
+        if (op == DATA)
+            CALL_DATA(q.dx + i * q.x, q.pd, q.dy + i * q.y);
+#endif
+        if (op == WEIGHTS) {
+            memset(q.dw + i * q.w, 0, sizeof(real) * (size_t)q.w);
+            CALL_WEIGHTS(q.dw + i * q.w, q.image + i * q.x, q.dy + i * q.y);
+        }
+    }
+    if (op == WEIGHTS && q.chunks > 1) {
+#pragma omp parallel for schedule(static)
+        for (int i = 0; i < q.threads; i++)
+            add_chunks(i);
+    }
+}
+
+static void result(int op, float *to)
+{
+    const real *from[OPS] = {q.out, q.dx, q.chunks > 1 ? q.sum : q.dw};
+    const int64_t count[OPS] = {q.y * q.chunks, q.x * q.chunks, q.w};
+    memcpy(to, from[op], sizeof(float) * (size_t)count[op]);
+}
+
+static const char *algorithm(int op)
+{
+#ifdef CALL_DATA
+    static const char *const names[OPS] = {NAME_FORWARD, NAME_DATA, NAME_WEIGHTS};
+#else
+    static const char *const names[OPS] = {NAME_FORWARD, NULL, NAME_WEIGHTS};
+#endif
+    return names[op];
+}
+
+#ifdef FAST
+const ConvSide conv_tenon_fast = {"fast", setup, run, result, algorithm};
+#else
+const ConvSide conv_tenon = {"tenon", setup, run, result, algorithm};
+
+/* Independent chains of multiply-adds on all threads at once: as many as hide the latency. */
+double conv_fma_peak(int threads)
+{
+    enum { CHAINS = 12, TURNS = 100000 };
+    struct timespec a, b;
+    real kept = 0;
+    omp_set_num_threads(threads);
+    clock_gettime(CLOCK_MONOTONIC, &a);
+#pragma omp parallel reduction(+ : kept)
+    {
+        vec c[CHAINS];
+        for (int i = 0; i < CHAINS; i++)
+            c[i] = v_set((real)i);
+        for (int turn = 0; turn < TURNS; turn++) {
+            RT_UNROLL
+            for (int i = 0; i < CHAINS; i++)
+                c[i] = v_fma(c[i], v_set((real)0.5), v_set(1));
+        }
+        for (int i = 0; i < CHAINS; i++)
+            kept += v_sum(c[i]);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    volatile real sink = kept;
+    (void)sink;
+    const double ns = (double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec);
+    return 2.0 * V * CHAINS * TURNS * threads / ns;
+}
+#endif
