@@ -67,16 +67,30 @@ static void layers(Bench *b, double peak)
     b->net->ticks = NULL;
 }
 
-static void report(const Bench *b, double first, double median, double least, double peak)
+/* Seconds of a step: the first since the process began, then the measured ones. */
+typedef struct Times {
+    double first, mean, median, least;
+} Times;
+
+static Times times_of(double *time, int64_t n, double first)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += time[i];
+    qsort(time, (size_t)n, sizeof *time, ascending);
+    return (Times){first, sum / (double)n, time[n / 2], time[0]};
+}
+
+static void report(const Bench *b, Times t, double peak)
 {
     const RtProgram *p = b->p;
-    const double rate = p->batch / median, gflops = rate * p->flops_per_sample / 1e9;
+    const double rate = p->batch / t.median, gflops = rate * p->flops_per_sample / 1e9;
     Log log;
     printf("%s, batch %d, %d threads: step %.3f ms (best %.3f), %.0f samples/s\n", p->model,
-           p->batch, b->o->threads, 1e3 * median, 1e3 * least, rate);
+           p->batch, b->o->threads, 1e3 * t.median, 1e3 * t.least, rate);
     printf("%.1f GFLOP/s of the textbook's operations; the machine's FMA peak is %.1f: %.0f %%\n",
            gflops, peak, 100 * gflops / peak);
-    printf("first step %.1f ms after the start of the process\n", 1e3 * first);
+    printf("first step %.1f ms after the start of the process\n", 1e3 * t.first);
     log_open(&log, b->o->log, true);
     log_begin(&log, "bench");
     log_text(&log, "model", p->model);
@@ -85,9 +99,10 @@ static void report(const Bench *b, double first, double median, double least, do
     log_count(&log, "batch", p->batch);
     log_count(&log, "threads", b->o->threads);
     log_count(&log, "steps", b->o->steps);
-    log_real(&log, "step_ms_median", 1e3 * median);
-    log_real(&log, "step_ms_min", 1e3 * least);
-    log_real(&log, "first_step_ms", 1e3 * first);
+    log_real(&log, "step_ms_mean", 1e3 * t.mean);
+    log_real(&log, "step_ms_median", 1e3 * t.median);
+    log_real(&log, "step_ms_min", 1e3 * t.least);
+    log_real(&log, "first_step_ms", 1e3 * t.first);
     log_real(&log, "samples_per_s", rate);
     log_real(&log, "gflops", gflops);
     log_real(&log, "fma_peak_gflops", peak);
@@ -111,9 +126,8 @@ int bench_run(const RtProgram *p, const Options *o)
         step(&b);
     for (int64_t i = n > 1 ? 0 : 1; i < n; i++)
         time[i] = step(&b);
-    qsort(time, (size_t)n, sizeof *time, ascending);
     const double peak = fma_peak(p, b.pool);
-    report(&b, first, time[n / 2], time[0], peak);
+    report(&b, times_of(time, n, first), peak);
     if (o->layers)
         layers(&b, peak);
     return 0;

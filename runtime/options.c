@@ -53,6 +53,8 @@ static const struct Option {
     {"groups", "N", "compute the shards as N ranks would, in one process (for tests)", T | D, COUNT,
      AT(groups), 1, 65536},
     {"log", "FILE", "records of the run, one JSON object a line", T | E | B, TEXT, AT(log), 0, 0},
+    {"log-steps", "N", "with --log: a record with the loss of every N-th step", T, COUNT,
+     AT(log_steps), 1, 1e12},
     {"limit-samples", "N", "only the first N training samples", T, COUNT, AT(limit), 1, 4e9},
     {"shuffle", "on|off", "off: samples in file order", T, ON_OFF, AT(shuffle), 0, 0},
     {"checkpoint", "DIR", "save the state of the run there after every epoch", T, TEXT,
@@ -247,6 +249,8 @@ static void complete(const Options *o)
         rt_die("--resume needs --checkpoint DIR, where the run was saved");
     if ((o->every_steps || o->every_seconds > 0) && !o->checkpoint)
         rt_die("--checkpoint-every needs --checkpoint DIR");
+    if (o->log_steps && !o->log)
+        rt_die("--log-steps needs --log FILE");
 }
 
 void options_parse(Options *o, const RtProgram *p, int argc, char **argv)

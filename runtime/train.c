@@ -216,6 +216,28 @@ static void draw_bar(Trainer *t)
              left / rate);
 }
 
+static void log_metrics(Trainer *t, const char *prefix, const double mean[RT_METRICS])
+{
+    char key[64];
+    for (int m = 0; m < t->p->nmetric; m++) {
+        snprintf(key, sizeof key, "%s_%.50s", prefix, t->p->metric[m]);
+        log_real(&t->log, key, mean[m]);
+    }
+}
+
+/* The means over one batch, taken before its update. */
+static void log_step(Trainer *t, int samples)
+{
+    double mean[RT_METRICS];
+    for (int m = 0; m < RT_METRICS; m++)
+        mean[m] = t->net->metric[m] / samples;
+    log_begin(&t->log, "step");
+    log_count(&t->log, "step", t->at.total);
+    log_count(&t->log, "samples", samples);
+    log_metrics(t, "train", mean);
+    log_end(&t->log);
+}
+
 static void one_step(Trainer *t)
 {
     Position *a = &t->at;
@@ -231,6 +253,8 @@ static void one_step(Trainer *t)
     a->samples += valid;
     a->step++;
     a->total++;
+    if (t->o->log_steps && a->total % t->o->log_steps == 0)
+        log_step(t, valid);
 }
 
 static bool checkpoint_due(const Trainer *t)
@@ -258,15 +282,6 @@ static bool train_epoch(Trainer *t)
     }
     t->at.seconds = epoch_seconds(t);
     return !stop;
-}
-
-static void log_metrics(Trainer *t, const char *prefix, const double mean[RT_METRICS])
-{
-    char key[64];
-    for (int m = 0; m < t->p->nmetric; m++) {
-        snprintf(key, sizeof key, "%s_%.50s", prefix, t->p->metric[m]);
-        log_real(&t->log, key, mean[m]);
-    }
 }
 
 static void report_epoch(Trainer *t)

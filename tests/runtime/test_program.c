@@ -95,6 +95,37 @@ START_TEST(every_sample_counts_once)
 }
 END_TEST
 
+START_TEST(steps_are_recorded)
+{
+    char line[4096];
+    double sum = 0, samples = 0;
+    int records = 0;
+    succeeds("--epochs 1 --log-steps 1 --log %s", in_scratch("log"));
+    FILE *f = fopen(in_scratch("log"), "r");
+    ck_assert_ptr_nonnull(f);
+    while (fgets(line, sizeof line, f)) {
+        const char *loss = strstr(line, "\"train_loss\":"), *n = strstr(line, "\"samples\":");
+        if (!strstr(line, "\"event\":\"step\""))
+            continue;
+        ck_assert(loss && n);
+        records++;
+        sum += atof(loss + 13) * atof(n + 10);
+        samples += atof(n + 10);
+    }
+    fclose(f);
+    ck_assert_int_eq(records, 13);                    /* the last of 8 samples: the mean is over those */
+    ck_assert_double_eq(samples, 200);
+    ck_assert_double_eq_tol(sum / samples, atof(last(in_scratch("log"), "train_loss")), 1e-6);
+    succeeds("--epochs 1 --log-steps 5 --log %s", in_scratch("log"));
+    f = fopen(in_scratch("log"), "r");
+    for (records = 0; fgets(line, sizeof line, f);)
+        records += strstr(line, "\"event\":\"step\"") != NULL;
+    fclose(f);
+    ck_assert_int_eq(records, 2);
+    refuses("needs --log", "--log-steps 1");
+}
+END_TEST
+
 static void undisturbed(char hash[64], int epochs)
 {
     succeeds("--epochs %d --log %s", epochs, in_scratch("log"));
@@ -506,7 +537,7 @@ END_TEST
 
 START_TEST(bench_reports_all_its_figures)
 {
-    static const char *const key[] = {"step_ms_median", "step_ms_min", "first_step_ms", "samples_per_s", "gflops",
+    static const char *const key[] = {"step_ms_mean", "step_ms_median", "step_ms_min", "first_step_ms", "samples_per_s", "gflops",
                                       "fma_peak_gflops", "share_of_peak"};
     succeeds("bench --steps 3 --layers --log %s", in_scratch("log"));
     for (size_t i = 0; i < sizeof key / sizeof *key; i++)
@@ -532,6 +563,7 @@ int main(int argc, char **argv)
 #endif
     tcase_add_test(t, threads_and_groups_change_no_bit);
     tcase_add_test(t, every_sample_counts_once);
+    tcase_add_test(t, steps_are_recorded);
     tcase_add_test(t, a_killed_run_goes_on_to_the_same_bits);
     tcase_add_test(t, two_checkpoints_stay);
     tcase_add_test(t, more_epochs_are_allowed);
