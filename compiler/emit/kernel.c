@@ -10,8 +10,7 @@
 bool kernel_needed(const Node *n)
 {
     return !(n->op->flags & OP_VIEW) && !node_is(n, "const") && !node_is(n, "param") &&
-           !node_is(n, "side") && !node_is(n, "update") && !node_attr(n, "inline") &&
-           !(n->op->flags & OP_HIDDEN && node_is(n, "add_sum"));
+           !node_is(n, "side") && !node_is(n, "update") && !node_attr(n, "inline");
 }
 
 /* The function with that body: an older one when there is one already. */

@@ -80,7 +80,6 @@ static Param *new_param(Graph *g, const char *name, Shape file, const Init *init
     p->file.batched = false;
     p->decay = file.rank >= 2;
     p->init = init ? *init : file.rank < 2 ? (Init){.kind = INIT_CONSTANT} : g->recipe.init;
-    p->own_init = init || file.rank < 2; /* the recipe may still change, or come only later */
     p->span = at;
     p->offset_state[0] = p->offset_state[1] = -1;
     set_fans(p);
@@ -91,10 +90,9 @@ static Param *new_param(Graph *g, const char *name, Shape file, const Init *init
 
 static Node *find_param(const Graph *g, const char *name)
 {
-    for (int i = 0; i < g->nnode; i++)
-        if (g->node[i]->param && node_is(g->node[i], "param") &&
-            !strcmp(g->node[i]->param->name, name))
-            return g->node[i];
+    for (int i = 0; i < g->nparam; i++)
+        if (!strcmp(g->param[i]->name, name))
+            return g->param[i]->node;
     return NULL;
 }
 
@@ -122,43 +120,13 @@ Node *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *i
     }
     n = graph_add(g, op_find("param"), NULL, 0, at);
     n->param = new_param(g, name, file, init, at);
+    n->param->node = n;
     n->name = n->param->name;
     n->shape = n->param->file;
     return n;
 }
 
 /* ---- editing */
-
-/* `by` itself keeps its use of old, so that a node can be put behind another; it takes over the
- * name when it has none. */
-void graph_replace(Graph *g, Node *old, Node *by)
-{
-    for (int i = 0; i < g->nnode; i++)
-        for (int j = 0; j < g->node[i]->nin; j++)
-            if (g->node[i]->in[j] == old && g->node[i] != by)
-                g->node[i]->in[j] = by;
-    if (g->output == old)
-        g->output = by;
-    if (g->loss == old)
-        g->loss = by;
-    for (int i = 0; i < g->nmetric; i++)
-        if (g->metric[i].node == old)
-            g->metric[i].node = by;
-    if (!by->name)
-        by->name = old->name;
-}
-
-int graph_uses(const Graph *g, const Node *n)
-{
-    int uses = 0;
-    bool kept = g->output == n || g->loss == n;
-    for (int i = 0; i < g->nnode; i++)
-        for (int j = 0; j < g->node[i]->nin; j++)
-            uses += g->node[i]->in[j] == n;
-    for (int i = 0; i < g->nmetric; i++)
-        kept |= g->metric[i].node == n;
-    return uses + kept;
-}
 
 /* One sort at work: a depth-first walk with its own stack, for graphs can be 100,000 nodes deep. */
 enum { ABSENT, WAITING, OPEN, PLACED };

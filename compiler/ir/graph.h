@@ -47,9 +47,9 @@ typedef struct Axis { int64_t n, block, outer, inner; } Axis;
 
 typedef struct Param {
     const char *name;                                 /* "conv1.weight": path of bindings, unique */
+    Node    *node;                                    /* the one leaf that stands for it */
     Shape    file;                                    /* shape in checkpoints: (O, I, H, W), (out, in), (n) */
     Init     init;
-    bool     own_init;                                /* false: the recipe's, settled by pass infer */
     int64_t  fan_in, fan_out;                         /* of the file shape, for init */
     bool     decay;                                   /* weight decay applies (two or more dimensions) */
     int      naxis;                                   /* memory layout: file visited row-major over these axes; */
@@ -81,6 +81,7 @@ struct Node {
     int        phase;                                 /* pass schedule: index into Graph.phase, -1 = none */
     int64_t    offset;                                /* pass plan: bytes inside its region */
     int        mark;                                  /* scratch of whichever pass runs */
+    int        seat;                                  /* place in the index of ir/readers.h that was made last */
     Node      *alias;                                 /* pass plan: shares the memory of this node (views, in place, joined sums) */
 };
 
@@ -112,9 +113,7 @@ Node  *graph_input(Graph *g, const char *name, Shape s, DType t, Span at);
 Node  *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *init, Span at);
 /* A constant filled with v, not batched unless s says so.  Costs no memory: emitters print it. */
 Node  *graph_const(Graph *g, double v, Shape s, Span at);
-void   graph_replace(Graph *g, Node *old, Node *by);  /* every use of old becomes one of by (output, loss, metrics too) */
 void   graph_sort(Graph *g);                          /* restore order after edits; stable: ties by id */
-int    graph_uses(const Graph *g, const Node *n);     /* how many inputs refer to n, plus 1 if it is output, loss or a metric */
 
 const Attr *node_attr(const Node *n, const char *key);                /* NULL if absent */
 int64_t  node_int(const Node *n, const char *key);                    /* aborts (a bug) if absent */

@@ -1,5 +1,5 @@
-/* infer.c -- proves all shapes again, by each op's own rule; marks the values that a parameter
- * reaches; settles how parameters start.
+/* infer.c -- proves all shapes again, by each op's own rule; marks the values that a
+ * parameter reaches.
  *
  * The front end has set the shapes as it built the graph; from here on no pass needs to doubt them.
  */
@@ -18,9 +18,6 @@ void pass_infer(Graph *g, const Options *o, Diag *d)
 {
     (void)o;
     graph_sort(g);
-    for (int i = 0; i < g->nparam; i++)
-        if (!g->param[i]->own_init)
-            g->param[i]->init = g->recipe.init;
     for (int i = 0; i < g->nnode; i++) {
         Node *n = g->node[i];
         if (n->op->shape && !n->op->shape(n, d))

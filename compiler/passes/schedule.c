@@ -4,6 +4,7 @@
  * of parameters.  The number of threads or ranks never changes what is computed or in which order
  * it is added (design.md, section 4).
  */
+#include "ir/readers.h"
 #include "ir/step.h"
 #include "ops/op.h"
 #include "passes/pass.h"
@@ -49,13 +50,13 @@ static void cut(const Graph *g, Step *s)
 
 /* s is a sum over samples, or an add of such sums that nothing else reads: all its terms go to
  * one place. */
-static bool is_sum(const Graph *g, const Node *n)
+static bool is_sum(const Readers *r, const Node *n)
 {
     if (n->op->flags & OP_SUM && !n->shape.batched && n->in[0]->shape.batched)
         return true;
     return node_is(n, "add") && !n->shape.batched && n->nin == 2 && n->in[0] != n->in[1] &&
-           is_sum(g, n->in[0]) && is_sum(g, n->in[1]) && graph_uses(g, n->in[0]) == 1 &&
-           graph_uses(g, n->in[1]) == 1 && shape_same(&n->in[0]->shape, &n->in[1]->shape);
+           is_sum(r, n->in[0]) && is_sum(r, n->in[1]) && readers_uses(r, n->in[0]) == 1 &&
+           readers_uses(r, n->in[1]) == 1 && shape_same(&n->in[0]->shape, &n->in[1]->shape);
 }
 
 static void join(Node *n, Node *root)
@@ -68,18 +69,8 @@ static void join(Node *n, Node *root)
     join(n->in[1], root);
 }
 
-static Node *user_of(const Graph *g, const Node *n)
+static void add_sum(Graph *g, Step *s, Node *root, Node *u, const Options *o)
 {
-    for (int i = 0; i < g->nnode; i++)
-        for (int k = 0; k < g->node[i]->nin; k++)
-            if (g->node[i]->in[k] == n)
-                return g->node[i];
-    return NULL;
-}
-
-static void add_sum(Graph *g, Step *s, Node *root, const Options *o)
-{
-    Node *u = graph_uses(g, root) == 1 ? user_of(g, root) : NULL;
     Sum sum = {.root = root};
 
     if (u && node_is(u, "update") && u->in[1] == root)
@@ -98,7 +89,7 @@ static void add_sum(Graph *g, Step *s, Node *root, const Options *o)
 enum { LEAF = -1, PREPARE = 0, SLICE = 1, SUMMED = 2, UPDATE = 3 };
 
 /* Which kind of phase computes n: by what it depends on. */
-static int kind_of(const Graph *g, const Node *n)
+static int kind_of(const Readers *r, const Node *n)
 {
     int k = PREPARE;
 
@@ -106,7 +97,7 @@ static int kind_of(const Graph *g, const Node *n)
         return n->shape.batched && !node_is(n, "const") ? SLICE : LEAF;
     if (n->shape.batched)
         return SLICE;
-    if (is_sum(g, n))
+    if (is_sum(r, n))
         return SUMMED;
     if (node_is(n, "update"))
         return UPDATE;
@@ -137,7 +128,7 @@ static Node *base_of(Node *n)
     return n;
 }
 
-static void place(Graph *g, Step *s, Node *n)
+static void place(const Step *s, Node *n)
 {
     if (node_is(n, "const") || node_is(n, "update") || node_attr(n, "inline"))
         n->place = PLACE_NONE;
@@ -154,7 +145,6 @@ static void place(Graph *g, Step *s, Node *n)
             if (s->sum[i].root == n && s->sum[i].panels)
                 n->place =
                     PLACE_NONE; /* never stored: panels update, or go to the gradient buffer */
-    (void)g;
 }
 
 static void phases(Graph *g, Step *s)
@@ -184,17 +174,23 @@ static void phases(Graph *g, Step *s)
         }
 }
 
+static bool has_side(const Readers *r, const Node *n)
+{
+    for (int i = 0; i < readers_count(r, n); i++)
+        if (node_is(readers_at(r, n, i), "side"))
+            return true;
+    return false;
+}
+
 /* A pooled convolution writes its indices also where nobody reads them: evaluation. */
 static void add_sides(Graph *g)
 {
+    const Readers *r = readers_new(g);
     const int n = g->nnode;
 
     for (int i = 0; i < n; i++) {
         Node *c = g->node[i];
-        bool has = !(node_is(c, "conv2d") && node_attr(c, "pool"));
-        for (int k = 0; k < n && !has; k++)
-            has = node_is(g->node[k], "side") && g->node[k]->in[0] == c;
-        if (has)
+        if (!node_is(c, "conv2d") || !node_attr(c, "pool") || has_side(r, c))
             continue;
         Node *s = graph_add(g, op_find("side"), &c, 1, c->span);
         s->shape = c->shape, s->dtype = DT_U8, s->layout = c->layout;
@@ -210,14 +206,15 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
     (void)d;
     add_sides(g);
     cut(g, s);
+    const Readers *r = readers_new(g);
     for (int i = 0; i < g->nnode; i++)
         g->node[i]->alias = NULL, g->node[i]->phase = -1;
     for (int i = 0; i < g->nnode; i++)
-        g->node[i]->mark = kind_of(g, g->node[i]);
+        g->node[i]->mark = kind_of(r, g->node[i]);
     for (int i = 0; i < g->nnode; i++) {
-        Node *n = g->node[i], *u = graph_uses(g, n) == 1 ? user_of(g, n) : NULL;
+        Node *n = g->node[i], *u = readers_uses(r, n) == 1 ? readers_only(r, n) : NULL;
         if (n->mark == SUMMED && !(u && u->mark == SUMMED))
-            add_sum(g, s, n, o);
+            add_sum(g, s, n, u, o);
     }
     s->fused_update = g->recipe.clip_norm == 0;
     for (int i = 0; i < g->nnode; i++)
@@ -227,7 +224,7 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
         if (!s->sum[i].update)
             s->fused_update = false;
     for (int i = 0; i < g->nnode; i++)
-        place(g, s, g->node[i]);
+        place(s, g->node[i]);
     for (int i = 0; i < g->nnode; i++)
         if (read_by_panels(s, g->node[i]) && base_of(g->node[i])->place == PLACE_LOCAL)
             base_of(g->node[i])->place = PLACE_BATCH;

@@ -1,5 +1,6 @@
 /* test_ir.c -- shapes, nodes, attributes, parameters, order, dump and verify. */
 #include "build.h"
+#include "ir/readers.h"
 
 START_TEST(shapes)
 {
@@ -106,14 +107,37 @@ START_TEST(replacing)
     Node *z = call2(&b, "mul", y, x);
     b.g->output = y;
     y->name = "h";
-    ck_assert_int_eq(graph_uses(b.g, x), 3);
-    ck_assert_int_eq(graph_uses(b.g, y), 2);
     Node *behind = call2(&b, "sub", y, x);
-    graph_replace(b.g, y, behind);
+    Readers *r = readers_new(b.g);
+    ck_assert_int_eq(readers_count(r, x), 3);
+    ck_assert_int_eq(readers_uses(r, x), 4);
+    ck_assert_int_eq(readers_uses(r, y), 3);
+    ck_assert_ptr_null(readers_only(r, y));
+    readers_replace(r, y, behind);
     ck_assert_ptr_eq(z->in[0], behind);
     ck_assert_ptr_eq(behind->in[0], y);
     ck_assert_ptr_eq(b.g->output, behind);
     ck_assert_str_eq(behind->name, "h");
+    ck_assert_ptr_eq(readers_only(r, y), behind);
+    ck_assert_int_eq(readers_uses(r, behind), 2);
+    arena_free(b.a);
+}
+END_TEST
+
+/* A value without readers goes, and with it what only it read; inputs and results stay. */
+START_TEST(retiring)
+{
+    Bench b = bench_new();
+    Node *x = input(&b, BATCHED(4)), *y = call2(&b, "add", x, x);
+    Node *kept = call2(&b, "mul", x, x), *lost = call2(&b, "mul", y, kept);
+    b.g->output = kept;
+    Readers *r = readers_new(b.g);
+    readers_retire(r, y); /* still read */
+    ck_assert(!readers_retired(r, y));
+    readers_retire(r, lost);
+    ck_assert(readers_retired(r, lost) && readers_retired(r, y));
+    ck_assert(!readers_retired(r, kept) && !readers_retired(r, x));
+    ck_assert_int_eq(readers_count(r, x), 1);
     arena_free(b.a);
 }
 END_TEST
@@ -167,5 +191,5 @@ START_TEST(verify_finds_damage)
 }
 END_TEST
 
-TEST_MAIN("ir", shapes, parameters, attributes, order, deep_graphs_sort, replacing, dumps,
+TEST_MAIN("ir", shapes, parameters, attributes, order, deep_graphs_sort, replacing, retiring, dumps,
           verify_finds_damage)

@@ -244,15 +244,15 @@ START_TEST(unreached_parameters_are_reported)
 }
 END_TEST
 
-/* The recipe may be read after the model: parameters follow it, unless they have an own init. */
+/* Parameters start as the recipe says, unless they have an own init or are biases. */
 START_TEST(parameters_start_as_the_recipe_says)
 {
     Bench b = bench_new();
     const Init own = {.kind = INIT_NORMAL, .b = 0.5};
+    b.g->recipe.init = (Init){.kind = INIT_XAVIER, .a = 2};
     Node *x = dense(&b, input(&b, BATCHED(4)), 3, "d");
     Node *w = graph_param(b.g, b.d, "w", SINGLE(3, 3), &own, (Span){0});
     b.g->output = x;
-    b.g->recipe.init = (Init){.kind = INIT_XAVIER, .a = 2};
     run(&b, pass_infer);
     ck_assert_int_eq(b.g->param[0]->init.kind, INIT_XAVIER);
     ck_assert(b.g->param[0]->init.a == 2);
