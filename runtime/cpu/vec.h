@@ -40,7 +40,7 @@
 #endif
 
 #if defined(RT_AVX512) || defined(RT_AVX2)
-#include <immintrin.h>
+#include "cpu/x86.h"
 #elif !defined(RT_SCALAR)
 #include <arm_neon.h>
 #endif
