@@ -1,4 +1,14 @@
-/* conv_dw.h -- gradient of a convolution's weights; behind a fused max-pool: conv_pool_backward.h. */
+/* conv_dw.h -- gradient of a convolution's weights; behind a fused max-pool: conv_pool_backward.h.
+ *
+ *   dw (O, J) += sum over positions k of dy[k][o] X[k][j]       j: a tap, (r, s, channel)
+ *
+ * A product of two matrices whose rows are positions; X, the image once for each tap, is never made.
+ * Three ways, by sizes alone:
+ *   few channels (conv_dw_few.h)      the lanes are outputs: three channels would leave them empty
+ *   small images (conv_dw_taps.h)     tap by tap, over the positions whose tap lies in the image
+ *   else                              the lanes are a run of taps, x and dy are read where they lie
+ * Each sums in an order that depends on sizes only: blocks of positions in order, each in order.
+ */
 #ifndef CPU_CONV_DW_H
 #define CPU_CONV_DW_H
 #include "cpu/conv_forward.h"
@@ -42,7 +52,7 @@ RT_INLINE void conv_dw_positions(real *dw, const real *x, const real *dy, Conv c
                                  dy[o], c, oy, ox);
 }
 
-/* ------------------------------------------------------------------------- gradient of the weights
+/* ------------------------------------------------------------------------------- a block in place
  * A tile is a few outputs by two vectors of a run of taps; its inner product goes over all
  * positions of the band. */
 RT_INLINE void conv_dw_tile(real *dw, ConvImage m, const real *dy, Conv c, int rows, int outputs,
@@ -99,23 +109,70 @@ RT_INLINE void conv_dw_band(real *dw, ConvImage m, const real *dy, Conv c, int r
     }
 }
 
+/* ----------------------------------------------------------------------------------- in place */
+
+enum {
+    DW_BLOCK = 384 * 1024 / sizeof(real)
+}; /* x and dy of a block of positions: part of the L2 */
+
+/* 1 x 1 without stride or padding: all positions of all samples are one row. */
+RT_INLINE bool conv_dw_flat(Conv c)
+{
+    return c.r == 1 && c.s == 1 && c.stride_h == 1 && c.stride_w == 1 && !conv_padded(c);
+}
+
+RT_INLINE void conv_dw_row(real *dw, const real *x, const real *dy, Conv c)
+{
+    const int positions = c.n * c.oh * c.ow, most = DW_BLOCK / (c.c + c.o) + 1;
+    const int block = conv_ceil(positions, conv_ceil(positions, most));
+    for (int k = 0; k < positions; k += block) {
+        c.ow = positions - k < block ? positions - k : block;
+        conv_dw_band(dw, (ConvImage){x + (int64_t)k * c.c, 0}, dy + (int64_t)k * c.o, c, 1);
+    }
+}
+
+/* Rows of outputs in a block. */
+RT_INLINE int conv_dw_rows(Conv c)
+{
+    const int64_t row = (int64_t)c.stride_h * c.w * c.c + (int64_t)c.ow * c.o;
+    const int most = (int)(DW_BLOCK / row) + 1, fit = most < c.oh ? most : c.oh;
+    const int rows = conv_ceil(c.oh, conv_ceil(c.oh, fit)), band = conv_band(c, 1);
+    return conv_padded(c) && band < rows ? band : rows;
+}
+
+RT_INLINE void conv_dw_image(real *dw, const real *x, const real *dy, Conv c, int band)
+{
+    real scratch[CONV_SCRATCH] __attribute__((aligned(64)));
+    const int64_t row = (int64_t)c.w * c.c;
+    for (int oy = 0; oy < c.oh; oy += band) {
+        const int rows = c.oh - oy < band ? c.oh - oy : band;
+        const ConvImage m = conv_padded(c) ? conv_pad(scratch, x, c, oy, rows)
+                                           : (ConvImage){x + oy * c.stride_h * row, row};
+        conv_dw_band(dw, m, dy + (int64_t)oy * c.ow * c.o, c, rows);
+    }
+}
+
+#include "cpu/conv_dw_few.h"
+#include "cpu/conv_dw_taps.h"
+
 /* dw (O, R, S, C/g) += over samples and positions of dy x */
 RT_INLINE void conv2d_dw(real *restrict dw, const real *restrict x, const real *restrict dy, Conv c)
 {
-    real scratch[CONV_SCRATCH] __attribute__((aligned(64)));
-    const int band = conv_band(c, 1);
-    for (int n = 0; n < c.n; n++, x += (int64_t)c.h * c.w * c.c, dy += (int64_t)c.oh * c.ow * c.o) {
-        if (!conv_padded(c))
-            conv_dw_band(dw, (ConvImage){x, (int64_t)c.w * c.c}, dy, c, c.oh);
-        else if (!band)
-            conv_dw_positions(dw, x, dy, c);
-        else
-            for (int oy = 0; oy < c.oh; oy += band) {
-                const int rows = c.oh - oy < band ? c.oh - oy : band;
-                conv_dw_band(dw, conv_pad(scratch, x, c, oy, rows), dy + (int64_t)oy * c.ow * c.o,
-                             c, rows);
-            }
-    }
+    const int band = conv_dw_rows(c);
+    if (conv_dw_is_few(c))
+        conv_dw_few(dw, x, dy, c);
+    else if (conv_dw_by_taps(c))
+        conv_dw_taps(dw, x, dy, c);
+    else if (conv_dw_flat(c))
+        conv_dw_row(dw, x, dy, c);
+    else
+        for (int n = 0; n < c.n; n++) {
+            if (band)
+                conv_dw_image(dw, x, dy, c, band);
+            else
+                conv_dw_positions(dw, x, dy, c);
+            x += (int64_t)c.h * c.w * c.c, dy += (int64_t)c.oh * c.ow * c.o;
+        }
 }
 
 #endif
