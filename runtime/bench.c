@@ -1,11 +1,12 @@
 /* bench.c -- the command `bench`: training steps on synthetic samples in memory, and what the
  * machine could do at most.
  *
- * A step is all of it: gathering the samples, forward, backward, update. With --layers a second
- * round of steps has a clock behind each call.
+ * A step is all of it: gathering the samples, forward, backward, update. With --layers or --trace a
+ * second round of steps has a clock behind each call.
  */
 #include "clock.h"
 #include "error.h"
+#include "file.h"
 #include "fma_peak.h"
 #include "init.h"
 #include "random.h"
@@ -42,29 +43,42 @@ static Batch next_batch(Bench *b)
 
 static double step(Bench *b)
 {
+    Ticks *ticks = b->net->ticks;
     const double began = clock_now();
+    if (ticks)
+        ticks_step_begin(ticks);
     const Batch batch = next_batch(b);
-    if (!net_step(b->net, &batch, (Hyper){schedule_lr(&b->p->recipe, b->total, BATCHES), b->total}))
-        init_params(b->p, b->net->fixed, b->o->seed,
-                    b->pool); /* diverged on made-up data: start again */
+    if (ticks)
+        ticks_batch_ready(ticks);
+    const Hyper h = {schedule_lr(&b->p->recipe, b->total, BATCHES), b->total};
+    const bool finite = net_step(b->net, &batch, h);
+    if (ticks)
+        ticks_step_end(ticks);
+    const double seconds = clock_now() - began;
+    if (!finite) /* diverged on made-up data: start again */
+        init_params(b->p, b->net->fixed, b->o->seed, b->pool);
     b->total++;
-    return clock_now() - began;
+    return seconds;
 }
 
-/* A second round of steps with a clock behind every call. */
-static void layers(Bench *b, double peak)
+/* A second round of steps with a clock behind every call; a trace is of the first of them, and the
+ * account then of the same. */
+static void layers(Bench *b, double peak, Log *log)
 {
-    const RtProgram *p = b->p;
-    const int64_t n = b->o->steps;
-    double wall = 0;
+    const Options *o = b->o;
+    const int64_t n = o->trace && o->steps > TRACE_STEPS ? TRACE_STEPS : o->steps;
+    Ticks *t = ticks_new(b->p, o->threads, o->trace ? n : 0);
 
-    b->net->ticks =
-        rt_alloc(sizeof *b->net->ticks * (size_t)b->o->threads * (size_t)(p->ncall + 1));
+    b->net->ticks = t;
     for (int64_t i = 0; i < n; i++)
-        wall += step(b);
-    ticks_print(p, b->net->ticks, b->o->threads, n, wall, peak);
-    free(b->net->ticks);
+        step(b);
     b->net->ticks = NULL;
+    if (o->layers)
+        ticks_print(t, peak);
+    ticks_log(t, log, peak);
+    if (o->trace)
+        trace_write(t, o->trace);
+    ticks_free(t);
 }
 
 /* Seconds of a step: the first since the process began, then the measured ones. */
@@ -81,38 +95,40 @@ static Times times_of(double *time, int64_t n, double first)
     return (Times){first, sum / (double)n, time[n / 2], time[0]};
 }
 
-static void report(const Bench *b, Times t, double peak)
+static void report(const Bench *b, Log *log, Times t, double peak)
 {
     const RtProgram *p = b->p;
     const double rate = p->batch / t.median, gflops = rate * p->flops_per_sample / 1e9;
-    Log log;
     printf("%s, batch %d, %d threads: step %.3f ms (best %.3f), %.0f samples/s\n", p->model,
            p->batch, b->o->threads, 1e3 * t.median, 1e3 * t.least, rate);
     printf("%.1f GFLOP/s of the textbook's operations; the machine's FMA peak is %.1f: %.0f %%\n",
            gflops, peak, 100 * gflops / peak);
     printf("first step %.1f ms after the start of the process\n", 1e3 * t.first);
-    log_open(&log, b->o->log, true);
-    log_begin(&log, "bench");
-    log_text(&log, "model", p->model);
-    log_text(&log, "program", p->source_hash);
-    log_text(&log, "cpu", p->cpu);
-    log_count(&log, "batch", p->batch);
-    log_count(&log, "threads", b->o->threads);
-    log_count(&log, "steps", b->o->steps);
-    log_real(&log, "step_ms_mean", 1e3 * t.mean);
-    log_real(&log, "step_ms_median", 1e3 * t.median);
-    log_real(&log, "step_ms_min", 1e3 * t.least);
-    log_real(&log, "first_step_ms", 1e3 * t.first);
-    log_real(&log, "samples_per_s", rate);
-    log_real(&log, "gflops", gflops);
-    log_real(&log, "fma_peak_gflops", peak);
-    log_real(&log, "share_of_peak", gflops / peak);
-    log_end(&log);
+    log_open(log, b->o->log, true);
+    log_begin(log, "bench");
+    log_text(log, "model", p->model);
+    log_text(log, "program", p->source_hash);
+    log_text(log, "cpu", p->cpu);
+    log_count(log, "batch", p->batch);
+    log_count(log, "threads", b->o->threads);
+    log_count(log, "steps", b->o->steps);
+    log_real(log, "step_ms_mean", 1e3 * t.mean);
+    log_real(log, "step_ms_median", 1e3 * t.median);
+    log_real(log, "step_ms_min", 1e3 * t.least);
+    log_real(log, "first_step_ms", 1e3 * t.first);
+    log_real(log, "samples_per_s", rate);
+    log_real(log, "gflops", gflops);
+    log_real(log, "fma_peak_gflops", peak);
+    log_real(log, "share_of_peak", gflops / peak);
+    log_end(log);
 }
 
 int bench_run(const RtProgram *p, const Options *o)
 {
     const int64_t n = o->steps;
+    Log log;
+    if (o->trace)
+        file_check(o->trace);
     Bench b = {.p = p, .o = o, .pool = pool_new(o->threads)};
     b.net = net_new(p, b.pool, 1, false);
     b.data = data_in_memory(p, (int64_t)BATCHES * p->batch, b.pool);
@@ -127,8 +143,8 @@ int bench_run(const RtProgram *p, const Options *o)
     for (int64_t i = n > 1 ? 0 : 1; i < n; i++)
         time[i] = step(&b);
     const double peak = fma_peak(p, b.pool);
-    report(&b, times_of(time, n, first), peak);
-    if (o->layers)
-        layers(&b, peak);
+    report(&b, &log, times_of(time, n, first), peak);
+    if (o->layers || o->trace)
+        layers(&b, peak, &log);
     return 0;
 }

@@ -142,14 +142,17 @@ static View view(const Net *n, const Batch *b, Hyper h, int first, int count)
 static void unit(void *arg, int thread, int unit)
 {
     const Run *run = arg;
-    ticks_begin(run->n->ticks ? run->n->ticks + (int64_t)thread * run->n->p->ncall : NULL);
+    ticks_unit_begin(run->n->ticks, thread);
     run->phase->run(run->r, run->n->thread + thread * run->n->thread_bytes, unit);
+    ticks_unit_end(run->n->ticks, thread);
 }
 
 static void run_phase(const Net *n, const Rt *r, const RtPhase *phase)
 {
     Run run = {n, r, phase};
+    ticks_phase_begin(n->ticks);
     pool_run(n->pool, unit, &run, phase->per_slice ? r->shards * n->p->slices : phase->count);
+    ticks_phase_end(n->ticks);
 }
 
 /* Slices in order within a shard, shards in the tree: neighbours first, as everywhere. */

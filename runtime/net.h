@@ -18,7 +18,7 @@ typedef struct Net {
     int64_t     shard_bytes, thread_bytes, grad_bytes;/* from one region to the next */
     double     *slot;                                 /* [shards * slices][RT_METRICS] */
     double     *partial;  /* clipping by norm: squares, a block of sums each */
-    int64_t    *ticks;  /* bench --layers: [threads][ncall] nanoseconds; NULL: not measured */
+    struct Ticks *ticks;  /* ticks.h: bench --layers, --trace; NULL: not measured */
     double      metric[RT_METRICS];  /* of the last batch: sums over its valid samples */
 } Net;
 

@@ -13,7 +13,7 @@ typedef struct Options {
     uint64_t    seed;                                 /* the recipe's unless given */
     int         threads;                              /* processors of the affinity mask unless given */
     int         groups;
-    const char *log, *checkpoint, *weights, *save, *input, *output;
+    const char *log, *checkpoint, *weights, *save, *input, *output, *trace;
     int64_t     limit;                                /* training samples; 0: all */
     int64_t     every_steps;                          /* checkpoint every so many steps, */
     double      every_seconds;                        /* or seconds; 0: after epochs only */

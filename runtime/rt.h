@@ -108,6 +108,9 @@ typedef struct RtRecipe {
 typedef struct RtCall {
     const char *what, *kernel, *place;                /* "conv1", "conv2d_pool_1", "lenet.tn:8" */
     double      flops;                                /* a sample, textbook count; 0 = not counted */
+    const char *algorithm;                            /* "direct, pooled before tanh"; "": there is but one */
+    double      executed;                             /* FLOPs a sample that the kernel does: idle lanes too, known zeros not */
+    double      predicted;                            /* microseconds a step of the nominal core */
 } RtCall;
 extern _Thread_local int64_t *rt_ticks;
 void rt_tick(int call);
@@ -141,6 +144,7 @@ typedef struct RtProgram {
     /* After a loss that is not finite: recomputes the forward pass of one slice of the batch in r and returns the index in
      * `layer` of the first value with a NaN or an infinity, or -1.  May be NULL. */
     int       (*first_nonfinite)(const Rt *r, char *thread, int unit);
+    const char *core; double core_gflops;             /* "Zen 4": the core that predictions are for, its FMA peak */
     const RtCall *call; int ncall;                    /* of a training step, in the order of their TICKs */
     const char *const *data_dirs;                     /* where data are looked up by name after $TENON_DATA, ended by NULL; may be NULL */
 } RtProgram;

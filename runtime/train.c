@@ -16,6 +16,7 @@
 #include "params.h"
 #include "random.h"
 #include "schedule.h"
+#include "ticks.h"
 #include "weights.h"
 #include <signal.h>
 #include <stdio.h>
@@ -49,6 +50,7 @@ struct Trainer {
     double saved_time;       /* and moment */
     double began, rate_from; /* this process's part of the epoch */
     Result result;
+    Ticks *ticks; /* --trace: of the first steps */
 };
 
 static volatile sig_atomic_t stop;
@@ -133,10 +135,13 @@ static void open_all(Trainer *t)
     const char *name = o->data ? o->data : p->recipe.data;
     if (o->save)
         file_check(o->save);
+    if (o->trace)
+        file_check(o->trace);
     t->pool = pool_new(o->threads);
     t->data = data_open(p, name, "train", o->limit);
     t->test = data_open(p, name, "test", 0);
     t->net = net_new(p, t->pool, o->groups, false);
+    t->ticks = o->trace ? ticks_new(p, o->threads, TRACE_STEPS) : NULL;
     t->checkpoint = o->checkpoint ? checkpoint_open(p, o, t->net) : NULL;
     t->save = o->save ? weights_writer(t->net) : NULL;
     t->steps = steps_for(p, t->data->n);
@@ -238,16 +243,37 @@ static void log_step(Trainer *t, int samples)
     log_end(&t->log);
 }
 
+/* --trace: the file is written when its steps are done, or at the end of a shorter run. */
+static void end_trace(Trainer *t)
+{
+    if (!t->ticks)
+        return;
+    t->net->ticks = NULL;
+    trace_write(t->ticks, t->o->trace);
+    ticks_free(t->ticks);
+    t->ticks = NULL;
+}
+
 static void one_step(Trainer *t)
 {
     Position *a = &t->at;
     const int64_t left = t->data->n - a->step * t->p->batch;
     const int valid = left < t->p->batch ? (int)left : t->p->batch;
     Batch b = {.seed = t->o->seed, .epoch = a->epoch};
+    t->net->ticks = t->ticks;
+    if (t->ticks)
+        ticks_step_begin(t->ticks);
     data_batch(t->data, t->pool, t->order[a->epoch % 2].order, a->step, valid, &b);
+    if (t->ticks)
+        ticks_batch_ready(t->ticks);
     const Hyper h = {schedule_lr(&t->p->recipe, a->total, t->steps), a->total};
     if (!net_step(t->net, &b, h))
         not_finite(t, &b);
+    if (t->ticks) {
+        ticks_step_end(t->ticks);
+        if (t->ticks->steps == TRACE_STEPS)
+            end_trace(t);
+    }
     for (int m = 0; m < RT_METRICS; m++)
         a->sum[m] += t->net->metric[m];
     a->samples += valid;
@@ -349,6 +375,7 @@ int train_run(const RtProgram *p, const Options *o)
             break;
     }
     loader_wait(t->loader);
+    end_trace(t);
     if (!t->result.known) /* nothing was left to train */
         evaluate(t->net, t->test, t->test_order, t->result.test);
     finish(t);

@@ -23,6 +23,7 @@ void emit_c(const EmitInput *in, Text *out);          /* the whole generated fil
 const char *emit_hash(Arena *a, const Graph *forward, const char *dtype);
 /* Textbook operations a sample, forward and backward: two a multiply-add of conv and dense. */
 double emit_flops(const Graph *g);
+bool emit_is_call(const Node *n);                     /* does the step call something for n? */
 void emit_dot(const Graph *g, Text *out);             /* Graphviz */
 
 #endif

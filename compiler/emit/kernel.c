@@ -13,6 +13,14 @@ bool kernel_needed(const Node *n)
            !node_is(n, "side") && !node_is(n, "update") && !node_attr(n, "inline");
 }
 
+/* Is there a call for n?  Elementwise trees and sums are loops, written from the graph; the rest says what it calls. */
+bool emit_is_call(const Node *n)
+{
+    const bool loop = n->op->flags & OP_ELEMENTWISE || node_is(n, "bias") || node_is(n, "sum_to");
+    return kernel_needed(n) &&
+           (loop || node_is(n, "input") || node_is(n, "label") || n->op->kernel);
+}
+
 /* The function with that body: an older one when there is one already. */
 const char *kernel_define(Writer *w, const char *base, const char *params, const char *body)
 {
@@ -101,7 +109,9 @@ static const Node *side_of(const Writer *w, const Node *n)
 
 static const char *call_statement(Writer *w, const Node *n)
 {
-    Call c = {.arena = w->arena, .n = w->g->step->chunk, .plain = w->in->options->plain || w->in->options->blas,
+    Call c = {.arena = w->arena,
+              .n = w->g->step->chunk,
+              .plain = w->in->options->plain || w->in->options->blas,
               .blas = w->in->options->blas};
     Signature s =
         {text_new(w->arena), text_new(w->arena), text_new(w->arena), 0, false, false, false};

@@ -4,6 +4,7 @@
  * shapes and price.
  */
 #include "emit/writer.h"
+#include "ops/step_price.h"
 #include <string.h>
 
 /* ------------------------------------------------------------------------------- comments */
@@ -17,20 +18,31 @@ static const Node *source_of(const Node *n)
     return NULL;
 }
 
-/* "(N, 1, 28, 28) -> (N, 20, 12, 12), 576.0 kFLOP a sample"; the name of the sum where samples
- * are added up. */
-static void price(Writer *w, Text *t, const Node *n)
+/* Share of a nominal core's peak that the textbook's operations of a step are expected to run at. */
+static double expected(Writer *w, const Price *p)
+{
+    const Market m = market_of(w->g, w->in->options, w->g->step->chunk);
+    return p->textbook / (1e9 * core_peak_gflops(m.core, m.real) * market_seconds(&m, p->cycles));
+}
+
+/* "(N, 1, 28, 28) -> (N, 20, 12, 12)   direct, pooled before tanh   576.0 kFLOP a sample, 58 % of
+ * peak expected"; the name of the sum where samples are added up. */
+static void price(Writer *w, Text *t, const Node *n, const Price *p)
 {
     const double f = n->op->cost ? n->op->cost(n).flops : 0;
     const Node *from = source_of(n);
+    const char *words = step_price_words(w->arena, n, p);
 
     if (n->place == PLACE_PARTIAL && n->name)
         text_printf(t, "%s: ", n->name);
     if (from)
         text_printf(t, "%s -> ", shape_text(w->arena, &from->shape));
     text_add(t, shape_text(w->arena, &n->shape));
+    if (*words)
+        text_printf(t, "   %s", words);
     if (f >= 1e3)
-        text_printf(t, ", %s a sample", emit_flop_text(w->arena, f));
+        text_printf(t, "%s %s a sample, %.0f %% of peak expected", *words ? "  " : ",",
+                    emit_flop_text(w->arena, f), 100 * expected(w, p));
 }
 
 /* The model's line, once before the calls that come from it. */
@@ -79,8 +91,10 @@ static void wrapped(Text *t, const char *s, const char *indent)
 }
 
 /* The clock behind a call of the training step, and its row in the table of calls. */
-static const char *tick(Writer *w, const char *what, const char *call, Span at, double flops)
+static const char *tick(Writer *w, const char *what, const char *call, Span at, double flops,
+                        const char *algorithm, Price p)
 {
+    const Market m = market_of(w->g, w->in->options, w->g->step->chunk);
     const char *base = at.source ? strrchr(at.source->name, '/') : NULL;
     const char *place =
         at.source ? arena_printf(w->arena, "%s:%d", base ? base + 1 : at.source->name, at.line)
@@ -88,8 +102,10 @@ static const char *tick(Writer *w, const char *what, const char *call, Span at, 
 
     if (!w->g->training)
         return "";
-    text_printf(&w->calls, "    {%s, \"%.*s\", %s, %.17g},\n", name_c_string(w->arena, what),
-                (int)strcspn(call, "("), call, name_c_string(w->arena, place), flops);
+    text_printf(&w->calls, "    {%s, \"%.*s\", %s, %.17g, \"%s\", %.4g, %.4g},\n",
+                name_c_string(w->arena, what), (int)strcspn(call, "("), call,
+                name_c_string(w->arena, place), flops, algorithm,
+                p.executed / (double)w->g->step->batch, 1e6 * market_seconds(&m, p.cycles));
     return arena_printf(w->arena, " TICK(%d);", w->ncall++);
 }
 
@@ -107,12 +123,14 @@ static void statement(Writer *w, Text *t, const Node *n, int *line, const char *
 
     if (!*s)
         return;
+    const Price cost = step_price(w->g, n, w->in->options);
     origin(w, t, n, line, indent);
-    price(w, &p, n);
+    price(w, &p, n, &cost);
     text_printf(t, "%s/* %s */\n", indent, p.s);
     wrapped(t,
             arena_printf(w->arena, "%s%s", s,
-                         tick(w, n->name ? n->name : n->op->name, s, n->span, counted(n))),
+                         tick(w, n->name ? n->name : n->op->name, s, n->span, counted(n),
+                              step_price_words(w->arena, n, &cost), cost)),
             indent);
 }
 
@@ -148,6 +166,9 @@ static void zero_partials(Writer *w, Text *t)
             text_printf(t, "    memset(%s, 0, %lld);\n", pointer_to(w, b->node),
                         (long long)(b->bytes / s->slices));
     }
+    const Price p = step_price_zero(w->g, w->in->options);
+    if (p.cycles > 0 && w->g->training)
+        text_printf(t, "   %s\n", tick(w, "sums over samples", "memset", (Span){0}, 0, "", p));
 }
 
 static void open_slice(Writer *w, const char *type, const char *fn, const char *about)
@@ -266,7 +287,8 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
         wrapped(t,
                 arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn, (long long)s->offset,
                              weights(w, s->param), shard_pointer(w, x), shard_pointer(w, dy),
-                             tick(w, sum_name(s), fn, s->root->span, counted(s->root))),
+                             tick(w, sum_name(s), fn, s->root->span, counted(s->root), "",
+                                  step_price_sum(w->g, s, false, w->in->options))),
                 "        ");
         return;
     }
@@ -284,7 +306,8 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
             arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld, %s, %lld);%s", fn, units,
                          (long long)s->offset, weights(w, s->param), (long long)s->count,
                          shard_pointer(w, s->root), (long long)bytes,
-                         tick(w, sum_name(s), fn, s->root->span, 0)),
+                         tick(w, sum_name(s), fn, s->root->span, 0, "",
+                              step_price_sum(w->g, s, false, w->in->options))),
             "        ");
 }
 
@@ -297,7 +320,8 @@ static void update_call(Writer *w, const Sum *s, const char *units)
     wrapped(&w->body,
             arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld);%s", fn, units,
                          (long long)s->offset, weights(w, s->param), (long long)s->count,
-                         tick(w, sum_name(s), fn, s->root->span, 0)),
+                         tick(w, sum_name(s), fn, s->root->span, 0, "",
+                              step_price_sum(w->g, s, true, w->in->options))),
             "        ");
 }
 

@@ -1,5 +1,6 @@
 /* tables.c -- the end of a generated file: parameters, sums, recipe, program, main. */
 #include "emit/writer.h"
+#include "ops/price.h"
 #include <string.h>
 
 static void parameter(Writer *w, Text *t, const Param *p)
@@ -164,6 +165,9 @@ static void program(Writer *w, Text *t)
     text_add(t, "    .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest "
                 "= sizeof test / sizeof *test,\n");
     recipe(w, t, &g->recipe);
+    const Market m = market_of(g, in->options, s->chunk);
+    text_printf(t, "    .core = \"%s\", .core_gflops = %.4g,\n", m.core->like,
+                core_peak_gflops(m.core, m.real));
     text_add(t, "    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .first_nonfinite = "
                 "first_nonfinite,\n    .call = calls, .ncall = sizeof calls / sizeof *calls, "
                 ".data_dirs = data_dirs,\n};\n\n");

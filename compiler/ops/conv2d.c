@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "ops/bias.h"
 #include "ops/check.h"
+#include "ops/conv_price.h"
 #include "ops/elementwise.h"
 #include "ops/example.h"
 #include "ops/window.h"
@@ -253,6 +254,7 @@ const Op op_conv2d[] =
       .build = build,
       .gradient = gradient,
       .cost = cost,
+      .price = conv_price,
       .kernel = kernel,
       .example =
           "# Three-by-three filters, every second pixel, the image padded by one on each side.\n"
@@ -269,6 +271,7 @@ const Op op_conv2d[] =
       .flags = OP_HIDDEN | OP_SPATIAL,
       .shape = shape_dx,
       .cost = cost,
+      .price = conv_price_dx,
       .kernel = kernel_dx},
      {.name = "conv2d_dw",
       .brief = "gradient of conv2d for its filters, summed over the samples",
@@ -277,6 +280,7 @@ const Op op_conv2d[] =
       .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM,
       .shape = shape_dw,
       .cost = cost,
+      .price = conv_price_dw,
       .kernel = kernel_dw},
      {.name = "conv2d_pool_dx",
       .brief = "conv2d_dx through a fused 2x2 max-pool",
@@ -287,6 +291,7 @@ const Op op_conv2d[] =
       .flags = OP_HIDDEN | OP_SPATIAL,
       .shape = shape_dx,
       .cost = cost,
+      .price = conv_price_pool_dx,
       .kernel = kernel_pool_dx},
      {.name = "conv2d_pool_dw",
       .brief = "conv2d_dw through a fused 2x2 max-pool",
@@ -296,11 +301,13 @@ const Op op_conv2d[] =
       .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM,
       .shape = shape_dw,
       .cost = cost,
+      .price = conv_price_pool_dw,
       .kernel = kernel_pool_dw},
      {.name = "conv2d_pack",
       .brief = "filters in the order in which the fast kernels read them",
       .arg = {{"w", ARG_TENSOR, NULL, "filters"}},
       .flags = OP_HIDDEN,
       .shape = shape_pack,
+      .price = conv_price_pack,
       .kernel = kernel_pack},
      {0}};

@@ -9,6 +9,7 @@
  */
 #include "ops/bias.h"
 #include "ops/check.h"
+#include "ops/dense_price.h"
 #include "ops/elementwise.h"
 #include "ops/example.h"
 
@@ -115,6 +116,7 @@ const Op op_dense[] =
       .build = build,
       .gradient = gradient,
       .cost = cost,
+      .price = dense_price,
       .kernel = kernel,
       .example = "model example(x: f32[6]) {\n"
                  "    h = dense(x, 5) |> tanh\n"
@@ -128,6 +130,7 @@ const Op op_dense[] =
       .flags = OP_HIDDEN,
       .shape = shape_dx,
       .cost = cost,
+      .price = dense_price_dx,
       .kernel = kernel_dx},
      {.name = "dense_dw",
       .brief = "gradient of dense for its weights, summed over the samples",
@@ -136,5 +139,6 @@ const Op op_dense[] =
       .flags = OP_HIDDEN | OP_SUM,
       .shape = shape_dw,
       .cost = cost,
+      .price = dense_price_dw,
       .kernel = kernel_dw},
      {0}};

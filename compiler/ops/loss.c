@@ -1,10 +1,20 @@
 /* loss.c -- what the losses share. */
 #include "ops/loss.h"
 #include "ops/check.h"
+#include "ops/price.h"
 
 bool loss_result(Node *n, Diag *d)
 {
     return check_result(n, shape_make(n->in[0]->shape.batched, NULL, NULL, 0), d);
+}
+
+void loss_price(const Node *n, const Market *m, Price *p)
+{
+    const Shape *x = &n->in[0]->shape;
+
+    price_each(p, m, n, 3.0 / m->lanes);
+    price_map(p, m, (double)shape_count(x) * (x->batched ? (double)m->n : 1), "exp");
+    p->cycles += 60 * (double)m->n;
 }
 
 void loss_call(const Node *n, Call *c, const char *fn)

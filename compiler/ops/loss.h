@@ -5,6 +5,8 @@
 
 bool loss_result(Node *n, Diag *d);                   /* one number a sample of in[0] */
 /* fn(out, every input, n, k): k numbers a sample in in[0]. */
+/* An exponential for each number, and what a row needs once: its largest number, a sum, a logarithm. */
+void loss_price(const Node *n, const Market *m, Price *p);
 void loss_call(const Node *n, Call *c, const char *fn);
 
 #endif

@@ -34,6 +34,8 @@ enum {
     OP_VIEW        = 32                               /* same bytes, other shape (reshape, flatten in ROW order) */
 };
 
+typedef struct Price Price;                            /* ops/price.h */
+typedef struct Market Market;
 typedef struct Grad Grad;                             /* what pass gradient lends a rule */
 
 typedef struct Cost {
@@ -57,6 +59,9 @@ struct Op {
     /* Adds this node's contributions to its inputs' gradients with grad_add(); dy = d loss / d n. */
     void      (*gradient)(Grad *gr, Node *n, Node *dy);
     Cost      (*cost)(const Node *n);                 /* NULL: 0 flops, bytes of inputs and output */
+    /* What its kernel costs on a nominal core, for ops whose kernels compute more than they move (ops/price.h).
+     * NULL: operands and result moved once, a function a number. */
+    void      (*price)(const Node *n, const Market *m, Price *p);
     /* Describes the C call that computes the node (ops/call.h).  NULL: no code (views, inputs). */
     void      (*kernel)(const Node *n, Call *c);
     const char *example;                              /* a whole small model file: manual entry, golden, gradient check */

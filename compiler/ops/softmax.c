@@ -8,6 +8,7 @@
  */
 #include "ops/check.h"
 #include "ops/example.h"
+#include "ops/loss.h"
 
 static bool shape(Node *n, Diag *d)
 {
@@ -43,6 +44,7 @@ const Op op_softmax[] = {{.name = "softmax",
                           .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, F)"}},
                           .shape = shape,
                           .gradient = gradient,
+                          .price = loss_price,
                           .kernel = kernel,
                           .example =
                               "# A soft choice between features, then a layer on what was chosen.\n"
@@ -57,5 +59,6 @@ const Op op_softmax[] = {{.name = "softmax",
                                   {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
                           .flags = OP_HIDDEN,
                           .shape = shape,
+                          .price = loss_price,
                           .kernel = kernel_dx},
                          {0}};

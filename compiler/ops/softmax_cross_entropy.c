@@ -44,6 +44,7 @@ const Op op_softmax_cross_entropy[] =
               {"label", ARG_TENSOR, NULL, "the class of each sample"}},
       .shape = shape,
       .gradient = gradient,
+      .price = loss_price,
       .kernel = kernel,
       .example = "# As a loss it may stand alone, as here, or in a sum: "
                  "softmax_cross_entropy(output, label) + ...\n"
@@ -57,5 +58,6 @@ const Op op_softmax_cross_entropy[] =
               {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"}},
       .flags = OP_HIDDEN,
       .shape = shape_dx,
+      .price = loss_price,
       .kernel = kernel_dx},
      {0}};

@@ -6,7 +6,7 @@
  * before it. Parameters are stored in the layout of their kernels; Param.axis says how files map to
  * it. Not done under --plain: there everything is row-major (N, C, H, W), weights as in files.
  */
-#include "ops/op.h"
+#include "ops/conv_price.h"
 #include "passes/pass.h"
 #include <string.h>
 
@@ -159,26 +159,6 @@ static void dense_backward(Graph *g, Node *n)
     }
 }
 
-static int64_t round_up(int64_t n, int64_t unit)
-{
-    return (n + unit - 1) / unit * unit;
-}
-
-/* Reals of a packed copy, as runtime/cpu/conv.h and winograd.h count them: CONV_PACK_COUNT,
- * CONV_PACK_DX_COUNT, WINO_COUNT, WINO_DX_COUNT. */
-static int64_t packed_count(const Node *conv, bool dx, int64_t m, int64_t vector)
-{
-    const int64_t *x = node_attr(conv, "x_shape")->list, *k = node_attr(conv, "kernel")->list;
-    const int64_t groups = node_int(conv, "groups"), filters = node_int(conv, "filters");
-    const int64_t in = x[0] / groups, out = filters / groups, side = m + k[0] - 1;
-
-    if (m)
-        return round_up(dx ? in : out, 2 * vector) * side * side * (dx ? out : in);
-    if (dx)
-        return filters * k[0] * round_up(k[1] * in, vector);
-    return groups * round_up(out, 2 * vector) * k[0] * k[1] * in;
-}
-
 /* The packed copy of w that the convolution `like` reads: one for all that read it alike. */
 static Node *packed(Graph *g, Node *w, bool dx, const Node *like, const Options *o)
 {
@@ -192,7 +172,7 @@ static Node *packed(Graph *g, Node *w, bool dx, const Node *like, const Options 
             return g->node[i];
     }
     Node *p = graph_add(g, op_find("conv2d_pack"), &w, 1, w->span);
-    const int64_t count = packed_count(like, dx, m, o->vector);
+    const int64_t count = conv_packed_count(like, dx, m, o->vector);
     node_copy_attrs(g, p, like);
     node_set_int(g, p, "dx", dx);
     node_set_int(g, p, "count", count);

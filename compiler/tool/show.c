@@ -6,8 +6,7 @@
 #include "tool/show.h"
 #include "base/text.h"
 #include "emit/emit.h"
-#include "ir/step.h"
-#include "ops/op.h"
+#include "ops/step_price.h"
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,6 +120,101 @@ void show_layers(Arena *a, const Graph *graph, bool cost)
     }
     print_row(a, &total, cost);
     puts("      MACs, FLOPs and bytes are a sample's, forward");
+}
+
+/* ---- prices */
+
+typedef struct Bill {
+    Arena         *arena;
+    const Graph   *graph;
+    const Options *options;
+    Market         market;
+    Price          total;
+    bool           started;                           /* of the part at hand: its heading is out */
+} Bill;
+
+static double milliseconds(const Bill *b, const Price *p)
+{
+    return 1e3 * market_seconds(&b->market, p->cycles);
+}
+
+static const char *count_or_dash(Arena *a, double v)
+{
+    return v >= .5 ? text_commas(a, (int64_t)(v + .5)) : "-";
+}
+
+static void bill_row(Bill *b, const char *place, const char *name, const char *op, const char *words, const Price *p)
+{
+    Arena *a = b->arena;
+    const double peak = 1e6 * core_peak_gflops(b->market.core, b->market.real) * milliseconds(b, p);
+    printf("%4s  %-20s %-22s %13s %13s %12s %12s %10.4f ms %6s  %s\n", place, name, op, count_or_dash(a, p->textbook),
+           count_or_dash(a, p->executed), count_or_dash(a, p->weights), count_or_dash(a, p->values), milliseconds(b, p),
+           p->textbook > 0 && peak > 0 ? arena_printf(a, "%.0f %%", 100 * p->textbook / peak) : "", words);
+}
+
+/* n: what the call comes from, or NULL. */
+static void bill(Bill *b, const char *part, const Node *n, const char *name, const char *op, Price p)
+{
+    Price *t = &b->total;
+    if (!b->started)
+        printf("%s\n", part);
+    b->started = true;
+    bill_row(b, n && n->span.source ? arena_printf(b->arena, "%d", n->span.line) : "", name, op,
+             n ? step_price_words(b->arena, n, &p) : "", &p);
+    t->textbook += p.textbook, t->executed += p.executed, t->weights += p.weights, t->values += p.values, t->cycles += p.cycles;
+}
+
+/* The calls of a phase that come before or after the turn to the backward pass. */
+static void bill_phase(Bill *b, const char *part, const Phase *p, bool backward)
+{
+    const Price zero = step_price_zero(b->graph, b->options);
+    b->started = false;
+    if (p->kind == PHASE_SLICE && !backward && zero.cycles > 0)
+        bill(b, part, NULL, "sums over samples", "memset", zero);
+    for (int i = 0; i < p->nnode; i++) {
+        const Node *n = p->node[i];
+        if (emit_is_call(n) && n->backward == backward)
+            bill(b, part, n, n->name ? n->name : "", n->op->name, step_price(b->graph, n, b->options));
+    }
+}
+
+static void bill_sums(Bill *b, const char *part, bool from_grad)
+{
+    const Step *s = b->graph->step;
+    b->started = false;
+    for (int i = 0; i < s->nsum; i++) {
+        const Sum *m = &s->sum[i];
+        const char *op = from_grad ? "update" : m->panels ? "dense_dw, update" : s->fused_update ? "sum, update" : "sum";
+        if (!from_grad || m->update)
+            bill(b, part, m->root, m->param ? m->param->name : "", op, step_price_sum(b->graph, m, from_grad, b->options));
+    }
+}
+
+void show_price(Arena *a, const Graph *g, const Options *o)
+{
+    const Step *s = g->step;
+    Bill b = {.arena = a, .graph = g, .options = o, .market = market_of(g, o, s->chunk)};
+    const Core *core = b.market.core;
+
+    printf("\nprice of a step of %lld samples on one core: %s at %.1f GHz, FMA peak %.1f GFLOP/s\n", (long long)s->batch, core->like,
+           core->ghz, core_peak_gflops(core, b.market.real));
+    printf("%4s  %-20s %-22s %13s %13s %12s %12s %13s %6s  %s\n", "line", "name", "op", "FLOPs", "executed", "weights, B",
+           "values, B", "predicted", "peak", "algorithm");
+    for (int i = 0; i < s->nphase; i++) {
+        const Phase *p = &s->phase[i];
+        if (p->kind == PHASE_PREPARE)
+            bill_phase(&b, "prepare", p, false), bill_phase(&b, "prepare", p, true);
+        else if (p->kind == PHASE_SLICE)
+            bill_phase(&b, "forward", p, false), bill_phase(&b, "backward", p, true);
+        else if (p->kind == PHASE_GRADIENT)
+            bill_sums(&b, s->fused_update ? "sums over samples, update" : "sums over samples", false);
+        else if (!s->fused_update)
+            bill_sums(&b, "update", true);
+    }
+    puts("all");
+    bill_row(&b, "", "total", "", "", &b.total);
+    printf("      %s samples/s on one core, if nothing waits; executed: lanes and rows that pad a tile count, known zeros do not\n",
+           text_commas(a, (int64_t)(1e3 * (double)s->batch / milliseconds(&b, &b.total))));
 }
 
 /* ---- memory */

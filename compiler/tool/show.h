@@ -6,6 +6,8 @@
 
 /* The layer table of the forward graph: before any pass, one row a layer of the model. */
 void show_layers(Arena *a, const Graph *g, bool cost);
+/* The price of the training step, after all passes, call by call on the nominal core of --cpu. */
+void show_price(Arena *a, const Graph *train, const Options *o);
 /* The plan of the training step, after all passes, for one of `ranks` processes. */
 bool show_plan(Arena *a, const Graph *train, int64_t ranks, Diag *d);
 

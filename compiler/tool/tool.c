@@ -129,11 +129,18 @@ static bool build(Arena *a, const Command *c, const Front *f, Diag *d)
     return c->kind == COMMAND_RUN ? build_and_run(a, &in, d) : build_program(a, &in, d);
 }
 
+static bool show(Arena *a, const Command *c, const Graph *g, Diag *d)
+{
+    if (c->cost)
+        show_price(a, g, &c->options);
+    return show_plan(a, g, c->ranks, d);
+}
+
 bool tool_finish(const Command *c, const Front *f, Diag *d)
 {
     Arena *a = diag_arena(d);
     switch (c->kind) {
-    case COMMAND_SHOW: return !f->train || show_plan(a, f->train, c->ranks, d);
+    case COMMAND_SHOW: return !f->train || show(a, c, f->train, d);
     case COMMAND_EMIT: return emit(a, c, f, d);
     default:           return build(a, c, f, d);
     }

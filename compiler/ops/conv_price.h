@@ -1,0 +1,18 @@
+/* conv_price.h -- prices of the convolution algorithms: what pass choose compares. */
+#ifndef CONV_PRICE_H
+#define CONV_PRICE_H
+#include "ops/price.h"
+
+/* The price rules of conv2d.c.  Attribute winograd = m asks for F(m x m); without it they are direct. */
+void conv_price(const Node *n, const Market *m, Price *p);
+void conv_price_dx(const Node *n, const Market *m, Price *p);
+void conv_price_dw(const Node *n, const Market *m, Price *p);
+void conv_price_pool_dx(const Node *n, const Market *m, Price *p);
+void conv_price_pool_dw(const Node *n, const Market *m, Price *p);
+void conv_price_pack(const Node *n, const Market *m, Price *p);
+
+/* Reals of the packed filters that n reads, as runtime/cpu/conv.h and winograd.h count them: CONV_PACK_COUNT,
+ * CONV_PACK_DX_COUNT, WINO_COUNT, WINO_DX_COUNT.  m = 0: direct. */
+int64_t conv_packed_count(const Node *n, bool dx, int64_t m, int64_t vector);
+
+#endif

@@ -1,0 +1,86 @@
+/* dense_price.c -- what the products of a dense layer cost: runtime/cpu/dense.h, counted. */
+#include "ops/dense_price.h"
+
+static const double LANES_CYCLES = 10; /* the lanes of an accumulator added up */
+static const double TURN_CYCLES = 3.5; /* a weight turned over */
+static const double TREE_CYCLES = 5;   /* an accumulator pushed on the tree of shards, and added */
+static const double UPDATE_CYCLES = 6; /* a vector of weights and states updated */
+
+enum {
+    DX_COLUMNS = 3,
+    TURN_BYTES = 128 * 1024
+}; /* runtime/cpu/dense.h: DENSE_DX_COLUMNS, DENSE_SCRATCH */
+
+static double weights(const Market *m, int64_t k, int64_t o)
+{
+    const int64_t panel = 2 * m->lanes;
+    return (double)m->real * (double)k * (double)(price_ceil(o, panel) * panel);
+}
+
+static void finish(Price *p, const Market *m, int64_t k, int64_t o)
+{
+    p->weights = weights(m, k, o);
+    p->values = (double)(m->n * (k + o) * m->real);
+    price_stream(p, m, p->weights, p->weights);
+    price_stream(p, m, p->values, p->values);
+}
+
+void dense_price(const Node *n, const Market *m, Price *p)
+{
+    const int64_t k = node_attr(n, "x_shape")->list[0], o = node_int(n, "units");
+    const Attr *act = node_attr(n, "act");
+
+    price_panels(p, m, 1, m->n, o, (double)k);
+    price_map(p, m, (double)(m->n * o), act ? act->s : NULL);
+    finish(p, m, k, o);
+}
+
+/* Few outputs: the weights are turned over first; else dot products, lanes = outputs. */
+void dense_price_dx(const Node *n, const Market *m, Price *p)
+{
+    const int64_t k = node_attr(n, "x_shape")->list[0], o = node_int(n, "units");
+    const Attr *mask = node_attr(n, "mask");
+
+    if (o <= 4 * m->lanes && o * k * m->real <= TURN_BYTES) {
+        p->cycles += (double)(o * k) * TURN_CYCLES;
+        price_panels(p, m, 1, m->n, k, (double)o);
+    } else {
+        const int64_t full = k / DX_COLUMNS, rows = m->core->dx_rows,
+                      tiles = price_ceil(m->n, rows);
+        const double each = (double)m->n / (double)tiles;
+        price_tiles(p, m, (double)(full * tiles), each, DX_COLUMNS,
+                    (double)price_ceil(o, m->lanes));
+        p->cycles += (double)(m->n * k) * LANES_CYCLES / m->core->fma;
+    }
+    price_map(p, m, (double)(m->n * k), mask ? mask->s : NULL);
+    finish(p, m, k, o);
+}
+
+void dense_price_dw(const Node *n, const Market *m, Price *p)
+{
+    const int64_t k = node_attr(n, "x_shape")->list[0], o = node_int(n, "units");
+
+    price_panels(p, m, 1, k, o, (double)m->n);
+    finish(p, m, k, o);
+    p->weights *= 2;
+}
+
+Price dense_price_update(const Market *m, int64_t k, int64_t o, int64_t shards, int64_t samples,
+                         int states)
+{
+    const int64_t rows = m->core->rows, panel = 2 * m->lanes, panels = price_ceil(o, panel);
+    const double w = weights(m, k, o), vectors = w / (m->lanes * m->real),
+                 streams = 2.0 * (1 + states);
+    Price p = {.textbook = 2 * (double)(k * o) * (double)(shards * samples)};
+
+    price_panels(&p, m, (double)shards, k, o, (double)samples);
+    p.cycles += vectors * ((double)shards * TREE_CYCLES + UPDATE_CYCLES) / m->core->fma;
+    p.weights = streams * w;
+    p.values = (double)(panels * shards * samples * k * m->real);
+    p.values += (double)(price_ceil(k, rows) * shards * samples * panels * panel * m->real);
+    price_stream(&p, m, p.weights, (1 + states) * w);
+    price_stream(&p, m, p.values, (double)(shards * samples * (k + o) * m->real));
+    if (m->plain)
+        p.executed = p.textbook, p.cycles = p.textbook * 2;
+    return p;
+}

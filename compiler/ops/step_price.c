@@ -1,0 +1,70 @@
+/* step_price.c -- prices of a planned step: nodes by their rules, sums over samples by their sizes. */
+#include "ops/step_price.h"
+#include "ops/dense_price.h"
+
+static const double REDUCE_CYCLES = 8;  /* a vector of one slice's sum read and added in the tree */
+static const double UPDATE_CYCLES = 12; /* a vector of weights and states updated */
+
+static Price times(Price p, double n)
+{
+    p.textbook *= n, p.executed *= n, p.weights *= n, p.values *= n, p.cycles *= n;
+    return p;
+}
+
+Price step_price(const Graph *g, const Node *n, const Options *o)
+{
+    const Step *s = g->step;
+    const bool once = n->phase >= 0 && s->phase[n->phase].kind == PHASE_PREPARE;
+    const Market m = market_of(g, o, s->chunk);
+    return times(price_of(n, &m), once ? 1 : (double)(s->batch / s->chunk));
+}
+
+/* Sums over slices and shards, then weights and states once over. */
+static Price reduced(const Graph *g, const Sum *s, bool from_grad, const Market *m)
+{
+    const Step *t = g->step;
+    const double items = from_grad ? 1 : (double)(t->shards * t->slices),
+                 bytes = (double)(s->count * m->real);
+    const double vectors = (double)price_ceil(s->count, m->lanes);
+    Price p = {.weights = bytes * (items + (s->update ? 2.0 * (1 + g->nstate) : 1))};
+
+    p.cycles = vectors * (items * REDUCE_CYCLES + UPDATE_CYCLES) / m->core->fma;
+    price_stream(&p, m, p.weights, p.weights);
+    return p;
+}
+
+Price step_price_sum(const Graph *g, const Sum *s, bool from_grad, const Options *o)
+{
+    const Step *t = g->step;
+    const Market m = market_of(g, o, t->chunk);
+
+    if (!s->panels || from_grad)
+        return reduced(g, s, from_grad, &m);
+    return dense_price_update(&m, s->param->file.dim[1], s->param->file.dim[0], t->shards, t->shard,
+                              g->nstate);
+}
+
+Price step_price_zero(const Graph *g, const Options *o)
+{
+    const Step *s = g->step;
+    const Market m = market_of(g, o, s->chunk);
+    double bytes = 0;
+
+    for (int i = 0; i < s->nbuffer; i++)
+        if (s->buffer[i].place == PLACE_PARTIAL)
+            bytes += (double)(s->buffer[i].bytes * s->shards);
+    Price p = {.weights = bytes, .cycles = bytes / (m.lanes * m.real) / m.core->stores};
+    price_stream(&p, &m, bytes, bytes);
+    return p;
+}
+
+const char *step_price_words(Arena *a, const Node *n, const Price *p)
+{
+    const Attr *act = node_attr(n, "act");
+    const bool pooled = node_is(n, "conv2d") && node_attr(n, "pool");
+
+    if (!p->algorithm || !pooled)
+        return p->algorithm ? p->algorithm : "";
+    return act ? arena_printf(a, "%s, pooled before %s", p->algorithm, act->s)
+               : arena_printf(a, "%s, pooled", p->algorithm);
+}
