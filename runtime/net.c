@@ -258,10 +258,11 @@ int net_first_nonfinite(Net *n, const Batch *b)
 {
     View v = view(n, b, (Hyper){0, 0}, 0, n->p->shards);
     int first = -1;
-    for (int i = 0; n->p->first_nonfinite && i < n->p->shards * n->p->slices; i++) {
-        const int at = n->p->first_nonfinite(&v.rt, n->thread, i);
-        if (at >= 0 && (first < 0 || at < first))
-            first = at;
-    }
+    for (int phase = 0; first < 0 && phase < n->p->nforward; phase++)
+        for (int i = 0; i < n->p->shards * n->p->slices; i++) {
+            const int at = n->p->nonfinite[phase](&v.rt, n->thread, i);
+            if (at >= 0 && (first < 0 || at < first))
+                first = at;
+        }
     return first;
 }

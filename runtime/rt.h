@@ -141,9 +141,9 @@ typedef struct RtProgram {
     const RtPhase *test;   int ntest;                 /* one evaluation batch: same slices; thread_bytes covers both */
     RtRecipe    recipe;
     const char *const *layer; int nlayer;             /* for messages: name and place of each value that the step checks, in order */
-    /* After a loss that is not finite: recomputes the forward pass of one slice of the batch in r and returns the index in
-     * `layer` of the first value with a NaN or an infinity, or -1.  May be NULL. */
-    int       (*first_nonfinite)(const Rt *r, char *thread, int unit);
+    /* After a loss that is not finite, phase by phase: recomputes the forward pass of one slice of the batch in r and returns
+     * the index in `layer` of the first value with a NaN or an infinity, or -1. */
+    int       (*const *nonfinite)(const Rt *r, char *thread, int unit); int nforward;
     const char *core; double core_gflops;             /* "Zen 4": the core that predictions are for, its FMA peak */
     const RtCall *call; int ncall;                    /* of a training step, in the order of their TICKs */
     const char *const *data_dirs;                     /* where data are looked up by name after $TENON_DATA, ended by NULL; may be NULL */

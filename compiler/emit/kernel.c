@@ -10,7 +10,7 @@
 bool kernel_needed(const Node *n)
 {
     return !(n->op->flags & OP_VIEW) && !node_is(n, "const") && !node_is(n, "param") &&
-           !node_is(n, "side") && !node_is(n, "update") && !node_attr(n, "inline");
+           !node_is(n, "side") && !(n->op->flags & OP_UPDATE) && !node_attr(n, "inline");
 }
 
 /* Is there a call for n?  Elementwise trees and sums are loops, written from the graph; the rest says what it calls. */

@@ -156,13 +156,14 @@ void phase_prepare(Writer *w, const Phase *p, const char *fn)
     text_add(t, "}\n\n");
 }
 
-static void zero_partials(Writer *w, Text *t)
+/* The sums that begin in this phase; those of the forward pass only, where it is run alone. */
+static void zero_partials(Writer *w, Text *t, int phase, bool backward)
 {
     const Step *s = w->g->step;
 
     for (int i = 0; i < s->nbuffer; i++) {
         const Buffer *b = &s->buffer[i];
-        if (b->place == PLACE_PARTIAL)
+        if (b->place == PLACE_PARTIAL && b->first == phase && (backward || !b->node->backward))
             text_printf(t, "    memset(%s, 0, %lld);\n", pointer_to(w, b->node),
                         (long long)(b->bytes / s->slices));
     }
@@ -186,24 +187,34 @@ static void open_chunks(Text *t)
                 "        const int first = (r->first_shard + unit / SLICES) * SHARD + row;\n");
 }
 
-void phase_slice(Writer *w, const Phase *p, const char *fn)
+static bool before_chunks(const Node *n)
+{
+    return n->op->flags & OP_TOTAL;
+}
+
+/* What the slices do in phase number `phase`: all of forward, loss and backward, or the part of it between two sums that
+ * everybody waits for. */
+void phase_slice(Writer *w, int phase, const char *fn, const char *about)
 {
     Text *t = &w->body;
     const Graph *g = w->g;
+    const Phase *p = &g->step->phase[phase];
     int line = 0;
 
-    open_slice(w, "void", fn,
-               g->training ? "Forward, loss and backward of one slice, a chunk at a time."
-                           : "Forward of one slice of an evaluation batch.");
-    zero_partials(w, t);
+    open_slice(w, "void", fn, about);
+    zero_partials(w, t, phase, true);
+    for (int i = 0; i < p->nnode; i++)
+        if (before_chunks(p->node[i]))
+            statement(w, t, p->node[i], &line, "    ");
     open_chunks(t);
     for (int i = 0; i < p->nnode; i++)
-        statement(w, t, p->node[i], &line, "        ");
-    text_add(t, "\n");
+        if (!before_chunks(p->node[i]))
+            statement(w, t, p->node[i], &line, "        ");
     for (int i = 0; i < g->nmetric; i++)
-        text_printf(t, "        rt_metric(r, unit, %d, first, CHUNK, %s); /* %s */\n", i,
-                    pointer_to(w, g->metric[i].node), g->metric[i].name);
-    if (!g->training)
+        if (g->metric[i].node->phase == phase)
+            text_printf(t, "%s        rt_metric(r, unit, %d, first, CHUNK, %s); /* %s */\n",
+                        i ? "" : "\n", i, pointer_to(w, g->metric[i].node), g->metric[i].name);
+    if (!g->training && g->output->phase == phase)
         text_printf(t, "        rt_output(r, first, CHUNK, %lld, %s);\n",
                     (long long)shape_count(&g->output->shape), pointer_to(w, g->output));
     text_add(t, "    }\n}\n\n");
@@ -339,7 +350,7 @@ void phase_ranges(Writer *w, const char *fn, const char *about, bool from_grad, 
         const char *units = from_grad
                                 ? arena_printf(w->arena, "%lld", (long long)range_units(m->count))
                                 : sum_units(w, m);
-        if (from_grad && !m->update)
+        if (!m->update && (from_grad || m->total))
             continue;
         text_printf(total, "%s%s", total->len ? " + " : "", units);
         text_printf(t, "    if (unit < %s) { /* %s */\n", units, sum_name(m));
@@ -355,33 +366,59 @@ void phase_ranges(Writer *w, const char *fn, const char *about, bool from_grad, 
 /* ------------------------------------------------------------------------------- the check for
  * non-finite values */
 
-void phase_nonfinite(Writer *w, const Phase *p)
+/* The name and place of a value whose check answers with its number. */
+static void layer_name(Writer *w, const Node *n)
 {
-    Text *t = &w->body, names = text_new(w->arena);
-    int k = 0;
+    const char *base = n->span.source ? strrchr(n->span.source->name, '/') : NULL;
+    text_printf(&w->layers, "    \"%s (%s:%d)\",\n", n->name ? n->name : n->op->name,
+                n->span.source ? (base ? base + 1 : n->span.source->name) : "made by the compiler",
+                n->span.line);
+    w->nlayer++;
+}
 
-    open_slice(w, "int", "first_nonfinite",
+/* Is any of its calls part of the forward pass? */
+static bool goes_forward(const Phase *p)
+{
+    for (int i = 0; i < p->nnode; i++)
+        if (!p->node[i]->backward && kernel_needed(p->node[i]))
+            return true;
+    return false;
+}
+
+/* One call of the forward pass again, and the look at what it made. */
+static void check_call(Writer *w, const Node *n)
+{
+    Text *t = &w->body;
+    const char *indent = before_chunks(n) ? "    " : "        ";
+    const char *s = n->backward || !kernel_needed(n) ? "" : kernel_statement(w, n);
+
+    if (!*s || node_is(n, "label"))
+        return;
+    text_printf(t, "%s%s\n", indent, s);
+    if (n->dtype != DT_REAL || !n->shape.batched)
+        return;
+    text_printf(t, "        if (!rt_finite(%s, CHUNK * %lld))\n            return %d;\n",
+                pointer_to(w, n), (long long)shape_count(&n->shape), w->nlayer);
+    layer_name(w, n);
+}
+
+void phase_nonfinite(Writer *w, int phase)
+{
+    Text *t = &w->body;
+    const Phase *p = &w->g->step->phase[phase];
+
+    if (!goes_forward(p))
+        return;
+    open_slice(w, "int", arena_printf(w->arena, "nonfinite_%d", w->nforward++),
                "After a loss that is not finite: the forward pass again, up to the first value "
                "that is not.");
+    zero_partials(w, t, phase, false);
+    for (int i = 0; i < p->nnode; i++)
+        if (before_chunks(p->node[i]))
+            check_call(w, p->node[i]);
     open_chunks(t);
-    for (int i = 0; i < p->nnode; i++) {
-        const Node *n = p->node[i];
-        if (n->backward || !kernel_needed(n) || !n->shape.batched)
-            continue;
-        const char *s = kernel_statement(w, n);
-        if (!*s || node_is(n, "label"))
-            continue;
-        text_printf(t, "        %s\n", s);
-        if (n->dtype != DT_REAL)
-            continue;
-        const char *base = n->span.source ? strrchr(n->span.source->name, '/') : NULL;
-        text_printf(t, "        if (!rt_finite(%s, CHUNK * %lld))\n            return %d;\n",
-                    pointer_to(w, n), (long long)shape_count(&n->shape), k++);
-        text_printf(&names, "    \"%s (%s:%d)\",\n", n->name ? n->name : n->op->name,
-                    n->span.source ? (base ? base + 1 : n->span.source->name)
-                                   : "made by the compiler",
-                    n->span.line);
-    }
+    for (int i = 0; i < p->nnode; i++)
+        if (!before_chunks(p->node[i]))
+            check_call(w, p->node[i]);
     text_add(t, "    }\n    return -1;\n}\n\n");
-    text_printf(t, "static const char *const layers[] = {\n%s};\n\n", names.s);
 }

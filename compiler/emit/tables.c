@@ -168,8 +168,9 @@ static void program(Writer *w, Text *t)
     const Market m = market_of(g, in->options, s->chunk);
     text_printf(t, "    .core = \"%s\", .core_gflops = %.4g,\n", m.core->like,
                 core_peak_gflops(m.core, m.real));
-    text_add(t, "    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .first_nonfinite = "
-                "first_nonfinite,\n    .call = calls, .ncall = sizeof calls / sizeof *calls, "
+    text_add(t, "    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .nonfinite = "
+                "nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,\n    .call = calls, "
+                ".ncall = sizeof calls / sizeof *calls, "
                 ".data_dirs = data_dirs,\n};\n\n");
     text_add(t, "int main(int argc, char **argv)\n{\n    return rt_main(&rt_program, argc, "
                 "argv);\n}\n");

@@ -115,17 +115,46 @@ static void row(Text *t, const char *fn, bool per_slice, const char *count, bool
                 fn, per_slice ? "true" : "false", count, from_grad ? "true" : "false", what);
 }
 
+static int count_slices(const Step *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->nphase; i++)
+        n += s->phase[i].kind == PHASE_SLICE;
+    return n;
+}
+
+/* A phase of the slices; numbered where there are several. */
+static void slice_phase(Writer *w, const Graph *g, int phase, int number, Text *table)
+{
+    const char *const word = g->training ? "train" : "test";
+    const char *work = g->training ? "Forward, loss and backward of one slice"
+                                   : "Forward of one slice of an evaluation batch";
+    const int of = count_slices(g->step);
+    Arena *a = w->arena;
+    const char *fn =
+        of > 1 ? arena_printf(a, "%s_slice_%d", word, number) : arena_printf(a, "%s_slice", word);
+    const char *about =
+        of > 1 ? arena_printf(a, "%s, a chunk at a time: part %d of %d.", work, number, of)
+               : arena_printf(a, "%s%s.", work, g->training ? ", a chunk at a time" : "");
+
+    phase_slice(w, phase, fn, about);
+    if (g->training)
+        phase_nonfinite(w, phase);
+    row(table, fn, true, "0", false,
+        g->training ? "forward and backward of a slice" : "forward of a slice");
+}
+
 static void graph_phases(Writer *w, const Graph *g, Text *table)
 {
     const char *const word = g->training ? "train" : "test";
     Text units = text_new(w->arena), update = text_new(w->arena);
+    int slices = 0;
 
     w->g = g, w->prefix = g->training ? "" : "TEST_";
     for (int i = 0; i < g->step->nphase; i++) {
         const Phase *p = &g->step->phase[i];
         const char *fn = arena_printf(w->arena, "%s_%s", word,
                                       p->kind == PHASE_PREPARE    ? "prepare"
-                                      : p->kind == PHASE_SLICE    ? "slice"
                                       : p->kind == PHASE_GRADIENT ? "gradient"
                                                                   : "update");
         switch (p->kind) {
@@ -134,11 +163,7 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
             row(table, fn, false, PREPARE_UNITS_TEXT, false, "pack weights");
             break;
         case PHASE_SLICE:
-            phase_slice(w, p, fn);
-            if (g->training)
-                phase_nonfinite(w, p);
-            row(table, fn, true, "0", false,
-                g->training ? "forward and backward of a slice" : "forward of a slice");
+            slice_phase(w, g, i, ++slices, table);
             break;
         case PHASE_GRADIENT:
             phase_ranges(w, fn,
@@ -163,7 +188,7 @@ void emit_c(const EmitInput *in, Text *out)
     Writer w = {.arena = a, .in = in, .g = in->train, .prefix = ""};
     Text train = text_new(a), test = text_new(a), offsets = text_new(a);
 
-    w.kernels = text_new(a), w.body = text_new(a), w.calls = text_new(a);
+    w.kernels = text_new(a), w.body = text_new(a), w.calls = text_new(a), w.layers = text_new(a);
     w.of_node[0] = arena_alloc(a, sizeof(char *) * (size_t)(in->train->next_id + 1));
     w.of_node[1] = arena_alloc(a, sizeof(char *) * (size_t)(in->test->next_id + 1));
     for (int i = 0; i < in->train->nparam; i++)
@@ -185,6 +210,11 @@ void emit_c(const EmitInput *in, Text *out)
                 "static const RtPhase train[] = {\n%s};\n\nstatic const RtPhase test[] = "
                 "{\n%s};\n\n",
                 train.s, test.s);
+    text_printf(out, "static const char *const layers[] = {\n%s};\n\n", w.layers.s);
+    text_add(out, "static int (*const nonfinite[])(const Rt *r, char *t, int unit) = {");
+    for (int i = 0; i < w.nforward; i++)
+        text_printf(out, "%snonfinite_%d", i ? ", " : "", i);
+    text_add(out, "};\n\n");
     text_printf(out, "static const RtCall calls[] = {\n%s};\n\n", w.calls.s);
     tables_write(&w, out);
 }

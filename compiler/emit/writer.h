@@ -25,6 +25,8 @@ typedef struct Writer {
     const char  *prefix;                              /* "" for training, "TEST_" for evaluation */
     Text         kernels, body, calls;                /* the parts of the file that grow side by side */
     int          ncall;                               /* rows of calls: clocks of bench --layers */
+    Text         layers;                              /* names of the values that nonfinite_K() look at */
+    int          nlayer, nforward;                    /* their number; the number of those functions */
     int          nkernel;
     Kernel      *kernel;
     uint64_t     nname, room;
@@ -55,8 +57,8 @@ const char *loop_sum(Writer *w, const Node *n);
 
 /* phases.c: the functions of a step, into w->body */
 void phase_prepare(Writer *w, const Phase *p, const char *fn);
-void phase_slice(Writer *w, const Phase *p, const char *fn);
-void phase_nonfinite(Writer *w, const Phase *p);      /* first_nonfinite() and the names that it answers with */
+void phase_slice(Writer *w, int phase, const char *fn, const char *about);
+void phase_nonfinite(Writer *w, int phase);           /* nonfinite_K(), if the phase goes forward, and the names that it answers with */
 /* The sums as consecutive ranges of units; *total gets the number of units as a C expression. */
 void phase_ranges(Writer *w, const char *fn, const char *about, bool from_grad, Text *total);
 

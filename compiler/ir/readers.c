@@ -128,7 +128,7 @@ void readers_replace(Readers *r, Node *old, Node *by)
 /* Inputs of the program and updates are roots: they stay although nothing reads them. */
 static bool is_root(const Graph *g, const Node *n)
 {
-    return graph_keeps(g, n) || node_is(n, "update") || node_is(n, "input") || node_is(n, "label");
+    return graph_keeps(g, n) || node_updates(n) || node_is(n, "input") || node_is(n, "label");
 }
 
 void readers_retire(Readers *r, Node *n)

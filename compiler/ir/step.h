@@ -4,7 +4,8 @@
  * 8-16 samples for which kernels are specialised.  A step is a list of phases with a barrier between two:
  *
  *   prepare    once a step: what depends on parameters only (packed weights)
- *   slice      a unit a slice: forward, loss, backward; sums over samples go to the slice's own place
+ *   slice      a unit a slice: forward, loss, backward; sums over samples go to the slice's own place.  Several, where a
+ *              layer needs its shard's sums before it can go on (batch norm): each op runs in the first phase it can
  *   gradient   units over panels and ranges: sums over slices and shards in the fixed tree, and the update inside
  *   update     the update alone, from reduced gradients: only where something stands between (ranks, clipping by norm)
  */
@@ -33,16 +34,16 @@ typedef struct Sum {
     Node   *root;                                     /* the OP_SUM node, or the add of several, whose value is the sum */
     Param  *param;                                    /* whose whole gradient it is, or NULL */
     Node   *update;                                   /* the update that follows directly, or NULL */
+    bool    total;                                    /* a later slice phase reads the shard's sum (batch norm) */
     bool    panels;                                   /* dense_dw run by output panels over all shards; else slices + tree */
     int64_t count;                                    /* reals in memory */
     int64_t offset;                                   /* bytes in the gradient buffer */
 } Sum;
 
-enum { PHASE_MAX = 16 };
 typedef struct Step {
     int64_t batch, shards, shard, slices, slice, chunk;   /* shards in the batch; samples a shard; slices a shard; samples a slice; samples a chunk */
     int     nphase;
-    Phase   phase[PHASE_MAX];
+    Phase  *phase;
     int     nsum;
     Sum    *sum;
     bool    fused_update;

@@ -31,7 +31,9 @@ enum {
     OP_SPATIAL     = 4,                               /* wants (C, H, W) inputs stored LAST when optimised */
     OP_SUM         = 8,                               /* not batched from batched: a sum over samples (gradients of parameters) */
     OP_INPLACE     = 16,                              /* the output may overwrite in[0] when that dies here */
-    OP_VIEW        = 32                               /* same bytes, other shape (reshape, flatten in ROW order) */
+    OP_VIEW        = 32,                              /* same bytes, other shape (reshape, flatten in ROW order) */
+    OP_TOTAL       = 64,                              /* not batched, of the sums of a shard: made at the head of the slice phases that read it */
+    OP_UPDATE      = 128                              /* changes parameters; in[1] is the sum that it waits for; a root of the graph */
 };
 
 typedef struct Price Price;                            /* ops/price.h */

@@ -46,6 +46,11 @@ const char *op_name(const Op *op)
     return op->name;
 }
 
+bool node_updates(const Node *n)
+{
+    return n->op->flags & OP_UPDATE;
+}
+
 bool op_infer(Node *n, Diag *d)
 {
     return !n->op->shape || n->op->shape(n, d);

@@ -5,6 +5,7 @@
  * randomness and state are safe.
  */
 #include "base/text.h"
+#include "ir/vocabulary.h"
 #include "ops/op.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
@@ -64,7 +65,7 @@ static void order_inputs(Node *n)
 static bool may_merge(const Node *n)
 {
     const bool sum = (n->op->flags & OP_SUM) && !n->shape.batched;
-    return !sum && !node_is(n, "update") && !node_is(n, "input") && !node_is(n, "label");
+    return !sum && !node_updates(n) && !node_is(n, "input") && !node_is(n, "label");
 }
 
 /* The node in the table that n equals, or NULL after n has entered it.  Open addressing; size is a

@@ -3,6 +3,7 @@
  *
  * Inputs and labels stay, used or not: they are the program's, not the network's.
  */
+#include "ir/vocabulary.h"
 #include "passes/pass.h"
 
 static void keep(Node *n)
@@ -13,7 +14,7 @@ static void keep(Node *n)
 
 static bool is_root(const Node *n)
 {
-    return node_is(n, "update") || node_is(n, "input") || node_is(n, "label");
+    return node_updates(n) || node_is(n, "input") || node_is(n, "label");
 }
 
 void pass_dce(Graph *g, const Options *o, Diag *d)

@@ -6,6 +6,7 @@
  * before it. Parameters are stored in the layout of their kernels; Param.axis says how files map to
  * it. Not done under --plain: there everything is row-major (N, C, H, W), weights as in files.
  */
+#include "ir/vocabulary.h"
 #include "ops/conv_price.h"
 #include "passes/pass.h"
 #include <string.h>
@@ -260,7 +261,7 @@ static void one(Graph *g, Node *n, const Options *o)
             want(g, n, 0, LAYOUT_ROW);
         if (n->shape.batched && is_image(&n->shape))
             set_last(n, n->shape.dim);
-    } else if (!node_is(n, "update") && !node_is(n, "relayout")) {
+    } else if (!node_updates(n) && !node_is(n, "relayout")) {
         for (int i = 0; i < n->nin; i++)
             want(g, n, i, LAYOUT_ROW);
     }

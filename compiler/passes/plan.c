@@ -43,7 +43,7 @@ static int64_t bytes_of(const Graph *g, const Node *n)
                 count = s->sum[i].count;
     } else if (n->place == PLACE_BATCH)
         count *= s->shard;
-    else if (n->place == PLACE_LOCAL)
+    else if (n->place == PLACE_LOCAL && n->shape.batched)
         count *= s->chunk;
     return round_up(count * element(g, n) + SLACK);
 }
@@ -61,21 +61,105 @@ static Node *root(Node *n)
     }
 }
 
-/* In place: the output takes over the bytes of in[0] when that value dies here. */
-static void overlay(Graph *g, const int *last)
+/* When a value is first written and last read: calls are numbered through all phases of the step. */
+typedef struct Life {
+    int first_call, last_call, first_phase, last_phase; /* first_call -1: never */
+} Life;
+
+typedef struct Lives {
+    const Graph *g;
+    Life *life; /* by id of the root */
+    int *call;  /* by id: the number of a node's call */
+} Lives;
+
+static void touch(Lives *l, Node *n, int call, int phase)
 {
-    for (int i = 0; i < g->nnode; i++) {
-        Node *n = g->node[i];
-        if (n->place != PLACE_LOCAL || !(n->op->flags & OP_INPLACE) || n->alias || n->nin == 0)
+    Life *f = &l->life[root(n)->id];
+    if (f->first_call < 0)
+        *f = (Life){call, call, phase, phase};
+    f->first_call = call < f->first_call ? call : f->first_call;
+    f->last_call = call > f->last_call ? call : f->last_call;
+    f->first_phase = phase < f->first_phase ? phase : f->first_phase;
+    f->last_phase = phase > f->last_phase ? phase : f->last_phase;
+}
+
+/* The loop that computes n reads through inlined nodes: their inputs live as long as n's call. */
+static void touch_inputs(Lives *l, const Node *n, int call, int phase)
+{
+    for (int i = 0; i < n->nin; i++) {
+        touch(l, n->in[i], call, phase);
+        if (node_attr(n->in[i], "inline"))
+            touch_inputs(l, n->in[i], call, phase);
+    }
+}
+
+/* What a node makes besides its value is written by the node's own call. */
+static int call_of(const Lives *l, const Node *n, int call)
+{
+    return node_is(n, "side") ? l->call[n->in[0]->id] : call;
+}
+
+static void touch_results(Lives *l, int call, int phase)
+{
+    const Graph *g = l->g;
+    Node *kept[8] = {g->output, g->loss};
+    int n = 2;
+    for (int i = 0; i < g->nmetric; i++)
+        kept[n++] = g->metric[i].node;
+    for (int i = 0; i < n; i++) /* results are read at the end of the slice */
+        if (kept[i] && kept[i]->phase == phase)
+            touch(l, kept[i], call, phase);
+}
+
+static void touch_phase(Lives *l, const Phase *p, int phase, int *call)
+{
+    for (int i = 0; i < p->nnode; i++, (*call)++) {
+        Node *n = p->node[i];
+        if (p->kind == PHASE_UPDATE)
+            continue;
+        if (p->kind != PHASE_GRADIENT || n->place == PLACE_PARTIAL)
+            touch(l, n, call_of(l, n, *call), phase);
+        if (p->kind != PHASE_GRADIENT || n->place == PLACE_NONE)
+            touch_inputs(l, n, *call, phase);
+        l->call[n->id] = *call;
+    }
+    touch_results(l, (*call)++, phase);
+}
+
+static Lives lives(const Graph *g)
+{
+    const size_t ids = (size_t)g->next_id + 1;
+    Lives l = {g, arena_alloc(g->arena, ids * sizeof(Life)),
+               arena_alloc(g->arena, ids * sizeof(int))};
+    int call = 0;
+    for (int i = 0; i < g->next_id; i++)
+        l.life[i].first_call = -1;
+    for (int i = 0; i < g->step->nphase; i++)
+        touch_phase(&l, &g->step->phase[i], i, &call);
+    return l;
+}
+
+/* Can the call of n write over x, which it reads? */
+static bool dies(const Lives *l, const Node *n, Node *x)
+{
+    return (x->place == PLACE_LOCAL || x->place == PLACE_BATCH) && x->place == n->place &&
+           x->shape.batched && !node_is(x, "input") && l->life[x->id].last_call == l->call[n->id] &&
+           x->dtype == n->dtype && shape_same(&x->shape, &n->shape);
+}
+
+/* In place: the output takes over the bytes of an input that dies here. */
+static void overlay(const Lives *l)
+{
+    for (int i = 0; i < l->g->nnode; i++) {
+        Node *n = l->g->node[i];
+        if (!(n->op->flags & OP_INPLACE) || n->alias || !n->shape.batched)
             continue;
         for (int k = 0; k < n->nin; k++) {
             Node *x = root(n->in[k]);
             bool twice = false;
             for (int j = 0; j < n->nin; j++)
                 twice |= j != k && root(n->in[j]) == x;
-            if (x->place == PLACE_LOCAL && !node_is(x, "input") && !twice && last[x->id] == i &&
-                x->dtype == n->dtype && shape_same(&x->shape, &n->shape) &&
-                !node_attr(n->in[k], "inline")) {
+            if (!twice && dies(l, n, x) && !node_attr(n->in[k], "inline")) {
                 n->alias = x;
                 break;
             }
@@ -83,34 +167,6 @@ static void overlay(Graph *g, const int *last)
                 break;
         }
     }
-}
-
-/* The loop that computes n reads through inlined nodes: their inputs live as long as n's call. */
-static void touch(Node *n, int at, int *last)
-{
-    for (int i = 0; i < n->nin; i++) {
-        Node *x = root(n->in[i]);
-        if (last[x->id] < at)
-            last[x->id] = at;
-        if (node_attr(n->in[i], "inline"))
-            touch(n->in[i], at, last);
-    }
-}
-
-static int *last_reads(Graph *g)
-{
-    int *last = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *last);
-
-    for (int i = 0; i < g->nnode; i++)
-        touch(g->node[i], i, last);
-    Node *kept[8] = {g->output, g->loss};
-    int n = 2;
-    for (int i = 0; i < g->nmetric; i++)
-        kept[n++] = g->metric[i].node;
-    for (int i = 0; i < n; i++) /* results are read at the end of the slice */
-        if (kept[i])
-            last[root(kept[i])->id] = g->nnode;
-    return last;
 }
 
 /* ------------------------------------------------------------------------------- packing */
@@ -248,15 +304,6 @@ static void parameters_of_peer(Graph *g)
     g->step->fixed_bytes = t->step->parameter_bytes + t->step->state_bytes;
 }
 
-static int position(const Graph *g, const Node *n)
-{
-    int i = 0;
-
-    while (g->node[i] != n)
-        i++;
-    return i;
-}
-
 static void add_buffer(Graph *g, Step *s, Node *n, int first, int last)
 {
     Buffer b = {.node = n,
@@ -273,28 +320,28 @@ static void add_buffer(Graph *g, Step *s, Node *n, int first, int last)
 void pass_plan(Graph *g, const Options *o, Diag *d)
 {
     Step *s = g->step;
-    int *last = last_reads(g);
+    Lives l = lives(g);
 
     (void)o, (void)d;
     if (g->peer)
         parameters_of_peer(g);
     else
         parameters(g);
-    overlay(g, last);
-    last = last_reads(g); /* lives of joined buffers */
+    overlay(&l);
+    l = lives(g); /* of joined buffers */
     for (int i = 0; i < g->nnode; i++) {
         Node *n = g->node[i];
+        const Life *f = &l.life[n->id];
         if (n->param && node_is(n, "param")) {
             n->offset = n->param->offset;
         } else if (n->place == PLACE_FIXED) {
             n->offset = s->fixed_bytes;
             s->fixed_bytes += bytes_of(g, n);
-        } else if (root(n) == n && (n->place == PLACE_LOCAL || n->place == PLACE_BATCH ||
-                                    n->place == PLACE_PARTIAL)) {
-            const bool local = n->place == PLACE_LOCAL;
-            const int first = node_is(n, "side") ? position(g, n->in[0]) : i;
-            add_buffer(g, s, n, local ? first : n->phase,
-                       local ? (last[n->id] < i ? i : last[n->id]) : s->nphase);
+        } else if (root(n) == n && f->first_call >= 0) {
+            if (n->place == PLACE_LOCAL)
+                add_buffer(g, s, n, f->first_call, f->last_call);
+            else if (n->place == PLACE_BATCH || n->place == PLACE_PARTIAL)
+                add_buffer(g, s, n, f->first_phase, f->last_phase);
         }
     }
     s->thread_bytes = region(g->arena, s->buffer, s->nbuffer, in_thread, &s->bound_thread);

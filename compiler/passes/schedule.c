@@ -69,12 +69,30 @@ static void join(Node *n, Node *root)
     join(n->in[1], root);
 }
 
-static void add_sum(Graph *g, Step *s, Node *root, Node *u, const Options *o)
+/* The update that a sum goes to, when everything else that reads it is a total of its shard. */
+static Node *update_of(const Readers *r, const Node *root, bool *total)
+{
+    Node *update = NULL;
+    int others = 0;
+    for (int i = 0; i < readers_count(r, root); i++) {
+        Node *u = readers_at(r, root, i);
+        if (u->op->flags & OP_TOTAL)
+            *total = true;
+        else if (u->op->flags & OP_UPDATE && u->in[1] == root && !update)
+            update = u;
+        else
+            others++;
+    }
+    return others ? NULL : update;
+}
+
+static void add_sum(Graph *g, Step *s, Node *root, const Readers *r, const Options *o)
 {
     Sum sum = {.root = root};
 
-    if (u && node_is(u, "update") && u->in[1] == root)
-        sum.update = u, sum.param = u->in[0]->param;
+    sum.update = update_of(r, root, &sum.total);
+    if (sum.update && node_is(sum.update, "update"))
+        sum.param = sum.update->in[0]->param;
     sum.panels = !o->plain && !o->blas && node_is(root, "dense_dw") && sum.update;
     sum.count = sum.param ? sum.param->count_memory : shape_count(&root->shape);
     sum.offset = s->grad_bytes;
@@ -86,9 +104,10 @@ static void add_sum(Graph *g, Step *s, Node *root, Node *u, const Options *o)
 
 /* ------------------------------------------------------------------------------- phases */
 
-enum { LEAF = -1, PREPARE = 0, SLICE = 1, SUMMED = 2, UPDATE = 3 };
+/* What computes a node: prepare, a slice phase as part of a sum or of a sample, the head of a slice phase from a shard's
+ * sums, the update. */
+enum { LEAF = -1, PREPARE, SLICE, SUMMED, TOTAL, UPDATE };
 
-/* Which kind of phase computes n: by what it depends on. */
 static int kind_of(const Readers *r, const Node *n)
 {
     int k = PREPARE;
@@ -99,26 +118,41 @@ static int kind_of(const Readers *r, const Node *n)
         return SLICE;
     if (is_sum(r, n))
         return SUMMED;
-    if (node_is(n, "update"))
+    if (n->op->flags & OP_UPDATE)
         return UPDATE;
+    if (n->op->flags & OP_TOTAL)
+        return TOTAL;
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->mark == SUMMED || n->in[i]->mark == UPDATE)
             k = UPDATE;
     return k;
 }
 
+/* Which slice phase: the first in which everything that n needs is there.  A shard's total is known one barrier after the
+ * last sample has joined the sum. */
+static int level_of(const Node *n, const int *level)
+{
+    int l = 0;
+    for (int i = 0; i < n->nin; i++) {
+        const Node *x = n->in[i];
+        const int after = level[x->id] + (n->mark == TOTAL && x->mark == SUMMED);
+        if (x->mark >= SLICE && x->mark <= TOTAL && l < after)
+            l = after;
+    }
+    return l;
+}
+
+static int *levels(const Graph *g)
+{
+    int *level = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *level);
+    for (int i = 0; i < g->nnode; i++)
+        level[g->node[i]->id] = level_of(g->node[i], level);
+    return level;
+}
+
 static void push(Graph *g, Phase *p, Node *n)
 {
     ARENA_PUSH(g->arena, p->node, p->nnode, n);
-}
-
-/* A value that a later phase reads, or that slices of one batch must all keep. */
-static bool read_by_panels(const Step *s, const Node *n)
-{
-    for (int i = 0; i < s->nsum; i++)
-        if (s->sum[i].panels && (s->sum[i].root->in[0] == n || s->sum[i].root->in[1] == n))
-            return true;
-    return false;
 }
 
 static Node *base_of(Node *n)
@@ -130,13 +164,13 @@ static Node *base_of(Node *n)
 
 static void place(const Step *s, Node *n)
 {
-    if (node_is(n, "const") || node_is(n, "update") || node_attr(n, "inline"))
+    if (node_is(n, "const") || (n->op->flags & OP_UPDATE) || node_attr(n, "inline"))
         n->place = PLACE_NONE;
     else if (n->op->flags & OP_VIEW)
         n->place = PLACE_VIEW;
     else if (n->mark == SUMMED)
         n->place = PLACE_PARTIAL;
-    else if (n->shape.batched)
+    else if (n->shape.batched || n->mark == TOTAL)
         n->place = PLACE_LOCAL;
     else
         n->place = PLACE_FIXED;
@@ -147,31 +181,98 @@ static void place(const Step *s, Node *n)
                     PLACE_NONE; /* never stored: panels update, or go to the gradient buffer */
 }
 
-static void phases(Graph *g, Step *s)
+/* n, computed at `level`, reads x there: a sample's value that an earlier phase made must have been kept. */
+static void read_at(const Node *n, int level, const int *made)
 {
-    Phase p[4] = {{.kind = PHASE_PREPARE},
-                  {.kind = PHASE_SLICE},
-                  {.kind = PHASE_GRADIENT},
-                  {.kind = PHASE_UPDATE}};
+    for (int i = 0; i < n->nin; i++) {
+        Node *x = base_of(n->in[i]);
+        if (node_attr(n->in[i], "inline"))
+            read_at(n->in[i], level, made);
+        else if (x->place == PLACE_LOCAL && x->shape.batched && made[x->id] != level)
+            x->place = PLACE_BATCH;
+    }
+}
 
+/* Values that outlive the phase that makes them go to the shard's memory. */
+static void keep(Graph *g, const Step *s, const int *level)
+{
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        if (!node_attr(n, "inline") && (n->mark == SLICE || n->mark == SUMMED))
+            read_at(n, level[n->id], level);
+    }
+    for (int i = 0; i < s->nsum; i++)
+        for (int k = 0; k < 2 && s->sum[i].panels; k++) {
+            Node *x = base_of(s->sum[i].root->in[k]);
+            if (x->place == PLACE_LOCAL)
+                x->place = PLACE_BATCH;
+        }
+}
+
+static Phase *add_phase(Graph *g, Step *s, PhaseKind kind)
+{
+    ARENA_PUSH(g->arena, s->phase, s->nphase, ((Phase){.kind = kind}));
+    return &s->phase[s->nphase - 1];
+}
+
+static void close_phase(Step *s)
+{
+    const Phase *p = &s->phase[s->nphase - 1];
+    for (int i = 0; i < p->nnode; i++)
+        if (p->node[i]->phase < 0)
+            p->node[i]->phase = s->nphase - 1;
+    s->nphase -= p->nnode == 0;
+}
+
+static bool in_slice(const Node *n)
+{
+    return n->mark == SLICE ||
+           (n->mark == SUMMED && n->place == PLACE_PARTIAL && n->op->flags & OP_SUM);
+}
+
+/* A total is made anew at the head of each phase that reads it: every thread has its own. */
+static void push_totals(Graph *g, Phase *p, const Readers *r, const int *level, int l)
+{
+    for (int i = 0; i < g->nnode; i++) {
+        Node *n = g->node[i];
+        bool read = false;
+        for (int k = 0; n->mark == TOTAL && k < readers_count(r, n); k++)
+            read |= in_slice(readers_at(r, n, k)) && level[readers_at(r, n, k)->id] == l;
+        if (read)
+            push(g, p, n);
+    }
+}
+
+static void phases(Graph *g, Step *s, const Readers *r, const int *level)
+{
+    int last = 0;
+    Phase *p = add_phase(g, s, PHASE_PREPARE);
     for (int i = 0; i < g->nnode; i++) {
         Node *n = g->node[i];
         if (n->mark == PREPARE)
-            push(g, &p[0], n);
-        else if (n->mark == SLICE ||
-                 (n->mark == SUMMED && n->place == PLACE_PARTIAL && n->op->flags & OP_SUM))
-            push(g, &p[1], n);
-        else if (n->mark == UPDATE)
-            push(g, &p[3], n);
+            push(g, p, n);
+        if (n->mark == SLICE && last < level[n->id])
+            last = level[n->id];
     }
+    close_phase(s);
+    for (int l = 0; l <= last; l++) {
+        p = add_phase(g, s, PHASE_SLICE);
+        push_totals(g, p, r, level, l);
+        for (int i = 0; i < g->nnode; i++)
+            if (in_slice(g->node[i]) && level[g->node[i]->id] == l)
+                push(g, p, g->node[i]);
+        close_phase(s);
+    }
+    p = add_phase(g, s, PHASE_GRADIENT);
     for (int i = 0; i < s->nsum; i++)
-        push(g, &p[2], s->sum[i].root);
-    for (int i = 0; i < 4; i++)
-        if (p[i].nnode) {
-            for (int k = 0; k < p[i].nnode; k++)
-                p[i].node[k]->phase = s->nphase;
-            s->phase[s->nphase++] = p[i];
-        }
+        if (s->sum[i].update || !s->sum[i].total)
+            push(g, p, s->sum[i].root);
+    close_phase(s);
+    p = add_phase(g, s, PHASE_UPDATE);
+    for (int i = 0; i < g->nnode; i++)
+        if (g->node[i]->mark == UPDATE)
+            push(g, p, g->node[i]);
+    close_phase(s);
 }
 
 static bool has_side(const Readers *r, const Node *n)
@@ -214,19 +315,18 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
     for (int i = 0; i < g->nnode; i++) {
         Node *n = g->node[i], *u = readers_uses(r, n) == 1 ? readers_only(r, n) : NULL;
         if (n->mark == SUMMED && !(u && u->mark == SUMMED))
-            add_sum(g, s, n, u, o);
+            add_sum(g, s, n, r, o);
     }
     s->fused_update = g->recipe.clip_norm == 0;
     for (int i = 0; i < g->nnode; i++)
-        if (node_is(g->node[i], "update") && !(g->node[i]->in[1]->mark == SUMMED))
+        if (g->node[i]->op->flags & OP_UPDATE && !(g->node[i]->in[1]->mark == SUMMED))
             s->fused_update = false;
     for (int i = 0; i < s->nsum; i++)
-        if (!s->sum[i].update)
+        if (!s->sum[i].update && !s->sum[i].total)
             s->fused_update = false;
     for (int i = 0; i < g->nnode; i++)
         place(s, g->node[i]);
-    for (int i = 0; i < g->nnode; i++)
-        if (read_by_panels(s, g->node[i]) && base_of(g->node[i])->place == PLACE_LOCAL)
-            base_of(g->node[i])->place = PLACE_BATCH;
-    phases(g, s);
+    const int *level = levels(g);
+    keep(g, s, level);
+    phases(g, s, r, level);
 }

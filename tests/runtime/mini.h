@@ -195,6 +195,7 @@ static const RtPhase mini_train[] = {{mini_slice, true, 0, false, "forward and b
                                      {mini_sum, false, MINI_UNITS, false, "sum and update"},
                                      {mini_from_grad, false, MINI_UNITS, true, "update"}};
 static const RtPhase mini_tests[] = {{mini_test, true, 0, false, "forward"}};
+static int (*const mini_checks[])(const Rt *r, char *thread, int unit) = {mini_nonfinite};
 static const char *const mini_layers[] = {"input (mini.tn:1)", "hidden (mini.tn:2)", "out (mini.tn:3)"};
 
 static const RtProgram mini = {
@@ -210,5 +211,5 @@ static const RtProgram mini = {
                .lr = 0.2, .momentum = 0.9, .weight_decay = 1e-4, .schedule = RT_SCHED_STEP, .nat = 1, .at = {6},
                .factor = 0.1, .epochs = 8, .seed = 1, .expect_metric = "test_accuracy", .expect_op = ">=",
                .expect_value = 0.9},
-    .layer = mini_layers, .nlayer = 3, .first_nonfinite = mini_nonfinite,
+    .layer = mini_layers, .nlayer = 3, .nonfinite = mini_checks, .nforward = 1,
 };
