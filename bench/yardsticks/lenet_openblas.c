@@ -1,7 +1,6 @@
 /* lenet_openblas.c -- LeNet's training step the way Caffe taught it: im2col, then matrix products of OpenBLAS.
  *
- *   lenet_openblas [THREADS [STEPS]]     batch 128, input in memory; prints one CSV line:
- *   openblas,lenet,batch,threads,step_ms_median,step_ms_min,samples_per_s
+ *   lenet_openblas lenet - BATCH THREADS 0 DIR        see yardstick.h
  *
  * The same network and the same step as models/lenet.tn: forward, softmax cross-entropy, backward, SGD with momentum and
  * weight decay.  The batch is cut over the threads, and every worker calls a one-thread BLAS: on small matrices this is
@@ -10,65 +9,57 @@
  * Build: gcc -O3 -march=native -ffast-math -fopenmp lenet_openblas.c -lopenblas -lm
  * Source: Chellapilla, Puri, Simard 2006, "High Performance Convolutional Neural Networks for Document Processing".
  */
+#include "yardstick.h"
 #include <cblas.h>
-#include <math.h>
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 void openblas_set_num_threads(int n);
+char *openblas_get_config(void);
 
 enum {
-    B = 128, CLASSES = 10, HIDDEN = 500, R = 5,       /* samples a step; filters are 5 x 5, valid */
-    C1 = 20, H0 = 28, H1 = 24, P1 = 12,               /* conv1 (1, 28, 28) -> (20, 24, 24), pooled to 12 x 12 */
-    C2 = 50, H2 = 8, P2 = 4,                          /* conv2 (20, 12, 12) -> (50, 8, 8), pooled to 4 x 4 */
+    CLASSES = 10,
+    HIDDEN = 500,
+    R = 5, /* filters are 5 x 5, valid */
+    C1 = 20,
+    H0 = 28,
+    H1 = 24,
+    P1 = 12, /* conv1 (1, 28, 28) -> (20, 24, 24), pooled to 12 x 12 */
+    C2 = 50,
+    H2 = 8,
+    P2 = 4, /* conv2 (20, 12, 12) -> (50, 8, 8), pooled to 4 x 4 */
     FLAT = C2 * P2 * P2,
-    COL1 = R * R * H1 * H1, COL2 = C1 * R * R * H2 * H2,
-    MOST_THREADS = 64, MOST_STEPS = 10000
+    COL1 = R * R * H1 * H1,
+    COL2 = C1 * R * R * H2 * H2
 };
 
-typedef struct Layer {                                /* y = w x + b */
-    int    out, in;
-    float *w, *b, *v, *vb, *dw, *db;                  /* weights, momentum, gradients of the step */
+typedef struct Layer { /* y = w x + b */
+    int out, in;
+    float *w, *b, *v, *vb, *dw, *db; /* weights, momentum, gradients of the step */
 } Layer;
 
+typedef struct Scratch { /* a worker's own */
+    float *col, *dz, *dcol, *dp1, *dw1, *db1, *dw2, *db2;
+} Scratch;
+
 typedef struct Net {
+    Job job;
     Layer conv1, conv2, dense1, dense2;
-    float *x;                                         /* (B, 1, 28, 28) */
-    int   *label;
-    float *a1, *p1, *a2, *p2, *a3, *logit;            /* after tanh, after pooling */
-    float *dlogit, *da3, *dp2, *loss;                 /* loss: a number a sample */
-    unsigned char *i1, *i2;                           /* where each maximum stood: 0 .. 3 */
+    const float *x;                        /* the batch at work: (batch, 1, 28, 28), */
+    const int *label;                      /* (batch) */
+    float *a1, *p1, *a2, *p2, *a3, *logit; /* after tanh, after pooling */
+    float *dlogit, *da3, *dp2, *loss;      /* loss: a number a sample */
+    unsigned char *i1, *i2;                /* where each maximum stood: 0 .. 3 */
+    Scratch *scratch;                      /* one a worker */
 } Net;
 
-typedef struct Scratch { float *col, *dz, *dcol, *dp1, *dw1, *db1, *dw2, *db2; } Scratch;       /* a worker's own */
-
-static float *floats(size_t n)
-{
-    float *p = aligned_alloc(64, (n * sizeof *p + 63) / 64 * 64);
-    if (!p)
-        abort();
-    memset(p, 0, n * sizeof *p);
-    return p;
-}
-
-static float uniform(void)                            /* -0.5 .. 0.5 */
-{
-    static unsigned s = 12345;
-    s = s * 1664525u + 1013904223u;
-    return (float)(s >> 8) / 16777216.0f - 0.5f;
-}
-
-static Layer layer(int out, int in)
+static Layer layer(Job *j, int out, int in)
 {
     Layer l = {.out = out, .in = in};
     const size_t n = (size_t)out * (size_t)in;
     l.w = floats(n), l.v = floats(n), l.dw = floats(n);
     l.b = floats((size_t)out), l.vb = floats((size_t)out), l.db = floats((size_t)out);
-    for (size_t i = 0; i < n; i++)
-        l.w[i] = uniform() * 2 * sqrtf(3.0f / (float)in);
+    memcpy(l.w, take(j, n), n * sizeof *l.w);
+    memcpy(l.b, take(j, (size_t)out), (size_t)out * sizeof *l.b);
     return l;
 }
 
@@ -96,10 +87,10 @@ static void im2col(float *col, const float *x, int c, int h)
 {
     const int o = h - R + 1;
     for (int i = 0; i < c; i++)
-    for (int r = 0; r < R; r++)
-    for (int s = 0; s < R; s++)
-    for (int y = 0; y < o; y++, col += o)
-        memcpy(col, x + i * h * h + (y + r) * h + s, (size_t)o * sizeof *col);
+        for (int r = 0; r < R; r++)
+            for (int s = 0; s < R; s++)
+                for (int y = 0; y < o; y++, col += o)
+                    memcpy(col, x + i * h * h + (y + r) * h + s, (size_t)o * sizeof *col);
 }
 
 static void col2im(float *x, const float *col, int c, int h)
@@ -107,73 +98,62 @@ static void col2im(float *x, const float *col, int c, int h)
     const int o = h - R + 1;
     memset(x, 0, (size_t)(c * h * h) * sizeof *x);
     for (int i = 0; i < c; i++)
-    for (int r = 0; r < R; r++)
-    for (int s = 0; s < R; s++)
-    for (int y = 0; y < o; y++, col += o) {
-        float *p = x + i * h * h + (y + r) * h + s;
-        for (int j = 0; j < o; j++)
-            p[j] += col[j];
-    }
+        for (int r = 0; r < R; r++)
+            for (int s = 0; s < R; s++)
+                for (int y = 0; y < o; y++, col += o) {
+                    float *p = x + i * h * h + (y + r) * h + s;
+                    for (int j = 0; j < o; j++)
+                        p[j] += col[j];
+                }
 }
 
 /* y = tanh(x + b), in place, rows of `n` for each of `c` channels */
 static void bias_tanh(float *x, const float *b, int c, int n)
 {
     for (int i = 0; i < c; i++)
-    for (int j = 0; j < n; j++)
-        x[i * n + j] = rational_tanh(x[i * n + j] + b[i]);
+        for (int j = 0; j < n; j++)
+            x[i * n + j] = rational_tanh(x[i * n + j] + b[i]);
 }
 
 static void max_pool(float *y, unsigned char *index, const float *x, int c, int h)
 {
     for (int i = 0; i < c; i++)
-    for (int r = 0; r < h; r += 2)
-    for (int s = 0; s < h; s += 2) {
-        const float *p = x + i * h * h + r * h + s;
-        const int top = p[1] > p[0], low = p[h + 1] > p[h];
-        const float a = p[top], b = p[h + low];
-        *index++ = (unsigned char)(b > a ? 2 + low : top);
-        *y++ = b > a ? b : a;
-    }
+        for (int r = 0; r < h; r += 2)
+            for (int s = 0; s < h; s += 2) {
+                const float *p = x + i * h * h + r * h + s;
+                const int top = p[1] > p[0], low = p[h + 1] > p[h];
+                const float a = p[top], b = p[h + low];
+                *index++ = (unsigned char)(b > a ? 2 + low : top);
+                *y++ = b > a ? b : a;
+            }
 }
 
 /* dx = what reaches z through y = max_pool(tanh(z)); x = tanh(z) */
-static void unpool(float *dz, const float *dy, const unsigned char *index, const float *x, int c, int h)
+static void unpool(float *dz, const float *dy, const unsigned char *index, const float *x, int c,
+                   int h)
 {
     memset(dz, 0, (size_t)(c * h * h) * sizeof *dz);
     for (int i = 0; i < c; i++)
-    for (int r = 0; r < h; r += 2)
-    for (int s = 0; s < h; s += 2) {
-        const int k = *index++, at = i * h * h + (r + k / 2) * h + s + k % 2;
-        dz[at] = *dy++ * (1 - x[at] * x[at]);
-    }
-}
-
-/* d = (softmax - one_hot) / B; returns the sample's cross-entropy */
-static float loss_gradient(float *d, const float *logit, int label)
-{
-    float most = logit[0], sum = 0;
-    for (int i = 1; i < CLASSES; i++)
-        most = logit[i] > most ? logit[i] : most;
-    for (int i = 0; i < CLASSES; i++)
-        sum += d[i] = expf(logit[i] - most);
-    for (int i = 0; i < CLASSES; i++)
-        d[i] = (d[i] / sum - (float)(i == label)) / B;
-    return logf(sum) + most - logit[label];
+        for (int r = 0; r < h; r += 2)
+            for (int s = 0; s < h; s += 2) {
+                const int k = *index++, at = i * h * h + (r + k / 2) * h + s + k % 2;
+                dz[at] = *dy++ * (1 - x[at] * x[at]);
+            }
 }
 
 /* C (m, n) = A B + beta C; ta, tb: transposed */
-static void gemm(int ta, int tb, int m, int n, int k, const float *a, const float *b, float beta, float *c)
+static void gemm(int ta, int tb, int m, int n, int k, const float *a, const float *b, float beta,
+                 float *c)
 {
-    cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, m, n, k, 1, a, ta ? m : k, b,
-                tb ? k : n, beta, c, n);
+    cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, m, n,
+                k, 1, a, ta ? m : k, b, tb ? k : n, beta, c, n);
 }
 
 static void channel_sum(float *db, const float *dz, int c, int n)
 {
     for (int i = 0; i < c; i++)
-    for (int j = 0; j < n; j++)
-        db[i] += dz[i * n + j];
+        for (int j = 0; j < n; j++)
+            db[i] += dz[i * n + j];
 }
 
 /* v = 0.9 v + (g + 1e-4 w), w -= lr v; for elements [from, to) */
@@ -189,7 +169,8 @@ static void sgd(float *w, float *v, const float *g, float decay, size_t from, si
 
 static void forward(Net *t, Scratch *s, int n)
 {
-    float *a1 = t->a1 + n * C1 * H1 * H1, *p1 = t->p1 + n * C1 * P1 * P1, *a2 = t->a2 + n * C2 * H2 * H2;
+    float *a1 = t->a1 + n * C1 * H1 * H1, *p1 = t->p1 + n * C1 * P1 * P1,
+          *a2 = t->a2 + n * C2 * H2 * H2;
     im2col(s->col, t->x + n * H0 * H0, 1, H0);
     gemm(0, 0, C1, H1 * H1, R * R, t->conv1.w, s->col, 0, a1);
     bias_tanh(a1, t->conv1.b, C1, H1 * H1);
@@ -203,17 +184,19 @@ static void forward(Net *t, Scratch *s, int n)
 static void dense_part(Net *t, int from, int to)
 {
     const int n = to - from;
-    float *a3 = t->a3 + from * HIDDEN, *logit = t->logit + from * CLASSES, *d = t->dlogit + from * CLASSES;
+    float *a3 = t->a3 + from * HIDDEN, *logit = t->logit + from * CLASSES,
+          *d = t->dlogit + from * CLASSES;
     float *da3 = t->da3 + from * HIDDEN;
     gemm(0, 1, n, HIDDEN, FLAT, t->p2 + from * FLAT, t->dense1.w, 0, a3);
     for (int i = 0; i < n; i++)
-    for (int j = 0; j < HIDDEN; j++)
-        a3[i * HIDDEN + j] = rational_tanh(a3[i * HIDDEN + j] + t->dense1.b[j]);
+        for (int j = 0; j < HIDDEN; j++)
+            a3[i * HIDDEN + j] = rational_tanh(a3[i * HIDDEN + j] + t->dense1.b[j]);
     gemm(0, 1, n, CLASSES, HIDDEN, a3, t->dense2.w, 0, logit);
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < CLASSES; j++)
             logit[i * CLASSES + j] += t->dense2.b[j];
-        t->loss[from + i] = loss_gradient(d + i * CLASSES, logit + i * CLASSES, t->label[from + i]);
+        t->loss[from + i] = cross_entropy(d + i * CLASSES, logit + i * CLASSES, CLASSES,
+                                          t->label[from + i], 1 / (float)t->job.batch);
     }
     gemm(0, 0, n, HIDDEN, CLASSES, d, t->dense2.w, 0, da3);
     for (int i = 0; i < n * HIDDEN; i++)
@@ -239,14 +222,14 @@ static void backward(Net *t, Scratch *s, int n)
 /* Worker `id` of `workers`: rows [from, to) of the first dense layer's gradient, then their update. */
 static void dense_update(Net *t, int id, int workers)
 {
-    const int from = HIDDEN * id / workers, to = HIDDEN * (id + 1) / workers;
+    const int from = HIDDEN * id / workers, to = HIDDEN * (id + 1) / workers, batch = t->job.batch;
     Layer *l = &t->dense1;
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, to - from, FLAT, B, 1, t->da3 + from, HIDDEN, t->p2, FLAT, 0,
-                l->dw + (size_t)from * FLAT, FLAT);
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, to - from, FLAT, batch, 1, t->da3 + from,
+                HIDDEN, t->p2, FLAT, 0, l->dw + (size_t)from * FLAT, FLAT);
     sgd(l->w, l->v, l->dw, 1e-4f, (size_t)from * FLAT, (size_t)to * FLAT);
     for (int j = from; j < to; j++) {
         l->db[j] = 0;
-        for (int i = 0; i < B; i++)
+        for (int i = 0; i < batch; i++)
             l->db[j] += t->da3[i * HIDDEN + j];
     }
     sgd(l->b, l->vb, l->db, 0, (size_t)from, (size_t)to);
@@ -255,10 +238,10 @@ static void dense_update(Net *t, int id, int workers)
 static void last_update(Net *t)
 {
     Layer *l = &t->dense2;
-    gemm(1, 0, CLASSES, HIDDEN, B, t->dlogit, t->a3, 0, l->dw);
+    gemm(1, 0, CLASSES, HIDDEN, t->job.batch, t->dlogit, t->a3, 0, l->dw);
     for (int j = 0; j < CLASSES; j++) {
         l->db[j] = 0;
-        for (int i = 0; i < B; i++)
+        for (int i = 0; i < t->job.batch; i++)
             l->db[j] += t->dlogit[i * CLASSES + j];
     }
     sgd(l->w, l->v, l->dw, 1e-4f, 0, CLASSES * HIDDEN);
@@ -278,12 +261,14 @@ static void conv_update(Layer *l, Scratch *s, int second, int workers)
     sgd(l->b, l->vb, l->db, 0, 0, o);
 }
 
-static void step(Net *t, Scratch *scratch, int workers)
+static void batch_step(Net *t)
 {
+    const int workers = t->job.threads, batch = t->job.batch;
 #pragma omp parallel num_threads(workers)
     {
-        const int id = omp_get_thread_num(), from = B * id / workers, to = B * (id + 1) / workers;
-        Scratch *s = &scratch[id];
+        const int id = omp_get_thread_num(), from = batch * id / workers,
+                  to = batch * (id + 1) / workers;
+        Scratch *s = &t->scratch[id];
         for (int n = from; n < to; n++)
             forward(t, s, n);
         dense_part(t, from, to);
@@ -295,73 +280,64 @@ static void step(Net *t, Scratch *scratch, int workers)
         dense_update(t, id, workers);
         if (id == 0) {
             last_update(t);
-            conv_update(&t->conv1, scratch, 0, workers);
+            conv_update(&t->conv1, t->scratch, 0, workers);
         }
         if (id == workers - 1)
-            conv_update(&t->conv2, scratch, 1, workers);
+            conv_update(&t->conv2, t->scratch, 1, workers);
     }
 }
 
-/* ---- measuring */
-
-static Net net(void)
+static float step(void *net, int i)
 {
-    Net t = {.conv1 = layer(C1, R * R), .conv2 = layer(C2, C1 * R * R), .dense1 = layer(HIDDEN, FLAT), .dense2 = layer(CLASSES, HIDDEN)};
-    t.x = floats(B * H0 * H0), t.label = calloc(B, sizeof *t.label);
-    t.a1 = floats(B * C1 * H1 * H1), t.p1 = floats(B * C1 * P1 * P1), t.a2 = floats(B * C2 * H2 * H2), t.p2 = floats(B * FLAT);
-    t.a3 = floats(B * HIDDEN), t.logit = floats(B * CLASSES), t.dlogit = floats(B * CLASSES);
-    t.da3 = floats(B * HIDDEN), t.dp2 = floats(B * FLAT), t.loss = floats(B);
-    t.i1 = calloc(B, C1 * P1 * P1), t.i2 = calloc(B, FLAT);
-    for (int i = 0; i < B * H0 * H0; i++)
-        t.x[i] = uniform() + 0.5f;
-    for (int i = 0; i < B; i++)
-        t.label[i] = i % CLASSES;
-    return t;
+    Net *t = net;
+    const int batch = t->job.batch;
+    float loss = 0;
+    t->x = t->job.x + (size_t)i * (size_t)(batch * H0 * H0);
+    t->label = t->job.label + i * batch;
+    batch_step(t);
+    for (int n = 0; n < batch; n++)
+        loss += t->loss[n];
+    return loss / (float)batch;
 }
 
 static Scratch scratch_new(void)
 {
     const int col = COL1 > COL2 ? COL1 : COL2;
-    return (Scratch){.col = floats((size_t)col), .dz = floats(C1 * H1 * H1), .dcol = floats(COL2), .dp1 = floats(C1 * P1 * P1),
-                     .dw1 = floats(C1 * R * R), .db1 = floats(C1), .dw2 = floats(C2 * C1 * R * R), .db2 = floats(C2)};
+    return (Scratch){.col = floats((size_t)col),
+                     .dz = floats(C1 * H1 * H1),
+                     .dcol = floats(COL2),
+                     .dp1 = floats(C1 * P1 * P1),
+                     .dw1 = floats(C1 * R * R),
+                     .db1 = floats(C1),
+                     .dw2 = floats(C2 * C1 * R * R),
+                     .db2 = floats(C2)};
 }
 
-static double now_ms(void)
+static Net net_new(Job job)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+    Net t = {.job = job};
+    const size_t batch = (size_t)job.batch;
+    t.conv1 = layer(&t.job, C1, R * R), t.conv2 = layer(&t.job, C2, C1 * R * R);
+    t.dense1 = layer(&t.job, HIDDEN, FLAT), t.dense2 = layer(&t.job, CLASSES, HIDDEN);
+    t.a1 = floats(batch * C1 * H1 * H1), t.p1 = floats(batch * C1 * P1 * P1),
+    t.a2 = floats(batch * C2 * H2 * H2);
+    t.p2 = floats(batch * FLAT), t.a3 = floats(batch * HIDDEN), t.logit = floats(batch * CLASSES);
+    t.dlogit = floats(batch * CLASSES), t.da3 = floats(batch * HIDDEN),
+    t.dp2 = floats(batch * FLAT), t.loss = floats(batch);
+    t.i1 = calloc(batch, C1 * P1 * P1), t.i2 = calloc(batch, FLAT);
+    t.scratch = calloc((size_t)job.threads, sizeof *t.scratch);
+    if (!t.i1 || !t.i2 || !t.scratch)
+        die("out of memory", "net_new");
+    for (int i = 0; i < job.threads; i++)
+        t.scratch[i] = scratch_new();
+    return t;
 }
 
 int main(int argc, char **argv)
 {
-    const int workers = argc > 1 ? atoi(argv[1]) : 2, steps = argc > 2 ? atoi(argv[2]) : 50;
-    static double ms[MOST_STEPS];
-    Scratch scratch[MOST_THREADS];
-    if (workers < 1 || workers > MOST_THREADS || steps < 1 || steps > MOST_STEPS) {
-        fprintf(stderr, "usage: lenet_openblas [THREADS 1..%d [STEPS 1..%d]]\n", MOST_THREADS, MOST_STEPS);
-        return 1;
-    }
+    Net t = net_new(job_open(argc, argv, H0 * H0));
+    if (strcmp(t.job.model, "lenet") != 0)
+        die(t.job.model, "is not computed here");
     openblas_set_num_threads(1);
-    Net t = net();
-    for (int i = 0; i < workers; i++)
-        scratch[i] = scratch_new();
-    for (int i = -3; i < steps; i++) {                /* three to warm up */
-        const double start = now_ms();
-        step(&t, scratch, workers);
-        if (i >= 0)
-            ms[i] = now_ms() - start;
-    }
-    qsort(ms, (size_t)steps, sizeof *ms, ascending);
-    printf("openblas,lenet,%d,%d,%.3f,%.3f,%.0f\n", B, workers, ms[steps / 2], ms[0], 1e3 * B / ms[steps / 2]);
-    float loss = 0;
-    for (int i = 0; i < B; i++)
-        loss += t.loss[i] / B;
-    fprintf(stderr, "loss on its one batch after %d steps: %.4f (chance 2.3026)\n", steps + 3, loss);
-    return loss < 2.25f ? 0 : 1;                      /* it must have learned: a step that computes nonsense is no yardstick */
+    return serve(&t.job, step, &t, "openblas", openblas_get_config());
 }

@@ -1,0 +1,170 @@
+"""measure.py -- one work: do all programs compute the same?  Then rounds of bursts, the FMA peak measured before each."""
+import os
+import time
+from dataclasses import dataclass, field
+from statistics import median
+
+from inputs import write_samples, write_weights
+from programs import Failed, Running, Tenon
+from works import PEERS, Work
+
+STEPS = 6                                             # compared: the first loss, and the one after 5 updates
+FIRST, LATER = 1e-5, 1e-3                             # differences allowed
+
+
+@dataclass
+class Column:
+    """A program in a work: how far its losses are from ours, its bursts, or why it has none."""
+    name: str
+    ours: bool = False
+    why: str = ""                                     # not installed, refused, failed
+    first: float = 0.0                                # difference of the first loss,
+    later: float = 0.0                                # and after 5 steps
+    versions: dict = field(default_factory=dict)
+    bursts: list = field(default_factory=list)        # samples/s
+
+    @property
+    def rate(self):
+        return median(self.bursts) if self.bursts else 0.0
+
+
+@dataclass
+class Measured:
+    work: Work
+    threads: int
+    flops: float = 0.0                                # a sample, nominal
+    losses: list = field(default_factory=list)        # Tenon's
+    columns: list = field(default_factory=list)       # the first is Tenon
+    peaks: list = field(default_factory=list)         # GFLOP/s, one a burst
+    layers: str = ""                                  # `bench --layers`, where something was missed
+
+    @property
+    def tenon(self):
+        return self.columns[0]
+
+    @property
+    def peak(self):
+        return median(self.peaks)
+
+    @property
+    def best(self):
+        """The fastest peer, or None."""
+        return max((c for c in self.columns if not c.ours and c.bursts), key=lambda c: c.rate, default=None)
+
+    @property
+    def ratio(self):
+        return self.tenon.rate / self.best.rate if self.best else 0.0
+
+    @property
+    def share(self):
+        return self.tenon.rate * self.flops / 1e9 / self.peak
+
+
+def compare(column, losses, ours):
+    """Refuses a program whose losses are not ours."""
+    column.first, column.later = abs(losses[0] - ours[0]), abs(losses[-1] - ours[-1])
+    if not column.first <= FIRST:
+        raise Failed(f"refused: its first loss is {losses[0]:.7f}, ours {ours[0]:.7f}")
+    if not column.later <= LATER:
+        raise Failed(f"refused: its loss after {len(ours) - 1} steps is {losses[-1]:.5f}, ours {ours[-1]:.5f}")
+
+
+def verdict(column):
+    return column.why or f"first loss differs by {column.first:.1e}, after {STEPS - 1} steps by {column.later:.1e}"
+
+
+class Session:
+    """A work, its programs alive."""
+
+    def __init__(self, bench, absent, work, chosen, say):
+        self.bench, self.absent, self.work, self.say = bench, absent, work, say
+        self.threads = work.threads or len(bench.processors)
+        self.result = Measured(work, self.threads)
+        self.place = f"{bench.dir}/{work.model}-{work.batch}-data"
+        self.alive = []                               # (column, program)
+        self.peers = [p for p in PEERS if work.model in p.models and chosen(p)]
+
+    def start_ours(self):
+        """Tenon, without dropout where the losses are compared; its initial weights become everybody's."""
+        os.makedirs(self.place, exist_ok=True)
+        write_samples(self.bench.root, self.work, self.place)
+        self.dropout = self.work.model == "mlp_wide"
+        twin = Tenon(self.bench, self.work, self.threads, dropout=not self.dropout)
+        twin.initial(self.place, f"{self.place}/initial.safetensors")
+        write_weights(f"{self.place}/initial.safetensors", twin.info()[1], f"{self.place}/weights.npy")
+        self.ours = twin.check(STEPS, self.work.batch, self.place)
+        program = Tenon(self.bench, self.work, self.threads) if self.dropout else twin
+        self.result.losses, self.result.flops = self.ours, float(program.info()[0]["flops per sample"])
+        self.keep(Column("tenon", ours=True), program)
+        self.say(f"  tenon: losses {' '.join(f'{x:.6f}' for x in self.ours)}")
+
+    def keep(self, column, program):
+        self.result.columns.append(column)
+        self.alive.append((column, program))
+
+    def start(self, peer):
+        column, began = Column(peer.name, ours=peer.ours), time.monotonic()
+        try:
+            program = self.checked(peer, column)
+            self.keep(column, program)
+        except Failed as e:
+            column.why = str(e)
+            self.result.columns.append(column)
+        self.say(f"  {peer.name}: {verdict(column)} ({time.monotonic() - began:.0f} s)")
+
+    def checked(self, peer, column):
+        if peer.ours:
+            twin = Tenon(self.bench, self.work, self.threads, [peer.source], dropout=not self.dropout)
+            compare(column, twin.check(STEPS, self.work.batch, self.place), self.ours)
+            return Tenon(self.bench, self.work, self.threads, [peer.source]) if self.dropout else twin
+        command = self.absent.command(peer)
+        program = Running(self.bench, peer, command, self.work, self.threads, False, self.place)
+        column.versions = program.versions
+        try:
+            compare(column, program.check(STEPS), self.ours)
+        except Failed:
+            program.stop()
+            raise
+        if not self.dropout:
+            return program
+        program.stop()                                # the one to be timed drops, as ours does
+        return Running(self.bench, peer, command, self.work, self.threads, True, self.place)
+
+    def burst(self, column, program, seconds, warm):
+        try:
+            steps, spent = program.time(seconds)
+        except Failed as e:
+            column.why, column.bursts = str(e), []
+            self.alive = [(c, p) for c, p in self.alive if c is not column]
+            self.say(f"  {column.name}: {e}")
+            return
+        if not warm:
+            column.bursts.append(steps * self.work.batch / spent)
+
+    def rounds(self, rounds, seconds):
+        """Each round starts with another program; the first round of all warms up and is not counted."""
+        clock = self.alive[0][1]
+        for i in range(rounds + 1):
+            turn = i % len(self.alive)
+            for column, program in self.alive[turn:] + self.alive[:turn]:
+                if i:
+                    self.result.peaks.append(clock.peak())
+                self.burst(column, program, seconds if i else seconds / 4, warm=i == 0)
+
+    def stop(self):
+        for _, program in self.alive:
+            program.stop()
+
+
+def measure(bench, absent, work, chosen, rounds, seconds, say):
+    """-> Measured"""
+    session = Session(bench, absent, work, chosen, say)
+    try:
+        session.start_ours()
+        for peer in session.peers:
+            session.start(peer)
+        if rounds:
+            session.rounds(rounds, seconds)
+        return session.result
+    finally:
+        session.stop()

@@ -1,0 +1,227 @@
+"""programs.py -- programs that can be asked: Tenon's own, and peers that stay alive between questions.
+
+Both know check(n) -> losses and time(seconds) -> (steps, seconds).  A peer that is not asked is stopped (SIGSTOP), so that
+threads that spin take nothing from the others.
+"""
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+PATIENCE = 400                                        # seconds for an answer; TorchInductor and XLA compile inside the first one
+
+
+class Failed(Exception):
+    """A program that did not do what it was asked for: the message is for people."""
+
+
+class Bench:
+    """Where things are, and on how many processors they run."""
+
+    def __init__(self, root, work_dir, venvs, cpu, capped, tenon=None):
+        self.root, self.dir, self.venvs, self.cpu, self.capped = root, work_dir, venvs, cpu, capped
+        self.processors = sorted(os.sched_getaffinity(0))
+        self.tenon = tenon or f"{root}/build/tenon"
+        self.given = tenon is not None
+
+    def environment(self, threads, extra):
+        n = str(threads)
+        return {**os.environ, "OMP_NUM_THREADS": n, "MKL_NUM_THREADS": n, "OPENBLAS_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "",
+                "TORCHINDUCTOR_CACHE_DIR": f"{self.dir}/inductor", **extra, **self.capped}
+
+    def pin(self, threads):
+        """One thread has one processor, also for libraries that count processors themselves."""
+        chosen = self.processors[:threads]
+        return lambda: os.sched_setaffinity(0, chosen)
+
+    def say(self, command, **more):
+        """Runs to the end; its output, or Failed with the last line of what it said."""
+        try:
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+        except OSError as e:
+            raise Failed(str(e))
+        if done.returncode:
+            raise Failed(f"{os.path.basename(command[0])}: " + ((done.stderr or done.stdout).strip().splitlines() or ["no word"])[-1])
+        return done.stdout
+
+    def build_tenon(self):
+        if self.given:
+            return
+        build = f"{self.root}/build"
+        self.say(["cmake", "-S", self.root, "-B", build, "-DTENON_TESTS=OFF"])
+        self.say(["cmake", "--build", build, "--parallel", str(os.cpu_count()), "--target", "tenon", "tenonrt"])
+
+    def build_model(self, work, flags, dropout=True):
+        """-> path of the program.  Without dropout: of the same model with those calls taken out."""
+        source = f"{self.root}/models/{work.model}.tn"
+        name = f"{work.model}-{work.batch}{''.join(flags)}" + ("" if dropout else "-nodrop")
+        if not dropout:
+            with open(source) as f:
+                text = f.read().replace(" |> dropout(0.2)", "")
+            if "dropout(" in text:
+                raise Failed(f"{source}: dropout cannot be taken out")
+            source = f"{self.dir}/{work.model}.tn"
+            with open(source, "w") as f:
+                f.write(text)
+        program = f"{self.dir}/{name}"
+        self.say([self.tenon, "build", source, "--cpu", self.cpu, "--batch", str(work.batch), *flags, "-o", program])
+        return program
+
+    def build_yardstick(self, peer):
+        compiler = "g++" if peer.source.endswith(".cpp") else "gcc"
+        march = "-march=haswell" if self.capped else "-march=native"
+        program = f"{self.dir}/{peer.source.rsplit('.', 1)[0]}"
+        if shutil.which(compiler) is None:
+            raise Failed(f"not installed ({compiler})")
+        try:
+            self.say([compiler, "-O3", march, "-ffast-math", "-fopenmp", f"{self.root}/bench/yardsticks/{peer.source}", "-o", program]
+                     + [f"-l{x}" for x in peer.libraries] + ["-lm"])
+        except Failed as e:
+            raise Failed(f"not installed ({e})")
+        return program
+
+
+class Tenon:
+    """A program of ours: a process a question."""
+
+    def __init__(self, bench, work, threads, flags=(), dropout=True):
+        self.bench, self.threads = bench, threads
+        self.program = bench.build_model(work, list(flags), dropout)
+        self.log = f"{self.program}.jsonl"
+        self.steps = 0                                # of a second, about
+
+    def run(self, *words):
+        env = {k: v for k, v in os.environ.items() if k != "TENON_DATA"}
+        return self.bench.say([self.program, *words], env=env, preexec_fn=self.bench.pin(self.threads))
+
+    def records(self, event):
+        with open(self.log) as f:
+            return [r for r in map(json.loads, f) if r["event"] == event]
+
+    def info(self):
+        """Lines of `info` as a dictionary, and the names of the parameters."""
+        text = self.run("info")
+        facts = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+        return facts, [line.split()[0] for line in text.split("weights:\n", 1)[1].splitlines()]
+
+    def initial(self, place, path):
+        self.run("--data", place, "--epochs", "0", "--save", path)
+
+    def check(self, steps, batch, place):
+        self.run("--data", place, "--threads", str(self.threads), "--shuffle", "off", "--epochs", "1", "--limit-samples",
+                 str(steps * batch), "--log", self.log, "--log-steps", "1")
+        return [r["train_loss"] for r in self.records("step")]
+
+    def measured(self, steps):
+        if os.path.exists(self.log):
+            os.remove(self.log)
+        self.run("bench", "--threads", str(self.threads), "--steps", str(steps), "--log", self.log)
+        return self.records("bench")[-1]
+
+    def time(self, seconds):
+        if not self.steps:
+            self.steps = 1e3 / self.measured(20)["step_ms_mean"]
+        steps = max(2, round(seconds * self.steps))
+        mean = self.measured(steps)["step_ms_mean"] / 1e3
+        self.steps = 1 / mean
+        return steps, steps * mean
+
+    def peak(self):
+        """GFLOP/s of fused multiply-adds in registers, of all threads, now."""
+        return self.measured(1)["fma_peak_gflops"]
+
+    def stop(self):
+        pass
+
+
+class Running:
+    """A peer: a process that answers lines, stopped while it is not asked."""
+
+    def __init__(self, bench, peer, command, work, threads, dropout, place):
+        self.name, self.buffer = peer.name, b""
+        self.errors = f"{bench.dir}/{peer.name.replace(' ', '-').replace(',', '')}.err"
+        words = [work.model, peer.mode, str(work.batch), str(threads), "1" if dropout else "0", place]
+        with open(self.errors, "w") as errors:
+            self.process = subprocess.Popen(command + words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+                                            env=bench.environment(threads, peer.env), preexec_fn=bench.pin(threads))
+        self.versions = json.loads(self.answer("ready"))
+        self.process.send_signal(signal.SIGSTOP)
+
+    def last_words(self):
+        with open(self.errors, errors="replace") as f:
+            lines = [line.strip() for line in f if line.strip()]
+        return lines[-1][:200] if lines else "it said nothing"
+
+    def answer(self, word):
+        until = time.monotonic() + PATIENCE
+        while b"\n" not in self.buffer:
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0, until - time.monotonic()))
+            if not ready:
+                self.stop()
+                raise Failed(f"no answer in {PATIENCE} s")
+            part = os.read(self.process.stdout.fileno(), 4096)
+            if not part:
+                self.stop()
+                raise Failed(f"it ended: {self.last_words()}")
+            self.buffer += part
+        line, self.buffer = self.buffer.split(b"\n", 1)
+        first, _, rest = line.decode().partition(" ")
+        if first != word:
+            self.stop()
+            raise Failed(f"'{line.decode()[:80]}' in place of '{word}'")
+        return rest
+
+    def ask(self, question, word):
+        self.process.send_signal(signal.SIGCONT)
+        self.process.stdin.write(question.encode() + b"\n")
+        self.process.stdin.flush()
+        rest = self.answer(word)
+        self.process.send_signal(signal.SIGSTOP)
+        return rest.split()
+
+    def check(self, steps):
+        return [float(x) for x in self.ask(f"check {steps}", "losses")]
+
+    def time(self, seconds):
+        steps, spent = self.ask(f"time {seconds}", "time")
+        return int(steps), float(spent)
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Absent:
+    """Which peers cannot run here, found out once."""
+
+    def __init__(self, bench):
+        self.bench, self.commands = bench, {}
+
+    def command(self, peer):
+        """The words that start it, or Failed("not installed ...")."""
+        key = (peer.kind, peer.source)
+        if key not in self.commands:
+            try:
+                self.commands[key] = self.find(peer)
+            except Failed as e:
+                self.commands[key] = e
+        if isinstance(self.commands[key], Failed):
+            raise self.commands[key]
+        return self.commands[key]
+
+    def find(self, peer):
+        if peer.kind == "c":
+            return [self.bench.build_yardstick(peer)]
+        python = f"{self.bench.venvs[peer.venv]}/bin/python"
+        if not os.path.exists(python):
+            raise Failed("not installed (bench/run --install-peers)")
+        module = {"torch_step.py": "torch", "jax_step.py": "jax", "tf_step.py": "tensorflow", "mxnet_step.py": "mxnet"}[peer.source]
+        try:
+            self.bench.say([python, "-c", f"import {module}"], env=self.bench.environment(1, peer.env))
+        except Failed as e:
+            raise Failed(f"not installed ({e})")
+        return [python, f"{self.bench.root}/bench/peers/{peer.source}"]

@@ -1,0 +1,86 @@
+"""works.py -- what is measured: the works with what each must reach, and the peers with their modes."""
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Work:
+    """A training step.  must, aim: Tenon's samples/s over the best peer's; *_v3: where the program is for AVX2."""
+    model: str
+    batch: int
+    must: float
+    aim: float
+    threads: int = 0                                  # 0: all there are
+    must_v3: float = 0                                # 0: the same
+    aim_v3: float = 0
+    share: tuple = ()                                 # of the FMA peak, nominal: must and aim, with AVX-512
+    share_v3: tuple = ()                              # with AVX2
+    quick: bool = False
+
+    @property
+    def name(self):
+        return f"{self.model} B={self.batch}" + (f", {self.threads} thread" if self.threads else "")
+
+    def wanted(self, v3):
+        """-> must, aim, and the same of the share or ()"""
+        if v3:
+            return self.must_v3 or self.must, self.aim_v3 or self.aim, self.share_v3
+        return self.must, self.aim, self.share
+
+
+WORKS = [
+    Work("lenet", 64, 3, 4.5),
+    Work("lenet", 128, 3, 4.5, share=(1.0, 1.3), share_v3=(1.2, 1.5), quick=True),
+    Work("lenet", 512, 3, 4.5),
+    Work("lenet", 4096, 3, 4.5),
+    Work("lenet_relu", 64, 2.5, 3.5),
+    Work("lenet_relu", 512, 2.5, 3.5),
+    Work("mlp", 64, 2, 2.6, must_v3=1.5),
+    Work("mlp", 128, 2, 2.6, must_v3=1.5, quick=True),
+    Work("mlp", 4096, 1.3, 1.5),
+    Work("mlp_wide", 32, 1.3, 2),
+    Work("lenet", 128, 2.5, 3, threads=1, quick=True),
+    Work("mlp", 128, 1.3, 1.45, threads=1, must_v3=0.9, quick=True),
+]
+
+CONVOLUTIONS = ("lenet", "lenet_relu")
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A program beside ours.  kind: python (script in bench/peers), c (source in bench/yardsticks), tenon (our own, built otherwise)."""
+    name: str
+    kind: str
+    source: str                                       # the script, the source, or the flags of `tenon build`
+    mode: str = "-"
+    models: tuple = ("lenet", "lenet_relu", "mlp", "mlp_wide")
+    venv: str = "peers"                               # or "mxnet"
+    env: dict = field(default_factory=dict)
+    libraries: tuple = ()                             # of a yardstick
+    quick: bool = False
+
+    @property
+    def ours(self):
+        return self.kind == "tenon"
+
+
+MALLOC = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "2000000000"}   # else glibc gives the pages back every step: -12 % to -60 %
+XLA = {"JAX_PLATFORMS": "cpu"}
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
+
+PEERS = [
+    Peer("tenon --kernels=blas", "tenon", "--kernels=blas", quick=True),
+    Peer("openblas", "c", "lenet_openblas.c", models=("lenet",), libraries=("openblas",), quick=True),
+    Peer("openblas", "c", "mlp_openblas.c", models=("mlp",), libraries=("openblas",), quick=True),
+    Peer("onednn", "c", "onednn.cpp", models=("lenet", "lenet_relu", "mlp"), libraries=("dnnl",), quick=True),
+    Peer("torch eager", "python", "torch_step.py", "eager", env=MALLOC),
+    Peer("torch eager, channels last", "python", "torch_step.py", "eager_cl", CONVOLUTIONS, env=MALLOC),
+    Peer("torch compile", "python", "torch_step.py", "compile", env=MALLOC),
+    Peer("jax", "python", "jax_step.py", env=XLA),
+    Peer("tensorflow graph", "python", "tf_step.py", "graph", env=QUIET),
+    Peer("tensorflow xla", "python", "tf_step.py", "xla", env=QUIET),
+    Peer("mxnet", "python", "mxnet_step.py", venv="mxnet"),
+]
+
+# What keeps the peers from AVX-512 (--isa avx2).  PyTorch's MKL and TensorFlow's Eigen have no such switch and use what there is.
+AVX2_ONLY = {"ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2",
+             "XLA_FLAGS": "--xla_cpu_max_isa=AVX2", "OPENBLAS_CORETYPE": "Haswell"}

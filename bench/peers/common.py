@@ -1,0 +1,145 @@
+"""common.py -- what every peer in Python shares: the networks, the data, and the conversation with bench/run.
+
+    python PEER_step.py MODEL MODE BATCH THREADS DROPOUT DIR
+
+MODE is the peer's own word (eager, compile, xla ...), DROPOUT 0 or 1, DIR holds what bench/run wrote there:
+    train_x.npy  (N, C, H, W) or (N, F) bytes    train_y.npy  (N) int32    weights.npy  float32, all parameters in file order
+A peer says "ready {versions}" and then answers lines:
+    check N     "losses L1 ... LN": from the given weights, N steps on batches 0, 1, ...; each the batch's mean before its update
+    time S      "time STEPS SECONDS": about S seconds of steps on the batches in turn, after a warm-up
+The formulas of the update are Tenon's (and PyTorch's): decay is added to the gradient, of weights only, not of biases.
+"""
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+KERNEL = 5                                            # of every convolution here; each is pooled 2 x 2 after its activation
+
+
+@dataclass(frozen=True)
+class Net:
+    image: tuple                                      # (C, H, W) or (F,)
+    filters: tuple                                    # of the convolutions
+    dense: tuple                                      # outputs of the dense layers; no activation after the last
+    same: bool = False                                # padding of the convolutions: 2, else none
+    activation: str = "relu"
+    dropout: float = 0.0                              # after each activation
+    rmsprop: bool = False                             # else SGD
+    lr: float = 0.05
+    momentum: float = 0.0
+    decay: float = 0.0
+    rho: float = 0.9
+    eps: float = 1e-7
+
+    def flat(self):
+        """(C, H, W) of what the first dense layer reads."""
+        if not self.filters:
+            return self.image
+        c, h, w = self.image
+        for k in self.filters:
+            lost = 0 if self.same else KERNEL - 1
+            c, h, w = k, (h - lost) // 2, (w - lost) // 2
+        return c, h, w
+
+    def shapes(self):
+        """Of the parameters in file order: (O, I, R, S) or (O, I), then the bias."""
+        shapes, inputs = [], self.image[0]
+        for k in self.filters:
+            shapes += [(k, inputs, KERNEL, KERNEL), (k,)]
+            inputs = k
+        inputs = int(np.prod(self.flat()))
+        for k in self.dense:
+            shapes += [(k, inputs), (k,)]
+            inputs = k
+        return shapes
+
+
+SAMPLE = dict(momentum=0.9, decay=1e-4)
+NETS = {
+    "lenet": Net((1, 28, 28), (20, 50), (500, 10), activation="tanh", **SAMPLE),
+    "lenet_relu": Net((1, 28, 28), (20, 50), (500, 10), same=True),
+    "mlp": Net((784,), (), (128, 64, 10), **SAMPLE),
+    "mlp_wide": Net((784,), (), (512, 512, 1000), dropout=0.2, rmsprop=True, lr=1e-4),
+}
+
+
+class Job:
+    """The command line and what lies in DIR."""
+
+    def __init__(self, argv):
+        model, self.mode, batch, threads, dropout, place = argv
+        self.net, self.batch, self.threads = NETS[model], int(batch), int(threads)
+        self.dropout = self.net.dropout if dropout == "1" else 0.0
+        x = np.load(f"{place}/train_x.npy").astype(np.float32) * np.float32(1 / 255)
+        y = np.load(f"{place}/train_y.npy").astype(np.int32)
+        self.batches = len(x) // self.batch
+        x = x[:self.batches * self.batch].reshape((self.batches, self.batch) + self.net.image)
+        self.x, self.y = list(x), list(y[:self.batches * self.batch].reshape(self.batches, self.batch))
+        flat, self.weights = np.load(f"{place}/weights.npy"), []
+        for shape in self.net.shapes():
+            n = int(np.prod(shape))
+            self.weights.append(flat[:n].reshape(shape).copy())
+            flat = flat[n:]
+        assert not len(flat), "weights.npy is not of this network"
+
+    def channels_last(self):
+        """Images and weights for NHWC: (N, H, W, C), (R, S, I, O), (I, O); the first dense layer reads (H, W, C)."""
+        if self.net.filters:
+            self.x = [np.ascontiguousarray(x.transpose(0, 2, 3, 1)) for x in self.x]
+            first = 2 * len(self.net.filters)
+            w = self.weights[first].reshape((-1,) + self.net.flat())
+            self.weights[first] = w.transpose(0, 2, 3, 1).reshape(len(w), -1)
+        turned = {4: (2, 3, 1, 0), 2: (1, 0), 1: (0,)}
+        self.weights = [np.ascontiguousarray(w.transpose(turned[w.ndim])) for w in self.weights]
+
+
+class Peer:
+    """What a script fills in; `self.job` is there."""
+
+    versions = {}
+
+    def __init__(self, job):
+        self.job = job
+
+    def step(self, i):
+        """One training step on batch i; returns its loss, maybe not computed yet."""
+        raise NotImplementedError
+
+    def wait(self, loss):
+        """Until everything up to this step is done; returns the loss as a float."""
+        return float(loss)
+
+    def run(self, steps):
+        """Seconds of so many steps, as a user would run them: nothing waits but the end."""
+        began = time.perf_counter()
+        for i in range(steps):
+            loss = self.step(i % self.job.batches)
+        self.wait(loss)
+        return time.perf_counter() - began
+
+    def time(self, seconds):
+        """Doubles the steps of a warm-up until it takes an eighth of the time, then measures."""
+        steps = 1
+        while (spent := self.run(steps)) < seconds / 8:
+            steps *= 2
+        steps = max(1, round(steps * seconds / spent))
+        return steps, self.run(steps)
+
+
+def serve(make):
+    """make(job) -> Peer.  Answers on what was the standard output; what a library prints goes to the error stream."""
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    peer = make(Job(sys.argv[1:]))
+    print("ready", json.dumps(peer.versions), file=answer, flush=True)
+    for line in sys.stdin:
+        word, number = line.split()
+        if word == "check":
+            losses = [peer.wait(peer.step(i)) for i in range(int(number))]
+            print("losses", *(f"{x:.9g}" for x in losses), file=answer, flush=True)
+        else:
+            print("time", *peer.time(float(number)), file=answer, flush=True)
