@@ -16,6 +16,10 @@ void rt_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * on. */
 void rt_unfinished(const char *path);
 
+/* Dies when this machine lacks instructions that generated code uses freely. */
+struct RtProgram;
+void rt_check_processor(const struct RtProgram *p);
+
 void *rt_alloc(size_t bytes);  /* zeroed, never NULL; before the first step only */
 
 /* A string of rt_alloc. */

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Before any generated code runs: it uses these instructions freely. */
-static void check_processor(const RtProgram *p)
+void rt_check_processor(const RtProgram *p)
 {
     const char *missing = NULL;
 #if defined(__x86_64__)
@@ -56,7 +55,7 @@ int rt_main(const RtProgram *p, int argc, char **argv)
     setvbuf(stdout, buffer, _IOLBF, sizeof buffer);
     options_parse(&o, p, argc, argv);
     if (o.command != INFO) {
-        check_processor(p);
+        rt_check_processor(p);
         check_alone();
     }
     const int code = run[o.command](p, &o);

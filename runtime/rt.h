@@ -153,6 +153,11 @@ enum { RT_ISA_ANY, RT_ISA_X86_V3, RT_ISA_X86_V4, RT_ISA_ARMV8 };
 
 int rt_main(const RtProgram *p, int argc, char **argv);
 
+/* tenon build --tune: kernels that take turns on `bytes` of made-up numbers, timed; needs isa and real_bytes of p alone.
+ * 0, or 1 when the figures could not be printed. */
+typedef struct RtTrial { void (*run)(char *memory); } RtTrial;
+int rt_tune(const RtProgram *p, const RtTrial *trial, int n, int64_t bytes);
+
 /* Which local slice and shard a unit of a per-slice phase is. */
 static inline int rt_shard_of(int unit, int slices) { return unit / slices; }
 

@@ -167,8 +167,8 @@ static void zero_partials(Writer *w, Text *t, int phase, bool backward)
             text_printf(t, "    memset(%s, 0, %lld);\n", pointer_to(w, b->node),
                         (long long)(b->bytes / s->slices));
     }
-    const Price p = step_price_zero(w->g, w->in->options);
-    if (p.cycles > 0 && w->g->training)
+    const Price p = step_price_zero(w->g, phase, w->in->options);
+    if (p.cycles > 0 && w->g->training && backward)
         text_printf(t, "   %s\n", tick(w, "sums over samples", "memset", (Span){0}, 0, "", p));
 }
 

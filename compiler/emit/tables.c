@@ -84,7 +84,7 @@ static void recipe(Writer *w, Text *t, const Recipe *r)
     text_add(t, "    },\n");
 }
 
-static const char *isa_of(const char *cpu)
+const char *emit_isa(const char *cpu)
 {
     return !strcmp(cpu, "x86-64-v4")   ? "RT_ISA_X86_V4"
            : !strcmp(cpu, "x86-64-v3") ? "RT_ISA_X86_V3"
@@ -135,7 +135,7 @@ static void program(Writer *w, Text *t)
     text_printf(t,
                 "    .compiler = \"%s\", .flags = %s, .target = \"cpu\", .cpu = \"%s\", .isa = %s, "
                 ".real_bytes = sizeof(real),\n",
-                in->compiler_version, name_c_string(w->arena, in->flags), in->cpu, isa_of(in->cpu));
+                in->compiler_version, name_c_string(w->arena, in->flags), in->cpu, emit_isa(in->cpu));
     text_printf(t,
                 "    .batch = %lld, .shards = %lld, .slices = SLICES, .chunk = CHUNK,\n    "
                 ".parameters = %lld, .flops_per_sample = %.0f,\n",

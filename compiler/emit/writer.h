@@ -64,6 +64,7 @@ void phase_ranges(Writer *w, const char *fn, const char *about, bool from_grad, 
 
 /* tables.c */
 const char *emit_flop_text(Arena *a, double flops);   /* "13.18 MFLOP", "576.0 kFLOP" */
+const char *emit_isa(const char *cpu);                /* "RT_ISA_X86_V4" */
 void tables_write(Writer *w, Text *out);
 
 #endif

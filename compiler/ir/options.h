@@ -11,6 +11,7 @@ typedef struct Options {
     const char *cpu;                                  /* "native", "x86-64-v3", ... */
     int         vector;                               /* reals in a vector of the target and dtype: 16, 8, 4, 2, 1 */
     bool        verify;                               /* graph_verify after every pass (on in debug builds and tests) */
+    struct Tuner *tuner;                              /* --tune: settles what pass choose leaves open (ir/choice.h); else NULL */
 } Options;
 
 #endif

@@ -7,13 +7,14 @@
 #include "ops/conv_price.h"
 #include "ops/window.h"
 
-static const double RESTART_CYCLES = 6;   /* a tile's inner loop ended and begun again */
-static const double RUN_CYCLES = 2;       /* an entry of a sparse list: index, pointer */
-static const double LIST_CYCLES = 25;     /* a list found empty or begun: a branch not foreseen */
-static const double WINO_CYCLES = 150;    /* a vector of one tile gathered or scattered */
-static const double SORT_CYCLES = 4;      /* an output put into its list */
-static const double WINO_PACK_CYCLES = 9; /* a real of transformed filters: scalar code */
-static const double PACK_CYCLES = 4;      /* a real gathered into a panel */
+static const double RESTART_CYCLES = 6;    /* a tile's inner loop ended and begun again */
+static const double RUN_CYCLES = 2;        /* an entry of a sparse list: index, pointer */
+static const double LIST_CYCLES = 25;      /* a list found empty or begun: a branch not foreseen */
+static const double WINO_CYCLES = 40;      /* a vector of one tile gathered or scattered, */
+static const double CONFLICT_CYCLES = 120; /* more when its points share sets of the first cache */
+static const double SORT_CYCLES = 4;       /* an output put into its list */
+static const double WINO_PACK_CYCLES = 9;  /* a real of transformed filters: scalar code */
+static const double PACK_CYCLES = 4;       /* a real gathered into a panel */
 
 typedef struct Conv {
     int64_t c, h, w, o, groups, inputs, outputs, pool, r, s, oh, ow;
@@ -103,10 +104,10 @@ static double transform(int64_t a, bool output)
 
 /* So many vectors of channels of a tile: gathered, transformed, scattered. */
 static void transforms(Price *p, const Market *m, double vectors, double loads, double sums,
-                       double stores)
+                       double stores, double moved)
 {
     const Core *c = m->core;
-    p->cycles += vectors * (WINO_CYCLES + loads / c->loads + sums / c->fma + stores / c->stores);
+    p->cycles += vectors * (moved + loads / c->loads + sums / c->fma + stores / c->stores);
     p->executed += vectors * sums * m->lanes;
 }
 
@@ -118,6 +119,15 @@ static int64_t wino_block(const Market *k, double points, int64_t in)
     return fit > 48 ? 48 : fit < k->core->rows ? k->core->rows : (int64_t)fit;
 }
 
+/* Points lie `stride` bytes apart; eight ways of 4 KB each hold a line of every set. */
+static double moved(double points, int64_t stride)
+{
+    int64_t sets = 64;
+    for (int64_t s = stride; sets > 1 && s % 128 == 0; s /= 2)
+        sets /= 2;
+    return WINO_CYCLES + (points > 8.0 * (double)sets ? CONFLICT_CYCLES : 0);
+}
+
 /* `tiles` tiles of m x m outputs, `in` channels to `out`; the filters stream through for each
  * block of tiles. */
 static void winograd(Price *p, const Market *k, int64_t tiles, int64_t in, int64_t out, int64_t m,
@@ -126,14 +136,16 @@ static void winograd(Price *p, const Market *k, int64_t tiles, int64_t in, int64
     const int64_t a = m + r - 1, panel = 2 * k->lanes, rows = k->core->rows;
     const double points = (double)(a * a), n = (double)tiles;
     const double u = (double)round_up(out, panel) * points * (double)in * k->real;
-    const double blocks = (double)price_ceil(tiles, wino_block(k, points, in));
+    const int64_t block = wino_block(k, points, in) / rows * rows;
+    const double blocks = (double)price_ceil(tiles, block);
 
     transforms(p, k, n * (double)price_ceil(in, k->lanes), points,
-               2 * (double)a * transform(a, false), points);
+               2 * (double)a * transform(a, false), points, moved(points, block * in * k->real));
     price_tiles(p, k, (double)(price_ceil(tiles, rows) * price_ceil(out, panel)) * points,
                 (double)rows, 2, (double)in);
     transforms(p, k, n * (double)price_ceil(out, k->lanes), points,
-               (double)(a + m) * transform(a, true), (double)(m * m));
+               (double)(a + m) * transform(a, true), (double)(m * m),
+               moved(points, block * panel * k->real));
     p->weights += u * blocks;
     price_stream(p, k, u * blocks, u);
 }

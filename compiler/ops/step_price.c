@@ -44,14 +44,14 @@ Price step_price_sum(const Graph *g, const Sum *s, bool from_grad, const Options
                               g->nstate);
 }
 
-Price step_price_zero(const Graph *g, const Options *o)
+Price step_price_zero(const Graph *g, int phase, const Options *o)
 {
     const Step *s = g->step;
     const Market m = market_of(g, o, s->chunk);
     double bytes = 0;
 
     for (int i = 0; i < s->nbuffer; i++)
-        if (s->buffer[i].place == PLACE_PARTIAL)
+        if (s->buffer[i].place == PLACE_PARTIAL && s->buffer[i].first == phase)
             bytes += (double)(s->buffer[i].bytes * s->shards);
     Price p = {.weights = bytes, .cycles = bytes / (m.lanes * m.real) / m.core->stores};
     price_stream(&p, &m, bytes, bytes);

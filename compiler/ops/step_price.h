@@ -9,8 +9,8 @@ Price step_price(const Graph *g, const Node *n, const Options *o);
 /* Of adding up a gradient over slices and shards, the update inside; from_grad: of the update from a reduced sum. */
 Price step_price_sum(const Graph *g, const Sum *s, bool from_grad, const Options *o);
 
-/* Of the zeros that a slice's sums begin with. */
-Price step_price_zero(const Graph *g, const Options *o);
+/* Of the zeros that sums begin with, those of one phase. */
+Price step_price_zero(const Graph *g, int phase, const Options *o);
 
 /* "direct, pooled before tanh": how n is computed; "" when there is but one way. */
 const char *step_price_words(Arena *a, const Node *n, const Price *p);

@@ -1,22 +1,21 @@
-/* choose.c -- which algorithm computes a convolution.
+/* choose.c -- which algorithm computes a convolution: the cheapest by price (ops/price.h).
  *
  * Winograd's F(2x2, 3x3) and F(2x2, 5x5) take 2.25 and 2.8 times fewer multiplications than the
  * direct sum and are as exact; F(4x4, 3x3), 4 times fewer and 3-4 times less exact, is for --fast.
- * The transforms cost a pass over input and output, so there must be channels enough to pay for
- * them: measured on AVX-512, F(2x2, 3x3) gains 1.6 times at 64 channels and nothing at 16,
- * F(2x2, 5x5) 1.7 at 20, F(4x4, 3x3) 2.7 at 16.
+ * Their transforms cost a pass over input and output, and packed filters that are larger.
  * Convolutions behind a fused pooling keep their sparse gradients: those beat any dense one.
- * The choice depends on sizes only and is written into the program: the same bits everywhere.
+ * Prices depend on sizes, --cpu and --dtype only, and the choice is written into the program: the
+ * same bits everywhere.  With --tune a choice between prices that lie close is settled by measuring.
  */
-#include "ops/op.h"
+#include "ir/choice.h"
+#include "ops/conv_price.h"
 #include "passes/pass.h"
-#include <string.h>
 
 enum {
     SCRATCH_BYTES = 384 * 1024, /* runtime/cpu/winograd.h: WINO_SCRATCH */
-    TILE_ROWS = 8,              /* runtime/cpu/tile.h: the most rows of a register tile */
-    LEAST_OUTPUTS = 4           /* rows and columns of the result */
+    TILE_ROWS = 8               /* runtime/cpu/tile.h: the most rows of a register tile */
 };
+static const double CLOSE = 2; /* a way that is dearer by more is not measured */
 
 static bool all(const Node *n, const char *key, int64_t value)
 {
@@ -24,67 +23,112 @@ static bool all(const Node *n, const char *key, int64_t value)
     return a && a->nlist == 2 && a->list[0] == value && a->list[1] == value;
 }
 
-static int64_t channels_needed(int64_t kernel, int64_t m)
-{
-    return kernel == 5 || m == 4 ? 12 : 32;
-}
-
 /* Do the transformed tiles of `in` channels and one panel of outputs fit the kernel's scratch? */
-static bool fits(int64_t in, int64_t side, const Options *o, int64_t real_bytes)
+static bool fits(int64_t in, int64_t side, const Market *m)
 {
-    return side * side * (in + 2 * o->vector) * TILE_ROWS * real_bytes <= SCRATCH_BYTES;
+    return side * side * (in + 2 * m->lanes) * TILE_ROWS * m->real <= SCRATCH_BYTES;
 }
 
-/* Outputs of a tile, 2 or 4, or 0 for direct; the convolution has `in` channels and makes
- * `out` of h x w pixels. */
-static int64_t tile_of(const Node *n, const Options *o, int64_t in, int64_t out, int64_t h,
-                       int64_t w, int64_t real_bytes)
+/* Can F(m x m) compute n?  Its kernel reads `in` channels. */
+static bool possible(const Node *n, int64_t m, int64_t in, const Options *o, const Market *k)
 {
-    const int64_t k = node_attr(n, "kernel")->list[0];
+    const int64_t r = node_attr(n, "kernel")->list[0];
 
-    if (!(all(n, "kernel", 3) || all(n, "kernel", 5)) || !all(n, "stride", 1) ||
-        !all(n, "dilation", 1) || node_int(n, "groups") != 1 || h < LEAST_OUTPUTS ||
-        w < LEAST_OUTPUTS)
-        return 0;
-    for (int64_t m = o->fast && k == 3 ? 4 : 2; m >= 2; m -= 2)
-        if (in >= channels_needed(k, m) && out >= channels_needed(k, m) &&
-            fits(in, m + k - 1, o, real_bytes))
-            return m;
-    return 0;
+    return (all(n, "kernel", 3) || (all(n, "kernel", 5) && m == 2)) && all(n, "stride", 1) &&
+           all(n, "dilation", 1) && node_int(n, "groups") == 1 && (m == 2 || o->fast) &&
+           fits(in, m + r - 1, k);
 }
 
-static void forward(Graph *g, Node *n, const Options *o, int64_t bytes)
-{
-    const Attr *pool = node_attr(n, "pool");
-    const int64_t step = pool ? pool->i : 1;
-    const int64_t m = tile_of(n, o, n->in[0]->shape.dim[0], n->shape.dim[0], n->shape.dim[1] * step,
-                              n->shape.dim[2] * step, bytes);
-
-    if (m)
-        node_set_int(g, n, "winograd", m);
-}
-
-static void backward(Graph *g, Node *n, const Options *o, int64_t bytes)
+/* The gradient's kernel is a convolution padded by what the kernel reaches beyond the padding. */
+static bool pad_within_kernel(const Node *n)
 {
     const int64_t *pad = node_attr(n, "pad_before")->list, *k = node_attr(n, "kernel")->list;
-    const Shape *dy = &n->in[1]->shape;
-    const int64_t m =
-        tile_of(n, o, dy->dim[0], n->shape.dim[0], n->shape.dim[1], n->shape.dim[2], bytes);
+    return pad[0] < k[0] && pad[1] < k[1];
+}
 
-    if (m && pad[0] < k[0] && pad[1] < k[1])
-        node_set_int(g, n, "winograd", m);
+static void set_tile(Graph *g, Node *n, int64_t tile)
+{
+    if (tile)
+        node_set_int(g, n, "winograd", tile);
+    else
+        node_drop_attr(g->arena, n, "winograd");
+}
+
+/* Seconds of a step: a call a chunk, and the filters packed once. */
+static double seconds(Graph *g, Node *n, int64_t tile, const Market *m)
+{
+    Node pack = {.op = op_find("conv2d_pack"), .nin = 1, .in = n->in};
+    Price packed = {0};
+
+    set_tile(g, n, tile);
+    node_copy_attrs(g, &pack, n);
+    node_set_int(g, &pack, "dx", node_is(n, "conv2d_dx"));
+    conv_price_pack(&pack, m, &packed);
+    const double calls = (double)(g->recipe.batch / m->n);
+    const double cycles = calls * price_of(n, m).cycles + packed.cycles;
+    set_tile(g, n, 0);
+    return market_seconds(m, cycles);
+}
+
+static void offer(Graph *g, Choice *c, int64_t tile, const Market *m)
+{
+    c->tile[c->n] = tile;
+    c->predicted[c->n] = seconds(g, c->node, tile, m);
+    if (c->predicted[c->n] < c->predicted[c->pick])
+        c->pick = c->n;
+    c->n++;
+}
+
+static Choice choice_of(Graph *g, Node *n, const Options *o, const Market *m)
+{
+    const bool dx = node_is(n, "conv2d_dx");
+    const int64_t in = n->in[dx ? 1 : 0]->shape.dim[0];
+    Choice c = {.node = n};
+
+    offer(g, &c, 0, m);
+    for (int64_t tile = 2; tile <= 4; tile += 2)
+        if (possible(n, tile, in, o, m) && (!dx || pad_within_kernel(n)))
+            offer(g, &c, tile, m);
+    return c;
+}
+
+/* Leaves the ways that cost at most CLOSE times the cheapest. */
+static void keep_close(Choice *c)
+{
+    const double most = CLOSE * c->predicted[c->pick];
+    int n = 0;
+
+    for (int i = 0; i < c->n; i++) {
+        if (c->predicted[i] > most)
+            continue;
+        if (c->pick == i)
+            c->pick = n;
+        c->tile[n] = c->tile[i], c->predicted[n] = c->predicted[i];
+        n++;
+    }
+    c->n = n;
 }
 
 void pass_choose(Graph *g, const Options *o, Diag *d)
 {
-    const int64_t bytes = strcmp(g->recipe.dtype, "f64") ? 4 : 8;
+    Step step = {0};
+    Choice *list = NULL, *open = NULL;
+    int n = 0, nopen = 0;
 
-    (void)d;
-    for (int i = 0; i < g->nnode; i++) {
-        Node *n = g->node[i];
-        if (node_is(n, "conv2d"))
-            forward(g, n, o, bytes);
-        else if (node_is(n, "conv2d_dx"))
-            backward(g, n, o, bytes);
+    schedule_cut(g, &step);
+    const Market m = market_of(g, o, step.chunk);
+    for (int i = 0; i < g->nnode; i++)
+        if (node_is(g->node[i], "conv2d") || node_is(g->node[i], "conv2d_dx"))
+            ARENA_PUSH(g->arena, list, n, choice_of(g, g->node[i], o, &m));
+    for (int i = 0; o->tuner && i < n; i++) {
+        keep_close(&list[i]);
+        if (list[i].n > 1)
+            ARENA_PUSH(g->arena, open, nopen, list[i]);
     }
+    if (nopen)
+        o->tuner->settle(o->tuner, g, open, nopen, d);
+    for (int i = 0; i < n; i++)
+        set_tile(g, list[i].node, list[i].tile[list[i].pick]);
+    for (int i = 0; i < nopen; i++)
+        set_tile(g, open[i].node, open[i].tile[open[i].pick]);
 }

@@ -21,4 +21,7 @@ bool pass_run_all(Graph *g, const Options *o, Diag *d);               /* false a
 PASS(infer); PASS(gradient); PASS(simplify); PASS(cse); PASS(dce); PASS(fuse); PASS(choose); PASS(layout); PASS(schedule); PASS(plan);
 #undef PASS
 
+struct Step;
+void schedule_cut(const Graph *g, struct Step *s);    /* batch, shards, slices and chunks alone, for prices before pass schedule */
+
 #endif

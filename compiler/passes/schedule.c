@@ -34,7 +34,7 @@ static int64_t default_shards(int64_t batch)
     return 1;
 }
 
-static void cut(const Graph *g, Step *s)
+void schedule_cut(const Graph *g, Step *s)
 {
     s->batch = g->recipe.batch;
     s->shards = g->recipe.shards ? g->recipe.shards : default_shards(s->batch);
@@ -306,7 +306,7 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
 
     (void)d;
     add_sides(g);
-    cut(g, s);
+    schedule_cut(g, s);
     const Readers *r = readers_new(g);
     for (int i = 0; i < g->nnode; i++)
         g->node[i]->alias = NULL, g->node[i]->phase = -1;

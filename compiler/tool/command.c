@@ -39,8 +39,11 @@ static bool supported(const Command *c, Diag *d)
         return refuse(d, "--to", c->to, "use --to c or --to dot");
     if (c->comm && strcmp(c->comm, "none") != 0)
         return refuse(d, "--comm", c->comm, "leave --comm out: a program uses all cores of one machine");
-    if (c->tune)
-        return refuse(d, "--tune", NULL, "leave --tune out: algorithms are chosen by rule");
+    if (c->tune && (c->options.blas || c->options.plain)) {
+        diag_error(d, nowhere, "--tune has nothing to choose with %s", c->options.plain ? "--plain" : "--kernels=blas");
+        diag_help(d, "leave one of them out");
+        return false;
+    }
     if (dtype && strcmp(dtype, "f32") != 0 && strcmp(dtype, "f64") != 0)
         return refuse(d, "--dtype", dtype, "use --dtype f32 or --dtype f64");
     return true;

@@ -25,9 +25,9 @@ typedef struct Command {
     const char  *hash;                                /* identity of network and recipe, for checkpoints; set before the passes */
     char       **argument;                            /* run: what follows --, passed on */
     int          narguments;
+    bool         tune;                                /* measure what pass choose leaves open */
     /* accepted words that only some later version obeys */
     const char  *target, *comm, *kernels;
-    bool         tune;
 } Command;
 
 #define TENON_NAME "tenon " TENON_VERSION             /* "tenon 0.1.0"; the build defines the number */

@@ -165,9 +165,10 @@ static void bill(Bill *b, const char *part, const Node *n, const char *name, con
 }
 
 /* The calls of a phase that come before or after the turn to the backward pass. */
-static void bill_phase(Bill *b, const char *part, const Phase *p, bool backward)
+static void bill_phase(Bill *b, const char *part, int phase, bool backward)
 {
-    const Price zero = step_price_zero(b->graph, b->options);
+    const Phase *p = &b->graph->step->phase[phase];
+    const Price zero = step_price_zero(b->graph, phase, b->options);
     b->started = false;
     if (p->kind == PHASE_SLICE && !backward && zero.cycles > 0)
         bill(b, part, NULL, "sums over samples", "memset", zero);
@@ -203,9 +204,9 @@ void show_price(Arena *a, const Graph *g, const Options *o)
     for (int i = 0; i < s->nphase; i++) {
         const Phase *p = &s->phase[i];
         if (p->kind == PHASE_PREPARE)
-            bill_phase(&b, "prepare", p, false), bill_phase(&b, "prepare", p, true);
+            bill_phase(&b, "prepare", i, false), bill_phase(&b, "prepare", i, true);
         else if (p->kind == PHASE_SLICE)
-            bill_phase(&b, "forward", p, false), bill_phase(&b, "backward", p, true);
+            bill_phase(&b, "forward", i, false), bill_phase(&b, "backward", i, true);
         else if (p->kind == PHASE_GRADIENT)
             bill_sums(&b, s->fused_update ? "sums over samples, update" : "sums over samples", false);
         else if (!s->fused_update)

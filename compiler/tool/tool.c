@@ -5,6 +5,7 @@
 #include "tool/file.h"
 #include "tool/manual.h"
 #include "tool/show.h"
+#include "tool/tune.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static bool dump_known(Arena *a, const char *name, Diag *d)
 static bool choose_machine(Command *c, const Front *f, Diag *d)
 {
     const Machine *m = machine_find(c->options.cpu);
-    const bool compiles = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN;
+    const bool compiles = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN || c->tune;
     const char *cc = getenv("CC");
     if (compiles && !machine_fits_host(m) && !(cc && *cc)) {
         diag_error(d, nowhere, "--cpu %s is another family of processors than this machine's", m->name);
@@ -53,7 +54,9 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
     const int real = f->recipe.dtype && strcmp(f->recipe.dtype, "f64") == 0 ? 8 : 4;
     c->options.cpu = m->name;
     c->options.vector = m->vector_bytes ? m->vector_bytes / real : 1;
-    return true;
+    if (c->tune && f->train)
+        c->options.tuner = tune_new(diag_arena(d), c, f->recipe.dtype, d);
+    return !c->tune || !f->train || c->options.tuner;
 }
 
 bool tool_begin(Command *c, const Front *f, Diag *d)

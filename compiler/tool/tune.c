@@ -1,0 +1,319 @@
+/* tune.c -- --tune: algorithms settled by measuring them here, once for each shape.
+ *
+ * Pass choose hands over the convolutions whose ways cost about the same.  What is not known yet is compiled into one small
+ * program, run on one thread, and the fastest way noted in the file `tuned` of the cache directory: a line each, fields
+ * between tabs,
+ *
+ *     shape    processor    kernels    way    microseconds of a step by way, the nominal core's by price, FMA peak beside
+ *
+ * to be read, edited or deleted.  `kernels` stands for the trial's C code, its headers, the C compiler and its flags: a new
+ * version of a kernel is measured again.
+ */
+#include "tool/tune.h"
+#include "emit/trial.h"
+#include "ir/choice.h"
+#include "ops/conv_price.h"
+#include "ops/op.h"
+#include "tool/build.h"
+#include "tool/cache.h"
+#include "tool/file.h"
+#include "tool/process.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const Span nowhere;
+static const char HEAD[] = "# tenon build --tune: what was fastest here; a line that is taken out is measured again\n";
+
+typedef struct TuneTool {
+    Tuner          tuner;                             /* first: pass choose knows this part */
+    Arena         *arena;
+    const Command *command;
+    const char    *dtype, *processor, *kernels;
+} TuneTool;
+
+/* A choice on its way to an answer. */
+typedef struct Case {
+    Choice     *choice;
+    const char *shape;
+    bool        known;
+    int         call[CHOICE_MOST], pack[CHOICE_MOST]; /* numbers of its trials */
+} Case;
+
+/* ---- what a line says */
+
+static const char *way_name(int64_t tile)
+{
+    static const char *const name[] = {"direct", NULL, "winograd-2x2", NULL, "winograd-4x4"};
+    return name[tile];
+}
+
+static void add_attr(Text *t, const Attr *a)
+{
+    text_printf(t, " %s=", a->key);
+    if (a->kind == ATTR_STRING)
+        text_add(t, a->s);
+    else if (a->kind == ATTR_INTS)
+        for (int i = 0; i < a->nlist; i++)
+            text_printf(t, "%s%lld", i ? "x" : "", (long long)a->list[i]);
+    else
+        text_printf(t, "%lld", (long long)a->i);
+}
+
+/* Everything the kernel is specialised for: "conv2d n=16 calls=8 x_shape=20x12x12 filters=50 kernel=5x5 ...". */
+static const char *shape_of(const TuneTool *t, const Choice *c, int64_t chunk, int64_t calls)
+{
+    const Node *n = c->node;
+    static const char *const key[] = {"x_shape", "filters", "kernel", "stride", "pad_before", "dilation", "groups", "pool", "act", "mask"};
+    Text s = text_new(t->arena);
+    text_printf(&s, "%s %s n=%lld calls=%lld", n->op->name, t->dtype, (long long)chunk, (long long)calls);
+    for (size_t i = 0; i < sizeof key / sizeof *key; i++)
+        if (node_attr(n, key[i]))
+            add_attr(&s, node_attr(n, key[i]));
+    text_printf(&s, " out=%lldx%lld", (long long)n->shape.dim[1], (long long)n->shape.dim[2]);
+    for (int i = 0; i < c->n; i++)
+        text_printf(&s, "%s%s", i ? "," : " ways=", way_name(c->tile[i]));
+    return s.s;
+}
+
+/* Value of "key : value" in /proc/cpuinfo. */
+static const char *cpuinfo(Arena *a, const char *text, const char *key)
+{
+    const char *at = strstr(text, key), *colon = at ? strchr(at, ':') : NULL;
+    return colon ? arena_strndup(a, colon + 2, strcspn(colon + 2, "\n\t")) : "?";
+}
+
+static const char *processor(Arena *a)
+{
+    Text t = text_new(a);
+    char line[512];
+    FILE *f = fopen("/proc/cpuinfo", "r");            /* its size is 0: file_read does not see into it */
+    while (f && fgets(line, sizeof line, f) && *line != '\n')
+        text_add(&t, line);
+    if (f)
+        fclose(f);
+    return arena_printf(a, "%s (%s/%s/%s)", cpuinfo(a, t.s, "model name"), cpuinfo(a, t.s, "cpu family"),
+                        cpuinfo(a, t.s, "model\t"), cpuinfo(a, t.s, "stepping"));
+}
+
+/* ---- the file of answers */
+
+static const char *file_path(Arena *a)
+{
+    const char *dir = cache_dir(a);
+    return dir ? path_join(a, dir, "tuned") : NULL;
+}
+
+static const char *file_text(Arena *a)
+{
+    size_t len = 0;
+    const char *path = file_path(a), *text = path ? file_read(a, path, &len) : NULL;
+    return text ? text : "";
+}
+
+static const char *line_key(const TuneTool *t, const Case *c)
+{
+    return arena_printf(t->arena, "%s\t%s\t%s\t", c->shape, t->processor, t->kernels);
+}
+
+/* A line of an unknown way counts as none: it is measured again. */
+static bool look_up(const TuneTool *t, Case *c, const char *text)
+{
+    const char *key = line_key(t, c);
+    const size_t n = strlen(key);
+    for (const char *s = text; *s; s += strcspn(s, "\n"), s += *s == '\n') {
+        if (strncmp(s, key, n) != 0)
+            continue;
+        for (int i = 0; i < c->choice->n; i++) {
+            const char *way = way_name(c->choice->tile[i]);
+            if (strncmp(s + n, way, strlen(way)) == 0 && s[n + strlen(way)] == '\t')
+                return c->choice->pick = i, true;
+        }
+    }
+    return false;
+}
+
+/* Other compilers may have written meanwhile: what they found is kept. */
+static void append(const TuneTool *t, const char *lines, Diag *d)
+{
+    const char *path = file_path(t->arena), *text = file_text(t->arena);
+    const int error = path ? file_write(t->arena, path, arena_printf(t->arena, "%s%s", *text ? text : HEAD, lines),
+                                        strlen(*text ? text : HEAD) + strlen(lines), 0666)
+                           : 0;
+    if (!path)
+        diag_warn(d, nowhere, "--tune: there is no cache directory, so what was measured is not kept");
+    else if (error)
+        diag_warn(d, nowhere, "--tune: %s cannot be written, so what was measured is not kept: %s", path, strerror(error));
+}
+
+/* ---- measuring */
+
+static bool io_error(Diag *d, const char *path)
+{
+    diag_error(d, nowhere, "--tune cannot use %s: %s", path, strerror(errno));
+    return false;
+}
+
+/* The trials of one case: each way's call and the packing of its filters. */
+static void add_trials(Trials *t, const Graph *g, Case *c)
+{
+    Graph *mine = (Graph *)g;                         /* for its arena; n is left as it was */
+    Node n = *c->choice->node;
+    for (int i = 0; i < c->choice->n; i++) {
+        const int64_t tile = c->choice->tile[i];
+        Node pack = {.op = op_find("conv2d_pack"), .nin = 1, .in = &n.in[node_is(&n, "conv2d")]};
+        node_drop_attr(g->arena, &n, "winograd");
+        if (tile)
+            node_set_int(mine, &n, "winograd", tile);
+        node_copy_attrs(mine, &pack, &n);
+        const bool dx = node_is(&n, "conv2d_dx");
+        const int64_t count = conv_packed_count(&n, dx, tile, t->options->vector);
+        node_set_int(mine, &pack, "dx", dx);
+        pack.shape = shape_make(false, NULL, &count, 1);
+        c->call[i] = trials_add(t, &n);
+        c->pack[i] = trials_add(t, &pack);
+    }
+}
+
+/* The number behind "KEY " at the beginning of a line; -1 when there is none. */
+static double figure(const char *text, const char *key)
+{
+    const size_t n = strlen(key);
+    for (const char *s = text; *s; s += strcspn(s, "\n"), s += *s == '\n')
+        if (strncmp(s, key, n) == 0 && s[n] == ' ')
+            return strtod(s + n, NULL);
+    return -1;
+}
+
+/* Compiles with the flags of the program that is being built, in a directory of its own. */
+static const char *run_trials(const TuneTool *t, const char *text, Diag *d)
+{
+    Arena *a = t->arena;
+    const char *tmp = getenv("TMPDIR");
+    char *dir = arena_printf(a, "%s/tenon-tune-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    Paths paths;
+    if (!paths_find(a, &paths, d))
+        return NULL;
+    if (!mkdtemp(dir))
+        return io_error(d, dir), NULL;
+    Command command = *t->command;
+    command.output = path_join(a, dir, "tune");
+    command.keep = NULL;
+    command.options.plain = command.options.blas = false;
+    const BuildInput in = {.name = "tune", .text = text, .dtype = t->dtype, .command = &command,
+                           .machine = machine_find(command.options.cpu), .paths = &paths};
+    Text output = text_new(a);
+    Argv v = {0};
+    argv_add(a, &v, command.output);
+    argv_end(a, &v);
+    const bool built = build_program(a, &in, d);
+    const int status = built ? process_run(&v, &output) : 1;
+    const bool whole = figure(output.s, "peak") > 0;
+    unlink(command.output);
+    rmdir(dir);
+    if (built && (status != 0 || !whole))
+        diag_error(d, nowhere, "--tune: the trials failed (exit code %d): %s", status, output.s);
+    return built && status == 0 && whole ? output.s : NULL;
+}
+
+static double trial_us(Arena *a, const char *text, int trial)
+{
+    return figure(text, arena_printf(a, "%d", trial));
+}
+
+/* Takes the fastest way; the line that remembers it. */
+static const char *settle_case(const TuneTool *t, Case *c, double calls, const char *measured)
+{
+    Choice *h = c->choice;
+    Text ways = text_new(t->arena);
+    double best = 0;
+    for (int i = 0; i < h->n; i++) {
+        const double us = calls * trial_us(t->arena, measured, c->call[i]) + trial_us(t->arena, measured, c->pack[i]);
+        if (i == 0 || us < best)
+            best = us, h->pick = i;
+        text_printf(&ways, "%s%s %.1f (%.1f predicted)", i ? ", " : "", way_name(h->tile[i]), us, 1e6 * h->predicted[i]);
+    }
+    return arena_printf(t->arena, "%s%s\t%s, peak %.1f\n", line_key(t, c), way_name(h->tile[h->pick]), ways.s,
+                        figure(measured, "peak"));
+}
+
+/* The same shape twice is one case. */
+static Case *twin(Case *c, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(c[i].shape, c[n].shape) == 0)
+            return &c[i];
+    return NULL;
+}
+
+static void settle(Tuner *tuner, const Graph *g, Choice *choice, int n, Diag *d)
+{
+    const TuneTool *t = (const TuneTool *)tuner;
+    Arena *a = t->arena;
+    Step step = {0};
+    schedule_cut(g, &step);
+    const int64_t calls = step.batch / step.chunk;
+    Trials trials = trials_new(a, &t->command->options, t->dtype, step.chunk);
+    Case *c = arena_alloc(a, sizeof *c * (size_t)n);
+    const char *text = file_text(a), *measured = NULL;
+
+    for (int i = 0; i < n; i++) {
+        c[i] = (Case){.choice = &choice[i], .shape = shape_of(t, &choice[i], step.chunk, calls)};
+        c[i].known = look_up(t, &c[i], text);
+        if (!c[i].known && !twin(c, i))
+            add_trials(&trials, g, &c[i]);
+    }
+    if (trials.n && !(measured = run_trials(t, trials_text(&trials), d)))
+        return;
+    Text lines = text_new(a);
+    for (int i = 0; i < n; i++) {
+        const Case *first = twin(c, i);
+        if (first)
+            choice[i].pick = first->choice->pick;
+        else if (!c[i].known)
+            text_add(&lines, settle_case(t, &c[i], (double)calls, measured));
+    }
+    if (lines.len)
+        append(t, lines.s, d);
+    if (t->command->verbose)
+        fputs(lines.s, stderr);
+}
+
+/* ---- what kernels are meant */
+
+static uint64_t add_header(const TuneTool *t, const char *path, uint64_t h)
+{
+    size_t len = 0;
+    const char *bytes = file_read(t->arena, path, &len);
+    return bytes ? text_hash(bytes, len, h) : h;
+}
+
+/* Every header that a trial can see, the C compiler, its flags. */
+static const char *kernels_id(const TuneTool *t, const Paths *p)
+{
+    Arena *a = t->arena;
+    const char *cc = getenv("CC"), *more = getenv("TENON_CFLAGS"), *dir = path_join(a, p->runtime, "cpu");
+    const char *flags = arena_printf(a, "%s %s %s %s", TENON_NAME, cc ? cc : "", more ? more : "", t->command->options.cpu);
+    uint64_t sum = text_hash(flags, strlen(flags), 0);
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));)    /* in any order: hashes are added up */
+        if (*e->d_name != '.')
+            sum += add_header(t, path_join(a, dir, e->d_name), text_hash(e->d_name, strlen(e->d_name), 0));
+    if (d)
+        closedir(d);
+    return arena_printf(a, "%016llx", (unsigned long long)sum);
+}
+
+struct Tuner *tune_new(Arena *a, const Command *c, const char *dtype, Diag *d)
+{
+    TuneTool *t = arena_alloc(a, sizeof *t);
+    Paths paths;
+    if (!paths_find(a, &paths, d))
+        return NULL;
+    *t = (TuneTool){.tuner = {settle}, .arena = a, .command = c, .dtype = dtype, .processor = processor(a)};
+    t->kernels = kernels_id(t, &paths);
+    return &t->tuner;
+}

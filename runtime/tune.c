@@ -1,0 +1,87 @@
+/* tune.c -- rt_tune: what `tenon build --tune` runs to compare kernels.
+ *
+ * The kernels take turns, so that a busy moment of the machine meets all of them; a turn lasts about
+ * half a millisecond, and the median of the turns counts.  Printed on stdout, a line each:
+ *
+ *     0 12.345        number of the trial, microseconds a call
+ *     peak 118.2      GFLOP/s of FMA in registers, one thread, measured beside them
+ */
+#include "error.h"
+#include "fma_peak.h"
+#include "memory.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { TURNS = 15 };
+static const double TURN_SECONDS = 5e-4;
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Numbers of about the size of activations: zeros and denormals would be no fair input. */
+static void fill(const RtProgram *p, char *m, int64_t bytes)
+{
+    uint32_t r[4];
+    for (int64_t i = 0; i < bytes / p->real_bytes; i++) {
+        if (i % 4 == 0)
+            rt_philox(r, 1, (uint32_t)(i / 4), 0, 0, 0);
+        const double v = (double)r[i % 4] / 4294967296.0 - 0.5;
+        if (p->real_bytes == 8)
+            ((double *)m)[i] = v;
+        else
+            ((float *)m)[i] = (float)v;
+    }
+}
+
+/* Seconds of this thread's processor: what other programs take of it does not count. */
+static double processor_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double seconds_of(const RtTrial *t, char *m, int calls)
+{
+    const double began = processor_seconds();
+    for (int i = 0; i < calls; i++)
+        t->run(m);
+    return processor_seconds() - began;
+}
+
+/* As many calls as fill a turn; the first one also warms the caches. */
+static int calls_of(const RtTrial *t, char *m)
+{
+    int calls = 1;
+    seconds_of(t, m, 1);
+    for (double s = seconds_of(t, m, 1); s < TURN_SECONDS && calls < 1 << 20;
+         s = seconds_of(t, m, calls))
+        calls *= 2;
+    return calls;
+}
+
+int rt_tune(const RtProgram *p, const RtTrial *trial, int n, int64_t bytes)
+{
+    Pool *pool = pool_new(1);
+    char *m = memory_map(bytes, false, "the trials");
+    double *time = rt_alloc(sizeof *time * (size_t)n * TURNS);
+    int *calls = rt_alloc(sizeof *calls * (size_t)n);
+
+    rt_check_processor(p);
+    fill(p, m, bytes);
+    for (int i = 0; i < n; i++)
+        calls[i] = calls_of(&trial[i], m);
+    for (int turn = 0; turn < TURNS; turn++)
+        for (int i = 0; i < n; i++)
+            time[i * TURNS + turn] = seconds_of(&trial[i], m, calls[i]) / calls[i];
+    for (int i = 0; i < n; i++) {
+        qsort(time + i * TURNS, TURNS, sizeof *time, ascending);
+        printf("%d %.3f\n", i, 1e6 * time[i * TURNS + TURNS / 2]);
+    }
+    printf("peak %.1f\n", fma_peak(p, pool));
+    return fflush(stdout) != 0;
+}
