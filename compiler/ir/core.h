@@ -17,7 +17,7 @@ typedef struct Core {
     double  lines;                                    /* 64-byte lines that loads touch a cycle: a vector across two costs both */
     int64_t l1, l2, l3;                               /* bytes of cache that one core can count on */
     double  from_l2, from_l3, from_memory;            /* bytes a cycle */
-    int     rows, rows_1, dx_rows, windows, runs;     /* register tiles: runtime/cpu/tile.h and conv_pool_backward.h */
+    int     rows, rows_1, dx_rows, windows, runs;     /* register tiles: runtime/cpu/tile.h and conv_pool_run.h */
 } Core;
 
 const Core *core_of(const char *cpu);                 /* of a name that --cpu resolves to */

@@ -210,15 +210,10 @@ static void kernel_pool_dx(const Node *n, Call *c)
     literal(n, c);
 }
 
-/* With attribute db the sum of dy, the bias's gradient, is made on the way: a side value. */
 static void kernel_pool_dw(const Node *n, Call *c)
 {
     call_fn(c, "conv2d_pool_dw");
     call_out(c, n);
-    if (node_attr(n, "db"))
-        call_side(c, n);
-    else
-        call_in(c, NULL);
     for (int i = 0; i < 3; i++)
         call_in(c, n->in[i]);
     literal(n, c);

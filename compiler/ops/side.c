@@ -1,18 +1,16 @@
 /* side.c -- what a node makes besides its value, as a node, so that memory is planned for it.
  *
- *   side(conv2d with attribute pool)         u8, shape of the result: which of each four won
- *   side(conv2d_pool_dw with attribute db)   (O): the gradient of the bias, summed on the way
+ *   side(conv2d with attribute pool)   u8, shape of the result: which of each four won
  */
 #include "ops/check.h"
 
 static bool shape(Node *n, Diag *d)
 {
     const Node *maker = n->in[0];
-    const bool index = node_is(maker, "conv2d");
-    if (!check_result(n, index ? maker->shape : shape_make(false, "O", maker->shape.dim, 1), d))
+    if (!check_result(n, maker->shape, d))
         return false;
-    n->dtype = index ? DT_U8 : DT_REAL;
-    return index || node_is(maker, "conv2d_pool_dw");
+    n->dtype = DT_U8;
+    return node_is(maker, "conv2d");
 }
 
 const Op op_side[] = {{.name = "side",

@@ -169,7 +169,7 @@ static KERNEL void conv2d_pool_dx_1(real *y, const real *a, const real *b, const
 
 static KERNEL void conv2d_pool_dw_1(real *y, const real *a, const real *b, const uint8_t *c)
 {
-    conv2d_pool_dw(y, NULL, a, b, c, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 });
+    conv2d_pool_dw(y, a, b, c, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 });
 }
 
 static KERNEL void sum_to_4(real *y, const real *a)
@@ -179,7 +179,7 @@ static KERNEL void sum_to_4(real *y, const real *a)
 
 static KERNEL void conv2d_pool_dw_2(real *y, const real *a, const real *b, const uint8_t *c)
 {
-    conv2d_pool_dw(y, NULL, a, b, c, (Conv){ .n = 16, .c = 1, .h = 28, .w = 28, .o = 20, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 24, .ow = 24, .pool = 2 });
+    conv2d_pool_dw(y, a, b, c, (Conv){ .n = 16, .c = 1, .h = 28, .w = 28, .o = 20, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 24, .ow = 24, .pool = 2 });
 }
 
 static KERNEL void reduce_update_1(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count, const char *sums, int64_t slice_bytes)

@@ -7,7 +7,8 @@
  *                     iy = oy stride - pad + r dil, ix likewise
  *
  * pad is what lies before the first row and column; what lies behind the last follows from OH, OW.
- * The fast kernels are in conv_forward.h, conv_dx.h, conv_dw.h, conv_pool_forward.h and conv_pool_backward.h.
+ * The fast kernels are in conv_forward.h, conv_dx.h, conv_dw.h, conv_pool_forward.h,
+ * conv_pool_dx.h and conv_pool_dw.h.
  * Source: Dumoulin & Visin 2016, "A guide to convolution arithmetic for deep learning".
  */
 #ifndef CPU_CONV_H
@@ -99,7 +100,8 @@ RT_INLINE void conv2d_pack_dx(real *restrict p, const real *restrict w, Conv c, 
     }
 }
 
-#include "cpu/conv_pool_backward.h"
+#include "cpu/conv_pool_dw.h"
+#include "cpu/conv_pool_dx.h"
 #include "cpu/conv_pool_forward.h"
 
 #endif

@@ -1,4 +1,4 @@
-/* conv_dx.h -- gradient of a convolution's images; behind a fused max-pool: conv_pool_backward.h. */
+/* conv_dx.h -- gradient of a convolution's images; behind a fused max-pool: conv_pool_dx.h. */
 #ifndef CPU_CONV_DX_H
 #define CPU_CONV_DX_H
 #include "cpu/conv_dw.h"

@@ -1,0 +1,215 @@
+/* conv_pool_dw.h -- gradient of the weights of a convolution behind a fused 2x2 max-pool.
+ *
+ * Three ways: runs of the image's frame (many channels), whole patches side by side (one, three
+ * channels: a run would fill a fraction of a vector), a position at a time (groups and dilated
+ * columns break the runs up).
+ */
+#ifndef CPU_CONV_POOL_DW_H
+#define CPU_CONV_POOL_DW_H
+#include "cpu/conv_pool_run.h"
+
+RT_INLINE void pool_dw_positions(real *dw, const real *x, const real *dy, const uint8_t *index,
+                                 Conv c)
+{
+    const int inputs = c.c / c.groups, outputs = c.o / c.groups;
+    for (int py = 0; py < c.oh / 2; py++)
+        for (int px = 0; px < c.ow / 2; px++, dy += c.o, index += c.o)
+            for (int o = 0; o < c.o; o++)
+                conv_dw_position(dw + (int64_t)o * c.r * c.s * inputs, x + o / outputs * inputs,
+                                 dy[o], c, 2 * py + index[o] / 2, 2 * px + index[o] % 2);
+}
+
+/* ---------------------------------------------------------------------------------- run by run */
+
+/* The windows of a band and one output channel: dw += dy x over the windows.  x, dw: at the first
+ * kernel row. */
+RT_INLINE void pool_dw_run(real *dw, const real *x, PoolFrame f, const real *dy,
+                           const uint8_t *index, Conv c, int bands, Run u)
+{
+    const int64_t corner[4] = {0, pool_corner(f, c, 1), pool_corner(f, c, 2), pool_corner(f, c, 3)};
+    vec t[RUN_MAX];
+    run_load(t, dw, c.s * c.c, u);
+    for (int py = 0; py < bands; py++) {
+        const real *from = x + 2 * py * c.stride_h * f.row;
+        for (int px = 0; px < c.ow / 2; px++, from += 2 * c.stride_w * c.c, dy += c.o, index += c.o)
+            run_add(t, *dy, from + corner[*index], c.dil_h * f.row, u);
+    }
+    run_store(dw, t, c.s * c.c, u);
+}
+
+RT_INLINE void pool_dw_rows(real *dw, const real *x, PoolFrame f, const real *dy,
+                            const uint8_t *index, Conv c, int bands, int rows)
+{
+    const RunSplit s = run_split(c);
+    for (int i = 1; i < s.parts; i++, dw += s.vectors * V, x += s.vectors * V)
+        pool_dw_run(dw, x, f, dy, index, c, bands, (Run){rows, s.vectors, V});
+    pool_dw_run(dw, x, f, dy, index, c, bands, (Run){rows, s.last, s.lanes});
+}
+
+RT_INLINE void pool_dw_band(real *dw, const real *x, PoolFrame f, const real *dy,
+                            const uint8_t *index, Conv c, int bands)
+{
+    const TileSplit k = tile_split(c.r, run_rows(c));
+    const int64_t length = c.s * c.c, filter = c.r * length, down = c.dil_h * f.row;
+    for (int i = 0; i < k.bigs; i++, dw += k.big * length, x += k.big * down)
+        for (int o = 0; o < c.o; o++)
+            pool_dw_rows(dw + o * filter, x, f, dy + o, index + o, c, bands, k.big);
+    for (int i = 0; i < k.smalls; i++, dw += k.small * length, x += k.small * down)
+        for (int o = 0; o < c.o; o++)
+            pool_dw_rows(dw + o * filter, x, f, dy + o, index + o, c, bands, k.small);
+}
+
+/* The frame of `rows` rows of outputs from oy on: the image between zeros, and once more for its
+ * odd columns. */
+RT_INLINE void pool_framed(real *restrict t, const real *restrict x, PoolFrame f, Conv c, int oy,
+                           int rows)
+{
+    const int64_t count = conv_reach_h(c, rows) * f.row;
+    FrameRow q;
+    if (conv_padded(c))
+        memset(t, 0, sizeof(real) * count);
+    for (int i = 0; i < conv_reach_h(c, rows); i++)
+        if (frame_row(&q, c, oy, i))
+            memcpy(t + i * f.row + q.left * c.c, x + (int64_t)q.y * c.w * c.c,
+                   sizeof(real) * q.columns * c.c);
+    if (f.odd)
+        memcpy(t + f.odd, t, sizeof(real) * count);
+}
+
+/* One sample. */
+RT_INLINE void pool_dw_runs(real *dw, const real *x, const real *dy, const uint8_t *index,
+                            PoolFrame f, Conv c)
+{
+    real scratch[CONV_SCRATCH] __attribute__((aligned(64)));
+    for (int oy = 0; oy + 2 <= c.oh; oy += f.band) {
+        const int rows = c.oh - oy < f.band ? c.oh - oy : f.band;
+        const int64_t at = (int64_t)(oy / 2) * (c.ow / 2) * c.o;
+        pool_framed(scratch, x, f, c, oy, rows);
+        pool_dw_band(dw, scratch, f, dy + at, index + at, c, rows / 2);
+    }
+}
+
+/* ------------------------------------------------------------------------------ patch by patch
+ * The R * S * C taps of each position side by side, PATCHES reals of them at a time: an output
+ * channel's gradient is then a few full vectors.  The copy is shared by all outputs. */
+enum { PATCHES = 16 * 1024 / sizeof(real), PATCH_MAX = 8 };
+RT_INLINE int pool_patch_vectors(Conv c)
+{
+    return conv_ceil(c.r * c.s * c.c, V);
+}
+
+/* Rows of windows whose patches fit; 0: runs are better.  One output in four wins a position, so
+ * that a patch is used O / 4 times. */
+RT_INLINE int pool_patch_bands(Conv c)
+{
+    const int vectors = pool_patch_vectors(c), halves = vectors * (V / VH),
+              runs = c.r * conv_ceil(c.s * c.c, VH);
+    const int64_t row = (int64_t)(c.ow / 2) * 4 * vectors * V;
+    const bool better = 2 * c.stride_w * c.c % VH && 4 * halves < 5 * runs && c.o >= 8;
+    if (!better || vectors > PATCH_MAX || row > PATCHES || c.groups > 1 || c.dil_w > 1)
+        return 0;
+    return conv_padded(c) && !conv_band(c, 2) ? 0 : (int)(PATCHES / row);
+}
+
+/* Whole vectors are copied: what is written too much, the next copy writes over. */
+RT_INLINE void pool_patches(real *t, ConvImage m, Conv c, int bands)
+{
+    const int length = c.s * c.c;
+    for (int oy = 0; oy < 2 * bands; oy += 2)
+        for (int px = 0; px < c.ow / 2; px++)
+            for (int k = 0; k < 4; k++, t += pool_patch_vectors(c) * V) {
+                const real *from =
+                    m.x + (oy + k / 2) * c.stride_h * m.row + (2 * px + k % 2) * c.stride_w * c.c;
+                RT_UNROLL
+                for (int r = 0; r < c.r; r++) {
+                    RT_UNROLL
+                    for (int i = 0; i < length; i += VH)
+                        h_store(t + r * length + i, h_load(from + r * c.dil_h * m.row + i));
+                }
+            }
+}
+
+/* dw += dy x of `outputs` output channels over some windows. */
+RT_INLINE void pool_dw_patch(real *dw, const real *patch, const real *dy, const uint8_t *index,
+                             Conv c, int windows, int outputs)
+{
+    const int vectors = pool_patch_vectors(c), taps = c.r * c.s * c.c, size = vectors * V,
+              last = taps - (vectors - 1) * V;
+    vec t[RUN_MAX];
+    RT_UNROLL
+    for (int i = 0; i < outputs; i++) {
+        RT_UNROLL
+        for (int j = 0; j < vectors; j++)
+            t[i * vectors + j] = v_load_lanes(dw + i * taps + j * V, j + 1 < vectors ? V : last);
+    }
+    for (int n = 0; n < windows; n++, patch += 4 * size, dy += c.o, index += c.o) {
+        RT_UNROLL
+        for (int i = 0; i < outputs; i++) {
+            const real *from = patch + index[i] * size;
+            const vec g = v_broadcast(dy + i);
+            RT_UNROLL
+            for (int j = 0; j < vectors; j++)
+                t[i * vectors + j] = v_fma(g, v_load(from + j * V), t[i * vectors + j]);
+        }
+    }
+    RT_UNROLL
+    for (int i = 0; i < outputs; i++) {
+        RT_UNROLL
+        for (int j = 0; j < vectors; j++)
+            v_store_lanes(dw + i * taps + j * V, t[i * vectors + j], j + 1 < vectors ? V : last);
+    }
+}
+
+/* `rows` rows of outputs. */
+RT_INLINE void pool_dw_patches(real *dw, ConvImage m, const real *dy, const uint8_t *index, Conv c,
+                               int rows)
+{
+    real patch[PATCHES + V] __attribute__((aligned(64)));
+    const int taps = c.r * c.s * c.c, most = pool_patch_bands(c);
+    const TileSplit k = tile_split(c.o, RUN_MAX / pool_patch_vectors(c));
+    for (int py = 0; py < rows / 2; py += most) {
+        const int bands = rows / 2 - py < most ? rows / 2 - py : most, windows = bands * (c.ow / 2);
+        const int64_t at = (int64_t)py * (c.ow / 2) * c.o;
+        int o = 0;
+        pool_patches(patch, (ConvImage){m.x + 2 * py * c.stride_h * m.row, m.row}, c, bands);
+        for (int i = 0; i < k.bigs; i++, o += k.big)
+            pool_dw_patch(dw + o * taps, patch, dy + at + o, index + at + o, c, windows, k.big);
+        for (int i = 0; i < k.smalls; i++, o += k.small)
+            pool_dw_patch(dw + o * taps, patch, dy + at + o, index + at + o, c, windows, k.small);
+    }
+}
+
+/* One sample. */
+RT_INLINE void pool_dw_by_patch(real *dw, const real *x, const real *dy, const uint8_t *index,
+                                Conv c)
+{
+    real scratch[CONV_SCRATCH] __attribute__((aligned(64)));
+    const int band = conv_padded(c) ? conv_band(c, 2) : c.oh;
+    for (int oy = 0; oy + 2 <= c.oh; oy += band) {
+        const int rows = c.oh - oy < band ? c.oh - oy : band;
+        const int64_t at = (int64_t)(oy / 2) * (c.ow / 2) * c.o;
+        const ConvImage m =
+            conv_padded(c) ? conv_pad(scratch, x, c, oy, rows) : (ConvImage){x, (int64_t)c.w * c.c};
+        pool_dw_patches(dw, m, dy + at, index + at, c, rows);
+    }
+}
+
+/* dw (O, R, S, C/g) += dy x; dy and index (N, OH/2, OW/2, O). */
+RT_INLINE void conv2d_pool_dw(real *restrict dw, const real *restrict x, const real *restrict dy,
+                              const uint8_t *restrict index, Conv c)
+{
+    const int64_t outputs = (int64_t)(c.oh / 2) * (c.ow / 2) * c.o;
+    const PoolFrame f = pool_frame(c);
+    for (int n = 0; n < c.n; n++, x += (int64_t)c.h * c.w * c.c, dy += outputs, index += outputs) {
+        if (c.groups > 1 || c.dil_w > 1 || (conv_padded(c) && !f.band))
+            pool_dw_positions(dw, x, dy, index, c);
+        else if (pool_patch_bands(c))
+            pool_dw_by_patch(dw, x, dy, index, c);
+        else if (!f.needed || !f.band)
+            pool_dw_band(dw, x, pool_no_frame(c), dy, index, c, c.oh / 2);
+        else
+            pool_dw_runs(dw, x, dy, index, f, c);
+    }
+}
+
+#endif

@@ -1,0 +1,128 @@
+/* conv_pool_dx.h -- gradient of the images of a convolution behind a fused 2x2 max-pool.
+ *
+ * The outputs of a window are sorted by the corner that won; a run of dx is loaded once for all of
+ * a corner's.  Groups and dilated columns break the runs up: those go a position at a time.
+ */
+#ifndef CPU_CONV_POOL_DX_H
+#define CPU_CONV_POOL_DX_H
+#include "cpu/conv_pool_run.h"
+
+RT_INLINE void pool_dx_positions(real *dx, const real *p, const real *dy, const uint8_t *index,
+                                 Conv c)
+{
+    const int inputs = c.c / c.groups, outputs = c.o / c.groups;
+    for (int py = 0; py < c.oh / 2; py++)
+        for (int px = 0; px < c.ow / 2; px++, dy += c.o, index += c.o)
+            for (int o = 0; o < c.o; o++)
+                conv_dx_position(dx + o / outputs * inputs, p + (int64_t)o * c.r * CONV_RUN(c),
+                                 dy[o], c, 2 * py + index[o] / 2, 2 * px + index[o] % 2);
+}
+
+/* For each of some windows and each corner, the outputs that won there: offsets of their weights,
+ * and their gradients. */
+enum { POOL_LIST = 8192 };
+typedef struct PoolList {
+    int32_t at[POOL_LIST];
+    real g[POOL_LIST];
+} PoolList;
+
+/* Windows go down the columns, number i is (i % bands, i / bands): two in a row never touch the
+ * same image row. */
+RT_INLINE int64_t pool_window_at(Conv c, int bands, int i)
+{
+    return (int64_t)(i % bands) * (c.ow / 2) + i / bands;
+}
+
+/* Sorts the outputs of window i into the four lists at slot * 4 * O; count: how many in each. */
+RT_INLINE void pool_sort(PoolList *list, int *count, const real *dy, const uint8_t *index, Conv c,
+                         int slot)
+{
+    int next[4] = {slot * 4 * c.o, (slot * 4 + 1) * c.o, (slot * 4 + 2) * c.o,
+                   (slot * 4 + 3) * c.o};
+    for (int o = 0; o < c.o; o++) {
+        const int at = next[index[o] & 3]++;
+        list->at[at] = o * c.r * CONV_RUN(c);
+        list->g[at] = dy[o];
+    }
+    for (int k = 0; k < 4; k++)
+        count[k] = next[k] - (slot * 4 + k) * c.o;
+}
+
+/* dx: the image of `row` reals a row, at the first kernel row of the band; p: the weights,
+ * likewise. */
+RT_INLINE void pool_dx_run(real *dx, int64_t row, const real *p, const PoolList *list,
+                           const int *count, Conv c, int bands, int first, int windows, Run u)
+{
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < windows; i++) {
+            const int begin = (i * 4 + k) * c.o, end = begin + count[i * 4 + k];
+            const int64_t py = (first + i) % bands, px = (first + i) / bands;
+            real *y = dx + 2 * py * c.stride_h * row + 2 * px * c.stride_w * c.c +
+                      pool_corner((PoolFrame){.row = row}, c, k);
+            vec t[RUN_MAX];
+            if (begin == end)
+                continue;
+            run_load(t, y, c.dil_h * row, u);
+            for (int e = begin; e < end; e++)
+                run_add(t, list->g[e], p + list->at[e], CONV_RUN(c), u);
+            run_store(y, t, c.dil_h * row, u);
+        }
+}
+
+/* Kernel rows outermost: the weights of one, O runs, are what the first-level cache has to hold. */
+RT_INLINE void pool_dx_band(real *dx, int64_t row, const real *p, const real *dy,
+                            const uint8_t *index, Conv c, int bands)
+{
+    PoolList list;
+    const RunSplit s = run_split(c);
+    int count[POOL_LIST];
+    const int windows = bands * (c.ow / 2), slots = POOL_LIST / (4 * c.o);
+    for (int first = 0; first < windows; first += slots) {
+        const int some = windows - first < slots ? windows - first : slots;
+        for (int i = 0; i < some; i++) {
+            const int64_t at = pool_window_at(c, bands, first + i) * c.o;
+            pool_sort(&list, count + 4 * i, dy + at, index + at, c, i);
+        }
+        for (int r = 0; r < c.r; r++) {
+            real *to = dx + r * c.dil_h * row;
+            const real *from = p + r * CONV_RUN(c);
+            for (int i = 1; i < s.parts; i++, to += s.vectors * V, from += s.vectors * V)
+                pool_dx_run(to, row, from, &list, count, c, bands, first, some,
+                            (Run){1, s.vectors, V});
+            pool_dx_run(to, row, from, &list, count, c, bands, first, some,
+                        (Run){1, s.last, s.lanes});
+        }
+    }
+}
+
+/* dx = mask(w^T unpool(dy), y); p from conv2d_pack_dx; y: the value whose activation is undone, or
+ * NULL. */
+RT_INLINE void conv2d_pool_dx(real *restrict dx, const real *restrict p, const real *restrict dy,
+                              const uint8_t *restrict index, Mask mask, const real *restrict y,
+                              Conv c)
+{
+    real scratch[CONV_SCRATCH] __attribute__((aligned(64)));
+    const int64_t outputs = (int64_t)(c.oh / 2) * (c.ow / 2) * c.o,
+                  count = (int64_t)c.h * c.w * c.c;
+    const int64_t row = conv_padded(c) ? (int64_t)conv_reach_w(c) * c.c : (int64_t)c.w * c.c;
+    const int band = conv_band(c, 2);
+    for (int n = 0; n < c.n; n++, dx += count, dy += outputs, index += outputs) {
+        memset(dx, 0, sizeof(real) * count);
+        if (c.groups > 1 || c.dil_w > 1 || 4 * c.o > POOL_LIST || (conv_padded(c) && !band))
+            pool_dx_positions(dx, p, dy, index, c);
+        else if (!conv_padded(c))
+            pool_dx_band(dx, row, p, dy, index, c, c.oh / 2);
+        else
+            for (int oy = 0; oy + 2 <= c.oh; oy += band) {
+                const int rows = c.oh - oy < band ? c.oh - oy : band;
+                const int64_t at = (int64_t)(oy / 2) * (c.ow / 2) * c.o;
+                memset(scratch, 0, sizeof(real) * conv_reach_h(c, rows) * row);
+                pool_dx_band(scratch, row, p, dy + at, index + at, c, rows / 2);
+                conv_unpad(dx, scratch, c, oy, rows);
+            }
+        if (y)
+            RT_MAP(count, STORE(dx, mask(LOAD(dx), LOAD(y + n * count))));
+    }
+}
+
+#endif

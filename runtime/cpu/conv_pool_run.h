@@ -1,0 +1,139 @@
+/* conv_pool_run.h -- what the gradients of a convolution behind a fused 2x2 max-pool share.
+ *
+ * Three of four gradients behind the pool are zero, so the sums run over pooled outputs, not
+ * positions: a quarter of the textbook work.  What one output adds to, or takes from, is for each
+ * kernel row a run of S * C reals that lie side by side in the image and in the weights; the runs
+ * of a few kernel rows stay in registers while a list is swept.
+ * A frame is the image with its padding, laid out so that every run of it starts on a multiple of
+ * 32 bytes: rows are filled up, and the odd columns have a copy of their own where a pixel does not
+ * fill its last 32 bytes.  A load that starts anywhere else costs twice as much (12.6 instead of 8.4
+ * cycles a run of 7 vectors of 64 bytes, Zen 4), at 32 bytes hardly more than at 64 (8.7).
+ */
+#ifndef CPU_CONV_POOL_RUN_H
+#define CPU_CONV_POOL_RUN_H
+#include "cpu/conv_dx.h"
+#include "cpu/half.h"
+
+#if defined(RT_AVX2)
+enum { RUN_MAX = 13 }; /* vectors in registers: 16 less a broadcast and a spare */
+#else
+enum { RUN_MAX = 28 };
+#endif
+
+/* `rows` runs of `vectors` vectors, the last of which has `lanes` lanes. */
+typedef struct Run {
+    int rows, vectors, lanes;
+} Run;
+RT_INLINE int run_lanes(Run u, int j)
+{
+    return j + 1 < u.vectors ? V : u.lanes;
+}
+
+RT_INLINE void run_load(vec *t, const real *y, int64_t row, Run u)
+{
+    RT_UNROLL
+    for (int i = 0; i < u.rows; i++) {
+        RT_UNROLL
+        for (int j = 0; j < u.vectors; j++)
+            t[i * u.vectors + j] = v_load_lanes(y + i * row + j * V, run_lanes(u, j));
+    }
+}
+RT_INLINE void run_store(real *y, const vec *t, int64_t row, Run u)
+{
+    RT_UNROLL
+    for (int i = 0; i < u.rows; i++) {
+        RT_UNROLL
+        for (int j = 0; j < u.vectors; j++)
+            v_store_lanes(y + i * row + j * V, t[i * u.vectors + j], run_lanes(u, j));
+    }
+}
+
+/* t += g times the runs at `from`; reads whole vectors, up to V - 1 reals behind a run. */
+RT_INLINE void run_add(vec *t, real g, const real *from, int64_t row, Run u)
+{
+    const vec s = v_set(g);
+    RT_UNROLL
+    for (int i = 0; i < u.rows; i++) {
+        RT_UNROLL
+        for (int j = 0; j < u.vectors; j++)
+            t[i * u.vectors + j] = v_fma(s, v_load(from + i * row + j * V), t[i * u.vectors + j]);
+    }
+}
+
+/* Runs longer than the registers are cut into `parts` of `vectors` vectors, the last of
+ * which has `last` and ends with `lanes` lanes. */
+typedef struct RunSplit {
+    int parts, vectors, last, lanes;
+} RunSplit;
+RT_INLINE RunSplit run_split(Conv c)
+{
+    const int length = c.s * c.c, all = conv_ceil(length, V), parts = conv_ceil(all, RUN_MAX),
+              vectors = conv_ceil(all, parts);
+    return (RunSplit){parts, vectors, all - (parts - 1) * vectors, length - (all - 1) * V};
+}
+
+/* Kernel rows whose runs fit the registers together. */
+RT_INLINE int run_rows(Conv c)
+{
+    const RunSplit s = run_split(c);
+    return s.parts > 1 ? 1 : RUN_MAX / s.vectors;
+}
+
+/* ------------------------------------------------------------------------------------ the frame
+ * row: reals from one image row to the next.  odd: reals from the place of an odd column to its
+ * copy, 0 without.  band: rows of outputs whose frame fits FRAME, an even number, or all; 0 when
+ * not even two fit the scratch.  needed: the image as it lies will not do. */
+enum { FRAME = 24 * 1024 / sizeof(real) }; /* the better part of a first-level cache */
+typedef struct PoolFrame {
+    int64_t row, odd;
+    int band;
+    bool needed;
+} PoolFrame;
+
+RT_INLINE PoolFrame pool_frame(Conv c)
+{
+    const int64_t step = (int64_t)c.stride_w * c.c, width = (int64_t)conv_reach_w(c) * c.c;
+    const bool aligned = 2 * step % VH == 0, two = aligned && step % VH;
+    const int64_t row = aligned ? (width + VH - 1) / VH * VH : width, copies = two ? 2 : 1;
+    const int64_t most = (FRAME / copies - VH) / row, least = conv_reach_h(c, 2);
+    const int64_t fit = (most - conv_reach_h(c, 1)) / c.stride_h + 1;
+    int band = most < least ? 2 : fit >= c.oh ? c.oh : (int)(fit / 2 * 2);
+    if (copies * (conv_reach_h(c, band) * row + 2 * V) > CONV_SCRATCH)
+        band = 0;
+    return (PoolFrame){.row = row,
+                       .odd = two ? conv_reach_h(c, band) * row + VH - step % VH : 0,
+                       .band = band,
+                       .needed = conv_padded(c) || two ||
+                                 (aligned && (c.w * c.c % VH || (int64_t)c.h * c.w * c.c % VH))};
+}
+/* The image itself as a frame. */
+RT_INLINE PoolFrame pool_no_frame(Conv c)
+{
+    return (PoolFrame){.row = (int64_t)c.w * c.c, .band = c.oh};
+}
+
+/* Reals of a frame of some rows of outputs. */
+RT_INLINE int64_t pool_frame_count(PoolFrame f, Conv c, int rows)
+{
+    return f.odd + conv_reach_h(c, rows) * f.row;
+}
+
+/* How row i of the frame from output row oy on lies on the image: the row itself, how many columns
+ * of padding come first and how many of the image follow.  False: there is no such row. */
+typedef struct FrameRow {
+    int y, left, columns;
+} FrameRow;
+RT_INLINE bool frame_row(FrameRow *q, Conv c, int oy, int i)
+{
+    const int width = conv_reach_w(c), left = c.pad_w < width ? c.pad_w : width;
+    *q = (FrameRow){oy * c.stride_h - c.pad_h + i, left, width - left < c.w ? width - left : c.w};
+    return q->y >= 0 && q->y < c.h;
+}
+
+/* Distance from a window's first corner to corner k. */
+RT_INLINE int64_t pool_corner(PoolFrame f, Conv c, int k)
+{
+    return (k >> 1) * (int64_t)c.stride_h * f.row + (k & 1) * ((int64_t)c.stride_w * c.c + f.odd);
+}
+
+#endif
