@@ -225,8 +225,10 @@ static void kernel_pack(const Node *n, Call *c)
     const bool dx = node_int(n, "dx") != 0;
     if (node_attr(n, "winograd"))
         call_fn(c, dx ? "wino_pack_dx" : "wino_pack");
+    else if (dx)
+        call_fn(c, node_attr(n, "pool") ? "conv2d_pack_dx" : "conv2d_pack_back");
     else
-        call_fn(c, dx ? "conv2d_pack_dx" : "conv2d_pack");
+        call_fn(c, "conv2d_pack");
     call_out(c, n);
     call_in(c, n->in[0]);
     literal_winograd(n, c);

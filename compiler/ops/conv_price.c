@@ -8,6 +8,7 @@
 #include "ops/window.h"
 
 static const double RESTART_CYCLES = 6;    /* a tile's inner loop ended and begun again */
+static const double TILE_CYCLES = 100;     /* its rows found, its sums put away */
 static const double RUN_CYCLES = 2;        /* an entry of a sparse list: index, pointer */
 static const double LIST_CYCLES = 25;      /* a list found empty or begun: a branch not foreseen */
 static const double WINO_CYCLES = 40;      /* a vector of one tile gathered or scattered, */
@@ -82,9 +83,10 @@ int64_t conv_packed_count(const Node *n, bool dx, int64_t m, int64_t vector)
     if (m)
         return round_up(dx ? c.inputs : c.outputs, 2 * vector) * side * side *
                (dx ? c.outputs : c.inputs);
-    if (dx)
+    if (dx && c.pool)
         return c.o * c.r * round_up(c.s * c.inputs, vector);
-    return c.groups * round_up(c.outputs, 2 * vector) * c.r * c.s * c.inputs;
+    return c.groups * round_up(dx ? c.inputs : c.outputs, 2 * vector) * c.r * c.s *
+           (dx ? c.outputs : c.inputs);
 }
 
 /* ---- Winograd */
@@ -182,6 +184,34 @@ static void direct(Price *p, const Market *m, const Conv *c)
         copy(p, m, image(c, m));
 }
 
+/* Of the taps of one direction, the share that lies in the image. */
+static double inside(int64_t out, int64_t in, int64_t taps, const Window *v, int axis)
+{
+    int64_t met = 0;
+    for (int64_t o = 0; o < out; o++)
+        for (int64_t t = 0; t < taps; t++) {
+            const int64_t at = o * v->stride[axis] - v->before[axis] + t * v->dilation[axis];
+            met += at >= 0 && at < in;
+        }
+    return (double)met / (double)(out * taps);
+}
+
+/* runtime/cpu/conv_gather.h: tiles of any positions of a chunk, taps in the padding left out; `share`
+ * of the taps meets a position. */
+static void boxes(Price *p, const Market *m, const Conv *c, int64_t positions, int64_t made,
+                  int64_t summed, double share)
+{
+    const double met = inside(c->oh, c->h, c->r, &c->v, 0) * inside(c->ow, c->w, c->s, &c->v, 1);
+    const double count = share * met * (double)(c->r * c->s * summed);
+    const int64_t panels = price_ceil(made, 2 * m->lanes);
+
+    price_panels(p, m, (double)c->groups, m->n * positions, made, count);
+    p->cycles +=
+        (double)(c->groups * panels * price_ceil(m->n * positions, m->core->rows)) * TILE_CYCLES;
+    p->weights = m->real * (double)(c->groups * panels * 2 * m->lanes * c->r * c->s * summed);
+    price_stream(p, m, p->weights, p->weights);
+}
+
 void conv_price(const Node *n, const Market *m, Price *p)
 {
     const Conv c = conv_of(n);
@@ -192,8 +222,10 @@ void conv_price(const Node *n, const Market *m, Price *p)
     p->algorithm = tile ? winograd_name(&c, tile) : "direct";
     if (tile)
         winograd(p, m, tiles_of(m, c.oh, c.ow, tile), c.inputs, c.outputs, tile, c.r);
-    else
+    else if (c.pool)
         direct(p, m, &c);
+    else
+        boxes(p, m, &c, c.oh * c.ow, c.outputs, c.inputs, 1);
     price_map(p, m, out, act);
     if (c.pool)
         price_map(p, m, out, "pool");
@@ -205,21 +237,14 @@ void conv_price_dx(const Node *n, const Market *m, Price *p)
 {
     const Conv c = conv_of(n);
     const int64_t tile = whole(n, "winograd"), *stride = c.v.stride;
-    const double taps = (double)(c.r * c.s) / (double)(stride[0] * stride[1]);
 
     p->algorithm = tile ? winograd_name(&c, tile) : "direct";
-    if (tile) {
+    if (tile)
         winograd(p, m, tiles_of(m, c.h, c.w, tile), c.outputs, c.inputs, tile, c.r);
-    } else {
-        price_panels(p, m, (double)(m->n * c.h * c.groups * stride[1]), price_ceil(c.w, stride[1]),
-                     c.inputs, taps * (double)c.outputs);
-        p->weights = (double)(m->n * m->real) * (double)(c.o * c.r) *
-                     (double)round_up(c.s * c.inputs, m->lanes);
-        price_stream(p, m, p->weights, p->weights / (double)m->n);
-        p->cycles += (double)(m->n * c.h * c.groups) * (double)price_ceil(c.w, m->core->rows) *
-                     (double)price_ceil(c.inputs, 2 * m->lanes) * taps * RESTART_CYCLES;
-        copy(p, m, result(&c, m));
-    }
+    else
+        boxes(p, m, &c,
+              price_ceil(c.h, stride[0]) * price_ceil(c.w, stride[1]) * stride[0] * stride[1],
+              c.inputs, c.outputs, 1 / (double)(stride[0] * stride[1]));
     price_map(p, m, image(&c, m), text_of(n, "mask"));
     p->values = m->real * (image(&c, m) * (text_of(n, "mask") ? 2 : 1) + result(&c, m));
     price_stream(p, m, p->values, p->values);

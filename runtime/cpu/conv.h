@@ -61,8 +61,9 @@ RT_INLINE void conv2d_dw_plain(real *dw, const real *x, const real *dy, Conv c)
 
 /* ---------------------------------------------------------------------------------- packed weights
  * Forward: panels of P outputs, [group][ceil(O/g / P)][R][S][C/g][P], zeros behind the last output.
- * Backward: [O][R][run], run = S C/g filled up with zeros to whole vectors: what one output's row
- * of taps adds to. */
+ * Back: the same with outputs and inputs exchanged, [group][ceil(C/g / P)][R][S][O/g][P].
+ * Back through a fused max-pool: [O][R][run], run = S C/g filled up with zeros to whole vectors:
+ * what one output's row of taps adds to. */
 RT_INLINE int conv_ceil(int n, int unit)
 {
     return (n + unit - 1) / unit;
@@ -70,6 +71,9 @@ RT_INLINE int conv_ceil(int n, int unit)
 #define CONV_PACK_COUNT(q)                                                                         \
     ((int64_t)(q).groups * (((q).o / (q).groups + P - 1) / P) * (q).r * (q).s *                    \
      ((q).c / (q).groups) * P)
+#define CONV_PACK_BACK_COUNT(q)                                                                    \
+    ((int64_t)(q).groups * (((q).c / (q).groups + P - 1) / P) * (q).r * (q).s *                    \
+     ((q).o / (q).groups) * P)
 #define CONV_RUN(q)           (((q).s * ((q).c / (q).groups) + V - 1) / V * V)
 #define CONV_PACK_DX_COUNT(q) ((int64_t)(q).o * (q).r * CONV_RUN(q))
 
@@ -87,6 +91,26 @@ RT_INLINE void conv2d_pack(real *restrict p, const real *restrict w, Conv c, int
         for (int i = 0; i < inputs; i++)
             for (int j = 0; j < P; j++)
                 p[(row * inputs + i) * P + j] = j < lanes ? from[j * stride + i] : 0;
+    }
+}
+
+/* The same share of the rows back: P inputs of one (group, panel, r, s) for each of its outputs. */
+RT_INLINE void conv2d_pack_back(real *restrict p, const real *restrict w, Conv c, int unit,
+                                int units)
+{
+    const int outputs = c.o / c.groups, inputs = c.c / c.groups, panels = conv_ceil(inputs, P),
+              taps = c.r * c.s;
+    const int64_t rows = (int64_t)c.groups * panels * taps;
+    for (int64_t row = rows * unit / units; row < rows * (unit + 1) / units; row++) {
+        const int tap = (int)(row % taps), panel = (int)(row / taps % panels),
+                  group = (int)(row / taps / panels);
+        const int first = panel * P, lanes = inputs - first < P ? inputs - first : P;
+        for (int o = 0; o < outputs; o++) {
+            real *to = p + (row * outputs + o) * P;
+            memcpy(to, w + (((int64_t)group * outputs + o) * taps + tap) * inputs + first,
+                   sizeof(real) * lanes);
+            memset(to + lanes, 0, sizeof(real) * (P - lanes));
+        }
     }
 }
 

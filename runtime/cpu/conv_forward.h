@@ -6,6 +6,7 @@
  */
 #ifndef CPU_CONV_FORWARD_H
 #define CPU_CONV_FORWARD_H
+#include "cpu/conv_gather.h"
 
 /* An image whose every tap may be read: the sample itself, or rows of it copied between zeros.
  * x is the place of row 0's column -pad_w; row is the distance of rows in reals. */
@@ -119,52 +120,6 @@ RT_INLINE void conv_position(vec *t, ConvPanel q, const real *x, Conv c, int oy,
         }
 }
 
-/* --------------------------------------------------------------------------------------- the rows */
-RT_INLINE void conv_store(real *y, const vec *t, int rows, int lanes, Act act, int64_t step)
-{
-    const int vectors = lanes > V ? 2 : 1;
-    RT_UNROLL
-    for (int i = 0; i < rows; i++) {
-        RT_UNROLL
-        for (int j = 0; j < vectors; j++)
-            v_store_lanes(y + i * step + j * V, act(t[i * vectors + j]), tile_lanes(lanes, j));
-    }
-}
-
-/* A row of outputs: all OW positions of one panel.  x: the row's first tap. */
-RT_INLINE void conv_row(real *y, ConvPanel q, const real *x, int64_t row, Act act, Conv c)
-{
-    const TileSplit k = tile_split(c.ow, q.lanes > V ? TILE_ROWS : TILE_ROWS_1);
-    const int64_t step = (int64_t)c.stride_w * c.c;
-    vec t[TILE_MAX];
-    for (int i = 0; i < k.bigs; i++, x += k.big * step, y += (int64_t)k.big * c.o) {
-        conv_tile(t, (TileRows){.count = k.big, .step = step}, q, x, row, c);
-        conv_store(y, t, k.big, q.lanes, act, c.o);
-    }
-    for (int i = 0; i < k.smalls; i++, x += k.small * step, y += (int64_t)k.small * c.o) {
-        conv_tile(t, (TileRows){.count = k.small, .step = step}, q, x, row, c);
-        conv_store(y, t, k.small, q.lanes, act, c.o);
-    }
-}
-
-/* `rows` rows of outputs from oy on, of one panel. */
-RT_INLINE void conv_rows(real *y, ConvPanel q, ConvImage m, Act act, Conv c, int oy, int rows)
-{
-    for (int i = 0; i < rows; i++)
-        conv_row(y + (int64_t)(oy + i) * c.ow * c.o, q, m.x + (int64_t)i * c.stride_h * m.row,
-                 m.row, act, c);
-}
-
-RT_INLINE void conv_positions(real *y, ConvPanel q, const real *x, Act act, Conv c)
-{
-    vec t[2];
-    for (int oy = 0; oy < c.oh; oy++)
-        for (int ox = 0; ox < c.ow; ox++) {
-            conv_position(t, q, x, c, oy, ox);
-            conv_store(y + ((int64_t)oy * c.ow + ox) * c.o, t, 1, q.lanes, act, c.o);
-        }
-}
-
 /* Does something for every panel q of every group: x_at, y_at are its first input and output
  * channel. */
 #define CONV_EACH_PANEL(c, packed, bias_, ...)                                                     \
@@ -184,27 +139,26 @@ RT_INLINE void conv_positions(real *y, ConvPanel q, const real *x, Act act, Conv
         }                                                                                          \
     }
 
+/* ------------------------------------------------------------------------------------- the kernel */
+RT_INLINE ConvGather conv_forward(Conv c)
+{
+    const int64_t in = c.c, out = c.o;
+    return (ConvGather){
+        {c.h, c.oh, c.r, c.stride_h, c.pad_h, c.dil_h, false},
+        {c.w, c.ow, c.s, c.stride_w, c.pad_w, c.dil_w, false},
+        {in, c.w * in, c.h * c.w * in},
+        {out, c.ow * out, c.oh * c.ow * out},
+        c.c / c.groups,
+        c.o / c.groups,
+        c.groups,
+    };
+}
+
+/* y = act(conv(x) + bias); p from conv2d_pack. */
 RT_INLINE void conv2d(real *restrict y, const real *restrict x, const real *restrict p,
                       const real *restrict bias, Act act, Conv c)
 {
-    real scratch[CONV_SCRATCH] __attribute__((aligned(64)));
-    const int band = conv_band(c, 1);
-    for (int n = 0; n < c.n; n++, x += (int64_t)c.h * c.w * c.c, y += (int64_t)c.oh * c.ow * c.o) {
-        if (!conv_padded(c)) {
-            const ConvImage m = {x, (int64_t)c.w * c.c};
-            CONV_EACH_PANEL(c, p, bias,
-                            conv_rows(y + y_at, q, (ConvImage){m.x + x_at, m.row}, act, c, 0, c.oh))
-        } else if (!band) {
-            CONV_EACH_PANEL(c, p, bias, conv_positions(y + y_at, q, x + x_at, act, c))
-        } else
-            for (int oy = 0; oy < c.oh; oy += band) {
-                const int rows = c.oh - oy < band ? c.oh - oy : band;
-                const ConvImage m = conv_pad(scratch, x, c, oy, rows);
-                CONV_EACH_PANEL(c, p, bias,
-                                conv_rows(y + y_at, q, (ConvImage){m.x + x_at, m.row}, act, c, oy,
-                                          rows))
-            }
-    }
+    conv_gather(y, x, p, bias, NULL, act, d_identity, conv_forward(c), c.n);
 }
 
 #endif

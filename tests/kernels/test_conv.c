@@ -80,15 +80,20 @@ static real *weights_rows(const real *w, Conv c)
 }
 
 /* Packed by three units, as threads would. */
-static real *packed(const real *w, Conv c, bool dx)
+typedef enum Order { ORDER_FORWARD, ORDER_BACK, ORDER_POOL_DX } Order;
+static real *packed(const real *w, Conv c, Order order)
 {
-    const int64_t count = dx ? CONV_PACK_DX_COUNT(c) : CONV_PACK_COUNT(c);
+    const int64_t count = order == ORDER_FORWARD ? CONV_PACK_COUNT(c)
+                          : order == ORDER_BACK  ? CONV_PACK_BACK_COUNT(c)
+                                                 : CONV_PACK_DX_COUNT(c);
     real *p = buffer(count);
     for (int unit = 0; unit < 3; unit++)
-        if (dx)
-            conv2d_pack_dx(p, w, c, unit, 3);
-        else
+        if (order == ORDER_FORWARD)
             conv2d_pack(p, w, c, unit, 3);
+        else if (order == ORDER_BACK)
+            conv2d_pack_back(p, w, c, unit, 3);
+        else
+            conv2d_pack_dx(p, w, c, unit, 3);
     check_guard(p, count * (int64_t)sizeof(real), "pack");
     for (int64_t i = 0; i < count; i++)
         ck_assert_msg(p[i] == p[i], "packed weight %d was not written", (int)i);
@@ -112,7 +117,8 @@ START_TEST(forward)
     for (int64_t i = 0; i < count_y(c); i++)
         expect[i] = s_relu(expect[i]);
 
-    real *xl = last(x, c.n, c.c, c.h * c.w), *wl = weights_last(w, c), *p = packed(wl, c, false);
+    real *xl = last(x, c.n, c.c, c.h * c.w), *wl = weights_last(w, c),
+         *p = packed(wl, c, ORDER_FORWARD);
     conv2d(y, xl, p, bias, v_relu, c);
     check_guard(y, count_y(c) * (int64_t)sizeof(real), "conv2d");
     real *yr = rows(y, c.n, c.o, c.oh * c.ow);
@@ -129,7 +135,7 @@ START_TEST(backward)
     real *dx = buffer(count_x(c)), *dw = random_buffer(count_w(c), 5);
     real *xl = last(x, c.n, c.c, c.h * c.w), *wl = weights_last(w, c),
          *dyl = last(dy, c.n, c.o, c.oh * c.ow);
-    real *p = packed(wl, c, true), *dxl = buffer(count_x(c)), *dwl = weights_last(dw, c);
+    real *p = packed(wl, c, ORDER_BACK), *dxl = buffer(count_x(c)), *dwl = weights_last(dw, c);
 
     conv2d_dx_plain(dx, w, dy, c);
     for (int64_t i = 0; i < count_x(c); i++)
@@ -169,7 +175,8 @@ START_TEST(pooled)
     for (int64_t i = 0; i < count_pooled(c); i++)
         expect[i] = s_tanh(expect[i]);
 
-    real *xl = last(x, c.n, c.c, c.h * c.w), *wl = weights_last(w, c), *p = packed(wl, c, false);
+    real *xl = last(x, c.n, c.c, c.h * c.w), *wl = weights_last(w, c),
+         *p = packed(wl, c, ORDER_FORWARD);
     uint8_t *index = buffer_bytes(count_pooled(c));
     conv2d_pool(y, index, xl, p, bias, v_tanh, c);
     check_guard(y, count_pooled(c) * (int64_t)sizeof(real), "conv2d_pool");
@@ -181,7 +188,7 @@ START_TEST(pooled)
     real *dp = random_buffer(count_pooled(c), 4), *dpl = last(dp, c.n, c.o, cells),
          *dy = buffer(count_y(c));
     real *dx = buffer(count_x(c)), *dxl = buffer(count_x(c)), *dw = random_buffer(count_w(c), 5);
-    real *dwl = weights_last(dw, c), *pd = packed(wl, c, true);
+    real *dwl = weights_last(dw, c), *pd = packed(wl, c, ORDER_POOL_DX);
     max_pool_dx_plain(dy, full, dp, pool_of(c));
     conv2d_dx_plain(dx, w, dy, c);
     conv2d_dw_plain(dw, x, dy, c);
@@ -239,7 +246,7 @@ START_TEST(literal_sizes)
     const Conv c = general = _i == 0 ? conv1 : conv2;
     real *w = random_buffer(count_w(c), 2);
     const PooledInput in = {random_buffer(count_x(c), 1), w,
-                            packed(w, c, false),          packed(w, c, true),
+                            packed(w, c, ORDER_FORWARD),  packed(w, c, ORDER_POOL_DX),
                             random_buffer(c.o, 3),        random_buffer(count_pooled(c), 4)};
     Pooled q[2];
     for (int i = 0; i < 2; i++)

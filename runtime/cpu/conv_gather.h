@@ -1,0 +1,421 @@
+/* conv_gather.h -- direct convolution, forward and back: what conv_forward.h and conv_dx.h share.
+ *
+ *     y[n][i][j] = sum over taps (r, s), channels k of x[n][i'(i, r)][j'(j, s)][k] w[r][s][k]
+ *
+ * Taps that fall into the padding are left out, not multiplied by zeros: outputs are taken in boxes
+ * that meet the same taps (a 3x3 kernel on a 4x4 image does 5.4 multiplications of 9, on 1x1 one).
+ * A tile is a few positions of a box, which may lie in different rows and samples, by one panel of
+ * channels: small images fill whole tiles.  For the gradient of the images the boxes are those of
+ * one phase of the stride, whose positions meet the same taps and read dy side by side.
+ * Sums go over taps and then channels in one order, whatever the boxes.
+ * Source: Georganas et al. 2018, "Anatomy of high-performance deep learning convolutions on SIMD
+ * architectures", for panels and tiles.
+ */
+#ifndef CPU_CONV_GATHER_H
+#define CPU_CONV_GATHER_H
+#include "cpu/tile.h"
+
+RT_INLINE int64_t conv_count(int64_t n, int64_t unit)
+{
+    return (n + unit - 1) / unit;
+}
+
+/* ------------------------------------------------------------------------- which taps, which inputs
+ * One direction, rows or columns.  Forward, output o meets at tap t the input o stride - pad + t dil;
+ * back, where outputs and inputs have changed places, (o + pad - t dil) / stride if that is whole. */
+typedef struct ConvAxis {
+    int inputs, outputs, taps, stride, pad, dil;
+    bool back;
+} ConvAxis;
+
+/* Outputs first, first + step, ... that meet the same taps: `tap`, tap + tap_step, ..., the first
+ * of them at input `at`.  The next output lies at_step inputs on, the next tap at_tap. */
+typedef struct ConvLine {
+    int first, count, step, tap, taps, tap_step, at, at_step, at_tap;
+} ConvLine;
+
+/* The input that output o meets at tap t, or -1. */
+RT_INLINE int conv_place(ConvAxis a, int o, int t)
+{
+    const int up = a.back ? o + a.pad - t * a.dil : o * a.stride - a.pad + t * a.dil;
+    const int at = a.back ? up / a.stride : up;
+    return up >= 0 && at < a.inputs && (!a.back || up % a.stride == 0) ? at : -1;
+}
+
+/* What output o meets, as a line of one.  Its taps are evenly spaced and so are their inputs. */
+RT_INLINE ConvLine conv_taps(ConvAxis a, int o)
+{
+    ConvLine l = {o, 1, a.back ? a.stride : 1, 0, 0, 1, 0, a.back ? 1 : a.stride, 0};
+    for (int t = 0; t < a.taps; t++) {
+        const int at = conv_place(a, o, t);
+        if (at < 0)
+            continue;
+        if (l.taps == 0)
+            l.tap = t, l.at = at;
+        else if (l.taps == 1)
+            l.tap_step = t - l.tap, l.at_tap = at - l.at;
+        l.taps++;
+    }
+    return l;
+}
+
+/* The longest line that begins at `first` and ends before `end`. */
+RT_INLINE ConvLine conv_line(ConvAxis a, int first, int end)
+{
+    ConvLine l = conv_taps(a, first);
+    for (int o = first + l.step; o < end; o += l.step, l.count++) {
+        const ConvLine next = conv_taps(a, o);
+        if (next.tap != l.tap || next.taps != l.taps)
+            break;
+    }
+    return l;
+}
+
+/* ------------------------------------------------------------------------------------ what is read
+ * x and y are told by the distances in reals of neighbouring positions, rows and samples. */
+typedef struct ConvPitch {
+    int64_t position, row, sample;
+} ConvPitch;
+
+typedef struct ConvGather {
+    ConvAxis down, across;
+    ConvPitch x, y;
+    int inputs, outputs, groups; /* channels of a group that are summed over, and made */
+} ConvGather;
+
+/* One panel of one group: packed weights [tap][inputs][P], bias or NULL, how many of its P outputs
+ * there are, and the places of x, y and of y's mask at the group and panel. */
+typedef struct ConvPart {
+    const real *p, *bias, *x, *value;
+    real *y;
+    int lanes;
+} ConvPart;
+
+/* A walk over the positions of a box: columns, then rows, then samples. */
+typedef struct ConvWalk {
+    int64_t x, y;            /* of the position at hand */
+    int column, row;         /* positions left in this row, rows left in this sample */
+    int64_t x_row, x_sample; /* from the end of a row, of a sample, to the next one's begin */
+    int64_t y_row, y_sample;
+} ConvWalk;
+
+RT_INLINE ConvWalk conv_walk(ConvGather g, ConvLine v, ConvLine u, int sample)
+{
+    return (ConvWalk){
+        sample * g.x.sample + v.at * g.x.row + u.at * g.x.position,
+        sample * g.y.sample + v.first * g.y.row + u.first * g.y.position,
+        u.count,
+        v.count,
+        v.at_step * g.x.row - u.count * u.at_step * g.x.position,
+        g.x.sample - v.count * v.at_step * g.x.row,
+        v.step * g.y.row - u.count * u.step * g.y.position,
+        g.y.sample - v.count * v.step * g.y.row,
+    };
+}
+RT_INLINE void conv_step(ConvWalk *w, ConvGather g, ConvLine v, ConvLine u)
+{
+    w->x += u.at_step * g.x.position, w->y += u.step * g.y.position;
+    if (--w->column)
+        return;
+    w->x += w->x_row, w->y += w->y_row, w->column = u.count;
+    if (--w->row)
+        return;
+    w->x += w->x_sample, w->y += w->y_sample, w->row = v.count;
+}
+
+/* ---------------------------------------------------------------------------------------- the tile
+ * These are functions of their own, the same for every convolution of a program: eight rows and the
+ * loop take eleven of the sixteen integer registers, and inlined into the walk GCC keeps rows in
+ * vector registers and on the stack (1x1 256->1024 @14: 79 instead of 109 GF/s). */
+typedef struct ConvRun {
+    int down, across;         /* taps */
+    int64_t x_down, x_across; /* reals of x from one tap to the next */
+    int64_t p_down, p_across; /* and of p */
+    int64_t length;           /* products a tap */
+} ConvRun;
+
+/* t[i][j] = start[j] + sum over taps and k of x[i][k] * p[k][j]: tile_product with rows anywhere. */
+RT_INLINE void conv_sum(vec *to, int rows, int vectors, const vec *start, const real *const *x,
+                        const real *p, const ConvRun *run)
+{
+    const real *row[8];
+    vec t[16];
+    RT_UNROLL
+    for (int i = 0; i < rows; i++) {
+        row[i] = x[i];
+        RT_UNROLL
+        for (int j = 0; j < vectors; j++)
+            t[i * vectors + j] = start[j];
+    }
+    for (int r = 0; r < run->down; r++)
+        for (int s = 0; s < run->across; s++) {
+            const real *b = p + r * run->p_down + s * run->p_across;
+            int64_t k = r * run->x_down + s * run->x_across;
+            for (const real *end = b + run->length * P; b != end; b += P, k++) {
+                __asm__("" : "+r"(k)); /* else GCC keeps a pointer a row and adds to each */
+                vec w[2];
+                RT_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    w[j] = v_load_opaque(b + j * V);
+                RT_UNROLL
+                for (int i = 0; i < rows; i++) {
+                    const vec a = v_broadcast(row[i] + k);
+                    RT_UNROLL
+                    for (int j = 0; j < vectors; j++)
+                        t[i * vectors + j] = v_fma(a, w[j], t[i * vectors + j]);
+                }
+            }
+        }
+    RT_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        to[i] = t[i];
+}
+#define CONV_TILE(rows, vectors)                                                                   \
+    static __attribute__((noinline,                                                                \
+                          unused)) void conv_sum_##rows##x##vectors(vec *to, const vec *start,     \
+                                                                    const real *const *x,          \
+                                                                    const real *p,                 \
+                                                                    const ConvRun *run)            \
+    {                                                                                              \
+        conv_sum(to, rows, vectors, start, x, p, run);                                             \
+    }
+CONV_TILE(8, 1)
+CONV_TILE(7, 1) CONV_TILE(6, 1) CONV_TILE(5, 1) CONV_TILE(4, 1) CONV_TILE(3, 1) CONV_TILE(2, 1)
+    CONV_TILE(1, 1) CONV_TILE(8, 2) CONV_TILE(7, 2) CONV_TILE(6, 2) CONV_TILE(5, 2) CONV_TILE(4, 2)
+        CONV_TILE(3, 2) CONV_TILE(2, 2) CONV_TILE(1, 2)
+
+    /* The first `rows` of x, `vectors` wide; as many rows as a tile may have. */
+    RT_INLINE void conv_tile_sum(vec *to, int rows, int vectors, const vec *start,
+                                 const real *const *x, const real *p, const ConvRun *run)
+{
+#define CONV_CASE(n)                                                                               \
+    case n:                                                                                        \
+        if (vectors == 1)                                                                          \
+            conv_sum_##n##x1(to, start, x, p, run);                                                \
+        else if (n <= TILE_ROWS)                                                                   \
+            conv_sum_##n##x2(to, start, x, p, run);                                                \
+        break;
+    switch (rows) {
+        CONV_CASE(8)
+        CONV_CASE(7)
+        CONV_CASE(6)
+        CONV_CASE(5)
+        CONV_CASE(4)
+        CONV_CASE(3)
+        CONV_CASE(2)
+        CONV_CASE(1)
+    }
+#undef CONV_CASE
+}
+
+/* How the taps of a box lie.  Taps of one kernel row that lie side by side in x are one run. */
+RT_INLINE ConvRun conv_run(ConvGather g, ConvLine v, ConvLine u)
+{
+    const bool whole = !g.across.back && g.groups == 1 && g.across.dil == 1;
+    return (ConvRun){
+        v.taps,
+        whole ? u.taps > 0 : u.taps,
+        v.at_tap * g.x.row,
+        u.at_tap * g.x.position,
+        (int64_t)v.tap_step * g.across.taps * g.inputs * P,
+        (int64_t)u.tap_step * g.inputs * P,
+        whole ? u.taps * g.inputs : g.inputs,
+    };
+}
+
+/* `rows` sums on their way out. */
+RT_INLINE void conv_put(const vec *t, const int64_t *to, int rows, ConvPart q, Act act, Mask mask)
+{
+    const int vectors = q.lanes > V ? 2 : 1;
+    for (int i = 0; i < rows; i++) {
+        RT_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const int lanes = tile_lanes(q.lanes, j);
+            const int64_t at = to[i] + j * V;
+            const vec y = act(t[i * vectors + j]);
+            v_store_lanes(q.y + at, q.value ? mask(y, v_load_lanes(q.value + at, lanes)) : y,
+                          lanes);
+        }
+    }
+}
+
+/* Samples n .. end of one box, in tiles of sizes as equal as can be. */
+RT_INLINE void conv_box(ConvPart q, Act act, Mask mask, ConvGather g, ConvLine v, ConvLine u, int n,
+                        int end)
+{
+    const int vectors = q.lanes > V ? 2 : 1;
+    const TileSplit k = tile_split((end - n) * v.count * u.count, vectors == 2 ? TILE_ROWS : 8);
+    const ConvRun run = conv_run(g, v, u);
+    const real *const p = q.p + ((int64_t)v.tap * g.across.taps + u.tap) * g.inputs * P;
+    ConvWalk walk = conv_walk(g, v, u, n);
+    vec start[2] = {v_set(0), v_set(0)};
+    if (q.bias)
+        for (int j = 0; j < vectors; j++)
+            start[j] = v_load_lanes(q.bias + j * V, tile_lanes(q.lanes, j));
+    for (int i = 0; i < k.bigs + k.smalls; i++) {
+        const int rows = i < k.bigs ? k.big : k.small;
+        const real *x[8];
+        int64_t to[8];
+        vec t[16];
+        for (int row = 0; row < rows; row++) {
+            x[row] = q.x + walk.x, to[row] = walk.y;
+            conv_step(&walk, g, v, u);
+        }
+        conv_tile_sum(t, rows, vectors, start, x, p, &run);
+        conv_put(t, to, rows, q, act, mask);
+    }
+}
+
+/* Rows from .. below of samples n .. end, box by box.  Back, `from` is a multiple of the stride, and
+ * boxes without taps have been cleared before. */
+RT_INLINE void conv_boxes(ConvPart q, Act act, Mask mask, ConvGather g, int n, int end, int from,
+                          int below)
+{
+    const int rows = g.down.back ? g.down.stride : 1, columns = g.across.back ? g.across.stride : 1;
+    for (int i = from; i < from + rows && i < below; i++)
+        for (int y = i; y < below;) {
+            const ConvLine v = conv_line(g.down, y, below);
+            for (int j = 0; j < columns && j < g.across.outputs; j++)
+                for (int x = j; x < g.across.outputs;) {
+                    const ConvLine u = conv_line(g.across, x, g.across.outputs);
+                    if (!g.down.back || (v.taps && u.taps))
+                        conv_box(q, act, mask, g, v, u, n, end);
+                    x += u.count * u.step;
+                }
+            y += v.count * v.step;
+        }
+}
+
+/* ------------------------------------------------------------------------------------ 1x1 kernels
+ * With stride 1 and no padding all positions of all samples are the rows of one product. */
+RT_INLINE bool conv_flat(ConvGather g)
+{
+    return g.down.taps == 1 && g.across.taps == 1 && g.groups == 1 && g.down.stride == 1 &&
+           g.across.stride == 1 && g.down.inputs == g.down.outputs && g.down.pad == 0 &&
+           g.across.inputs == g.across.outputs && g.across.pad == 0;
+}
+
+/* `rows` rows of one panel. */
+RT_INLINE void conv_flat_tile(int64_t first, int rows, ConvPart q, Act act, Mask mask, ConvGather g)
+{
+    const int vectors = q.lanes > V ? 2 : 1;
+    const real *x = q.x + first * g.inputs;
+    vec t[TILE_MAX];
+    RT_UNROLL
+    for (int i = 0; i < rows; i++) {
+        RT_UNROLL
+        for (int j = 0; j < vectors; j++)
+            t[i * vectors + j] =
+                q.bias ? v_load_lanes(q.bias + j * V, tile_lanes(q.lanes, j)) : v_set(0);
+    }
+    tile_product(t, (TileRows){.count = rows, .step = g.inputs}, vectors, g.inputs, x, 1, q.p, P,
+                 P);
+    RT_UNROLL
+    for (int i = 0; i < rows; i++) {
+        RT_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const int lanes = tile_lanes(q.lanes, j);
+            const int64_t at = (first + i) * g.y.position + j * V;
+            const vec y = act(t[i * vectors + j]);
+            v_store_lanes(q.y + at, q.value ? mask(y, v_load_lanes(q.value + at, lanes)) : y,
+                          lanes);
+        }
+    }
+}
+
+RT_INLINE void conv_flat_rows(int64_t first, int64_t rows, ConvPart q, Act act, Mask mask,
+                              ConvGather g)
+{
+    const TileSplit k = tile_split((int)rows, q.lanes > V ? TILE_ROWS : TILE_ROWS_1);
+    for (int i = 0; i < k.bigs; i++, first += k.big)
+        conv_flat_tile(first, k.big, q, act, mask, g);
+    for (int i = 0; i < k.smalls; i++, first += k.small)
+        conv_flat_tile(first, k.small, q, act, mask, g);
+}
+
+/* Does something for every panel q of one group. */
+#define CONV_GATHER_PANELS(g, group, y, x, p_, bias_, value_, ...)                                 \
+    do {                                                                                           \
+        const int64_t panel_ = (int64_t)(g).down.taps * (g).across.taps * (g).inputs * P;          \
+        const int to_ = (group) * (g).outputs, panels_ = ((g).outputs + P - 1) / P;                \
+        const int full_ = (g).outputs / P * P;                                                     \
+        const real *from_ = (p_) + (group)*panels_ * panel_;                                       \
+        for (int first_ = 0; first_ < full_; first_ += P, from_ += panel_) {                       \
+            const ConvPart q = {from_,                                                             \
+                                (bias_) ? (bias_) + to_ + first_ : NULL,                           \
+                                (x) + (group) * (g).inputs,                                        \
+                                (value_) ? (value_) + to_ + first_ : NULL,                         \
+                                (y) + to_ + first_,                                                \
+                                P};                                                                \
+            __VA_ARGS__;                                                                           \
+        }                                                                                          \
+        if (full_ < (g).outputs) {                                                                 \
+            const ConvPart q = {from_,                                                             \
+                                (bias_) ? (bias_) + to_ + full_ : NULL,                            \
+                                (x) + (group) * (g).inputs,                                        \
+                                (value_) ? (value_) + to_ + full_ : NULL,                          \
+                                (y) + to_ + full_,                                                 \
+                                (g).outputs - full_};                                              \
+            __VA_ARGS__;                                                                           \
+        }                                                                                          \
+    } while (0)
+
+enum {
+    CONV_BLOCK = 256 * 1024 / sizeof(real)
+}; /* reals of x that a core's L2 keeps while panels pass */
+
+/* When x does not fit the cache and it pays to read the weights again rather than x, it goes by
+ * blocks: rows of the product, whole samples, or bands of rows of one. */
+RT_INLINE void conv_gather_flat(real *y, const real *x, const real *p, const real *bias,
+                                const real *value, Act act, Mask mask, ConvGather g, int n)
+{
+    const int64_t rows = (int64_t)n * g.down.outputs * g.across.outputs;
+    const int64_t fit = 2 * CONV_BLOCK / (g.inputs + g.outputs) / TILE_ROWS * TILE_ROWS;
+    const bool blocks = fit > 0 && conv_count(rows, fit) * g.inputs * P < rows * g.inputs;
+    const int64_t block = blocks && fit < rows ? fit : rows;
+    for (int64_t first = 0; first + block <= rows; first += block)
+        CONV_GATHER_PANELS(g, 0, y, x, p, bias, value,
+                           conv_flat_rows(first, block, q, act, mask, g));
+    if (rows % block)
+        CONV_GATHER_PANELS(g, 0, y, x, p, bias, value,
+                           conv_flat_rows(rows / block * block, rows % block, q, act, mask, g));
+}
+
+/* Back, is there an output without taps? */
+RT_INLINE bool conv_gaps(ConvAxis a)
+{
+    bool gaps = false;
+    for (int o = 0; o < a.outputs; o++)
+        gaps = gaps || !conv_taps(a, o).taps;
+    return a.back && gaps;
+}
+
+RT_INLINE void conv_gather(real *y, const real *x, const real *p, const real *bias,
+                           const real *value, Act act, Mask mask, ConvGather g, int n)
+{
+    const int64_t sample = g.x.row * g.down.inputs, blocks = conv_count(n * sample, CONV_BLOCK);
+    const int64_t panels = (int64_t)g.groups * ((g.outputs + P - 1) / P);
+    const int64_t weights = panels * g.down.taps * g.across.taps * g.inputs * P;
+    const int unit = g.down.back ? g.down.stride : 1;
+    const int64_t fit = CONV_BLOCK / (g.x.row * (g.down.back ? 1 : g.down.stride)) * unit;
+    const int rows = fit < unit ? unit : fit < g.down.outputs ? (int)fit : g.down.outputs;
+
+    if (conv_gaps(g.down) || conv_gaps(g.across))
+        memset(y, 0, sizeof(real) * n * g.y.sample);
+    if (conv_flat(g))
+        conv_gather_flat(y, x, p, bias, value, act, mask, g, n);
+    else if (blocks == 1 || weights * blocks > n * sample * panels)
+        for (int group = 0; group < g.groups; group++)
+            CONV_GATHER_PANELS(g, group, y, x, p, bias, value,
+                               conv_boxes(q, act, mask, g, 0, n, 0, g.down.outputs));
+    else
+        for (int i = 0; i < n; i++)
+            for (int from = 0; from < g.down.outputs; from += rows) {
+                const int below = from + rows < g.down.outputs ? from + rows : g.down.outputs;
+                for (int group = 0; group < g.groups; group++)
+                    CONV_GATHER_PANELS(g, group, y, x, p, bias, value,
+                                       conv_boxes(q, act, mask, g, i, i + 1, from, below));
+            }
+}
+
+#endif
