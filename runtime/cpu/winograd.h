@@ -12,156 +12,25 @@
  */
 #ifndef CPU_WINOGRAD_H
 #define CPU_WINOGRAD_H
-#include "cpu/conv.h"
-
-/* m: outputs of a tile in each direction, 2 or 4; kernels are 3 x 3, and 5 x 5 with m = 2. */
-RT_INLINE int wino_side(Conv c, int m)
-{
-    return m + c.r - 1;
-}
-#define WINO_COUNT(q, m)                                                                           \
-    ((int64_t)(((q).o + P - 1) / P) * ((m) + (q).r - 1) * ((m) + (q).r - 1) * (q).c * P)
-#define WINO_DX_COUNT(q, m)                                                                        \
-    ((int64_t)(((q).c + P - 1) / P) * ((m) + (q).r - 1) * ((m) + (q).r - 1) * (q).o * P)
-
-/* ------------------------------------------------------------------------------- one dimension */
-
-/* r = G g: `taps` filter taps, `step` apart, to a points. */
-RT_INLINE void wino_filter(real *r, const real *g, int step, int taps, int a)
-{
-    const real g0 = g[0], g1 = g[step], g2 = g[2 * step];
-    const real g3 = taps == 5 ? g[3 * step] : 0, g4 = taps == 5 ? g[4 * step] : 0;
-
-    if (a == 4) {
-        r[0] = g0, r[3] = g2;
-        r[1] = (g0 + g2 + g1) / 2, r[2] = (g0 + g2 - g1) / 2;
-        return;
-    }
-    const real even = g0 + g2 + g4, odd = g1 + g3;
-    const real even2 = g0 + 4 * g2 + 16 * g4, odd2 = 2 * g1 + 8 * g3;
-    r[0] = g0 / 4, r[5] = taps == 5 ? g4 : g2;
-    r[1] = -(even + odd) / 6, r[2] = -(even - odd) / 6;
-    r[3] = (even2 + odd2) / 24, r[4] = (even2 - odd2) / 24;
-}
-
-/* r = B' d, in place. */
-RT_INLINE void wino_input_1d(vec *d, int step, int a)
-{
-    const vec d0 = d[0], d1 = d[step], d2 = d[2 * step], d3 = d[3 * step];
-
-    if (a == 4) {
-        d[0] = d0 - d2, d[step] = d1 + d2;
-        d[2 * step] = d2 - d1, d[3 * step] = d1 - d3;
-        return;
-    }
-    const vec d4 = d[4 * step], d5 = d[5 * step], four = v_set(4), five = v_set(-5);
-    const vec p = v_fma(v_set(-4), d2, d4), q = v_fma(v_set(-4), d1, d3);
-    const vec u = d4 - d2, v = d3 - d1, v2 = v + v;
-    d[0] = v_fma(four, d0, v_fma(five, d2, d4));
-    d[step] = p + q, d[2 * step] = p - q;
-    d[3 * step] = u + v2, d[4 * step] = u - v2;
-    d[5 * step] = v_fma(four, d1, v_fma(five, d3, d5));
-}
-
-/* y = A' x: a points to m outputs, `step` apart. */
-RT_INLINE void wino_output_1d(vec *y, int y_step, const vec *x, int step, int a, int m)
-{
-    const vec x0 = x[0], s = x[step] + x[2 * step], t = x[step] - x[2 * step];
-
-    if (a == 4) {
-        y[0] = x0 + s;
-        y[y_step] = t - x[3 * step];
-        return;
-    }
-    const vec s2 = x[3 * step] + x[4 * step], t2 = x[3 * step] - x[4 * step], x5 = x[5 * step];
-    y[0] = x0 + s + s2;
-    if (m == 2) {
-        y[y_step] = v_fma(v_set(2), t2, t) + x5;
-        return;
-    }
-    y[y_step] = v_fma(v_set(2), t2, t);
-    y[2 * y_step] = v_fma(v_set(4), s2, s);
-    y[3 * y_step] = v_fma(v_set(8), t2, t) + x5;
-}
-
-/* ------------------------------------------------------------------------------- packed filters */
-
-enum { WINO_A = 6, WINO_TAPS = 25 };
-
-/* u[e * step] = (G w G')[e]: taps tap_step apart, in reverse order when flipped. */
-RT_INLINE void wino_pack_one(real *u, int64_t step, const real *w, int64_t tap_step, bool flip,
-                             int taps, int a)
-{
-    real g[WINO_TAPS], t[5 * WINO_A], r[WINO_A];
-
-    for (int k = 0; k < taps * taps; k++)
-        g[k] = w[(flip ? taps * taps - 1 - k : k) * tap_step];
-    for (int i = 0; i < taps; i++) { /* along columns of taps: t[row of points][i] */
-        wino_filter(r, g + i, taps, taps, a);
-        for (int e = 0; e < a; e++)
-            t[e * taps + i] = r[e];
-    }
-    for (int e = 0; e < a; e++) {
-        wino_filter(r, t + e * taps, 1, taps, a);
-        for (int f = 0; f < a; f++)
-            u[(e * a + f) * step] = r[f];
-    }
-}
-
-/* u [ceil(O / P)][a^2][C][P] from w (O, R, S, C); zeros behind the last output. */
-RT_INLINE void wino_pack(real *restrict u, const real *restrict w, Conv c, int m, int unit,
-                         int units)
-{
-    const int a = wino_side(c, m), panels = conv_ceil(c.o, P);
-    const int64_t rows = (int64_t)panels * c.c, block = (int64_t)a * a * c.c * P;
-
-    for (int64_t row = rows * unit / units; row < rows * (unit + 1) / units; row++)
-        for (int j = 0; j < P; j++) {
-            const int o = (int)(row / c.c) * P + j, i = (int)(row % c.c);
-            real *to = u + row / c.c * block + (int64_t)i * P + j;
-            if (o < c.o)
-                wino_pack_one(to, (int64_t)c.c * P, w + (int64_t)o * c.r * c.s * c.c + i, c.c,
-                              false, c.r, a);
-            else
-                for (int e = 0; e < a * a; e++)
-                    to[(int64_t)e * c.c * P] = 0;
-        }
-}
-
-/* The same for the gradient of x: roles of channels and outputs exchanged, taps turned round. */
-RT_INLINE void wino_pack_dx(real *restrict u, const real *restrict w, Conv c, int m, int unit,
-                            int units)
-{
-    const int a = wino_side(c, m), panels = conv_ceil(c.c, P);
-    const int64_t rows = (int64_t)panels * c.o, block = (int64_t)a * a * c.o * P;
-
-    for (int64_t row = rows * unit / units; row < rows * (unit + 1) / units; row++)
-        for (int j = 0; j < P; j++) {
-            const int i = (int)(row / c.o) * P + j, o = (int)(row % c.o);
-            real *to = u + row / c.o * block + (int64_t)o * P + j;
-            if (i < c.c)
-                wino_pack_one(to, (int64_t)c.o * P, w + (int64_t)o * c.r * c.s * c.c + i, c.c, true,
-                              c.r, a);
-            else
-                for (int e = 0; e < a * a; e++)
-                    to[(int64_t)e * c.o * P] = 0;
-        }
-}
+#include "cpu/winograd_pack.h"
+#include "cpu/winograd_transform.h"
 
 /* ------------------------------------------------------------------------------- a block of tiles */
 
 enum {
-    WINO_SCRATCH = 384 * 1024 / sizeof(real), /* V and one panel of M at most */
+    WINO_SCRATCH = 640 * 1024 / sizeof(real), /* V and one panel of M at most: F(4x4) of 512 */
     WINO_BUDGET = 192 * 1024 / sizeof(real),  /* and as a rule: what a core's L2 holds beside U */
     WINO_BLOCK = 48                           /* tiles at most in a block */
 };
 
-/* Tiles in a block: whole register tiles, as many as fit. */
+/* Tiles in a block: whole register tiles, as many as fit, blocks as equal as can be. */
 RT_INLINE int wino_block(Conv c, int m)
 {
     const int a = wino_side(c, m), fit = WINO_BUDGET / (a * a * (c.c + P)),
-              most = fit < WINO_BLOCK ? fit : WINO_BLOCK;
-    return most < TILE_ROWS ? TILE_ROWS : most / TILE_ROWS * TILE_ROWS;
+              most = fit < WINO_BLOCK ? fit : WINO_BLOCK,
+              whole = most < TILE_ROWS ? TILE_ROWS : most / TILE_ROWS * TILE_ROWS,
+              tiles = c.n * conv_ceil(c.oh, m) * conv_ceil(c.ow, m);
+    return conv_ceil(conv_ceil(tiles, conv_ceil(tiles, whole)), TILE_ROWS) * TILE_ROWS;
 }
 
 /* Is the scratch enough for one register tile of these channels?  The compiler asks the same
