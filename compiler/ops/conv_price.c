@@ -7,15 +7,15 @@
 #include "ops/conv_price.h"
 #include "ops/window.h"
 
-static const double RESTART_CYCLES = 6;    /* a tile's inner loop ended and begun again */
-static const double TILE_CYCLES = 100;     /* its rows found, its sums put away */
-static const double RUN_CYCLES = 2;        /* an entry of a sparse list: index, pointer */
-static const double LIST_CYCLES = 25;      /* a list found empty or begun: a branch not foreseen */
-static const double WINO_CYCLES = 40;      /* a vector of one tile gathered or scattered, */
-static const double CONFLICT_CYCLES = 120; /* more when its points share sets of the first cache */
-static const double SORT_CYCLES = 4;       /* an output put into its list */
-static const double WINO_PACK_CYCLES = 9;  /* a real of transformed filters: scalar code */
-static const double PACK_CYCLES = 4;       /* a real gathered into a panel */
+static const double RESTART_CYCLES = 6;     /* a tile's inner loop ended and begun again */
+static const double TILE_CYCLES = 100;      /* its rows found, its sums put away */
+static const double RUN_CYCLES = 2;         /* an entry of a sparse list: index, pointer */
+static const double LIST_CYCLES = 25;       /* a list found empty or begun: a branch not foreseen */
+static const double WINO_CYCLES = 40;       /* a vector of one tile gathered or scattered, */
+static const double CONFLICT_CYCLES = 120;  /* more when its points share sets of the first cache */
+static const double SORT_CYCLES = 4;        /* an output put into its list */
+static const double WINO_PACK_CYCLES = 0.7; /* a real of transformed filters */
+static const double PACK_CYCLES = 4;        /* a real gathered into a panel */
 
 typedef struct Conv {
     int64_t c, h, w, o, groups, inputs, outputs, pool, r, s, oh, ow;

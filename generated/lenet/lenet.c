@@ -555,7 +555,7 @@ static int (*const nonfinite[])(const Rt *r, char *t, int unit) = {nonfinite_0};
 
 static const RtCall calls[] = {
     {"conv2d_pack", "conv2d_pack_1", "lenet.tn:8", 0, "", 0, 1.032},
-    {"conv2d_pack", "wino_pack_1", "lenet.tn:9", 0, "", 0, 135.3},
+    {"conv2d_pack", "wino_pack_1", "lenet.tn:9", 0, "", 0, 11.93},
     {"conv2d_pack", "conv2d_pack_dx_1", "lenet.tn:9", 0, "", 0, 2.669},
     {"sums over samples", "memset", "", 0, "", 0, 16.93},
     {"image", "rt_input", "lenet.tn:7", 0, "", 0, 32.37},
