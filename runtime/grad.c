@@ -20,12 +20,17 @@ typedef struct Block {
     int n;
 } Block;
 
-int64_t grad_blocks(const RtProgram *p)
+static int64_t blocks_of(const RtProgram *p, int sums)
 {
     int64_t blocks = 0;
-    for (int i = 0; i < p->nsum; i++)
+    for (int i = 0; i < sums; i++)
         blocks += (p->sum[i].count + BLOCK - 1) / BLOCK;
     return blocks;
+}
+
+int64_t grad_blocks(const RtProgram *p)
+{
+    return blocks_of(p, p->nsum);
 }
 
 static Block block(const RtProgram *p, int unit)
@@ -102,7 +107,7 @@ void grad_tree(const RtProgram *p, Pool *pool, char *grad, int64_t next, int gro
 
 void grad_clip(const RtProgram *p, Pool *pool, char *grad, double *partial, double limit)
 {
-    const int blocks = (int)grad_blocks(p);
+    const int blocks = (int)blocks_of(p, p->ngradient);
     Job j = {.p = p, .grad = grad, .partial = partial};
     pool_run(pool, square, &j, blocks);
     double sum = 0;

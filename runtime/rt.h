@@ -85,6 +85,7 @@ typedef struct RtParam {
 
 /* A sum over samples that a step reduces: where it stands in r->grad, and for gradcheck/--groups its length.
  * In the region of a group or rank, sums lie one after another; `grad_bytes` in all. */
+/* Gradients come first; behind them, sums that are none (statistics for running averages). */
 typedef struct RtSum { int64_t offset, count; int param; } RtSum;          /* count in reals; param: index whose whole gradient it is, or -1 */
 
 enum { RT_SGD, RT_RMSPROP, RT_ADAM, RT_ADAMW };
@@ -136,7 +137,7 @@ typedef struct RtProgram {
     bool        softmax_output;                       /* predict prints probabilities: softmax of the output */
     int         nmetric; const char *metric[RT_METRICS];                   /* "loss", "accuracy" */
     const RtParam *param;  int nparam;
-    const RtSum   *sum;    int nsum;
+    const RtSum   *sum;    int nsum, ngradient;
     const RtPhase *train;  int ntrain;                /* one training step */
     const RtPhase *test;   int ntest;                 /* one evaluation batch: same slices; thread_bytes covers both */
     RtRecipe    recipe;

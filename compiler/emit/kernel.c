@@ -42,7 +42,7 @@ const char *kernel_define(Writer *w, const char *base, const char *params, const
 typedef struct Signature {
     Text params, args, inner;
     int letters;
-    bool rt, first, unit;
+    bool rt, first, unit, seen;
 } Signature;
 
 static void comma(Text *t)
@@ -79,24 +79,39 @@ static void add_const(Writer *w, Signature *s, Text *body, const Node *n)
 static void add_text(Signature *s, const char *text)
 {
     const struct {
-        const char *word, *param;
+        const char *word, *param, *arg;
         bool *seen;
-    } extra[] = {{"r", "const Rt *r", &s->rt},
-                 {"first", "int first", &s->first},
-                 {"unit", "int unit", &s->unit}};
+    } extra[] = {{"r", "const Rt *r", "r", &s->rt},
+                 {"r->shards", "const Rt *r", "r", &s->rt},
+                 {"r->shard_bytes", "const Rt *r", "r", &s->rt},
+                 {"first", "int first", "first", &s->first},
+                 {"seen", "int seen", "row - slice * SLICE", &s->seen},
+                 {"unit", "int unit", "unit", &s->unit}};
 
     if (!strcmp(text, "units"))
         text = PREPARE_UNITS_TEXT;
 
     comma(&s->inner);
     text_add(&s->inner, text);
-    for (int i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof extra / sizeof *extra; i++)
         if (!strcmp(text, extra[i].word) && !*extra[i].seen) {
             *extra[i].seen = true;
             comma(&s->params), comma(&s->args);
             text_add(&s->params, extra[i].param);
-            text_add(&s->args, text);
+            text_add(&s->args, extra[i].arg);
         }
+}
+
+/* All parts of a sum: where the first lies, how far to the next, how many. */
+static void add_sums(Writer *w, Signature *s, const Node *n, bool all)
+{
+    const Node *root = pointer_root(n);
+
+    comma(&s->params), comma(&s->args), comma(&s->inner);
+    text_add(&s->params, "const char *sums");
+    text_printf(&s->args, "%s + %s", all ? "r->shard" : "shard", name_of(w, root));
+    text_printf(&s->inner, "sums, %lld, %lld", (long long)pointer_slice_bytes(w, root),
+                (long long)w->g->step->slices);
 }
 
 static const Node *side_of(const Writer *w, const Node *n)
@@ -111,10 +126,14 @@ static const char *call_statement(Writer *w, const Node *n)
 {
     Call c = {.arena = w->arena,
               .n = w->g->step->chunk,
+              .shards = w->g->step->shards,
+              .slices = w->g->step->slices,
+              .slice = w->g->step->slice,
               .plain = w->in->options->plain || w->in->options->blas,
               .blas = w->in->options->blas};
-    Signature s =
-        {text_new(w->arena), text_new(w->arena), text_new(w->arena), 0, false, false, false};
+    Signature s = {.params = text_new(w->arena),
+                   .args = text_new(w->arena),
+                   .inner = text_new(w->arena)};
     Text body = text_new(w->arena);
 
     n->op->kernel(n, &c);
@@ -125,6 +144,8 @@ static const char *call_statement(Writer *w, const Node *n)
         const Node *node = a->kind == CALL_SIDE ? side_of(w, n) : a->node;
         if (a->kind == CALL_TEXT) {
             add_text(&s, a->text);
+        } else if (a->kind == CALL_SUMS || a->kind == CALL_ALL_SUMS) {
+            add_sums(w, &s, node, a->kind == CALL_ALL_SUMS);
         } else if (!node) {
             add_text(&s, "NULL");
         } else if (node_is(node, "const")) {

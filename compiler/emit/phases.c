@@ -276,7 +276,43 @@ static const char *decay(const Sum *s)
 
 static const char *sum_name(const Sum *s)
 {
-    return s->param ? s->param->name : s->root->op->name;
+    return s->param ? s->param->name : s->update ? s->update->in[0]->name : s->root->op->name;
+}
+
+/* Running averages follow the shards' statistics, straight from the slices' moments or (from_grad) from what a reduction
+ * has made of them. */
+static void record_call(Writer *w, const Sum *s, const char *units, bool from_grad)
+{
+    Arena *a = w->arena;
+    const Node *n = s->update;
+    const Step *st = w->g->step;
+    const char *tail = arena_printf(a, "%lld, %.17g, %lld", (long long)st->shards,
+                                    node_float(n, "momentum"), (long long)n->shape.dim[0]);
+    const int64_t rows = st->slice * shape_count(&s->root->in[0]->shape) / n->shape.dim[0];
+    const char *fn =
+        from_grad
+            ? kernel_define(
+                  w, "batch_record_grad",
+                  "const Rt *r, int unit, int units, int64_t grad, real *mean, real *var",
+                  arena_printf(a, "    batch_record_grad(r, unit, units, grad, mean, var, %s);\n",
+                               tail))
+            : kernel_define(
+                  w, "batch_record",
+                  "const Rt *r, int unit, int units, int64_t grad, real *mean, real *var, "
+                  "const char *moments",
+                  arena_printf(a,
+                               "    batch_record(r, unit, units, grad, mean, var, moments, "
+                               "%lld, SLICES, %lld, %s, %s);\n",
+                               (long long)pointer_slice_bytes(w, s->root), (long long)rows,
+                               node_bool(n, "sync") ? "true" : "false", tail));
+    const char *moments = from_grad ? "" : arena_printf(a, ", %s", shard_pointer(w, s->root));
+    wrapped(&w->body,
+            arena_printf(a, "%s(r, unit, %s, %lld, FIXED(real, %s), FIXED(real, %s)%s);%s", fn,
+                         units, (long long)s->offset, name_upper(a, n->in[0]->name),
+                         name_upper(a, n->in[2]->name), moments,
+                         tick(w, n->in[0]->name, fn, n->span, 0, "",
+                              step_price_sum(w->g, s, from_grad, w->in->options))),
+            "        ");
 }
 
 static void sum_call(Writer *w, const Sum *s, const char *units)
@@ -284,6 +320,10 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
     Text *t = &w->body;
     const Step *st = w->g->step;
 
+    if (s->update && !s->param) {
+        record_call(w, s, units, false);
+        return;
+    }
     if (s->panels) {
         const Node *x = s->root->in[0], *dy = s->root->in[1];
         const char *fn =
@@ -324,6 +364,10 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
 
 static void update_call(Writer *w, const Sum *s, const char *units)
 {
+    if (!s->param) {
+        record_call(w, s, units, true);
+        return;
+    }
     const char *fn = kernel_define(
         w, "grad_update", RANGE_PARAMS,
         arena_printf(w->arena, "    grad_update(r, unit, units, grad, w, s0, s1, count, %s, %s);\n",

@@ -36,7 +36,7 @@ int64_t pointer_bytes(const Writer *w, const Node *n)
     return shape_count(&n->shape) * element(w, n);
 }
 
-static int64_t slice_bytes(const Writer *w, const Node *n)
+int64_t pointer_slice_bytes(const Writer *w, const Node *n)
 {
     const Step *s = w->g->step;
 
@@ -61,7 +61,7 @@ const char *pointer_to(Writer *w, const Node *n)
                             (long long)pointer_bytes(w, b));
     case PLACE_PARTIAL:
         return arena_printf(w->arena, "PARTIAL(%s, %s, %lld)", type, at,
-                            (long long)slice_bytes(w, b));
+                            (long long)pointer_slice_bytes(w, b));
     default:
         return "NULL";
     }

@@ -97,7 +97,7 @@ static int64_t parameters_of(const Graph *g)
     int64_t n = 0;
 
     for (int i = 0; i < g->nparam; i++)
-        n += shape_count(&g->param[i]->file);
+        n += g->param[i]->average ? 0 : shape_count(&g->param[i]->file);
     return n;
 }
 
@@ -160,8 +160,8 @@ static void program(Writer *w, Text *t)
     text_printf(t, "    .nmetric = %d, .metric = {", g->nmetric);
     for (int i = 0; i < g->nmetric; i++)
         text_printf(t, "%s\"%s\"", i ? ", " : "", g->metric[i].name);
-    text_printf(t, "},\n    .param = params, .nparam = %d, .sum = sums, .nsum = %d,\n", g->nparam,
-                s->nsum);
+    text_printf(t, "},\n    .param = params, .nparam = %d, .sum = sums, .nsum = %d, .ngradient = %d,\n",
+                g->nparam, s->nsum, s->ngradient);
     text_add(t, "    .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest "
                 "= sizeof test / sizeof *test,\n");
     recipe(w, t, &g->recipe);

@@ -80,7 +80,7 @@ static void head(Writer *w, Text *t)
                 g->name, w->in->source_name);
     int64_t n = 0;
     for (int i = 0; i < g->nparam; i++)
-        n += shape_count(&g->param[i]->file);
+        n += g->param[i]->average ? 0 : shape_count(&g->param[i]->file);
     text_printf(t, " *   %s parameter%s, %s a sample forward and backward (textbook count)\n",
                 text_commas(a, n), n == 1 ? "" : "s", emit_flop_text(a, emit_flops(g)));
     text_printf(t, " *   batch %lld = %s of %s; a shard = %s of %lld, a slice = %s of %lld\n",

@@ -52,6 +52,7 @@ typedef struct Param {
     Init     init;
     int64_t  fan_in, fan_out;                         /* of the file shape, for init */
     bool     decay;                                   /* weight decay applies (two or more dimensions) */
+    bool     average;                                 /* a running average: kept in files, never trained */
     int      naxis;                                   /* memory layout: file visited row-major over these axes; */
     Axis     axis[SHAPE_MAX + 2];                     /* filled row-major by graph_param, changed by pass layout */
     int64_t  count_memory;                            /* reals in memory, padding included */

@@ -44,7 +44,7 @@ typedef struct Step {
     int64_t batch, shards, shard, slices, slice, chunk;   /* shards in the batch; samples a shard; slices a shard; samples a slice; samples a chunk */
     int     nphase;
     Phase  *phase;
-    int     nsum;
+    int     nsum, ngradient;                          /* gradients first, then what running averages follow */
     Sum    *sum;
     bool    fused_update;
     int     nbuffer;

@@ -40,6 +40,11 @@ void call_side(Call *c, const Node *n)
     add(c, (CallArg){.kind = CALL_SIDE, .node = n});
 }
 
+void call_sums(Call *c, const Node *n, bool all)
+{
+    add(c, (CallArg){.kind = all ? CALL_ALL_SUMS : CALL_SUMS, .node = n});
+}
+
 void call_text(Call *c, const char *fmt, ...)
 {
     va_list ap;

@@ -7,13 +7,14 @@
 #define CALL_H
 #include "ir/graph.h"
 
-typedef enum { CALL_OUT, CALL_IN, CALL_TEXT, CALL_SIDE } CallArgKind;
+typedef enum { CALL_OUT, CALL_IN, CALL_TEXT, CALL_SIDE, CALL_SUMS, CALL_ALL_SUMS } CallArgKind;
 typedef struct CallArg { CallArgKind kind; const Node *node; const char *text; } CallArg;
 
 enum { CALL_ARGS = 24 };
 typedef struct Call {
     Arena      *arena;
     int64_t     n;                                    /* samples in the chunk this call works on: a literal */
+    int64_t     shards, slices, slice;                /* of the batch; of a shard; samples of a slice */
     bool        plain;                                /* --plain: reference kernels, row-major */
     bool        blas;                                 /* --kernels=blas: dense and conv through the library, the rest plain */
     const char *fn;                                   /* NULL: no call */
@@ -27,6 +28,9 @@ void call_product(Call *c, const char *name);
 void call_out(Call *c, const Node *n);                /* pointer to n's own storage (written) */
 void call_in(Call *c, const Node *n);                 /* pointer to an input's storage; NULL node prints NULL */
 void call_side(Call *c, const Node *n);               /* pointer to what n makes besides its value: see op "side" */
+/* Three arguments: where the first slice of the shard (all: of the first shard) has its part of the sum n, bytes to the next
+ * slice, slices. */
+void call_sums(Call *c, const Node *n, bool all);
 void call_text(Call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -25,17 +25,9 @@ static void backward(Graph *g, Grad *gr, int forward)
     }
 }
 
-static Node *node_of(const Graph *g, const Param *p)
-{
-    for (int i = 0; i < g->nnode; i++)
-        if (g->node[i]->param == p && node_is(g->node[i], "param"))
-            return g->node[i];
-    return NULL;
-}
-
 static void update(Graph *g, Grad *gr, Param *p, Diag *d)
 {
-    Node *w = node_of(g, p), *dw = w ? grad_of(gr, w) : NULL;
+    Node *w = p->node, *dw = grad_of(gr, w);
     if (!dw) {
         diag_warn(d, p->span, "parameter %s does not reach the loss: it keeps its first value",
                   p->name);
@@ -70,7 +62,8 @@ void pass_gradient(Graph *g, const Options *o, Diag *d)
     Grad *gr = grad_new(g);
     backward(g, gr, forward);
     for (int i = 0; i < g->nparam; i++)
-        update(g, gr, g->param[i], d);
+        if (!g->param[i]->average)
+            update(g, gr, g->param[i], d);
     for (int i = forward; i < g->nnode; i++)
         g->node[i]->backward = true;
     g->nstate = states(&g->recipe.optimizer);

@@ -279,8 +279,8 @@ static void parameters(Graph *g)
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < g->nparam; i++) {
             Param *p = g->param[i];
-            p->offset_state[k] = k < g->nstate ? s->fixed_bytes : -1;
-            if (k < g->nstate)
+            p->offset_state[k] = k < g->nstate && !p->average ? s->fixed_bytes : -1;
+            if (p->offset_state[k] >= 0)
                 s->fixed_bytes += round_up(p->count_memory * size + SLACK);
         }
     s->state_bytes = s->fixed_bytes - s->parameter_bytes;

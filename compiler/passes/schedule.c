@@ -24,20 +24,32 @@ static int64_t divisor(int64_t n, int64_t least, int64_t most)
     return n;
 }
 
+/* Statistics are a shard's own: by default, then, the batch is one shard. */
+static bool has_statistics(const Graph *g)
+{
+    for (int i = 0; i < g->nnode; i++)
+        if (node_is(g->node[i], "batch_statistics") && !node_bool(g->node[i], "sync"))
+            return true;
+    return false;
+}
+
 /* Default G: the largest of 8, 4, 2, 1 that divides the batch and leaves at least 8 samples a
  * shard. */
-static int64_t default_shards(int64_t batch)
+static int64_t default_shards(const Graph *g)
 {
-    for (int64_t g = 8; g > 1; g /= 2)
-        if (batch % g == 0 && batch / g >= 8)
-            return g;
+    const int64_t batch = g->recipe.batch;
+    if (has_statistics(g))
+        return 1;
+    for (int64_t n = 8; n > 1; n /= 2)
+        if (batch % n == 0 && batch / n >= 8)
+            return n;
     return 1;
 }
 
 void schedule_cut(const Graph *g, Step *s)
 {
     s->batch = g->recipe.batch;
-    s->shards = g->recipe.shards ? g->recipe.shards : default_shards(s->batch);
+    s->shards = g->recipe.shards ? g->recipe.shards : default_shards(g->peer ? g->peer : g);
     s->shard = s->batch / s->shards;
     s->chunk = divisor(s->shard, CHUNK_LEAST, CHUNK_MOST);
     const int64_t chunks = s->shard / s->chunk;
@@ -300,6 +312,24 @@ static void add_sides(Graph *g)
     graph_sort(g);
 }
 
+/* Gradients, then what only running averages and totals wait for: clipping looks at gradients. */
+static void add_sums(Graph *g, Step *s, const Readers *r, const Options *o)
+{
+    for (int averages = 0; averages < 2; averages++) {
+        for (int i = 0; i < g->nnode; i++) {
+            Node *n = g->node[i], *u = readers_uses(r, n) == 1 ? readers_only(r, n) : NULL;
+            bool total = false;
+            if (n->mark != SUMMED || (u && u->mark == SUMMED))
+                continue;
+            const Node *update = update_of(r, n, &total);
+            const bool gradient = update ? node_is(update, "update") : !total;
+            if (gradient == !averages)
+                add_sum(g, s, n, r, o);
+        }
+        s->ngradient = averages ? s->ngradient : s->nsum;
+    }
+}
+
 void pass_schedule(Graph *g, const Options *o, Diag *d)
 {
     Step *s = g->step = arena_alloc(g->arena, sizeof *s);
@@ -312,11 +342,7 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
         g->node[i]->alias = NULL, g->node[i]->phase = -1;
     for (int i = 0; i < g->nnode; i++)
         g->node[i]->mark = kind_of(r, g->node[i]);
-    for (int i = 0; i < g->nnode; i++) {
-        Node *n = g->node[i], *u = readers_uses(r, n) == 1 ? readers_only(r, n) : NULL;
-        if (n->mark == SUMMED && !(u && u->mark == SUMMED))
-            add_sum(g, s, n, r, o);
-    }
+    add_sums(g, s, r, o);
     s->fused_update = g->recipe.clip_norm == 0;
     for (int i = 0; i < g->nnode; i++)
         if (g->node[i]->op->flags & OP_UPDATE && !(g->node[i]->in[1]->mark == SUMMED))

@@ -47,7 +47,7 @@ static int64_t parameters(Graph *g, const Node *n)
         if (!node_is(p, "param") || p->mark)
             continue;
         p->mark = 1;
-        sum += shape_count(&p->param->file);
+        sum += p->param->average ? 0 : shape_count(&p->param->file);
     }
     const Node *bias = n ? own_bias(g, n) : NULL;
     return sum + (bias ? parameters(g, bias) : 0);

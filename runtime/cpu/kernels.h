@@ -20,4 +20,5 @@
 #include "cpu/dropout.h"
 #include "cpu/output.h"    /* metrics, outputs, the check for non-finite values */
 #include "cpu/update.h"    /* update_sgd ..., tree sums, clipping */
+#include "cpu/batch_norm.h"
 #endif

@@ -205,7 +205,7 @@ static const RtProgram mini = {
     .fixed_bytes = FIXED_BYTES, .shard_bytes = SLICES * PARTIAL_BYTES,
     .thread_bytes = (X + H + O) * sizeof(real), .grad_bytes = PARTIAL_BYTES, .fused_update = true,
     .input_rank = 3, .input_dim = {1, 4, 4}, .classes = O, .outputs = O, .softmax_output = true,
-    .nmetric = 2, .metric = {"loss", "accuracy"}, .param = mini_params, .nparam = 4, .sum = mini_sums, .nsum = 4,
+    .nmetric = 2, .metric = {"loss", "accuracy"}, .param = mini_params, .nparam = 4, .sum = mini_sums, .nsum = 4, .ngradient = 4,
     .train = mini_train, .ntrain = 3, .test = mini_tests, .ntest = 1,
     .recipe = {.data = "synthetic", .samples = 200, .test_samples = 40, .x_scale = 1.0 / 255, .optimizer = RT_SGD,
                .lr = 0.2, .momentum = 0.9, .weight_decay = 1e-4, .schedule = RT_SCHED_STEP, .nat = 1, .at = {6},

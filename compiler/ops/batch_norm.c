@@ -1,0 +1,319 @@
+/* batch_norm.c -- normalises each channel over the samples of a shard.
+ *
+ *   y = (x - mean) rstd w + b         mean, rstd = 1 / sqrt(var + epsilon) of each channel, over the
+ *                                     samples and positions of a shard (sync: of the whole batch)
+ *   dw = sum of dy (x - mean) rstd    db = sum of dy
+ *   dx = w rstd (dy - db / n - (x - mean) rstd dw / n)      n numbers a channel
+ *
+ *   x, y (N, C, H, W) or (N, F)       w, b, running mean and variance (C)
+ *
+ * In a training graph the layer is four nodes: batch_moments, a sum over samples; batch_statistics,
+ * its total; batch_norm itself, one barrier later; batch_record, which keeps the running averages
+ * (emitters write its call).
+ * Evaluation reads the averages: batch_norm_test.
+ * momentum is the share that the averages keep; variance is biased in y, unbiased in the average.
+ *
+ * Source: Ioffe & Szegedy 2015, "Batch normalization: accelerating deep network training by reducing
+ * internal covariate shift".
+ */
+#include "ops/check.h"
+#include "ops/elementwise.h"
+#include "ops/example.h"
+
+/* Numbers a channel in one sample. */
+static int64_t positions(const Shape *x)
+{
+    return x->rank == 3 ? x->dim[1] * x->dim[2] : 1;
+}
+
+static bool check_input(const Node *n, Diag *d)
+{
+    if (!check_real(n, 0, d))
+        return false;
+    const Shape *x = &n->in[0]->shape;
+    if (x->batched && (x->rank == 1 || x->rank == 3))
+        return true;
+    diag_error(d, n->span, "batch_norm wants images (N, C, H, W) or vectors (N, F), not %s",
+               shape_text(diag_arena(d), x));
+    check_note(n, 0, d);
+    return false;
+}
+
+static bool check_share(const Node *n, const char *key, bool zero, Diag *d)
+{
+    const double v = node_float(n, key);
+    if ((v > 0 || (zero && v == 0)) && v <= 1)
+        return true;
+    diag_error(d, node_span(n, key), "batch_norm %s = %g is not %s and at most 1", key, v,
+               zero ? "at least 0" : "above 0");
+    return false;
+}
+
+static bool shape(Node *n, Diag *d)
+{
+    return check_input(n, d) && check_share(n, "momentum", true, d) &&
+           check_share(n, "epsilon", false, d) && check_result(n, n->in[0]->shape, d);
+}
+
+static Node *kept(Graph *g, Diag *d, const char *path, const char *name, const Shape *c, double v,
+                  Span at)
+{
+    const Init init = {.kind = INIT_CONSTANT, .a = v};
+    return graph_param(g, d, arena_printf(g->arena, "%s.%s", path, name), *c, &init, at);
+}
+
+/* A running average: kept in files, never trained. */
+static Node *average(Graph *g, Diag *d, const char *path, const char *name, const Shape *c,
+                     double v, Span at)
+{
+    Node *n = kept(g, d, path, name, c, v, at);
+    if (n)
+        n->param->average = true;
+    return n;
+}
+
+static Node *train(Graph *g, Node *x, Node *w, Node *b, Node *mean, Node *var, const Node *attrs)
+{
+    Node *m = op_make(g, "batch_moments", attrs->span, 1, x);
+    Node *t = op_make_like(g, "batch_statistics", attrs, 1, m);
+    op_make_like(g, "batch_record", attrs, 3, mean, m, var);
+    return op_make_like(g, "batch_norm", attrs, 4, x, w, b, t);
+}
+
+static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+{
+    Node probe = {.op = op_find("batch_norm"), .nin = nx, .in = (Node **)x, .span = attrs->span};
+    const int before = g->nparam;
+    node_copy_attrs(g, &probe, attrs);
+    if (!shape(&probe, d))
+        return NULL;
+    const Shape c = shape_make(false, "C", x[0]->shape.dim, 1);
+    const Span at = attrs->span;
+    Node *w = node_bool(attrs, "scale") ? kept(g, d, path, "weight", &c, 1, at)
+                                        : graph_const(g, 1, c, at);
+    Node *b =
+        node_bool(attrs, "shift") ? kept(g, d, path, "bias", &c, 0, at) : graph_const(g, 0, c, at);
+    Node *mean = w && b ? average(g, d, path, "running_mean", &c, 0, at) : NULL;
+    Node *var = mean ? average(g, d, path, "running_var", &c, 1, at) : NULL;
+    if (!var)
+        return NULL;
+    if (g->nparam < before + 2) {
+        diag_error(d, at, "the batch_norm %s is used twice: its averages can follow only one input",
+                   path);
+        diag_help(d, "give each use a layer of its own");
+        return NULL;
+    }
+    Node *y = g->training ? train(g, x[0], w, b, mean, var, attrs)
+                          : op_make_like(g, "batch_norm_test", attrs, 5, x[0], w, b, mean, var);
+    y->name = path;
+    return y;
+}
+
+static void gradient(Grad *gr, Node *n, Node *dy)
+{
+    Graph *g = grad_graph(gr);
+    Node *x = n->in[0], *w = n->in[1], *t = n->in[3], like = {.op = n->op, .span = n->span};
+    node_set_ints(g, &like, "shape", x->shape.dim, 1);
+    node_set_int(g, &like, "batched", 0);
+    node_set_string(g, &like, "align", "first");
+    Node *db = op_make_like(g, "sum_to", &like, 1, dy);
+    Node *dw = op_make(g, "batch_norm_dw", n->span, 3, dy, x, t);
+    if (w->param)
+        grad_add(gr, w, dw);
+    if (n->in[2]->param)
+        grad_add(gr, n->in[2], db);
+    if (grad_wanted(gr, x))
+        grad_add(gr, x,
+                 op_make_like(g, "batch_norm_dx", n, 6, dy, x, w, t,
+                              op_make_like(g, "batch_total", n, 1, dw),
+                              op_make_like(g, "batch_total", n, 1, db)));
+}
+
+static bool shape_pair(Node *n, Diag *d)
+{
+    const int64_t dim[2] = {2, n->in[0]->shape.dim[0]};
+    return check_result(n, shape_make(false, NULL, dim, 2), d);
+}
+
+static bool shape_same_as_first(Node *n, Diag *d)
+{
+    return check_result(n, n->in[0]->shape, d);
+}
+
+static bool shape_channels(Node *n, Diag *d)
+{
+    return check_result(n, shape_make(false, "C", n->in[0]->shape.dim, 1), d);
+}
+
+/* The name, with _plain in --plain programs. */
+static void name(Call *c, const char *fn)
+{
+    call_fn(c, c->plain ? arena_printf(c->arena, "%s_plain", fn) : fn);
+}
+
+static void size(const Shape *x, Call *c)
+{
+    call_text(c, "(BatchNorm){ .n = %lld, .c = %lld, .hw = %lld }", (long long)c->n,
+              (long long)x->dim[0], (long long)positions(x));
+}
+
+static void kernel_moments(const Node *n, Call *c)
+{
+    name(c, "batch_moments");
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    call_text(c, "seen");
+    size(&n->in[0]->shape, c);
+}
+
+/* The sums of all slices of the shard, or with sync of all shards. */
+static void sums(const Node *n, Call *c)
+{
+    const bool sync = node_bool(n, "sync");
+    call_sums(c, n->in[0], sync);
+    call_text(c, sync ? "r->shard_bytes" : "0");
+    call_text(c, sync ? "r->shards" : "1");
+}
+
+static void kernel_statistics(const Node *n, Call *c)
+{
+    const Node *m = n->in[0];
+    call_fn(c, "batch_statistics");
+    call_out(c, n);
+    sums(n, c);
+    call_text(c, "%lld", (long long)(c->slice * positions(&m->in[0]->shape)));
+    call_text(c, "%.17g", node_float(n, "epsilon"));
+    call_text(c, "%lld", (long long)m->shape.dim[1]);
+}
+
+static void kernel_total(const Node *n, Call *c)
+{
+    call_fn(c, "batch_total");
+    call_out(c, n);
+    sums(n, c);
+    call_text(c, "%lld", (long long)n->shape.dim[0]);
+}
+
+static void kernel(const Node *n, Call *c)
+{
+    name(c, "batch_norm");
+    call_out(c, n);
+    for (int i = 0; i < 4; i++)
+        call_in(c, n->in[i]);
+    if (!c->plain)
+        elementwise_call_act(n, c);
+    size(&n->shape, c);
+}
+
+static void kernel_test(const Node *n, Call *c)
+{
+    name(c, "batch_norm_test");
+    call_out(c, n);
+    for (int i = 0; i < 5; i++)
+        call_in(c, n->in[i]);
+    if (!c->plain)
+        elementwise_call_act(n, c);
+    call_text(c, "%.17g", node_float(n, "epsilon"));
+    size(&n->shape, c);
+}
+
+static void kernel_dw(const Node *n, Call *c)
+{
+    name(c, "batch_norm_dw");
+    call_out(c, n);
+    for (int i = 0; i < 3; i++)
+        call_in(c, n->in[i]);
+    size(&n->in[0]->shape, c);
+}
+
+static void kernel_dx(const Node *n, Call *c)
+{
+    const int64_t shards = node_bool(n, "sync") ? c->shards : 1;
+    name(c, "batch_norm_dx");
+    call_out(c, n);
+    for (int i = 0; i < 6; i++)
+        call_in(c, n->in[i]);
+    call_text(c, "%lld", (long long)(shards * c->slices * c->slice * positions(&n->shape)));
+    size(&n->shape, c);
+}
+
+#define NORM_ARGS                                                                                  \
+    {"momentum", ARG_FLOAT, "0.9", "the share that running averages keep at each step"},           \
+        {"epsilon", ARG_FLOAT, "1e-5", "added to the variance"},                                   \
+        {"scale", ARG_BOOL, "true", "multiply by a learned number a channel"},                     \
+        {"shift", ARG_BOOL, "true", "add a learned number a channel"},                             \
+    {                                                                                              \
+        "sync", ARG_BOOL, "false", "statistics of the whole batch, not of each shard"              \
+    }
+
+const Op op_batch_norm[] =
+    {{.name = "batch_norm",
+      .brief = "normalises each channel over the samples of a shard",
+      .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W) or vectors (N, F)"}, NORM_ARGS},
+      .flags = OP_SPATIAL,
+      .layer = "norm",
+      .shape = shape,
+      .build = build,
+      .gradient = gradient,
+      .kernel = kernel,
+      .example = "model example(image: f32[2, 6, 6]) {\n"
+                 "    h = conv2d(image, 4, kernel = 3, bias = false) |> batch_norm |> relu\n"
+                 "    h = flatten(h) |> dense(5, bias = false) |> batch_norm(momentum = 0.99, "
+                 "epsilon = 1e-3)\n"
+                 "    return dense(tanh(h), 3)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {.name = "batch_norm_test",
+      .brief = "batch_norm with the running averages",
+      .arg = {{"x", ARG_TENSOR, NULL, "the input"},
+              {"w", ARG_TENSOR, NULL, "scale"},
+              {"b", ARG_TENSOR, NULL, "shift"},
+              {"mean", ARG_TENSOR, NULL, "running mean"},
+              {"var", ARG_TENSOR, NULL, "running variance"}},
+      .flags = OP_HIDDEN | OP_SPATIAL,
+      .shape = shape_same_as_first,
+      .kernel = kernel_test},
+     {.name = "batch_moments",
+      .brief = "mean, and sum of squared distances from it, of each channel",
+      .arg = {{"x", ARG_TENSOR, NULL, "the input of batch_norm"}},
+      .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM,
+      .shape = shape_pair,
+      .kernel = kernel_moments},
+     {.name = "batch_statistics",
+      .brief = "mean and 1 / sqrt(variance + epsilon) of a shard",
+      .arg = {{"moments", ARG_TENSOR, NULL, "of its slices"}},
+      .flags = OP_HIDDEN | OP_TOTAL,
+      .shape = shape_same_as_first,
+      .kernel = kernel_statistics},
+     {.name = "batch_total",
+      .brief = "a shard's sum, for what the shard does next",
+      .arg = {{"sum", ARG_TENSOR, NULL, "of its slices"}},
+      .flags = OP_HIDDEN | OP_TOTAL,
+      .shape = shape_same_as_first,
+      .kernel = kernel_total},
+     {.name = "batch_record",
+      .brief = "the running averages follow the shards' statistics",
+      .arg = {{"mean", ARG_TENSOR, NULL, "running mean"},
+              {"moments", ARG_TENSOR, NULL, "of the batch"},
+              {"var", ARG_TENSOR, NULL, "running variance"}},
+      .flags = OP_HIDDEN | OP_UPDATE,
+      .shape = shape_same_as_first},
+     {.name = "batch_norm_dw",
+      .brief = "gradient of batch_norm for its scale",
+      .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"},
+              {"x", ARG_TENSOR, NULL, "the input"},
+              {"t", ARG_TENSOR, NULL, "statistics"}},
+      .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM,
+      .shape = shape_channels,
+      .kernel = kernel_dw},
+     {.name = "batch_norm_dx",
+      .brief = "gradient of batch_norm for its input",
+      .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"},
+              {"x", ARG_TENSOR, NULL, "the input"},
+              {"w", ARG_TENSOR, NULL, "scale"},
+              {"t", ARG_TENSOR, NULL, "statistics"},
+              {"dw", ARG_TENSOR, NULL, "the shard's gradient of the scale"},
+              {"db", ARG_TENSOR, NULL, "the shard's gradient of the shift"}},
+      .flags = OP_HIDDEN | OP_SPATIAL,
+      .shape = shape_same_as_first,
+      .kernel = kernel_dx},
+     {0}};

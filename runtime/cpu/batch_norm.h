@@ -1,0 +1,354 @@
+/* batch_norm.h -- y = (x - mean) rstd w + b, mean and variance over the samples of a shard, a channel at a time.
+ *
+ *   x, y (rows, C), a row a sample's position; rows = n * hw     w, b, mean, var (C)
+ *   moments (2, C)     mean, and sum of (x - mean)^2 ("m2"), of the rows seen so far
+ *   statistics (2, C)  mean, rstd = 1 / sqrt(m2 / count + eps), of the shard
+ *
+ * Moments are taken in blocks of rows that stay in the first-level cache, each about its own mean,
+ * and joined pairwise: as exact as two passes, in one.  In --plain programs x is (n, C, hw).
+ *
+ * Source: Ioffe & Szegedy 2015, "Batch normalization"; Chan, Golub, LeVeque 1983, "Algorithms for
+ * computing the sample variance", for joining.
+ */
+#ifndef CPU_BATCH_NORM_H
+#define CPU_BATCH_NORM_H
+
+typedef struct BatchNorm {
+    int n, c, hw; /* samples of the chunk, channels, positions */
+} BatchNorm;
+
+enum { NORM_BLOCK_BYTES = 16 * 1024 };
+
+/* Rows of a block: what half the first-level cache holds, at least 4. */
+RT_INLINE int norm_block(BatchNorm s)
+{
+    const int rows = NORM_BLOCK_BYTES / (int)sizeof(real) / s.c;
+    return rows < 4 ? 4 : rows > 256 ? 256 : rows;
+}
+
+/* Mean and m2 of `have` rows and of `more` rows become those of both. */
+RT_INLINE void norm_join(vec *mean, vec *m2, vec mean_b, vec m2_b, real have, real more)
+{
+    const vec delta = mean_b - *mean;
+    *mean = v_fma(delta, v_set(more / (have + more)), *mean);
+    *m2 = v_fma(delta * delta, v_set(have * (more / (have + more))), *m2 + m2_b);
+}
+
+/* ----------------------------------------------------------------------------------- moments */
+
+/* seen: samples of the slice that are in the moments already */
+RT_INLINE void batch_moments_plain(real *moments, const real *x, int seen, BatchNorm s)
+{
+    const int64_t rows = (int64_t)s.n * s.hw, have = (int64_t)seen * s.hw;
+    for (int c = 0; c < s.c; c++) {
+        real mean = 0, m2 = 0;
+        for (int64_t i = 0; i < rows; i++)
+            mean += x[(i / s.hw * s.c + c) * s.hw + i % s.hw];
+        mean /= (real)rows;
+        for (int64_t i = 0; i < rows; i++) {
+            const real d = x[(i / s.hw * s.c + c) * s.hw + i % s.hw] - mean;
+            m2 += d * d;
+        }
+        const real delta = mean - moments[c], share = (real)rows / (real)(have + rows);
+        moments[c] += delta * share;
+        moments[s.c + c] += m2 + delta * delta * (real)have * share;
+    }
+}
+
+RT_INLINE void norm_block_moments(real *moments, const real *x, int rows, real have, int c,
+                                  int lanes)
+{
+    vec mean = v_set(0), m2 = v_set(0);
+    for (int i = 0; i < rows; i++)
+        mean += v_load_lanes(x + (int64_t)i * c, lanes);
+    mean *= v_set((real)1 / (real)rows);
+    for (int i = 0; i < rows; i++) {
+        const vec d = v_load_lanes(x + (int64_t)i * c, lanes) - mean;
+        m2 = v_fma(d, d, m2);
+    }
+    vec all = v_load_lanes(moments, lanes), all2 = v_load_lanes(moments + c, lanes);
+    norm_join(&all, &all2, mean, m2, have, (real)rows);
+    v_store_lanes(moments, all, lanes);
+    v_store_lanes(moments + c, all2, lanes);
+}
+
+RT_INLINE void batch_moments(real *restrict moments, const real *restrict x, int seen, BatchNorm s)
+{
+    const int rows = s.n * s.hw, block = norm_block(s);
+    const int64_t have = (int64_t)seen * s.hw;
+    for (int at = 0; at < rows; at += block, x += (int64_t)block * s.c) {
+        const int count = rows - at < block ? rows - at : block;
+        for (int c = 0; c < s.c; c += V)
+            norm_block_moments(moments + c, x + c, count, (real)(have + at), s.c,
+                               s.c - c < V ? s.c - c : V);
+    }
+}
+
+/* -------------------------------------------------------------------------------- statistics */
+
+/* Moments on their way up the tree: of `count` rows. */
+typedef struct NormSum {
+    vec mean, m2;
+    real count;
+} NormSum;
+
+RT_INLINE void norm_push(NormSum *stack, int *depth, int i, NormSum x)
+{
+    for (; i & 1; i >>= 1) {
+        NormSum a = stack[--*depth];
+        norm_join(&a.mean, &a.m2, x.mean, x.m2, a.count, x.count);
+        a.count += x.count;
+        x = a;
+    }
+    stack[(*depth)++] = x;
+}
+
+RT_INLINE NormSum norm_finish(const NormSum *stack, int depth)
+{
+    NormSum x = stack[--depth];
+    while (depth > 0) {
+        NormSum a = stack[--depth];
+        norm_join(&a.mean, &a.m2, x.mean, x.m2, a.count, x.count);
+        a.count += x.count;
+        x = a;
+    }
+    return x;
+}
+
+/* A shard's moments, channels c .. c + lanes: its slices as adjacent pairs.  count: rows a slice. */
+RT_INLINE NormSum norm_shard(const char *moments, int64_t slice_bytes, int slices, real count,
+                             int c, int channels, int lanes)
+{
+    NormSum stack[TREE_DEPTH];
+    int depth = 0;
+    for (int i = 0; i < slices; i++) {
+        const real *m = (const real *)(moments + i * slice_bytes) + c;
+        norm_push(stack, &depth, i,
+                  (NormSum){v_load_lanes(m, lanes), v_load_lanes(m + channels, lanes), count});
+    }
+    return norm_finish(stack, depth);
+}
+
+/* moments: of the first slice of the first shard; shards > 1: statistics of all of them (sync) */
+RT_INLINE void batch_statistics(real *restrict t, const char *restrict moments, int64_t slice_bytes,
+                                int slices, int64_t shard_bytes, int shards, int64_t count,
+                                real eps, int channels)
+{
+    for (int c = 0; c < channels; c += V) {
+        const int lanes = channels - c < V ? channels - c : V;
+        NormSum stack[TREE_DEPTH];
+        int depth = 0;
+        for (int s = 0; s < shards; s++)
+            norm_push(stack, &depth, s,
+                      norm_shard(moments + s * shard_bytes, slice_bytes, slices, (real)count, c,
+                                 channels, lanes));
+        const NormSum all = norm_finish(stack, depth);
+        v_store_lanes(t + c, all.mean, lanes);
+        v_store_lanes(t + channels + c, v_set(1) / v_sqrt(all.m2 / v_set(all.count) + v_set(eps)),
+                      lanes);
+    }
+}
+
+/* The sum of what slices (and, with sync, shards) left behind. */
+RT_INLINE void batch_total(real *restrict t, const char *restrict sums, int64_t slice_bytes,
+                           int slices, int64_t shard_bytes, int shards, int count)
+{
+    for (int i = 0; i < count; i += V) {
+        const int lanes = count - i < V ? count - i : V;
+        vec stack[TREE_DEPTH];
+        int depth = 0;
+        for (int s = 0; s < shards; s++)
+            tree_push(stack, &depth, s,
+                      tree_sum(sums + s * shard_bytes + i * (int64_t)sizeof(real), slice_bytes,
+                               slices, lanes));
+        v_store_lanes(t + i, tree_finish(stack, depth), lanes);
+    }
+}
+
+/* ----------------------------------------------------------------------------------- forward */
+RT_INLINE void batch_norm_plain(real *y, const real *x, const real *w, const real *b, const real *t,
+                                BatchNorm s)
+{
+    for (int64_t i = 0; i < (int64_t)s.n * s.c * s.hw; i++) {
+        const int c = (int)(i / s.hw % s.c);
+        y[i] = (x[i] - t[c]) * (t[s.c + c] * w[c]) + b[c];
+    }
+}
+
+/* Does something for every block of `rows` rows from `at` on and every vector of channels: c, lanes. */
+#define NORM_EACH(s, ...)                                                                          \
+    for (int at = 0, block = norm_block(s); at < (s).n * (s).hw; at += block)                      \
+        for (int c = 0; c < (s).c; c += V) {                                                       \
+            const int lanes = (s).c - c < V ? (s).c - c : V;                                       \
+            const int rows = (s).n * (s).hw - at < block ? (s).n * (s).hw - at : block;            \
+            const int64_t from = (int64_t)at * (s).c + c;                                          \
+            __VA_ARGS__                                                                            \
+        }
+
+RT_INLINE void norm_rows(real *restrict y, const real *restrict x, vec mean, vec scale, vec shift,
+                         Act act, int rows, int c, int lanes)
+{
+    for (int i = 0; i < rows; i++, x += c, y += c)
+        v_store_lanes(y, act(v_fma(v_load_lanes(x, lanes) - mean, scale, shift)), lanes);
+}
+
+RT_INLINE void batch_norm(real *restrict y, const real *restrict x, const real *restrict w,
+                          const real *restrict b, const real *restrict t, Act act, BatchNorm s)
+{
+    NORM_EACH(s, norm_rows(y + from, x + from, v_load_lanes(t + c, lanes),
+                           v_load_lanes(t + s.c + c, lanes) * v_load_lanes(w + c, lanes),
+                           v_load_lanes(b + c, lanes), act, rows, s.c, lanes);)
+}
+
+/* With the running averages instead of statistics. */
+RT_INLINE void batch_norm_test_plain(real *y, const real *x, const real *w, const real *b,
+                                     const real *mean, const real *var, real eps, BatchNorm s)
+{
+    for (int64_t i = 0; i < (int64_t)s.n * s.c * s.hw; i++) {
+        const int c = (int)(i / s.hw % s.c);
+        y[i] = (x[i] - mean[c]) * (w[c] / s_sqrt(var[c] + eps)) + b[c];
+    }
+}
+
+RT_INLINE void batch_norm_test(real *restrict y, const real *restrict x, const real *restrict w,
+                               const real *restrict b, const real *restrict mean,
+                               const real *restrict var, Act act, real eps, BatchNorm s)
+{
+    NORM_EACH(s, norm_rows(y + from, x + from, v_load_lanes(mean + c, lanes),
+                           v_load_lanes(w + c, lanes) /
+                               v_sqrt(v_load_fill(var + c, lanes, 1) + v_set(eps)),
+                           v_load_lanes(b + c, lanes), act, rows, s.c, lanes);)
+}
+
+/* ---------------------------------------------------------------------------------- backward */
+
+/* dw += sum over the rows of dy (x - mean) rstd */
+RT_INLINE void batch_norm_dw_plain(real *dw, const real *dy, const real *x, const real *t,
+                                   BatchNorm s)
+{
+    for (int64_t i = 0; i < (int64_t)s.n * s.c * s.hw; i++) {
+        const int c = (int)(i / s.hw % s.c);
+        dw[c] += dy[i] * (x[i] - t[c]) * t[s.c + c];
+    }
+}
+
+RT_INLINE void batch_norm_dw(real *restrict dw, const real *restrict dy, const real *restrict x,
+                             const real *restrict t, BatchNorm s)
+{
+    NORM_EACH(s, const vec mean = v_load_lanes(t + c, lanes); vec sum = v_set(0);
+              for (int64_t i = from; i < from + (int64_t)rows * s.c; i += s.c) sum =
+                  v_fma(v_load_lanes(dy + i, lanes), v_load_lanes(x + i, lanes) - mean, sum);
+              v_store_lanes(dw + c,
+                            v_fma(sum, v_load_lanes(t + s.c + c, lanes),
+                                  v_load_lanes(dw + c, lanes)),
+                            lanes);)
+}
+
+/* dx = w rstd (dy - db / count - (x - mean) rstd dw / count), with dw, db of everything that the
+ * statistics were taken over: count rows. */
+RT_INLINE void batch_norm_dx_plain(real *dx, const real *dy, const real *x, const real *w,
+                                   const real *t, const real *dw, const real *db, int64_t count,
+                                   BatchNorm s)
+{
+    for (int64_t i = 0; i < (int64_t)s.n * s.c * s.hw; i++) {
+        const int c = (int)(i / s.hw % s.c);
+        const real share = (real)1 / (real)count, rstd = t[s.c + c];
+        dx[i] = w[c] * rstd * (dy[i] - db[c] * share - (x[i] - t[c]) * rstd * (dw[c] * share));
+    }
+}
+
+/* dx = scale dy + slope (mean - x) - shift */
+RT_INLINE void norm_dx_rows(real *restrict dx, const real *restrict dy, const real *restrict x,
+                            vec mean, vec scale, vec slope, vec shift, int rows, int c, int lanes)
+{
+    for (int i = 0; i < rows; i++, dx += c, dy += c, x += c)
+        v_store_lanes(dx,
+                      v_fma(scale, v_load_lanes(dy, lanes),
+                            v_fma(slope, mean - v_load_lanes(x, lanes), -shift)),
+                      lanes);
+}
+
+RT_INLINE void batch_norm_dx(real *restrict dx, const real *restrict dy, const real *restrict x,
+                             const real *restrict w, const real *restrict t,
+                             const real *restrict dw, const real *restrict db, int64_t count,
+                             BatchNorm s)
+{
+    const vec share = v_set((real)1 / (real)count);
+    NORM_EACH(s, const vec rstd = v_load_lanes(t + s.c + c, lanes);
+              const vec scale = v_load_lanes(w + c, lanes) * rstd;
+              const vec slope = scale * rstd * (v_load_lanes(dw + c, lanes) * share);
+              const vec shift = scale * (v_load_lanes(db + c, lanes) * share);
+              norm_dx_rows(dx + from, dy + from, x + from, v_load_lanes(t + c, lanes), scale, slope,
+                           shift, rows, s.c, lanes);)
+}
+
+/* -------------------------------------------------------------------------- running averages */
+
+/* What running averages take from a batch of `shards` shards: sums over the shards of the mean and
+ * of the unbiased variance; with sync there is one mean and one variance, times the shards. */
+RT_INLINE void norm_averages(vec sum[2], const Rt *r, const char *moments, int64_t slice_bytes,
+                             int slices, int64_t count, bool sync, int c, int channels, int lanes)
+{
+    vec stack[2][TREE_DEPTH];
+    NormSum all[TREE_DEPTH];
+    int depth[3] = {0, 0, 0};
+    for (int s = 0; s < r->shards; s++) {
+        const NormSum m = norm_shard(moments + s * r->shard_bytes, slice_bytes, slices, (real)count,
+                                     c, channels, lanes);
+        const real less = m.count > 1 ? m.count - 1 : 1;
+        tree_push(stack[0], &depth[0], s, m.mean);
+        tree_push(stack[1], &depth[1], s, m.m2 / v_set(less));
+        norm_push(all, &depth[2], s, m);
+    }
+    sum[0] = tree_finish(stack[0], depth[0]);
+    sum[1] = tree_finish(stack[1], depth[1]);
+    if (sync) {
+        const NormSum m = norm_finish(all, depth[2]);
+        sum[0] = m.mean * v_set((real)r->shards);
+        sum[1] = m.m2 / v_set(m.count - 1) * v_set((real)r->shards);
+    }
+}
+
+RT_INLINE void norm_keep(real *to, vec sum, real shards, real keep, int lanes)
+{
+    v_store_lanes(to, v_fma(v_set(keep), v_load_lanes(to, lanes), v_set((1 - keep) / shards) * sum),
+                  lanes);
+}
+
+/* mean = keep mean + (1 - keep) m, m the average of the shards' means; var likewise.  Channels of
+ * this unit; with r->grad the shards' sums go there instead, for batch_record_grad to use after the
+ * reduction.  moments: of the first slice of the first shard; count: rows a slice. */
+RT_INLINE void batch_record(const Rt *r, int unit, int units, int64_t grad, real *mean, real *var,
+                            const char *moments, int64_t slice_bytes, int slices, int64_t count,
+                            bool sync, int all_shards, real keep, int channels)
+{
+    int64_t c;
+    const int64_t end = update_range(channels, unit, units, &c);
+    for (; c < end; c += V) {
+        const int lanes = end - c < V ? (int)(end - c) : V;
+        vec sum[2];
+        norm_averages(sum, r, moments, slice_bytes, slices, count, sync, (int)c, channels, lanes);
+        if (r->grad) {
+            v_store_lanes((real *)(r->grad + grad) + c, sum[0], lanes);
+            v_store_lanes((real *)(r->grad + grad) + channels + c, sum[1], lanes);
+        } else {
+            norm_keep(mean + c, sum[0], (real)all_shards, keep, lanes);
+            norm_keep(var + c, sum[1], (real)all_shards, keep, lanes);
+        }
+    }
+}
+
+RT_INLINE void batch_record_grad(const Rt *r, int unit, int units, int64_t grad, real *mean,
+                                 real *var, int all_shards, real keep, int channels)
+{
+    const real *sum = (const real *)(r->grad + grad);
+    int64_t c;
+    const int64_t end = update_range(channels, unit, units, &c);
+    for (; c < end; c += V) {
+        const int lanes = end - c < V ? (int)(end - c) : V;
+        norm_keep(mean + c, v_load_lanes(sum + c, lanes), (real)all_shards, keep, lanes);
+        norm_keep(var + c, v_load_lanes(sum + channels + c, lanes), (real)all_shards, keep, lanes);
+    }
+}
+
+#endif

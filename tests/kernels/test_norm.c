@@ -1,0 +1,194 @@
+/* test_norm.c -- batch norm: against sums in double, fast against plain, slices and shards joined. */
+#include "kernel_test.h"
+
+static const BatchNorm sizes[] = {{1, 1, 1},   {3, 1, 7},   {2, 17, 9},
+                                  {4, 64, 36}, {1, 100, 1}, {3, 2100, 2}};
+enum { SIZES = sizeof sizes / sizeof sizes[0] };
+
+/* x of every channel: far from 0, so that a sum of squares would cancel. */
+static real *shifted(BatchNorm s, int seed)
+{
+    const int64_t count = (int64_t)s.n * s.c * s.hw;
+    real *x = random_buffer(count, seed);
+    for (int64_t i = 0; i < count; i++)
+        x[i] = x[i] * (real)0.5 + (real)(i / s.hw % s.c % 7) * 20;
+    return x;
+}
+
+/* (2, C) moments of one channel over `parts` chunks stored (n, c, hw), in double. */
+static void reference(double *mean, double *m2, real *const *x, int parts, BatchNorm s, int c)
+{
+    const int64_t rows = (int64_t)s.n * s.hw;
+    *mean = *m2 = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int p = 0; p < parts; p++)
+            for (int64_t i = 0; i < rows; i++) {
+                const double v = x[p][(i / s.hw * s.c + c) * s.hw + i % s.hw];
+                if (pass == 0)
+                    *mean += v / (double)(rows * parts);
+                else
+                    *m2 += (v - *mean) * (v - *mean);
+            }
+}
+
+/* Two chunks a slice, three slices: moments, then statistics of all. */
+START_TEST(statistics)
+{
+    const BatchNorm s = sizes[_i];
+    enum { SLICES = 3, CHUNKS = 2 };
+    real *x[SLICES * CHUNKS], *moments[2], *t[2];
+    const int64_t rows = (int64_t)s.n * s.hw, slice_bytes = (int64_t)sizeof(real) * 2 * s.c;
+    for (int k = 0; k < 2; k++)
+        moments[k] = zero_buffer(SLICES * 2 * s.c), t[k] = buffer(2 * s.c);
+    for (int i = 0; i < SLICES * CHUNKS; i++) {
+        x[i] = shifted(s, i);
+        real *last = swap_last(x[i], s.n, s.c, s.hw);
+        const int64_t at = (int64_t)(i / CHUNKS) * 2 * s.c;
+        batch_moments_plain(moments[0] + at, x[i], i % CHUNKS * s.n, s);
+        batch_moments(moments[1] + at, last, i % CHUNKS * s.n, s);
+        free(last);
+    }
+    check_close(moments[1], moments[0], SLICES * 2 * s.c, "batch_moments");
+    for (int k = 0; k < 2; k++) {
+        batch_statistics(t[k], (const char *)moments[k], slice_bytes, SLICES, 0, 1, CHUNKS * rows,
+                         (real)1e-5, s.c);
+        check_guard(t[k], 2 * s.c * (int64_t)sizeof(real), "batch_statistics");
+    }
+    for (int c = 0; c < s.c; c++) {
+        double mean, m2;
+        reference(&mean, &m2, x, SLICES * CHUNKS, s, c);
+        const double rstd = 1 / sqrt(m2 / (double)(rows * SLICES * CHUNKS) + 1e-5);
+        for (int k = 0; k < 2; k++) {
+            ck_assert_double_eq_tol(t[k][c], mean, 25 * TOLERANCE * (1 + fabs(mean)));
+            ck_assert_double_eq_tol(t[k][s.c + c], rstd, 25 * TOLERANCE * rstd);
+        }
+    }
+    for (int i = 0; i < SLICES * CHUNKS; i++)
+        free(x[i]);
+    release(4, moments[0], moments[1], t[0], t[1]);
+}
+END_TEST
+
+START_TEST(fast_is_plain)
+{
+    const BatchNorm s = sizes[_i];
+    const int64_t count = (int64_t)s.n * s.c * s.hw;
+    real *x = random_buffer(count, 1), *dy = random_buffer(count, 2), *w = random_buffer(s.c, 3),
+         *b = random_buffer(s.c, 4), *t = random_buffer(2 * s.c, 5), *var = random_buffer(s.c, 6);
+    real *xl = swap_last(x, s.n, s.c, s.hw), *dyl = swap_last(dy, s.n, s.c, s.hw);
+    real *y = buffer(count), *yl = buffer(count), *dw = zero_buffer(s.c), *dwl = zero_buffer(s.c);
+    for (int c = 0; c < s.c; c++)
+        var[c] = var[c] * var[c] + (real)0.1;
+
+    batch_norm_plain(y, x, w, b, t, s);
+    batch_norm(yl, xl, w, b, t, v_identity, s);
+    real *back = swap_last(yl, s.n, s.hw, s.c);
+    check_guard(yl, count * (int64_t)sizeof(real), "batch_norm");
+    check_close(back, y, count, "batch_norm");
+    free(back);
+
+    batch_norm_test_plain(y, x, w, b, t, var, (real)1e-3, s);
+    batch_norm_test(yl, xl, w, b, t, var, v_identity, (real)1e-3, s);
+    back = swap_last(yl, s.n, s.hw, s.c);
+    check_close(back, y, count, "batch_norm_test");
+    free(back);
+
+    batch_norm_dw_plain(dw, dy, x, t, s);
+    batch_norm_dw(dwl, dyl, xl, t, s);
+    check_close(dwl, dw, s.c, "batch_norm_dw");
+
+    batch_norm_dx_plain(y, dy, x, w, t, dw, b, 1000, s);
+    batch_norm_dx(yl, dyl, xl, w, t, dw, b, 1000, s);
+    check_guard(yl, count * (int64_t)sizeof(real), "batch_norm_dx");
+    back = swap_last(yl, s.n, s.hw, s.c);
+    check_close(back, y, count, "batch_norm_dx");
+    release(13, back, x, dy, w, b, t, var, xl, dyl, y, yl, dw, dwl);
+}
+END_TEST
+
+#ifdef RT_DOUBLE
+/* dx and dw are the derivatives of the whole layer: statistics and all.  In f64. */
+static double layer(const real *x, const real *w, const real *b, const real *g, BatchNorm s)
+{
+    const int64_t count = (int64_t)s.n * s.c * s.hw;
+    real *moments = zero_buffer(2 * s.c), *t = buffer(2 * s.c), *y = buffer(count);
+    double sum = 0;
+    batch_moments(moments, x, 0, s);
+    batch_statistics(t, (const char *)moments, 0, 1, 0, 1, (int64_t)s.n * s.hw, (real)1e-2, s.c);
+    batch_norm(y, x, w, b, t, v_identity, s);
+    for (int64_t i = 0; i < count; i++)
+        sum += (double)y[i] * (double)g[i];
+    release(3, moments, t, y);
+    return sum;
+}
+
+START_TEST(gradients)
+{
+    const BatchNorm s = {3, 5, 4};
+    enum { COUNT = 60, C = 5 };
+    real *x = random_buffer(COUNT, 1), *g = random_buffer(COUNT, 2), *w = random_buffer(C, 3),
+         *b = random_buffer(C, 4), *moments = zero_buffer(2 * C), *t = buffer(2 * C),
+         *dw = zero_buffer(C), *db = zero_buffer(C), *dx = buffer(COUNT);
+    batch_moments(moments, x, 0, s);
+    batch_statistics(t, (const char *)moments, 0, 1, 0, 1, 12, 1e-2, C);
+    batch_norm_dw(dw, g, x, t, s);
+    for (int i = 0; i < COUNT; i++)
+        db[i % C] += g[i];
+    batch_norm_dx(dx, g, x, w, t, dw, db, 12, s);
+    for (int i = 0; i < COUNT + 2 * C; i++) {
+        real *p = i < COUNT ? x + i : i < COUNT + C ? w + i - COUNT : b + i - COUNT - C;
+        const real d = i < COUNT ? dx[i] : i < COUNT + C ? dw[i - COUNT] : db[i - COUNT - C];
+        const real at = *p, h = 1e-5;
+        *p = at + h;
+        const double up = layer(x, w, b, g, s);
+        *p = at - h;
+        const double down = layer(x, w, b, g, s);
+        *p = at;
+        ck_assert_double_eq_tol((up - down) / (2 * h), d, 1e-7);
+    }
+    release(9, x, g, w, b, moments, t, dw, db, dx);
+}
+END_TEST
+#endif
+
+/* Averages over shards, whatever the number of processes that hold them. */
+START_TEST(averages)
+{
+    enum { C = 19, SHARDS = 4, SLICES = 2, ROWS = 6 };
+    const int64_t slice_bytes = 2 * C * (int64_t)sizeof(real), shard_bytes = SLICES * slice_bytes;
+    real *moments = random_buffer(SHARDS * SLICES * 2 * C, 1);
+    real *mean[2], *var[2], *grad = zero_buffer(2 * 2 * C);
+    for (int i = 0; i < SHARDS * SLICES * 2 * C; i++)
+        moments[i] = moments[i] * moments[i];
+    for (int k = 0; k < 2; k++)
+        mean[k] = random_buffer(C, 2), var[k] = random_buffer(C, 3);
+    Rt r = {.shards = SHARDS, .shard_bytes = shard_bytes};
+    batch_record(&r, 0, 1, 0, mean[0], var[0], (const char *)moments, slice_bytes, SLICES, ROWS,
+                 false, SHARDS, (real)0.9, C);
+    for (int g = 0; g < 2; g++) { /* two groups of two shards, then their sum */
+        r.shards = 2, r.grad = (char *)(grad + g * 2 * C);
+        for (int unit = 0; unit < 2; unit++)
+            batch_record(&r, unit, 2, 0, NULL, NULL, (const char *)moments + g * 2 * shard_bytes,
+                         slice_bytes, SLICES, ROWS, false, SHARDS, (real)0.9, C);
+    }
+    for (int i = 0; i < 2 * C; i++)
+        grad[i] = grad[i] + grad[2 * C + i];
+    r.grad = (char *)grad;
+    batch_record_grad(&r, 0, 1, 0, mean[1], var[1], SHARDS, (real)0.9, C);
+    check_same(mean[0], mean[1], C * sizeof(real), "running mean");
+    check_same(var[0], var[1], C * sizeof(real), "running variance");
+    release(6, moments, mean[0], mean[1], var[0], var[1], grad);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *t = tcase_create("norm");
+    tcase_add_loop_test(t, statistics, 0, SIZES);
+    tcase_add_loop_test(t, fast_is_plain, 0, SIZES);
+#ifdef RT_DOUBLE
+    tcase_add_test(t, gradients);
+#endif
+    tcase_add_test(t, averages);
+    return run_suite(t, "norm");
+}
