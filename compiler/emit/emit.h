@@ -19,6 +19,16 @@ typedef struct EmitInput {
 } EmitInput;
 
 void emit_c(const EmitInput *in, Text *out);          /* the whole generated file */
+
+/* The same program in files that compile on their own, side by side: the step and each distinct kernel.  The text of a kernel
+ * says nothing of the model, and its name ends in a hash of the text: equal kernels of two models are equal files. */
+typedef struct EmitUnit {
+    const char *name;                                 /* "conv2d_pool_5bdae5c3": its file and its function; the step: "lenet" */
+    const char *called;                               /* "conv2d_pool_1": what the step calls it; the step itself: NULL */
+    const char *text;
+} EmitUnit;
+/* Returns how many; those that take the C compiler longest stand first. */
+int emit_units(const EmitInput *in, Arena *a, EmitUnit **unit);
 /* What a checkpoint is tied to: network, recipe, batch, shards, dtype; not the file's lines, kernels or epochs. 16 hex digits. */
 const char *emit_hash(Arena *a, const Graph *forward, const char *dtype);
 /* Textbook operations a sample, forward and backward: two a multiply-add of conv and dense. */

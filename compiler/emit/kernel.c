@@ -33,9 +33,12 @@ const char *kernel_define(Writer *w, const char *base, const char *params, const
         const size_t len = strlen(base);
         same += !strncmp(w->kernel[i].key, base, len) && w->kernel[i].key[len] == '(';
     }
-    Kernel k = {arena_printf(w->arena, "%s_%d", base, same), key};
+    Kernel k = {.name = arena_printf(w->arena, "%s_%d", base, same),
+                .key = key,
+                .base = arena_strdup(w->arena, base),
+                .params = arena_strdup(w->arena, params),
+                .body = arena_strdup(w->arena, body)};
     ARENA_PUSH(w->arena, w->kernel, w->nkernel, k);
-    text_printf(&w->kernels, "static KERNEL void %s(%s)\n{\n%s}\n\n", k.name, params, body);
     return k.name;
 }
 

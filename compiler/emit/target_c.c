@@ -70,7 +70,7 @@ static const char *counted(Arena *a, int64_t n, const char *thing)
     return arena_printf(a, "%lld %s%s", (long long)n, thing, n == 1 ? "" : "s");
 }
 
-static void head(Writer *w, Text *t)
+static void head(Writer *w, const char *includes, Text *t)
 {
     const Graph *g = w->in->train;
     const Step *s = g->step;
@@ -94,7 +94,7 @@ static void head(Writer *w, Text *t)
                 " *           %s a shard (no plan below %s), %s a thread (no plan below %s)\n */\n",
                 text_bytes(a, s->shard_bytes), text_bytes(a, s->bound_shard),
                 text_bytes(a, s->thread_bytes), text_bytes(a, s->bound_thread));
-    text_add(t, "#include \"rt.h\"\n\n");
+    text_printf(t, "#include \"rt.h\"\n%s\n", includes);
     text_printf(t, "enum { CHUNK = %lld, SLICE = %lld, SLICES = %lld, SHARD = %lld };\n\n",
                 (long long)s->chunk, (long long)s->slice, (long long)s->slices,
                 (long long)s->shard);
@@ -182,39 +182,56 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
     }
 }
 
-void emit_c(const EmitInput *in, Text *out)
+/* ------------------------------------------------------------------------------- the whole */
+
+void program_open(Writer *w, const EmitInput *in, Arena *a)
 {
-    Arena *a = out->arena;
-    Writer w = {.arena = a, .in = in, .g = in->train, .prefix = ""};
-    Text train = text_new(a), test = text_new(a), offsets = text_new(a);
-
-    w.kernels = text_new(a), w.body = text_new(a), w.calls = text_new(a), w.layers = text_new(a);
-    w.of_node[0] = arena_alloc(a, sizeof(char *) * (size_t)(in->train->next_id + 1));
-    w.of_node[1] = arena_alloc(a, sizeof(char *) * (size_t)(in->test->next_id + 1));
+    *w = (Writer){.arena = a, .in = in, .g = in->train, .prefix = ""};
+    w->body = text_new(a), w->calls = text_new(a), w->layers = text_new(a),
+    w->offsets = text_new(a);
+    w->train = text_new(a), w->test = text_new(a);
+    w->of_node[0] = arena_alloc(a, sizeof(char *) * (size_t)(in->train->next_id + 1));
+    w->of_node[1] = arena_alloc(a, sizeof(char *) * (size_t)(in->test->next_id + 1));
     for (int i = 0; i < in->train->nparam; i++)
-        name_reserve(&w, name_upper(a, in->train->param[i]->name));
-    graph_phases(&w, in->train, &train);
-    fixed_constants(&w, &offsets);
-    constants(&w, &offsets);
-    graph_phases(&w, in->test, &test);
-    constants(&w, &offsets);
+        name_reserve(w, name_upper(a, in->train->param[i]->name));
+    graph_phases(w, in->train, &w->train);
+    fixed_constants(w, &w->offsets);
+    constants(w, &w->offsets);
+    graph_phases(w, in->test, &w->test);
+    constants(w, &w->offsets);
+}
 
-    head(&w, out);
-    text_add(out, offsets.s);
-    text_printf(out,
-                "/* ---- kernels: sizes are literals, so the C compiler specialises each ---- "
-                "*/\n\n%s",
-                w.kernels.s);
-    text_printf(out, "/* ---- the step: phases with a barrier between two ---- */\n\n%s", w.body.s);
+void program_text(Writer *w, const char *includes, const char *kernels, Text *out)
+{
+    head(w, includes, out);
+    text_add(out, w->offsets.s);
+    text_add(out, kernels);
+    text_printf(out, "/* ---- the step: phases with a barrier between two ---- */\n\n%s",
+                w->body.s);
     text_printf(out,
                 "static const RtPhase train[] = {\n%s};\n\nstatic const RtPhase test[] = "
                 "{\n%s};\n\n",
-                train.s, test.s);
-    text_printf(out, "static const char *const layers[] = {\n%s};\n\n", w.layers.s);
+                w->train.s, w->test.s);
+    text_printf(out, "static const char *const layers[] = {\n%s};\n\n", w->layers.s);
     text_add(out, "static int (*const nonfinite[])(const Rt *r, char *t, int unit) = {");
-    for (int i = 0; i < w.nforward; i++)
+    for (int i = 0; i < w->nforward; i++)
         text_printf(out, "%snonfinite_%d", i ? ", " : "", i);
     text_add(out, "};\n\n");
-    text_printf(out, "static const RtCall calls[] = {\n%s};\n\n", w.calls.s);
-    tables_write(&w, out);
+    text_printf(out, "static const RtCall calls[] = {\n%s};\n\n", w->calls.s);
+    tables_write(w, out);
+}
+
+void emit_c(const EmitInput *in, Text *out)
+{
+    Writer w;
+    Text kernels = text_new(out->arena);
+
+    program_open(&w, in, out->arena);
+    text_add(&kernels,
+             "/* ---- kernels: sizes are literals, so the C compiler specialises each ---- "
+             "*/\n\n");
+    for (int i = 0; i < w.nkernel; i++)
+        text_printf(&kernels, "static KERNEL void %s(%s)\n{\n%s}\n\n", w.kernel[i].name,
+                    w.kernel[i].params, w.kernel[i].body);
+    program_text(&w, "", kernels.s, out);
 }

@@ -78,7 +78,7 @@ const char *trials_text(const Trials *t)
 {
     return arena_printf(t->functions.arena,
                         "/* made by tenon --tune: kernels to be timed side by side */\n"
-                        "#include \"rt.h\"\n\nenum { WRITTEN = %lld };\n\n%s"
+                        "#include \"rt.h\"\n#include \"cpu/kernels.h\"\n\nenum { WRITTEN = %lld };\n\n%s"
                         "static const RtTrial trial[] = {%s};\n\n"
                         "int main(void)\n{\n"
                         "    const RtProgram p = {.isa = %s, .real_bytes = sizeof(real)};\n"

@@ -7,9 +7,11 @@
 /* The prepare phase is shared out in this many units; kernels that cannot share run in the first. */
 #define PREPARE_UNITS_TEXT "8"
 
-/* One specialised kernel: a static function of pointers; calls with the same sizes share it. */
+/* One specialised kernel: a function of pointers; calls with the same sizes share it. */
 typedef struct Kernel {
-    const char *name, *key;
+    const char *name;                                 /* "dense_2": the second of its base */
+    const char *key;                                  /* equal for equal kernels */
+    const char *base, *params, *body;                 /* "dense", "real *y, const real *a", the statements */
 } Kernel;
 
 /* A constant of the generated file; the number to try when it is wanted again. */
@@ -23,7 +25,7 @@ typedef struct Writer {
     const EmitInput *in;
     const Graph *g;                                   /* the graph being written */
     const char  *prefix;                              /* "" for training, "TEST_" for evaluation */
-    Text         kernels, body, calls;                /* the parts of the file that grow side by side */
+    Text         offsets, body, calls, train, test;   /* the parts of the file that grow side by side */
     int          ncall;                               /* rows of calls: clocks of bench --layers */
     Text         layers;                              /* names of the values that nonfinite_K() look at */
     int          nlayer, nforward;                    /* their number; the number of those functions */
@@ -62,6 +64,11 @@ void phase_slice(Writer *w, int phase, const char *fn, const char *about);
 void phase_nonfinite(Writer *w, int phase);           /* nonfinite_K(), if the phase goes forward, and the names that it answers with */
 /* The sums as consecutive ranges of units; *total gets the number of units as a C expression. */
 void phase_ranges(Writer *w, const char *fn, const char *about, bool from_grad, Text *total);
+
+/* target_c.c: the program around its kernels */
+void program_open(Writer *w, const EmitInput *in, Arena *a);            /* writes all parts, finds the kernels */
+/* Puts them together, with these includes besides rt.h and that section of kernels. */
+void program_text(Writer *w, const char *includes, const char *kernels, Text *out);
 
 /* tables.c */
 const char *emit_flop_text(Arena *a, double flops);   /* "13.18 MFLOP", "576.0 kFLOP" */

@@ -1,13 +1,16 @@
 /* build.h -- from generated C to a program: the C compiler, the runtime library, the cache. */
 #ifndef BUILD_H
 #define BUILD_H
+#include "emit/emit.h"
 #include "tool/command.h"
 #include "tool/machine.h"
 #include "tool/paths.h"
 
 typedef struct BuildInput {
     const char    *name;                              /* of the model; names the C file */
-    const char    *text;                              /* the generated C */
+    const char    *text;                              /* the generated C in one file, for --keep; else NULL */
+    EmitUnit      *unit;                              /* the same in files that are compiled side by side */
+    int            nunit;
     const char    *dtype;                             /* "f32", "f64" */
     const Command *command;
     const Machine *machine;

@@ -1,16 +1,24 @@
-/* cache.c -- programs already compiled, found again by what they were made from.
+/* cache.c -- what was compiled before, found again by what it was made from.
  *
- * One directory, one file a program, named by its key; the time of modification is that of the last use.
- * Several compilers may work on it at once: entries appear by rename and are never changed.
+ * One directory, one file an entry, named by its key; the time of modification is that of the last use.  Several compilers may
+ * work on it at once: entries appear by rename and are never changed.  An entry ends in a hash of its bytes, so that one that
+ * a full disk or a crash has damaged is not used; a program runs with those few bytes behind it.
  */
 #include "tool/cache.h"
 #include "tool/file.h"
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static const Span nowhere;
+static const char *const suffix[] = {"", ".o"}, *const plural[] = {"programs", "objects"};
 
 void key_add(Key *k, const void *bytes, size_t len)
 {
@@ -18,27 +26,165 @@ void key_add(Key *k, const void *bytes, size_t len)
     k->b = text_hash(bytes, len, text_hash(&k->a, sizeof k->a, k->b + 1));
 }
 
-const char *cache_dir(Arena *a)
+void key_text(Key *k, const char *s)
+{
+    key_add(k, s, strlen(s));
+}
+
+/* ---- the directory */
+
+static const char *place(Arena *a)
 {
     const char *own = getenv("TENON_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    const char *dir = own && *own              ? own
-                      : xdg && *xdg            ? path_join(a, xdg, "tenon")
-                      : home && *home          ? path_join(a, home, ".cache/tenon")
-                                               : NULL;
-    return dir && dir_make(a, dir) == 0 && access(dir, W_OK | X_OK) == 0 ? dir : NULL;
+    return own && *own     ? own
+           : xdg && *xdg   ? path_join(a, xdg, "tenon")
+           : home && *home ? path_join(a, home, ".cache/tenon")
+                           : NULL;
 }
 
-const char *cache_path(Arena *a, const char *dir, Key k)
+bool cache_open(Arena *a, Cache *c)
 {
-    return path_join(a, dir, arena_printf(a, "%016llx%016llx", (unsigned long long)k.a, (unsigned long long)k.b));
+    *c = (Cache){.dir = place(a)};
+    if (c->dir && dir_make(a, c->dir) == 0 && access(c->dir, R_OK | X_OK) == 0)
+        return true;
+    c->dir = NULL;
+    return false;
 }
 
-bool cache_has(const char *path)
+const char *cache_path(Arena *a, const Cache *c, CacheKind kind, Key k)
 {
-    return file_exists(path) && access(path, X_OK) == 0 && utimensat(AT_FDCWD, path, NULL, 0) == 0;
+    return path_join(a, c->dir, arena_printf(a, "%016" PRIx64 "%016" PRIx64 "%s", k.a, k.b, suffix[kind]));
 }
 
-typedef struct Entry { const char *path; struct timespec used; int64_t bytes; } Entry;
+/* ---- entries */
+
+enum { SEAL = 22 };                                   /* "tenon:" and 16 digits */
+
+static const char *seal(Arena *a, const char *bytes, size_t len)
+{
+    return arena_printf(a, "tenon:%016" PRIx64, text_hash(bytes, len, 0));
+}
+
+char *cache_get(Arena *a, Cache *c, CacheKind kind, Key k, size_t *len)
+{
+    size_t n = 0;
+    if (!c->dir)
+        return NULL;
+    const char *path = cache_path(a, c, kind, k);
+    char *bytes = file_read(a, path, &n);
+    c->asked[kind]++;
+    if (!bytes)
+        return NULL;
+    if (n <= SEAL || memcmp(bytes + n - SEAL, seal(a, bytes, n - SEAL), SEAL) != 0) {
+        unlink(path);
+        return NULL;
+    }
+    utimensat(AT_FDCWD, path, NULL, 0);
+    c->hits[kind]++;
+    *len = n - SEAL;
+    return bytes;
+}
+
+bool cache_put(Arena *a, Cache *c, CacheKind kind, Key k, const char *bytes, size_t len)
+{
+    if (!c->dir)
+        return false;
+    char *all = arena_alloc(a, len + SEAL);
+    memcpy(all, bytes, len);
+    memcpy(all + len, seal(a, bytes, len), SEAL);
+    c->written = true;
+    return file_write(a, cache_path(a, c, kind, k), all, len + SEAL, kind == CACHE_PROGRAM ? 0777 : 0666) == 0;
+}
+
+typedef struct Entry { const char *path; struct timespec used; int64_t bytes; CacheKind kind; } Entry;
+
+/* Only names that cache_path gives (and what a killed compiler left of one): the directory may be the user's own. */
+static bool is_entry(const char *name, CacheKind *kind)
+{
+    const size_t n = strspn(name, "0123456789abcdef");
+    *kind = strncmp(name + n, ".o", 2) == 0 ? CACHE_OBJECT : CACHE_PROGRAM;
+    return n == 32 && (name[n] == 0 || name[n] == '.');
+}
+
+static int entries(Arena *a, const char *dir, Entry **entry)
+{
+    DIR *d = opendir(dir);
+    int n = 0;
+    *entry = NULL;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        struct stat s;
+        Entry one = {.path = path_join(a, dir, e->d_name)};
+        if (!is_entry(e->d_name, &one.kind) || stat(one.path, &s) != 0)
+            continue;
+        one.used = s.st_mtim;
+        one.bytes = s.st_size;
+        ARENA_PUSH(a, *entry, n, one);
+    }
+    if (d)
+        closedir(d);
+    return n;
+}
+
+/* ---- two small files beside the entries: the counts and the limit */
+
+typedef struct Counts { int64_t hits[CACHE_KINDS], asked[CACHE_KINDS]; } Counts;
+
+static Counts read_counts(int fd)
+{
+    char text[200] = "";
+    Counts n = {0};
+    if (pread(fd, text, sizeof text - 1, 0) <= 0 ||
+        sscanf(text, "programs %" SCNd64 " of %" SCNd64 "\nobjects %" SCNd64 " of %" SCNd64, &n.hits[0], &n.asked[0], &n.hits[1],
+               &n.asked[1]) != 4)
+        return (Counts){0};
+    return n;
+}
+
+static const char *counts_path(Arena *a, const Cache *c)
+{
+    return path_join(a, c->dir, "counts");
+}
+
+static void add_counts(Arena *a, const Cache *c)
+{
+    const int fd = open(counts_path(a, c), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return;
+    flock(fd, LOCK_EX);                               /* until it is closed */
+    Counts n = read_counts(fd);
+    for (int k = 0; k < CACHE_KINDS; k++)
+        n.hits[k] += c->hits[k], n.asked[k] += c->asked[k];
+    const char *text = arena_printf(a, "programs %" PRId64 " of %" PRId64 "\nobjects %" PRId64 " of %" PRId64 "\n", n.hits[0],
+                                    n.asked[0], n.hits[1], n.asked[1]);
+    if (pwrite(fd, text, strlen(text), 0) < 0 || ftruncate(fd, (off_t)strlen(text)) != 0)
+        unlink(counts_path(a, c));                    /* a full disk: counting starts anew */
+    close(fd);
+}
+
+/* "500M" -> 500,000,000; -1 when it is no size. */
+static int64_t size_of(const char *text)
+{
+    static const char letter[] = "KMGT";
+    char *end;
+    errno = 0;
+    double v = strtod(text, &end);
+    const char *unit = *end ? strchr(letter, *end >= 'a' ? *end - 32 : *end) : NULL;
+    if (end == text || errno || !(v >= 0) || (*end && (!unit || (end[1] && strcmp(end + 1, "B") != 0))))
+        return -1;
+    for (const char *u = letter; unit && u <= unit; u++)
+        v *= 1000;
+    return v < 1e18 ? (int64_t)v : -1;
+}
+
+static int64_t limit_of(Arena *a, const Cache *c)
+{
+    size_t len = 0;
+    const char *text = file_read(a, path_join(a, c->dir, "limit"), &len);
+    const int64_t bytes = text && len ? size_of(arena_strndup(a, text, strcspn(text, "\n"))) : -1;
+    return bytes < 0 ? CACHE_LIMIT : bytes;
+}
+
+/* ---- keeping the limit */
 
 static int by_age(const void *x, const void *y)
 {
@@ -48,34 +194,105 @@ static int by_age(const void *x, const void *y)
     return (a->tv_nsec > b->tv_nsec) - (a->tv_nsec < b->tv_nsec);
 }
 
-/* Only names that cache_path gives (and what a killed compiler left of one): the directory may be the user's own. */
-static bool is_entry(const char *name)
+static void trim(Arena *a, const char *dir, int64_t limit, const char *keep)
 {
-    const size_t n = strspn(name, "0123456789abcdef");
-    return n == 32 && (name[n] == 0 || name[n] == '.');
+    Entry *entry;
+    const int n = entries(a, dir, &entry);
+    int64_t total = 0;
+    for (int i = 0; i < n; i++)
+        total += entry[i].bytes;
+    if (n && total > limit)
+        qsort(entry, (size_t)n, sizeof *entry, by_age);
+    for (int i = 0; i < n && total > limit; i++)
+        if ((!keep || strcmp(entry[i].path, keep) != 0) && unlink(entry[i].path) == 0)
+            total -= entry[i].bytes;
 }
 
-void cache_trim(Arena *a, const char *dir, const char *keep)
+void cache_close(Arena *a, const Cache *c, const char *keep)
 {
-    DIR *d = opendir(dir);
-    Entry *entry = NULL;
-    int n = 0;
-    int64_t total = 0;
-    if (!d)
+    if (!c->dir)
         return;
-    for (struct dirent *e; (e = readdir(d));) {
-        struct stat s;
-        const char *path = path_join(a, dir, e->d_name);
-        if (!is_entry(e->d_name) || stat(path, &s) != 0)
-            continue;
-        const Entry one = {path, s.st_mtim, s.st_size};
-        total += one.bytes;
-        ARENA_PUSH(a, entry, n, one);
+    add_counts(a, c);
+    if (c->written)
+        trim(a, c->dir, limit_of(a, c), keep);
+}
+
+/* ---- the command */
+
+static bool need(Arena *a, Cache *c, Diag *d)
+{
+    if (cache_open(a, c))
+        return true;
+    const char *dir = place(a);
+    if (dir)
+        diag_error(d, nowhere, "cannot use the cache directory %s: %s", dir, strerror(errno));
+    else
+        diag_error(d, nowhere, "there is no cache directory: TENON_CACHE, XDG_CACHE_HOME and HOME are not set");
+    diag_help(d, "name one: TENON_CACHE=DIR; programs are built without a cache, too");
+    return false;
+}
+
+bool cache_report(Arena *a, Diag *d)
+{
+    Cache c;
+    Entry *entry;
+    Counts count = {0};
+    int number[CACHE_KINDS] = {0};
+    int64_t bytes[CACHE_KINDS] = {0};
+    if (!need(a, &c, d))
+        return false;
+    const int n = entries(a, c.dir, &entry), fd = open(counts_path(a, &c), O_RDONLY | O_CLOEXEC);
+    for (int i = 0; i < n; i++)
+        number[entry[i].kind]++, bytes[entry[i].kind] += entry[i].bytes;
+    if (fd >= 0) {
+        count = read_counts(fd);
+        close(fd);
     }
-    closedir(d);
-    if (n)
-        qsort(entry, (size_t)n, sizeof *entry, by_age);
-    for (int i = 0; i < n && total > CACHE_BYTES; i++)
-        if (strcmp(entry[i].path, keep) != 0 && unlink(entry[i].path) == 0)
-            total -= entry[i].bytes;
+    printf("%s%s\n", c.dir, access(c.dir, W_OK) == 0 ? "" : "  (read-only)");
+    for (int k = 0; k < CACHE_KINDS; k++) {
+        printf("  %-10s %7d  %9s", plural[k], number[k], text_bytes(a, bytes[k]));
+        if (count.asked[k])
+            printf("   found %s of %s (%.0f %%)", text_commas(a, count.hits[k]), text_commas(a, count.asked[k]),
+                   100.0 * (double)count.hits[k] / (double)count.asked[k]);
+        putchar('\n');
+    }
+    printf("  %-10s %7s  %9s of %s\n", "all", "", text_bytes(a, bytes[0] + bytes[1]), text_bytes(a, limit_of(a, &c)));
+    return true;
+}
+
+bool cache_clear(Arena *a, Diag *d)
+{
+    Cache c;
+    Entry *entry;
+    if (!need(a, &c, d))
+        return false;
+    const int n = entries(a, c.dir, &entry);
+    for (int i = 0; i < n; i++)
+        if (unlink(entry[i].path) != 0 && errno != ENOENT) {
+            diag_error(d, nowhere, "cannot remove %s: %s", entry[i].path, strerror(errno));
+            return false;
+        }
+    unlink(counts_path(a, &c));
+    return true;
+}
+
+bool cache_limit(Arena *a, const char *size, Diag *d)
+{
+    Cache c;
+    const int64_t bytes = size_of(size);
+    if (bytes < 0) {
+        diag_error(d, nowhere, "--limit needs a size, not '%s'", size);
+        diag_help(d, "for example --limit 500M or --limit 2G (powers of 1000)");
+        return false;
+    }
+    if (!need(a, &c, d))
+        return false;
+    const char *path = path_join(a, c.dir, "limit"), *text = arena_printf(a, "%" PRId64 "\n", bytes);
+    const int error = file_write(a, path, text, strlen(text), 0666);
+    if (error) {
+        diag_error(d, nowhere, "cannot write %s: %s", path, strerror(error));
+        return false;
+    }
+    trim(a, c.dir, bytes, NULL);
+    return true;
 }

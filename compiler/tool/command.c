@@ -191,6 +191,11 @@ static bool read_word(Reader *r)
 {
     Command *c = r->command;
     const char *word = r->argv[r->at++];
+    if (c->kind == COMMAND_CACHE) {
+        diag_error(r->diag, nowhere, "tenon cache takes options only, not '%s'", word);
+        diag_help(r->diag, "%s", command_row(c->kind)->usage);
+        return false;
+    }
     if (c->file) {
         diag_error(r->diag, nowhere, "tenon %s takes one %s; '%s' is a second one after '%s'", command_row(c->kind)->name,
                    c->kind == COMMAND_OPS ? "name" : "file", word, c->file);

@@ -5,7 +5,7 @@
 #include "passes/pass.h"
 
 typedef enum {
-    COMMAND_HELP, COMMAND_VERSION, COMMAND_OPS,       /* answered without a model file */
+    COMMAND_HELP, COMMAND_VERSION, COMMAND_OPS, COMMAND_CACHE,           /* answered without a model file */
     COMMAND_CHECK, COMMAND_SHOW, COMMAND_BUILD, COMMAND_EMIT, COMMAND_RUN
 } CommandKind;
 
@@ -21,6 +21,8 @@ typedef struct Command {
     DiagColor    color;
     int64_t      ranks;                               /* show: 0 = one */
     bool         cost, example, verbose, no_cache;
+    const char  *limit;                               /* cache: a new one, as written; or NULL */
+    bool         clear;                               /* cache */
     const char  *flags;                               /* the options that shape the program, as given: "--plain --dtype f64" */
     const char  *hash;                                /* identity of network and recipe, for checkpoints; set before the passes */
     char       **argument;                            /* run: what follows --, passed on */

@@ -5,10 +5,10 @@
 
 enum {
     CHECK = 1 << COMMAND_CHECK, SHOW = 1 << COMMAND_SHOW, BUILD = 1 << COMMAND_BUILD,
-    EMIT = 1 << COMMAND_EMIT, RUN = 1 << COMMAND_RUN, OPS = 1 << COMMAND_OPS,
+    EMIT = 1 << COMMAND_EMIT, RUN = 1 << COMMAND_RUN, OPS = 1 << COMMAND_OPS, CACHE = 1 << COMMAND_CACHE,
     MAKE = BUILD | EMIT | RUN,                        /* a program is made */
     MODEL = CHECK | SHOW | MAKE,                      /* a model file is read */
-    ALL = MODEL | OPS
+    ALL = MODEL | OPS | CACHE
 };
 
 const CommandRow command_table[] = {
@@ -18,6 +18,7 @@ const CommandRow command_table[] = {
     {"run", COMMAND_RUN, "tenon run FILE [options] [-- program options]", "build, then run at once"},
     {"emit", COMMAND_EMIT, "tenon emit FILE --to c|dot [-o DIR] [options]", "write the generated C, or a picture"},
     {"ops", COMMAND_OPS, "tenon ops [NAME] [--example]", "the operations of the language"},
+    {"cache", COMMAND_CACHE, "tenon cache [--clear] [--limit SIZE]", "what is kept of earlier builds"},
     {0}};
 
 #define AT(field) offsetof(Command, field)
@@ -45,6 +46,8 @@ const OptionRow option_table[] = {
     {"--dump", "PASS", OPTION_TEXT, AT(options.dump), SHOW | MAKE, false, "print the graph after a pass, or after all, to stderr"},
     {"--verify", NULL, OPTION_TRUE, AT(options.verify), SHOW | MAKE, false, "check the graph after every pass"},
     {"--example", NULL, OPTION_TRUE, AT(example), OPS, false, "only the operation's example, a whole model file"},
+    {"--clear", NULL, OPTION_TRUE, AT(clear), CACHE, false, "remove everything that is kept"},
+    {"--limit", "SIZE", OPTION_TEXT, AT(limit), CACHE, false, "from now on keep no more than that: 500M, 2G (default 1G); oldest use goes first"},
     {"--color", "auto|always|never", OPTION_WORD, 0, ALL, false, "colours in messages (default auto)"},
     {"--help", NULL, OPTION_HELP, 0, ALL, false, "this text"},
     {0}};
@@ -66,7 +69,7 @@ static void overview(void)
     puts("  tenon --help, tenon COMMAND --help, tenon --version\n\n"
          "  tenon build models/lenet.tn -o lenet && ./lenet --epochs 2\n\n"
          "Environment: CC (the C compiler, default cc), TENON_CFLAGS (more flags for it), TENON_DATA (data sets),\n"
-         "TENON_CACHE (compiled programs; default $XDG_CACHE_HOME/tenon or ~/.cache/tenon).  Exit code: 0 done, 1 error.");
+         "TENON_CACHE (compiled kernels and programs; default $XDG_CACHE_HOME/tenon or ~/.cache/tenon).  Exit code: 0 done, 1 error.");
 }
 
 void command_help(CommandKind topic)

@@ -1,12 +1,20 @@
-/* process.c -- other programs: the C compiler, and the program just built. */
-#define _GNU_SOURCE                                   /* environ */
+/* process.c -- other programs: the C compiler, one or many at a time, and the program just built.
+ *
+ * Each child leads a process group of its own, so that the C compiler's children end with it.
+ */
+#define _GNU_SOURCE                                   /* environ, pipe2, ppoll, sched_getaffinity */
 #include "tool/process.h"
-#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+volatile int process_signal;
 
 void argv_add(Arena *a, Argv *v, const char *word)
 {
@@ -39,38 +47,144 @@ const char *argv_text(Arena *a, const Argv *v)
     return t.s;
 }
 
-static void drain(int fd, Text *output)
+Process process_of(Arena *a, Argv command)
 {
-    char bytes[4096];
-    for (ssize_t n; (n = read(fd, bytes, sizeof bytes)) != 0;) {
-        if (n > 0)
-            text_addn(output, bytes, (size_t)n);
-        else if (errno != EINTR)
-            return;
-    }
+    return (Process){.command = command, .output = text_new(a)};
 }
 
-int process_run(const Argv *v, Text *output)
+int process_cores(void)
 {
-    int pipe_fd[2], status = 0;
-    pid_t pid;
-    if (pipe(pipe_fd) != 0)
-        return -1;
-    posix_spawn_file_actions_t act;
-    posix_spawn_file_actions_init(&act);
-    posix_spawn_file_actions_adddup2(&act, pipe_fd[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&act, pipe_fd[1], STDERR_FILENO);
-    posix_spawn_file_actions_addclose(&act, pipe_fd[0]);
-    posix_spawn_file_actions_addclose(&act, pipe_fd[1]);
-    const int error = posix_spawnp(&pid, v->word[0], &act, NULL, v->word, environ);
-    posix_spawn_file_actions_destroy(&act);
-    close(pipe_fd[1]);
-    if (!error) {
-        drain(pipe_fd[0], output);
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-            ;
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+typedef struct Child { Process *process; pid_t pid; int fd; } Child;
+
+/* Both outputs go to a pipe, the input is empty, signals are as the caller found them. */
+static bool start(Child *c, const sigset_t *mask)
+{
+    int fd[2];
+    Process *p = c->process;
+    p->status = -1;
+    if (pipe2(fd, O_CLOEXEC) != 0) {
+        p->error = errno;
+        return false;
     }
-    close(pipe_fd[0]);
-    errno = error;
-    return error ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    posix_spawn_file_actions_t act;
+    posix_spawnattr_t attr;
+    posix_spawn_file_actions_init(&act);
+    posix_spawn_file_actions_addopen(&act, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&act, fd[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&act, fd[1], STDERR_FILENO);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setsigmask(&attr, mask);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    p->error = posix_spawnp(&c->pid, p->command.word[0], &act, &attr, p->command.word, environ);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&act);
+    close(fd[1]);
+    c->fd = fd[0];
+    if (p->error)
+        close(c->fd);
+    return !p->error;
+}
+
+/* Takes what the child wrote; true at the end, when its status is known. */
+static bool finished(Child *c)
+{
+    char bytes[4096];
+    int status = 0;
+    const ssize_t n = read(c->fd, bytes, sizeof bytes);
+    if (n > 0)
+        text_addn(&c->process->output, bytes, (size_t)n);
+    if (n > 0 || (n < 0 && errno == EINTR))
+        return false;
+    close(c->fd);
+    while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    c->process->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return true;
+}
+
+static void on_signal(int sig)
+{
+    process_signal = sig;
+}
+
+enum { CAUGHT = 3 };
+static const int caught[CAUGHT] = {SIGINT, SIGTERM, SIGHUP};
+
+/* The signals are blocked but while we wait in ppoll: none is missed. */
+static void catch_signals(struct sigaction *old, sigset_t *mask)
+{
+    struct sigaction act = {.sa_handler = on_signal};
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < CAUGHT; i++) {
+        sigaddset(&set, caught[i]);
+        sigaction(caught[i], NULL, &old[i]);
+        if (old[i].sa_handler != SIG_IGN)
+            sigaction(caught[i], &act, NULL);
+    }
+    sigprocmask(SIG_BLOCK, &set, mask);
+}
+
+static void release_signals(const struct sigaction *old, const sigset_t *mask)
+{
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    for (int i = 0; i < CAUGHT; i++)
+        sigaction(caught[i], &old[i], NULL);
+}
+
+int process_run_all(Process *p, int n, int jobs)
+{
+    enum { MOST = 256 };
+    Child child[MOST];
+    struct sigaction old[CAUGHT];
+    sigset_t mask;
+    int running = 0, next = 0, failed = -1;
+    bool ending = false;
+
+    jobs = jobs < 1 ? 1 : jobs > MOST ? MOST : jobs;
+    process_signal = 0;
+    catch_signals(old, &mask);
+    while (running || (next < n && failed < 0 && !process_signal)) {
+        while (next < n && running < jobs && failed < 0 && !process_signal) {
+            child[running] = (Child){.process = &p[next]};
+            if (start(&child[running], &mask))
+                running++, next++;
+            else
+                failed = next;
+        }
+        if ((failed >= 0 || process_signal) && !ending) {
+            ending = true;
+            for (int i = 0; i < running; i++)
+                kill(-child[i].pid, SIGTERM);
+        }
+        struct pollfd ready[MOST];
+        for (int i = 0; i < running; i++)
+            ready[i] = (struct pollfd){.fd = child[i].fd, .events = POLLIN};
+        if (!running || ppoll(ready, (nfds_t)running, NULL, &mask) < 0)
+            continue;
+        for (int i = running - 1; i >= 0; i--) {
+            if (!ready[i].revents || !finished(&child[i]))
+                continue;
+            if (child[i].process->status != 0 && failed < 0 && !process_signal)
+                failed = (int)(child[i].process - p);
+            child[i] = child[--running];
+        }
+    }
+    release_signals(old, &mask);
+    return failed;
+}
+
+void process_run(Process *p)
+{
+    process_run_all(p, 1, 1);
+}
+
+void process_pass_on(void)
+{
+    if (process_signal)
+        raise(process_signal);
 }

@@ -1,4 +1,4 @@
-/* process.h -- other programs: the C compiler, and the program just built. */
+/* process.h -- other programs: the C compiler, one or many at a time, and the program just built. */
 #ifndef PROCESS_H
 #define PROCESS_H
 #include "base/text.h"
@@ -13,8 +13,23 @@ void argv_split(Arena *a, Argv *v, const char *words);                   /* at w
 void argv_end(Arena *a, Argv *v);
 const char *argv_text(Arena *a, const Argv *v);       /* as one would type it */
 
-/* Runs v and waits; what it writes to stdout and stderr is added to *output.
- * Exit status; 128 + signal when killed; -1 with errno set when it could not be started. */
-int process_run(const Argv *v, Text *output);
+typedef struct Process {
+    Argv command;
+    Text output;                                      /* what it wrote to stdout and stderr */
+    int  status;                                      /* exit status; 128 + signal when killed; -1 with `error` when not started */
+    int  error;                                       /* an errno, or 0 */
+} Process;
+
+Process process_of(Arena *a, Argv command);
+void process_run(Process *p);                         /* and waits */
+
+/* Runs n of them, in their order, at most `jobs` at a time, and waits.  When one fails, those at work are ended with all their
+ * children and no other is started: the number of the one that failed is returned, else -1.  A signal that would end us
+ * (SIGINT, SIGTERM, SIGHUP) ends them, too, and is left in process_signal for the caller, who tidies up and passes it on. */
+int process_run_all(Process *p, int n, int jobs);
+extern volatile int process_signal;                   /* 0 = none */
+void process_pass_on(void);                           /* ends us by that signal, if there was one */
+
+int process_cores(void);                              /* that we may run on */
 
 #endif

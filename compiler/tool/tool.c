@@ -2,6 +2,7 @@
 #include "tool/tool.h"
 #include "emit/emit.h"
 #include "tool/build.h"
+#include "tool/cache.h"
 #include "tool/file.h"
 #include "tool/manual.h"
 #include "tool/show.h"
@@ -13,10 +14,18 @@
 
 static const Span nowhere;
 
+static bool cache_command(const Command *c, Diag *d)
+{
+    Arena *a = diag_arena(d);
+    return (!c->limit || cache_limit(a, c->limit, d)) && (!c->clear || cache_clear(a, d)) && cache_report(a, d);
+}
+
 bool tool_answer(const Command *c, Diag *d)
 {
     if (c->kind == COMMAND_OPS)
         return manual_print(c, d);
+    if (c->kind == COMMAND_CACHE)
+        return cache_command(c, d);
     if (c->kind == COMMAND_VERSION)
         puts(TENON_NAME);
     else
@@ -85,15 +94,18 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
 
 /* ---- after them */
 
-/* The generated C.  What `emit` writes names no place of this machine; what `build` compiles knows where data lie. */
-static const char *generate(Arena *a, const Command *c, const Front *f, const char *data)
+/* What `emit` writes names no place of this machine; what `build` compiles knows where data lie. */
+static EmitInput emit_input(const Command *c, const Front *f)
 {
-    const char *const dirs[] = {data};
-    const EmitInput in = {.train = f->train, .test = f->test, .options = &c->options, .source_name = f->source->name,
-                          .compiler_version = TENON_NAME, .hash = c->hash, .flags = c->flags, .dtype = f->recipe.dtype,
-                          .cpu = c->options.cpu, .data_dirs = dirs, .ndata_dirs = data ? 1 : 0};
+    return (EmitInput){.train = f->train, .test = f->test, .options = &c->options, .source_name = f->source->name,
+                       .compiler_version = TENON_NAME, .hash = c->hash, .flags = c->flags, .dtype = f->recipe.dtype,
+                       .cpu = c->options.cpu};
+}
+
+static const char *generate(Arena *a, const EmitInput *in)
+{
     Text out = text_new(a);
-    emit_c(&in, &out);
+    emit_c(in, &out);
     return out.s;
 }
 
@@ -115,8 +127,9 @@ static bool write_emitted(Arena *a, const Command *c, const char *name, const ch
 static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
 {
     const Graph *g = f->train ? f->train : f->test;
+    const EmitInput in = emit_input(c, f);
     if (strcmp(c->to, "c") == 0)
-        return write_emitted(a, c, arena_printf(a, "%s.c", g->name), generate(a, c, f, NULL), d);
+        return write_emitted(a, c, arena_printf(a, "%s.c", g->name), generate(a, &in), d);
     Text out = text_new(a);
     emit_dot(g, &out);
     return write_emitted(a, c, arena_printf(a, "%s.dot", g->name), out.s, d);
@@ -127,8 +140,12 @@ static bool build(Arena *a, const Command *c, const Front *f, Diag *d)
     Paths paths;
     if (!paths_find(a, &paths, d))
         return false;
-    const BuildInput in = {.name = f->train->name, .text = generate(a, c, f, paths.data), .dtype = f->recipe.dtype,
-                           .command = c, .machine = machine_find(c->options.cpu), .paths = &paths};
+    EmitInput emit = emit_input(c, f);
+    emit.data_dirs = &paths.data;
+    emit.ndata_dirs = paths.data ? 1 : 0;
+    BuildInput in = {.name = f->train->name, .text = c->keep ? generate(a, &emit) : NULL, .dtype = f->recipe.dtype,
+                     .command = c, .machine = machine_find(c->options.cpu), .paths = &paths};
+    in.nunit = emit_units(&emit, a, &in.unit);
     return c->kind == COMMAND_RUN ? build_and_run(a, &in, d) : build_program(a, &in, d);
 }
 

@@ -103,8 +103,8 @@ static const char *processor(Arena *a)
 
 static const char *file_path(Arena *a)
 {
-    const char *dir = cache_dir(a);
-    return dir ? path_join(a, dir, "tuned") : NULL;
+    Cache c;
+    return cache_open(a, &c) ? path_join(a, c.dir, "tuned") : NULL;
 }
 
 static const char *file_text(Arena *a)
@@ -203,20 +203,25 @@ static const char *run_trials(const TuneTool *t, const char *text, Diag *d)
     command.output = path_join(a, dir, "tune");
     command.keep = NULL;
     command.options.plain = command.options.blas = false;
-    const BuildInput in = {.name = "tune", .text = text, .dtype = t->dtype, .command = &command,
+    EmitUnit unit = {.name = "tune", .text = text};
+    const BuildInput in = {.name = "tune", .unit = &unit, .nunit = 1, .dtype = t->dtype, .command = &command,
                            .machine = machine_find(command.options.cpu), .paths = &paths};
-    Text output = text_new(a);
     Argv v = {0};
     argv_add(a, &v, command.output);
     argv_end(a, &v);
+    Process trials = process_of(a, v);
     const bool built = build_program(a, &in, d);
-    const int status = built ? process_run(&v, &output) : 1;
-    const bool whole = figure(output.s, "peak") > 0;
+    if (built)
+        process_run(&trials);
+    const char *output = trials.output.s;
+    const int status = trials.status;
+    const bool whole = figure(output, "peak") > 0;
     unlink(command.output);
     rmdir(dir);
+    process_pass_on();
     if (built && (status != 0 || !whole))
-        diag_error(d, nowhere, "--tune: the trials failed (exit code %d): %s", status, output.s);
-    return built && status == 0 && whole ? output.s : NULL;
+        diag_error(d, nowhere, "--tune: the trials failed (exit code %d): %s", status, output);
+    return built && status == 0 && whole ? output : NULL;
 }
 
 static double trial_us(Arena *a, const char *text, int trial)

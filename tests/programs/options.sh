@@ -76,16 +76,19 @@ kept=$(sed -n 's/.* failed on \([^ ]*\) .*/\1/p' "$work/err")
 [ -s "$kept" ] && ok || bad "the generated C is not kept after a failure: '$kept'"
 [ ! -e "$work/q" ] && ok || bad "a failed build leaves a program"
 
-# the cache: the second build starts no compiler, another flag does
+# the cache: the second build starts no compiler, another flag does (more: cache.sh)
 printf '#!/bin/sh\necho x >> %s\nexec cc "$@"\n' "$work/count" > "$work/countcc"
 chmod +x "$work/countcc"
 calls() { local n; n=$(wc -l < "$work/count"); rm "$work/count"; echo "$n"; }
 countcc() { CC=$work/countcc "$TENON" build "$mlp" -o "$work/p" "$@"; calls; }
-same "a first build asks the compiler's version and compiles" "$(countcc)" 2
-same "a second build only asks" "$(countcc)" 1
-same "another batch compiles" "$(countcc --batch 64)" 2
-same "--no-cache compiles" "$(countcc --no-cache)" 2
+first=$(countcc)
+same "a second build only asks the compiler's version" "$(countcc)" 1
 same "--keep with a cached program" "$(countcc --keep "$work/keep")" 1
+units=$(find "$work/keep/mlp_units" -name '*.c' | wc -l)
+same "a first build asks, compiles each unit, and links" "$first" $((units + 2))
+[ "$(countcc --batch 64)" -gt 1 ] && ok || bad "another batch does not compile"
+same "--no-cache compiles all" "$(countcc --no-cache)" $((units + 2))
+same "a kept directory is what was compiled" "$(countcc --keep "$work/keep" --no-cache)" $((units + 2))
 [ -s "$work/keep/mlp.c" ] && ok || bad "--keep leaves no C file"
 succeeds "no cache at all" env -u TENON_CACHE -u XDG_CACHE_HOME -u HOME "$TENON" build "$mlp" -o "$work/p2"
 cmp -s "$work/p" "$work/p2" && ok || bad "a cached program differs from one made without the cache"

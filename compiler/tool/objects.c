@@ -1,0 +1,273 @@
+/* objects.c -- a program's units through the C compiler, side by side, and linked.
+ *
+ * A unit is one kernel or the step.  An object is known by what it was made from, so a changed layer compiles its own kernels
+ * and the step; the cache serves every model.
+ *
+ * Contraction is off: FMA happens where the generated code says so, and nowhere else, so that an update computed inside
+ * the weight gradient and one computed after a reduction give the same bits.  errno and floating-point traps are not
+ * looked at by any kernel; leaving them out lets loops become vectors.
+ */
+#include "tool/objects.h"
+#include "tool/file.h"
+#include "tool/process.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const Span nowhere;
+static const char FLAGS[] = "-std=gnu11 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math";
+
+/* ---- the C compiler */
+
+/* It is known by what it says of itself; one that cannot be started is reported here. */
+bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
+{
+    const char *cc = getenv("CC"), *more = getenv("TENON_CFLAGS");
+    const Options *o = &in->command->options;
+    Argv v = {0};
+    t->cc = cc && *cc ? cc : "cc";
+    t->flags = arena_printf(a, "%s %s%s%s%s %s %s", FLAGS, in->machine->cflags, strcmp(in->dtype, "f64") == 0 ? " -DRT_F64" : "",
+                            o->plain ? " -g" : "", o->blas ? " -DRT_BLAS" : "", in->paths->cflags, more ? more : "");
+    t->libraries = o->blas ? "-lz -lopenblas -lm -lpthread" : "-lz -lm -lpthread";
+    argv_split(a, &v, t->cc);
+    argv_add(a, &v, "--version");
+    argv_end(a, &v);
+    Process p = process_of(a, v);
+    process_run(&p);
+    process_pass_on();
+    t->version = p.output.s;
+    if (p.status >= 0)
+        return true;
+    diag_error(d, nowhere, "cannot run the C compiler '%s': %s", t->cc, strerror(p.error));
+    diag_help(d, "install one (Debian: apt-get install gcc libc6-dev), or name it: CC=clang tenon build ...");
+    return false;
+}
+
+/* ---- keys */
+
+typedef struct Closure { Arena *arena; const char *dir; const char **name; int n; Key *key; } Closure;
+
+/* Adds the headers that `text` includes and those that they include, each once.  What stands under #ifdef RT_KERNELS is for
+ * programs in one file. */
+static void add_headers(Closure *c, const char *text)
+{
+    static const char include[] = "#include \"";
+    bool skip = false;
+    for (const char *s = text; s; s = strchr(s, '\n')) {
+        s += *s == '\n';
+        skip = strncmp(s, "#ifdef RT_KERNELS", 17) == 0 || (skip && strncmp(s, "#endif", 6) != 0);
+        if (skip || strncmp(s, include, sizeof include - 1) != 0)
+            continue;
+        s += sizeof include - 1;
+        const char *name = arena_strndup(c->arena, s, strcspn(s, "\"\n"));
+        bool known = false;
+        for (int i = 0; i < c->n; i++)
+            known |= strcmp(c->name[i], name) == 0;
+        if (known)
+            continue;
+        ARENA_PUSH(c->arena, c->name, c->n, name);
+        size_t len = 0;
+        const char *header = file_read(c->arena, path_join(c->arena, c->dir, name), &len);
+        key_text(c->key, name);
+        key_text(c->key, header ? header : "");
+        add_headers(c, header ? header : "");
+    }
+}
+
+Key object_key(Arena *a, const BuildInput *in, const Toolchain *t, const EmitUnit *u)
+{
+    Key k = {0, 0};
+    Closure c = {.arena = a, .dir = in->paths->runtime, .key = &k};
+    key_text(&k, TENON_NAME);
+    key_text(&k, t->cc);
+    key_text(&k, t->version);
+    key_text(&k, t->flags);
+    key_text(&k, u->text);
+    add_headers(&c, u->text);
+    return k;
+}
+
+Key program_key(Arena *a, const BuildInput *in, const Toolchain *t)
+{
+    size_t len = 0;
+    const char *library = file_read(a, in->paths->library, &len);
+    Key k = {0, 0};
+    key_text(&k, in->name);
+    key_text(&k, t->libraries);
+    key_add(&k, library ? library : "", len);
+    for (int i = 0; i < in->nunit; i++) {
+        const Key o = object_key(a, in, t, &in->unit[i]);
+        key_add(&k, &o, sizeof o);
+    }
+    return k;
+}
+
+/* ---- files */
+
+static bool io_error(Diag *d, const char *what, const char *path, int error)
+{
+    diag_error(d, nowhere, "cannot write %s %s: %s", what, path, strerror(error));
+    return false;
+}
+
+static const char *file_of(Arena *a, const char *dir, const char *name, const char *suffix)
+{
+    return path_join(a, dir, arena_printf(a, "%s%s", name, suffix));
+}
+
+static bool write_text(Arena *a, const char *dir, const char *name, const char *text, Diag *d)
+{
+    const char *path = file_of(a, dir, name, ".c");
+    const int error = file_write(a, path, text, strlen(text), 0666);
+    return !error || io_error(d, "the generated C to", path, error);
+}
+
+const char *objects_keep(Arena *a, const BuildInput *in, Diag *d)
+{
+    const char *keep = in->command->keep, *units = path_join(a, keep, arena_printf(a, "%s_units", in->name));
+    const int error = dir_make(a, units);
+    if (error)
+        return io_error(d, "directory", units, error), NULL;
+    bool ok = write_text(a, keep, in->name, in->text, d);
+    for (int i = 0; ok && i < in->nunit; i++)
+        ok = write_text(a, units, in->unit[i].name, in->unit[i].text, d);
+    return ok ? units : NULL;
+}
+
+/* ---- messages */
+
+/* The first lines of what the C compiler said: the rest rarely helps. */
+static void note_output(Arena *a, const char *output, Diag *d)
+{
+    enum { LINES = 12 };
+    for (int i = 0; *output && i < LINES; i++) {
+        const size_t len = strcspn(output, "\n");
+        diag_note(d, "%s", arena_strndup(a, output, len));
+        output += len + (output[len] == '\n');
+    }
+}
+
+/* `source`: the file at fault, or NULL when linking failed. */
+static bool compile_error(Arena *a, const Toolchain *t, const Process *p, const char *source, Diag *d)
+{
+    const char *output = p->output.s;
+    if (p->status < 0) {
+        diag_error(d, nowhere, "cannot run the C compiler '%s': %s", t->cc, strerror(p->error));
+        return false;
+    }
+    if (source)
+        diag_error(d, nowhere, "the C compiler '%s' failed on %s (exit code %d)", t->cc, source, p->status);
+    else
+        diag_error(d, nowhere, "the C compiler '%s' failed to link the program (exit code %d)", t->cc, p->status);
+    note_output(a, output, d);
+    diag_note(d, "the command was: %s", argv_text(a, &p->command));
+    if (strstr(output, "cblas.h") || strstr(output, "-lopenblas"))
+        diag_help(d, "--kernels=blas needs OpenBLAS and its headers (Debian: apt-get install libopenblas-dev)");
+    else if (source)
+        diag_help(d, "the file is kept; if '%s' compiles other programs, this is a fault of tenon: please report it with the file",
+                  t->cc);
+    return false;
+}
+
+/* ---- compiling */
+
+/* The directory's name stays out of the object: it is the same wherever it was made, unless it is kept for a debugger. */
+static Process compiling(Arena *a, const BuildInput *in, const Toolchain *t, const char *source, const char *object, const char *dir)
+{
+    Argv v = {0};
+    argv_split(a, &v, t->cc);
+    argv_split(a, &v, t->flags);
+    argv_add(a, &v, "-I");
+    argv_add(a, &v, in->paths->runtime);
+    if (!in->command->keep)
+        argv_add(a, &v, arena_printf(a, "-ffile-prefix-map=%s=.", dir));
+    argv_add(a, &v, "-c");
+    argv_add(a, &v, "-o");
+    argv_add(a, &v, object);
+    argv_add(a, &v, source);
+    argv_end(a, &v);
+    return process_of(a, v);
+}
+
+typedef struct Job { Key key; const char *source, *object; } Job;
+
+/* Objects of the cache are copied out of it: another build may remove them any time. */
+static bool from_cache(Arena *a, const BuildInput *in, Cache *cache, const Job *j)
+{
+    size_t len = 0;
+    const bool skip = in->command->no_cache || in->command->keep;
+    const char *bytes = skip ? NULL : cache_get(a, cache, CACHE_OBJECT, j->key, &len);
+    return bytes && file_write(a, j->object, bytes, len, 0666) == 0;
+}
+
+static void to_cache(Arena *a, const BuildInput *in, Cache *cache, const Job *j)
+{
+    size_t len = 0;
+    const char *bytes = in->command->keep ? NULL : file_read(a, j->object, &len);
+    if (bytes)
+        cache_put(a, cache, CACHE_OBJECT, j->key, bytes, len);
+}
+
+/* Every unit becomes DIR/NAME.o. */
+static bool compile(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache, const char *dir, Diag *d)
+{
+    const char *sources = in->command->keep ? objects_keep(a, in, d) : dir;
+    Job *job = arena_alloc(a, (size_t)in->nunit * sizeof *job);
+    Process *process = arena_alloc(a, (size_t)in->nunit * sizeof *process);
+    int n = 0;
+    for (int i = 0; sources && i < in->nunit; i++) {
+        const EmitUnit *u = &in->unit[i];
+        Job j = {.key = object_key(a, in, t, u), .source = file_of(a, sources, u->name, ".c"), .object = file_of(a, dir, u->name, ".o")};
+        if (from_cache(a, in, cache, &j))
+            continue;
+        if (sources == dir && !write_text(a, dir, u->name, u->text, d))
+            return false;
+        process[n] = compiling(a, in, t, j.source, j.object, dir);
+        if (in->command->verbose)
+            fprintf(stderr, "%s\n", argv_text(a, &process[n].command));
+        job[n++] = j;
+    }
+    if (!sources)
+        return false;
+    const int bad = process_run_all(process, n, process_cores());
+    for (int i = 0; i < n; i++) {
+        if (process[i].status == 0 && bad < 0 && !process_signal)
+            to_cache(a, in, cache, &job[i]);
+        if (i != bad && sources == dir)
+            unlink(job[i].source);
+    }
+    return bad < 0 ? !process_signal : compile_error(a, t, &process[bad], job[bad].source, d);
+}
+
+static const char *link_program(Arena *a, const BuildInput *in, const Toolchain *t, const char *dir, Diag *d)
+{
+    const char *program = file_of(a, dir, in->name, "");
+    Argv v = {0};
+    argv_split(a, &v, t->cc);
+    argv_split(a, &v, t->flags);
+    argv_add(a, &v, "-o");
+    argv_add(a, &v, program);
+    for (int i = 0; i < in->nunit; i++)
+        argv_add(a, &v, file_of(a, dir, in->unit[i].name, ".o"));
+    argv_add(a, &v, in->paths->library);
+    argv_split(a, &v, t->libraries);
+    argv_end(a, &v);
+    Process p = process_of(a, v);
+    if (in->command->verbose)
+        fprintf(stderr, "%s\n", argv_text(a, &v));
+    process_run(&p);
+    if (p.status == 0 && !process_signal)
+        return program;
+    if (!process_signal)
+        compile_error(a, t, &p, NULL, d);
+    return NULL;
+}
+
+const char *objects_program(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache, const char *dir, Diag *d)
+{
+    const char *program = compile(a, in, t, cache, dir, d) ? link_program(a, in, t, dir, d) : NULL;
+    for (int i = 0; i < in->nunit; i++)
+        unlink(file_of(a, dir, in->unit[i].name, ".o"));
+    return program;
+}
