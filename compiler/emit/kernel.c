@@ -157,7 +157,7 @@ static const char *call_statement(Writer *w, const Node *n)
             add_pointer(w, &s, node, a->kind);
         }
     }
-    if (node_is(n, "conv2d_pack")) { /* threads share the packing */
+    if (n->op->flags & OP_PACK) { /* threads share the packing */
         add_text(&s, "unit");
         add_text(&s, "units");
     }

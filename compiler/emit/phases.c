@@ -147,7 +147,8 @@ void phase_prepare(Writer *w, const Phase *p, const char *fn)
                 fn);
     for (int split = 1; split >= 0; split--)
         for (int i = 0; i < p->nnode; i++) {
-            if (node_is(p->node[i], "conv2d_pack") != (split == 1))
+            const bool pack = p->node[i]->op->flags & OP_PACK;
+            if (pack != (split == 1))
                 continue;
             if (!split && kernel_needed(p->node[i]))
                 text_add(t, "    if (unit == 0)\n");

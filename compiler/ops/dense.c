@@ -5,7 +5,8 @@
  *   dw[o][i] = sum over samples of dy[o] x[i]
  *
  * The bias is an op of its own until pass fuse joins them: dense(x, w, bias?) with attribute act,
- * dense_dx(w, dy, y?) with attribute mask.
+ * dense_dx(w, dy, y?) with attribute mask.  Where it pays, pass layout puts a dense_turn between
+ * dense_dx and its weights.
  */
 #include "ops/bias.h"
 #include "ops/check.h"
@@ -87,7 +88,10 @@ static void kernel(const Node *n, Call *c)
 
 static void kernel_dx(const Node *n, Call *c)
 {
-    call_product(c, "dense_dx");
+    if (node_is(n->in[0], "dense_turn"))
+        call_fn(c, "dense_dx_turned");
+    else
+        call_product(c, "dense_dx");
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
@@ -102,6 +106,20 @@ static void kernel_dw(const Node *n, Call *c)
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
+    literal(n, c);
+}
+
+static bool shape_turn(Node *n, Diag *d)
+{
+    const int64_t count = node_int(n, "count");
+    return check_result(n, shape_make(false, NULL, &count, 1), d);
+}
+
+static void kernel_turn(const Node *n, Call *c)
+{
+    call_fn(c, "dense_turn");
+    call_out(c, n);
+    call_in(c, n->in[0]);
     literal(n, c);
 }
 
@@ -141,4 +159,10 @@ const Op op_dense[] =
       .cost = cost,
       .price = dense_price_dw,
       .kernel = kernel_dw},
+     {.name = "dense_turn",
+      .brief = "weights of dense in the order in which dense_dx reads them",
+      .arg = {{"w", ARG_TENSOR, NULL, "weights (O, I)"}},
+      .flags = OP_HIDDEN | OP_PACK,
+      .shape = shape_turn,
+      .kernel = kernel_turn},
      {0}};

@@ -2,14 +2,10 @@
 #include "ops/dense_price.h"
 
 static const double LANES_CYCLES = 10; /* the lanes of an accumulator added up */
-static const double TURN_CYCLES = 3.5; /* a weight turned over */
-static const double TREE_CYCLES = 5;   /* an accumulator pushed on the tree of shards, and added */
+static const double TREE_CYCLES = 2;   /* an accumulator pushed on the tree of shards, and added */
 static const double UPDATE_CYCLES = 6; /* a vector of weights and states updated */
 
-enum {
-    DX_COLUMNS = 3,
-    TURN_BYTES = 128 * 1024
-}; /* runtime/cpu/dense.h: DENSE_DX_COLUMNS, DENSE_SCRATCH */
+enum { DX_COLUMNS = 3 }; /* runtime/cpu/dense.h: DENSE_DX_COLUMNS */
 
 static double weights(const Market *m, int64_t k, int64_t o)
 {
@@ -35,14 +31,13 @@ void dense_price(const Node *n, const Market *m, Price *p)
     finish(p, m, k, o);
 }
 
-/* Few outputs: the weights are turned over first; else dot products, lanes = outputs. */
+/* From weights that were turned over: panels of inputs; else dot products, lanes = outputs. */
 void dense_price_dx(const Node *n, const Market *m, Price *p)
 {
     const int64_t k = node_attr(n, "x_shape")->list[0], o = node_int(n, "units");
     const Attr *mask = node_attr(n, "mask");
 
-    if (o <= 4 * m->lanes && o * k * m->real <= TURN_BYTES) {
-        p->cycles += (double)(o * k) * TURN_CYCLES;
+    if (node_is(n->in[0], "dense_turn")) {
         price_panels(p, m, 1, m->n, k, (double)o);
     } else {
         const int64_t full = k / DX_COLUMNS, rows = m->core->dx_rows,

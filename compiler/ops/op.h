@@ -33,7 +33,8 @@ enum {
     OP_INPLACE     = 16,                              /* the output may overwrite in[0] when that dies here */
     OP_VIEW        = 32,                              /* same bytes, other shape (reshape, flatten in ROW order) */
     OP_TOTAL       = 64,                              /* not batched, of the sums of a shard: made at the head of the slice phases that read it */
-    OP_UPDATE      = 128                              /* changes parameters; in[1] is the sum that it waits for; a root of the graph */
+    OP_UPDATE      = 128,                             /* changes parameters; in[1] is the sum that it waits for; a root of the graph */
+    OP_PACK        = 256                              /* a copy of parameters made once a step; the emitter adds the arguments unit and units */
 };
 
 typedef struct Price Price;                            /* ops/price.h */

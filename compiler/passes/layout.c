@@ -146,7 +146,38 @@ static void dense_forward(Graph *g, Node *n, const Options *o)
     }
 }
 
-static void dense_backward(Graph *g, Node *n)
+static int64_t round_up(int64_t n, int64_t unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
+/* Turning W over costs half a multiplication a weight and step, and saves dense_dx the sums of
+ * lanes: as much as DX_SUM more outputs a sample (measured on AVX-512 and AVX2). */
+enum { DX_SUM = 4 };
+
+static bool turns(const Graph *g, const Node *dx)
+{
+    return node_int(dx, "units") <= DX_SUM * g->recipe.batch;
+}
+
+/* The copy of w that dense_dx reads, one for all who do.  Reals as dense.h counts them:
+ * DENSE_TURNED. */
+static Node *turned(Graph *g, Node *w, const Node *dx, const Options *o)
+{
+    const int64_t count =
+        round_up(node_attr(dx, "x_shape")->list[0], 2 * o->vector) * node_int(dx, "units");
+
+    for (int i = 0; i < g->nnode; i++)
+        if (node_is(g->node[i], "dense_turn") && g->node[i]->in[0] == w)
+            return g->node[i];
+    Node *t = graph_add(g, op_find("dense_turn"), &w, 1, w->span);
+    node_copy_attrs(g, t, dx);
+    node_set_int(g, t, "count", count);
+    t->shape = shape_make(false, NULL, &count, 1), t->dtype = DT_REAL;
+    return t;
+}
+
+static void dense_backward(Graph *g, Node *n, const Options *o)
 {
     if (node_is(n, "dense_dx")) {
         want(g, n, 1, LAYOUT_ROW);
@@ -155,6 +186,8 @@ static void dense_backward(Graph *g, Node *n)
         if (n->nin > 2 && is_last(n->in[2]) != (n->in[0]->mark == 2))
             n->in[2] = reordered(g, n->in[2], n->in[0]->mark == 2 ? LAYOUT_LAST : LAYOUT_ROW,
                                  n->in[0]->mark == 2 ? n->in[0]->flat : n->in[2]->flat);
+        if (turns(g, n))
+            n->in[0] = turned(g, n->in[0], n, o);
     } else {
         want(g, n, 1, LAYOUT_ROW);
     }
@@ -250,7 +283,7 @@ static void one(Graph *g, Node *n, const Options *o)
     } else if (node_is(n, "dense")) {
         dense_forward(g, n, o);
     } else if (node_is(n, "dense_dx") || node_is(n, "dense_dw")) {
-        dense_backward(g, n);
+        dense_backward(g, n, o);
     } else if (n->op->flags & OP_SPATIAL || node_is(n, "side")) {
         spatial(g, n, o);
     } else if (n->op->flags & OP_VIEW) {

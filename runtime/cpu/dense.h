@@ -8,17 +8,14 @@
 #ifndef CPU_DENSE_H
 #define CPU_DENSE_H
 #include "cpu/tile.h"
-#include "cpu/update.h"
+#include "cpu/turn.h"
 
 typedef struct Dense {
     int n, k, o;
 } Dense;
 
-enum { DENSE_UNIT_ROWS = 48 }; /* rows of a panel in one unit of dense_dw_update */
 #define DENSE_PANELS(o)   (((o) + P - 1) / P)
 #define DENSE_COUNT(k, o) ((int64_t)DENSE_PANELS(o) * (k)*P)
-#define DENSE_BLOCKS(k)   (((k) + DENSE_UNIT_ROWS - 1) / DENSE_UNIT_ROWS)
-#define DENSE_UNITS(k, o) (DENSE_PANELS(o) * DENSE_BLOCKS(k))
 
 /* -------------------------------------------------------------------------------------- forward */
 
@@ -34,8 +31,9 @@ RT_INLINE void dense_plain(real *y, const real *x, const real *w, Dense d)
         }
 }
 
-RT_INLINE void dense_tile(real *y, const real *x, const real *w, const real *bias, Act act, Dense d,
-                          int rows, int lanes)
+/* y = mask(act(sum), seen); seen is like y, or NULL: no mask. */
+RT_INLINE void dense_tile(real *y, const real *x, const real *w, const real *bias, Act act,
+                          Mask mask, const real *seen, Dense d, int rows, int lanes)
 {
     const int vectors = lanes > V ? 2 : 1;
     vec c[TILE_MAX];
@@ -49,33 +47,48 @@ RT_INLINE void dense_tile(real *y, const real *x, const real *w, const real *bia
     RT_UNROLL
     for (int i = 0; i < rows; i++) {
         RT_UNROLL
-        for (int j = 0; j < vectors; j++)
-            v_store_lanes(y + (int64_t)i * d.o + j * V, act(c[i * vectors + j]),
-                          tile_lanes(lanes, j));
+        for (int j = 0; j < vectors; j++) {
+            const int64_t at = (int64_t)i * d.o + j * V;
+            const int n = tile_lanes(lanes, j);
+            const vec z = act(c[i * vectors + j]);
+            v_store_lanes(y + at, seen ? mask(z, v_load_lanes(seen + at, n)) : z, n);
+        }
     }
 }
 
 /* One panel of outputs for all samples. */
 RT_INLINE void dense_panel(real *y, const real *x, const real *w, const real *bias, Act act,
-                           Dense d, int lanes)
+                           Mask mask, const real *seen, Dense d, int lanes)
 {
     const TileSplit t = tile_split(d.n, lanes > V ? TILE_ROWS : TILE_ROWS_1);
-    for (int i = 0; i < t.bigs; i++, y += (int64_t)t.big * d.o, x += (int64_t)t.big * d.k)
-        dense_tile(y, x, w, bias, act, d, t.big, lanes);
-    for (int i = 0; i < t.smalls; i++, y += (int64_t)t.small * d.o, x += (int64_t)t.small * d.k)
-        dense_tile(y, x, w, bias, act, d, t.small, lanes);
+    for (int i = 0; i < t.bigs + t.smalls; i++) {
+        const int64_t row = tile_first(t, i);
+        const real *at = seen ? seen + row * d.o : NULL;
+        if (i < t.bigs)
+            dense_tile(y + row * d.o, x + row * d.k, w, bias, act, mask, at, d, t.big, lanes);
+        else
+            dense_tile(y + row * d.o, x + row * d.k, w, bias, act, mask, at, d, t.small, lanes);
+    }
+}
+
+RT_INLINE void dense_panels(real *restrict y, const real *restrict x, const real *restrict w,
+                            const real *restrict bias, Act act, Mask mask,
+                            const real *restrict seen, Dense d)
+{
+    const int full = d.o / P * P;
+    for (int o = 0; o < full; o += P)
+        dense_panel(y + o, x, w + (int64_t)o * d.k, bias ? bias + o : NULL, act, mask,
+                    seen ? seen + o : NULL, d, P);
+    if (full < d.o)
+        dense_panel(y + full, x, w + (int64_t)full * d.k, bias ? bias + full : NULL, act, mask,
+                    seen ? seen + full : NULL, d, d.o - full);
 }
 
 /* y = act(x W^T + bias); bias may be NULL. */
 RT_INLINE void dense(real *restrict y, const real *restrict x, const real *restrict w,
                      const real *restrict bias, Act act, Dense d)
 {
-    const int full = d.o / P * P;
-    for (int o = 0; o < full; o += P)
-        dense_panel(y + o, x, w + (int64_t)o * d.k, bias ? bias + o : NULL, act, d, P);
-    if (full < d.o)
-        dense_panel(y + full, x, w + (int64_t)full * d.k, bias ? bias + full : NULL, act, d,
-                    d.o - full);
+    dense_panels(y, x, w, bias, act, NULL, NULL, d);
 }
 
 /* ------------------------------------------------------------------------ gradient of the input */
@@ -147,74 +160,54 @@ RT_INLINE void dense_dx_columns(real *dx, const real *w, const real *dy, Dense d
         dense_dx_tile(dx, w, dy, d, t.small, columns);
 }
 
-/* Few outputs: the dot products would be shorter than the sums of their lanes.  W is turned over to
- * [O][K] on the stack, so that lanes = inputs. */
-enum { DENSE_SCRATCH = 128 * 1024 / sizeof(real) };
-RT_INLINE bool dense_dx_turns(Dense d)
-{
-    return d.o <= 4 * V && (int64_t)d.o * d.k + 2 * V <= DENSE_SCRATCH;
-}
-
-RT_INLINE void dense_dx_few_tile(real *dx, const real *w, const real *dy, Dense d, int rows,
-                                 int lanes)
-{
-    const int vectors = lanes > V ? 2 : 1;
-    vec c[TILE_MAX];
-    RT_UNROLL
-    for (int i = 0; i < rows * vectors; i++)
-        c[i] = v_set(0);
-    tile_product(c, (TileRows){.count = rows, .step = d.o}, vectors, d.o, dy, 1, w, d.k, P);
-    RT_UNROLL
-    for (int i = 0; i < rows; i++) {
-        RT_UNROLL
-        for (int j = 0; j < vectors; j++)
-            v_store_lanes(dx + (int64_t)i * d.k + j * V, c[i * vectors + j], tile_lanes(lanes, j));
-    }
-}
-
-RT_INLINE void dense_dx_few_rows(real *dx, const real *w, const real *dy, Dense d, int rows)
-{
-    const int full = d.k / P * P;
-    for (int k = 0; k < full; k += P)
-        dense_dx_few_tile(dx + k, w + k, dy, d, rows, P);
-    if (full < d.k)
-        dense_dx_few_tile(dx + full, w + full, dy, d, rows, d.k - full);
-}
-
-RT_INLINE void dense_dx_few(real *restrict dx, const real *restrict w, const real *restrict dy,
-                            Dense d)
-{
-    real turned[DENSE_SCRATCH] __attribute__((aligned(64)));
-    const TileSplit t = tile_split(d.n, TILE_ROWS);
-    for (int o = 0; o < d.o; o++)
-        for (int k = 0; k < d.k; k++)
-            turned[(int64_t)o * d.k + k] = w[((int64_t)(o / P) * d.k + k) * P + o % P];
-    for (int i = 0; i < t.bigs; i++, dx += (int64_t)t.big * d.k, dy += (int64_t)t.big * d.o)
-        dense_dx_few_rows(dx, turned, dy, d, t.big);
-    for (int i = 0; i < t.smalls; i++, dx += (int64_t)t.small * d.k, dy += (int64_t)t.small * d.o)
-        dense_dx_few_rows(dx, turned, dy, d, t.small);
-}
-
-RT_INLINE void dense_dx_many(real *restrict dx, const real *restrict w, const real *restrict dy,
-                             Dense d)
+/* dx = mask(dy W, y); y (N, K) is the value whose activation is undone, or NULL. */
+RT_INLINE void dense_dx(real *restrict dx, const real *restrict w, const real *restrict dy,
+                        Mask mask, const real *restrict y, Dense d)
 {
     const int full = d.k / DENSE_DX_COLUMNS * DENSE_DX_COLUMNS;
     for (int k = 0; k < full; k += DENSE_DX_COLUMNS)
         dense_dx_columns(dx + k, w + (int64_t)k * P, dy, d, DENSE_DX_COLUMNS);
     if (full < d.k)
         dense_dx_columns(dx + full, w + (int64_t)full * P, dy, d, d.k - full);
-}
-
-/* dx = mask(dy W, y); y (N, K) is the value whose activation is undone, or NULL. */
-RT_INLINE void dense_dx(real *restrict dx, const real *restrict w, const real *restrict dy,
-                        Mask mask, const real *restrict y, Dense d)
-{
-    if (dense_dx_turns(d))
-        dense_dx_few(dx, w, dy, d);
-    else
-        dense_dx_many(dx, w, dy, d);
     if (y)
         RT_MAP((int64_t)d.n * d.k, STORE(dx, mask(LOAD(dx), LOAD(y))));
+}
+
+/* The sums of those dot products' lanes cost as much as four more vectors of outputs.  Where that
+ * is too much, W is turned over once a step, to panels [ceil(K / P)][O][P] of inputs, and the
+ * product has lanes = inputs: a forward pass with the roles of K and O exchanged. */
+#define DENSE_TURNED(k, o) ((int64_t)DENSE_PANELS(k) * (o)*P)
+
+/* A square of V inputs by V outputs; what lies outside of W is 0, what lies outside of the copy is
+ * not stored. */
+RT_INLINE void dense_turn_square(real *turned, const real *w, Dense d, int k, int o)
+{
+    vec x[V];
+    RT_UNROLL
+    for (int i = 0; i < V; i++)
+        x[i] = k + i < d.k ? v_load(w + ((int64_t)(o / P) * d.k + k + i) * P + o % P) : v_set(0);
+    v_turn(x);
+    RT_UNROLL
+    for (int i = 0; i < V; i++)
+        if (o + i < d.o)
+            v_store(turned + ((int64_t)(k / P) * d.o + o + i) * P + k % P, x[i]);
+}
+
+/* Unit's share of the copy: some of its panels' halves. */
+RT_INLINE void dense_turn(real *restrict turned, const real *restrict w, Dense d, int unit,
+                          int units)
+{
+    const int halves = 2 * DENSE_PANELS(d.k);
+    for (int h = halves * unit / units; h < halves * (unit + 1) / units; h++)
+        for (int o = 0; o < d.o; o += V)
+            dense_turn_square(turned, w, d, h * V, o);
+}
+
+/* dense_dx from what dense_turn made. */
+RT_INLINE void dense_dx_turned(real *restrict dx, const real *restrict turned,
+                               const real *restrict dy, Mask mask, const real *restrict y, Dense d)
+{
+    dense_panels(dx, dy, turned, NULL, v_identity, mask, y, (Dense){.n = d.n, .k = d.o, .o = d.k});
 }
 
 /* ---------------------------------------------------------------------- gradient of the weights */
@@ -272,110 +265,6 @@ RT_INLINE void dense_dw(real *restrict dw, const real *restrict x, const real *r
         dense_dw_panel(dw + (int64_t)o * d.k, x, dy + o, d, P);
     if (full < d.o)
         dense_dw_panel(dw + (int64_t)full * d.k, x, dy + full, d, d.o - full);
-}
-
-/* What a unit of dense_dw_update works on: `at` is where its tile begins in w, the states and the
- * gradient. */
-typedef struct DenseUpdate {
-    const Rt *r;
-    const RtOpt *o;
-    int64_t grad;
-    real *w, *s0, *s1;
-    const char *x, *dy;
-    int samples;
-} DenseUpdate;
-
-RT_INLINE void tile_copy(vec *restrict to, const vec *restrict from, int size)
-{
-    RT_UNROLL
-    for (int i = 0; i < size; i++)
-        to[i] = from[i];
-}
-RT_INLINE void tile_add(vec *restrict to, const vec *restrict from, int size)
-{
-    RT_UNROLL
-    for (int i = 0; i < size; i++)
-        to[i] = from[i] + to[i];
-}
-
-/* c = the gradient of one tile: a sum over the samples of each shard, the tree over the shards. */
-RT_INLINE void dense_update_sum(vec *restrict c, DenseUpdate q, Dense d, int rows, int lanes)
-{
-    const int size = rows * (lanes > V ? 2 : 1);
-    vec stack[TREE_DEPTH][TILE_MAX];
-    int depth = 0;
-    for (int s = 0; s < q.r->shards; s++) {
-        if (s > 0)
-            tile_copy(stack[depth++], c, size);
-        const int64_t shard = s * q.r->shard_bytes;
-        dense_dw_tile(c, (const real *)(q.x + shard), (const real *)(q.dy + shard), q.samples, d,
-                      rows, lanes);
-        for (int bits = s; bits & 1; bits >>= 1) {
-            depth--;
-            tile_add(c, stack[depth], size);
-        }
-    }
-    while (depth > 0) {
-        depth--;
-        tile_add(c, stack[depth], size);
-    }
-}
-
-/* One tile, then the update (or the store into r->grad).  The weights stream through once a step,
- * however many shards. */
-RT_INLINE void dense_update_tile(DenseUpdate q, Update u, Dense d, int64_t at, int rows, int lanes)
-{
-    const int vectors = lanes > V ? 2 : 1;
-    vec c[TILE_MAX];
-    dense_update_sum(c, q, d, rows, lanes);
-    RT_UNROLL
-    for (int i = 0; i < rows; i++) {
-        RT_UNROLL
-        for (int j = 0; j < 2; j++) {
-            const int64_t e = at + i * P + j * V;
-            const vec g = j < vectors ? c[i * vectors + j] : v_set(0);
-            if (q.r->grad)
-                v_store((real *)(q.r->grad + q.grad) + e, g);
-            else if (j < vectors)
-                update_clipped(q.w + e, q.s0 ? q.s0 + e : NULL, q.s1 ? q.s1 + e : NULL, g, q.o, u);
-        }
-    }
-}
-
-RT_INLINE void dense_update_rows(DenseUpdate q, Update u, Dense d, int panel, int first, int count,
-                                 int lanes)
-{
-    q.dy += (int64_t)panel * P * (int64_t)sizeof(real);
-    for (int k = first; k < first + count;) {
-        const int left = first + count - k, rows = left < TILE_ROWS ? left : TILE_ROWS;
-        DenseUpdate t = q;
-        t.x += k * (int64_t)sizeof(real);
-        const int64_t at = ((int64_t)panel * d.k + k) * P;
-        if (rows == TILE_ROWS)
-            dense_update_tile(t, u, d, at, TILE_ROWS, lanes);
-        else
-            for (int i = 0; i < rows; i++, t.x += sizeof(real))
-                dense_update_tile(t, u, d, at + i * P, 1, lanes);
-        k += rows;
-    }
-}
-
-/* Weight gradient and update in one sweep, unit of DENSE_UNITS(k, o): rows of one panel, over all
- * shards held here.
- *   x, dy   the first local shard's, `samples` rows each; the next shard's lie r->shard_bytes on
- *   grad    bytes: where the sum goes in r->grad when the update has to wait for other processes */
-RT_INLINE void dense_dw_update(const Rt *r, int unit, int64_t grad, real *restrict w,
-                               real *restrict s0, real *restrict s1, const char *restrict x,
-                               const char *restrict dy, int samples, Update u, Dense d)
-{
-    const RtOpt o = r->opt;
-    const DenseUpdate q = {r, &o, grad, w, s0, s1, x, dy, samples};
-    const int panel = unit / DENSE_BLOCKS(d.k), first = unit % DENSE_BLOCKS(d.k) * DENSE_UNIT_ROWS;
-    const int count = d.k - first < DENSE_UNIT_ROWS ? d.k - first : DENSE_UNIT_ROWS;
-    if ((panel + 1) * P <= d.o)
-        dense_update_rows(q, u, d, panel, first, count, P);
-    else
-        dense_update_rows(q, u, d, panel, first, count, d.o % P);
 }
 
 #endif

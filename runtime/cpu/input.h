@@ -33,16 +33,20 @@ RT_INLINE real input_at(const Rt *r, const char *row, int64_t i)
     }
 }
 
-/* A sample in stored order, a loop a type so that each is a straight one. */
-RT_INLINE void input_row(real *restrict y, const Rt *r, const char *row, int64_t count)
+/* A sample in stored order; the usual types by whole vectors, opaque ones: GCC would make a memmove of
+ * the copy, which is `rep movsb` for rows of this length and three times slower on Zen 4. */
+RT_INLINE void input_row(real *restrict y, const Rt *r, const char *restrict row, int64_t count)
 {
     const real scale = (real)r->x_scale;
-    if (r->x_type == RT_U8)
-        for (int64_t i = 0; i < count; i++)
-            y[i] = (real)((const uint8_t *)row)[i] * scale;
-    else
-        for (int64_t i = 0; i < count; i++)
-            y[i] = input_at(r, row, i);
+    int64_t i = 0;
+    if (r->x_type == (sizeof(real) == 4 ? RT_F32 : RT_F64))
+        for (; i + V <= count; i += V)
+            v_store(y + i, v_load_opaque((const real *)row + i));
+    else if (r->x_type == RT_U8)
+        for (; i + V <= count; i += V)
+            v_store(y + i, v_load_bytes((const uint8_t *)row + i) * v_set(scale));
+    for (; i < count; i++)
+        y[i] = input_at(r, row, i);
 }
 
 /* Samples first .. first + n - 1 of the global batch: y (N, C, HW), or (N, HW, C) if last. */

@@ -51,10 +51,16 @@ RT_INLINE void softmax_dx_plain(real *dx, const real *y, const real *dy, int n, 
     }
 }
 
+/* Lanes behind the end of a row neither win its maximum nor add to its sum. */
+RT_INLINE vec row_load(const real *x, int lanes)
+{
+    return lanes == V ? v_load(x) : v_load_fill(x, lanes, -INFINITY);
+}
+
 RT_INLINE real row_max(const real *x, int k)
 {
     vec top = v_set(-INFINITY);
-    RT_MAP(k, top = v_max(top, rt_lanes == V ? LOAD(x) : v_load_fill(x + AT, rt_lanes, -INFINITY)));
+    RT_MAP(k, top = v_max(top, row_load(x + AT, rt_lanes)));
     return v_top(top);
 }
 
@@ -63,9 +69,7 @@ RT_INLINE real row_exp(real *y, const real *x, int k)
 {
     const vec top = v_set(row_max(x, k));
     vec sum = v_set(0);
-    RT_MAP(k, vec e =
-                  v_exp((rt_lanes == V ? LOAD(x) : v_load_fill(x + AT, rt_lanes, -INFINITY)) - top);
-           STORE(y, e); sum += e);
+    RT_MAP(k, vec e = v_exp(row_load(x + AT, rt_lanes) - top); STORE(y, e); sum += e);
     return v_sum(sum);
 }
 
@@ -117,9 +121,7 @@ RT_INLINE void softmax_cross_entropy(real *restrict loss, const real *restrict x
     for (int i = 0; i < n; i++, x += k) {
         const real top = row_max(x, k);
         vec sum = v_set(0);
-        RT_MAP(k,
-               sum += v_exp((rt_lanes == V ? LOAD(x) : v_load_fill(x + AT, rt_lanes, -INFINITY)) -
-                            v_set(top)));
+        RT_MAP(k, sum += v_exp(row_load(x + AT, rt_lanes) - v_set(top)));
         loss[i] = s_log(v_sum(sum)) - (x[label[i]] - top);
     }
 }
@@ -138,14 +140,29 @@ RT_INLINE void softmax_cross_entropy_dx(real *restrict dx, const real *restrict 
 /* ------------------------------------------------------------------------- counts and encodings */
 
 /* 1 where the first of the largest x is the label, else 0. */
-RT_INLINE void accuracy(real *restrict correct, const real *restrict x,
-                        const int32_t *restrict label, int n, int k)
+RT_INLINE void accuracy_plain(real *correct, const real *x, const int32_t *label, int n, int k)
 {
     for (int i = 0; i < n; i++, x += k) {
         int best = 0;
         for (int j = 1; j < k; j++)
             best = x[j] > x[best] ? j : best;
         correct[i] = best == label[i];
+    }
+}
+
+/* Every number before the label's must be smaller than it, none behind it larger. */
+RT_INLINE void accuracy(real *restrict correct, const real *restrict x,
+                        const int32_t *restrict label, int n, int k)
+{
+    const vec yes = v_set(1), no = v_set(0);
+    for (int i = 0; i < n; i++, x += k) {
+        const real *behind = x + label[i] + 1;
+        const vec top = v_set(x[label[i]]);
+        vec beaten = no;
+        RT_MAP(label[i], beaten += v_select_gt(top, row_load(x + AT, rt_lanes), no, yes));
+        RT_MAP(k - label[i] - 1,
+               beaten += v_select_gt(row_load(behind + AT, rt_lanes), top, yes, no));
+        correct[i] = v_sum(beaten) == 0;
     }
 }
 

@@ -70,5 +70,10 @@ RT_INLINE TileSplit tile_split(int n, int most)
     const int tiles = (n + most - 1) / most, small = tiles ? n / tiles : 0;
     return (TileSplit){small + 1, n - tiles * small, small, tiles - (n - tiles * small)};
 }
+/* The first row of tile i. */
+RT_INLINE int tile_first(TileSplit t, int i)
+{
+    return i < t.bigs ? i * t.big : t.bigs + i * t.small;
+}
 
 #endif

@@ -243,6 +243,23 @@ RT_INLINE void v_store_bytes(uint8_t *p, vec x, int k)
 #endif
 }
 
+/* V bytes as reals.  (GCC 12 takes a vector of bytes apart when it is asked to widen it.) */
+RT_INLINE vec v_load_bytes(const uint8_t *p)
+{
+#if defined(RT_AVX512) || defined(RT_AVX2)
+    typedef uint8_t Bytes __attribute__((vector_size(V), aligned(1), may_alias));
+    typedef int32_t Ints __attribute__((vector_size(4 * V)));
+    Ints x;
+    __asm__("vpmovzxbd %1, %0" : "=v"(x) : "m"(*(const Bytes *)p));
+    return __builtin_convertvector(x, vec);
+#else
+    vec x = v_set(0);
+    for (int i = 0; i < V; i++)
+        V_LANE(x, i) = (real)p[i];
+    return x;
+#endif
+}
+
 /* The first k lanes, 0 <= k <= V; the others are 0 and their memory is not touched. */
 RT_INLINE vec v_load_n(const real *p, int k)
 {

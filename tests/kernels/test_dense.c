@@ -3,7 +3,7 @@
 
 static const Dense shapes[] = {{1, 1, 1},    {3, 17, 5},    {7, 33, 31},   {16, 64, 32},
                                {5, 100, 33}, {8, 784, 128}, {16, 128, 64}, {16, 500, 10},
-                               {13, 47, 70}, {2, 3, 200}};
+                               {13, 47, 70}, {2, 3, 200},   {3, 1, 17},    {1, 200, 1}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
 /* (O, K) into panels with zeros, and back. */
@@ -48,13 +48,21 @@ START_TEST(products)
     dense_dx(dx, p, dy, d_relu, x, d);
     check_close(dx, expect_dx, nx, "dense_dx");
 
+    real *turned = buffer(DENSE_TURNED(d.k, d.o));
+    for (int unit = 0; unit < 3; unit++)
+        dense_turn(turned, p, d, unit, 3);
+    check_guard(turned, DENSE_TURNED(d.k, d.o) * (int64_t)sizeof(real), "dense_turn");
+    dense_dx_turned(dx, turned, dy, d_relu, x, d);
+    check_close(dx, expect_dx, nx, "dense_dx_turned");
+    check_guard(dx, nx * (int64_t)sizeof(real), "dense_dx_turned");
+
     real *dw = random_buffer(nw, 5), *dp = panels(dw, d);
     dense_dw_plain(dw, x, dy, d);
     dense_dw(dp, x, dy, d);
     check_guard(dp, DENSE_COUNT(d.k, d.o) * (int64_t)sizeof(real), "dense_dw");
     real *back = unpanels(dp, d);
     check_close(back, dw, nw, "dense_dw");
-    release(12, x, w, bias, dy, p, y, expect, dx, expect_dx, dw, dp, back);
+    release(13, x, w, bias, dy, p, y, expect, dx, expect_dx, turned, dw, dp, back);
 }
 END_TEST
 
@@ -232,10 +240,10 @@ static void run_groups(const Layer *l, State q, int kind, int groups)
 START_TEST(update)
 {
     static const Update rule[] = {update_sgd, update_rmsprop, update_adam, update_adamw};
-    static const Dense sizes[] = {{5, 100, 70}, {3, 17, 10}};
+    static const Dense sizes[] = {{5, 100, 70}, {3, 17, 10}, {300, 61, 33}, {1, 1, 1}};
     static const int shards[] = {1, 2, 3, 4, 6, 8};
     const int kind = _i % 4;
-    for (int z = 0; z < 2; z++)
+    for (int z = 0; z < 4; z++)
         for (int i = 0; i < 6; i++) {
             Layer l = layer_of(sizes[z], shards[i]);
             State want = state_of(l.d), got = state_of(l.d);

@@ -232,6 +232,25 @@ START_TEST(counting)
 }
 END_TEST
 
+/* Few different numbers: many are the largest at once, and the first of them must win. */
+START_TEST(counting_ties)
+{
+    for (int k = 1; k < 80; k += k < 20 ? 1 : 7) {
+        enum { N = 40 };
+        real *x = buffer(N * k), correct[N], plain[N];
+        int32_t label[N];
+        for (int i = 0; i < N * k; i++)
+            x[i] = (real)(int)(3 * noise(k, i));
+        for (int i = 0; i < N; i++)
+            label[i] = (int32_t)((noise(k + 1, i) + 1) / 2 * k);
+        accuracy(correct, x, label, N, k);
+        accuracy_plain(plain, x, label, N, k);
+        check_same(correct, plain, sizeof correct, "accuracy");
+        free(x);
+    }
+}
+END_TEST
+
 /* -------------------------------------------------------------------------------------- dropout */
 START_TEST(dropout_mask)
 {
@@ -449,6 +468,7 @@ int main(void)
 #endif
     tcase_add_test(t, large_logits);
     tcase_add_test(t, counting);
+    tcase_add_test(t, counting_ties);
     tcase_add_loop_test(t, dropout_mask, 0, 7);
     tcase_add_test(t, dropout_rate);
     tcase_add_loop_test(t, input, 0, 2);
