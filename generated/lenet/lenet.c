@@ -2,7 +2,7 @@
  *
  *   431,080 parameters, 13.18 MFLOP a sample forward and backward (textbook count)
  *   batch 128 = 8 shards of 16 samples; a shard = 1 slice of 16, a slice = 1 chunk of 16
- *   memory: parameters 1.78 MB, optimizer states 1.78 MB, packed weights 292 kB,
+ *   memory: parameters 1.78 MB, optimizer states 1.78 MB, packed weights 1.91 MB,
  *           221 kB a shard (no plan below 221 kB), 530 kB a thread (no plan below 530 kB)
  */
 #include "rt.h"
@@ -37,7 +37,9 @@ enum { /* offsets into `fixed`: parameters and optimizer states */
 enum { /* offsets into `fixed`: made from parameters every step */
     CONV1_WEIGHT_PACKED          =    3550976,   /* (800) */
     CONV2_WEIGHT_PACKED          =    3554240,   /* (46080) */
-    CONV2_WEIGHT_PACKED_DX       =    3738624,   /* (26000) */
+    DENSE2_WEIGHT_TURNED         =    3738624,   /* (5120) */
+    DENSE1_WEIGHT_TURNED         =    3759168,   /* (400000) */
+    CONV2_WEIGHT_PACKED_DX       =    5359232,   /* (26000) */
 };
 
 enum { /* offsets into a shard: what a later phase reads */
@@ -96,6 +98,16 @@ static KERNEL void wino_pack_1(real *y, const real *a, int unit)
     wino_pack(y, a, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 }, 2, unit, 8);
 }
 
+static KERNEL void dense_turn_1(real *y, const real *a, int unit)
+{
+    dense_turn(y, a, (Dense){ .n = 16, .k = 500, .o = 10 }, unit, 8);
+}
+
+static KERNEL void dense_turn_2(real *y, const real *a, int unit)
+{
+    dense_turn(y, a, (Dense){ .n = 16, .k = 800, .o = 500 }, unit, 8);
+}
+
 static KERNEL void conv2d_pack_dx_1(real *y, const real *a, int unit)
 {
     conv2d_pack_dx(y, a, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 }, unit, 8);
@@ -142,9 +154,9 @@ static KERNEL void sum_to_1(real *y, const real *a)
     channel_sum(y, a, 16, 10);
 }
 
-static KERNEL void dense_dx_1(real *y, const real *a, const real *b, const real *c)
+static KERNEL void dense_dx_turned_1(real *y, const real *a, const real *b, const real *c)
 {
-    dense_dx(y, a, b, d_tanh, c, (Dense){ .n = 16, .k = 500, .o = 10 });
+    dense_dx_turned(y, a, b, d_tanh, c, (Dense){ .n = 16, .k = 500, .o = 10 });
 }
 
 static KERNEL void sum_to_2(real *y, const real *a)
@@ -152,9 +164,9 @@ static KERNEL void sum_to_2(real *y, const real *a)
     channel_sum(y, a, 16, 500);
 }
 
-static KERNEL void dense_dx_2(real *y, const real *a, const real *b, const real *c)
+static KERNEL void dense_dx_turned_2(real *y, const real *a, const real *b, const real *c)
 {
-    dense_dx(y, a, b, d_tanh, c, (Dense){ .n = 16, .k = 800, .o = 500 });
+    dense_dx_turned(y, a, b, d_tanh, c, (Dense){ .n = 16, .k = 800, .o = 500 });
 }
 
 static KERNEL void sum_to_3(real *y, const real *a)
@@ -226,8 +238,18 @@ static void train_prepare(const Rt *r, char *t, int unit)
     /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
     /* (46080) */
     wino_pack_1(FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_WEIGHT), unit); TICK(1);
+
+    /* lenet.tn:11  return dense(h, classes) */
+    /* (5120) */
+    dense_turn_1(FIXED(real, DENSE2_WEIGHT_TURNED), FIXED(real, DENSE2_WEIGHT), unit); TICK(2);
+
+    /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
+    /* (400000) */
+    dense_turn_2(FIXED(real, DENSE1_WEIGHT_TURNED), FIXED(real, DENSE1_WEIGHT), unit); TICK(3);
+
+    /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
     /* (26000) */
-    conv2d_pack_dx_1(FIXED(real, CONV2_WEIGHT_PACKED_DX), FIXED(real, CONV2_WEIGHT), unit); TICK(2);
+    conv2d_pack_dx_1(FIXED(real, CONV2_WEIGHT_PACKED_DX), FIXED(real, CONV2_WEIGHT), unit); TICK(4);
 }
 
 /* Forward, loss and backward of one slice, a chunk at a time. */
@@ -243,76 +265,76 @@ static void train_slice(const Rt *r, char *t, int unit)
     memset(PARTIAL(real, DCONV2_WEIGHT, 100096), 0, 100096);
     memset(PARTIAL(real, DCONV1_BIAS, 192), 0, 192);
     memset(PARTIAL(real, DCONV1_WEIGHT, 2112), 0, 2112);
-    TICK(3);
+    TICK(5);
     for (int row = slice * SLICE; row < (slice + 1) * SLICE; row += CHUNK) {
         const int first = (r->first_shard + unit / SLICES) * SHARD + row;
 
         /* lenet.tn:7  model lenet(image: f32[1, 28, 28], classes: int = 10) { */
         /* (N, 1, 28, 28) */
-        rt_input(LOCAL(real, IMAGE), r, first, CHUNK, 1, 784, true); TICK(4);
+        rt_input(LOCAL(real, IMAGE), r, first, CHUNK, 1, 784, true); TICK(6);
 
         /* lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
         /* (N, 1, 28, 28) -> (N, 20, 12, 12)   direct, pooled before tanh   576.0 kFLOP a sample, 46 % of peak expected */
         conv2d_pool_1(LOCAL(real, CONV1), LOCAL(uint8_t, CONV1_INDEX), LOCAL(real, IMAGE),
-            FIXED(real, CONV1_WEIGHT_PACKED), FIXED(real, CONV1_BIAS)); TICK(5);
+            FIXED(real, CONV1_WEIGHT_PACKED), FIXED(real, CONV1_BIAS)); TICK(7);
 
         /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
         /* (N, 20, 12, 12) -> (N, 50, 4, 4)   Winograd F(2x2, 5x5), pooled before tanh   3.20 MFLOP a sample, 127 % of peak expected */
         conv2d_winograd_pool_1(BATCH(real, CONV2, 3200), LOCAL(uint8_t, CONV2_INDEX),
-            LOCAL(real, CONV1), FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_BIAS)); TICK(6);
+            LOCAL(real, CONV1), FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_BIAS)); TICK(8);
 
         /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
         /* (N, 800) -> (N, 500), 800.0 kFLOP a sample, 84 % of peak expected */
         dense_1(BATCH(real, DENSE1, 2000), BATCH(real, CONV2, 3200), FIXED(real, DENSE1_WEIGHT),
-            FIXED(real, DENSE1_BIAS)); TICK(7);
+            FIXED(real, DENSE1_BIAS)); TICK(9);
 
         /* lenet.tn:11  return dense(h, classes) */
         /* (N, 500) -> (N, 10), 10.0 kFLOP a sample, 62 % of peak expected */
         dense_2(LOCAL(real, DENSE2), BATCH(real, DENSE1, 2000), FIXED(real, DENSE2_WEIGHT),
-            FIXED(real, DENSE2_BIAS)); TICK(8);
+            FIXED(real, DENSE2_BIAS)); TICK(10);
 
         /* lenet.tn:16  loss      = softmax_cross_entropy */
         /* (N) */
-        rt_labels(LOCAL(int32_t, LABEL), r, first, CHUNK); TICK(9);
+        rt_labels(LOCAL(int32_t, LABEL), r, first, CHUNK); TICK(11);
         /* (N, 10) -> (N) */
         softmax_cross_entropy_1(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE2),
-            LOCAL(int32_t, LABEL)); TICK(10);
+            LOCAL(int32_t, LABEL)); TICK(12);
         /* (N, 10) -> (N) */
-        accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL)); TICK(11);
+        accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL)); TICK(13);
         /* (N, 10) -> (N, 10) */
         softmax_cross_entropy_dx_1(BATCH(real, DDENSE2, 40), LOCAL(real, DENSE2),
-            LOCAL(int32_t, LABEL)); TICK(12);
+            LOCAL(int32_t, LABEL)); TICK(14);
 
         /* backward of lenet.tn:11  return dense(h, classes) */
         /* ddense2.bias: (N, 10) -> (10) */
-        sum_to_1(PARTIAL(real, DDENSE2_BIAS, 128), BATCH(real, DDENSE2, 40)); TICK(13);
-        /* (N, 10) -> (N, 500), 10.0 kFLOP a sample, 19 % of peak expected */
-        dense_dx_1(BATCH(real, DH, 2000), FIXED(real, DENSE2_WEIGHT), BATCH(real, DDENSE2, 40),
-            BATCH(real, DENSE1, 2000)); TICK(14);
+        sum_to_1(PARTIAL(real, DDENSE2_BIAS, 128), BATCH(real, DDENSE2, 40)); TICK(15);
+        /* (N, 10) -> (N, 500), 10.0 kFLOP a sample, 60 % of peak expected */
+        dense_dx_turned_1(BATCH(real, DH, 2000), FIXED(real, DENSE2_WEIGHT_TURNED),
+            BATCH(real, DDENSE2, 40), BATCH(real, DENSE1, 2000)); TICK(16);
 
         /* backward of lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
         /* ddense1.bias: (N, 500) -> (500) */
-        sum_to_2(PARTIAL(real, DDENSE1_BIAS, 2112), BATCH(real, DH, 2000)); TICK(15);
-        /* (N, 500) -> (N, 800), 800.0 kFLOP a sample, 73 % of peak expected */
-        dense_dx_2(LOCAL(real, D_DENSE_DX), FIXED(real, DENSE1_WEIGHT), BATCH(real, DH, 2000),
-            BATCH(real, CONV2, 3200)); TICK(16);
+        sum_to_2(PARTIAL(real, DDENSE1_BIAS, 2112), BATCH(real, DH, 2000)); TICK(17);
+        /* (N, 500) -> (N, 800), 800.0 kFLOP a sample, 87 % of peak expected */
+        dense_dx_turned_2(LOCAL(real, D_DENSE_DX), FIXED(real, DENSE1_WEIGHT_TURNED),
+            BATCH(real, DH, 2000), BATCH(real, CONV2, 3200)); TICK(18);
 
         /* backward of lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
         /* dconv2.bias: (N, 50, 4, 4) -> (50) */
-        sum_to_3(PARTIAL(real, DCONV2_BIAS, 320), LOCAL(real, D_DENSE_DX)); TICK(17);
+        sum_to_3(PARTIAL(real, DCONV2_BIAS, 320), LOCAL(real, D_DENSE_DX)); TICK(19);
         /* (N, 50, 4, 4) -> (N, 20, 12, 12)   sparse behind the pool   3.20 MFLOP a sample, 185 % of peak expected */
         conv2d_pool_dx_1(LOCAL(real, DH_2), FIXED(real, CONV2_WEIGHT_PACKED_DX),
-            LOCAL(real, D_DENSE_DX), LOCAL(uint8_t, CONV2_INDEX), LOCAL(real, CONV1)); TICK(18);
+            LOCAL(real, D_DENSE_DX), LOCAL(uint8_t, CONV2_INDEX), LOCAL(real, CONV1)); TICK(20);
         /* dconv2.weight: (N, 20, 12, 12) -> (50, 20, 5, 5)   sparse behind the pool   3.20 MFLOP a sample, 204 % of peak expected */
         conv2d_pool_dw_1(PARTIAL(real, DCONV2_WEIGHT, 100096), LOCAL(real, CONV1),
-            LOCAL(real, D_DENSE_DX), LOCAL(uint8_t, CONV2_INDEX)); TICK(19);
+            LOCAL(real, D_DENSE_DX), LOCAL(uint8_t, CONV2_INDEX)); TICK(21);
 
         /* backward of lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
         /* dconv1.bias: (N, 20, 12, 12) -> (20) */
-        sum_to_4(PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, DH_2)); TICK(20);
+        sum_to_4(PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, DH_2)); TICK(22);
         /* dconv1.weight: (N, 1, 28, 28) -> (20, 1, 5, 5)   sparse behind the pool   576.0 kFLOP a sample, 102 % of peak expected */
         conv2d_pool_dw_2(PARTIAL(real, DCONV1_WEIGHT, 2112), LOCAL(real, IMAGE), LOCAL(real, DH_2),
-            LOCAL(uint8_t, CONV1_INDEX)); TICK(21);
+            LOCAL(uint8_t, CONV1_INDEX)); TICK(23);
 
         rt_metric(r, unit, 0, first, CHUNK, LOCAL(real, SOFTMAX_CROSS_ENTROPY)); /* loss */
         rt_metric(r, unit, 1, first, CHUNK, LOCAL(real, ACCURACY)); /* accuracy */
@@ -359,51 +381,51 @@ static void train_gradient(const Rt *r, char *t, int unit)
     (void)t;
     if (unit < 1) { /* dense2.bias */
         reduce_update_1(r, unit, 1, 0, FIXED(real, DENSE2_BIAS), FIXED(real, DENSE2_BIAS_STATE0),
-            NULL, 10, r->shard + DDENSE2_BIAS, 128); TICK(22);
+            NULL, 10, r->shard + DDENSE2_BIAS, 128); TICK(24);
         return;
     }
     unit -= 1;
     if (unit < DENSE_UNITS(500, 10)) { /* dense2.weight */
         dense_dw_update_1(r, unit, 64, FIXED(real, DENSE2_WEIGHT),
             FIXED(real, DENSE2_WEIGHT_STATE0), NULL, r->shard + DENSE1,
-            r->shard + DDENSE2); TICK(23);
+            r->shard + DDENSE2); TICK(25);
         return;
     }
     unit -= DENSE_UNITS(500, 10);
     if (unit < 1) { /* dense1.bias */
         reduce_update_1(r, unit, 1, 32064, FIXED(real, DENSE1_BIAS),
-            FIXED(real, DENSE1_BIAS_STATE0), NULL, 500, r->shard + DDENSE1_BIAS, 2112); TICK(24);
+            FIXED(real, DENSE1_BIAS_STATE0), NULL, 500, r->shard + DDENSE1_BIAS, 2112); TICK(26);
         return;
     }
     unit -= 1;
     if (unit < DENSE_UNITS(800, 500)) { /* dense1.weight */
         dense_dw_update_2(r, unit, 34112, FIXED(real, DENSE1_WEIGHT),
-            FIXED(real, DENSE1_WEIGHT_STATE0), NULL, r->shard + CONV2, r->shard + DH); TICK(25);
+            FIXED(real, DENSE1_WEIGHT_STATE0), NULL, r->shard + CONV2, r->shard + DH); TICK(27);
         return;
     }
     unit -= DENSE_UNITS(800, 500);
     if (unit < 1) { /* conv2.bias */
         reduce_update_1(r, unit, 1, 1672512, FIXED(real, CONV2_BIAS),
-            FIXED(real, CONV2_BIAS_STATE0), NULL, 50, r->shard + DCONV2_BIAS, 320); TICK(26);
+            FIXED(real, CONV2_BIAS_STATE0), NULL, 50, r->shard + DCONV2_BIAS, 320); TICK(28);
         return;
     }
     unit -= 1;
     if (unit < 7) { /* conv2.weight */
         reduce_update_2(r, unit, 7, 1672768, FIXED(real, CONV2_WEIGHT),
             FIXED(real, CONV2_WEIGHT_STATE0), NULL, 25000, r->shard + DCONV2_WEIGHT,
-            100096); TICK(27);
+            100096); TICK(29);
         return;
     }
     unit -= 7;
     if (unit < 1) { /* conv1.bias */
         reduce_update_1(r, unit, 1, 1772800, FIXED(real, CONV1_BIAS),
-            FIXED(real, CONV1_BIAS_STATE0), NULL, 20, r->shard + DCONV1_BIAS, 192); TICK(28);
+            FIXED(real, CONV1_BIAS_STATE0), NULL, 20, r->shard + DCONV1_BIAS, 192); TICK(30);
         return;
     }
     unit -= 1;
     if (unit < 1) { /* conv1.weight */
         reduce_update_2(r, unit, 1, 1772928, FIXED(real, CONV1_WEIGHT),
-            FIXED(real, CONV1_WEIGHT_STATE0), NULL, 500, r->shard + DCONV1_WEIGHT, 2112); TICK(29);
+            FIXED(real, CONV1_WEIGHT_STATE0), NULL, 500, r->shard + DCONV1_WEIGHT, 2112); TICK(31);
         return;
     }
     unit -= 1;
@@ -415,49 +437,49 @@ static void train_update(const Rt *r, char *t, int unit)
     (void)t;
     if (unit < 1) { /* dense2.bias */
         grad_update_1(r, unit, 1, 0, FIXED(real, DENSE2_BIAS), FIXED(real, DENSE2_BIAS_STATE0),
-            NULL, 10); TICK(30);
+            NULL, 10); TICK(32);
         return;
     }
     unit -= 1;
     if (unit < 2) { /* dense2.weight */
         grad_update_2(r, unit, 2, 64, FIXED(real, DENSE2_WEIGHT), FIXED(real, DENSE2_WEIGHT_STATE0),
-            NULL, 8000); TICK(31);
+            NULL, 8000); TICK(33);
         return;
     }
     unit -= 2;
     if (unit < 1) { /* dense1.bias */
         grad_update_1(r, unit, 1, 32064, FIXED(real, DENSE1_BIAS), FIXED(real, DENSE1_BIAS_STATE0),
-            NULL, 500); TICK(32);
+            NULL, 500); TICK(34);
         return;
     }
     unit -= 1;
     if (unit < 64) { /* dense1.weight */
         grad_update_2(r, unit, 64, 34112, FIXED(real, DENSE1_WEIGHT),
-            FIXED(real, DENSE1_WEIGHT_STATE0), NULL, 409600); TICK(33);
+            FIXED(real, DENSE1_WEIGHT_STATE0), NULL, 409600); TICK(35);
         return;
     }
     unit -= 64;
     if (unit < 1) { /* conv2.bias */
         grad_update_1(r, unit, 1, 1672512, FIXED(real, CONV2_BIAS), FIXED(real, CONV2_BIAS_STATE0),
-            NULL, 50); TICK(34);
+            NULL, 50); TICK(36);
         return;
     }
     unit -= 1;
     if (unit < 7) { /* conv2.weight */
         grad_update_2(r, unit, 7, 1672768, FIXED(real, CONV2_WEIGHT),
-            FIXED(real, CONV2_WEIGHT_STATE0), NULL, 25000); TICK(35);
+            FIXED(real, CONV2_WEIGHT_STATE0), NULL, 25000); TICK(37);
         return;
     }
     unit -= 7;
     if (unit < 1) { /* conv1.bias */
         grad_update_1(r, unit, 1, 1772800, FIXED(real, CONV1_BIAS), FIXED(real, CONV1_BIAS_STATE0),
-            NULL, 20); TICK(36);
+            NULL, 20); TICK(38);
         return;
     }
     unit -= 1;
     if (unit < 1) { /* conv1.weight */
         grad_update_2(r, unit, 1, 1772928, FIXED(real, CONV1_WEIGHT),
-            FIXED(real, CONV1_WEIGHT_STATE0), NULL, 500); TICK(37);
+            FIXED(real, CONV1_WEIGHT_STATE0), NULL, 500); TICK(39);
         return;
     }
     unit -= 1;
@@ -556,6 +578,8 @@ static int (*const nonfinite[])(const Rt *r, char *t, int unit) = {nonfinite_0};
 static const RtCall calls[] = {
     {"conv2d_pack", "conv2d_pack_1", "lenet.tn:8", 0, "", 0, 1.032},
     {"conv2d_pack", "wino_pack_1", "lenet.tn:9", 0, "", 0, 11.93},
+    {"dense_turn", "dense_turn_1", "lenet.tn:11", 0, "", 0, 1.04},
+    {"dense_turn", "dense_turn_2", "lenet.tn:10", 0, "", 0, 96.78},
     {"conv2d_pack", "conv2d_pack_dx_1", "lenet.tn:9", 0, "", 0, 2.669},
     {"sums over samples", "memset", "", 0, "", 0, 16.93},
     {"image", "rt_input", "lenet.tn:7", 0, "", 0, 32.37},
@@ -568,18 +592,18 @@ static const RtCall calls[] = {
     {"accuracy", "accuracy_1", "lenet.tn:16", 0, "", 0, 5.368},
     {"ddense2", "softmax_cross_entropy_dx_1", "lenet.tn:16", 0, "", 0, 3.071},
     {"ddense2.bias", "sum_to_1", "lenet.tn:11", 0, "", 10, 1.208},
-    {"dh", "dense_dx_1", "lenet.tn:11", 10000, "", 1.008e+04, 66.81},
+    {"dh", "dense_dx_turned_1", "lenet.tn:11", 10000, "", 1.008e+04, 21.65},
     {"ddense1.bias", "sum_to_2", "lenet.tn:10", 0, "", 500, 10.46},
-    {"dense_dx", "dense_dx_2", "lenet.tn:10", 800000, "", 8.044e+05, 1414},
+    {"dense_dx", "dense_dx_turned_2", "lenet.tn:10", 800000, "", 8e+05, 1182},
     {"dconv2.bias", "sum_to_3", "lenet.tn:9", 0, "", 800, 18.55},
     {"dh", "conv2d_pool_dx_1", "lenet.tn:9", 3200000, "sparse behind the pool", 8.32e+05, 2229},
     {"dconv2.weight", "conv2d_pool_dw_1", "lenet.tn:9", 3200000, "sparse behind the pool", 8.32e+05, 2022},
     {"dconv1.bias", "sum_to_4", "lenet.tn:8", 0, "", 2880, 166.5},
     {"dconv1.weight", "conv2d_pool_dw_2", "lenet.tn:8", 576000, "sparse behind the pool", 2.304e+05, 728.3},
     {"dense2.bias", "reduce_update_1", "lenet.tn:11", 0, "", 0, 0.02452},
-    {"dense2.weight", "dense_dw_update_1", "lenet.tn:11", 10000, "", 1.6e+04, 39.44},
+    {"dense2.weight", "dense_dw_update_1", "lenet.tn:11", 10000, "", 1.6e+04, 35.57},
     {"dense1.bias", "reduce_update_1", "lenet.tn:10", 0, "", 0, 0.7723},
-    {"dense1.weight", "dense_dw_update_2", "lenet.tn:10", 800000, "", 8.064e+05, 2257},
+    {"dense1.weight", "dense_dw_update_2", "lenet.tn:10", 800000, "", 8.064e+05, 2058},
     {"conv2.bias", "reduce_update_1", "lenet.tn:9", 0, "", 0, 0.08581},
     {"conv2.weight", "reduce_update_2", "lenet.tn:9", 0, "", 0, 50.4},
     {"conv1.bias", "reduce_update_1", "lenet.tn:8", 0, "", 0, 0.03677},
@@ -649,10 +673,10 @@ const RtProgram rt_program = {
     .compiler = "tenon 0.1.0", .flags = "--cpu x86-64-v3", .target = "cpu", .cpu = "x86-64-v3", .isa = RT_ISA_X86_V3, .real_bytes = sizeof(real),
     .batch = 128, .shards = 8, .slices = SLICES, .chunk = CHUNK,
     .parameters = 431080, .flops_per_sample = 13182000,
-    .fixed_bytes = 3842688, .shard_bytes = 221056, .thread_bytes = 530240, .grad_bytes = 1774976, .fused_update = true,
+    .fixed_bytes = 5463296, .shard_bytes = 221056, .thread_bytes = 530240, .grad_bytes = 1774976, .fused_update = true,
     .input_rank = 3, .input_dim = {1, 28, 28}, .classes = 10, .outputs = 10, .softmax_output = true,
     .nmetric = 2, .metric = {"loss", "accuracy"},
-    .param = params, .nparam = 8, .sum = sums, .nsum = 8,
+    .param = params, .nparam = 8, .sum = sums, .nsum = 8, .ngradient = 8,
     .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest = sizeof test / sizeof *test,
     .recipe = {
         .data = "mnist", .samples = 0, .test_samples = 0, .x_scale = 0.0039215686274509803,

@@ -12,7 +12,7 @@
 #include "cpu/update.h"
 
 enum {
-    DENSE_UNIT_TILES = 7,
+    DENSE_UNIT_TILES = 14,
     DENSE_SAMPLES = 128 /* of a shard at a time: their dy and a tile's x fit the first cache */
 };
 #define DENSE_TILES(k)    (((k) + TILE_ROWS - 1) / TILE_ROWS)
