@@ -45,9 +45,8 @@ static void setup(ConvShape s, const float *x, const float *w, const float *b, c
     q.out = reals(q.y * q.chunks), q.dx = reals(q.x * q.chunks);
     q.dw = reals(q.w * q.chunks), q.sum = reals(q.w);
     /* no packed order takes more than 36 points of Winograd for each pair of channels, whole panels */
-    const int64_t points = s.r * s.r > 36 ? s.r * s.r : 36,
-                  most = (int64_t)(s.o / s.groups + 4 * P) * (s.c / s.groups + 4 * P) * s.groups *
-                         points;
+    const int64_t points = s.r * s.r > 36 ? s.r * s.r : 36, out = s.o / s.groups,
+                  in = s.c / s.groups, most = (out * in + (out + in) * 4 * P) * s.groups * points;
     real *weights = filled(w, q.w);
     q.p = reals(most), q.pd = reals(most);
     for (int unit = 0; unit < PACK_UNITS; unit++) {

@@ -83,6 +83,8 @@ int64_t conv_packed_count(const Node *n, bool dx, int64_t m, int64_t vector)
     if (m)
         return round_up(dx ? c.inputs : c.outputs, 2 * vector) * side * side *
                (dx ? c.outputs : c.inputs);
+    if (c.groups == c.c && c.o == c.c && c.c > 1 && !c.pool)
+        return c.r * c.s * c.c;
     if (dx && c.pool)
         return c.o * c.r * round_up(c.s * c.inputs, vector);
     return c.groups * round_up(dx ? c.inputs : c.outputs, 2 * vector) * c.r * c.s *

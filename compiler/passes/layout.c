@@ -202,7 +202,7 @@ static Node *packed(Graph *g, Node *w, bool dx, const Node *like, const Options 
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
         if (n->nin == 1 && n->in[0] == w && node_is(n, "conv2d_pack") && node_int(n, "dx") == dx &&
-            (!dx || !node_attr(n, "pool") == !node_attr(like, "pool")) &&
+            !node_attr(n, "pool") == !node_attr(like, "pool") &&
             (node_attr(n, "winograd") ? node_int(n, "winograd") : 0) == m)
             return g->node[i];
     }

@@ -62,20 +62,33 @@ RT_INLINE void conv2d_dw_plain(real *dw, const real *x, const real *dy, Conv c)
 /* ---------------------------------------------------------------------------------- packed weights
  * Forward: panels of P outputs, [group][ceil(O/g / P)][R][S][C/g][P], zeros behind the last output.
  * Back: the same with outputs and inputs exchanged, [group][ceil(C/g / P)][R][S][O/g][P].
+ * Depthwise: [R][S][C], forward and back.
  * Back through a fused max-pool: [O][R][run], run = S C/g filled up with zeros to whole vectors:
  * what one output's row of taps adds to. */
 RT_INLINE int conv_ceil(int n, int unit)
 {
     return (n + unit - 1) / unit;
 }
+#define CONV_DEPTHWISE(q) ((q).groups == (q).c && (q).o == (q).c && (q).c > 1 && !(q).pool)
 #define CONV_PACK_COUNT(q)                                                                         \
-    ((int64_t)(q).groups * (((q).o / (q).groups + P - 1) / P) * (q).r * (q).s *                    \
-     ((q).c / (q).groups) * P)
+    (CONV_DEPTHWISE(q) ? (int64_t)(q).r * (q).s * (q).c                                            \
+                       : (int64_t)(q).groups * (((q).o / (q).groups + P - 1) / P) * (q).r *        \
+                             (q).s * ((q).c / (q).groups) * P)
 #define CONV_PACK_BACK_COUNT(q)                                                                    \
-    ((int64_t)(q).groups * (((q).c / (q).groups + P - 1) / P) * (q).r * (q).s *                    \
-     ((q).o / (q).groups) * P)
+    (CONV_DEPTHWISE(q) ? (int64_t)(q).r * (q).s * (q).c                                            \
+                       : (int64_t)(q).groups * (((q).c / (q).groups + P - 1) / P) * (q).r *        \
+                             (q).s * ((q).o / (q).groups) * P)
 #define CONV_RUN(q)           (((q).s * ((q).c / (q).groups) + V - 1) / V * V)
 #define CONV_PACK_DX_COUNT(q) ((int64_t)(q).o * (q).r * CONV_RUN(q))
+
+RT_INLINE void conv2d_pack_depthwise(real *restrict p, const real *restrict w, Conv c, int unit,
+                                     int units)
+{
+    const int taps = c.r * c.s;
+    for (int i = (int)((int64_t)c.c * unit / units); i < (int64_t)c.c * (unit + 1) / units; i++)
+        for (int tap = 0; tap < taps; tap++)
+            p[(int64_t)tap * c.c + i] = w[(int64_t)i * taps + tap];
+}
 
 /* Unit of `units` packs its share of the panels' rows: P outputs of one (group, panel, r, s). */
 RT_INLINE void conv2d_pack(real *restrict p, const real *restrict w, Conv c, int unit, int units)
@@ -83,6 +96,10 @@ RT_INLINE void conv2d_pack(real *restrict p, const real *restrict w, Conv c, int
     const int outputs = c.o / c.groups, inputs = c.c / c.groups, panels = conv_ceil(outputs, P),
               taps = c.r * c.s;
     const int64_t rows = (int64_t)c.groups * panels * taps, stride = (int64_t)taps * inputs;
+    if (CONV_DEPTHWISE(c)) {
+        conv2d_pack_depthwise(p, w, c, unit, units);
+        return;
+    }
     for (int64_t row = rows * unit / units; row < rows * (unit + 1) / units; row++) {
         const int tap = (int)(row % taps), panel = (int)(row / taps % panels),
                   group = (int)(row / taps / panels);
@@ -101,6 +118,10 @@ RT_INLINE void conv2d_pack_back(real *restrict p, const real *restrict w, Conv c
     const int outputs = c.o / c.groups, inputs = c.c / c.groups, panels = conv_ceil(inputs, P),
               taps = c.r * c.s;
     const int64_t rows = (int64_t)c.groups * panels * taps;
+    if (CONV_DEPTHWISE(c)) {
+        conv2d_pack_depthwise(p, w, c, unit, units);
+        return;
+    }
     for (int64_t row = rows * unit / units; row < rows * (unit + 1) / units; row++) {
         const int tap = (int)(row % taps), panel = (int)(row / taps % panels),
                   group = (int)(row / taps / panels);

@@ -181,7 +181,9 @@ RT_INLINE void conv_dw_image(real *dw, const real *x, const real *dy, Conv c, in
 RT_INLINE void conv2d_dw(real *restrict dw, const real *restrict x, const real *restrict dy, Conv c)
 {
     const int band = conv_dw_rows(c);
-    if (conv_dw_is_few(c))
+    if (CONV_DEPTHWISE(c) && CONV_DEPTH_FITS(c))
+        conv_depth_dw(dw, x, dy, c);
+    else if (conv_dw_is_few(c))
         conv_dw_few(dw, x, dy, c);
     else if (conv_dw_by_taps(c))
         conv_dw_taps(dw, x, dy, c);

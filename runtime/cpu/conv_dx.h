@@ -38,7 +38,10 @@ RT_INLINE ConvGather conv_back(Conv c)
 RT_INLINE void conv2d_dx(real *restrict dx, const real *restrict p, const real *restrict dy,
                          Mask mask, const real *restrict y, Conv c)
 {
-    conv_gather(dx, dy, p, NULL, y, v_identity, mask, conv_back(c), c.n);
+    if (CONV_DEPTHWISE(c))
+        conv_depth(dx, dy, p, NULL, y, v_identity, mask, conv_back(c), c.n);
+    else
+        conv_gather(dx, dy, p, NULL, y, v_identity, mask, conv_back(c), c.n);
 }
 
 #endif

@@ -154,11 +154,16 @@ RT_INLINE ConvGather conv_forward(Conv c)
     };
 }
 
+#include "cpu/conv_depthwise.h"
+
 /* y = act(conv(x) + bias); p from conv2d_pack. */
 RT_INLINE void conv2d(real *restrict y, const real *restrict x, const real *restrict p,
                       const real *restrict bias, Act act, Conv c)
 {
-    conv_gather(y, x, p, bias, NULL, act, d_identity, conv_forward(c), c.n);
+    if (CONV_DEPTHWISE(c))
+        conv_depth(y, x, p, bias, NULL, act, d_identity, conv_forward(c), c.n);
+    else
+        conv_gather(y, x, p, bias, NULL, act, d_identity, conv_forward(c), c.n);
 }
 
 #endif

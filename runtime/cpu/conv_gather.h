@@ -180,9 +180,11 @@ RT_INLINE void conv_sum(vec *to, int rows, int vectors, const vec *start, const 
         conv_sum(to, rows, vectors, start, x, p, run);                                             \
     }
 CONV_TILE(8, 1)
-CONV_TILE(7, 1) CONV_TILE(6, 1) CONV_TILE(5, 1) CONV_TILE(4, 1) CONV_TILE(3, 1) CONV_TILE(2, 1)
-    CONV_TILE(1, 1) CONV_TILE(8, 2) CONV_TILE(7, 2) CONV_TILE(6, 2) CONV_TILE(5, 2) CONV_TILE(4, 2)
-        CONV_TILE(3, 2) CONV_TILE(2, 2) CONV_TILE(1, 2)
+CONV_TILE(7, 1)
+CONV_TILE(6, 1)
+CONV_TILE(5, 1) CONV_TILE(4, 1) CONV_TILE(3, 1) CONV_TILE(2, 1) CONV_TILE(1, 1) CONV_TILE(8, 2)
+    CONV_TILE(7, 2) CONV_TILE(6, 2) CONV_TILE(5, 2) CONV_TILE(4, 2) CONV_TILE(3, 2) CONV_TILE(2, 2)
+        CONV_TILE(1, 2)
 
     /* The first `rows` of x, `vectors` wide; as many rows as a tile may have. */
     RT_INLINE void conv_tile_sum(vec *to, int rows, int vectors, const vec *start,
@@ -239,10 +241,99 @@ RT_INLINE void conv_put(const vec *t, const int64_t *to, int rows, ConvPart q, A
     }
 }
 
+/* Accumulators of `rows` rows, in registers: their start, and their way out to y + at, `step` apart. */
+RT_INLINE void conv_begin(vec *t, int rows, ConvPart q)
+{
+    const int vectors = q.lanes > V ? 2 : 1;
+    RT_UNROLL
+    for (int i = 0; i < rows; i++) {
+        RT_UNROLL
+        for (int j = 0; j < vectors; j++)
+            t[i * vectors + j] =
+                q.bias ? v_load_lanes(q.bias + j * V, tile_lanes(q.lanes, j)) : v_set(0);
+    }
+}
+RT_INLINE void conv_end(const vec *t, int rows, int64_t at, int64_t step, ConvPart q, Act act,
+                        Mask mask)
+{
+    const int vectors = q.lanes > V ? 2 : 1;
+    RT_UNROLL
+    for (int i = 0; i < rows; i++) {
+        RT_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const int lanes = tile_lanes(q.lanes, j);
+            const int64_t to = at + i * step + j * V;
+            const vec y = act(t[i * vectors + j]);
+            v_store_lanes(q.y + to, q.value ? mask(y, v_load_lanes(q.value + to, lanes)) : y,
+                          lanes);
+        }
+    }
+}
+
+/* -------------------------------------------------------------------------------------- wide boxes
+ * Whole tiles of neighbours in a row that meet all columns of the kernel: their distance is a
+ * literal, their sums never leave the registers.  What a tile costs beside its products matters
+ * where there are few (3x3 3->64: 27 a tile). */
+RT_INLINE int conv_wide_rows(ConvPart q)
+{
+    return q.lanes > V ? TILE_ROWS : TILE_ROWS_1;
+}
+RT_INLINE void conv_wide_tile(const real *x, int64_t to, ConvPart q, Act act, Mask mask,
+                              ConvGather g, ConvLine v)
+{
+    const int rows = conv_wide_rows(q), vectors = q.lanes > V ? 2 : 1, columns = g.across.taps;
+    const bool whole = g.groups == 1 && g.across.dil == 1;
+    const int runs = whole ? 1 : columns, length = whole ? columns * g.inputs : g.inputs;
+    vec t[TILE_MAX];
+    conv_begin(t, rows, q);
+    for (int r = 0; r < v.taps; r++)
+        for (int s = 0; s < runs; s++)
+            tile_product(t, (TileRows){.count = rows, .step = g.across.stride * g.x.position},
+                         vectors, length,
+                         x + r * g.down.dil * g.x.row + s * g.across.dil * g.x.position, 1,
+                         q.p + (int64_t)((v.tap + r) * columns + s) * g.inputs * P, P, P);
+    conv_end(t, rows, to, g.y.position, q, act, mask);
+}
+
+/* Is it worth it for this kernel, and possible in this box? */
+RT_INLINE bool conv_wide(ConvPart q, ConvGather g, ConvLine u)
+{
+    enum { PRODUCTS = 512 };
+    return !g.across.back && g.down.taps * g.across.taps * g.inputs <= PRODUCTS &&
+           g.across.outputs >= conv_wide_rows(q) && u.taps == g.across.taps &&
+           u.count >= conv_wide_rows(q);
+}
+
+/* The left part of a box; returns what is left.  Where it is cheaper, that is nothing: the last tile
+ * of a row begins early and makes a few sums once more. */
+RT_INLINE ConvLine conv_wide_box(ConvPart q, Act act, Mask mask, ConvGather g, ConvLine v,
+                                 ConvLine u, int n, int end)
+{
+    enum { AGAIN = 200 }; /* products of a row that cost as much as a tile of conv_sum on its own */
+    const int rows = conv_wide_rows(q), missing = rows - u.count % rows;
+    const bool again = missing * g.down.taps * g.across.taps * g.inputs < AGAIN;
+    const int count = again ? u.count : u.count / rows * rows, last = u.count - rows;
+    for (; n < end; n++)
+        for (int i = 0; i < v.count; i++) {
+            const real *x =
+                q.x + n * g.x.sample + (v.at + i * g.down.stride) * g.x.row + u.at * g.x.position;
+            const int64_t to = n * g.y.sample + (v.first + i) * g.y.row + u.first * g.y.position;
+            for (int k = 0; k < count; k += rows) {
+                const int first = k < last ? k : last;
+                conv_wide_tile(x + first * g.across.stride * g.x.position,
+                               to + first * g.y.position, q, act, mask, g, v);
+            }
+        }
+    u.first += count, u.at += count * g.across.stride, u.count -= count;
+    return u;
+}
+
 /* Samples n .. end of one box, in tiles of sizes as equal as can be. */
 RT_INLINE void conv_box(ConvPart q, Act act, Mask mask, ConvGather g, ConvLine v, ConvLine u, int n,
                         int end)
 {
+    if (conv_wide(q, g, u))
+        u = conv_wide_box(q, act, mask, g, v, u, n, end);
     const int vectors = q.lanes > V ? 2 : 1;
     const TileSplit k = tile_split((end - n) * v.count * u.count, vectors == 2 ? TILE_ROWS : 8);
     const ConvRun run = conv_run(g, v, u);
@@ -266,24 +357,33 @@ RT_INLINE void conv_box(ConvPart q, Act act, Mask mask, ConvGather g, ConvLine v
     }
 }
 
-/* Rows from .. below of samples n .. end, box by box.  Back, `from` is a multiple of the stride, and
- * boxes without taps have been cleared before. */
+/* Does something for every box (v, u) of the rows from .. below; back, `from` is a multiple of the
+ * stride. */
+#define CONV_EACH_BOX(g, from_, below_, ...)                                                       \
+    do {                                                                                           \
+        const int rows_ = (g).down.back ? (g).down.stride : 1;                                     \
+        const int columns_ = (g).across.back ? (g).across.stride : 1, end_ = (g).across.outputs;   \
+        for (int i_ = (from_); i_ < (from_) + rows_ && i_ < (below_); i_++)                        \
+            for (int y_ = i_; y_ < (below_);) {                                                    \
+                const ConvLine v = conv_line((g).down, y_, below_);                                \
+                for (int j_ = 0; j_ < columns_ && j_ < end_; j_++)                                 \
+                    for (int x_ = j_; x_ < end_;) {                                                \
+                        const ConvLine u = conv_line((g).across, x_, end_);                        \
+                        __VA_ARGS__;                                                               \
+                        x_ += u.count * u.step;                                                    \
+                    }                                                                              \
+                y_ += v.count * v.step;                                                            \
+            }                                                                                      \
+    } while (0)
+
+/* Rows from .. below of samples n .. end.  Back, boxes without taps have been cleared before. */
 RT_INLINE void conv_boxes(ConvPart q, Act act, Mask mask, ConvGather g, int n, int end, int from,
                           int below)
 {
-    const int rows = g.down.back ? g.down.stride : 1, columns = g.across.back ? g.across.stride : 1;
-    for (int i = from; i < from + rows && i < below; i++)
-        for (int y = i; y < below;) {
-            const ConvLine v = conv_line(g.down, y, below);
-            for (int j = 0; j < columns && j < g.across.outputs; j++)
-                for (int x = j; x < g.across.outputs;) {
-                    const ConvLine u = conv_line(g.across, x, g.across.outputs);
-                    if (!g.down.back || (v.taps && u.taps))
-                        conv_box(q, act, mask, g, v, u, n, end);
-                    x += u.count * u.step;
-                }
-            y += v.count * v.step;
-        }
+    CONV_EACH_BOX(g, from, below, {
+        if (!g.down.back || (v.taps && u.taps))
+            conv_box(q, act, mask, g, v, u, n, end);
+    });
 }
 
 /* ------------------------------------------------------------------------------------ 1x1 kernels
@@ -299,28 +399,11 @@ RT_INLINE bool conv_flat(ConvGather g)
 RT_INLINE void conv_flat_tile(int64_t first, int rows, ConvPart q, Act act, Mask mask, ConvGather g)
 {
     const int vectors = q.lanes > V ? 2 : 1;
-    const real *x = q.x + first * g.inputs;
     vec t[TILE_MAX];
-    RT_UNROLL
-    for (int i = 0; i < rows; i++) {
-        RT_UNROLL
-        for (int j = 0; j < vectors; j++)
-            t[i * vectors + j] =
-                q.bias ? v_load_lanes(q.bias + j * V, tile_lanes(q.lanes, j)) : v_set(0);
-    }
-    tile_product(t, (TileRows){.count = rows, .step = g.inputs}, vectors, g.inputs, x, 1, q.p, P,
-                 P);
-    RT_UNROLL
-    for (int i = 0; i < rows; i++) {
-        RT_UNROLL
-        for (int j = 0; j < vectors; j++) {
-            const int lanes = tile_lanes(q.lanes, j);
-            const int64_t at = (first + i) * g.y.position + j * V;
-            const vec y = act(t[i * vectors + j]);
-            v_store_lanes(q.y + at, q.value ? mask(y, v_load_lanes(q.value + at, lanes)) : y,
-                          lanes);
-        }
-    }
+    conv_begin(t, rows, q);
+    tile_product(t, (TileRows){.count = rows, .step = g.inputs}, vectors, g.inputs,
+                 q.x + first * g.inputs, 1, q.p, P, P);
+    conv_end(t, rows, first * g.y.position, g.y.position, q, act, mask);
 }
 
 RT_INLINE void conv_flat_rows(int64_t first, int64_t rows, ConvPart q, Act act, Mask mask,
