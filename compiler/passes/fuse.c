@@ -2,6 +2,7 @@
  * of the backward pass.
  *
  *   act(bias(conv(x, w), b))            ->  conv(x, w, b){act}                  likewise dense
+ *   act(batch_norm(x, ...))             ->  batch_norm(x, ...){act}
  *   max_pool(act(z))                    ->  act(max_pool(z))            act monotone
  *   max_pool(conv(x, w, b))             ->  conv(x, w, b){pool} + side index
  *   conv_dx(w, max_pool_dx(z, dy))      ->  conv2d_pool_dx(w, dy, index)  3 of 4 are zero
@@ -187,12 +188,19 @@ static bool absorb_pool(Fuse *f, Node *p)
     return true;
 }
 
+/* Its kernel can apply an activation to what it is about to store. */
+static bool takes_act(const Node *n)
+{
+    return node_is(n, "conv2d") || node_is(n, "dense") || node_is(n, "batch_norm") ||
+           node_is(n, "batch_norm_test");
+}
+
 static bool absorb_act(Fuse *f, Node *a)
 {
     Node *c = a->nin == 1 ? a->in[0] : NULL, *u[4];
 
-    if (!c || !(node_is(c, "conv2d") || node_is(c, "dense")) || node_attr(c, "act") ||
-        !elementwise_act(a->op) || graph_keeps(f->graph, c))
+    if (!c || !takes_act(c) || node_attr(c, "act") || !elementwise_act(a->op) ||
+        graph_keeps(f->graph, c))
         return false;
     const int n = users(f, c, u, 4);
     for (int i = 0; i < n && i < 4; i++)
