@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "checkpoint.h"
 #include "error.h"
+#include "hash.h"
 #include "json.h"
 #include "weights.h"
 #include <dirent.h>
@@ -76,8 +77,8 @@ void checkpoint_bind(Checkpoint *c, uint64_t data_hash)
     snprintf(c->same, sizeof c->same, "seed %llu, shuffle %s, limit-samples %lld, data %016llx",
              (unsigned long long)c->o->seed, c->o->shuffle ? "on" : "off", (long long)c->o->limit,
              (unsigned long long)data_hash);
-    snprintf(c->build, sizeof c->build, "%s, %s, %s, %s", c->p->compiler, c->p->target, c->p->cpu,
-             c->p->flags);
+    snprintf(c->build, sizeof c->build, "%s, %s, %s, algorithms %016llx, %s", c->p->compiler,
+             c->p->target, c->p->cpu, (unsigned long long)hash_algorithms(c->p), c->p->flags);
 }
 
 /* Doubles as hex: exact. */

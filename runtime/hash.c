@@ -1,6 +1,7 @@
 /* hash.c -- a word at a time through a multiply and a shift, finished by MurmurHash3's mixer
  * (Appleby, public domain). */
 #include "hash.h"
+#include "rt.h"
 #include <string.h>
 
 Hash hash_new(void)
@@ -42,5 +43,19 @@ uint64_t hash_text(const char *s)
 {
     Hash h = hash_new();
     hash_add(&h, s, strlen(s));
+    return hash_end(&h);
+}
+
+uint64_t hash_algorithms(const RtProgram *p)
+{
+    Hash h = hash_new();
+    const int sizes[] = {p->isa, p->real_bytes, p->chunk, p->slices};
+    hash_add(&h, sizes, sizeof sizes);
+    for (int i = 0; i < p->ncall; i++) {
+        const char *kernel = p->call[i].kernel, *number = strrchr(kernel, '_');
+        const char *algorithm = p->call[i].algorithm ? p->call[i].algorithm : "";
+        hash_add(&h, kernel, number ? (size_t)(number - kernel) : strlen(kernel));
+        hash_add(&h, algorithm, strlen(algorithm) + 1);
+    }
     return hash_end(&h);
 }

@@ -12,6 +12,11 @@ void     hash_add(Hash *h, const void *data, size_t bytes);
 uint64_t hash_end(const Hash *h);
 uint64_t hash_text(const char *s);
 
+/* How a program computes: its kernels without their numbers, their algorithms, its chunks and its instructions.  Programs
+ * that agree in it and were made by the same compiler add every sum in the same order. */
+struct RtProgram;
+uint64_t hash_algorithms(const struct RtProgram *p);
+
 /* SHA-256 (FIPS 180-4). */
 typedef struct Sha256 { uint32_t h[8]; uint64_t bytes; uint8_t block[64]; } Sha256;
 void     sha256_new(Sha256 *s);

@@ -1,4 +1,5 @@
 /* info.c -- the command `info`: what a program is, in lines of "key: value". */
+#include "hash.h"
 #include "net.h"
 #include "options.h"
 #include "train.h"
@@ -31,6 +32,10 @@ int info_run(const RtProgram *p, const Options *o)
     printf("planned bytes: %lld (%d threads: %lld fixed, %lld a shard, %lld a thread)\n",
            (long long)net_bytes(p, o->threads, 1), o->threads, (long long)p->fixed_bytes,
            (long long)p->shard_bytes, (long long)p->thread_bytes);
+    printf("algorithms: %016llx\n", (unsigned long long)hash_algorithms(p));
+    for (int i = 0; i < p->ncall; i++)
+        if (p->call[i].algorithm && *p->call[i].algorithm)
+            printf("  %s: %s\n", p->call[i].what, p->call[i].algorithm);
     printf("phases:\n");
     for (int i = 0; i < p->ntrain; i++)
         printf("  %s\n", p->train[i].what);

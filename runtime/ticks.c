@@ -53,8 +53,10 @@ void ticks_unit_begin(Ticks *t, int thread)
     last = now();
     if (mine->first)
         add_wait(mine, TICKS_OTHER, mine->end, last);
-    else
+    else {
+        add_wait(mine, TICKS_FORK, t->phase, last);
         mine->first = last;
+    }
 }
 
 void ticks_unit_end(Ticks *t, int thread)
@@ -116,8 +118,6 @@ void ticks_phase_end(Ticks *t)
         slowest = t->lane[i].end > slowest ? t->lane[i].end : slowest;
     for (int i = 0; i < t->threads; i++) {
         Lane *l = &t->lane[i];
-        if (l->first)
-            add_wait(l, TICKS_FORK, t->phase, l->first);
         add_wait(l, TICKS_IDLE, l->first ? l->end : t->phase, slowest);
         add_wait(l, TICKS_JOIN, slowest, at);
     }

@@ -248,7 +248,6 @@ static void end_trace(Trainer *t)
 {
     if (!t->ticks)
         return;
-    t->net->ticks = NULL;
     trace_write(t->ticks, t->o->trace);
     ticks_free(t->ticks);
     t->ticks = NULL;
@@ -269,6 +268,7 @@ static void one_step(Trainer *t)
     const Hyper h = {schedule_lr(&t->p->recipe, a->total, t->steps), a->total};
     if (!net_step(t->net, &b, h))
         not_finite(t, &b);
+    t->net->ticks = NULL; /* a test is no part of it */
     if (t->ticks) {
         ticks_step_end(t->ticks);
         if (t->ticks->steps == TRACE_STEPS)

@@ -26,23 +26,29 @@ static double expected(Writer *w, const Price *p)
 }
 
 /* "(N, 1, 28, 28) -> (N, 20, 12, 12)   direct, pooled before tanh   576.0 kFLOP a sample, 58 % of
- * peak expected"; the name of the sum where samples are added up. */
-static void price(Writer *w, Text *t, const Node *n, const Price *p)
+ * peak expected", on two lines where one is too long; the name of the sum where samples are added
+ * up. */
+static void price(Writer *w, Text *t, const Node *n, const Price *p, const char *indent)
 {
     const double f = n->op->cost ? n->op->cost(n).flops : 0;
     const Node *from = source_of(n);
     const char *words = step_price_words(w->arena, n, p);
+    Text how = text_new(w->arena);
 
     if (n->place == PLACE_PARTIAL && n->name)
         text_printf(t, "%s: ", n->name);
     if (from)
         text_printf(t, "%s -> ", shape_text(w->arena, &from->shape));
     text_add(t, shape_text(w->arena, &n->shape));
-    if (*words)
-        text_printf(t, "   %s", words);
     if (f >= 1e3)
-        text_printf(t, "%s %s a sample, %.0f %% of peak expected", *words ? "  " : ",",
+        text_printf(&how, "%s%s%s a sample, %.0f %% of peak expected", words, *words ? "   " : "",
                     emit_flop_text(w->arena, f), 100 * expected(w, p));
+    else
+        text_add(&how, words);
+    if (how.len && strlen(indent) + t->len + how.len > 91) /* slashes, stars and blanks: 9 */
+        text_printf(t, "\n%s *", indent);
+    if (how.len)
+        text_printf(t, "   %s", how.s);
 }
 
 /* The model's line, once before the calls that come from it. */
@@ -125,7 +131,7 @@ static void statement(Writer *w, Text *t, const Node *n, int *line, const char *
         return;
     const Price cost = step_price(w->g, n, w->in->options);
     origin(w, t, n, line, indent);
-    price(w, &p, n, &cost);
+    price(w, &p, n, &cost, indent);
     text_printf(t, "%s/* %s */\n", indent, p.s);
     wrapped(t,
             arena_printf(w->arena, "%s%s", s,

@@ -37,7 +37,7 @@ const OptionRow option_table[] = {
     {"--kernels", "own|blas", OPTION_WORD, AT(kernels), MAKE, true, "whose kernels (default own)"},
     {"--target", "cpu|cuda", OPTION_WORD, AT(target), SHOW | MAKE, true, "what it runs on (default cpu; cuda: not yet)"},
     {"--comm", "none|mpi|nccl", OPTION_WORD, AT(comm), MAKE, true, "how several processes talk (default none; the others: not yet)"},
-    {"--tune", NULL, OPTION_TRUE, AT(tune), SHOW | MAKE, true, "measure here which algorithm is the fastest where prices lie close, and keep it"},
+    {"--tune", NULL, OPTION_TRUE, AT(tune), SHOW | MAKE, false, "measure here which algorithm is the fastest where prices lie close, and keep it"},
     {"--ranks", "N", OPTION_COUNT, AT(ranks), SHOW, false, "memory of one of N processes"},
     {"--cost", NULL, OPTION_TRUE, AT(cost), SHOW, false, "bytes moved and FLOPs a byte for each layer"},
     {"--keep", "DIR", OPTION_TEXT, AT(keep), BUILD | RUN, false, "leave the generated C in DIR"},

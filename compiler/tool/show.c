@@ -147,7 +147,7 @@ static void bill_row(Bill *b, const char *place, const char *name, const char *o
 {
     Arena *a = b->arena;
     const double peak = 1e6 * core_peak_gflops(b->market.core, b->market.real) * milliseconds(b, p);
-    printf("%4s  %-20s %-22s %13s %13s %12s %12s %10.4f ms %6s  %s\n", place, name, op, count_or_dash(a, p->textbook),
+    printf("%4s  %-20s %-24s %13s %13s %12s %12s %10.4f ms %6s  %s\n", place, name, op, count_or_dash(a, p->textbook),
            count_or_dash(a, p->executed), count_or_dash(a, p->weights), count_or_dash(a, p->values), milliseconds(b, p),
            p->textbook > 0 && peak > 0 ? arena_printf(a, "%.0f %%", 100 * p->textbook / peak) : "", words);
 }
@@ -199,7 +199,7 @@ void show_price(Arena *a, const Graph *g, const Options *o)
 
     printf("\nprice of a step of %lld samples on one core: %s at %.1f GHz, FMA peak %.1f GFLOP/s\n", (long long)s->batch, core->like,
            core->ghz, core_peak_gflops(core, b.market.real));
-    printf("%4s  %-20s %-22s %13s %13s %12s %12s %13s %6s  %s\n", "line", "name", "op", "FLOPs", "executed", "weights, B",
+    printf("%4s  %-20s %-24s %13s %13s %12s %12s %13s %6s  %s\n", "line", "name", "op", "FLOPs", "executed", "weights, B",
            "values, B", "predicted", "peak", "algorithm");
     for (int i = 0; i < s->nphase; i++) {
         const Phase *p = &s->phase[i];

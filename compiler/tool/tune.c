@@ -139,10 +139,10 @@ static bool look_up(const TuneTool *t, Case *c, const char *text)
 /* Other compilers may have written meanwhile: what they found is kept. */
 static void append(const TuneTool *t, const char *lines, Diag *d)
 {
-    const char *path = file_path(t->arena), *text = file_text(t->arena);
-    const int error = path ? file_write(t->arena, path, arena_printf(t->arena, "%s%s", *text ? text : HEAD, lines),
-                                        strlen(*text ? text : HEAD) + strlen(lines), 0666)
-                           : 0;
+    const char *path = file_path(t->arena), *text = file_text(t->arena), *old = *text ? text : HEAD;
+    const bool whole = old[strlen(old) - 1] == '\n';
+    const char *fresh = arena_printf(t->arena, "%s%s%s", old, whole ? "" : "\n", lines);
+    const int error = path ? file_write(t->arena, path, fresh, strlen(fresh), 0666) : 0;
     if (!path)
         diag_warn(d, nowhere, "--tune: there is no cache directory, so what was measured is not kept");
     else if (error)

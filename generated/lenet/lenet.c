@@ -274,22 +274,24 @@ static void train_slice(const Rt *r, char *t, int unit)
         rt_input(LOCAL(real, IMAGE), r, first, CHUNK, 1, 784, true); TICK(6);
 
         /* lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
-        /* (N, 1, 28, 28) -> (N, 20, 12, 12)   direct, pooled before tanh   576.0 kFLOP a sample, 46 % of peak expected */
+        /* (N, 1, 28, 28) -> (N, 20, 12, 12)
+         *   direct, pooled before tanh   576.0 kFLOP a sample, 46 % of peak expected */
         conv2d_pool_1(LOCAL(real, CONV1), LOCAL(uint8_t, CONV1_INDEX), LOCAL(real, IMAGE),
             FIXED(real, CONV1_WEIGHT_PACKED), FIXED(real, CONV1_BIAS)); TICK(7);
 
         /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
-        /* (N, 20, 12, 12) -> (N, 50, 4, 4)   Winograd F(2x2, 5x5), pooled before tanh   3.20 MFLOP a sample, 127 % of peak expected */
+        /* (N, 20, 12, 12) -> (N, 50, 4, 4)
+         *   Winograd F(2x2, 5x5), pooled before tanh   3.20 MFLOP a sample, 127 % of peak expected */
         conv2d_winograd_pool_1(BATCH(real, CONV2, 3200), LOCAL(uint8_t, CONV2_INDEX),
             LOCAL(real, CONV1), FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_BIAS)); TICK(8);
 
         /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
-        /* (N, 800) -> (N, 500), 800.0 kFLOP a sample, 84 % of peak expected */
+        /* (N, 800) -> (N, 500)   800.0 kFLOP a sample, 84 % of peak expected */
         dense_1(BATCH(real, DENSE1, 2000), BATCH(real, CONV2, 3200), FIXED(real, DENSE1_WEIGHT),
             FIXED(real, DENSE1_BIAS)); TICK(9);
 
         /* lenet.tn:11  return dense(h, classes) */
-        /* (N, 500) -> (N, 10), 10.0 kFLOP a sample, 62 % of peak expected */
+        /* (N, 500) -> (N, 10)   10.0 kFLOP a sample, 62 % of peak expected */
         dense_2(LOCAL(real, DENSE2), BATCH(real, DENSE1, 2000), FIXED(real, DENSE2_WEIGHT),
             FIXED(real, DENSE2_BIAS)); TICK(10);
 
@@ -308,31 +310,34 @@ static void train_slice(const Rt *r, char *t, int unit)
         /* backward of lenet.tn:11  return dense(h, classes) */
         /* ddense2.bias: (N, 10) -> (10) */
         sum_to_1(PARTIAL(real, DDENSE2_BIAS, 128), BATCH(real, DDENSE2, 40)); TICK(15);
-        /* (N, 10) -> (N, 500), 10.0 kFLOP a sample, 60 % of peak expected */
+        /* (N, 10) -> (N, 500)   10.0 kFLOP a sample, 60 % of peak expected */
         dense_dx_turned_1(BATCH(real, DH, 2000), FIXED(real, DENSE2_WEIGHT_TURNED),
             BATCH(real, DDENSE2, 40), BATCH(real, DENSE1, 2000)); TICK(16);
 
         /* backward of lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
         /* ddense1.bias: (N, 500) -> (500) */
         sum_to_2(PARTIAL(real, DDENSE1_BIAS, 2112), BATCH(real, DH, 2000)); TICK(17);
-        /* (N, 500) -> (N, 800), 800.0 kFLOP a sample, 87 % of peak expected */
+        /* (N, 500) -> (N, 800)   800.0 kFLOP a sample, 87 % of peak expected */
         dense_dx_turned_2(LOCAL(real, D_DENSE_DX), FIXED(real, DENSE1_WEIGHT_TURNED),
             BATCH(real, DH, 2000), BATCH(real, CONV2, 3200)); TICK(18);
 
         /* backward of lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
         /* dconv2.bias: (N, 50, 4, 4) -> (50) */
         sum_to_3(PARTIAL(real, DCONV2_BIAS, 320), LOCAL(real, D_DENSE_DX)); TICK(19);
-        /* (N, 50, 4, 4) -> (N, 20, 12, 12)   sparse behind the pool   3.20 MFLOP a sample, 185 % of peak expected */
+        /* (N, 50, 4, 4) -> (N, 20, 12, 12)
+         *   sparse behind the pool   3.20 MFLOP a sample, 185 % of peak expected */
         conv2d_pool_dx_1(LOCAL(real, DH_2), FIXED(real, CONV2_WEIGHT_PACKED_DX),
             LOCAL(real, D_DENSE_DX), LOCAL(uint8_t, CONV2_INDEX), LOCAL(real, CONV1)); TICK(20);
-        /* dconv2.weight: (N, 20, 12, 12) -> (50, 20, 5, 5)   sparse behind the pool   3.20 MFLOP a sample, 204 % of peak expected */
+        /* dconv2.weight: (N, 20, 12, 12) -> (50, 20, 5, 5)
+         *   sparse behind the pool   3.20 MFLOP a sample, 204 % of peak expected */
         conv2d_pool_dw_1(PARTIAL(real, DCONV2_WEIGHT, 100096), LOCAL(real, CONV1),
             LOCAL(real, D_DENSE_DX), LOCAL(uint8_t, CONV2_INDEX)); TICK(21);
 
         /* backward of lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
         /* dconv1.bias: (N, 20, 12, 12) -> (20) */
         sum_to_4(PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, DH_2)); TICK(22);
-        /* dconv1.weight: (N, 1, 28, 28) -> (20, 1, 5, 5)   sparse behind the pool   576.0 kFLOP a sample, 102 % of peak expected */
+        /* dconv1.weight: (N, 1, 28, 28) -> (20, 1, 5, 5)
+         *   sparse behind the pool   576.0 kFLOP a sample, 102 % of peak expected */
         conv2d_pool_dw_2(PARTIAL(real, DCONV1_WEIGHT, 2112), LOCAL(real, IMAGE), LOCAL(real, DH_2),
             LOCAL(uint8_t, CONV1_INDEX)); TICK(23);
 
@@ -514,24 +519,26 @@ static void test_slice(const Rt *r, char *t, int unit)
         rt_input(LOCAL(real, TEST_IMAGE), r, first, CHUNK, 1, 784, true);
 
         /* lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
-        /* (N, 1, 28, 28) -> (N, 20, 12, 12)   direct, pooled before tanh   576.0 kFLOP a sample, 46 % of peak expected */
+        /* (N, 1, 28, 28) -> (N, 20, 12, 12)
+         *   direct, pooled before tanh   576.0 kFLOP a sample, 46 % of peak expected */
         conv2d_pool_1(LOCAL(real, TEST_CONV1), LOCAL(uint8_t, TEST_CONV1_INDEX),
             LOCAL(real, TEST_IMAGE), FIXED(real, TEST_CONV1_WEIGHT_PACKED),
             FIXED(real, CONV1_BIAS));
 
         /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
-        /* (N, 20, 12, 12) -> (N, 50, 4, 4)   Winograd F(2x2, 5x5), pooled before tanh   3.20 MFLOP a sample, 127 % of peak expected */
+        /* (N, 20, 12, 12) -> (N, 50, 4, 4)
+         *   Winograd F(2x2, 5x5), pooled before tanh   3.20 MFLOP a sample, 127 % of peak expected */
         conv2d_winograd_pool_1(LOCAL(real, TEST_CONV2), LOCAL(uint8_t, TEST_CONV2_INDEX),
             LOCAL(real, TEST_CONV1), FIXED(real, TEST_CONV2_WEIGHT_PACKED),
             FIXED(real, CONV2_BIAS));
 
         /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
-        /* (N, 800) -> (N, 500), 800.0 kFLOP a sample, 84 % of peak expected */
+        /* (N, 800) -> (N, 500)   800.0 kFLOP a sample, 84 % of peak expected */
         dense_1(LOCAL(real, TEST_DENSE1), LOCAL(real, TEST_CONV2), FIXED(real, DENSE1_WEIGHT),
             FIXED(real, DENSE1_BIAS));
 
         /* lenet.tn:11  return dense(h, classes) */
-        /* (N, 500) -> (N, 10), 10.0 kFLOP a sample, 62 % of peak expected */
+        /* (N, 500) -> (N, 10)   10.0 kFLOP a sample, 62 % of peak expected */
         dense_2(LOCAL(real, TEST_DENSE2), LOCAL(real, TEST_DENSE1), FIXED(real, DENSE2_WEIGHT),
             FIXED(real, DENSE2_BIAS));
 

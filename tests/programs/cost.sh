@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# cost.sh -- the prices of show --cost, what bench --layers and --trace make of them, and --tune.
+# After a change of prices that is meant: tests/programs/cost.sh --update
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+cd "$TENON_ROOT"
+export TENON_CACHE=$work/cache
+here=tests/programs/cost convs=tests/programs/cost/convs.tn
+
+# prices for a named processor are the same everywhere: "price of a step" up to the plan
+price() { "$TENON" show "$@" --cost --color=never | sed -n '/^price of a step/,/^$/p'; }
+for case in "lenet models/lenet.tn x86-64-v3" "lenet models/lenet.tn x86-64-v4" "convs $convs x86-64-v3" "convs $convs x86-64-v4 --fast" \
+    "mlp_wide models/mlp_wide.tn armv8-a"; do
+    read -r name model cpu more <<< "$case"
+    golden=$here/$name.$cpu.golden
+    # shellcheck disable=SC2086
+    price "$model" --cpu "$cpu" $more > "$work/price"
+    [ "${1:-}" != --update ] || cp "$work/price" "$golden"
+    if diff -u "$golden" "$work/price" > "$work/diff"; then ok; else bad "the price of $case is not that of $golden; --update rewrites it"; head -n 20 "$work/diff"; fi
+done
+[ "${1:-}" != --update ] || exit 0
+
+# rows add up to the total: FLOPs, executed, and milliseconds to their last digit
+price models/lenet.tn --cpu x86-64-v4 > "$work/price"
+same "rows of the price add up" "$(awk '/ ms /{ f = substr($0, 53, 13); gsub(/[ ,-]/, "", f); t = substr($0, 107, 10) }
+    / ms / && $1 == "total" { print flops == f && s - t < .002 && t - s < .002 ? "yes" : flops " of " f ", " s " of " t; next }
+    / ms / { s += t; flops += f }' "$work/price")" yes
+for cpu in x86-64-v4 x86-64-v3 armv8-a generic; do
+    for more in "" --plain "--dtype f64" --fast; do
+        # shellcheck disable=SC2086
+        succeeds "a price for $cpu $more" "$TENON" show $convs --cost --cpu $cpu $more
+        grep -Eq 'inf|nan|-[0-9]+\.[0-9]+ ms' "$work/out" && bad "$cpu $more: a price that is no number" || ok
+    done
+done
+"$TENON" emit models/lenet.tn --cpu x86-64-v3 > "$work/lenet.c"
+grep -q 'direct, pooled before tanh   576.0 kFLOP a sample, [0-9]* % of peak expected' "$work/lenet.c" && ok || bad "the generated C does not say how conv1 is computed"
+
+# the account of bench --layers is closed, for any number of threads, and the trace holds the same times
+succeeds "the trace reader compiles" cc -std=gnu11 -O1 -o "$work/trace" tests/tools/trace.c
+"$TENON" build $convs -o "$work/convs"
+sum() { grep '"event":"layer"' "$1" | sed 's/.*"ms":\([^,}]*\).*/\1/' | awk '{ s += $1 } END { printf "%.9g\n", s }'; }
+near() { awk -v a="$2" -v b="$3" -v e="$4" 'BEGIN { exit !(a > 0 && (a - b < e * b && b - a < e * b)) }' && ok || bad "$1: '$2' and '$3'"; }
+for threads in 1 2 3; do
+    rm -f "$work/log"
+    succeeds "bench --trace with $threads threads" "$work/convs" bench --steps 6 --threads $threads --layers --trace "$work/t.json" --log "$work/log"
+    grep -q '100.0 %.* in all, 6 steps' "$work/out" && ok || bad "bench --layers has no total"
+    grep -q 'waiting for data' "$work/out" && ok || bad "bench --layers says nothing of waiting for data"
+    wall=$(field "$work/log" layers ms); wall=${wall% }
+    near "$threads threads: the layers' times add up to the step" "$(sum "$work/log")" "$wall" 1e-6
+    succeeds "the trace is strict JSON" "$work/trace" "$work/t.json"; cp "$work/out" "$work/sums"
+    same "$threads rows in the trace" "$(grep -c ^thread "$work/sums")" $threads
+    while read -r _ thread us; do
+        near "thread $thread of the trace adds up to its steps" "$(awk -v u="$us" 'BEGIN { printf "%.9g", u / 6000 }')" "$wall" 1e-6
+    done < <(grep ^thread "$work/sums")
+    for layer in conv1 conv5 "idle: no unit left" "between phases"; do
+        if [ $threads = 1 ] && [[ $layer == idle* ]]; then continue; fi # one thread never waits for another
+        us=$(sed -n "s/^name \([0-9.]*\) $layer\$/\1/p" "$work/sums")
+        ms=$(grep "\"layer\":\"$layer\"" "$work/log" | sed 's/.*"ms":\([^,}]*\).*/\1/' | awk '{ s += $1 } END { printf "%.9g", s }')
+        near "$threads threads: $layer in trace and account" "$(awk -v u="$us" -v t=$threads 'BEGIN { printf "%.9g", u / 6000 / t }')" "$ms" 1e-6
+    done
+    if command -v python3 > /dev/null; then succeeds "the trace by python" python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$work/t.json"; fi
+done
+for call in conv1 dense1; do
+    grep "\"layer\":\"$call\"" "$work/log" | grep -Eq '"predicted_ms":0*[1-9.]' && ok || bad "no prediction for $call"
+done
+for broken in '{' '[1,]' '{"traceEvents":[{"ph":"X","ts":1,"dur":-1}]}' '{"traceEvents":[{"ph":"X","ts":1,"dur":2},{"ph":"X","ts":2,"dur":2}]}' \
+    '{"traceEvents":[]}' '{"a":01}' '{"a":"\x"}' '{"traceEvents":[{"ph":"X","ts":1,"dur":2}]} x'; do
+    printf '%s' "$broken" > "$work/broken.json"
+    if "$work/trace" "$work/broken.json" > /dev/null 2>&1; then bad "the trace reader takes $broken"; else ok; fi
+done
+
+# training with a trace gives the same weights, and its file is whole
+succeeds "train --trace" "$work/convs" --epochs 1 --trace "$work/train.json" --log "$work/traced"
+succeeds "its trace" "$work/trace" "$work/train.json"
+grep -q '^steps 16$' "$work/out" && ok || bad "the trace of 16 steps says $(tail -n 1 "$work/out")"
+succeeds "train without" "$work/convs" --epochs 1 --log "$work/untraced"
+same "weights with and without a trace" "$(hashes "$work/traced")" "$(hashes "$work/untraced")"
+refuses "a trace in no directory" "No such file" "$work/convs" bench --steps 1 --trace "$work/no/t.json"
+[ -s "$work/out" ] && bad "a trace that cannot be written is found out after the bench only" || ok
+refuses "a trace over a directory" "directory" "$work/convs" --epochs 1 --trace "$work"
+mkfifo "$work/pipe"
+refuses "a trace over a pipe" "not a file" "$work/convs" bench --steps 1 --trace "$work/pipe"
+[ -z "$(find "$work" -name '*.json.tmp')" ] && ok || bad "half a trace is left behind"
+
+# --tune: measured once, then known; what the file says is what is built
+tune() { "$TENON" build $convs --tune -o "$work/$1" > "$work/out" 2> "$work/err" || { bad "tenon build --tune: $(cat "$work/err")"; return; }; }
+tune a
+lines=$(grep -vc '^#' "$TENON_CACHE/tuned" || true)
+[ "$lines" -ge 3 ] && ok || bad "--tune keeps $lines answers, not at least 3"
+awk -F'\t' '/^#/ { next } NF != 5 || $4 !~ /^(direct|winograd-2x2)$/ || $5 !~ /predicted/ || $5 !~ /peak [0-9]/ { bad = 1 } END { exit bad }' "$TENON_CACHE/tuned" &&
+    ok || bad "a line of the file does not say shape, processor, kernels, way and times"
+cp "$TENON_CACHE/tuned" "$work/tuned"
+tune b
+cmp -s "$TENON_CACHE/tuned" "$work/tuned" && ok || bad "a second --tune measures again"
+cmp -s "$work/a" "$work/b" && ok || bad "a second --tune makes another program"
+info() { "$work/$1" info | sed -n '/^algorithms/,/^phases/p'; }
+for way in direct winograd-2x2; do
+    sed -i "/^#/!s/\t[a-z0-9-]*\t\([^\t]*\)\$/\t$way\t\1/" "$TENON_CACHE/tuned"
+    tune $way
+done
+info direct | grep -q Winograd && bad "the file says direct, the program does not" || ok
+info winograd-2x2 | grep -q 'Winograd F(2x2' && ok || bad "the file says Winograd, the program does not"
+[ "$(info direct | head -n 1)" != "$(info winograd-2x2 | head -n 1)" ] && ok || bad "other algorithms, the same identity"
+"$work/direct" --epochs 1 --checkpoint "$work/run" > /dev/null 2>&1
+succeeds "resume with other algorithms" "$work/winograd-2x2" --epochs 2 --checkpoint "$work/run" --resume
+grep -q 'another build .*last bits will differ' "$work/out" && ok || bad "resuming with other algorithms says nothing"
+succeeds "resume with the same" "$work/direct" --epochs 1 --checkpoint "$work/run2"
+succeeds "resume with the same" "$work/direct" --epochs 2 --checkpoint "$work/run2" --resume
+grep -q 'another build' "$work/out" && bad "the same program is called another build" || ok
+printf 'nonsense\n\t\t\t\t\n%s\tdirect' "$(cut -f 1-3 "$work/tuned" | tail -n 1)" > "$TENON_CACHE/tuned"
+tune c
+[ "$(grep -c predicted "$TENON_CACHE/tuned")" = "$lines" ] && ok || bad "after a damaged file not everything was measured again"
+printf '# kernels\n' > "$TENON_CACHE/tuned"; chmod 444 "$TENON_CACHE/tuned"
+succeeds "--tune in emit" "$TENON" emit $convs --tune -o "$work/emitted"
+refuses "--tune with --plain" "nothing to choose" "$TENON" build $convs --tune --plain -o "$work/d"
+refuses "--tune with --kernels=blas" "nothing to choose" "$TENON" build $convs --tune --kernels=blas -o "$work/d"
+printf '#!/bin/sh\ncase $1 in --version) echo fake 1 ;; *) echo "fake: it hurts" >&2; exit 3 ;; esac\n' > "$work/fakecc"
+chmod +x "$work/fakecc"
+refuses "--tune with a C compiler that fails" "it hurts" env CC="$work/fakecc" TMPDIR="$work" "$TENON" build $convs --tune -o "$work/d"
+succeeds "--tune without a cache directory" env -u TENON_CACHE -u XDG_CACHE_HOME -u HOME "$TENON" build $convs --tune -o "$work/d"
+grep -q 'not kept' "$work/out" && ok || bad "--tune without a cache directory does not say that nothing is kept"
+[ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'tenon-tune-*' -newer "$work/a" 2> /dev/null)" ] && ok || bad "--tune leaves a directory behind"
+finish
