@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# assembly.sh -- looks at the machine code of every kernel of the shipped models: an innermost loop with multiply-adds keeps its
+# values in registers.  gcc 12 spills whole tiles of accumulators without a word (three times slower), so a test has to look.
+#
+# What is known to spill stands in `known` below.  tests/programs/assembly.sh --list prints all kernels with their counts.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+[ "$(uname -m)" = x86_64 ] || { skip "the assembly of x86-64 is looked at on x86-64"; finish; exit; }
+look() { awk -f "$TENON_ROOT/tests/tools/inner_loops.awk" "$@"; }
+
+# kernel, processor; the most operands on the stack in its inner loops, of vector and of other instructions; why they may stay
+known=$(sed 's/ *#.*//' <<'END'
+wino_pack             x86-64-v3  29  0   # 36 values of a transform in 16 registers; once a step
+wino_pack             x86-64-v4   2  0   # the same in 32
+softmax_cross_entropy x86-64-v3   3  0   # coefficients of exp, beside 18 multiply-adds
+softmax_cross_entropy x86-64-v4   2  0   # the same, beside 9
+batch_statistics      x86-64-v3   4  0   # constants of a loop over channels, once a step
+batch_statistics      x86-64-v4  17  0   # the same
+batch_record          x86-64-v4  16  0   # the same
+grad_update           x86-64-v3   2  0   # constants of Adam
+conv2d_pool           x86-64-v3  18  1   # beside 140 multiply-adds of first layers
+conv2d_pool           x86-64-v4  16  0   # beside 200
+conv2d_pool_dw        x86-64-v3   0  1   # a pointer
+conv2d_pool_dw        x86-64-v4   0  2   # pointers
+conv2d_pool_dx        x86-64-v3   0  4   # pointers
+conv2d                x86-64-v3   0  1   # a pointer
+END
+)
+
+# the eye itself: 24 accumulators in 16 registers spill, 8 do not
+spilling() {
+    cat > "$work/$1.c" <<END
+typedef float vec __attribute__((vector_size(32)));
+void $1(vec *y, const vec *a, const float *b, int k)
+{
+    vec c[$2];
+    for (int i = 0; i < $2; i++)
+        c[i] = y[i];
+    for (int p = 0; p < k; p++)
+#pragma GCC unroll 32
+        for (int i = 0; i < $2; i++)
+            c[i] += a[p] * b[p * $2 + i];
+    for (int i = 0; i < $2; i++)
+        y[i] = c[i];
+}
+END
+    gcc -O2 -march=x86-64-v3 -ffp-contract=fast -fno-strict-aliasing -funroll-loops -S -o "$work/$1.s" "$work/$1.c"
+    look "$work/$1.s"
+}
+read -r _ _ loops fmas vectors words < <(spilling many 24) || true
+[ "${loops:-0}" -ge 1 ] && [ "${fmas:-0}" -ge 24 ] && [ "${vectors:-0}" -ge 8 ] && ok ||
+    bad "24 accumulators in 16 registers: ${loops:-0} loops, ${fmas:-0} multiply-adds, ${vectors:-0} vectors on the stack"
+read -r _ _ loops fmas vectors words < <(spilling few 8) || true
+same "8 accumulators in 16 registers" "${loops:-0} $([ "${fmas:-0}" -ge 8 ] && echo some) ${vectors:-none} ${words:-none}" "1 some 0 0"
+
+# Every unit goes through assembly that stays in $ASM.
+cat > "$work/cc" <<'END'
+#!/bin/bash
+case " $* " in
+*" -c -o "*)
+    n=$#
+    flags=("${@:1:n-4}") object=${@:n-1:1} source=${@:n:1}
+    name=$(basename "$source" .c)
+    gcc "${flags[@]}" -S -o "$ASM/$name.s" "$source" && exec gcc -c -o "$object" "$ASM/$name.s" ;;
+*) exec gcc "$@" ;;
+esac
+END
+chmod +x "$work/cc"
+export TENON_CACHE=$work/cache
+for cpu in x86-64-v3 x86-64-v4; do
+    export ASM=$work/$cpu
+    mkdir "$ASM"
+    for model in "$TENON_ROOT"/models/*.tn; do
+        succeeds "$(basename "$model") --cpu $cpu" env CC="$work/cc" "$TENON" build "$model" -o "$work/p" --cpu $cpu
+    done
+    look "$ASM"/*.s > "$work/$cpu.list"
+    [ "$(wc -l < "$work/$cpu.list")" -gt 20 ] && ok || bad "only $(wc -l < "$work/$cpu.list") kernels of --cpu $cpu have loops with multiply-adds"
+    if [ "${1:-}" = --list ]; then sed "s/^/$cpu /" "$work/$cpu.list"; continue; fi
+    while read -r unit _ loops fmas vectors words; do
+        base=${unit%_*}
+        read -r most_vectors most_words < <(awk -v b="$base" -v c="$cpu" '$1 == b && $2 == c { v = $3; w = $4 } END { print v + 0, w + 0 }' <<< "$known")
+        if [ "$vectors" -le "$most_vectors" ] && [ "$words" -le "$most_words" ]; then ok
+        else
+            bad "$base --cpu $cpu ($unit): $vectors vectors and $words words on the stack beside $fmas multiply-adds in $loops inner loops, not $most_vectors and $most_words"
+        fi
+    done < "$work/$cpu.list"
+done
+finish
