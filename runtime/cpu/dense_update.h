@@ -48,18 +48,28 @@ RT_INLINE void tile_add(vec *restrict to, const vec *restrict from, int size)
         to[i] = from[i] + to[i];
 }
 
-/* The sum of one tile is complete: the update, or the store into r->grad.  `at`: its first element
- * in w, the states and the gradient. */
-RT_INLINE void dense_update_tile(DenseUpdate q, Update u, const vec *c, int64_t at, int rows,
-                                 int lanes)
+/* The first k lanes of x, the others 0. */
+RT_INLINE vec dense_keep(vec x, int k)
 {
-    const int vectors = lanes > V ? 2 : 1;
+    real t[V];
+    if (k >= V)
+        return x;
+    v_store(t, x);
+    return v_load_n(t, k > 0 ? k : 0);
+}
+
+/* The sum of one tile is complete: the update, or the store into r->grad.  `at`: its first element
+ * in w, the states and the gradient.  Tiles are summed in whole vectors; behind the panel's `lanes`
+ * outputs these hold what follows a row of dy. */
+RT_INLINE void dense_update_tile(DenseUpdate q, Update u, const vec *c, int64_t at, int rows,
+                                 int vectors, int lanes)
+{
     RT_UNROLL
     for (int i = 0; i < rows; i++) {
         RT_UNROLL
         for (int j = 0; j < 2; j++) {
             const int64_t e = at + i * P + j * V;
-            const vec g = j < vectors ? c[i * vectors + j] : v_set(0);
+            const vec g = j < vectors ? dense_keep(c[i * vectors + j], lanes - j * V) : v_set(0);
             if (q.r->grad)
                 v_store((real *)(q.r->grad + q.grad) + e, g);
             else if (j < vectors)
@@ -72,56 +82,56 @@ RT_INLINE void dense_update_tile(DenseUpdate q, Update u, const vec *c, int64_t 
 
 /* c = the sum over the samples of one shard, inputs k .. k + rows - 1. */
 RT_INLINE void dense_shard(vec *restrict c, DenseUpdate q, Dense d, int shard, int k, int rows,
-                           int lanes)
+                           int vectors)
 {
     const int64_t at = shard * q.r->shard_bytes;
     dense_dw_tile(c, (const real *)(q.x + at) + k, (const real *)(q.dy + at), q.samples, d, rows,
-                  lanes);
+                  vectors * V);
 }
 
 /* c = (0 + 1) + (2 + 3) of four shards.  Written out, because a loop that finds its way through the
  * tree guesses branches wrong: 5 % of the time at 16 samples a shard. */
 RT_INLINE void dense_four(vec *restrict c, DenseUpdate q, Dense d, int shard, int k, int rows,
-                          int lanes)
+                          int vectors)
 {
-    const int size = rows * (lanes > V ? 2 : 1);
+    const int size = rows * vectors;
     vec a[TILE_MAX], b[TILE_MAX];
-    dense_shard(c, q, d, shard, k, rows, lanes);
+    dense_shard(c, q, d, shard, k, rows, vectors);
     tile_copy(a, c, size);
-    dense_shard(c, q, d, shard + 1, k, rows, lanes);
+    dense_shard(c, q, d, shard + 1, k, rows, vectors);
     tile_add(c, a, size);
     tile_copy(a, c, size);
-    dense_shard(c, q, d, shard + 2, k, rows, lanes);
+    dense_shard(c, q, d, shard + 2, k, rows, vectors);
     tile_copy(b, c, size);
-    dense_shard(c, q, d, shard + 3, k, rows, lanes);
+    dense_shard(c, q, d, shard + 3, k, rows, vectors);
     tile_add(c, b, size);
     tile_add(c, a, size);
 }
 
-/* One tile over all shards held here, then its update. */
+/* One tile over all shards held here, then its update; fours: taken four at a time. */
 RT_INLINE void dense_tile_shards(DenseUpdate q, Update u, Dense d, int64_t at, int k, int rows,
-                                 int lanes)
+                                 int vectors, int lanes, bool fours)
 {
-    const int size = rows * (lanes > V ? 2 : 1), shards = q.r->shards;
+    const int size = rows * vectors, shards = q.r->shards;
     vec c[TILE_MAX], stack[TREE_DEPTH][TILE_MAX];
     int depth = 0, s = 0;
-    for (; s + 4 <= shards; s += 4) {
+    for (; fours && s + 4 <= shards; s += 4) {
         if (s > 0)
             tile_copy(stack[depth++], c, size);
-        dense_four(c, q, d, s, k, rows, lanes);
+        dense_four(c, q, d, s, k, rows, vectors);
         for (int bits = s / 4; bits & 1; bits >>= 1)
             tile_add(c, stack[--depth], size);
     }
-    for (; s < shards; s++) { /* three at most */
+    for (; s < shards; s++) {
         if (s > 0)
             tile_copy(stack[depth++], c, size);
-        dense_shard(c, q, d, s, k, rows, lanes);
-        if (s & 1)
+        dense_shard(c, q, d, s, k, rows, vectors);
+        for (int bits = s; bits & 1; bits >>= 1)
             tile_add(c, stack[--depth], size);
     }
     while (depth > 0)
         tile_add(c, stack[--depth], size);
-    dense_update_tile(q, u, c, at + (int64_t)k * P, rows, lanes);
+    dense_update_tile(q, u, c, at + (int64_t)k * P, rows, vectors, lanes);
 }
 
 /* ---------------------------------------------------- shards of many samples: a block at a time */
@@ -129,26 +139,25 @@ RT_INLINE void dense_tile_shards(DenseUpdate q, Update u, Dense d, int64_t at, i
 /* The panel's columns of dy, row by row: as they lie, their rows would share a few sets of the
  * cache when O is a power of two. */
 RT_INLINE void dense_pack_dy(real *restrict to, const real *restrict dy, int samples, Dense d,
-                             int lanes)
+                             int vectors)
 {
-    const int vectors = lanes > V ? 2 : 1;
     for (int n = 0; n < samples; n++, to += P, dy += d.o) {
         RT_UNROLL
         for (int j = 0; j < vectors; j++)
-            v_store(to + j * V, v_load_lanes(dy + j * V, tile_lanes(lanes, j)));
+            v_store(to + j * V, v_load_opaque(dy + j * V));
     }
 }
 
 /* sum += x^T dy of one block for one tile. */
 RT_INLINE void dense_tile_block(real *sum, const real *x, const real *dy, int samples, Dense d,
-                                int rows, int lanes)
+                                int rows, int vectors)
 {
-    const int vectors = lanes > V ? 2 : 1;
     vec c[TILE_MAX];
     RT_UNROLL
     for (int i = 0; i < rows * vectors; i++)
         c[i] = v_load(sum + i / vectors * P + i % vectors * V);
-    tile_product(c, (TileRows){.count = rows, .step = 1}, vectors, samples, x, d.k, dy, P, P);
+    tile_product(c, (TileRows){.count = rows, .step = 1}, vectors, samples, x, d.k, dy, P,
+                 vectors * V);
     RT_UNROLL
     for (int i = 0; i < rows * vectors; i++)
         v_store(sum + i / vectors * P + i % vectors * V, c[i]);
@@ -156,7 +165,7 @@ RT_INLINE void dense_tile_block(real *sum, const real *x, const real *dy, int sa
 
 /* Tiles first .. end - 1 of a panel: sum += the samples of one shard. */
 RT_INLINE void dense_unit_shard(real *sum, const real *x, const real *dy, int samples, Dense d,
-                                int first, int end, int lanes)
+                                int first, int end, int vectors)
 {
     real packed[DENSE_SAMPLES * P] __attribute__((aligned(64)));
     const TileSplit t = tile_split(d.k, TILE_ROWS);
@@ -164,12 +173,12 @@ RT_INLINE void dense_unit_shard(real *sum, const real *x, const real *dy, int sa
         const int count = samples - n < DENSE_SAMPLES ? samples - n : DENSE_SAMPLES;
         const real *block = x + (int64_t)n * d.k;
         real *to = sum;
-        dense_pack_dy(packed, dy + (int64_t)n * d.o, count, d, lanes);
+        dense_pack_dy(packed, dy + (int64_t)n * d.o, count, d, vectors);
         for (int i = first; i < end; i++) {
             if (i < t.bigs)
-                dense_tile_block(to, block + tile_first(t, i), packed, count, d, t.big, lanes);
+                dense_tile_block(to, block + tile_first(t, i), packed, count, d, t.big, vectors);
             else
-                dense_tile_block(to, block + tile_first(t, i), packed, count, d, t.small, lanes);
+                dense_tile_block(to, block + tile_first(t, i), packed, count, d, t.small, vectors);
             to += (i < t.bigs ? t.big : t.small) * P;
         }
     }
@@ -183,7 +192,7 @@ RT_INLINE void dense_unit_add(real *restrict to, const real *restrict from)
 }
 
 RT_INLINE void dense_unit_blocks(DenseUpdate q, Update u, Dense d, int64_t at, int first, int end,
-                                 int lanes)
+                                 int vectors, int lanes)
 {
     real stack[TREE_DEPTH][DENSE_UNIT_SIZE] __attribute__((aligned(64)));
     const TileSplit t = tile_split(d.k, TILE_ROWS);
@@ -192,7 +201,7 @@ RT_INLINE void dense_unit_blocks(DenseUpdate q, Update u, Dense d, int64_t at, i
         const int64_t shard = s * q.r->shard_bytes;
         memset(stack[depth], 0, sizeof stack[depth]);
         dense_unit_shard(stack[depth++], (const real *)(q.x + shard), (const real *)(q.dy + shard),
-                         q.samples, d, first, end, lanes);
+                         q.samples, d, first, end, vectors);
         for (int bits = s; bits & 1; bits >>= 1, depth--)
             dense_unit_add(stack[depth - 2], stack[depth - 1]);
     }
@@ -201,13 +210,14 @@ RT_INLINE void dense_unit_blocks(DenseUpdate q, Update u, Dense d, int64_t at, i
     const int from = tile_first(t, first), count = tile_first(t, end) - from;
     for (int k = 0; k < count; k++) {
         const vec c[2] = {v_load(stack[0] + k * P), v_load(stack[0] + k * P + V)};
-        dense_update_tile(q, u, c, at + (int64_t)(from + k) * P, 1, P);
+        dense_update_tile(q, u, c, at + (int64_t)(from + k) * P, 1, 2, lanes);
     }
 }
 
 /* --------------------------------------------------------------------------------------- a unit */
 
-RT_INLINE void dense_update_unit(DenseUpdate q, Update u, Dense d, int panel, int first, int lanes)
+RT_INLINE void dense_update_unit(DenseUpdate q, Update u, Dense d, int panel, int first,
+                                 int vectors, int lanes)
 {
     const int64_t at = (int64_t)panel * d.k * P;
     const int tiles = DENSE_TILES(d.k),
@@ -215,18 +225,19 @@ RT_INLINE void dense_update_unit(DenseUpdate q, Update u, Dense d, int panel, in
     const TileSplit t = tile_split(d.k, TILE_ROWS);
     q.dy += panel * P * (int64_t)sizeof(real);
     if (q.samples > DENSE_SAMPLES) {
-        dense_unit_blocks(q, u, d, at, first, end, lanes);
+        dense_unit_blocks(q, u, d, at, first, end, vectors, lanes);
         return;
     }
     for (int i = first; i < end; i++)
-        if (i < t.bigs)
-            dense_tile_shards(q, u, d, at, tile_first(t, i), t.big, lanes);
+        if (t.bigs > 0 && i < t.bigs)
+            dense_tile_shards(q, u, d, at, tile_first(t, i), t.big, vectors, lanes, true);
         else
-            dense_tile_shards(q, u, d, at, tile_first(t, i), t.small, lanes);
+            dense_tile_shards(q, u, d, at, tile_first(t, i), t.small, vectors, lanes, t.bigs == 0);
 }
 
 /* Unit of DENSE_UNITS(k, o): a few tiles of one panel, over all shards held here.
  *   x, dy   the first local shard's, `samples` rows each; the next shard's lie r->shard_bytes on
+ *           (after the last row of dy, 64 bytes may be read)
  *   grad    bytes: where the sum goes in r->grad when the update has to wait for other processes */
 RT_INLINE void dense_dw_update(const Rt *r, int unit, int64_t grad, real *restrict w,
                                real *restrict s0, real *restrict s1, const char *restrict x,
@@ -235,10 +246,11 @@ RT_INLINE void dense_dw_update(const Rt *r, int unit, int64_t grad, real *restri
     const RtOpt o = r->opt;
     const DenseUpdate q = {r, &o, grad, w, s0, s1, x, dy, samples};
     const int panel = unit / DENSE_BLOCKS(d.k), first = unit % DENSE_BLOCKS(d.k) * DENSE_UNIT_TILES;
-    if ((panel + 1) * P <= d.o)
-        dense_update_unit(q, u, d, panel, first, P);
-    else
-        dense_update_unit(q, u, d, panel, first, d.o % P);
+    const int lanes = d.o - panel * P < P ? d.o - panel * P : P, last = d.o % P;
+    if (last > 0 && last <= V && lanes == last)
+        dense_update_unit(q, u, d, panel, first, 1, last);
+    else if (last == 0 || last > V || d.o > P)
+        dense_update_unit(q, u, d, panel, first, 2, lanes);
 }
 
 #endif
