@@ -3,15 +3,16 @@
 Both know check(n) -> losses and time(seconds) -> (steps, seconds).  A peer that is not asked is stopped (SIGSTOP), so that
 threads that spin take nothing from the others.
 """
+import ctypes
 import json
 import os
 import select
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
+LIBC, PR_SET_PDEATHSIG = ctypes.CDLL(None), 1
 PATIENCE = 400                                        # seconds for an answer; TorchInductor and XLA compile inside the first one
 
 
@@ -34,9 +35,13 @@ class Bench:
                 "TORCHINDUCTOR_CACHE_DIR": f"{self.dir}/inductor", **extra, **self.capped}
 
     def pin(self, threads):
-        """One thread has one processor, also for libraries that count processors themselves."""
+        """To be done in the new process: one thread has one processor, also for libraries that count processors themselves."""
         chosen = self.processors[:threads]
-        return lambda: os.sched_setaffinity(0, chosen)
+
+        def before_exec():
+            os.sched_setaffinity(0, chosen)
+            LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)   # a stopped process would outlive us otherwise
+        return before_exec
 
     def say(self, command, **more):
         """Runs to the end; its output, or Failed with the last line of what it said."""

@@ -75,6 +75,7 @@ PEERS = [
     Peer("torch eager", "python", "torch_step.py", "eager", env=MALLOC),
     Peer("torch eager, channels last", "python", "torch_step.py", "eager_cl", CONVOLUTIONS, env=MALLOC),
     Peer("torch compile", "python", "torch_step.py", "compile", env=MALLOC),
+    Peer("torch compile, channels last", "python", "torch_step.py", "compile_cl", CONVOLUTIONS, env=MALLOC),
     Peer("jax", "python", "jax_step.py", env=XLA),
     Peer("tensorflow graph", "python", "tf_step.py", "graph", env=QUIET),
     Peer("tensorflow xla", "python", "tf_step.py", "xla", env=QUIET),
