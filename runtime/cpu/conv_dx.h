@@ -39,7 +39,7 @@ RT_INLINE void conv2d_dx(real *restrict dx, const real *restrict p, const real *
                          Mask mask, const real *restrict y, Conv c)
 {
     if (CONV_DEPTHWISE(c))
-        conv_depth(dx, dy, p, NULL, y, v_identity, mask, conv_back(c), c.n);
+        conv_depthwise_dx(dx, p, dy, mask, y, conv_back(c), c);
     else
         conv_gather(dx, dy, p, NULL, y, v_identity, mask, conv_back(c), c.n);
 }

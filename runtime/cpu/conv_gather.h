@@ -182,9 +182,9 @@ RT_INLINE void conv_sum(vec *to, int rows, int vectors, const vec *start, const 
 CONV_TILE(8, 1)
 CONV_TILE(7, 1)
 CONV_TILE(6, 1)
-CONV_TILE(5, 1) CONV_TILE(4, 1) CONV_TILE(3, 1) CONV_TILE(2, 1) CONV_TILE(1, 1) CONV_TILE(8, 2)
-    CONV_TILE(7, 2) CONV_TILE(6, 2) CONV_TILE(5, 2) CONV_TILE(4, 2) CONV_TILE(3, 2) CONV_TILE(2, 2)
-        CONV_TILE(1, 2)
+CONV_TILE(5, 1)
+CONV_TILE(4, 1) CONV_TILE(3, 1) CONV_TILE(2, 1) CONV_TILE(1, 1) CONV_TILE(8, 2) CONV_TILE(7, 2)
+    CONV_TILE(6, 2) CONV_TILE(5, 2) CONV_TILE(4, 2) CONV_TILE(3, 2) CONV_TILE(2, 2) CONV_TILE(1, 2)
 
     /* The first `rows` of x, `vectors` wide; as many rows as a tile may have. */
     RT_INLINE void conv_tile_sum(vec *to, int rows, int vectors, const vec *start,
