@@ -8,6 +8,16 @@ target_compile_options(tenonrt PRIVATE -O2 -ffp-contract=off)
 set_target_properties(tenonrt PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 add_dependencies(tenon tenonrt)
 
+# Programs for CIFAR-10 are linked with liblzma; without it here, they say so when they meet an .xz file.
+find_package(LibLZMA QUIET)
+if(LIBLZMA_FOUND)
+    target_compile_definitions(tenonrt PRIVATE TENON_LZMA)
+    target_compile_definitions(tenoncore PRIVATE TENON_LZMA)
+    target_include_directories(tenonrt PRIVATE ${LIBLZMA_INCLUDE_DIRS})
+else()
+    message(STATUS "liblzma was not found (Debian: apt-get install liblzma-dev): programs will not read data packed with xz")
+endif()
+
 # tenon.paths beside the compiler says "this is a build tree, its sources lie there"; an installed tenon has none.
 get_filename_component(here ${CMAKE_BINARY_DIR} REALPATH)
 get_filename_component(there ${CMAKE_SOURCE_DIR} REALPATH)

@@ -53,7 +53,7 @@ int test_run(const RtProgram *p, const Options *o)
     Data *d = data_open(p, o->data ? o->data : p->recipe.data, "test", 0);
     Net *n = net_new(p, pool, 1, false);
     weights_load(n, o->weights);
-    data_fill(d);
+    data_fill(d, pool);
     log_open(&log, o->log, false);
     double mean[RT_METRICS];
     const double began = clock_now();

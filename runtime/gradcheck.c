@@ -33,7 +33,7 @@ static void open_check(Check *c, const RtProgram *p, const Options *o)
     *c = (Check){.p = p,
                  .net = net_new(p, pool, o->groups, true),
                  .loss = net_metric_index(p, "loss")};
-    data_fill(d);
+    data_fill(d, pool);
     if (o->weights)
         weights_load(c->net, o->weights);
     else

@@ -77,7 +77,7 @@ static void make_order(void *arg)
 
 static void fill_test(void *arg)
 {
-    data_fill(arg);
+    data_fill(arg, NULL);
 }
 
 static void post_order(Trainer *t, int64_t epoch)
@@ -149,7 +149,7 @@ static void open_all(Trainer *t)
     open_orders(t);
     t->loader = loader_new();
     loader_post(t->loader, fill_test, t->test);
-    data_fill(t->data);
+    data_fill(t->data, t->pool);
     if (t->checkpoint)
         checkpoint_bind(t->checkpoint, data_hash(t->data));
     start_from(t);

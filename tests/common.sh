@@ -1,12 +1,14 @@
 # common.sh -- sourced by the tests that are shell scripts: a scratch directory, counting, and the compiler to test.
 #
 #   TENON        the compiler (default build/tenon)       TENON_ROOT   the repository
+#   TENON_TEST_DATA   a directory with data sets that are too large for the repository (cifar10/); without: those tests are skipped
 #   CHECK_ALL=1  longer runs                              $work        removed at the end
 #
 # ok TEXT / bad TEXT count one check each; `finish` prints "N passed, N failed[, N skipped]" and sets the exit code.
 TENON_ROOT=${TENON_ROOT:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}
 TENON=${TENON:-$TENON_ROOT/build/tenon}
 CHECK_ALL=${CHECK_ALL:-0}
+TENON_TEST_DATA=${TENON_TEST_DATA:-}
 export LC_ALL=C
 unset TENON_DATA
 passed=0 failed=0 skipped=0
@@ -56,6 +58,19 @@ small_mnist() {
         { printf "\\x00\\x00\\x08\\x01$bytes"
           gzip -dc "$TENON_ROOT/models/data/mnist/$split-labels-idx1-ubyte.gz" 2> /dev/null | tail -c +9 | head -c "$count"; } > "$1/$split-labels-idx1-ubyte"
     done
+}
+
+# small_cifar DIR N TEST: files in CIFAR-10's format, five of N images and one of TEST; images are pieces of MNIST's, classes take turns
+small_cifar() {
+    local file i count=$2
+    mkdir -p "$1"
+    for file in data_batch_{1..5} test_batch; do
+        [ $file = test_batch ] && count=$3
+        for ((i = 0; i < count; i++)); do
+            printf "\\x0$((i * 7 % 10))"
+            head -c 3072 <&3
+        done > "$1/$file.bin"
+    done 3< <(gzip -dc "$TENON_ROOT/models/data/mnist/train-images-idx3-ubyte.gz" 2> /dev/null | tail -c +3000)
 }
 
 # field LOG EVENT NAME: the values of a field of all records of one kind, in a line

@@ -171,7 +171,10 @@ static void program(Writer *w, Text *t)
     text_add(t, "    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .nonfinite = "
                 "nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,\n    .call = calls, "
                 ".ncall = sizeof calls / sizeof *calls, "
-                ".data_dirs = data_dirs,\n};\n\n");
+                ".data_dirs = data_dirs,\n");
+    if (g->recipe.data.xz)
+        text_add(t, "    .unpack_xz = &rt_unpack_xz,\n");
+    text_add(t, "};\n\n");
     text_add(t, "int main(int argc, char **argv)\n{\n    return rt_main(&rt_program, argc, "
                 "argv);\n}\n");
 }

@@ -101,6 +101,13 @@ typedef struct Train {
     Expr *loss;
 } Train;
 
+/* cifar10, or a directory of that name: programs for other data do without liblzma. */
+static bool is_cifar10(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return strcmp(slash ? slash + 1 : name, "cifar10") == 0;
+}
+
 static void read_data(Train *t, Expr *e)
 {
     const Expr *head = e->kind == EX_CALL ? e->a : e; /* mnist, "dir", mnist(...), "dir"(...) */
@@ -118,6 +125,7 @@ static void read_data(Train *t, Expr *e)
     form_fields(t->u, e, &form, d);
     d->name = name;
     d->span = e->span;
+    d->xz = is_cifar10(name);
 }
 
 static void read_loss(Train *t, Expr *e)

@@ -46,6 +46,7 @@ typedef struct DataSpec {
     const char *name;                                 /* "mnist", "synthetic", a directory, any name to look up */
     int64_t     samples, test_samples;                /* synthetic: sizes (defaults 10000, 1000) */
     int64_t     classes;                              /* synthetic: 0 = the model's output count */
+    bool        xz;                                   /* CIFAR-10: its files may be packed with xz */
     double      scale;                                /* multiplies stored u8; default 1/255.  f32 data are taken as they are */
     Span        span;
 } DataSpec;

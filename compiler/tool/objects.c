@@ -17,6 +17,11 @@
 
 static const Span nowhere;
 static const char FLAGS[] = "-std=gnu11 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math";
+#ifdef TENON_LZMA
+static const char LZMA[] = "-llzma ";
+#else
+static const char LZMA[] = "";                        /* the runtime was built without it, too */
+#endif
 
 /* ---- the C compiler */
 
@@ -29,7 +34,7 @@ bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
     t->cc = cc && *cc ? cc : "cc";
     t->flags = arena_printf(a, "%s %s%s%s%s %s %s", FLAGS, in->machine->cflags, strcmp(in->dtype, "f64") == 0 ? " -DRT_F64" : "",
                             o->plain ? " -g" : "", o->blas ? " -DRT_BLAS" : "", in->paths->cflags, more ? more : "");
-    t->libraries = o->blas ? "-lz -lopenblas -lm -lpthread" : "-lz -lm -lpthread";
+    t->libraries = arena_printf(a, "-lz %s%s-lm -lpthread", in->xz ? LZMA : "", o->blas ? "-lopenblas " : "");
     argv_split(a, &v, t->cc);
     argv_add(a, &v, "--version");
     argv_end(a, &v);
@@ -164,6 +169,8 @@ static bool compile_error(Arena *a, const Toolchain *t, const Process *p, const 
     diag_note(d, "the command was: %s", argv_text(a, &p->command));
     if (strstr(output, "cblas.h") || strstr(output, "-lopenblas"))
         diag_help(d, "--kernels=blas needs OpenBLAS and its headers (Debian: apt-get install libopenblas-dev)");
+    else if (strstr(output, "lzma"))
+        diag_help(d, "programs for data that may be packed with xz need liblzma (Debian: apt-get install liblzma-dev)");
     else if (source)
         diag_help(d, "the file is kept; if '%s' compiles other programs, this is a fault of tenon: please report it with the file",
                   t->cc);

@@ -143,8 +143,8 @@ static bool build(Arena *a, const Command *c, const Front *f, Diag *d)
     EmitInput emit = emit_input(c, f);
     emit.data_dirs = &paths.data;
     emit.ndata_dirs = paths.data ? 1 : 0;
-    BuildInput in = {.name = f->train->name, .text = c->keep ? generate(a, &emit) : NULL, .dtype = f->recipe.dtype,
-                     .command = c, .machine = machine_find(c->options.cpu), .paths = &paths};
+    BuildInput in = {.name = f->train->name, .text = c->keep ? generate(a, &emit) : NULL, .xz = f->recipe.data.xz,
+                     .dtype = f->recipe.dtype, .command = c, .machine = machine_find(c->options.cpu), .paths = &paths};
     in.nunit = emit_units(&emit, a, &in.unit);
     return c->kind == COMMAND_RUN ? build_and_run(a, &in, d) : build_program(a, &in, d);
 }

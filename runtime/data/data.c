@@ -89,19 +89,24 @@ Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t
         return d;
     }
     Data *d = new_data(p, find_data(p, name));
-    if (!npy_open(p, d->place, split, limit, d) && !idx_open(p, d->place, split, limit, d))
+    const bool test = strcmp(split, "test") == 0;
+    if (!npy_open(p, d->place, split, limit, d) && !idx_open(p, d->place, split, limit, d) &&
+        !cifar_open(p, d->place, split, limit, d))
         rt_die("%s holds no %s data: neither %s_x.npy and %s_y.npy, nor MNIST's "
-               "%s-images-idx3-ubyte (plain or .gz)",
-               d->place, split, split, split, strcmp(split, "test") == 0 ? "t10k" : split);
+               "%s-images-idx3-ubyte, nor CIFAR-10's %s.bin (plain, .gz or .xz)",
+               d->place, split, split, split, test ? "t10k" : split,
+               test ? "test_batch" : "data_batch_1");
     if (d->n >= UINT32_MAX - 2 * (int64_t)p->batch)
         rt_die("%s holds %lld samples; at most 2^32 can be counted", d->place, (long long)d->n);
     return d;
 }
 
-void data_fill(Data *d)
+void data_fill(Data *d, Pool *pool)
 {
     if (d->x_file)
         idx_fill(d);
+    else if (d->cifar)
+        cifar_fill(d, pool);
     else if (d->y_numbers)
         npy_fill(d);
 }

@@ -23,6 +23,7 @@ typedef struct Batch {
 } Batch;
 
 typedef struct Stream Stream;
+typedef struct Cifar Cifar;
 
 typedef struct Data {
     const char *place;  /* "models/data/mnist", "synthetic": for messages */
@@ -35,6 +36,7 @@ typedef struct Data {
     int64_t     classes;
     Stream     *x_file, *y_file;                      /* IDX: opened, their samples not yet read; */
     int64_t     whole;                                /* how many those files hold */
+    Cifar      *cifar;                                /* CIFAR-10: its opened files */
     const char *y_numbers;                            /* npy: labels not yet converted, */
     int         y_size;                               /* bytes each, */
     bool        y_signed;                             /* as a two's complement or not, */
@@ -50,8 +52,9 @@ typedef struct Data {
  * fails here. limit: samples at most; 0 = all. */
 Data    *data_open(const RtProgram *p, const char *name, const char *split, int64_t limit);
 
-/* Reads, verifies and checks what data_open has left; allocates nothing. */
-void     data_fill(Data *d);
+/* Reads, verifies and checks what data_open has left, several files side by side (pool NULL: one by
+ * one); allocates nothing. */
+void     data_fill(Data *d, Pool *pool);
 
 /* Samples to test or predict, from a .npy or .csv file; no labels. */
 Data    *data_open_file(const RtProgram *p, const char *path);
@@ -76,10 +79,13 @@ int32_t  synthetic_sample(uint8_t *x, int64_t features, int64_t classes, int64_t
  * there is none. */
 char    *find_data(const RtProgram *p, const char *name);
 
-/* idx.c, npy.c: open a split in a directory; false when it holds no such files. */
+/* idx.c, cifar.c, npy.c: open a split in a directory; false when it holds no such files. */
 bool     idx_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
                   Data *d);
 void     idx_fill(Data *d);
+bool     cifar_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
+                    Data *d);
+void     cifar_fill(Data *d, Pool *pool);
 bool     npy_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
                   Data *d);
 void     npy_fill(Data *d);

@@ -40,21 +40,21 @@ static int header(Stream *s, int least, int64_t dim[4])
     return (int)rank;
 }
 
-static Stream *open_either(const char *directory, const char *split, const char *dashed,
+static Stream *open_either(const RtProgram *p, const char *directory, const char *split, const char *dashed,
                            const char *dotted)
 {
     const char *prefix = strcmp(split, "test") == 0 ? "t10k" : split;
-    Stream *s = stream_open(directory, rt_format("%s-%s", prefix, dashed));
-    return s ? s : stream_open(directory, rt_format("%s-%s", prefix, dotted));
+    Stream *s = stream_open(p, directory, rt_format("%s-%s", prefix, dashed));
+    return s ? s : stream_open(p, directory, rt_format("%s-%s", prefix, dotted));
 }
 
 bool idx_open(const RtProgram *p, const char *directory, const char *split, int64_t limit, Data *d)
 {
     int64_t dim[4], labels[4];
-    d->x_file = open_either(directory, split, "images-idx3-ubyte", "images.idx3-ubyte");
+    d->x_file = open_either(p, directory, split, "images-idx3-ubyte", "images.idx3-ubyte");
     if (!d->x_file)
         return false;
-    d->y_file = open_either(directory, split, "labels-idx1-ubyte", "labels.idx1-ubyte");
+    d->y_file = open_either(p, directory, split, "labels-idx1-ubyte", "labels.idx1-ubyte");
     if (!d->y_file)
         rt_die("%s has no labels beside it: %s-labels-idx1-ubyte, or that with .gz",
                stream_path(d->x_file), strcmp(split, "test") == 0 ? "t10k" : split);

@@ -1,5 +1,6 @@
-/* stream.c -- read, hash, inflate; see stream.h. */
+/* stream.c -- read, hash, unpack; see stream.h. */
 #include "data/stream.h"
+#include "data/unpack.h"
 #include "error.h"
 #include "hash.h"
 #include <ctype.h>
@@ -18,8 +19,10 @@ struct Stream {
     char *path;
     int fd;
     int64_t bytes;  /* of the file */
-    bool gz, whole; /* whole: the end of the inflated content is seen */
+    bool gz, whole; /* whole: the end of the unpacked content is seen */
     z_stream z;
+    const RtUnpack *xz; /* NULL: it is no .xz */
+    void *unxz;
     Sha256 sha;
     char expected[65]; /* checksum, or "" */
     uint8_t piece[PIECE], rest[PIECE];
@@ -81,12 +84,43 @@ static int try_open(const char *path)
     return fd;
 }
 
-Stream *stream_open(const char *directory, const char *name)
+/* The first of NAME, NAME.gz and NAME.xz; *path says which. */
+static int open_any(const char *directory, const char *name, char **path)
 {
-    char *path = rt_format("%s/%s", directory, name);
-    int fd = try_open(path);
-    if (fd < 0)
-        fd = try_open(path = rt_format("%s/%s.gz", directory, name));
+    static const char *const ending[] = {"", ".gz", ".xz"};
+    int fd = -1;
+    for (int i = 0; fd < 0 && i < 3; i++)
+        fd = try_open(*path = rt_format("%s/%s%s", directory, name, ending[i]));
+    return fd;
+}
+
+/* A first step without room for its result makes liblzma take its memory. */
+static void begin_xz(Stream *s, const RtProgram *p)
+{
+    static const uint8_t magic[6] = {0xFD, '7', 'z', 'X', 'Z', 0};
+    const uint8_t *in = s->piece;
+    uint8_t *out = s->rest;
+    size_t room = 0;
+    const char *why;
+    if (s->have < sizeof magic || memcmp(s->piece, magic, sizeof magic) != 0)
+        return;
+    if (!p->unpack_xz)
+        rt_die("%s is packed with xz, which this program cannot read: unpack it with xz -d, or "
+               "build the program with data = cifar10",
+               s->path);
+    s->xz = p->unpack_xz;
+    s->unxz = s->xz->content(s->fd, s->bytes) < 0 ? NULL : s->xz->open();
+    if (!s->unxz || s->xz->step(s->unxz, &in, &s->have, &out, &room, &why) == UNPACK_BROKEN)
+        rt_die("%s is truncated or damaged: it does not end as an .xz file does; fetch it again",
+               s->path);
+    s->at = (size_t)(in - s->piece);
+    s->have += s->at;
+}
+
+Stream *stream_open(const RtProgram *p, const char *directory, const char *name)
+{
+    char *path;
+    const int fd = open_any(directory, name, &path);
     struct stat info;
     if (fd < 0)
         return NULL;
@@ -105,6 +139,7 @@ Stream *stream_open(const char *directory, const char *name)
     s->z.opaque = s;
     if (s->gz && inflateInit2(&s->z, 16 + MAX_WBITS) != Z_OK)
         rt_die("%s: zlib could not start", path);
+    begin_xz(s, p);
     return s;
 }
 
@@ -116,7 +151,19 @@ const char *stream_path(const Stream *s)
 /* Deflate makes at most 1032 bytes of one. */
 int64_t stream_room(const Stream *s)
 {
-    return s->gz ? s->bytes * 1032 : s->bytes;
+    return s->xz ? s->xz->content(s->fd, s->bytes) : s->gz ? s->bytes * 1032 : s->bytes;
+}
+
+/* A .gz ends in its content's size, 32 bits with the lowest first. */
+int64_t stream_content(const Stream *s)
+{
+    uint8_t b[4];
+    if (!s->gz)
+        return stream_room(s);
+    if (s->bytes < 18 || pread(s->fd, b, 4, s->bytes - 4) != 4)
+        rt_die("%s is truncated: %lld bytes are no gzip file; fetch it again", s->path,
+               (long long)s->bytes);
+    return (int64_t)b[3] << 24 | b[2] << 16 | b[1] << 8 | b[0];
 }
 
 static int64_t copy(Stream *s, uint8_t *to, int64_t bytes)
@@ -136,20 +183,18 @@ static int64_t copy(Stream *s, uint8_t *to, int64_t bytes)
     return done;
 }
 
-/* One call of inflate, with input; false at the end of the content. A .gz may hold several
+/* One call of inflate into *out, with input; false at the end of the content. A .gz may hold several
  * members. */
-static bool step(Stream *s)
+static bool inflate_step(Stream *s, uint8_t **out, size_t *room)
 {
-    if (s->at == s->have)
-        refill(s);
-    if (s->have == 0)
-        rt_die("%s is truncated: it ends after %lld bytes, inside its compressed data; fetch it "
-               "again",
-               s->path, (long long)s->bytes);
     s->z.next_in = s->piece + s->at;
     s->z.avail_in = (unsigned)(s->have - s->at);
+    s->z.next_out = *out;
+    s->z.avail_out = (unsigned)*room;
     const int result = inflate(&s->z, Z_NO_FLUSH);
     s->at = s->have - s->z.avail_in;
+    *out = s->z.next_out;
+    *room = s->z.avail_out;
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
         rt_die("%s is damaged: %s; fetch it again", s->path,
                s->z.msg ? s->z.msg : "not a gzip file");
@@ -160,23 +205,38 @@ static bool step(Stream *s)
     return s->have && s->piece[s->at] == 0x1f && inflateReset(&s->z) == Z_OK;
 }
 
-int64_t stream_read(Stream *s, void *to, int64_t bytes)
+static bool xz_step(Stream *s, uint8_t **out, size_t *room)
 {
-    if (!s->gz)
-        return copy(s, to, bytes);
-    int64_t done = 0;
-    while (done < bytes && !s->whole) {
-        const int64_t left = bytes - done;
-        const unsigned n = left < (1 << 30) ? (unsigned)left : 1u << 30;
-        s->z.next_out = (uint8_t *)to + done;
-        s->z.avail_out = n;
-        s->whole = !step(s);
-        done += n - s->z.avail_out;
-    }
-    return done;
+    const uint8_t *in = s->piece + s->at;
+    size_t left = s->have - s->at;
+    const char *why = "";
+    const int result = s->xz->step(s->unxz, &in, &left, out, room, &why);
+    s->at = s->have - left;
+    if (result == UNPACK_BROKEN)
+        rt_die("%s is damaged: %s; fetch it again", s->path, why);
+    return result == UNPACK_MORE;
 }
 
-/* To the end of the content too, where zlib compares a checksum of its own. */
+int64_t stream_read(Stream *s, void *to, int64_t bytes)
+{
+    if (!s->gz && !s->xz)
+        return copy(s, to, bytes);
+    uint8_t *out = to, *const end = out + bytes;
+    while (out < end && !s->whole) {
+        const int64_t left = end - out;
+        size_t room = left < (1 << 30) ? (size_t)left : 1u << 30;
+        if (s->at == s->have)
+            refill(s);
+        if (s->have == 0)
+            rt_die("%s is truncated: it ends after %lld bytes, inside its compressed data; fetch "
+                   "it again",
+                   s->path, (long long)s->bytes);
+        s->whole = !(s->xz ? xz_step : inflate_step)(s, &out, &room);
+    }
+    return out - (uint8_t *)to;
+}
+
+/* To the end of the content too, where zlib and liblzma compare checksums of their own. */
 int64_t stream_end(Stream *s)
 {
     char found[65];
@@ -186,6 +246,8 @@ int64_t stream_end(Stream *s)
     while (s->have)
         refill(s);
     close(s->fd);
+    if (s->xz)
+        s->xz->close(s->unxz);
     sha256_end(&s->sha, found);
     if (s->expected[0] && strcmp(found, s->expected) != 0)
         rt_die("%s is not the file that SHA256SUMS beside it lists: its SHA-256 is %s, not %s; "

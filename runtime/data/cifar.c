@@ -1,0 +1,115 @@
+/* cifar.c -- CIFAR-10's binary version: records of a label and an image, one behind the other.
+ *
+ *   data_batch_1.bin .. data_batch_5.bin   to train on       each plain, .gz or .xz;
+ *   test_batch.bin                         to test on        10,000 records as distributed, fewer are welcome
+ *   a record   1 byte: the class 0 .. 9   3 x 32 x 32 bytes: red, green, blue
+ *
+ * Records stay as they are in memory: a sample is a record without its first byte.
+ *
+ * Source: A. Krizhevsky, "The CIFAR-10 dataset", binary version.
+ */
+#include "data/data.h"
+#include "data/stream.h"
+#include "error.h"
+#include "memory.h"
+#include <string.h>
+
+enum { CLASSES = 10, FILES = 5 };
+static const int64_t shape[3] = {3, 32, 32};
+static const int64_t RECORD = 1 + 3 * 32 * 32;
+
+struct Cifar {
+    Stream *file[FILES];
+    int64_t whole[FILES], first[FILES + 1]; /* records in a file, and before it */
+    int n;
+};
+
+static void open_file(Cifar *c, Stream *s)
+{
+    const int64_t bytes = stream_content(s);
+    if (bytes == 0 || bytes % RECORD)
+        rt_die("%s holds %lld bytes: a file of CIFAR-10 has %lld for each of its images (30730000 "
+               "for 10000)",
+               stream_path(s), (long long)bytes, (long long)RECORD);
+    c->file[c->n] = s;
+    c->whole[c->n] = bytes / RECORD;
+    c->first[c->n + 1] = c->first[c->n] + c->whole[c->n];
+    c->n++;
+}
+
+/* A test file, or as many of the five as the limit asks for. */
+static bool open_files(Cifar *c, const RtProgram *p, const char *directory, const char *split,
+                       int64_t limit)
+{
+    const bool test = strcmp(split, "test") == 0;
+    for (int i = 0; i < (test ? 1 : FILES) && (limit <= 0 || c->first[i] < limit); i++) {
+        const char *name = test ? "test_batch.bin" : rt_format("data_batch_%d.bin", i + 1);
+        Stream *s = stream_open(p, directory, name);
+        if (!s && i == 0)
+            return false;
+        if (!s)
+            rt_die("%s/%s is missing (plain, .gz or .xz): CIFAR-10 comes in five files to train "
+                   "on and test_batch.bin",
+                   directory, name);
+        open_file(c, s);
+    }
+    return true;
+}
+
+bool cifar_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
+                Data *d)
+{
+    Cifar *c = rt_alloc(sizeof *c);
+    if (!open_files(c, p, directory, split, limit))
+        return false;
+    const char *path = stream_path(c->file[0]);
+    data_check_shape(p, path, 3, shape);
+    if (p->softmax_output && p->classes != CLASSES)
+        rt_die("%s: CIFAR-10 has %d classes, but %s tells %lld apart: build it with as many (if "
+               "they are its parameter: --set model.classes=%d)",
+               path, CLASSES, p->model, (long long)p->classes, CLASSES);
+    d->cifar = c;
+    d->type = RT_U8;
+    d->stride = RECORD;
+    d->n = limit > 0 && limit < c->first[c->n] ? limit : c->first[c->n];
+    d->x = (char *)memory_map(d->n * RECORD, false, directory) + 1;
+    d->label = memory_map(d->n * (int64_t)sizeof *d->label, false, directory);
+    return true;
+}
+
+static void take_labels(Data *d, const char *path, int64_t first, int64_t n)
+{
+    for (int64_t i = first; i < first + n; i++) {
+        const int label = (uint8_t)d->x[i * RECORD - 1];
+        if (label >= CLASSES)
+            rt_die("%s: label %d of image %lld: a class of CIFAR-10 is 0 to %d; is this its "
+                   "binary version?",
+                   path, label, (long long)(i - first), CLASSES - 1);
+        d->label[i] = label;
+    }
+}
+
+static void fill_file(void *arg, int thread, int unit)
+{
+    (void)thread;
+    Data *d = arg;
+    const Cifar *c = d->cifar;
+    Stream *s = c->file[unit];
+    const int64_t first = c->first[unit], left = d->n - first;
+    const int64_t n = left < c->whole[unit] ? left : c->whole[unit];
+    int64_t bytes = stream_read(s, d->x - 1 + first * RECORD, n * RECORD);
+    if (bytes == n * RECORD)
+        take_labels(d, stream_path(s), first, n);
+    bytes += stream_end(s);
+    if (bytes != c->whole[unit] * RECORD)
+        rt_die("%s changed while it was read: %lld bytes, not %lld", stream_path(s),
+               (long long)bytes, (long long)(c->whole[unit] * RECORD));
+}
+
+void cifar_fill(Data *d, Pool *pool)
+{
+    if (pool)
+        pool_run(pool, fill_file, d, d->cifar->n);
+    for (int i = 0; !pool && i < d->cifar->n; i++)
+        fill_file(d, 0, i);
+}

@@ -1,0 +1,112 @@
+/* xz.c -- .xz files, by liblzma: linked only into programs that name rt_unpack_xz.
+ *
+ * Format: The .xz file format 1.1.0, tukaani.org/xz/xz-file-format.txt: a stream ends in an index of its blocks and in a
+ * footer of 12 bytes that says how long the index is.  Without the library at build time every use ends with a message.
+ */
+#include "data/unpack.h"
+#include "error.h"
+
+#ifdef TENON_LZMA
+#include <lzma.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *text(lzma_ret r)
+{
+    return r == LZMA_MEM_ERROR      ? "no memory is left to unpack it"
+           : r == LZMA_FORMAT_ERROR ? "this is no .xz file"
+           : r == LZMA_DATA_ERROR   ? "its compressed data are corrupt"
+                                    : "it cannot be unpacked";
+}
+
+/* The index of a file that is one stream. */
+static lzma_index *read_index(int fd, int64_t bytes)
+{
+    uint8_t footer[LZMA_STREAM_HEADER_SIZE];
+    lzma_stream_flags flags;
+    const int64_t at = bytes - LZMA_STREAM_HEADER_SIZE;
+    if (at < LZMA_STREAM_HEADER_SIZE ||
+        pread(fd, footer, sizeof footer, at) != (ssize_t)sizeof footer ||
+        lzma_stream_footer_decode(&flags, footer) != LZMA_OK ||
+        (int64_t)flags.backward_size > at - LZMA_STREAM_HEADER_SIZE)
+        return NULL;
+    const size_t size = flags.backward_size;
+    uint8_t *packed = rt_alloc(size);
+    lzma_index *index = NULL;
+    uint64_t memory = UINT64_MAX;
+    size_t pos = 0;
+    if (pread(fd, packed, size, at - (int64_t)size) != (ssize_t)size ||
+        lzma_index_buffer_decode(&index, &memory, NULL, packed, &pos, size) != LZMA_OK)
+        index = NULL;
+    free(packed);
+    return index;
+}
+
+static int64_t content(int fd, int64_t bytes)
+{
+    lzma_index *index = read_index(fd, bytes);
+    if (!index)
+        return -1;
+    const bool whole = (int64_t)lzma_index_file_size(index) == bytes;
+    const int64_t n = whole ? (int64_t)lzma_index_uncompressed_size(index) : -1;
+    lzma_index_end(index, NULL);
+    return n;
+}
+
+static void *begin(void)
+{
+    lzma_stream *s = rt_alloc(sizeof *s);
+    *s = (lzma_stream)LZMA_STREAM_INIT;
+    return lzma_stream_decoder(s, UINT64_MAX, 0) == LZMA_OK ? s : NULL;
+}
+
+static int step(void *state, const uint8_t **in, size_t *have, uint8_t **out, size_t *room,
+                const char **why)
+{
+    lzma_stream *s = state;
+    s->next_in = *in, s->avail_in = *have;
+    s->next_out = *out, s->avail_out = *room;
+    const lzma_ret r = lzma_code(s, LZMA_RUN);
+    *in = s->next_in, *have = s->avail_in;
+    *out = s->next_out, *room = s->avail_out;
+    *why = text(r);
+    return r == LZMA_STREAM_END                  ? UNPACK_END
+           : r == LZMA_OK || r == LZMA_BUF_ERROR ? UNPACK_MORE
+                                                 : UNPACK_BROKEN;
+}
+
+static void end(void *state)
+{
+    lzma_end(state);
+    free(state);
+}
+#else
+
+static int64_t content(int fd, int64_t bytes)
+{
+    (void)fd, (void)bytes;
+    rt_die("this tenon was built without liblzma and reads no .xz: unpack the data with xz -d, or "
+           "install the library "
+           "(Debian: apt-get install liblzma-dev) and build tenon again");
+}
+
+static void *begin(void)
+{
+    return NULL;
+}
+
+static int step(void *state, const uint8_t **in, size_t *have, uint8_t **out, size_t *room,
+                const char **why)
+{
+    (void)state, (void)in, (void)have, (void)out, (void)room;
+    *why = "there is no liblzma";
+    return UNPACK_BROKEN;
+}
+
+static void end(void *state)
+{
+    (void)state;
+}
+#endif
+
+const RtUnpack rt_unpack_xz = {content, begin, step, end};
