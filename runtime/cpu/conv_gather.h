@@ -13,7 +13,7 @@
  */
 #ifndef CPU_CONV_GATHER_H
 #define CPU_CONV_GATHER_H
-#include "cpu/tile.h"
+#include "cpu/conv_sum.h"
 
 RT_INLINE int64_t conv_count(int64_t n, int64_t unit)
 {
@@ -121,93 +121,6 @@ RT_INLINE void conv_step(ConvWalk *w, ConvGather g, ConvLine v, ConvLine u)
     if (--w->row)
         return;
     w->x += w->x_sample, w->y += w->y_sample, w->row = v.count;
-}
-
-/* ---------------------------------------------------------------------------------------- the tile
- * These are functions of their own, the same for every convolution of a program: eight rows and the
- * loop take eleven of the sixteen integer registers, and inlined into the walk GCC keeps rows in
- * vector registers and on the stack (1x1 256->1024 @14: 79 instead of 109 GF/s). */
-typedef struct ConvRun {
-    int down, across;         /* taps */
-    int64_t x_down, x_across; /* reals of x from one tap to the next */
-    int64_t p_down, p_across; /* and of p */
-    int64_t length;           /* products a tap */
-} ConvRun;
-
-/* t[i][j] = start[j] + sum over taps and k of x[i][k] * p[k][j]: tile_product with rows anywhere. */
-RT_INLINE void conv_sum(vec *to, int rows, int vectors, const vec *start, const real *const *x,
-                        const real *p, const ConvRun *run)
-{
-    const real *row[8];
-    vec t[16];
-    RT_UNROLL
-    for (int i = 0; i < rows; i++) {
-        row[i] = x[i];
-        RT_UNROLL
-        for (int j = 0; j < vectors; j++)
-            t[i * vectors + j] = start[j];
-    }
-    for (int r = 0; r < run->down; r++)
-        for (int s = 0; s < run->across; s++) {
-            const real *b = p + r * run->p_down + s * run->p_across;
-            int64_t k = r * run->x_down + s * run->x_across;
-            for (const real *end = b + run->length * P; b != end; b += P, k++) {
-                __asm__("" : "+r"(k)); /* else GCC keeps a pointer a row and adds to each */
-                vec w[2];
-                RT_UNROLL
-                for (int j = 0; j < vectors; j++)
-                    w[j] = v_load_opaque(b + j * V);
-                RT_UNROLL
-                for (int i = 0; i < rows; i++) {
-                    const vec a = v_broadcast(row[i] + k);
-                    RT_UNROLL
-                    for (int j = 0; j < vectors; j++)
-                        t[i * vectors + j] = v_fma(a, w[j], t[i * vectors + j]);
-                }
-            }
-        }
-    RT_UNROLL
-    for (int i = 0; i < rows * vectors; i++)
-        to[i] = t[i];
-}
-#define CONV_TILE(rows, vectors)                                                                   \
-    static __attribute__((noinline,                                                                \
-                          unused)) void conv_sum_##rows##x##vectors(vec *to, const vec *start,     \
-                                                                    const real *const *x,          \
-                                                                    const real *p,                 \
-                                                                    const ConvRun *run)            \
-    {                                                                                              \
-        conv_sum(to, rows, vectors, start, x, p, run);                                             \
-    }
-CONV_TILE(8, 1)
-CONV_TILE(7, 1)
-CONV_TILE(6, 1)
-CONV_TILE(5, 1)
-CONV_TILE(4, 1) CONV_TILE(3, 1) CONV_TILE(2, 1) CONV_TILE(1, 1) CONV_TILE(8, 2) CONV_TILE(7, 2)
-    CONV_TILE(6, 2) CONV_TILE(5, 2) CONV_TILE(4, 2) CONV_TILE(3, 2) CONV_TILE(2, 2) CONV_TILE(1, 2)
-
-    /* The first `rows` of x, `vectors` wide; as many rows as a tile may have. */
-    RT_INLINE void conv_tile_sum(vec *to, int rows, int vectors, const vec *start,
-                                 const real *const *x, const real *p, const ConvRun *run)
-{
-#define CONV_CASE(n)                                                                               \
-    case n:                                                                                        \
-        if (vectors == 1)                                                                          \
-            conv_sum_##n##x1(to, start, x, p, run);                                                \
-        else if (n <= TILE_ROWS)                                                                   \
-            conv_sum_##n##x2(to, start, x, p, run);                                                \
-        break;
-    switch (rows) {
-        CONV_CASE(8)
-        CONV_CASE(7)
-        CONV_CASE(6)
-        CONV_CASE(5)
-        CONV_CASE(4)
-        CONV_CASE(3)
-        CONV_CASE(2)
-        CONV_CASE(1)
-    }
-#undef CONV_CASE
 }
 
 /* How the taps of a box lie.  Taps of one kernel row that lie side by side in x are one run. */
