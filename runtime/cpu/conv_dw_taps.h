@@ -10,8 +10,10 @@
 #define CPU_CONV_DW_TAPS_H
 
 enum {
-    TAPS_POSITIONS = 256,                                /* in a block: a panel of x is 32 KB */
+    TAPS_POSITIONS = 256,                                /* in a block */
+    TAPS_COLUMNS = 256 * 1024 / sizeof(real),            /* reals of x in a block */
     TAPS_STRIPE = (TAPS_POSITIONS + 4) * TILE_ROWS + 16, /* no power of two: stripes share no set */
+    TAPS_FEW = 16,                                       /* positions of a sample */
     TAPS_OUTPUTS = 256 * 1024 / sizeof(real) / TAPS_POSITIONS / TILE_ROWS * TILE_ROWS
 };
 
@@ -37,7 +39,8 @@ RT_INLINE ConvWindow conv_window(Conv c, int r, int s)
     return v;
 }
 
-/* Are a tenth of the vectors of products or more saved?  Less does not pay for the copies. */
+/* Are a tenth of the vectors of products or more saved?  Less does not pay for the copies, unless
+ * one sample has so few positions that sums would go to memory and back all the time. */
 RT_INLINE bool conv_dw_by_taps(Conv c)
 {
     const int inputs = c.c / c.groups;
@@ -49,7 +52,8 @@ RT_INLINE bool conv_dw_by_taps(Conv c)
             const ConvWindow w = conv_window(c, r, s);
             inside += (int64_t)w.h * w.w;
         }
-    return inside * tap * 10 <= (int64_t)c.oh * c.ow * c.r * row * 9;
+    return inside * tap * 10 <= (int64_t)c.oh * c.ow * c.r * row * 9 ||
+           (c.oh * c.ow <= TAPS_FEW && !conv_dw_flat(c) && tap == row / c.s);
 }
 
 /* ------------------------------------------------------------------------------------- the copies */
@@ -67,17 +71,22 @@ RT_INLINE bool conv_dw_by_taps(Conv c)
         }                                                                                          \
     }
 
-/* t [count][P]: `lanes` channels of tap (r, s) at the window's positions. */
+/* t [panel][count][P]: channels of tap (r, s) at the window's positions. */
 RT_INLINE void conv_dw_taps_x(real *restrict t, const real *restrict x, Conv c, ConvWindow w, int r,
-                              int s, int first, int count, int lanes)
+                              int s, int first, int count, int channels)
 {
-    TAPS_EACH(w, first, count, {
-        const int iy = (w.y + oy) * c.stride_h - c.pad_h + r * c.dil_h;
-        const int ix = (w.x + ox) * c.stride_w - c.pad_w + s * c.dil_w;
-        const real *from = x + (((int64_t)n * c.h + iy) * c.w + ix) * c.c;
-        real *to = t + (int64_t)i * P;
-        RT_MAP(lanes, STORE(to, LOAD(from)));
-    });
+    const int top = w.y * c.stride_h - c.pad_h + r * c.dil_h,
+              left = w.x * c.stride_w - c.pad_w + s * c.dil_w;
+    for (int k = 0; k < channels; k += P, t += (int64_t)count * P)
+        TAPS_EACH(w, first, count, {
+            const int iy = top + oy * c.stride_h, ix = left + ox * c.stride_w;
+            const real *from = x + (((int64_t)n * c.h + iy) * c.w + ix) * c.c + k;
+            real *to = t + (int64_t)i * P;
+            if (channels - k >= P)
+                RT_MAP(P, STORE(to, LOAD(from)));
+            else
+                RT_MAP(channels - k, STORE(to, LOAD(from)));
+        });
 }
 
 /* t [tile][TAPS_STRIPE]: TILE_ROWS outputs side by side at each of the window's positions. */
@@ -97,8 +106,8 @@ RT_INLINE void conv_dw_taps_dy(real *restrict t, const real *restrict dy, Conv c
 
 /* ------------------------------------------------------------------------------------ the product */
 
-/* dw: `rows` outputs, `filter` apart, by up to two vectors of channels.  dw comes from far: asked
- * for before the product, used behind it. */
+/* dw: `rows` outputs, `filter` apart, by up to two vectors of channels.  dw comes from far: the
+ * next tile's is asked for before the product. */
 RT_INLINE void conv_dw_taps_tile(real *dw, int64_t filter, const real *dy, const real *x, int count,
                                  int rows, int lanes)
 {
@@ -106,8 +115,8 @@ RT_INLINE void conv_dw_taps_tile(real *dw, int64_t filter, const real *dy, const
     vec t[TILE_MAX];
     RT_UNROLL
     for (int i = 0; i < rows; i++) {
-        __builtin_prefetch(dw + i * filter, 1);
-        __builtin_prefetch(dw + i * filter + lanes - 1, 1);
+        __builtin_prefetch(dw + i * filter + P, 1);
+        __builtin_prefetch(dw + i * filter + P + V, 1);
     }
     RT_UNROLL
     for (int i = 0; i < rows * vectors; i++)
@@ -124,23 +133,33 @@ RT_INLINE void conv_dw_taps_tile(real *dw, int64_t filter, const real *dy, const
     }
 }
 
-/* One panel of channels by all outputs of the block. */
-RT_INLINE void conv_dw_taps_panel(real *dw, int64_t filter, const real *dy, const real *x,
-                                  int count, int outputs, int lanes)
+/* `rows` outputs by the block's channels: along the rows of dw. */
+RT_INLINE void conv_dw_taps_row(real *dw, int64_t filter, const real *dy, const real *x, int count,
+                                int rows, int channels)
 {
-    for (; outputs >= TILE_ROWS; outputs -= TILE_ROWS, dw += TILE_ROWS * filter, dy += TAPS_STRIPE)
-        conv_dw_taps_tile(dw, filter, dy, x, count, TILE_ROWS, lanes);
+    for (; channels >= P; channels -= P, dw += P, x += (int64_t)count * P)
+        conv_dw_taps_tile(dw, filter, dy, x, count, rows, P);
+    if (channels)
+        conv_dw_taps_tile(dw, filter, dy, x, count, rows, channels % P);
+}
+
+/* A block of positions, outputs and channels; dw, dy, x at its first. */
+RT_INLINE void conv_dw_taps_block(real *dw, int64_t filter, const real *ys, const real *xs,
+                                  int count, int outputs, int channels)
+{
+    for (; outputs >= TILE_ROWS; outputs -= TILE_ROWS, dw += TILE_ROWS * filter, ys += TAPS_STRIPE)
+        conv_dw_taps_row(dw, filter, ys, xs, count, TILE_ROWS, channels);
     if (outputs)
-        conv_dw_taps_tile(dw, filter, dy, x, count, outputs % TILE_ROWS, lanes);
+        conv_dw_taps_row(dw, filter, ys, xs, count, outputs % TILE_ROWS, channels);
 }
 
 /* One tap of a group; x, dy, dw at the group's first channel and output, dw at the tap. */
 RT_INLINE void conv_dw_taps_one(real *dw, const real *x, const real *dy, Conv c, int r, int s)
 {
-    real xs[TAPS_POSITIONS * P] __attribute__((aligned(64)));
+    real xs[TAPS_COLUMNS] __attribute__((aligned(64)));
     real ys[TAPS_OUTPUTS / TILE_ROWS * TAPS_STRIPE] __attribute__((aligned(64)));
     const ConvWindow w = conv_window(c, r, s);
-    const int outputs = c.o / c.groups, inputs = c.c / c.groups, full = inputs / P * P;
+    const int outputs = c.o / c.groups, inputs = c.c / c.groups;
     const int64_t filter = (int64_t)c.r * c.s * inputs;
     const int positions = c.n * w.h * w.w, blocks = conv_ceil(positions, TAPS_POSITIONS);
 
@@ -149,15 +168,12 @@ RT_INLINE void conv_dw_taps_one(real *dw, const real *x, const real *dy, Conv c,
             const int first = (int)((int64_t)positions * b / blocks),
                       count = (int)((int64_t)positions * (b + 1) / blocks) - first;
             const int some = outputs - o < TAPS_OUTPUTS ? outputs - o : TAPS_OUTPUTS;
-            real *to = dw + o * filter;
+            const int most = TAPS_COLUMNS / (count * P) * P;
             conv_dw_taps_dy(ys, dy + o, c, w, first, count, some);
-            for (int k = 0; k < full; k += P) {
-                conv_dw_taps_x(xs, x + k, c, w, r, s, first, count, P);
-                conv_dw_taps_panel(to + k, filter, ys, xs, count, some, P);
-            }
-            if (full < inputs) {
-                conv_dw_taps_x(xs, x + full, c, w, r, s, first, count, inputs - full);
-                conv_dw_taps_panel(to + full, filter, ys, xs, count, some, inputs - full);
+            for (int k = 0; k < inputs; k += most) {
+                const int channels = inputs - k < most ? inputs - k : most;
+                conv_dw_taps_x(xs, x + k, c, w, r, s, first, count, channels);
+                conv_dw_taps_block(dw + o * filter + k, filter, ys, xs, count, some, channels);
             }
         }
 }
