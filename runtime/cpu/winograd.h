@@ -20,7 +20,8 @@
 enum {
     WINO_SCRATCH = 640 * 1024 / sizeof(real), /* V and one panel of M at most: F(4x4) of 512 */
     WINO_BUDGET = 192 * 1024 / sizeof(real),  /* and as a rule: what a core's L2 holds beside U */
-    WINO_BLOCK = 48                           /* tiles at most in a block */
+    WINO_BLOCK = 48,                          /* tiles at most in a block */
+    WINO_GAP = 64 / sizeof(real) /* between points: a line, or they would share sets of the cache */
 };
 
 /* Tiles in a block: whole register tiles, as many as fit, blocks as equal as can be. */
@@ -48,27 +49,46 @@ RT_INLINE WinoTile wino_tile(int tile, Conv c, int m)
     return (WinoTile){tile / (across * down), tile / across % down * m, tile % across * m};
 }
 
-/* V[e][C] of one tile: gather a x a positions, zeros outside the image, transform both ways. */
-RT_INLINE void wino_input(real *v, int64_t v_step, const real *x, WinoTile at, Conv c, int a)
+/* V[e] of V channels of one tile: a x a positions, zeros outside the image, transformed both ways;
+ * x: the channels' first of the first sample. */
+RT_INLINE void wino_input_vector(vec *d, const real *x, WinoTile at, Conv c, int a, int lanes)
 {
     const int top = at.y - c.pad_h, left = at.x - c.pad_w;
-    const bool inside = top >= 0 && left >= 0 && top + a <= c.h && left + a <= c.w;
     const real *from = x + (((int64_t)at.n * c.h + top) * c.w + left) * c.c;
 
+    if (lanes == V && top >= 0 && left >= 0 && top + a <= c.h && left + a <= c.w) {
+        RT_UNROLL
+        for (int i = 0; i < a; i++) {
+            RT_UNROLL
+            for (int j = 0; j < a; j++)
+                d[i * a + j] = v_load(from + ((int64_t)i * c.w + j) * c.c);
+        }
+    } else {
+        for (int k = 0; k < a * a; k++) {
+            const int iy = top + k / a, ix = left + k % a;
+            const bool there = lanes > 0 && iy >= 0 && iy < c.h && ix >= 0 && ix < c.w;
+            d[k] = there ? v_load_lanes(from + ((int64_t)(k / a) * c.w + k % a) * c.c, lanes)
+                         : v_set(0);
+        }
+    }
+    RT_UNROLL
+    for (int j = 0; j < a; j++)
+        wino_input_1d(d + j, a, a);
+    RT_UNROLL
+    for (int i = 0; i < a; i++)
+        wino_input_1d(d + i * a, 1, a);
+}
+
+/* V[e][C] of one tile. */
+RT_INLINE void wino_input(real *v, int64_t v_step, const real *x, WinoTile at, Conv c, int a)
+{
     for (int k = 0; k < c.c; k += V) {
         const int lanes = c.c - k < V ? c.c - k : V;
         vec d[WINO_A * WINO_A];
-        for (int i = 0; i < a; i++)
-            for (int j = 0; j < a; j++) {
-                const bool there =
-                    inside || (top + i >= 0 && top + i < c.h && left + j >= 0 && left + j < c.w);
-                const real *p = from + ((int64_t)i * c.w + j) * c.c + k;
-                d[i * a + j] = there ? v_load_lanes(p, lanes) : v_set(0);
-            }
-        for (int j = 0; j < a; j++)
-            wino_input_1d(d + j, a, a);
+        wino_input_vector(d, x + k, at, c, a, lanes);
+        RT_UNROLL
         for (int i = 0; i < a; i++) {
-            wino_input_1d(d + i * a, 1, a);
+            RT_UNROLL
             for (int j = 0; j < a; j++)
                 v_store_lanes(v + (i * a + j) * v_step + k, d[i * a + j], lanes);
         }
@@ -79,7 +99,8 @@ RT_INLINE void wino_input(real *v, int64_t v_step, const real *x, WinoTile at, C
 RT_INLINE void wino_product(real *restrict t, const real *restrict v, const real *restrict u,
                             int block, int channels, int points)
 {
-    for (int e = 0; e < points; e++, v += (int64_t)block * channels, u += (int64_t)channels * P)
+    for (int e = 0; e < points;
+         e++, v += (int64_t)block * channels + WINO_GAP, u += (int64_t)channels * P, t += WINO_GAP)
         for (int i = 0; i < block; i += TILE_ROWS, t += TILE_ROWS * P) {
             vec s[TILE_MAX];
             RT_UNROLL
@@ -98,12 +119,19 @@ RT_INLINE void wino_output(vec *y, const real *t, int64_t t_step, vec bias, int 
 {
     vec x[WINO_A * WINO_A], h[4 * WINO_A];
 
-    for (int e = 0; e < a * a; e++)
-        x[e] = v_load(t + e * t_step);
+    RT_UNROLL
+    for (int i = 0; i < a; i++) {
+        RT_UNROLL
+        for (int j = 0; j < a; j++)
+            x[i * a + j] = v_load(t + (i * a + j) * t_step);
+    }
+    RT_UNROLL
     for (int j = 0; j < a; j++)
         wino_output_1d(h + j, a, x + j, a, a, m);
+    RT_UNROLL
     for (int i = 0; i < m; i++) {
         wino_output_1d(y + i * m, 1, h + i * a, 1, a, m);
+        RT_UNROLL
         for (int j = 0; j < m; j++)
             y[i * m + j] = y[i * m + j] + bias;
     }
@@ -117,16 +145,17 @@ RT_INLINE void wino_output(vec *y, const real *t, int64_t t_step, vec bias, int 
     do {                                                                                           \
         const int wa = wino_side(c_, m_), wb = wino_block(c_, m_);                                 \
         const int tiles = (c_).n * conv_ceil((c_).oh, m_) * conv_ceil((c_).ow, m_);                \
-        real scratch[WINO_SCRATCH] __attribute__((aligned(64)));                                   \
-        real *const wt = scratch + (int64_t)wa * wa * wb * (c_).c;                                 \
+        real scratch[WINO_SCRATCH + 2 * WINO_A * WINO_A * WINO_GAP] __attribute__((aligned(64)));  \
+        const int64_t wv = (int64_t)wb * (c_).c + WINO_GAP, wm = (int64_t)wb * P + WINO_GAP;       \
+        real *const wt = scratch + wa * wa * wv;                                                   \
         for (int first_ = 0; first_ < tiles; first_ += wb) {                                       \
             const int count_ = tiles - first_ < wb ? tiles - first_ : wb;                          \
             for (int i = 0; i < count_; i++)                                                       \
-                wino_input(scratch + (int64_t)i * (c_).c, (int64_t)wb * (c_).c, x_,                \
-                           wino_tile(first_ + i, c_, m_), c_, wa);                                 \
+                wino_input(scratch + (int64_t)i * (c_).c, wv, x_, wino_tile(first_ + i, c_, m_),   \
+                           c_, wa);                                                                \
             for (int i = count_; i < wb; i++)                                                      \
                 for (int e = 0; e < wa * wa; e++)                                                  \
-                    memset(scratch + ((int64_t)e * wb + i) * (c_).c, 0, sizeof(real) * (c_).c);    \
+                    memset(scratch + e * wv + (int64_t)i * (c_).c, 0, sizeof(real) * (c_).c);      \
             for (int panel_ = 0; panel_ * P < (c_).o; panel_++) {                                  \
                 wino_product(wt, scratch, (u_) + (int64_t)panel_ * wa * wa * (c_).c * P, wb,       \
                              (c_).c, wa * wa);                                                     \
@@ -135,7 +164,7 @@ RT_INLINE void wino_output(vec *y, const real *t, int64_t t_step, vec bias, int 
                         const int lanes = (c_).o - o < V ? (c_).o - o : V;                         \
                         const WinoTile at = wino_tile(first_ + i, c_, m_);                         \
                         vec out[16];                                                               \
-                        wino_output(out, wt + (int64_t)i * P + o % P, (int64_t)wb * P,             \
+                        wino_output(out, wt + (int64_t)i * P + o % P, wm,                          \
                                     (bias_) ? v_load_lanes((bias_) + o, lanes) : v_set(0), wa,     \
                                     m_);                                                           \
                         __VA_ARGS__                                                                \
