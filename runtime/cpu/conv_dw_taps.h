@@ -133,24 +133,29 @@ RT_INLINE void conv_dw_taps_tile(real *dw, int64_t filter, const real *dy, const
     }
 }
 
-/* `rows` outputs by the block's channels: along the rows of dw. */
-RT_INLINE void conv_dw_taps_row(real *dw, int64_t filter, const real *dy, const real *x, int count,
+/* `rows` outputs by the block's channels: along the rows of dw.  The block's last panel is the
+ * group's last: its lanes come from the sizes, or the sums would not stay in registers. */
+RT_INLINE void conv_dw_taps_row(real *dw, const real *dy, const real *x, int count, Conv c,
                                 int rows, int channels)
 {
+    const int inputs = c.c / c.groups;
+    const int64_t filter = (int64_t)c.r * c.s * inputs;
     for (; channels >= P; channels -= P, dw += P, x += (int64_t)count * P)
         conv_dw_taps_tile(dw, filter, dy, x, count, rows, P);
-    if (channels)
-        conv_dw_taps_tile(dw, filter, dy, x, count, rows, channels % P);
+    if (inputs % P && channels)
+        conv_dw_taps_tile(dw, filter, dy, x, count, rows, inputs % P);
 }
 
 /* A block of positions, outputs and channels; dw, dy, x at its first. */
-RT_INLINE void conv_dw_taps_block(real *dw, int64_t filter, const real *ys, const real *xs,
-                                  int count, int outputs, int channels)
+RT_INLINE void conv_dw_taps_block(real *dw, const real *ys, const real *xs, int count, Conv c,
+                                  int outputs, int channels)
 {
+    const int64_t filter = (int64_t)c.r * c.s * (c.c / c.groups);
+    const int left = c.o / c.groups % TILE_ROWS;
     for (; outputs >= TILE_ROWS; outputs -= TILE_ROWS, dw += TILE_ROWS * filter, ys += TAPS_STRIPE)
-        conv_dw_taps_row(dw, filter, ys, xs, count, TILE_ROWS, channels);
-    if (outputs)
-        conv_dw_taps_row(dw, filter, ys, xs, count, outputs % TILE_ROWS, channels);
+        conv_dw_taps_row(dw, ys, xs, count, c, TILE_ROWS, channels);
+    if (left && outputs)
+        conv_dw_taps_row(dw, ys, xs, count, c, left, channels);
 }
 
 /* One tap of a group; x, dy, dw at the group's first channel and output, dw at the tap. */
@@ -173,7 +178,7 @@ RT_INLINE void conv_dw_taps_one(real *dw, const real *x, const real *dy, Conv c,
             for (int k = 0; k < inputs; k += most) {
                 const int channels = inputs - k < most ? inputs - k : most;
                 conv_dw_taps_x(xs, x + k, c, w, r, s, first, count, channels);
-                conv_dw_taps_block(dw + o * filter + k, filter, ys, xs, count, some, channels);
+                conv_dw_taps_block(dw + o * filter + k, ys, xs, count, c, some, channels);
             }
         }
 }
