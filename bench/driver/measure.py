@@ -17,6 +17,7 @@ class Column:
     """A program in a work: how far its losses are from ours, its bursts, or why it has none."""
     name: str
     ours: bool = False
+    further: bool = False
     why: str = ""                                     # not installed, refused, failed
     first: float = 0.0                                # difference of the first loss,
     later: float = 0.0                                # and after 5 steps
@@ -49,7 +50,7 @@ class Measured:
     @property
     def best(self):
         """The fastest peer, or None."""
-        return max((c for c in self.columns if not c.ours and c.bursts), key=lambda c: c.rate, default=None)
+        return max((c for c in self.columns if not c.ours and not c.further and c.bursts), key=lambda c: c.rate, default=None)
 
     @property
     def ratio(self):
@@ -103,7 +104,7 @@ class Session:
         self.alive.append((column, program))
 
     def start(self, peer):
-        column, began = Column(peer.name, ours=peer.ours), time.monotonic()
+        column, began = Column(peer.name, ours=peer.ours, further=peer.further), time.monotonic()
         try:
             program = self.checked(peer, column)
             self.keep(column, program)

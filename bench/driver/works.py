@@ -57,6 +57,7 @@ class Peer:
     env: dict = field(default_factory=dict)
     libraries: tuple = ()                             # of a yardstick
     quick: bool = False
+    further: bool = False                             # a column to see, never the best peer: a library by hand, a framework of the past
 
     @property
     def ours(self):
@@ -69,8 +70,8 @@ QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
 
 PEERS = [
     Peer("tenon --kernels=blas", "tenon", "--kernels=blas", quick=True),
-    Peer("openblas", "c", "lenet_openblas.c", models=("lenet",), libraries=("openblas",), quick=True),
-    Peer("openblas", "c", "mlp_openblas.c", models=("mlp",), libraries=("openblas",), quick=True),
+    Peer("openblas", "c", "lenet_openblas.c", models=("lenet",), libraries=("openblas",), quick=True, further=True),
+    Peer("openblas", "c", "mlp_openblas.c", models=("mlp",), libraries=("openblas",), quick=True, further=True),
     Peer("onednn", "c", "onednn.cpp", models=("lenet", "lenet_relu", "mlp"), libraries=("dnnl",), quick=True),
     Peer("torch eager", "python", "torch_step.py", "eager", env=MALLOC),
     Peer("torch eager, channels last", "python", "torch_step.py", "eager_cl", CONVOLUTIONS, env=MALLOC),
@@ -79,7 +80,7 @@ PEERS = [
     Peer("jax", "python", "jax_step.py", env=XLA),
     Peer("tensorflow graph", "python", "tf_step.py", "graph", env=QUIET),
     Peer("tensorflow xla", "python", "tf_step.py", "xla", env=QUIET),
-    Peer("mxnet", "python", "mxnet_step.py", venv="mxnet"),
+    Peer("mxnet", "python", "mxnet_step.py", venv="mxnet", further=True),
 ]
 
 # What keeps the peers from AVX-512 (--isa avx2).  PyTorch's MKL and TensorFlow's Eigen have no such switch and use what there is.
