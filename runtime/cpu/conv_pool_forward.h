@@ -4,21 +4,11 @@
  * tile, so that the pre-activation is never stored and the activation runs on a quarter of the
  * values.  Where it saturates, the corner that wins is the true maximum, not the first of equals:
  * the values are the same and the gradients there vanish.
+ * Few channels, and outputs that fill their vectors badly, go to conv_pool_lanes.h.
  */
 #ifndef CPU_CONV_POOL_FORWARD_H
 #define CPU_CONV_POOL_FORWARD_H
-#include "cpu/conv_forward.h"
-
-/* The first maximum of four, and its number 0..3; NaN in the first stays. */
-RT_INLINE vec pool_corners(const vec *t, int step, vec *number)
-{
-    const vec a = v_select_gt(t[step], t[0], t[step], t[0]),
-              b = v_select_gt(t[3 * step], t[2 * step], t[3 * step], t[2 * step]);
-    const vec at_a = v_select_gt(t[step], t[0], v_set(1), v_set(0));
-    const vec at_b = v_select_gt(t[3 * step], t[2 * step], v_set(3), v_set(2));
-    *number = v_select_gt(b, a, at_b, at_a);
-    return v_select_gt(b, a, b, a);
-}
+#include "cpu/conv_pool_lanes.h"
 
 RT_INLINE void conv_pool_store(real *y, uint8_t *index, const vec *t, int windows, int lanes,
                                Act act, int64_t step)
@@ -86,8 +76,12 @@ RT_INLINE void conv2d_pool(real *restrict y, uint8_t *restrict index, const real
 {
     real scratch[CONV_SCRATCH] __attribute__((aligned(64)));
     const int64_t outputs_a_sample = (int64_t)(c.oh / 2) * (c.ow / 2) * c.o;
-    const int band = conv_band(c, 2);
-    for (int n = 0; n < c.n;
+    const int band = conv_band(c, 2), lanes = lanes_band(c);
+    int n = 0;
+    for (; lanes && n + V <= c.n; n += V, x += (int64_t)V * c.h * c.w * c.c,
+                                  y += V * outputs_a_sample, index += V * outputs_a_sample)
+        conv_pool_lanes(y, index, x, p, bias, act, c, lanes);
+    for (; n < c.n;
          n++, x += (int64_t)c.h * c.w * c.c, y += outputs_a_sample, index += outputs_a_sample) {
         if (!conv_padded(c)) {
             const ConvImage m = {x, (int64_t)c.w * c.c};

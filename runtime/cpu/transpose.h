@@ -1,4 +1,4 @@
-/* transpose.h -- turns a square of V x V reals round in registers.
+/* transpose.h -- turns a square of V x V reals round in registers, and samples into lanes and back.
  *
  * log2 V stages; each interleaves row i with row i + V/2: afterwards lane j of row i has become lane
  * i of row j.
@@ -48,6 +48,78 @@ RT_INLINE void v_transpose(vec *t)
 #else
     (void)t;
 #endif
+}
+
+typedef uint8_t bytes_memory __attribute__((vector_size(16), aligned(1), may_alias));
+
+/* 16 rows of V bytes, side by side, become V rows of 16: four stages, one for each bit of a row's
+ * number. */
+RT_INLINE void bytes_transpose(bytes *t)
+{
+    RT_UNROLL
+    for (int stage = 0; stage < 4; stage++) {
+        bytes u[V];
+        RT_UNROLL
+        for (int i = 0; i < V / 2; i++) {
+            u[2 * i] = __builtin_shufflevector(t[i], t[i + V / 2], 0, 16, 1, 17, 2, 18, 3, 19, 4,
+                                               20, 5, 21, 6, 22, 7, 23);
+            u[2 * i + 1] = __builtin_shufflevector(t[i], t[i + V / 2], 8, 24, 9, 25, 10, 26, 11, 27,
+                                                   12, 28, 13, 29, 14, 30, 15, 31);
+        }
+        RT_UNROLL
+        for (int i = 0; i < V && V > 1; i++)
+            t[i] = u[i];
+    }
+}
+
+/* t (count, V) from V rows x of `count` reals, `step` apart; and back. */
+RT_INLINE void lanes_from_rows(real *t, const real *x, int64_t step, int count)
+{
+    for (int i = 0; i < count; i += V) {
+        const int lanes = count - i < V ? count - i : V;
+        vec u[V];
+        RT_UNROLL
+        for (int k = 0; k < V; k++)
+            u[k] = v_load_lanes(x + k * step + i, lanes);
+        v_transpose(u);
+        RT_UNROLL
+        for (int k = 0; k < V; k++)
+            if (k < lanes)
+                v_store(t + (int64_t)(i + k) * V, u[k]);
+    }
+}
+RT_INLINE void rows_from_lanes(real *x, const real *t, int64_t step, int count)
+{
+    for (int i = 0; i < count; i += V) {
+        const int lanes = count - i < V ? count - i : V;
+        vec u[V];
+        RT_UNROLL
+        for (int k = 0; k < V; k++)
+            u[k] = v_load(t + (int64_t)(i + k) * V);
+        v_transpose(u);
+        RT_UNROLL
+        for (int k = 0; k < V; k++)
+            v_store_lanes(x + k * step + i, u[k], lanes);
+    }
+}
+
+/* Bytes likewise.  t is read in full rows of 16 V, x written to the byte. */
+RT_INLINE void byte_rows_from_lanes(uint8_t *x, const uint8_t *t, int64_t step, int count)
+{
+    for (int i = 0; i < count; i += 16) {
+        const int some = count - i < 16 ? count - i : 16;
+        bytes u[V];
+        RT_UNROLL
+        for (int k = 0; k < V; k++)
+            u[k] = *(const bytes_memory *)(t + (int64_t)i * V + 16 * k);
+        bytes_transpose(u);
+        RT_UNROLL
+        for (int k = 0; k < V; k++)
+            if (some == 16)
+                *(bytes_memory *)(x + k * step + i) = u[k];
+            else
+                memcpy(x + k * step + i, &u[k], some);
+    }
 }
 
 #endif

@@ -230,6 +230,8 @@ RT_INLINE real v_top(vec x)
 }
 #endif
 
+typedef uint8_t bytes __attribute__((vector_size(16)));
+
 /* The first k lanes as bytes, 0 <= lane < 256. */
 RT_INLINE void v_store_bytes(uint8_t *p, vec x, int k)
 {
@@ -237,6 +239,12 @@ RT_INLINE void v_store_bytes(uint8_t *p, vec x, int k)
     _mm_mask_storeu_epi8(p, (__mmask16)V_MASK(k), _mm512_cvtepi64_epi8(_mm512_cvtpd_epi64(x)));
 #elif defined(RT_AVX512)
     _mm_mask_storeu_epi8(p, V_MASK(k), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(x)));
+#elif defined(RT_AVX2) && !defined(RT_DOUBLE)
+    const __m256 n = (__m256) __builtin_convertvector(x, vint);
+    const bytes low = (bytes)_mm256_castps256_ps128(n), high = (bytes)_mm256_extractf128_ps(n, 1);
+    const bytes all =
+        __builtin_shufflevector(low, high, 0, 4, 8, 12, 16, 20, 24, 28, 0, 0, 0, 0, 0, 0, 0, 0);
+    memcpy(p, &all, (size_t)k);
 #else
     for (int i = 0; i < k; i++)
         p[i] = (uint8_t)V_LANE(x, i);

@@ -283,6 +283,29 @@ START_TEST(literal_sizes)
 }
 END_TEST
 
+/* A sample alone and with others, which may then share vectors: the same bits. */
+START_TEST(samples_apart)
+{
+    Conv c = {19, 1, 13, 12, 20, 5, 5, 1, 1, 2, 2, 1, 1, 1, 13, 12, 2};
+    c.o += _i;
+    const int64_t each = count_pooled(c) / c.n, bytes = sizeof(real);
+    real *x = random_buffer(count_x(c), 1), *w = random_buffer(count_w(c), 2),
+         *bias = random_buffer(c.o, 3), *p = packed(w, c, false);
+    real *y = buffer(count_pooled(c)), *one = buffer(each);
+    uint8_t *index = buffer_bytes(count_pooled(c)), *which = buffer_bytes(each);
+    conv2d_pool(y, index, x, p, bias, v_tanh, c);
+    check_guard(y, count_pooled(c) * bytes, "conv2d_pool");
+    check_guard(index, count_pooled(c), "conv2d_pool's index");
+    for (int n = 0, all = c.n; n < all; n++) {
+        c.n = 1;
+        conv2d_pool(one, which, x + n * count_x(c), p, bias, v_tanh, c);
+        check_same(one, y + n * each, each * bytes, "conv2d_pool");
+        check_same(which, index + n * each, each, "conv2d_pool's index");
+    }
+    release(8, x, w, bias, p, y, one, index, which);
+}
+END_TEST
+
 /* <dy, conv(x, w)> = <dx, x> = <dw, w>: what a gradient of a bilinear map has to be. */
 START_TEST(adjoint)
 {
@@ -314,5 +337,6 @@ int main(void)
     tcase_add_loop_test(t, pooled, 0, SHAPES);
     tcase_add_loop_test(t, adjoint, 0, SHAPES);
     tcase_add_loop_test(t, literal_sizes, 0, 2);
+    tcase_add_loop_test(t, samples_apart, 0, 20);
     return run_suite(t, "convolution kernels");
 }
