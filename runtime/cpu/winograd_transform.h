@@ -3,9 +3,7 @@
  *   F(2, 3): points 0, 1, -1, infinity             a = 4
  *   F(4, 3), F(2, 5): points 0, 1, -1, 2, -2, infinity     a = 6
  *
- * G takes r filter taps to a points, B' a inputs to a points, A' a points to m outputs; the gradient
- * of the filter needs two of them turned round: A takes m gradients to a points, G' a points to r
- * taps.
+ * G takes r filter taps to a points, B' a inputs to a points, A' a points to m outputs.
  * Source: Lavin & Gray 2016, "Fast algorithms for convolutional neural networks".
  */
 #ifndef CPU_WINOGRAD_TRANSFORM_H
@@ -85,50 +83,6 @@ RT_INLINE void wino_output_1d(vec *y, int y_step, const vec *x, int step, int a,
     y[y_step] = v_fma(v_set(2), t2, t);
     y[2 * y_step] = v_fma(v_set(4), s2, s);
     y[3 * y_step] = v_fma(v_set(8), t2, t) + x5;
-}
-
-/* z = A y: m gradients to a points, `step` apart. */
-RT_INLINE void wino_output_turned(vec *z, int z_step, const vec *y, int step, int a, int m)
-{
-    const vec y0 = y[0], y1 = y[step];
-    vec even = y0, odd = y1, even2 = y0, odd2 = y1 + y1, last = y1;
-
-    if (m == 4) {
-        const vec y2 = y[2 * step], y3 = y[3 * step];
-        even = y0 + y2, odd = y1 + y3, last = y3;
-        even2 = v_fma(v_set(4), y2, y0), odd2 = v_fma(v_set(8), y3, odd2);
-    }
-    z[0] = y0, z[z_step] = even + odd, z[2 * z_step] = even - odd;
-    if (a == 4) {
-        z[3 * z_step] = v_set(0) - y1;
-        return;
-    }
-    z[3 * z_step] = even2 + odd2, z[4 * z_step] = even2 - odd2;
-    z[5 * z_step] = last;
-}
-
-/* g = G' u: a points to `taps` filter taps. */
-RT_INLINE void wino_filter_turned(vec *g, int g_step, const vec *u, int step, int taps, int a)
-{
-    const vec s = u[step] + u[2 * step], t = u[step] - u[2 * step];
-
-    if (a == 4) {
-        const vec half = v_set((real)0.5), s1 = half * s;
-        g[0] = u[0] + s1, g[g_step] = half * t, g[2 * g_step] = s1 + u[3 * step];
-        return;
-    }
-    const vec sixth = v_set((real)(-1.0 / 6)), small = v_set((real)(1.0 / 24));
-    const vec s1 = sixth * s, t1 = sixth * t, last = u[5 * step];
-    const vec s2 = small * (u[3 * step] + u[4 * step]), t2 = small * (u[3 * step] - u[4 * step]);
-    g[0] = v_fma(v_set((real)0.25), u[0], s1 + s2);
-    g[g_step] = v_fma(v_set(2), t2, t1);
-    g[2 * g_step] = v_fma(v_set(4), s2, s1);
-    if (taps == 3) {
-        g[2 * g_step] = g[2 * g_step] + last;
-        return;
-    }
-    g[3 * g_step] = v_fma(v_set(8), t2, t1);
-    g[4 * g_step] = v_fma(v_set(16), s2, s1) + last;
 }
 
 #endif
