@@ -8,7 +8,7 @@
 #ifndef CPU_DENSE_H
 #define CPU_DENSE_H
 #include "cpu/tile.h"
-#include "cpu/turn.h"
+#include "cpu/transpose.h"
 
 typedef struct Dense {
     int n, k, o;
@@ -186,7 +186,7 @@ RT_INLINE void dense_turn_square(real *turned, const real *w, Dense d, int k, in
     RT_UNROLL
     for (int i = 0; i < V; i++)
         x[i] = k + i < d.k ? v_load(w + ((int64_t)(o / P) * d.k + k + i) * P + o % P) : v_set(0);
-    v_turn(x);
+    v_transpose(x);
     RT_UNROLL
     for (int i = 0; i < V; i++)
         if (o + i < d.o)
