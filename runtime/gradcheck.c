@@ -34,10 +34,12 @@ static void open_check(Check *c, const RtProgram *p, const Options *o)
                  .net = net_new(p, pool, o->groups, true),
                  .loss = net_metric_index(p, "loss")};
     data_fill(d, pool);
-    if (o->weights)
+    if (o->weights) {
         weights_load(c->net, o->weights);
-    else
+    } else {
         init_params(p, c->net->fixed, o->seed, pool);
+        data_mean(d, p, pool, c->net->fixed);
+    }
     const int64_t count = steps_for(p, d->n) * p->batch;
     uint32_t *order = rt_alloc(sizeof *order * (size_t)count);
     random_order(order, d->n, count, 0, 0, false);

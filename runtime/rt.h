@@ -138,6 +138,7 @@ typedef struct RtProgram {
     int64_t     classes;                              /* labels are 0 .. classes-1; outputs a sample */
     int64_t     outputs;
     bool        softmax_output;                       /* predict prints probabilities: softmax of the output */
+    const struct RtParam *input_mean;                 /* the mean training sample, which is subtracted; NULL: none */
     int         nmetric; const char *metric[RT_METRICS];                   /* "loss", "accuracy" */
     const RtParam *param;  int nparam;
     const RtSum   *sum;    int nsum, ngradient;
@@ -179,7 +180,7 @@ static inline void rt_philox(uint32_t out[4], uint64_t key, uint32_t c0, uint32_
     }
     out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
 }
-enum { RT_PURPOSE_INIT = 1, RT_PURPOSE_SHUFFLE = 2, RT_PURPOSE_DATA = 3, RT_PURPOSE_DROPOUT = 16 };   /* + layer ordinal */
+enum { RT_PURPOSE_INIT = 1, RT_PURPOSE_SHUFFLE = 2, RT_PURPOSE_DATA = 3, RT_PURPOSE_AUGMENT = 4, RT_PURPOSE_DROPOUT = 16 };   /* + layer ordinal */
 
 #ifdef RT_KERNELS                                     /* generated code; the runtime's own files do not need the kernels */
 #include "cpu/kernels.h"

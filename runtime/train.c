@@ -98,10 +98,12 @@ static void start_from(Trainer *t)
 {
     if (t->checkpoint && t->o->resume && checkpoint_resume(t->checkpoint, &t->at))
         return;
-    if (t->o->weights)
+    if (t->o->weights) {
         weights_load(t->net, t->o->weights);
-    else
+    } else {
         init_params(t->p, t->net->fixed, t->o->seed, t->pool);
+        data_mean(t->data, t->p, t->pool, t->net->fixed);
+    }
 }
 
 static void log_start(Trainer *t)

@@ -22,6 +22,16 @@ static void add_node(Text *t, const Node *n)
     text_add(t, "\n");
 }
 
+/* Nothing where the samples come as they are: older checkpoints stay valid. */
+static void add_samples(Text *t, const Normalize *z, const Augment *a)
+{
+    for (int k = 0; z->kind == NORM_CHANNEL && k < NORMALIZE_MAX; k++)
+        text_printf(t, "%.17g %.17g ", z->mean[k], z->std[k]);
+    if (z->kind != NORM_NONE || a->given)
+        text_printf(t, "%d %lld %d %d %lld %.17g\n", z->kind, (long long)a->shift, a->edge, a->flip,
+                    (long long)a->cutout, a->brightness);
+}
+
 const char *emit_hash(Arena *a, const Graph *g, const char *dtype)
 {
     Text t = text_new(a);
@@ -40,5 +50,6 @@ const char *emit_hash(Arena *a, const Graph *g, const char *dtype)
         text_printf(&t, " %lld", (long long)r->epochs);
     text_printf(&t, "\n%.17g %.17g %.17g %lld %lld %s\n", r->clip_norm, r->clip_value,
                 r->data.scale, (long long)r->batch, (long long)r->shards, dtype);
+    add_samples(&t, &r->normalize, &r->augment);
     return arena_printf(a, "%016llx", (unsigned long long)text_hash(t.s, t.len, 0));
 }

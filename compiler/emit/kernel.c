@@ -165,6 +165,57 @@ static const char *call_statement(Writer *w, const Node *n)
     return arena_printf(w->arena, "%s(%s);", kernel_define(w, c.fn, s.params.s, body.s), s.args.s);
 }
 
+static void numbers(Text *t, const char *name, const double *v, int64_t n)
+{
+    text_printf(t, ", .%s = {", name);
+    for (int64_t k = 0; k < n; k++)
+        text_printf(t, "%s%.17g", k ? ", " : "", v[k]);
+    text_add(t, "}");
+}
+
+static const char *image_text(Writer *w, const Node *n)
+{
+    const Shape *s = &n->shape;
+    const Normalize *z = &w->g->recipe.normalize;
+    const int64_t c = s->rank == 3 ? s->dim[0] : 1, h = s->rank == 3 ? s->dim[1] : 1;
+    Text t = text_new(w->arena);
+
+    text_printf(&t, "(Image){ .c = %lld, .h = %lld, .w = %lld", (long long)c, (long long)h,
+                (long long)(shape_count(s) / (c * h)));
+    if (z->kind == NORM_CHANNEL) {
+        numbers(&t, "mean", z->mean, c);
+        numbers(&t, "std", z->std, c);
+    }
+    text_add(&t, " }");
+    return t.s;
+}
+
+/* Samples normalised, in training augmented: with the recipe's numbers as literals. */
+static const char *image_statement(Writer *w, const Node *n, bool augmented)
+{
+    const Augment *a = &w->g->recipe.augment;
+    const bool mean = n->nin > 0;
+    Text body = text_new(w->arena);
+
+    text_printf(&body, "    %s(y, r, first, %lld, %s, %s, %s",
+                augmented ? "rt_input_augmented" : "rt_input_normalized",
+                (long long)w->g->step->chunk, n->layout == LAYOUT_LAST ? "true" : "false",
+                mean ? "mean" : "NULL", image_text(w, n));
+    if (augmented)
+        text_printf(&body,
+                    ",\n        (Augment){ .shift = %lld, .edge = %s, .flip = %s, .cutout = %lld, "
+                    ".brightness = %.17g }",
+                    (long long)a->shift, a->edge ? "true" : "false", a->flip ? "true" : "false",
+                    (long long)a->cutout, a->brightness);
+    text_add(&body, ");\n");
+    return arena_printf(w->arena, "%s(%s, r, first%s%s);",
+                        kernel_define(w, augmented ? "rt_input_augmented" : "rt_input_normalized",
+                                      mean ? "real *y, const Rt *r, int first, const real *mean"
+                                           : "real *y, const Rt *r, int first",
+                                      body.s),
+                        pointer_to(w, n), mean ? ", " : "", mean ? pointer_to(w, n->in[0]) : "");
+}
+
 /* The chunk's samples and labels come from the data by the batch's index. */
 static const char *input_statement(Writer *w, const Node *n)
 {
@@ -173,6 +224,9 @@ static const char *input_statement(Writer *w, const Node *n)
 
     if (node_is(n, "label"))
         return arena_printf(w->arena, "rt_labels(%s, r, first, CHUNK);", pointer_to(w, n));
+    const bool augmented = w->g->training && w->g->recipe.augment.given;
+    if (augmented || w->g->recipe.normalize.kind != NORM_NONE)
+        return image_statement(w, n, augmented);
     return arena_printf(w->arena, "rt_input(%s, r, first, CHUNK, %lld, %lld, %s);",
                         pointer_to(w, n), (long long)c, (long long)(all / c),
                         n->layout == LAYOUT_LAST ? "true" : "false");

@@ -120,6 +120,15 @@ double emit_flops(const Graph *g)
     return f;
 }
 
+static int param_index(const Graph *g, const Param *p)
+{
+    int i = 0;
+
+    while (g->param[i] != p)
+        i++;
+    return i;
+}
+
 static void program(Writer *w, Text *t)
 {
     const EmitInput *in = w->in;
@@ -135,7 +144,8 @@ static void program(Writer *w, Text *t)
     text_printf(t,
                 "    .compiler = \"%s\", .flags = %s, .target = \"cpu\", .cpu = \"%s\", .isa = %s, "
                 ".real_bytes = sizeof(real),\n",
-                in->compiler_version, name_c_string(w->arena, in->flags), in->cpu, emit_isa(in->cpu));
+                in->compiler_version, name_c_string(w->arena, in->flags), in->cpu,
+                emit_isa(in->cpu));
     text_printf(t,
                 "    .batch = %lld, .shards = %lld, .slices = SLICES, .chunk = CHUNK,\n    "
                 ".parameters = %lld, .flops_per_sample = %.0f,\n",
@@ -160,8 +170,12 @@ static void program(Writer *w, Text *t)
     text_printf(t, "    .nmetric = %d, .metric = {", g->nmetric);
     for (int i = 0; i < g->nmetric; i++)
         text_printf(t, "%s\"%s\"", i ? ", " : "", g->metric[i].name);
-    text_printf(t, "},\n    .param = params, .nparam = %d, .sum = sums, .nsum = %d, .ngradient = %d,\n",
+    text_printf(t,
+                "},\n    .param = params, .nparam = %d, .sum = sums, .nsum = %d, .ngradient = "
+                "%d,\n",
                 g->nparam, s->nsum, s->ngradient);
+    if (g->input->nin > 0)
+        text_printf(t, "    .input_mean = &params[%d],\n", param_index(g, g->input->in[0]->param));
     text_add(t, "    .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest "
                 "= sizeof test / sizeof *test,\n");
     recipe(w, t, &g->recipe);

@@ -27,6 +27,7 @@ static const Home home[] = {{"conv2d_winograd", "cpu/winograd.h", true},
                             {"global_avg_pool", "cpu/pool.h", false},
                             {"softmax", "cpu/loss.h", false},
                             {"accuracy", "cpu/loss.h", false},
+                            {"rt_input", "cpu/image.h", false},
                             {"dropout", "cpu/dropout.h", false},
                             {"", "cpu/kernels.h", false}}; /* all of them */
 

@@ -91,7 +91,7 @@ static void read_reals(Unit *u, Expr *e, const Field *f, char *target)
     }
     for (int i = 0; i < e->list.n; i++) {
         Expr *item = e->list.v[i];
-        if (form_number(u, item, f->name, f, &out[i]) && i > 0 && out[i] <= out[i - 1])
+        if (form_number(u, item, f->name, f, &out[i]) && f->want == WANT_RISING && i > 0 && out[i] <= out[i - 1])
             diag_error(u->diag, item->span, "the numbers of '%s' grow, and %.10g comes after %.10g",
                        f->name, out[i], out[i - 1]);
     }
@@ -117,6 +117,7 @@ static void read_field(Unit *u, Expr *e, const Field *f, char *target)
         form_word(u, e, f, (int *)(void *)(target + f->at));
         break;
     case WANT_REALS:
+    case WANT_RISING:
         read_reals(u, e, f, target);
         break;
     }
@@ -139,6 +140,7 @@ static void set_default(const Field *f, char *target)
         *(int *)(void *)(target + f->at) = (int)v;
         break;
     case WANT_REALS:
+    case WANT_RISING:
         *(int *)(void *)(target + f->count_at) = 0;
         break;
     }

@@ -88,6 +88,8 @@ Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *s
     l.g->recipe = *recipe;
     l.scope = lower_scope(&l, model, "");
     model_params(&l, model, set, nset);
+    if (l.g->input)
+        lower_samples(&l);
     lower_run(&l, &model->body);
     const Value v = lower_result(&l, l.scope, NULL);
     const Expr *returned = last_return(&model->body);

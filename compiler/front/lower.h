@@ -62,6 +62,8 @@ typedef struct Override { const char *name; Expr *value; Span span; bool used; }
  * NULL after errors. */
 Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *set, int nset,
                    bool training);
+/* The recipe's normalization and augmentation fit the input; the mean image becomes a parameter.  false after errors. */
+bool   lower_samples(Lower *l);
 /* Label, loss and metrics at the end of g; loss is the value of the key.  false after errors. */
 bool   lower_loss(Unit *u, Graph *g, Expr *loss);
 /* A number, list, string or bool without a model around. */

@@ -121,9 +121,15 @@ static void set_argument(Unit *u, Entry *old, const Entry *e)
     old->value = call;
 }
 
+/* Keys whose value is a list of forms. */
+static bool is_list(const char *key)
+{
+    return strcmp(key, "clip") == 0 || strcmp(key, "augment") == 0;
+}
+
 /* clip.norm = 1 stands for norm(1); a form of the same name in the file goes, the other one
  * stays. */
-static Expr *clip_with(Unit *u, Expr *old, const Entry *e)
+static Expr *list_with(Unit *u, Expr *old, const Entry *e)
 {
     Expr *name = arena_alloc(u->arena, sizeof *name), *call = arena_alloc(u->arena, sizeof *call);
     Expr *list = arena_alloc(u->arena, sizeof *list);
@@ -152,9 +158,9 @@ static void apply(Unit *u, Entries *entries, const Entry *e)
     while (at < entries->n && strcmp(entries->v[at].key, e->key) != 0)
         at++;
     const bool found = at < entries->n;
-    if (e->sub && strcmp(e->key, "clip") == 0) {
+    if (e->sub && is_list(e->key)) {
         Entry made = {.key = e->key, .key_span = e->key_span, .override = true};
-        made.value = clip_with(u, found ? entries->v[at].value : NULL, e);
+        made.value = list_with(u, found ? entries->v[at].value : NULL, e);
         if (found)
             entries->v[at] = made;
         else

@@ -37,7 +37,7 @@ static const Form optimizers[] = {
 #define END {"end", WANT_REAL, O(end), 0, 0, 1, false, NULL, 0}
 static const Form schedules[] = {
     {"constant", SCHED_CONSTANT, {EPOCHS("warmup", 0)}},
-    {"step", SCHED_STEP, {{"at", WANT_REALS, O(at), REQUIRED, 0, 1e6, false, NULL, O(nat)},
+    {"step", SCHED_STEP, {{"at", WANT_RISING, O(at), REQUIRED, 0, 1e6, false, NULL, O(nat)},
                           {"factor", WANT_REAL, O(factor), 0.1, 0, INFINITY, false, NULL, 0},
                           EPOCHS("warmup", 0)}},
     {"cosine", SCHED_COSINE, {END, EPOCHS("warmup", 0)}},
@@ -79,6 +79,28 @@ static const Form clips[] = {
     {"value", 1, {LIMIT(clip_value)}},
     {0}};
 #undef LIMIT
+
+#define O(member) offsetof(Normalize, member)
+#define LIST(name, low) {#name, WANT_REALS, O(name), REQUIRED, low, INFINITY, false, NULL, O(n##name)}
+static const Form normalizations[] = {
+    {"per_channel", NORM_CHANNEL, {LIST(mean, -INFINITY), LIST(std, 1e-6)}},
+    {"per_pixel_mean", NORM_PIXEL, {{0}}},
+    {0}};
+#undef O
+#undef LIST
+
+enum { AUGMENT_CROP, AUGMENT_SHIFT, AUGMENT_FLIP, AUGMENT_CUTOUT, AUGMENT_BRIGHTNESS, AUGMENTS };
+#define O(member) offsetof(Augment, member)
+#define PIXELS(name, member) {name, WANT_INT, O(member), REQUIRED, 1, 65536, false, NULL, 0}
+static const Form augmentations[] = {
+    {"random_crop", AUGMENT_CROP, {PIXELS("pad", shift)}},
+    {"shift", AUGMENT_SHIFT, {PIXELS("pixels", shift)}},
+    {"flip_horizontal", AUGMENT_FLIP, {{0}}},
+    {"cutout", AUGMENT_CUTOUT, {PIXELS("size", cutout)}},
+    {"brightness", AUGMENT_BRIGHTNESS, {{"range", WANT_REAL, O(brightness), REQUIRED, 0, 1, false, NULL, 0}}},
+    {0}};
+#undef O
+#undef PIXELS
 
 #define O(member) offsetof(DataSpec, member)
 #define SCALE {"scale", WANT_REAL, O(scale), 1.0 / 255, -INFINITY, INFINITY, false, NULL, 0}
@@ -199,6 +221,36 @@ static void read_clip(Train *t, Expr *e)
     }
 }
 
+static void read_normalize(Train *t, Expr *e)
+{
+    const Form *f = form_read(t->u, e, "normalization", normalizations, &t->r->normalize);
+    if (f)
+        t->r->normalize.kind = (NormKind)f->tag;
+    t->r->normalize.span = e->span;
+}
+
+static void read_augment(Train *t, Expr *e)
+{
+    const int n = e->kind == EX_LIST ? e->list.n : 1;
+    const Form *seen[AUGMENTS] = {0};
+    Augment *a = &t->r->augment;
+    for (int i = 0; i < n; i++) {
+        Expr *one = e->kind == EX_LIST ? e->list.v[i] : e;
+        const Form *f = form_read(t->u, one, "augmentation", augmentations, a);
+        if (f && seen[f->tag])
+            diag_error(t->u->diag, one->span, "%s is given twice", f->name);
+        else if (f)
+            seen[f->tag] = f;
+    }
+    if (seen[AUGMENT_CROP] && seen[AUGMENT_SHIFT])
+        diag_error(t->u->diag, e->span,
+                   "random_crop and shift both move the image: give one of them");
+    a->given = n > 0;
+    a->edge = seen[AUGMENT_SHIFT] != NULL;
+    a->flip = seen[AUGMENT_FLIP] != NULL;
+    a->span = e->span;
+}
+
 static void read_expect(Train *t, Expr *e)
 {
     static const char *const metric[] = {"test_accuracy", "test_loss", "train_accuracy",
@@ -253,6 +305,8 @@ static const struct Key {
     const char *example;                              /* NULL: may be left out */
 } keys[] = {
     {"data", read_data, "data = mnist"},
+    {"normalize", read_normalize, NULL},
+    {"augment", read_augment, NULL},
     {"loss", read_loss, "loss = softmax_cross_entropy"},
     {"optimizer", read_optimizer, "optimizer = sgd(lr = 0.05)"},
     {"schedule", read_schedule, NULL},

@@ -33,7 +33,7 @@ const char *const *train_keys(int *n);
 
 /* ---- form.c: values that are written as a call, such as sgd(lr = 0.1) */
 
-typedef enum { WANT_REAL, WANT_INT, WANT_FLAG, WANT_WORD, WANT_REALS } Want;
+typedef enum { WANT_REAL, WANT_INT, WANT_FLAG, WANT_WORD, WANT_REALS, WANT_RISING } Want;
 typedef struct Field {
     const char *name;
     Want        want;
@@ -42,7 +42,7 @@ typedef struct Field {
     double      low, high;                            /* closed range; see below */
     bool        open;                                 /* high itself is outside */
     const char *const *words;                      /* WORD: ended by NULL; the value is the index */
-    size_t      count_at;                            /* REALS: offset of the int that counts them */
+    size_t      count_at;                            /* REALS, RISING: offset of the int that counts them */
 } Field;
 enum { FORM_FIELDS = 8, REALS_MAX = SCHED_MAX };
 typedef struct Form { const char *name; int tag; Field field[FORM_FIELDS]; } Form;

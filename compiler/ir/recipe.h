@@ -51,6 +51,27 @@ typedef struct DataSpec {
     Span        span;
 } DataSpec;
 
+/* Of samples, after scaling: (x - mean) / std of each channel, or minus the mean of each pixel over the training set. */
+typedef enum { NORM_NONE, NORM_CHANNEL, NORM_PIXEL } NormKind;
+enum { NORMALIZE_MAX = 16 };
+typedef struct Normalize {
+    NormKind kind;
+    int      nmean, nstd;                             /* 1 or as many as channels */
+    double   mean[NORMALIZE_MAX], std[NORMALIZE_MAX];
+    Span     span;
+} Normalize;
+
+/* Of images, in training only; runtime/cpu/image.h says what each does. */
+typedef struct Augment {
+    bool    given;
+    int64_t shift;                                    /* random_crop, shift: pixels each way */
+    bool    edge;                                     /* what comes in repeats the edge (shift), is 0 (random_crop) */
+    bool    flip;
+    int64_t cutout;
+    double  brightness;
+    Span    span;
+} Augment;
+
 typedef struct Expect {
     const char *metric;                               /* "test_accuracy", "test_loss", "train_accuracy", "train_loss" or NULL */
     const char *op;                                   /* ">=", ">", "<=", "<" */
@@ -61,6 +82,8 @@ typedef struct Recipe {
     bool      present;                                /* false: no train block; enough for check, show, not for build */
     const char *model;
     DataSpec  data;
+    Normalize normalize;
+    Augment   augment;
     Optimizer optimizer;
     Schedule  schedule;
     Init      init;

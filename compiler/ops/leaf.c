@@ -2,7 +2,9 @@
  * when they are made. */
 #include "ops/op.h"
 
-const Op op_leaf[] = {{.name = "input", .brief = "the samples of the batch", .flags = OP_HIDDEN},
+const Op op_leaf[] = {{.name = "input", .brief = "the samples of the batch",
+                       .arg = {{"mean", ARG_TENSOR, "none", "of each pixel, subtracted"}},
+                       .flags = OP_HIDDEN},
                       {.name = "label",
                        .brief = "the class number of each sample",
                        .flags = OP_HIDDEN},

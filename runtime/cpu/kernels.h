@@ -9,6 +9,7 @@
 #include "cpu/vec.h"       /* vec, V, v_load, v_store, v_load_n, v_store_n, v_set, v_fma, v_max ... */
 #include "cpu/math.h"      /* v_exp, v_log, v_tanh, v_sigmoid, v_erf ..., the scalar forms of --plain, and derivatives d_tanh(dy, y) ... */
 #include "cpu/input.h"     /* rt_input */
+#include "cpu/image.h"     /* rt_input_normalized, rt_input_augmented */
 #include "cpu/dense.h"     /* dense, dense_dx, dense_dw */
 #include "cpu/dense_update.h" /* dense_dw_update */
 #include "cpu/conv.h"      /* conv2d and its gradients */

@@ -62,6 +62,9 @@ Data    *data_open_file(const RtProgram *p, const char *path);
 /* `n` synthetic samples held in memory, for bench and where no data are at hand. */
 Data    *data_in_memory(const RtProgram *p, int64_t n, Pool *pool);
 
+/* mean.c: the mean of all samples into the parameter where the program keeps it; nothing without one. */
+void     data_mean(const Data *d, const RtProgram *p, Pool *pool, char *fixed);
+
 uint64_t data_hash(const Data *d);  /* of size, type and labels: are these the same data? */
 
 /* Batch number `step` of an epoch whose samples come in `order` (its first entries repeated

@@ -1,0 +1,82 @@
+/* samples.c -- what the recipe does to samples before the network sees them, checked against the
+ * input. */
+#include "front/lower.h"
+
+static bool is_image(const Node *x)
+{
+    return x->shape.rank == 3;
+}
+
+/* One number a channel, or one for all. */
+static bool spread(Lower *l, const Normalize *z, const char *what, double *v, int n)
+{
+    const Node *x = l->g->input;
+    const int64_t channels = is_image(x) ? x->shape.dim[0] : 1;
+    if (n != 1 && n != channels) {
+        diag_error(l->diag, z->span,
+                   "normalize gives %d numbers as %s, but '%s' has %lld channel%s", n, what,
+                   x->name, (long long)channels, channels == 1 ? "" : "s");
+        return false;
+    }
+    if (channels > NORMALIZE_MAX && n == 1) {
+        diag_error(l->diag, z->span, "normalize serves at most %d channels, '%s' has %lld",
+                   NORMALIZE_MAX, x->name, (long long)channels);
+        return false;
+    }
+    for (int k = n; k < channels; k++)
+        v[k] = v[0];
+    return true;
+}
+
+static bool fits(Lower *l, const char *what, int64_t pixels)
+{
+    const Shape *s = &l->g->input->shape;
+    const int64_t least = s->dim[1] < s->dim[2] ? s->dim[1] : s->dim[2];
+    if (pixels <= least)
+        return true;
+    diag_error(l->diag, l->g->recipe.augment.span,
+               "%s = %lld is larger than the image of %lldx%lld", what, (long long)pixels,
+               (long long)s->dim[1], (long long)s->dim[2]);
+    return false;
+}
+
+static bool check_augment(Lower *l)
+{
+    const Augment *a = &l->g->recipe.augment;
+    if (!a->given)
+        return true;
+    if (is_image(l->g->input))
+        return fits(l, a->edge ? "shift" : "random_crop pad", a->shift) &&
+               fits(l, "cutout size", a->cutout);
+    diag_error(l->diag, a->span, "augment is for images (N, C, H, W), '%s' is %s",
+               l->g->input->name, shape_text(l->arena, &l->g->input->shape));
+    return false;
+}
+
+/* The mean sample: kept in files as running averages are, so that test and predict have it. */
+static bool add_mean(Lower *l)
+{
+    Graph *g = l->g;
+    const Init zero = {.kind = INIT_CONSTANT};
+    const char *name = arena_printf(l->arena, "%s.mean", g->input->name);
+    Node **in = arena_alloc(l->arena, sizeof *in);
+    in[0] = graph_param(g, l->diag, name, g->input->shape, &zero, g->recipe.normalize.span);
+    if (!in[0])
+        return false;
+    in[0]->param->average = true;
+    g->input->in = in;
+    g->input->nin = 1;
+    graph_sort(g);
+    return true;
+}
+
+bool lower_samples(Lower *l)
+{
+    Normalize *z = &l->g->recipe.normalize;
+    bool ok = check_augment(l);
+    if (z->kind == NORM_CHANNEL)
+        ok = spread(l, z, "mean", z->mean, z->nmean) && spread(l, z, "std", z->std, z->nstd) && ok;
+    if (z->kind == NORM_PIXEL)
+        ok = add_mean(l) && ok;
+    return ok;
+}

@@ -1,0 +1,148 @@
+/* image.h -- samples on their way in: normalised and, in training, augmented.
+ *
+ *   y = (x scale f - mean) / std       mean, std of each channel, or the mean of each pixel
+ *
+ * f (brightness) is drawn from 1 - brightness .. 1 + brightness.  The image is moved by up to `shift` whole pixels each way, what
+ * comes in is 0 (the mean colour) or repeats the edge; then it is turned left to right, or not; then a square of cutout x cutout
+ * pixels around a pixel anywhere becomes 0.
+ *
+ * Draws are two blocks of philox(seed; 0 and 1, RT_PURPOSE_AUGMENT, stored sample, epoch): the same on any split of the batch and
+ * after any resume.
+ *
+ * Source: crop and flip as in He et al. 2015 (CIFAR-10), section 4.2; cutout: DeVries & Taylor 2017.
+ */
+#ifndef CPU_IMAGE_H
+#define CPU_IMAGE_H
+#include "cpu/input.h"
+
+/* Stored samples are (C, H, W); std 0 stands for 1. */
+typedef struct Image {
+    int c, h, w;
+    double mean[16], std[16];
+} Image;
+typedef struct Augment {
+    int shift;
+    bool edge, flip;
+    int cutout;
+    double brightness;
+} Augment;
+
+/* What was drawn for one sample: output pixel (i, j) is input pixel (i + dy, j + dx), j counted from the right if flip; rows
+ * top .. bottom - 1 of columns left .. right - 1 are cut out. */
+typedef struct Draw {
+    int dy, dx;
+    bool flip;
+    int top, bottom, left, right;
+    real factor;
+} Draw;
+
+/* 0 .. n - 1 */
+RT_INLINE int draw_below(uint32_t bits, int n)
+{
+    return (int)(((uint64_t)bits * (uint64_t)n) >> 32);
+}
+
+RT_INLINE Draw image_draw(const Rt *r, uint32_t sample, Image m, Augment a)
+{
+    uint32_t move[4], look[4];
+    rt_philox(move, r->seed, 0, RT_PURPOSE_AUGMENT, sample, (uint32_t)r->epoch);
+    rt_philox(look, r->seed, 1, RT_PURPOSE_AUGMENT, sample, (uint32_t)r->epoch);
+    const int y = draw_below(look[0], m.h) - a.cutout / 2,
+              x = draw_below(look[1], m.w) - a.cutout / 2;
+    return (Draw){.dy = draw_below(move[0], 2 * a.shift + 1) - a.shift,
+                  .dx = draw_below(move[1], 2 * a.shift + 1) - a.shift,
+                  .flip = a.flip && move[2] >> 31,
+                  .top = y,
+                  .bottom = y + a.cutout,
+                  .left = x,
+                  .right = x + a.cutout,
+                  .factor = (real)(1 + a.brightness * (2 * (move[3] * 0x1p-32) - 1))};
+}
+
+RT_INLINE int clamp_int(int v, int low, int high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+/* Row i of channel k of a stored sample, normalised.  mean: of each pixel, (C, H, W), or NULL. */
+RT_INLINE void image_line(real *restrict line, const Rt *r, const char *restrict row,
+                          const real *restrict mean, Image m, int k, int i, real factor)
+{
+    const int64_t at = ((int64_t)k * m.h + i) * m.w;
+    const real off = (real)m.mean[k], scale = m.std[k] > 0 ? (real)(1 / m.std[k]) : 1;
+    const real by = r->x_type == RT_U8 ? (real)r->x_scale * factor : factor;
+    if (r->x_type == RT_U8)
+        for (int j = 0; j < m.w; j++)
+            line[j] = (real)((const uint8_t *)row)[at + j] * by;
+    else
+        for (int j = 0; j < m.w; j++)
+            line[j] = input_at(r, row, at + j) * by;
+    for (int j = 0; j < m.w; j++)
+        line[j] = (line[j] - (mean ? mean[at + j] : off)) * scale;
+}
+
+/* What lies left and right of a line, `a.shift` pixels each. */
+RT_INLINE void image_sides(real *line, Image m, Augment a)
+{
+    for (int j = 1; j <= a.shift; j++) {
+        line[-j] = a.edge ? line[0] : 0;
+        line[m.w - 1 + j] = a.edge ? line[m.w - 1] : 0;
+    }
+}
+
+/* Row i of channel k of the result, its pixels `step` apart. */
+RT_INLINE void image_row(real *restrict y, int step, const Rt *r, const char *restrict row,
+                         const real *restrict mean, Image m, Augment a, Draw d, int k, int i)
+{
+    real room[m.w + 2 * a.shift], *const line = room + a.shift;
+    const int from = a.edge ? clamp_int(i + d.dy, 0, m.h - 1) : i + d.dy;
+    if ((unsigned)from < (unsigned)m.h) {
+        image_line(line, r, row, mean, m, k, from, d.factor);
+        image_sides(line, m, a);
+    } else {
+        memset(room, 0, sizeof room);
+    }
+    if (d.flip)
+        for (int j = 0; j < m.w; j++)
+            y[(int64_t)j * step] = line[m.w - 1 - j + d.dx];
+    else
+        for (int j = 0; j < m.w; j++)
+            y[(int64_t)j * step] = line[j + d.dx];
+    if (a.cutout && i >= d.top && i < d.bottom)
+        for (int j = clamp_int(d.left, 0, m.w); j < clamp_int(d.right, 0, m.w); j++)
+            y[(int64_t)j * step] = 0;
+}
+
+/* Samples first .. first + n - 1 of the global batch: y (N, C, H, W), or (N, H, W, C) if last. */
+RT_INLINE void rt_input_augmented(real *restrict y, const Rt *r, int first, int n, bool last,
+                                  const real *restrict mean, Image m, Augment a)
+{
+    const int step = last ? m.c : 1;
+    const int64_t plane = last ? 1 : (int64_t)m.h * m.w, size = (int64_t)m.c * m.h * m.w;
+    for (int s = 0; s < n; s++, y += size) {
+        const uint32_t sample = r->index[first + s];
+        const char *row = (const char *)r->x + (int64_t)sample * r->x_stride;
+        const Draw d = image_draw(r, sample, m, a);
+        for (int i = 0; i < m.h; i++)
+            for (int k = 0; k < m.c; k++)
+                image_row(y + k * plane + (int64_t)i * m.w * step, step, r, row, mean, m, a, d, k,
+                          i);
+    }
+}
+
+/* The same without augmentation: for evaluation, and where the recipe has none. */
+RT_INLINE void rt_input_normalized(real *restrict y, const Rt *r, int first, int n, bool last,
+                                   const real *restrict mean, Image m)
+{
+    const int step = last ? m.c : 1;
+    const int64_t plane = last ? 1 : (int64_t)m.h * m.w, size = (int64_t)m.c * m.h * m.w;
+    for (int s = 0; s < n; s++, y += size) {
+        const char *row = (const char *)r->x + (int64_t)r->index[first + s] * r->x_stride;
+        for (int i = 0; i < m.h; i++)
+            for (int k = 0; k < m.c; k++)
+                image_row(y + k * plane + (int64_t)i * m.w * step, step, r, row, mean, m,
+                          (Augment){0}, (Draw){.factor = 1}, k, i);
+    }
+}
+
+#endif
