@@ -291,7 +291,7 @@ START_TEST(clipping_scales_to_the_norm)
     enum { N = 9000 };
     static double g[N], partial[8], before[N];
     const RtSum sum[] = {{0, 4000, 0}, {4000 * 8, 5000, 1}};
-    const RtProgram p = {.real_bytes = 8, .sum = sum, .nsum = 2};
+    const RtProgram p = {.real_bytes = 8, .sum = sum, .nsum = 2, .ngradient = 2};
     ck_assert_int_eq(grad_blocks(&p), 3);
     double norm = 0;
     for (int i = 0; i < N; i++) {
