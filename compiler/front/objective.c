@@ -7,7 +7,7 @@ static bool output_is_classes(const Graph *g)
     return g->output->shape.rank == 1 && g->output->shape.dim[0] > 1;
 }
 
-/* loss = NAME: the op on output and label; mse compares with the label's one-hot vector. */
+/* loss = NAME, or a layer such as softmax_cross_entropy(smoothing = 0.1): the op on output and label; mse compares with the label's one-hot vector. */
 static Value named_loss(Lower *l, Expr *e)
 {
     Expr call = {.kind = EX_CALL, .span = e->span, .a = e};
@@ -22,7 +22,8 @@ static Value named_loss(Lower *l, Expr *e)
                     .i = l->g->output->shape.rank ? shape_count(&l->g->output->shape) : 1};
     one_hot.args = (Args){(Arg[]){{.value = &arg[1]}, {.name = "classes", .value = &classes}}, 2};
     call.args = (Args){(Arg[]){{.value = &arg[0]},
-                               {.value = strcmp(e->s, "mse") == 0 ? &one_hot : &arg[1]}},
+                               {.value = e->kind == EX_NAME && strcmp(e->s, "mse") == 0 ? &one_hot
+                                                                                        : &arg[1]}},
                        2};
     return lower_eval(l, &call);
 }
@@ -37,7 +38,9 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     lower_declare(&l, "output", value_node(g->output));
     lower_declare(&l, "label", value_node(g->label));
     const bool named = loss->kind == EX_NAME && !loss->bad && callee_find(u, loss->s, &c);
-    const Value v = named ? named_loss(&l, loss) : lower_eval(&l, loss);
+    Value v = named ? named_loss(&l, loss) : lower_eval(&l, loss);
+    if (v.kind == V_LAYER)
+        v = named_loss(&l, loss);
     if (v.kind != V_TENSOR) {
         if (v.kind != V_POISON)
             diag_error(u->diag, loss->span,

@@ -4,22 +4,37 @@
  *   y = log(sum over j of exp(x[j] - m)) - (x[t] - m)           m = max x
  *   dx[i] = (softmax(x)[i] - [i = t]) dy
  *
+ *   smoothing s: the true class is wanted with probability 1 - s + s / K, any other with s / K:
+ *   y += s (x[t] - mean of x)      dx[i] += s ([i = t] - 1 / K) dy       Szegedy et al. 2016, section 7
+ *
  *   x (N, K)   label t (N), 0 <= t < K   y (N)      the program's loss is the mean over the batch
  */
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/loss.h"
 
+static bool check_smoothing(const Node *n, Diag *d)
+{
+    const double s = node_attr(n, "smoothing") ? node_float(n, "smoothing") : 0;
+
+    if (s >= 0 && s < 1)
+        return true;
+    diag_error(d, node_span(n, "smoothing"),
+               "softmax_cross_entropy smoothing is %g, outside 0 <= smoothing < 1", s);
+    return false;
+}
+
 static bool shape(Node *n, Diag *d)
 {
-    return check_vector(n, 0, d) && check_label(n, 1, d) && loss_result(n, d);
+    return check_vector(n, 0, d) && check_label(n, 1, d) && check_smoothing(n, d) &&
+           loss_result(n, d);
 }
 
 static void gradient(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0],
-             op_make(grad_graph(gr), "softmax_cross_entropy_dx", n->span, 3, n->in[0], n->in[1],
-                     dy));
+             op_make_like(grad_graph(gr), "softmax_cross_entropy_dx", n, 3, n->in[0], n->in[1],
+                          dy));
 }
 
 static bool shape_dx(Node *n, Diag *d)
@@ -27,21 +42,35 @@ static bool shape_dx(Node *n, Diag *d)
     return check_result(n, n->in[0]->shape, d);
 }
 
+/* fn, or fn_smooth with the share behind the sizes. */
+static void call(const Node *n, Call *c, const char *fn)
+{
+    const bool smooth = node_attr(n, "smoothing") && node_float(n, "smoothing") > 0;
+
+    loss_call(n, c,
+              arena_printf(c->arena, "%s%s%s", fn, smooth ? "_smooth" : "",
+                           c->plain ? "_plain" : ""));
+    if (smooth)
+        call_text(c, "%.17g", node_float(n, "smoothing"));
+}
+
 static void kernel(const Node *n, Call *c)
 {
-    loss_call(n, c, c->plain ? "softmax_cross_entropy_plain" : "softmax_cross_entropy");
+    call(n, c, "softmax_cross_entropy");
 }
 
 static void kernel_dx(const Node *n, Call *c)
 {
-    loss_call(n, c, c->plain ? "softmax_cross_entropy_dx_plain" : "softmax_cross_entropy_dx");
+    call(n, c, "softmax_cross_entropy_dx");
 }
 
 const Op op_softmax_cross_entropy[] =
     {{.name = "softmax_cross_entropy",
       .brief = "the loss of classification, from numbers that softmax would make probabilities",
       .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, K), a number a class"},
-              {"label", ARG_TENSOR, NULL, "the class of each sample"}},
+              {"label", ARG_TENSOR, NULL, "the class of each sample"},
+              {"smoothing", ARG_FLOAT, "none",
+               "share of the true class spread over all; default: 0"}},
       .shape = shape,
       .gradient = gradient,
       .price = loss_price,
@@ -55,7 +84,8 @@ const Op op_softmax_cross_entropy[] =
       .brief = "gradient of softmax_cross_entropy",
       .arg = {{"x", ARG_TENSOR, NULL, "vectors"},
               {"label", ARG_TENSOR, NULL, "classes"},
-              {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"}},
+              {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"},
+              {"smoothing", ARG_FLOAT, "none", "as above"}},
       .flags = OP_HIDDEN,
       .shape = shape_dx,
       .price = loss_price,

@@ -137,6 +137,49 @@ RT_INLINE void softmax_cross_entropy_dx(real *restrict dx, const real *restrict 
     }
 }
 
+/* What smoothing by s adds: s (x[label] - mean of x), and s (onehot(label) - 1 / K) dloss. */
+RT_INLINE void smooth_loss(real *restrict loss, const real *restrict x,
+                           const int32_t *restrict label, int n, int k, real s)
+{
+    for (int i = 0; i < n; i++, x += k) {
+        real sum = 0;
+        for (int j = 0; j < k; j++)
+            sum += x[j] - x[label[i]];
+        loss[i] -= s * (sum / (real)k);
+    }
+}
+
+RT_INLINE void smooth_dx(real *restrict dx, const int32_t *restrict label,
+                         const real *restrict dloss, int n, int k, real s)
+{
+    for (int i = 0; i < n; i++, dx += k) {
+        const real each = dloss[i] * (s / (real)k);
+        for (int j = 0; j < k; j++)
+            dx[j] -= each;
+        dx[label[i]] += dloss[i] * s;
+    }
+}
+
+#define SMOOTH(suffix)                                                                             \
+    RT_INLINE void softmax_cross_entropy_smooth##suffix(real *loss, const real *x,                 \
+                                                        const int32_t *label, int n, int k,        \
+                                                        real s)                                    \
+    {                                                                                              \
+        softmax_cross_entropy##suffix(loss, x, label, n, k);                                       \
+        smooth_loss(loss, x, label, n, k, s);                                                      \
+    }                                                                                              \
+    RT_INLINE void softmax_cross_entropy_dx_smooth##suffix(real *dx, const real *x,                \
+                                                           const int32_t *label,                   \
+                                                           const real *dloss, int n, int k,        \
+                                                           real s)                                 \
+    {                                                                                              \
+        softmax_cross_entropy_dx##suffix(dx, x, label, dloss, n, k);                               \
+        smooth_dx(dx, label, dloss, n, k, s);                                                      \
+    }
+SMOOTH(_plain)
+SMOOTH()
+#undef SMOOTH
+
 /* ------------------------------------------------------------------------- counts and encodings */
 
 /* 1 where the first of the largest x is the label, else 0. */

@@ -141,6 +141,40 @@ START_TEST(losses)
 }
 END_TEST
 
+/* Smoothing: the cross entropy with q = (1 - s) onehot + s / K, and dloss (softmax - q). */
+START_TEST(smoothing)
+{
+    enum { N = 5, MOST = 33 };
+    static const int widths[] = {2, 10, 16, 33};
+    const int k = widths[_i];
+    const double s = 0.1;
+    real *x = random_buffer(N * MOST, 1), *dloss = random_buffer(N, 3);
+    real *y = buffer(N), *dx = buffer(N * k), *want = buffer(N), *dwant = buffer(N * k);
+    int32_t label[N];
+    labels_of(label, N, k);
+    for (int i = 0; i < N; i++) {
+        double sum = 0, loss = 0;
+        for (int j = 0; j < k; j++)
+            sum += exp((double)x[i * k + j]);
+        for (int j = 0; j < k; j++) {
+            const double p = exp((double)x[i * k + j]) / sum, q = (1 - s) * (j == label[i]) + s / k;
+            loss -= q * log(p);
+            dwant[i * k + j] = (real)((double)dloss[i] * (p - q));
+        }
+        want[i] = (real)loss;
+    }
+    softmax_cross_entropy_smooth(y, x, label, N, k, (real)s);
+    check_close(y, want, N, "softmax_cross_entropy_smooth");
+    softmax_cross_entropy_smooth_plain(y, x, label, N, k, (real)s);
+    check_close(y, want, N, "softmax_cross_entropy_smooth_plain");
+    softmax_cross_entropy_dx_smooth(dx, x, label, dloss, N, k, (real)s);
+    check_close(dx, dwant, N * k, "softmax_cross_entropy_dx_smooth");
+    softmax_cross_entropy_dx_smooth_plain(dx, x, label, dloss, N, k, (real)s);
+    check_close(dx, dwant, N * k, "softmax_cross_entropy_dx_smooth_plain");
+    release(6, x, dloss, y, dx, want, dwant);
+}
+END_TEST
+
 #ifdef RT_DOUBLE
 /* Central differences of a loss of one row, at every element. */
 typedef void (*Loss)(real *loss, const real *x);
@@ -463,6 +497,7 @@ int main(void)
     tcase_add_test(t, pool_rules);
     tcase_add_loop_test(t, global_average, 1, 40);
     tcase_add_loop_test(t, losses, 0, 7);
+    tcase_add_loop_test(t, smoothing, 0, 4);
 #ifdef RT_DOUBLE
     tcase_add_test(t, differences);
 #endif
