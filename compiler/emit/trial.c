@@ -1,7 +1,8 @@
 /* trial.c -- the C file that times alternatives of kernels for --tune.
  *
- * Each trial is a function of one call, written by the op's own kernel rule with the sizes and
- * functions of the program's call; runtime/tune.c lets them take turns.
+ * Each trial calls one kernel, written by the op's own kernel rule with the sizes and functions of
+ * the program's call; like there, the kernel is a function of pointers that the C compiler knows
+ * nothing of.  runtime/tune.c lets the trials take turns.
  */
 #include "emit/trial.h"
 #include "emit/writer.h"
@@ -38,51 +39,74 @@ static int64_t place(int64_t *end, int64_t bytes)
     return at;
 }
 
-static void argument(Trials *t, Text *call, const Node *n, const CallArg *a, int64_t *in,
-                     int64_t *out)
-{
-    const bool side = a->kind == CALL_SIDE, reads = a->kind == CALL_IN;
-    const char *type = side ? "uint8_t" : a->node ? pointer_type(a->node) : "";
+/* A kernel's parameters, what the trial passes, and the call inside. */
+typedef struct Line {
+    Text params, args, inner;
+    int64_t in, out; /* bytes read and written so far */
+    int pointers;
+} Line;
 
-    text_add(call, call->len ? ", " : "");
-    if (a->kind == CALL_TEXT)
-        text_add(call, a->text);
-    else if (reads)
-        text_printf(call, "(const %s *)(m + %lld)", type,
-                    (long long)place(in, bytes_of(t, n, a->node)));
-    else
-        text_printf(call, "(%s *)(m + WRITTEN + %lld)", type,
-                    (long long)place(out, bytes_of(t, n, a->node)));
+static void comma(Text *t)
+{
+    text_add(t, t->len ? ", " : "");
+}
+
+static void argument(Trials *t, Line *l, const Node *n, const CallArg *a)
+{
+    const char *type = a->kind == CALL_SIDE ? "uint8_t" : a->node ? pointer_type(a->node) : "";
+    const bool reads = a->kind == CALL_IN;
+
+    comma(&l->inner);
+    if (a->kind == CALL_TEXT) {
+        text_add(&l->inner, a->text);
+        return;
+    }
+    comma(&l->params), comma(&l->args);
+    text_printf(&l->inner, "p%d", l->pointers);
+    text_printf(&l->params, "%s%s *p%d", reads ? "const " : "", type, l->pointers++);
+    text_printf(&l->args, "(%s *)(m + %s%lld)", type, reads ? "" : "WRITTEN + ",
+                (long long)place(reads ? &l->in : &l->out, bytes_of(t, n, a->node)));
 }
 
 int trials_add(Trials *t, const Node *n)
 {
     Arena *a = t->functions.arena;
     Call c = {.arena = a, .n = t->chunk};
-    Text call = text_new(a);
-    int64_t in = 0, out = 0;
+    Line l = {text_new(a), text_new(a), text_new(a), 0, 0, 0};
 
     n->op->kernel(n, &c);
     for (int i = 0; i < c.narg; i++)
-        argument(t, &call, n, &c.arg[i], &in, &out);
+        argument(t, &l, n, &c.arg[i]);
     text_printf(&t->functions,
-                "static __attribute__((noinline)) void trial_%d(char *m)\n{\n    %s(%s%s);\n}\n\n",
-                t->n, c.fn, call.s, node_is(n, "conv2d_pack") ? ", 0, 1" : "");
+                "static KERNEL void kernel_%d(%s)\n{\n    %s(%s%s);\n}\n"
+                "static void trial_%d(char *m)\n{\n    kernel_%d(%s);\n}\n\n",
+                t->n, l.params.s, c.fn, l.inner.s, node_is(n, "conv2d_pack") ? ", 0, 1" : "", t->n,
+                t->n, l.args.s);
     text_printf(&t->table, "{trial_%d}, ", t->n);
-    t->read = in > t->read ? in : t->read;
-    t->written = out > t->written ? out : t->written;
+    t->read = l.in > t->read ? l.in : t->read;
+    t->written = l.out > t->written ? l.out : t->written;
     return t->n++;
 }
 
+static const char HEAD[] =
+    "/* made by tenon --tune: kernels to be timed side by side */\n"
+    "#include \"rt.h\"\n#include \"cpu/kernels.h\"\n\n"
+    "#ifdef __clang__\n#define KERNEL __attribute__((noinline))\n#else\n"
+    "#define KERNEL __attribute__((noipa)) /* it knows no caller */\n#endif\n";
+
+/* What is written lies half a page away from what is read: at the same place of a page, loads would
+ * wait for stores that they have nothing to do with (4 KB aliasing: twice the time of F(2x2, 3x3)
+ * backward on x86-64-v3). */
 const char *trials_text(const Trials *t)
 {
+    const int64_t written = (t->read + 4095) / 4096 * 4096 + 2048;
+
     return arena_printf(t->functions.arena,
-                        "/* made by tenon --tune: kernels to be timed side by side */\n"
-                        "#include \"rt.h\"\n#include \"cpu/kernels.h\"\n\nenum { WRITTEN = %lld };\n\n%s"
+                        "%senum { WRITTEN = %lld };\n\n%s"
                         "static const RtTrial trial[] = {%s};\n\n"
                         "int main(void)\n{\n"
                         "    const RtProgram p = {.isa = %s, .real_bytes = sizeof(real)};\n"
                         "    return rt_tune(&p, trial, %d, WRITTEN + %lld);\n}\n",
-                        (long long)t->read, t->functions.s, t->table.s, emit_isa(t->options->cpu),
-                        t->n, (long long)t->written);
+                        HEAD, (long long)written, t->functions.s, t->table.s,
+                        emit_isa(t->options->cpu), t->n, (long long)t->written);
 }

@@ -44,7 +44,9 @@ static Cost cost(const Node *n)
     return (Cost){.bytes = 8 * (double)shape_count(&n->shape)};
 }
 
-/* The C call: runtime/cpu has signed_pow_plain, which a student can read, and signed_pow, which is
+/* A kernel that computes more than it moves says what it costs in a rule `price` (ops/price.h), as dense.c does.
+ *
+ * The C call: runtime/cpu has signed_pow_plain, which a student can read, and signed_pow, which is
  * fast.  c->n is the number of samples, a literal like everything else. */
 static void kernel(const Node *n, Call *c)
 {

@@ -15,10 +15,10 @@ static void kernel(const Node *n, Call *c)
     loss_call(n, c, "accuracy");
 }
 
-/* One number after another is compared with the largest so far: 13 cycles each (1000 classes). */
+/* The largest number and the first place where it stands: 5 cycles a vector (1000 classes). */
 static void price(const Node *n, const Market *m, Price *p)
 {
-    price_each(p, m, n, 13);
+    price_each(p, m, n, 5.0 / m->lanes);
 }
 
 const Op op_accuracy[] =

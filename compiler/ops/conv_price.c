@@ -2,98 +2,40 @@
  *
  *   direct     one register tile for a few positions by a panel of channels; inner products of R S C
  *   Winograd   a^2 products over the channels for m^2 outputs, a = m + R - 1, between two transforms
- *   sparse     behind a fused 2x2 max-pool: a run of S C numbers for each pooled output and kernel row
+ *
+ * The constants were fitted to `bench --layers` and --tune on Zen 4.  Behind a fused pooling: conv_pool_price.c.
  */
 #include "ops/conv_price.h"
-#include "ops/window.h"
+#include "ops/conv_sizes.h"
 
+static const double DEPTH_CYCLES = 3.7;     /* a tap of a vector of channels, forward, */
+static const double DEPTH_DX_CYCLES = 5.5;  /* back to the image, */
+static const double DEPTH_DW_CYCLES = 1.6;  /* and to the weights */
 static const double RESTART_CYCLES = 6;     /* a tile's inner loop ended and begun again */
 static const double TILE_CYCLES = 100;      /* its rows found, its sums put away */
-static const double RUN_CYCLES = 2;         /* an entry of a sparse list: index, pointer */
-static const double LIST_CYCLES = 25;       /* a list found empty or begun: a branch not foreseen */
-static const double WINO_CYCLES = 40;       /* a vector of one tile gathered or scattered, */
-static const double CONFLICT_CYCLES = 120;  /* more when its points share sets of the first cache */
-static const double SORT_CYCLES = 4;        /* an output put into its list */
+static const double WINO_CYCLES = 65;       /* a vector of one tile gathered or scattered */
 static const double WINO_PACK_CYCLES = 0.7; /* a real of transformed filters */
 static const double PACK_CYCLES = 4;        /* a real gathered into a panel */
 
-typedef struct Conv {
-    int64_t c, h, w, o, groups, inputs, outputs, pool, r, s, oh, ow;
-    Window v;
-} Conv;
-
-static int64_t whole(const Node *n, const char *key)
-{
-    const Attr *a = node_attr(n, key);
-    return a ? a->i : 0;
-}
-
-static Conv conv_of(const Node *n)
-{
-    const int64_t *x = node_attr(n, "x_shape")->list;
-    Conv c = {.c = x[0],
-              .h = x[1],
-              .w = x[2],
-              .o = node_int(n, "filters"),
-              .groups = node_int(n, "groups")};
-    c.pool = whole(n, "pool");
-    c.v = window_of(n, c.h, c.w);
-    c.inputs = c.c / c.groups, c.outputs = c.o / c.groups;
-    c.r = c.v.kernel[0], c.s = c.v.kernel[1], c.oh = c.v.out[0], c.ow = c.v.out[1];
-    return c;
-}
-
-static const char *text_of(const Node *n, const char *key)
-{
-    const Attr *a = node_attr(n, key);
-    return a ? a->s : NULL;
-}
-
-static double image(const Conv *c, const Market *m)
-{
-    return (double)(m->n * c->c * c->h * c->w);
-}
-
-static double result(const Conv *c, const Market *m)
-{
-    return (double)(m->n * c->o * c->oh * c->ow);
-}
-
-static bool padded(const Conv *c)
-{
-    return c->v.before[0] || c->v.before[1] || c->v.after[0] || c->v.after[1];
-}
-
-/* Rows copied between zeros: a load and a store a vector. */
-static void copy(Price *p, const Market *m, double numbers)
-{
-    p->cycles += numbers / m->lanes * (1 / m->core->loads + 1 / m->core->stores);
-}
-
-static int64_t round_up(int64_t n, int64_t unit)
-{
-    return price_ceil(n, unit) * unit;
-}
-
 int64_t conv_packed_count(const Node *n, bool dx, int64_t m, int64_t vector)
 {
-    const Conv c = conv_of(n);
+    const ConvSizes c = conv_sizes(n);
     const int64_t side = m + c.r - 1;
 
     if (m)
-        return round_up(dx ? c.inputs : c.outputs, 2 * vector) * side * side *
+        return conv_round_up(dx ? c.inputs : c.outputs, 2 * vector) * side * side *
                (dx ? c.outputs : c.inputs);
     if (c.groups == c.c && c.o == c.c && c.c > 1 && !c.pool)
         return c.r * c.s * c.c;
     if (dx && c.pool)
-        return c.o * c.r * round_up(c.s * c.inputs, vector);
-    return c.groups * round_up(dx ? c.inputs : c.outputs, 2 * vector) * c.r * c.s *
+        return c.o * c.r * conv_round_up(c.s * c.inputs, vector);
+    return c.groups * conv_round_up(dx ? c.inputs : c.outputs, 2 * vector) * c.r * c.s *
            (dx ? c.outputs : c.inputs);
 }
 
 /* ---- Winograd */
 
-static const char *winograd_name(const Conv *c, int64_t m)
+static const char *winograd_name(const ConvSizes *c, int64_t m)
 {
     return m == 4      ? "Winograd F(4x4, 3x3)"
            : c->r == 5 ? "Winograd F(2x2, 5x5)"
@@ -108,10 +50,10 @@ static double transform(int64_t a, bool output)
 
 /* So many vectors of channels of a tile: gathered, transformed, scattered. */
 static void transforms(Price *p, const Market *m, double vectors, double loads, double sums,
-                       double stores, double moved)
+                       double stores)
 {
     const Core *c = m->core;
-    p->cycles += vectors * (moved + loads / c->loads + sums / c->fma + stores / c->stores);
+    p->cycles += vectors * (WINO_CYCLES + loads / c->loads + sums / c->fma + stores / c->stores);
     p->executed += vectors * sums * m->lanes;
 }
 
@@ -123,15 +65,6 @@ static int64_t wino_block(const Market *k, double points, int64_t in)
     return fit > 48 ? 48 : fit < k->core->rows ? k->core->rows : (int64_t)fit;
 }
 
-/* Points lie `stride` bytes apart; eight ways of 4 KB each hold a line of every set. */
-static double moved(double points, int64_t stride)
-{
-    int64_t sets = 64;
-    for (int64_t s = stride; sets > 1 && s % 128 == 0; s /= 2)
-        sets /= 2;
-    return WINO_CYCLES + (points > 8.0 * (double)sets ? CONFLICT_CYCLES : 0);
-}
-
 /* `tiles` tiles of m x m outputs, `in` channels to `out`; the filters stream through for each
  * block of tiles. */
 static void winograd(Price *p, const Market *k, int64_t tiles, int64_t in, int64_t out, int64_t m,
@@ -139,17 +72,15 @@ static void winograd(Price *p, const Market *k, int64_t tiles, int64_t in, int64
 {
     const int64_t a = m + r - 1, panel = 2 * k->lanes, rows = k->core->rows;
     const double points = (double)(a * a), n = (double)tiles;
-    const double u = (double)round_up(out, panel) * points * (double)in * k->real;
-    const int64_t block = wino_block(k, points, in) / rows * rows;
-    const double blocks = (double)price_ceil(tiles, block);
+    const double u = (double)conv_round_up(out, panel) * points * (double)in * k->real;
+    const double blocks = (double)price_ceil(tiles, wino_block(k, points, in) / rows * rows);
 
     transforms(p, k, n * (double)price_ceil(in, k->lanes), points,
-               2 * (double)a * transform(a, false), points, moved(points, block * in * k->real));
+               2 * (double)a * transform(a, false), points);
     price_tiles(p, k, (double)(price_ceil(tiles, rows) * price_ceil(out, panel)) * points,
                 (double)rows, 2, (double)in);
     transforms(p, k, n * (double)price_ceil(out, k->lanes), points,
-               (double)(a + m) * transform(a, true), (double)(m * m),
-               moved(points, block * panel * k->real));
+               (double)(a + m) * transform(a, true), (double)(m * m));
     p->weights += u * blocks;
     price_stream(p, k, u * blocks, u);
 }
@@ -161,7 +92,7 @@ static int64_t tiles_of(const Market *k, int64_t h, int64_t w, int64_t m)
 
 /* ---- dense sums */
 
-static void direct(Price *p, const Market *m, const Conv *c)
+static void direct(Price *p, const Market *m, const ConvSizes *c)
 {
     const int64_t panel = 2 * m->lanes, unit = c->pool ? 2 : 1;
     const double count = (double)(c->r * c->s * c->inputs),
@@ -179,11 +110,11 @@ static void direct(Price *p, const Market *m, const Conv *c)
         price_tiles(p, m, rows * times * (double)tiles, each, vectors, count);
         p->cycles += rows * times * (double)tiles * (double)(c->r - 1) * RESTART_CYCLES;
     }
-    p->weights =
-        (double)(m->n * m->real) * (double)round_up(c->outputs, panel) * (double)c->groups * count;
+    p->weights = (double)(m->n * m->real) * (double)conv_round_up(c->outputs, panel) *
+                 (double)c->groups * count;
     price_stream(p, m, p->weights, p->weights / (double)m->n);
-    if (padded(c))
-        copy(p, m, image(c, m));
+    if (conv_padded(c))
+        conv_copy(p, m, conv_image(c, m));
 }
 
 /* Of the taps of one direction, the share that lies in the image. */
@@ -200,7 +131,7 @@ static double inside(int64_t out, int64_t in, int64_t taps, const Window *v, int
 
 /* runtime/cpu/conv_gather.h: tiles of any positions of a chunk, taps in the padding left out; `share`
  * of the taps meets a position. */
-static void boxes(Price *p, const Market *m, const Conv *c, int64_t positions, int64_t made,
+static void boxes(Price *p, const Market *m, const ConvSizes *c, int64_t positions, int64_t made,
                   int64_t summed, double share)
 {
     const double met = inside(c->oh, c->h, c->r, &c->v, 0) * inside(c->ow, c->w, c->s, &c->v, 1);
@@ -214,121 +145,138 @@ static void boxes(Price *p, const Market *m, const Conv *c, int64_t positions, i
     price_stream(p, m, p->weights, p->weights);
 }
 
+/* runtime/cpu/conv_depthwise.h: a vector of channels at a position costs a load and more for each tap. */
+static bool depthwise(const ConvSizes *c)
+{
+    return c->groups == c->c && c->o == c->c && c->c > 1 && !c->pool;
+}
+
+static void channels(Price *p, const Market *m, const ConvSizes *c, double positions, double cycles)
+{
+    const double met = inside(c->oh, c->h, c->r, &c->v, 0) * inside(c->ow, c->w, c->s, &c->v, 1);
+    const double products =
+        met * (double)(c->r * c->s) * positions * (double)price_ceil(c->c, m->lanes);
+
+    p->algorithm = "channels in lanes";
+    p->executed += 2 * products * m->lanes;
+    p->cycles += products * cycles;
+    p->weights = m->real * (double)(c->r * c->s * c->c);
+}
+
 void conv_price(const Node *n, const Market *m, Price *p)
 {
-    const Conv c = conv_of(n);
-    const int64_t tile = whole(n, "winograd");
-    const double out = result(&c, m) / (c.pool ? 4 : 1);
-    const char *act = text_of(n, "act");
+    const ConvSizes c = conv_sizes(n);
+    const int64_t tile = conv_attr(n, "winograd");
+    const double out = conv_result(&c, m) / (c.pool ? 4 : 1);
+    const char *act = conv_text(n, "act");
 
     p->algorithm = tile ? winograd_name(&c, tile) : "direct";
     if (tile)
         winograd(p, m, tiles_of(m, c.oh, c.ow, tile), c.inputs, c.outputs, tile, c.r);
     else if (c.pool)
         direct(p, m, &c);
+    else if (depthwise(&c))
+        channels(p, m, &c, (double)(m->n * c.oh * c.ow), DEPTH_CYCLES);
     else
         boxes(p, m, &c, c.oh * c.ow, c.outputs, c.inputs, 1);
     price_map(p, m, out, act);
     if (c.pool)
         price_map(p, m, out, "pool");
-    p->values = m->real * (image(&c, m) + out) + (c.pool ? out : 0);
+    p->values = m->real * (conv_image(&c, m) + out) + (c.pool ? out : 0);
     price_stream(p, m, p->values, p->values);
 }
 
 void conv_price_dx(const Node *n, const Market *m, Price *p)
 {
-    const Conv c = conv_of(n);
-    const int64_t tile = whole(n, "winograd"), *stride = c.v.stride;
+    const ConvSizes c = conv_sizes(n);
+    const int64_t tile = conv_attr(n, "winograd"), *stride = c.v.stride;
 
     p->algorithm = tile ? winograd_name(&c, tile) : "direct";
     if (tile)
         winograd(p, m, tiles_of(m, c.h, c.w, tile), c.outputs, c.inputs, tile, c.r);
+    else if (depthwise(&c))
+        channels(p, m, &c, (double)(m->n * c.oh * c.ow), DEPTH_DX_CYCLES);
     else
         boxes(p, m, &c,
               price_ceil(c.h, stride[0]) * price_ceil(c.w, stride[1]) * stride[0] * stride[1],
               c.inputs, c.outputs, 1 / (double)(stride[0] * stride[1]));
-    price_map(p, m, image(&c, m), text_of(n, "mask"));
-    p->values = m->real * (image(&c, m) * (text_of(n, "mask") ? 2 : 1) + result(&c, m));
+    price_map(p, m, conv_image(&c, m), conv_text(n, "mask"));
+    p->values = m->real * (conv_image(&c, m) * (conv_text(n, "mask") ? 2 : 1) + conv_result(&c, m));
     price_stream(p, m, p->values, p->values);
+}
+
+/* runtime/cpu/conv_dw.h, whole kernel rows as runs, or tap by tap: lanes are taps and channels. */
+static void dw_runs(Price *p, const Market *m, const ConvSizes *c)
+{
+    const bool runs = c->groups == 1 && c->v.dilation[1] == 1;
+    const int64_t length = runs ? c->s * c->inputs : c->inputs;
+    const double times = (double)(m->n * c->groups * c->r * (runs ? 1 : c->s));
+    const double tiles = times * (double)price_ceil(c->outputs, m->core->rows) *
+                         (double)price_ceil(length, 2 * m->lanes);
+
+    p->algorithm = "direct";
+    price_panels(p, m, times, c->outputs, length, (double)(c->oh * c->ow));
+    p->cycles += tiles * (double)(c->oh - 1) * RESTART_CYCLES;
+    if (conv_padded(c))
+        conv_copy(p, m, conv_image(c, m));
+}
+
+/* runtime/cpu/conv_dw_few.h: do outputs fill vectors better than taps?  Then they are the lanes. */
+static bool is_few(const ConvSizes *c, const Market *m)
+{
+    const int64_t run = c->s * c->c, lanes_run = conv_round_up(run, m->lanes),
+                  lanes_o = conv_round_up(c->o, m->lanes);
+    return c->groups == 1 && c->v.dilation[1] == 1 &&
+           c->r * run * lanes_o * m->real <= 128 * 1024 &&
+           run * lanes_o * 10 <= 9 * c->o * lanes_run;
+}
+
+static void dw_few(Price *p, const Market *m, const ConvSizes *c)
+{
+    p->algorithm = "outputs in lanes";
+    price_panels(p, m, (double)(m->n * c->r), c->s * c->c, c->o, (double)(c->oh * c->ow));
+    if (conv_padded(c))
+        conv_copy(p, m, conv_image(c, m));
+}
+
+/* runtime/cpu/conv_dw_taps.h: small images, for each tap the positions that it meets are copied side by side. */
+static double taps_met(const ConvSizes *c)
+{
+    return inside(c->oh, c->h, c->r, &c->v, 0) * inside(c->ow, c->w, c->s, &c->v, 1);
+}
+
+static bool by_taps(const ConvSizes *c, const Market *m)
+{
+    const bool runs = c->groups == 1 && c->v.dilation[1] == 1;
+    const int64_t tap = price_ceil(c->inputs, m->lanes);
+    const int64_t row = runs ? price_ceil(c->s * c->inputs, m->lanes) : c->s * tap;
+    return taps_met(c) * (double)(c->s * tap) * 10 <= 9.0 * (double)row;
+}
+
+static void dw_taps(Price *p, const Market *m, const ConvSizes *c)
+{
+    const double positions = (double)(m->n * c->oh * c->ow) * taps_met(c),
+                 taps = (double)(c->r * c->s);
+
+    p->algorithm = "tap by tap";
+    price_panels(p, m, taps * (double)c->groups, c->outputs, c->inputs, positions);
+    conv_copy(p, m, taps * positions * (double)(c->c + c->o));
 }
 
 void conv_price_dw(const Node *n, const Market *m, Price *p)
 {
-    const Conv c = conv_of(n);
-    const bool runs = c.groups == 1 && c.v.dilation[1] == 1;
-    const int64_t length = runs ? c.s * c.inputs : c.inputs;
-    const double times = (double)(m->n * c.groups * c.r * (runs ? 1 : c.s));
-    const double tiles = times * (double)price_ceil(c.outputs, m->core->rows) *
-                         (double)price_ceil(length, 2 * m->lanes);
+    const ConvSizes c = conv_sizes(n);
 
-    p->algorithm = "direct";
-    price_panels(p, m, times, c.outputs, length, (double)(c.oh * c.ow));
-    p->cycles += tiles * (double)(c.oh - 1) * RESTART_CYCLES;
-    if (padded(&c))
-        copy(p, m, image(&c, m));
+    if (depthwise(&c))
+        channels(p, m, &c, (double)(m->n * c.oh * c.ow), DEPTH_DW_CYCLES);
+    else if (is_few(&c, m))
+        dw_few(p, m, &c);
+    else if (by_taps(&c, m))
+        dw_taps(p, m, &c);
+    else
+        dw_runs(p, m, &c);
     p->weights = 2.0 * (double)(m->n * m->real) * (double)(c.o * c.r * c.s * c.inputs);
-    p->values = m->real * (image(&c, m) + result(&c, m));
-    price_stream(p, m, p->values + p->weights, p->values);
-}
-
-/* ---- behind a fused max-pool */
-
-/* A pass over `rows` runs of `vectors` vectors from memory: their FMA wait for loads that may touch two lines. */
-static double run_cycles(const Market *m, double vectors, bool aligned)
-{
-    const double width = m->lanes * m->real;
-    const double lines = vectors * (aligned ? 1 : 1 + (width - 4) / 64);
-    const double loads = vectors / m->core->loads, touched = lines / m->core->lines;
-    const double wait = loads > touched ? loads : touched;
-    return wait > m->core->latency ? wait : m->core->latency;
-}
-
-/* For each pooled output, R runs of S C numbers; `rows` kernel rows at a time stay in registers. */
-static void sparse(Price *p, const Market *m, const Conv *c, int64_t rows, bool aligned,
-                   double *passes)
-{
-    const int64_t vectors = price_ceil(c->s * c->inputs, m->lanes);
-    const double entries = result(c, m) / 4;
-    const int64_t times = price_ceil(c->r, rows);
-    const double each = (double)(c->r * vectors) / (double)times;
-
-    *passes = (double)(times * price_ceil(vectors, m->core->runs));
-    p->algorithm = "sparse behind the pool";
-    p->executed += entries * (double)(c->r * vectors * m->lanes) * 2;
-    p->cycles +=
-        entries * (double)times * run_cycles(m, each, aligned) + entries * *passes * RUN_CYCLES;
-    p->values = m->real * (image(c, m) + entries) + entries;
-}
-
-void conv_price_pool_dx(const Node *n, const Market *m, Price *p)
-{
-    const Conv c = conv_of(n);
-    const int64_t vectors = price_ceil(c.s * c.inputs, m->lanes);
-    const double entries = result(&c, m) / 4, windows = entries / (double)c.o;
-    const double lists = entries < 4 * windows ? entries : 4 * windows;
-    double passes;
-
-    sparse(p, m, &c, 1, true, &passes);
-    p->cycles += lists * (passes * LIST_CYCLES +
-                          (double)(c.r * vectors) * (1 / m->core->loads + 1 / m->core->stores));
-    p->cycles += entries * SORT_CYCLES;
-    price_map(p, m, image(&c, m), text_of(n, "mask"));
-    p->weights =
-        (double)(m->n * m->real) * (double)(c.o * c.r) * (double)round_up(c.s * c.inputs, m->lanes);
-    p->values += text_of(n, "mask") ? m->real * image(&c, m) : 0;
-    price_stream(p, m, p->values + p->weights, p->values);
-}
-
-void conv_price_pool_dw(const Node *n, const Market *m, Price *p)
-{
-    const Conv c = conv_of(n);
-    const int64_t vectors = price_ceil(c.s * c.inputs, m->lanes);
-    double passes;
-
-    sparse(p, m, &c, vectors < m->core->runs ? m->core->runs / vectors : 1, false, &passes);
-    if (padded(&c))
-        copy(p, m, image(&c, m));
-    p->weights = 2.0 * (double)(m->n * m->real) * (double)(c.o * c.r * c.s * c.inputs);
+    p->values = m->real * (conv_image(&c, m) + conv_result(&c, m));
     price_stream(p, m, p->values + p->weights, p->values);
 }
 
@@ -336,14 +284,14 @@ void conv_price_pool_dw(const Node *n, const Market *m, Price *p)
 
 void conv_price_pack(const Node *n, const Market *m, Price *p)
 {
-    const Conv c = conv_of(n);
-    const bool dx = whole(n, "dx") != 0;
-    const int64_t tile = whole(n, "winograd");
+    const ConvSizes c = conv_sizes(n);
+    const bool dx = conv_attr(n, "dx") != 0;
+    const int64_t tile = conv_attr(n, "winograd");
     const double count = (double)conv_packed_count(n, dx, tile, m->lanes);
 
     p->weights = m->real * ((double)(c.o * c.r * c.s * c.inputs) + count);
     if (dx && !tile)
-        copy(p, m, count);
+        conv_copy(p, m, count);
     else
         p->cycles += count * (tile ? WINO_PACK_CYCLES : PACK_CYCLES);
     price_stream(p, m, p->weights, p->weights);

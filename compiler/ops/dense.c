@@ -164,5 +164,6 @@ const Op op_dense[] =
       .arg = {{"w", ARG_TENSOR, NULL, "weights (O, I)"}},
       .flags = OP_HIDDEN | OP_PACK,
       .shape = shape_turn,
+      .price = dense_price_turn,
       .kernel = kernel_turn},
      {0}};

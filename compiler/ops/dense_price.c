@@ -1,7 +1,8 @@
 /* dense_price.c -- what the products of a dense layer cost: runtime/cpu/dense.h, counted. */
 #include "ops/dense_price.h"
 
-static const double LANES_CYCLES = 10; /* the lanes of an accumulator added up */
+static const double LANES_CYCLES = 7;  /* the lanes of an accumulator added up */
+static const double TURN_CYCLES = 1.6; /* a weight turned over, once a step */
 static const double TREE_CYCLES = 2;   /* an accumulator pushed on the tree of shards, and added */
 static const double UPDATE_CYCLES = 6; /* a vector of weights and states updated */
 
@@ -49,6 +50,13 @@ void dense_price_dx(const Node *n, const Market *m, Price *p)
     }
     price_map(p, m, (double)(m->n * k), mask ? mask->s : NULL);
     finish(p, m, k, o);
+}
+
+void dense_price_turn(const Node *n, const Market *m, Price *p)
+{
+    p->weights = 2 * m->real * (double)shape_count(&n->in[0]->shape);
+    p->cycles = p->weights / (2 * m->real) * TURN_CYCLES;
+    price_stream(p, m, p->weights, p->weights);
 }
 
 void dense_price_dw(const Node *n, const Market *m, Price *p)

@@ -5,6 +5,7 @@
 
 void dense_price(const Node *n, const Market *m, Price *p);
 void dense_price_dx(const Node *n, const Market *m, Price *p);
+void dense_price_turn(const Node *n, const Market *m, Price *p);
 void dense_price_dw(const Node *n, const Market *m, Price *p);
 
 /* dense_dw_update: the gradient of W (O, K) over all shards of so many samples, and the update inside. */

@@ -39,7 +39,7 @@ const OptionRow option_table[] = {
     {"--comm", "none|mpi|nccl", OPTION_WORD, AT(comm), MAKE, true, "how several processes talk (default none; the others: not yet)"},
     {"--tune", NULL, OPTION_TRUE, AT(tune), SHOW | MAKE, false, "measure here which algorithm is the fastest where prices lie close, and keep it"},
     {"--ranks", "N", OPTION_COUNT, AT(ranks), SHOW, false, "memory of one of N processes"},
-    {"--cost", NULL, OPTION_TRUE, AT(cost), SHOW, false, "bytes moved and FLOPs a byte for each layer"},
+    {"--cost", NULL, OPTION_TRUE, AT(cost), SHOW, false, "bytes of each layer, and the price of every call of a training step: algorithm, FLOPs, time"},
     {"--keep", "DIR", OPTION_TEXT, AT(keep), BUILD | RUN, false, "leave the generated C in DIR"},
     {"--no-cache", NULL, OPTION_TRUE, AT(no_cache), BUILD | RUN, false, "compile even if nothing changed"},
     {"--verbose", NULL, OPTION_TRUE, AT(verbose), BUILD | RUN, false, "print the C compiler's command"},

@@ -82,8 +82,9 @@ mkfifo "$work/pipe"
 refuses "a trace over a pipe" "not a file" "$work/convs" bench --steps 1 --trace "$work/pipe"
 [ -z "$(find "$work" -name '*.json.tmp')" ] && ok || bad "half a trace is left behind"
 
+tuned=$here/tune.tn
 # --tune: measured once, then known; what the file says is what is built
-tune() { "$TENON" build $convs --tune -o "$work/$1" > "$work/out" 2> "$work/err" || { bad "tenon build --tune: $(cat "$work/err")"; return; }; }
+tune() { "$TENON" build $tuned --tune -o "$work/$1" > "$work/out" 2> "$work/err" || { bad "tenon build --tune: $(cat "$work/err")"; return; }; }
 tune a
 lines=$(grep -vc '^#' "$TENON_CACHE/tuned" || true)
 [ "$lines" -ge 3 ] && ok || bad "--tune keeps $lines answers, not at least 3"
@@ -111,13 +112,13 @@ printf 'nonsense\n\t\t\t\t\n%s\tdirect' "$(cut -f 1-3 "$work/tuned" | tail -n 1)
 tune c
 [ "$(grep -c predicted "$TENON_CACHE/tuned")" = "$lines" ] && ok || bad "after a damaged file not everything was measured again"
 printf '# kernels\n' > "$TENON_CACHE/tuned"; chmod 444 "$TENON_CACHE/tuned"
-succeeds "--tune in emit" "$TENON" emit $convs --tune -o "$work/emitted"
-refuses "--tune with --plain" "nothing to choose" "$TENON" build $convs --tune --plain -o "$work/d"
-refuses "--tune with --kernels=blas" "nothing to choose" "$TENON" build $convs --tune --kernels=blas -o "$work/d"
+succeeds "--tune in emit" "$TENON" emit $tuned --tune -o "$work/emitted"
+refuses "--tune with --plain" "nothing to choose" "$TENON" build $tuned --tune --plain -o "$work/d"
+refuses "--tune with --kernels=blas" "nothing to choose" "$TENON" build $tuned --tune --kernels=blas -o "$work/d"
 printf '#!/bin/sh\ncase $1 in --version) echo fake 1 ;; *) echo "fake: it hurts" >&2; exit 3 ;; esac\n' > "$work/fakecc"
 chmod +x "$work/fakecc"
-refuses "--tune with a C compiler that fails" "it hurts" env CC="$work/fakecc" TMPDIR="$work" "$TENON" build $convs --tune -o "$work/d"
-succeeds "--tune without a cache directory" env -u TENON_CACHE -u XDG_CACHE_HOME -u HOME "$TENON" build $convs --tune -o "$work/d"
+refuses "--tune with a C compiler that fails" "it hurts" env CC="$work/fakecc" TMPDIR="$work" "$TENON" build $tuned --tune -o "$work/d"
+succeeds "--tune without a cache directory" env -u TENON_CACHE -u XDG_CACHE_HOME -u HOME "$TENON" build $tuned --tune -o "$work/d"
 grep -q 'not kept' "$work/out" && ok || bad "--tune without a cache directory does not say that nothing is kept"
 [ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'tenon-tune-*' -newer "$work/a" 2> /dev/null)" ] && ok || bad "--tune leaves a directory behind"
 finish
