@@ -36,11 +36,11 @@ cmp -s "$work/p" "$work/first" && ok || bad "a program linked from kept objects 
 same "--no-cache compiles everything" "$(compiled "$TENON" build "$mlp" -o "$work/p" --no-cache)" "$all"
 cmp -s "$work/p" "$work/first" && ok || bad "--no-cache makes another program"
 
-# damage is noticed: one byte of each object and program is flipped, or the end is missing
+# damage is noticed: a few bytes of each object and program are overwritten, or the end is missing
 damage() {
     local file
     find "$TENON_CACHE" -type f -name '????????????????*' | while read -r file; do
-        printf '\377' | dd of="$file" bs=1 seek=100 conv=notrunc status=none
+        printf damaged | dd of="$file" bs=1 seek=100 conv=notrunc status=none
     done
 }
 damage
