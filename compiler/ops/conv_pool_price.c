@@ -6,10 +6,11 @@
 #include "ops/conv_price.h"
 #include "ops/conv_sizes.h"
 
-static const double RUN_CYCLES = 3;    /* an entry of a sparse list: index, pointer; */
-static const double DW_RUN_CYCLES = 6; /* a window of a sparse sum: index, corner, gradient */
-static const double LIST_CYCLES = 25;  /* a list found empty or begun: a branch not foreseen */
-static const double SORT_CYCLES = 4;   /* an output put into its list */
+static const double RUN_CYCLES = 3;     /* an entry of a sparse list: index, pointer; */
+static const double DW_RUN_CYCLES = 6;  /* a window of a sparse sum: index, corner, gradient */
+static const double PATCH_CYCLES = 1.5; /* an entry of a list of patches */
+static const double LIST_CYCLES = 25;   /* a list found empty or begun: a branch not foreseen */
+static const double SORT_CYCLES = 4;    /* an output put into its list */
 
 /* A pass over runs of `vectors` vectors that lie aligned: their FMA wait for loads, or for each other. */
 static double run_cycles(const Market *m, double vectors)
@@ -71,7 +72,7 @@ static void patches(Price *p, const Market *m, const ConvSizes *c)
 
     p->algorithm = "sparse behind the pool, patch by patch";
     p->executed += entries * vectors * m->lanes * 2;
-    p->cycles += entries * (vectors / m->core->loads + RUN_CYCLES);
+    p->cycles += entries * (vectors / m->core->lines + PATCH_CYCLES);
     p->cycles += (double)(m->n * c->oh * c->ow * c->r) * (double)price_ceil(c->s * c->c, m->lanes) /
                  m->core->stores;
     p->values = m->real * (conv_image(c, m) + entries) + entries;

@@ -13,6 +13,7 @@ static const double DEPTH_DX_CYCLES = 5.5;  /* back to the image, */
 static const double DEPTH_DW_CYCLES = 1.6;  /* and to the weights */
 static const double RESTART_CYCLES = 6;     /* a tile's inner loop ended and begun again */
 static const double TILE_CYCLES = 100;      /* its rows found, its sums put away */
+static const double TURN_CYCLES = 1;        /* a number of an image turned into lanes, or back */
 static const double WINO_CYCLES = 65;       /* a vector of one tile gathered or scattered */
 static const double WINO_PACK_CYCLES = 0.7; /* a real of transformed filters */
 static const double PACK_CYCLES = 4;        /* a real gathered into a panel */
@@ -163,6 +164,26 @@ static void channels(Price *p, const Market *m, const ConvSizes *c, double posit
     p->weights = m->real * (double)(c->r * c->s * c->c);
 }
 
+/* runtime/cpu/conv_pool_lanes.h: few channels, outputs that fill their vectors badly; a tile is a
+ * window's corners by a few outputs. */
+static bool samples_in_lanes(const ConvSizes *c, const Market *m)
+{
+    return m->lanes > 1 && 8 * c->o < 7 * conv_round_up(c->o, m->lanes) && c->c <= 4 &&
+           c->groups == 1 && c->v.dilation[1] == 1 && m->n >= m->lanes;
+}
+
+static void lanes(Price *p, const Market *m, const ConvSizes *c)
+{
+    const int64_t most = m->core->windows == 1 ? 3 : 6, tiles = price_ceil(c->o, most);
+    const double windows = (double)(m->n / m->lanes * (c->oh / 2) * (c->ow / 2));
+
+    p->algorithm = "samples in lanes";
+    price_tiles(p, m, windows * (double)tiles, 4, (double)c->o / (double)tiles,
+                (double)(c->r * c->s * c->c));
+    p->cycles += (conv_image(c, m) + conv_result(c, m) / 4) * TURN_CYCLES;
+    p->weights = m->real * (double)(c->r * c->s * c->c) * (double)conv_round_up(c->o, 2 * m->lanes);
+}
+
 void conv_price(const Node *n, const Market *m, Price *p)
 {
     const ConvSizes c = conv_sizes(n);
@@ -173,6 +194,8 @@ void conv_price(const Node *n, const Market *m, Price *p)
     p->algorithm = tile ? winograd_name(&c, tile) : "direct";
     if (tile)
         winograd(p, m, tiles_of(m, c.oh, c.ow, tile), c.inputs, c.outputs, tile, c.r);
+    else if (c.pool && samples_in_lanes(&c, m))
+        lanes(p, m, &c);
     else if (c.pool)
         direct(p, m, &c);
     else if (depthwise(&c))

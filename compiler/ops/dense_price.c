@@ -2,7 +2,7 @@
 #include "ops/dense_price.h"
 
 static const double LANES_CYCLES = 7;  /* the lanes of an accumulator added up */
-static const double TURN_CYCLES = 1.6; /* a weight turned over, once a step */
+static const double TURN_CYCLES = 0.6; /* a weight turned over, once a step */
 static const double TREE_CYCLES = 2;   /* an accumulator pushed on the tree of shards, and added */
 static const double UPDATE_CYCLES = 6; /* a vector of weights and states updated */
 

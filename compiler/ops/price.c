@@ -70,7 +70,7 @@ static double slots(const char *function)
     static const struct {
         const char *name;
         double slots;
-    } table[] = {{"exp", 17},  {"tanh", 38},   {"sigmoid", 22}, {"log", 24},      {"softplus", 45},
+    } table[] = {{"exp", 17},  {"tanh", 24},   {"sigmoid", 22}, {"log", 24},      {"softplus", 45},
                  {"gelu", 50}, {"silu", 24},   {"erf", 45},     {"pow", 60},      {"div", 8},
                  {"sqrt", 10}, {"gelu_d", 60}, {"silu_d", 26},  {"reciprocal", 8}};
     for (size_t i = 0; function && i < sizeof table / sizeof *table; i++)

@@ -354,7 +354,7 @@ START_TEST(calls)
     Node *p = op_make_like(b.g, "conv2d_pack", z, 1, z->in[1]);
     node_set_int(b.g, p, "dx", 1);
     ck_assert_str_eq(call_of(&b, p, false),
-                     arena_printf(b.a, "conv2d_pack_dx(out, %%1, %s })", literal));
+                     arena_printf(b.a, "conv2d_pack_back(out, %%1, %s })", literal));
     z->in[1] = p;
     Node *f = op_make_like(b.g, "conv2d", z, 3, x, p, bias);
     node_set_string(b.g, f, "act", "tanh");
