@@ -128,6 +128,8 @@ static View view(const Net *n, const Batch *b, Hyper h, int first, int count)
                 .x_stride = b->x_stride,
                 .x_type = b->x_type,
                 .x_scale = b->x_scale,
+                .x_height = b->x_height,
+                .x_width = b->x_width,
                 .label = b->label,
                 .index = b->index,
                 .valid = b->valid,

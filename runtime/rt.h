@@ -41,6 +41,7 @@ typedef struct Rt {
     int64_t     x_stride;                             /* bytes a stored sample */
     int         x_type;                               /* RT_U8, RT_F32, RT_F64 */
     double      x_scale;                              /* multiplies u8 */
+    int         x_height, x_width;                    /* of stored images; read where they are resized */
     const int32_t *label;                             /* of stored samples; NULL when there are none (predict) */
     const uint32_t *index;                            /* global batch -> stored sample; valid entries only: count of them below */
     int         valid;                                /* samples of index that count (evaluation's last batch is filled up) */
@@ -94,6 +95,7 @@ typedef struct RtRecipe {
     const char *data;                                 /* name to look up, or "synthetic" */
     int64_t     samples, test_samples;                /* synthetic */
     double      x_scale;
+    bool        resize;                               /* images of any height and width are stretched to the input's */
     int         optimizer;
     double      lr, momentum, weight_decay, rho, beta1, beta2, eps, clip_norm, clip_value;
     bool        nesterov;

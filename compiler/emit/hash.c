@@ -51,5 +51,7 @@ const char *emit_hash(Arena *a, const Graph *g, const char *dtype)
     text_printf(&t, "\n%.17g %.17g %.17g %lld %lld %s\n", r->clip_norm, r->clip_value,
                 r->data.scale, (long long)r->batch, (long long)r->shards, dtype);
     add_samples(&t, &r->normalize, &r->augment);
+    if (r->resize)
+        text_add(&t, "resize\n");
     return arena_printf(a, "%016llx", (unsigned long long)text_hash(t.s, t.len, 0));
 }

@@ -182,6 +182,8 @@ static const char *image_text(Writer *w, const Node *n)
 
     text_printf(&t, "(Image){ .c = %lld, .h = %lld, .w = %lld", (long long)c, (long long)h,
                 (long long)(shape_count(s) / (c * h)));
+    if (w->g->recipe.resize)
+        text_add(&t, ", .resize = true");
     if (z->kind == NORM_CHANNEL) {
         numbers(&t, "mean", z->mean, c);
         numbers(&t, "std", z->std, c);
@@ -225,7 +227,7 @@ static const char *input_statement(Writer *w, const Node *n)
     if (node_is(n, "label"))
         return arena_printf(w->arena, "rt_labels(%s, r, first, CHUNK);", pointer_to(w, n));
     const bool augmented = w->g->training && w->g->recipe.augment.given;
-    if (augmented || w->g->recipe.normalize.kind != NORM_NONE)
+    if (augmented || w->g->recipe.resize || w->g->recipe.normalize.kind != NORM_NONE)
         return image_statement(w, n, augmented);
     return arena_printf(w->arena, "rt_input(%s, r, first, CHUNK, %lld, %lld, %s);",
                         pointer_to(w, n), (long long)c, (long long)(all / c),

@@ -60,6 +60,8 @@ static void recipe(Writer *w, Text *t, const Recipe *r)
                 ".x_scale = %.17g,\n",
                 name_c_string(w->arena, r->data.name), (long long)r->data.samples,
                 (long long)r->data.test_samples, r->data.scale);
+    if (r->resize)
+        text_add(t, "        .resize = true,\n");
     text_printf(t,
                 "        .optimizer = %s, .lr = %.17g, .momentum = %.17g, .weight_decay = %.17g, "
                 ".rho = %.17g,\n",

@@ -91,7 +91,8 @@ static void read_reals(Unit *u, Expr *e, const Field *f, char *target)
     }
     for (int i = 0; i < e->list.n; i++) {
         Expr *item = e->list.v[i];
-        if (form_number(u, item, f->name, f, &out[i]) && f->want == WANT_RISING && i > 0 && out[i] <= out[i - 1])
+        if (form_number(u, item, f->name, f, &out[i]) && f->want == WANT_RISING && i > 0 &&
+            out[i] <= out[i - 1])
             diag_error(u->diag, item->span, "the numbers of '%s' grow, and %.10g comes after %.10g",
                        f->name, out[i], out[i - 1]);
     }

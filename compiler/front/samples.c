@@ -53,6 +53,23 @@ static bool check_augment(Lower *l)
     return false;
 }
 
+static bool check_resize(Lower *l)
+{
+    const Recipe *r = &l->g->recipe;
+    if (!r->resize)
+        return true;
+    if (!is_image(l->g->input)) {
+        diag_error(l->diag, r->resize_span, "resize is for images (N, C, H, W), '%s' is %s",
+                   l->g->input->name, shape_text(l->arena, &l->g->input->shape));
+        return false;
+    }
+    if (r->normalize.kind != NORM_PIXEL)
+        return true;
+    diag_error(l->diag, r->resize_span, "resize does not go with normalize = per_pixel_mean");
+    diag_help(l->diag, "normalize = per_channel(mean = ..., std = ...) does");
+    return false;
+}
+
 /* The mean sample: kept in files as running averages are, so that test and predict have it. */
 static bool add_mean(Lower *l)
 {
@@ -73,7 +90,7 @@ static bool add_mean(Lower *l)
 bool lower_samples(Lower *l)
 {
     Normalize *z = &l->g->recipe.normalize;
-    bool ok = check_augment(l);
+    bool ok = check_augment(l) && check_resize(l);
     if (z->kind == NORM_CHANNEL)
         ok = spread(l, z, "mean", z->mean, z->nmean) && spread(l, z, "std", z->std, z->nstd) && ok;
     if (z->kind == NORM_PIXEL)

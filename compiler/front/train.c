@@ -221,6 +221,16 @@ static void read_clip(Train *t, Expr *e)
     }
 }
 
+static void read_resize(Train *t, Expr *e)
+{
+    static const char *const words[] = {"none", "bilinear", NULL};
+    static const Field field = {.name = "resize", .words = words};
+    int i = 0;
+    form_word(t->u, e, &field, &i);
+    t->r->resize = i == 1;
+    t->r->resize_span = e->span;
+}
+
 static void read_normalize(Train *t, Expr *e)
 {
     const Form *f = form_read(t->u, e, "normalization", normalizations, &t->r->normalize);
@@ -307,6 +317,7 @@ static const struct Key {
     {"data", read_data, "data = mnist"},
     {"normalize", read_normalize, NULL},
     {"augment", read_augment, NULL},
+    {"resize", read_resize, NULL},
     {"loss", read_loss, "loss = softmax_cross_entropy"},
     {"optimizer", read_optimizer, "optimizer = sgd(lr = 0.05)"},
     {"schedule", read_schedule, NULL},

@@ -84,6 +84,8 @@ typedef struct Recipe {
     DataSpec  data;
     Normalize normalize;
     Augment   augment;
+    bool      resize;                                 /* stored images of any height and width are stretched to the input's */
+    Span      resize_span;
     Optimizer optimizer;
     Schedule  schedule;
     Init      init;

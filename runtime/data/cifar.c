@@ -63,7 +63,7 @@ bool cifar_open(const RtProgram *p, const char *directory, const char *split, in
     if (!open_files(c, p, directory, split, limit))
         return false;
     const char *path = stream_path(c->file[0]);
-    data_check_shape(p, path, 3, shape);
+    data_take_shape(d, p, path, 3, shape);
     if (p->softmax_output && p->classes != CLASSES)
         rt_die("%s: CIFAR-10 has %d classes, but %s tells %lld apart: build it with as many (if "
                "they are its parameter: --set model.classes=%d)",

@@ -32,7 +32,17 @@ static int squeezed(int rank, const int64_t *dim, int64_t *to)
     return n;
 }
 
-void data_check_shape(const RtProgram *p, const char *path, int rank, const int64_t *dim)
+/* (C, H, W) or (H, W) of images that the program may stretch. */
+static bool resizable(const RtProgram *p, int rank, const int64_t *dim)
+{
+    const int64_t channels = rank == 3 ? dim[0] : 1;
+    if (!p->recipe.resize || (rank != 2 && rank != 3) || channels != p->input_dim[0])
+        return false;
+    const int64_t h = dim[rank - 2], w = dim[rank - 1];
+    return h > 0 && w > 0 && h <= 65536 && w <= 65536;
+}
+
+void data_take_shape(Data *d, const RtProgram *p, const char *path, int rank, const int64_t *dim)
 {
     int64_t have[8] = {0}, want[8] = {0}, product = 1;
     const int n = squeezed(rank, dim, have), m = squeezed(p->input_rank, p->input_dim, want);
@@ -41,11 +51,16 @@ void data_check_shape(const RtProgram *p, const char *path, int rank, const int6
             product = -1;
     const bool same = n == m && memcmp(have, want, sizeof *have * (size_t)n) == 0;
     const bool flat = (n <= 1 || m <= 1) && product == data_features(p);
-    if (!same && !flat) {
+    if (same || flat)
+        return;
+    if (!resizable(p, rank, dim)) {
         char a[128], b[128];
         rt_die("%s holds samples of shape %s, but %s takes %s", path, shape_text(a, rank, dim),
                p->model, shape_text(b, p->input_rank, p->input_dim));
     }
+    d->features = product;
+    d->height = dim[rank - 2];
+    d->width = dim[rank - 1];
 }
 
 void data_check_label(const Data *d, const char *path, int64_t sample, int64_t label)
@@ -60,8 +75,13 @@ static Data *new_data(const RtProgram *p, const char *place)
     Data *d = rt_alloc(sizeof *d);
     *d = (Data){.place = place,
                 .scale = p->recipe.x_scale,
+                .features = data_features(p),
                 .classes = p->classes,
                 .batch = p->batch};
+    if (p->input_rank == 3) {
+        d->height = p->input_dim[1];
+        d->width = p->input_dim[2];
+    }
     return d;
 }
 
@@ -174,6 +194,8 @@ void data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, 
     b->x_stride = d->stride;
     b->x_type = d->type;
     b->x_scale = d->scale;
+    b->x_height = (int)d->height;
+    b->x_width = (int)d->width;
     b->valid = valid;
     b->x = d->x;
     b->label = d->label;

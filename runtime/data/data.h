@@ -15,6 +15,7 @@ typedef struct Batch {
     int64_t         x_stride;
     int             x_type;
     double          x_scale;
+    int             x_height, x_width;
     const int32_t  *label;
     const uint32_t *index;
     int             valid;
@@ -31,6 +32,7 @@ typedef struct Data {
     int64_t     stride;                               /* bytes a sample */
     int         type;                                 /* RT_U8 ... */
     double      scale;                                /* multiplies u8 */
+    int64_t     features, height, width;              /* elements of a stored sample, its last two dimensions */
     char       *x;
     int32_t    *label;                                /* NULL: none */
     int64_t     classes;
@@ -95,9 +97,9 @@ void     npy_fill(Data *d);
 void     npy_open_input(const RtProgram *p, const char *path, Data *d);
 void     csv_open_input(const RtProgram *p, const char *path, Data *d);
 
-/* Dies unless samples of these dimensions can be fed to the program: equal up to 1s, or one of
- * the two is flat. */
-void     data_check_shape(const RtProgram *p, const char *path, int rank, const int64_t *dim);
+/* Takes the dimensions of stored samples; dies unless they can be fed to the program: equal up to 1s, or
+ * one of the two is flat, or the recipe resizes images and the channels are as many. */
+void     data_take_shape(Data *d, const RtProgram *p, const char *path, int rank, const int64_t *dim);
 void     data_check_label(const Data *d, const char *path, int64_t sample, int64_t label);
 
 #endif

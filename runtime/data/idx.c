@@ -40,8 +40,8 @@ static int header(Stream *s, int least, int64_t dim[4])
     return (int)rank;
 }
 
-static Stream *open_either(const RtProgram *p, const char *directory, const char *split, const char *dashed,
-                           const char *dotted)
+static Stream *open_either(const RtProgram *p, const char *directory, const char *split,
+                           const char *dashed, const char *dotted)
 {
     const char *prefix = strcmp(split, "test") == 0 ? "t10k" : split;
     Stream *s = stream_open(p, directory, rt_format("%s-%s", prefix, dashed));
@@ -64,9 +64,9 @@ bool idx_open(const RtProgram *p, const char *directory, const char *split, int6
     if (dim[0] != labels[0])
         rt_die("%s holds %lld images, but %s %lld labels", stream_path(d->x_file),
                (long long)dim[0], stream_path(d->y_file), (long long)labels[0]);
-    data_check_shape(p, stream_path(d->x_file), rank - 1, dim + 1);
+    data_take_shape(d, p, stream_path(d->x_file), rank - 1, dim + 1);
     d->type = RT_U8;
-    d->stride = data_features(p);
+    d->stride = d->features;
     d->n = limit > 0 && limit < dim[0] ? limit : dim[0];
     d->whole = dim[0];
     d->x = memory_map(d->n * d->stride, false, stream_path(d->x_file));

@@ -124,14 +124,14 @@ static void use_samples(const RtProgram *p, const Npy *a, int64_t limit, Data *d
 {
     if (a->rank < 1)
         rt_die("%s is a single number, not a list of samples", a->path);
-    data_check_shape(p, a->path, a->rank - 1, a->dim + 1);
+    data_take_shape(d, p, a->path, a->rank - 1, a->dim + 1);
     const bool u8 = a->kind == 'u' && a->size == 1, f = a->kind == 'f' && a->size >= 4;
     if (!u8 && !f)
         rt_die("%s holds %c%d: samples are f32, f64 or u8; save it with x.astype('float32')",
                a->path, a->kind, 8 * a->size);
     d->type = u8 ? RT_U8 : a->size == 4 ? RT_F32 : RT_F64;
     d->n = limit > 0 && limit < a->dim[0] ? limit : a->dim[0];
-    d->stride = data_features(p) * a->size;
+    d->stride = d->features * a->size;
     d->x = (char *)a->data;
     if (d->n == 0)
         rt_die("%s holds no sample", a->path);

@@ -3,17 +3,18 @@
 
 enum { C = 3, H = 11, W = 13, STORED = 6, COUNT = C * H * W };
 
-static uint8_t bytes[STORED * COUNT];
-static float floats[STORED * COUNT];
-static double doubles[STORED * COUNT];
+static uint8_t stored_u8[STORED * COUNT];
+static float stored_f32[STORED * COUNT];
+static double stored_f64[STORED * COUNT];
 static const uint32_t order[4] = {5, 0, 3, 1};
 
 static Rt stored(int type, int64_t epoch)
 {
-    static const void *const data[3] = {bytes, floats, doubles};
+    static const void *const data[3] = {stored_u8, stored_f32, stored_f64};
     static const int size[3] = {1, 4, 8};
     for (int i = 0; i < STORED * COUNT; i++)
-        bytes[i] = (uint8_t)(i * 37 + i / 7), floats[i] = (float)i / 7, doubles[i] = i / 3.0;
+        stored_u8[i] = (uint8_t)(i * 37 + i / 7), stored_f32[i] = (float)i / 7,
+        stored_f64[i] = i / 3.0;
     return (Rt){.x = data[type],
                 .x_stride = (int64_t)COUNT * size[type],
                 .x_type = type,
@@ -58,6 +59,50 @@ static void check_images(const real *y, bool last, const Rt *r, const real *mean
                 }
     }
 }
+
+/* The definition in double: half pixels at both ends, the edge repeated outside. */
+static double stretched(const Rt *r, const char *row, int k, int i, int j, int h, int w)
+{
+    const double y = fmax((i + 0.5) * r->x_height / h - 0.5, 0);
+    const double x = fmax((j + 0.5) * r->x_width / w - 0.5, 0);
+    double sum = 0;
+    for (int a = 0; a < 2; a++)
+        for (int b = 0; b < 2; b++) {
+            const int from_i = (int)y + a < r->x_height ? (int)y + a : r->x_height - 1;
+            const int from_j = (int)x + b < r->x_width ? (int)x + b : r->x_width - 1;
+            const double fy = y - floor(y), fx = x - floor(x);
+            sum += (a ? fy : 1 - fy) * (b ? fx : 1 - fx) *
+                   (double)input_at(r, row, (k * r->x_height + from_i) * r->x_width + from_j);
+        }
+    return sum;
+}
+
+START_TEST(resized)
+{
+    static const int size[][2] = {{11, 13}, {22, 39}, {299, 17}, {5, 4}, {1, 1}};
+    const int h = size[_i][0], w = size[_i][1], count = C * h * w;
+    const Image m =
+        {.c = C, .h = h, .w = w, .resize = true, .mean = {0.4, 0.5, 0.6}, .std = {2, 1, 3}};
+    real *y = buffer(count), *want = buffer(count);
+    for (int type = RT_U8; type <= RT_F64; type++)
+        for (int last = 0; last < 2; last++) {
+            Rt r = stored(type, 0);
+            r.x_height = H, r.x_width = W;
+            for (int k = 0; k < C; k++)
+                for (int i = 0; i < h; i++)
+                    for (int j = 0; j < w; j++)
+                        want[last ? (i * w + j) * C + k : (k * h + i) * w + j] =
+                            (real)((stretched(&r, (const char *)r.x + order[1] * r.x_stride, k, i,
+                                              j, h, w) -
+                                    m.mean[k]) /
+                                   m.std[k]);
+            rt_input_normalized(y, &r, 1, 1, last, NULL, m);
+            check_close(y, want, count, "an image stretched");
+            check_guard(y, count * (int64_t)sizeof(real), "an image stretched");
+        }
+    release(2, y, want);
+}
+END_TEST
 
 static const Augment augment[] = {{.shift = 4},
                                   {.shift = 3, .edge = true, .flip = true},
@@ -124,6 +169,7 @@ int main(void)
 {
     TCase *t = tcase_create("image");
     tcase_add_loop_test(t, images, 0, sizeof augment / sizeof *augment);
+    tcase_add_loop_test(t, resized, 0, 5);
     tcase_add_test(t, draws);
     return run_suite(t, "samples on their way in");
 }

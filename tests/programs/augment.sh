@@ -73,6 +73,18 @@ same "one mean of 0 for all channels" "$(run raw)" "$want"
 same "a mean of 0 for each channel" "$(run none)" "$want"
 [ "$(run shifted)" != "$want" ] && ok || bad "mean and std change nothing"
 
+# images stretched to the input's size: to their own they stay as they are
+make own --set resize=bilinear --set normalize=per_channel'(mean=[0],std=[1])' --set 'augment=[]'
+same "images resized to their own size" "$(run own)" "$want"
+sed 's/f32\[3, 32, 32\]/f32[3, 45, 20]/; /normalize/d' "$work/small.tn" > "$work/large.tn"
+"$TENON" build "$work/large.tn" -o "$work/large"
+refuses "images of another size" "shape 3 x 32 x 32, but small takes 3 x 45 x 20" "$work/large" --data "$work/data"
+"$TENON" build "$work/large.tn" -o "$work/large" --set resize=bilinear
+first=$(run large --threads 1)
+[ "$(wc -w <<< "$first")" = 3 ] && ok || bad "resized images: hashes '$first'"
+same "resized images, 3 threads" "$(run large --threads 3)" "$first"
+refuses "resize with a mean image" "resize does not go with normalize = per_pixel_mean" "$TENON" build "$work/small.tn" -o "$work/x" --set resize=bilinear
+
 # samples without a file
 make made --set 'data=synthetic(samples=200,test_samples=40)'
 rm -f "$work/log"; "$work/made" --threads 1 --log "$work/log" > /dev/null; want=$(hashes "$work/log")
