@@ -85,6 +85,17 @@ first=$(run large --threads 1)
 same "resized images, 3 threads" "$(run large --threads 3)" "$first"
 refuses "resize with a mean image" "resize does not go with normalize = per_pixel_mean" "$TENON" build "$work/small.tn" -o "$work/x" --set resize=bilinear
 
+# gradients of augmented samples, their labels smoothed; tanh, because what is cut out lies on relu's corner
+sed 's/relu/tanh/; s/= softmax_cross_entropy/&(smoothing = 0.1)/' "$work/small.tn" > "$work/smooth.tn"
+"$TENON" build "$work/smooth.tn" -o "$work/g" --dtype f64
+succeeds "gradients of augmented samples" "$work/g" gradcheck --data "$work/data" --threads 2 --samples 20
+succeeds "training on smoothed labels" "$work/g" --data "$work/data" --log "$work/fast"
+"$TENON" build "$work/smooth.tn" -o "$work/g" --dtype f64 --plain
+succeeds "the same by the textbook's loops" "$work/g" --data "$work/data" --log "$work/slow"
+for part in train test; do
+    same "$part loss of both" "$(field "$work/fast" epoch ${part}_loss)" "$(field "$work/slow" epoch ${part}_loss)"
+done
+
 # samples without a file
 make made --set 'data=synthetic(samples=200,test_samples=40)'
 rm -f "$work/log"; "$work/made" --threads 1 --log "$work/log" > /dev/null; want=$(hashes "$work/log")
