@@ -103,8 +103,9 @@ RT_INLINE void conv_depth(real *y, const real *x, const real *w, const real *bia
 enum {
     CONV_DEPTH_SUMS = V == 1              ? 4
                       : sizeof(vec) == 64 ? 25
-                                          : 12,  /* sums at a time */
-    CONV_DEPTH_PLANE = 128 * 1024 / sizeof(real) /* reals of x in the L1 cache */
+                                          : 12,                    /* sums at a time */
+    CONV_DEPTH_HELD = CONV_DEPTH_SUMS > 12 ? CONV_DEPTH_SUMS : 12, /* a kernel row at least */
+    CONV_DEPTH_PLANE = 128 * 1024 / sizeof(real)                   /* reals of x in the L1 cache */
 };
 RT_INLINE int conv_depth_band(Conv c)
 {
@@ -158,7 +159,7 @@ RT_INLINE void conv_depth_band_of(real *y, const real *value, const real *x, con
 {
     const int taps = c.r * c.s;
     real t[CONV_SCRATCH] __attribute__((aligned(64)));
-    vec w[CONV_DEPTH_SUMS > 12 ? CONV_DEPTH_SUMS : 12];
+    vec w[CONV_DEPTH_HELD];
     RT_UNROLL
     for (int k = 0; k < taps; k++)
         w[k] = v_load_lanes(p + (int64_t)(back ? taps - 1 - k : k) * c.c, lanes);
@@ -229,7 +230,7 @@ RT_INLINE void conv_depth_sums(vec *sum, const real *t, const real *dy, Conv c, 
                                int kernel, int lanes)
 {
     const int64_t width = conv_reach_w(c);
-    vec a[CONV_DEPTH_SUMS > 12 ? CONV_DEPTH_SUMS : 12];
+    vec a[CONV_DEPTH_HELD];
     RT_UNROLL
     for (int k = 0; k < kernel * c.s; k++)
         a[k] = sum[k];
@@ -256,7 +257,7 @@ RT_INLINE void conv_depth_dw_rows(real *restrict dw, const real *restrict x,
 {
     const int band = conv_depth_band(c), taps = c.r * c.s;
     real t[CONV_SCRATCH] __attribute__((aligned(64)));
-    vec sum[CONV_DEPTH_SUMS > 12 ? CONV_DEPTH_SUMS : 12];
+    vec sum[CONV_DEPTH_HELD];
     for (int k = 0; k < kernel * c.s; k++)
         sum[k] = v_set(0);
     for (int n = 0; n < c.n; n++)
