@@ -28,6 +28,8 @@ static inline void *buffer_bytes(int64_t bytes)
 {
     char *p = aligned_alloc(64, (size_t)(bytes + SLACK + 127) / 64 * 64);
     ck_assert_ptr_nonnull(p);
+    if (bytes < 0)
+        abort();
     memset(p, 0xff, (size_t)bytes);
     memset(p + bytes, GUARD, SLACK);
     return p;
