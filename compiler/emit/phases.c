@@ -179,6 +179,16 @@ static void zero_partials(Writer *w, Text *t, int phase, bool backward)
         text_printf(t, "   %s\n", tick(w, "sums over samples", "memset", (Span){0}, 0, "", p));
 }
 
+/* A part of what a slice does may need no scratch, or not know its samples. */
+static bool in_parts(const Writer *w)
+{
+    const Step *s = w->g->step;
+    int slices = 0;
+    for (int i = 0; i < s->nphase; i++)
+        slices += s->phase[i].kind == PHASE_SLICE;
+    return slices > 1;
+}
+
 static void open_slice(Writer *w, const char *type, const char *fn, const char *about)
 {
     Text *t = &w->body;
@@ -186,12 +196,17 @@ static void open_slice(Writer *w, const char *type, const char *fn, const char *
     text_printf(t, "/* %s */\nstatic %s %s(const Rt *r, char *t, int unit)\n{\n", about, type, fn);
     text_add(t, "    const int slice = unit % SLICES;\n    char *const shard = r->shard + unit / "
                 "SLICES * r->shard_bytes;\n\n    (void)shard;\n");
+    if (in_parts(w))
+        text_add(t, "    (void)t;\n");
 }
 
-static void open_chunks(Text *t)
+static void open_chunks(Writer *w)
 {
+    Text *t = &w->body;
     text_add(t, "    for (int row = slice * SLICE; row < (slice + 1) * SLICE; row += CHUNK) {\n"
                 "        const int first = (r->first_shard + unit / SLICES) * SHARD + row;\n");
+    if (in_parts(w))
+        text_add(t, "        (void)first;\n");
 }
 
 static bool before_chunks(const Node *n)
@@ -213,7 +228,7 @@ void phase_slice(Writer *w, int phase, const char *fn, const char *about)
     for (int i = 0; i < p->nnode; i++)
         if (before_chunks(p->node[i]))
             statement(w, t, p->node[i], &line, "    ");
-    open_chunks(t);
+    open_chunks(w);
     for (int i = 0; i < p->nnode; i++)
         if (!before_chunks(p->node[i]))
             statement(w, t, p->node[i], &line, "        ");
@@ -467,7 +482,7 @@ void phase_nonfinite(Writer *w, int phase)
     for (int i = 0; i < p->nnode; i++)
         if (before_chunks(p->node[i]))
             check_call(w, p->node[i]);
-    open_chunks(t);
+    open_chunks(w);
     for (int i = 0; i < p->nnode; i++)
         if (!before_chunks(p->node[i]))
             check_call(w, p->node[i]);

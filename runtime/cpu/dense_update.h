@@ -117,6 +117,9 @@ RT_INLINE void dense_tile_shards(DenseUpdate q, Update u, Dense d, int64_t at, i
     const int size = rows * vectors, shards = q.r->shards;
     vec c[TILE_MAX], stack[TREE_DEPTH][TILE_MAX];
     int depth = 0, s = 0;
+    RT_UNROLL
+    for (int i = 0; i < size; i++)
+        c[i] = v_set(0);
     for (; fours && s + 4 <= shards; s += 4) {
         if (s > 0)
             tile_copy(stack[depth++], c, size);
