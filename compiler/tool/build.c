@@ -29,9 +29,9 @@ static bool io_error(Diag *d, const char *what, const char *path, int error)
 
 static const char *make_temporary(Arena *a, Diag *d)
 {
-    const char *tmp = getenv("TMPDIR");
-    char *dir = arena_printf(a, "%s/tenon-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (mkdtemp(dir))
+    bool made;
+    const char *dir = dir_temporary(a, "tenon", &made);
+    if (made)
         return dir;
     io_error(d, "directory", dir, errno);
     return NULL;

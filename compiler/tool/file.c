@@ -9,6 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+const char *dir_temporary(Arena *a, const char *name, bool *made)
+{
+    const char *tmp = getenv("TMPDIR");
+    char *dir = arena_printf(a, "%s/%s-XXXXXX", tmp && *tmp ? tmp : "/tmp", name);
+    *made = mkdtemp(dir) != NULL;
+    return dir;
+}
+
 bool file_exists(const char *path)
 {
     struct stat s;

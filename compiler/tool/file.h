@@ -12,6 +12,8 @@ int   file_write(Arena *a, const char *path, const void *bytes, size_t len, mode
 int   file_copy(Arena *a, const char *from, const char *to, mode_t mode);
 
 int   dir_make(Arena *a, const char *path);           /* with its parents; 0, or an errno */
+/* A new directory NAME-xxxxxx under $TMPDIR or /tmp; *made false, errno set, when it could not be made: then the path that was tried. */
+const char *dir_temporary(Arena *a, const char *name, bool *made);
 bool  file_exists(const char *path);
 bool  dir_exists(const char *path);
 

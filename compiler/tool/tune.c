@@ -192,12 +192,12 @@ static double figure(const char *text, const char *key)
 static const char *run_trials(const TuneTool *t, const char *text, Diag *d)
 {
     Arena *a = t->arena;
-    const char *tmp = getenv("TMPDIR");
-    char *dir = arena_printf(a, "%s/tenon-tune-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     Paths paths;
+    bool made;
     if (!paths_find(a, &paths, d))
         return NULL;
-    if (!mkdtemp(dir))
+    const char *dir = dir_temporary(a, "tenon-tune", &made);
+    if (!made)
         return io_error(d, dir), NULL;
     Command command = *t->command;
     command.output = path_join(a, dir, "tune");
