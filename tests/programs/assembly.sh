@@ -20,6 +20,7 @@ batch_statistics      x86-64-v3   4  0   # constants of a loop over channels, on
 batch_statistics      x86-64-v4  17  0   # the same
 batch_record          x86-64-v4  16  0   # the same
 grad_update           x86-64-v3   2  0   # constants of Adam
+dense_dw_update       x86-64-v4   2  0   # a sum over the shards' tree, beside 188 multiply-adds
 conv2d_pool           x86-64-v3  18  1   # beside 140 multiply-adds of first layers
 conv2d_pool           x86-64-v4  16  0   # beside 200
 conv2d_pool_dw        x86-64-v3   0  1   # a pointer
