@@ -119,23 +119,35 @@ static bool from_peer(const Graph *g, Node *w)
 
 /* ------------------------------------------------------------------------------- rules by op */
 
-/* A dense layer's weight takes its first reader's input order; the flag is kept in the node's
- * mark and flat. */
+/* The input order of a weight that from_peer laid out: what dense_weight did there. */
+static void order_from_axes(Node *w)
+{
+    const Param *p = w->param;
+
+    w->mark = p->naxis == 4 ? 2 : 1;
+    for (int i = 0; i < 3 && w->mark == 2; i++)
+        w->flat[i] = p->axis[i + 1].n;
+}
+
+/* A dense layer's weight takes its first reader's input order, in evaluation that of training,
+ * whose reader may see another one: dropout asks for ROW, and evaluation has none.  The flag is
+ * kept in the node's mark and flat. */
 static void dense_forward(Graph *g, Node *n, const Options *o)
 {
     Node *w = n->in[1];
     int64_t chw[3];
     const bool last = is_last(n->in[0]);
 
-    if (!w->mark) {
+    if (!w->mark && from_peer(g, w)) {
+        order_from_axes(w);
+    } else if (!w->mark) {
         w->mark = last ? 2 : 1;
         if (last)
             memcpy(w->flat, n->in[0]->flat, sizeof w->flat);
-        if (!from_peer(g, w))
-            dense_weight(w->param, w->flat, last, 2 * o->vector);
+        dense_weight(w->param, w->flat, last, 2 * o->vector);
         return;
     }
-    if (last || w->mark == 2) { /* a shared weight: later readers follow the first */
+    if (last || w->mark == 2) { /* others than that reader follow it */
         Node *x = n->in[0];
         memcpy(chw, w->mark == 2 ? w->flat : x->flat, sizeof chw);
         n->in[0] = reordered(g, x, w->mark == 2 ? LAYOUT_LAST : LAYOUT_ROW, chw);

@@ -22,4 +22,22 @@ for model in lenet lenet_relu lenet_tanh mlp mlp_wide; do
     ! "$work/compare" "$work/other.safetensors" "$work/plain.safetensors" 1e-4 > /dev/null && ok || bad "$model: another seed, but the same gradients"
     rm -f "$work"/*.safetensors
 done
+
+# evaluation has no dropout, so its passes see another graph: it still finds the weights where training keeps them
+evaluates() {
+    local text=$1 p
+    printf 'model m(image: f32[1, 28, 28]) {\n    h = conv2d(image, 8, kernel = 3)\n    %s\n}\n' "$2" > "$work/m.tn"
+    printf 'train m {\n    data = mnist\n    loss = softmax_cross_entropy\n    optimizer = adam\n    batch = 64\n}\n' >> "$work/m.tn"
+    succeeds "$text: build" "$TENON" build "$work/m.tn" -o "$work/fast"
+    succeeds "$text: build --plain" "$TENON" build "$work/m.tn" -o "$work/plain" --plain
+    succeeds "$text: train" "$work/fast" --epochs 1 --limit-samples 640 --log "$work/fast.log" --save "$work/w.safetensors"
+    succeeds "$text: test the plain way" "$work/plain" test --weights "$work/w.safetensors" --log "$work/plain.log"
+    awk -v a="$(field "$work/fast.log" epoch test_loss)" -v b="$(field "$work/plain.log" test test_loss)" \
+        'BEGIN { exit !(a > 0 && a - b < 1e-4 * b && b - a < 1e-4 * b) }' && ok || bad "$text: the test loss is another than the plain one"
+    rm "$work"/*.log
+}
+evaluates "dropout of an image" "return dropout(h, 0.3) |> flatten |> dense(10)"
+evaluates "dropout of a flattened image" "return max_pool(h, 2) |> flatten |> dropout(0.3) |> dense(10)"
+evaluates "one layer before and behind dropout" \
+    "fc = dense(10); f = max_pool(h, 4) |> flatten; return fc(dropout(f, 0.3)) + fc(f)"
 finish
