@@ -16,7 +16,8 @@ bool kernel_needed(const Node *n)
 /* Is there a call for n?  Elementwise trees and sums are loops, written from the graph; the rest says what it calls. */
 bool emit_is_call(const Node *n)
 {
-    const bool loop = n->op->flags & OP_ELEMENTWISE || node_is(n, "bias") || node_is(n, "sum_to");
+    const bool loop = n->op->flags & OP_ELEMENTWISE || n->op->move || node_is(n, "bias") ||
+                      node_is(n, "sum_to");
     return kernel_needed(n) &&
            (loop || node_is(n, "input") || node_is(n, "label") || n->op->kernel);
 }
@@ -242,5 +243,7 @@ const char *kernel_statement(Writer *w, const Node *n)
         return loop_statement(w, n);
     if (node_is(n, "sum_to"))
         return loop_sum(w, n);
+    if (n->op->move)
+        return move_statement(w, n);
     return n->op->kernel ? call_statement(w, n) : "";
 }

@@ -186,12 +186,17 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
 
 void program_open(Writer *w, const EmitInput *in, Arena *a)
 {
+    static const char *const own[] = {"CHUNK", "SLICE", "SLICES",  "SHARD", "FIXED",
+                                      "LOCAL", "BATCH", "PARTIAL", "GRAD",  "TICK",
+                                      "LOAD",  "STORE", "AT",      "V",     "NULL"};
     *w = (Writer){.arena = a, .in = in, .g = in->train, .prefix = ""};
     w->body = text_new(a), w->calls = text_new(a), w->layers = text_new(a),
     w->offsets = text_new(a);
     w->train = text_new(a), w->test = text_new(a);
     w->of_node[0] = arena_alloc(a, sizeof(char *) * (size_t)(in->train->next_id + 1));
     w->of_node[1] = arena_alloc(a, sizeof(char *) * (size_t)(in->test->next_id + 1));
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        name_reserve(w, own[i]);
     for (int i = 0; i < in->train->nparam; i++)
         name_reserve(w, name_upper(a, in->train->param[i]->name));
     graph_phases(w, in->train, &w->train);

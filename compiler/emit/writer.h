@@ -58,6 +58,9 @@ const char *kernel_define(Writer *w, const char *base, const char *params, const
 const char *loop_statement(Writer *w, const Node *n);
 const char *loop_sum(Writer *w, const Node *n);
 
+/* move.c: numbers put elsewhere (ops/move.h) */
+const char *move_statement(Writer *w, const Node *n);
+
 /* phases.c: the functions of a step, into w->body */
 void phase_prepare(Writer *w, const Phase *p, const char *fn);
 void phase_slice(Writer *w, int phase, const char *fn, const char *about);

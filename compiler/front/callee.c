@@ -45,7 +45,13 @@ const char *callee_arg(const Callee *c, int i)
 
 bool callee_tensor(const Callee *c, int i)
 {
-    return c->decl ? c->decl->params.v[i].type == TYPE_TENSOR : c->op->arg[i].type == ARG_TENSOR;
+    return c->decl ? c->decl->params.v[i].type == TYPE_TENSOR
+                   : c->op->arg[i].type == ARG_TENSOR || c->op->arg[i].type == ARG_TENSORS;
+}
+
+bool callee_gathers(const Callee *c, int i)
+{
+    return c->op && c->op->arg[i].type == ARG_TENSORS;
 }
 
 void suggest(Diag *d, const char *word, const char *const *list, int n, const char *all)

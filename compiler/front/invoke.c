@@ -28,6 +28,8 @@ static bool without_tensors(const FrontCall *c)
     int tensors = 0, positional = 0;
     for (int i = 0; i < callee_count(&c->callee); i++)
         tensors += callee_tensor(&c->callee, i);
+    if (tensors && callee_gathers(&c->callee, 0))
+        return c->e->args.n == 0 || c->e->args.v[0].name;
     for (int i = 0; i < c->e->args.n; i++)
         positional += !c->e->args.v[i].name;
     if (tensors == 0 || positional > callee_count(&c->callee) - tensors)
@@ -40,6 +42,31 @@ static bool without_tensors(const FrontCall *c)
             if (callee_tensor(&c->callee, k) && strcmp(a->name, callee_arg(&c->callee, k)) == 0)
                 return false;
     }
+    return true;
+}
+
+enum { GATHER_MOST = 1024 };
+
+/* One more value for an argument that takes as many as there are; a list brings all of its own. */
+static bool gather(Lower *l, FrontCall *c, Slot *s, Value v, Span at)
+{
+    Value *item = s->given ? (Value *)s->v.item : NULL;
+    int n = s->given ? s->v.n : 0;
+    if (v.kind != V_LIST && v.kind != V_TENSOR && v.kind != V_POISON) {
+        diag_error(l->diag, at, "%s joins tensors, or lists of them, this is %s", c->name,
+                   value_kind(v));
+        diag_help(l->diag, "its other arguments are named");
+        return refuse(c);
+    }
+    if (v.kind == V_LIST && v.n > GATHER_MOST - n) {
+        diag_error(l->diag, at, "%s takes at most %d values, these are more", c->name, GATHER_MOST);
+        return refuse(c);
+    }
+    if (v.kind != V_LIST)
+        ARENA_PUSH(l->arena, item, n, v);
+    for (int i = 0; v.kind == V_LIST && i < v.n; i++)
+        ARENA_PUSH(l->arena, item, n, v.item[i]);
+    *s = (Slot){{.kind = V_LIST, .item = item, .n = n}, s->given ? s->span : at, true};
     return true;
 }
 
@@ -89,6 +116,11 @@ static bool place(Lower *l, FrontCall *c)
             return refuse(c); /* reported by sem.c */
         if (at == callee_count(&c->callee))
             return too_many(l, c, a);
+        if (callee_gathers(&c->callee, at) && !a->name) {
+            ok &= gather(l, c, &c->slot[at], c->v[i], a->value->span);
+            next = at;
+            continue;
+        }
         if (c->slot[at].given) {
             diag_error(l->diag, a->name ? a->name_span : a->value->span,
                        "argument '%s' of %s is given twice", callee_arg(&c->callee, at), c->name);
@@ -109,7 +141,8 @@ static const char *wanted(const Callee *c, int i)
                                          "a string",
                                          "an int or a pair [h, w]",
                                          "an int, a pair [h, w], \"same\" or \"valid\"",
-                                         "a list of ints"};
+                                         "a list of ints",
+                                         "tensors, or lists of them"};
     return c->decl ? type_kind(c->decl->params.v[i].type) : op_arg[c->op->arg[i].type];
 }
 
@@ -119,6 +152,14 @@ static bool ints(Value v, int least, int most)
     for (int i = 0; fits && i < v.n; i++)
         fits = v.item[i].kind == V_INT;
     return fits;
+}
+
+static bool tensors(Value v)
+{
+    bool fit = v.kind == V_LIST && v.n > 0;
+    for (int i = 0; fit && i < v.n; i++)
+        fit = v.item[i].kind == V_TENSOR;
+    return fit;
 }
 
 static bool fits_op(ArgType t, Value *v, bool elementwise)
@@ -140,6 +181,8 @@ static bool fits_op(ArgType t, Value *v, bool elementwise)
         return v->kind == V_INT || v->kind == V_STRING || ints(*v, 2, 2);
     case ARG_INTS:
         return ints(*v, 0, 16);
+    case ARG_TENSORS:
+        return tensors(*v);
     }
     return false;
 }
@@ -246,7 +289,10 @@ static Value call_layer(Lower *l, const Layer *layer, Expr *e, const Value *v)
         if (at == count)
             return lower_fail(l, e, a->value->span, "the layer %s takes no more than its tensors",
                               layer->name);
-        c.slot[at] = (Slot){v[i], a->value->span, true};
+        if (!callee_gathers(&c.callee, at))
+            c.slot[at] = (Slot){v[i], a->value->span, true};
+        else if (!gather(l, &c, &c.slot[at--], v[i], a->value->span))
+            return value_poison();
     }
     if (!check_types(l, &c) || !complete(l, &c, e->a->span) || c.poison)
         return value_poison();

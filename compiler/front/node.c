@@ -51,7 +51,8 @@ static Node *attributes(Lower *l, const Op *op, const Slot *slot, Span at)
     n->span = at;
     for (int i = 0; i < OP_ARGS && op->arg[i].name; i++) {
         const OpArg *arg = &op->arg[i];
-        if (arg->type == ARG_TENSOR || (!slot[i].given && strcmp(arg->fallback, "none") == 0))
+        if (arg->type == ARG_TENSOR || arg->type == ARG_TENSORS ||
+            (!slot[i].given && strcmp(arg->fallback, "none") == 0))
             continue;
         const Value v = slot[i].given ? slot[i].v : parse_default(arg->fallback);
         ARENA_PUSH(l->arena, n->attr, n->nattr, attribute(l, arg, v, slot[i].span));
@@ -60,15 +61,19 @@ static Node *attributes(Lower *l, const Op *op, const Slot *slot, Span at)
 }
 
 /* The tensors of a call; numbers among those of an elementwise op become constants. */
-static int tensors(Lower *l, const Op *op, const Slot *slot, Node **x, Span at)
+static int tensors(Lower *l, const Op *op, const Slot *slot, Node ***x, Span at)
 {
     int n = 0;
     for (int i = 0; i < OP_ARGS && op->arg[i].name; i++) {
+        const Value v = slot[i].v;
+        for (int k = 0; op->arg[i].type == ARG_TENSORS && slot[i].given && k < v.n; k++)
+            ARENA_PUSH(l->arena, *x, n, v.item[k].node);
         if (op->arg[i].type != ARG_TENSOR || !slot[i].given)
             continue;
-        x[n++] = slot[i].v.kind == V_TENSOR
-                     ? slot[i].v.node
-                     : graph_const(l->g, value_real(slot[i].v), shape_make(false, "", NULL, 0), at);
+        Node *one = v.kind == V_TENSOR
+                        ? v.node
+                        : graph_const(l->g, value_real(v), shape_make(false, "", NULL, 0), at);
+        ARENA_PUSH(l->arena, *x, n, one);
     }
     return n;
 }
@@ -77,21 +82,22 @@ static int tensors(Lower *l, const Op *op, const Slot *slot, Node **x, Span at)
 static bool all_numbers(const Op *op, const Slot *slot)
 {
     for (int i = 0; i < OP_ARGS && op->arg[i].name; i++)
-        if (op->arg[i].type == ARG_TENSOR && slot[i].given && slot[i].v.kind == V_TENSOR)
+        if (slot[i].given && (op->arg[i].type == ARG_TENSORS ||
+                              (op->arg[i].type == ARG_TENSOR && slot[i].v.kind == V_TENSOR)))
             return false;
     return true;
 }
 
 Value node_make(Lower *l, const Op *op, const Slot *slot, const char *path, Expr *e)
 {
-    Node *x[OP_ARGS];
+    Node **x = NULL;
     if (!l->g)
         return lower_fail(l, e, e->span, "'%s' works on tensors, and here are only numbers",
                           op->name);
     if (all_numbers(op, slot))
         return lower_fail(l, e, e->span, "'%s' needs a tensor here, all its arguments are numbers",
                           op->name);
-    const int before = diag_errors(l->diag), nx = tensors(l, op, slot, x, e->span);
+    const int before = diag_errors(l->diag), nx = tensors(l, op, slot, &x, e->span);
     if (!l->g->training && strcmp(op->name, "dropout") == 0)
         return value_node(x[0]);
     const Node *attrs = attributes(l, op, slot, e->span);

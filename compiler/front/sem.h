@@ -39,6 +39,7 @@ bool callee_layers(const Callee *c);                  /* it makes parameters, so
 int         callee_count(const Callee *c);
 const char *callee_arg(const Callee *c, int i);
 bool        callee_tensor(const Callee *c, int i);
+bool        callee_gathers(const Callee *c, int i);   /* takes all positional arguments: ARG_TENSORS */
 
 /* "did you mean" from the names that fit here, else a help with all of them when they are few. */
 void suggest(Diag *d, const char *word, const char *const *list, int n, const char *all);

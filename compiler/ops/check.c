@@ -24,8 +24,11 @@ static const char *made_by(const Node *n, Arena *a)
 void check_note(const Node *n, int i, Diag *d)
 {
     const Node *in = n->in[i];
-    diag_note(d, "the %s is %s, %s", n->nin == 1 || i == 0 ? "input" : "second input",
-              shape_text(diag_arena(d), &in->shape), made_by(in, diag_arena(d)));
+    const char *which = i == 0   ? "input"
+                        : i == 1 ? "second input"
+                                 : arena_printf(diag_arena(d), "input %d", i + 1);
+    diag_note(d, "the %s is %s, %s", which, shape_text(diag_arena(d), &in->shape),
+              made_by(in, diag_arena(d)));
 }
 
 /* The argument in the model that input i came from: its own span when it has one, else the call. */
@@ -102,6 +105,39 @@ bool check_int(const Node *n, const char *key, int64_t low, Diag *d)
     for (int i = 0; i < a->nlist; i++)
         if (!check_limit(n, key, a->list[i], low, d))
             return false;
+    return true;
+}
+
+static bool is_axis(const Node *n, const char *key, int64_t v, int rank, int *axis, Diag *d)
+{
+    *axis = (int)(v < 0 ? v + rank : v);
+    if (v >= -rank && v < rank)
+        return true;
+    diag_error(d, node_span(n, key), "%s %s = %lld, its input has %d dimension%s beside the batch",
+               n->op->name, key, (long long)v, rank, rank == 1 ? "" : "s");
+    check_note(n, 0, d);
+    diag_help(d, rank ? "use 0 to %d: the batch does not count; -1 is the last" : "it has none",
+              rank - 1);
+    return false;
+}
+
+bool check_axis(const Node *n, const char *key, int rank, int *axis, Diag *d)
+{
+    return is_axis(n, key, node_int(n, key), rank, axis, d);
+}
+
+bool check_axes(const Node *n, const char *key, int rank, int *axis, Diag *d)
+{
+    const Attr *a = node_attr(n, key);
+    for (int i = 0; i < a->nlist; i++)
+        if (i >= SHAPE_MAX || !is_axis(n, key, a->list[i], rank, &axis[i], d))
+            return false;
+    for (int i = 0; i < a->nlist; i++)
+        for (int k = 0; k < i; k++)
+            if (axis[i] == axis[k]) {
+                diag_error(d, node_span(n, key), "%s %s has %d twice", n->op->name, key, axis[i]);
+                return false;
+            }
     return true;
 }
 

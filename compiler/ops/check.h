@@ -19,6 +19,12 @@ bool check_label(const Node *n, int i, Diag *d);      /* a class number a sample
 /* The int argument `key`, or each of a pair, lies in [low, CHECK_DIM_MAX]. */
 bool check_int(const Node *n, const char *key, int64_t low, Diag *d);
 
+/* The attribute `key` as a dimension of a shape of `rank`: 0 is the first behind the batch, -1 the last. */
+bool check_axis(const Node *n, const char *key, int rank, int *axis, Diag *d);
+
+/* The same of a list of dimensions, none twice; axis[] takes SHAPE_MAX. */
+bool check_axes(const Node *n, const char *key, int rank, int *axis, Diag *d);
+
 /* Sets n->shape to s and n->dtype to DT_REAL, unless a dimension or the size of a sample is beyond
  * all limits. */
 bool check_result(Node *n, Shape s, Diag *d);

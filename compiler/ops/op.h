@@ -13,7 +13,8 @@ typedef enum {
     ARG_INT, ARG_FLOAT, ARG_BOOL, ARG_STRING,
     ARG_PAIR,                                         /* 3 or [3, 5]: stored as two ints */
     ARG_PAD,                                          /* 1, [1, 2], "same" or "valid": op resolves; stored as INTS [h, w] or STRING */
-    ARG_INTS                                          /* a list of ints */
+    ARG_INTS,                                         /* a list of ints */
+    ARG_TENSORS                                       /* as many inputs as the call has positional arguments, and lists of them; only as the first */
 } ArgType;
 
 typedef struct OpArg {
@@ -39,6 +40,7 @@ enum {
 
 typedef struct Price Price;                            /* ops/price.h */
 typedef struct Market Market;
+typedef struct Move Move;                              /* ops/move.h */
 typedef struct Grad Grad;                             /* what pass gradient lends a rule */
 
 typedef struct Cost {
@@ -67,6 +69,8 @@ struct Op {
     void      (*price)(const Node *n, const Market *m, Price *p);
     /* Describes the C call that computes the node (ops/call.h).  NULL: no code (views, inputs). */
     void      (*kernel)(const Node *n, Call *c);
+    /* Ops that only put numbers elsewhere (ops/move.h) say where those of input i go; the emitter writes the loops. */
+    void      (*move)(const Node *n, int i, Move *m);
     const char *example;                              /* a whole small model file: manual entry, golden, gradient check */
 };
 

@@ -73,6 +73,7 @@ static bool kind_fits(ArgType type, AttrKind kind)
     case ARG_PAD:
         return kind == ATTR_INTS || kind == ATTR_STRING;
     case ARG_TENSOR:
+    case ARG_TENSORS:
         break;
     }
     return false;
@@ -88,6 +89,8 @@ const char *op_complaint(const Node *n, Arena *a)
         const bool must = !arg->fallback || strcmp(arg->fallback, "none");
         if (arg->type == ARG_TENSOR)
             least += must, most++;
+        else if (arg->type == ARG_TENSORS)
+            least++, most = n->nin > most ? n->nin : most + 1;
         else if ((!v && must) || (v && !kind_fits(arg->type, v->kind)))
             return arena_printf(a, "attribute %s is missing or of the wrong kind", arg->name);
     }

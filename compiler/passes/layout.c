@@ -230,8 +230,8 @@ static Node *packed(Graph *g, Node *w, bool dx, const Node *like, const Options 
 static void spatial(Graph *g, Node *n, const Options *o)
 {
     for (int i = 0; i < n->nin; i++)
-        if (is_image(&n->in[i]->shape) && n->in[i]->dtype == DT_REAL)
-            want(g, n, i, LAYOUT_LAST);
+        if (n->in[i]->shape.batched && n->in[i]->dtype == DT_REAL)
+            want(g, n, i, is_image(&n->in[i]->shape) ? LAYOUT_LAST : LAYOUT_ROW);
     if (node_is(n, "conv2d")) {
         if (!n->in[1]->mark++ && !from_peer(g, n->in[1]))
             conv_weight(n->in[1]->param);

@@ -1,0 +1,121 @@
+/* nest.c -- loops over the numbers of a chunk: trips, strides of every operand, and what collapses.
+ *
+ * An output of one chunk has the loops (sample, dims in memory order); an operand has a stride in
+ * each, 0 where it is broadcast.  Neighbouring loops that every operand walks as one become one.
+ */
+#include "emit/nest.h"
+
+/* Strides of v's sample dims in memory, by logical dimension. */
+void nest_strides(const Node *v, int64_t *stride)
+{
+    const Shape *s = &v->shape;
+    int64_t step = 1;
+
+    if (v->layout == LAYOUT_LAST && s->rank == 3) {
+        stride[0] = 1, stride[2] = s->dim[0], stride[1] = s->dim[2] * s->dim[0];
+        return;
+    }
+    for (int i = s->rank - 1; i >= 0; i--)
+        stride[i] = step, step *= s->dim[i];
+}
+
+/* Memory order of the sample dims of the loop's own value. */
+void nest_order(const Node *v, int *order)
+{
+    for (int i = 0; i < v->shape.rank; i++)
+        order[i] = i;
+    if (v->layout == LAYOUT_LAST && v->shape.rank == 3)
+        order[0] = 1, order[1] = 2, order[2] = 0;
+}
+
+/* Fills stride[] (sample first) of operand v inside the loops of `over`; `first_axis`: v is a
+ * vector along dimension 0. */
+void nest_walk(const Node *over, const Node *v, bool first_axis, int64_t *stride)
+{
+    int order[SHAPE_MAX];
+    int64_t own[SHAPE_MAX];
+    const int R = over->shape.rank, r = v->shape.rank;
+
+    nest_order(over, order);
+    nest_strides(v, own);
+    stride[0] = v->shape.batched ? shape_count(&v->shape) : 0;
+    for (int i = 0; i < R; i++) {
+        const int j = first_axis ? (order[i] == 0 ? 0 : -1) : order[i] - (R - r);
+        stride[i + 1] = j < 0 || v->shape.dim[j] == 1 ? 0 : own[j];
+    }
+}
+
+void nest_open(const Writer *w, const Node *over, Nest *nest)
+{
+    int order[SHAPE_MAX];
+
+    nest_order(over, order);
+    nest->n = over->shape.rank + 1;
+    nest->count[0] = over->shape.batched ? w->g->step->chunk : 1;
+    for (int i = 0; i < over->shape.rank; i++)
+        nest->count[i + 1] = over->shape.dim[order[i]];
+}
+
+static bool joins(const Nest *t, int i) /* loops i and i + 1 are one for everybody */
+{
+    if (t->out[i] != t->out[i + 1] * t->count[i + 1])
+        return false;
+    for (int k = 0; k < t->nleaf; k++)
+        if (t->leaf[k].stride[i] != t->leaf[k].stride[i + 1] * t->count[i + 1])
+            return false;
+    return true;
+}
+
+static void drop(Nest *t, int i) /* removes loop i */
+{
+    t->n--;
+    for (int j = i; j < t->n; j++) {
+        t->count[j] = t->count[j + 1], t->out[j] = t->out[j + 1];
+        for (int k = 0; k < t->nleaf; k++)
+            t->leaf[k].stride[j] = t->leaf[k].stride[j + 1];
+    }
+}
+
+void nest_collapse(Nest *t)
+{
+    for (int i = t->n - 1; i >= 0; i--)
+        if (t->count[i] == 1 && t->n > 1)
+            drop(t, i);
+    for (int i = t->n - 2; i >= 0; i--)
+        if (joins(t, i)) {
+            t->count[i + 1] *= t->count[i];
+            drop(t, i);
+        }
+}
+
+bool nest_vectorizable(const Nest *t)
+{
+    if (t->out[t->n - 1] != 1)
+        return false;
+    for (int k = 0; k < t->nleaf; k++)
+        if (t->leaf[k].stride[t->n - 1] > 1)
+            return false;
+    return true;
+}
+
+/* "i * 800 + k" for the first `loops` loops; "" when all strides are 0. */
+const char *nest_offset(Writer *w, const Nest *t, const int64_t *stride, int loops)
+{
+    Text s = text_new(w->arena);
+
+    for (int i = 0; i < loops; i++)
+        if (stride[i]) {
+            text_printf(&s, " + %c", "ijklmpq"[i]);
+            if (stride[i] != 1)
+                text_printf(&s, " * %lld", (long long)stride[i]);
+        }
+    (void)t;
+    return s.s;
+}
+
+void nest_open_loops(Text *b, const Nest *t, int loops)
+{
+    for (int i = 0; i < loops; i++)
+        text_printf(b, "    %*sfor (int %c = 0; %c < %lld; %c++)\n", 0, "", "ijklmpq"[i],
+                    "ijklmpq"[i], (long long)t -> count[i], "ijklmpq"[i]);
+}

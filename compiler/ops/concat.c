@@ -1,0 +1,100 @@
+/* concat.c -- tensors side by side along one dimension.
+ *
+ *   y = x0, then x1, ... along `axis`;   dx_i = the slice of dy that x_i went to
+ *
+ *   x_i (N, C_i, H, W)   y (N, C_0 + C_1 + .., H, W), likewise for any axis and rank
+ */
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/move.h"
+
+static int axis_of(const Node *n)
+{
+    const int64_t a = node_int(n, "axis");
+    return (int)(a < 0 ? a + n->in[0]->shape.rank : a);
+}
+
+/* The same shape but for the dimension along which they are joined. */
+static bool check_fit(const Node *n, int i, int axis, Diag *d)
+{
+    const Shape *a = &n->in[0]->shape, *b = &n->in[i]->shape;
+    if (!check_real(n, i, d))
+        return false;
+    bool fits = a->rank == b->rank && a->batched == b->batched;
+    int at = -1;
+    for (int k = 0; fits && k < a->rank; k++)
+        if (k != axis && a->dim[k] != b->dim[k])
+            fits = false, at = k;
+    if (fits)
+        return true;
+    Arena *arena = diag_arena(d);
+    diag_error(d, n->span, "concat of %s and %s along axis %d does not fit%s", shape_text(arena, a),
+               shape_text(arena, b), axis,
+               at < 0 ? ": their ranks differ"
+                      : arena_printf(arena, ": %lld against %lld", (long long)a->dim[at],
+                                     (long long)b->dim[at]));
+    check_note(n, 0, d);
+    check_note(n, i, d);
+    diag_help(d, "all dimensions but the one of axis must be equal; axis 0 is the first behind the "
+                 "batch");
+    return false;
+}
+
+static bool shape(Node *n, Diag *d)
+{
+    int axis;
+    if (!check_real(n, 0, d) || !check_axis(n, "axis", n->in[0]->shape.rank, &axis, d))
+        return false;
+    Shape y = n->in[0]->shape;
+    for (int i = 1; i < n->nin; i++) {
+        if (!check_fit(n, i, axis, d))
+            return false;
+        y.dim[axis] += n->in[i]->shape.dim[axis];
+    }
+    return check_result(n, y, d);
+}
+
+static void gradient(Grad *gr, Node *n, Node *dy)
+{
+    const int axis = axis_of(n);
+    int64_t start = 0;
+    for (int i = 0; i < n->nin; i++) {
+        Node like = {.op = n->op, .span = n->span};
+        const int64_t size = n->in[i]->shape.dim[axis];
+        node_set_int(grad_graph(gr), &like, "axis", axis);
+        node_set_int(grad_graph(gr), &like, "start", start);
+        node_set_int(grad_graph(gr), &like, "size", size);
+        if (grad_wanted(gr, n->in[i]))
+            grad_add(gr, n->in[i], op_make_like(grad_graph(gr), "slice", &like, 1, dy));
+        start += size;
+    }
+}
+
+static void move(const Node *n, int i, Move *m)
+{
+    const int axis = axis_of(n);
+    m->scatter = true;
+    for (int k = 0; k < i; k++)
+        m->start[axis] += n->in[k]->shape.dim[axis];
+}
+
+const Op op_concat[] = {{.name = "concat",
+                         .brief = "tensors side by side along one dimension",
+                         .arg = {{"x", ARG_TENSORS, NULL, "all positional arguments"},
+                                 {"axis", ARG_INT, "0",
+                                  "the dimension, the batch not counted; 0: channels of images"}},
+                         .flags = OP_SPATIAL,
+                         .shape = shape,
+                         .gradient = gradient,
+                         .price = move_price,
+                         .move = move,
+                         .example =
+                             "# Three branches over the same image, their channels side by side.\n"
+                             "model example(image: f32[2, 5, 4]) {\n"
+                             "    a = conv2d(image, 3, kernel = 1) |> tanh\n"
+                             "    b = conv2d(image, 2, kernel = 3, pad = 1) |> sigmoid\n"
+                             "    h = concat(a, b, image)\n"
+                             "    h = concat([h, h * 2], axis = 2) |> conv2d(3, kernel = 2)\n"
+                             "    return flatten(h) |> dense(3)\n"
+                             "}\n" EXAMPLE_TRAIN},
+                        {0}};

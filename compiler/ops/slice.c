@@ -1,0 +1,97 @@
+/* slice.c -- a range of one dimension.
+ *
+ *   y[.., i, ..] = x[.., start + i, ..], i < size;   dx = dy there, 0 elsewhere
+ */
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/move.h"
+#include <string.h>
+
+static int axis_of(const Node *n, int rank)
+{
+    const int64_t a = node_int(n, "axis");
+    return (int)(a < 0 ? a + rank : a);
+}
+
+static bool shape(Node *n, Diag *d)
+{
+    const Shape *x = &n->in[0]->shape;
+    int axis;
+    if (!check_real(n, 0, d) || !check_axis(n, "axis", x->rank, &axis, d) ||
+        !check_int(n, "start", 0, d) || !check_int(n, "size", 1, d))
+        return false;
+    const int64_t start = node_int(n, "start"), size = node_int(n, "size"), have = x->dim[axis];
+    if (start + size > have) {
+        diag_error(d, node_span(n, "size"), "slice %lld to %lld of a dimension of %lld",
+                   (long long)start, (long long)(start + size - 1), (long long)have);
+        check_note(n, 0, d);
+        diag_help(d, "use start + size <= %lld", (long long)have);
+        return false;
+    }
+    Shape y = *x;
+    y.dim[axis] = size;
+    return check_result(n, y, d);
+}
+
+/* x_shape and start of every dimension: what is 0 in dx. */
+static void gradient(Grad *gr, Node *n, Node *dy)
+{
+    const Shape *x = &n->in[0]->shape;
+    int64_t start[SHAPE_MAX] = {0};
+    Node like = {.op = n->op, .span = n->span};
+    start[axis_of(n, x->rank)] = node_int(n, "start");
+    node_set_ints(grad_graph(gr), &like, "x_shape", x->dim, x->rank);
+    node_set_ints(grad_graph(gr), &like, "start", start, x->rank);
+    grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "slice_dx", &like, 1, dy));
+}
+
+static void move(const Node *n, int i, Move *m)
+{
+    (void)i;
+    for (int k = 0; k < n->shape.rank; k++)
+        m->axis[k] = k;
+    m->start[axis_of(n, n->shape.rank)] = node_int(n, "start");
+}
+
+static bool shape_dx(Node *n, Diag *d)
+{
+    Shape x = n->in[0]->shape;
+    memcpy(x.dim, node_attr(n, "x_shape")->list, (size_t)x.rank * sizeof *x.dim);
+    return check_result(n, x, d);
+}
+
+static void move_dx(const Node *n, int i, Move *m)
+{
+    (void)i;
+    m->scatter = m->filled = true;
+    memcpy(m->start, node_attr(n, "start")->list, (size_t)n->shape.rank * sizeof *m->start);
+}
+
+const Op op_slice[] =
+    {{.name = "slice",
+      .brief = "a range of one dimension",
+      .arg = {{"x", ARG_TENSOR, NULL, "a tensor"},
+              {"axis", ARG_INT, NULL,
+               "the dimension, the batch not counted; 0: channels of images"},
+              {"start", ARG_INT, NULL, "the first index, counted from 0"},
+              {"size", ARG_INT, NULL, "how many"}},
+      .flags = OP_SPATIAL,
+      .shape = shape,
+      .gradient = gradient,
+      .price = move_price,
+      .move = move,
+      .example = "# Half of the channels go through a layer of their own.\n"
+                 "model example(image: f32[2, 5, 4]) {\n"
+                 "    h = conv2d(image, 4, kernel = 1) |> tanh\n"
+                 "    a = slice(h, axis = 0, start = 0, size = 2) |> conv2d(2, kernel = 1)\n"
+                 "    b = slice(h, axis = 0, start = 1, size = 3) |> slice(1, 1, 3)\n"
+                 "    return concat(flatten(a), flatten(b)) |> dense(3)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {.name = "slice_dx",
+      .brief = "gradient of slice and what is like it: dy in its place, 0 around",
+      .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"}},
+      .flags = OP_HIDDEN | OP_SPATIAL,
+      .shape = shape_dx,
+      .price = move_price,
+      .move = move_dx},
+     {0}};
