@@ -22,9 +22,14 @@ static bool shape(Node *n, Diag *d)
         return false;
     if (rate >= 0 && rate < 1)
         return check_result(n, n->in[0]->shape, d);
-    diag_error(d, node_span(n, "rate"), "dropout rate is %g, outside 0 <= rate < 1", rate);
+    diag_error(d, node_span(n, "rate"), "%s rate is %g, outside 0 <= rate < 1", n->op->name, rate);
     diag_help(d, "rate is the share that is dropped: 0.2 keeps four of five");
     return false;
+}
+
+static bool shape_2d(Node *n, Diag *d)
+{
+    return check_image(n, 0, d) && shape(n, d);
 }
 
 static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
@@ -78,26 +83,55 @@ static void kernel_dx(const Node *n, Call *c)
     call(n, c, "dropout_dx");
 }
 
-const Op op_dropout[] = {{.name = "dropout",
-                          .brief = "in training, drops each number with probability rate",
-                          .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
-                                  {"rate", ARG_FLOAT, NULL,
-                                   "the share that is dropped, 0 <= rate < 1"}},
-                          .flags = OP_INPLACE,
-                          .shape = shape,
-                          .build = build,
-                          .gradient = gradient,
-                          .price = price,
-                          .kernel = kernel,
-                          .example = "model example(x: f32[6]) {\n"
-                                     "    h = dense(x, 8) |> tanh |> dropout(0.25)\n"
-                                     "    return dense(h, 3)\n"
-                                     "}\n" EXAMPLE_TRAIN},
-                         {.name = "dropout_dx",
-                          .brief = "gradient of dropout: the same mask and scale",
-                          .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"}},
-                          .flags = OP_HIDDEN | OP_INPLACE,
-                          .shape = shape,
-                          .price = price,
-                          .kernel = kernel_dx},
-                         {0}};
+/* One number a sample and channel, dropped or scaled, multiplies the image. */
+static Node *build_2d(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
+                      Diag *d)
+{
+    Node probe = {.op = op_find("dropout2d"), .nin = nx, .in = (Node **)x, .span = attrs->span};
+    node_copy_attrs(g, &probe, attrs);
+    if (!shape_2d(&probe, d))
+        return NULL;
+    const int64_t dim[3] = {x[0]->shape.dim[0], 1, 1};
+    Node *one = graph_const(g, 1, shape_make(true, "C", dim, 1), attrs->span);
+    Node *mask = build(g, &one, 1, attrs, path, d);
+    if (mask == one)
+        return x[0];
+    Node like = {.op = op_find("reshape"), .span = attrs->span};
+    node_set_ints(g, &like, "shape", dim, 3);
+    return op_make(g, "mul", attrs->span, 2, x[0], op_make_like(g, "reshape", &like, 1, mask));
+}
+
+const Op op_dropout[] =
+    {{.name = "dropout",
+      .brief = "in training, drops each number with probability rate",
+      .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
+              {"rate", ARG_FLOAT, NULL, "the share that is dropped, 0 <= rate < 1"}},
+      .flags = OP_INPLACE,
+      .shape = shape,
+      .build = build,
+      .gradient = gradient,
+      .price = price,
+      .kernel = kernel,
+      .example = "model example(x: f32[6]) {\n"
+                 "    h = dense(x, 8) |> tanh |> dropout(0.25)\n"
+                 "    return dense(h, 3)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {.name = "dropout2d",
+      .brief = "in training, drops whole channels with probability rate",
+      .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},
+              {"rate", ARG_FLOAT, NULL, "the share that is dropped, 0 <= rate < 1"}},
+      .shape = shape_2d,
+      .build = build_2d,
+      .example = "model example(image: f32[2, 5, 4]) {\n"
+                 "    h = conv2d(image, 8, kernel = 2) |> tanh\n"
+                 "    h = dropout2d(h, 0.25) |> conv2d(3, kernel = 2)\n"
+                 "    return flatten(h) |> dense(3)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {.name = "dropout_dx",
+      .brief = "gradient of dropout: the same mask and scale",
+      .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"}},
+      .flags = OP_HIDDEN | OP_INPLACE,
+      .shape = shape,
+      .price = price,
+      .kernel = kernel_dx},
+     {0}};

@@ -39,6 +39,9 @@ RT_INLINE real s_max(real a, real b) { return a > b ? a : b; }
 RT_INLINE real s_min(real a, real b) { return a < b ? a : b; }
 RT_INLINE real s_identity(real x) { return x; }
 RT_INLINE real s_relu(real x) { return 0 > x ? 0 : x; }
+RT_INLINE real s_relu6(real x) { return s_relu(x) > 6 ? 6 : s_relu(x); }
+RT_INLINE real s_hard_sigmoid(real x) { return s_relu6(x + 3) * (real)0.16666666666666666; }
+RT_INLINE real s_hard_swish(real x) { return x * s_hard_sigmoid(x); }
 RT_INLINE real s_sign(real x) { return (real)((x > 0) - (x < 0)); }
 RT_INLINE real s_step(real x) { return x > 0 ? 1 : 0; }
 RT_INLINE real s_sigmoid(real x) { return 1 / (1 + s_exp(-x)); }
@@ -70,6 +73,18 @@ RT_INLINE vec v_neg(vec x)
 RT_INLINE vec v_relu(vec x)
 {
     return v_max(v_set(0), x);
+}
+RT_INLINE vec v_relu6(vec x)
+{
+    return v_min(v_set(6), v_relu(x));
+}
+RT_INLINE vec v_hard_sigmoid(vec x)
+{
+    return v_relu6(x + v_set(3)) * v_set((real)0.16666666666666666);
+}
+RT_INLINE vec v_hard_swish(vec x)
+{
+    return x * v_hard_sigmoid(x);
 }
 RT_INLINE vec v_step(vec x)
 {
@@ -258,6 +273,14 @@ RT_INLINE vec d_sigmoid(vec dy, vec y)
 RT_INLINE vec d_relu(vec dy, vec y)
 {
     return v_select_gt(y, v_set(0), dy, v_set(0));
+}
+RT_INLINE vec d_relu6(vec dy, vec y)
+{
+    return v_select_gt(v_set(6), y, d_relu(dy, y), v_set(0));
+}
+RT_INLINE vec d_hard_sigmoid(vec dy, vec y)
+{
+    return v_select_gt(v_set(1), y, d_relu(dy, y) * v_set((real)0.16666666666666666), v_set(0));
 }
 RT_INLINE vec d_exp(vec dy, vec y)
 {

@@ -124,7 +124,8 @@ START_TEST(special)
     ck_assert(at(v_sigmoid(inf)) == 1 && at(v_sigmoid(minus)) == 0 && isnan(at(v_sigmoid(none))));
     ck_assert(at(v_softplus(inf)) == INFINITY && at(v_softplus(minus)) == 0 &&
               isnan(at(v_softplus(none))));
-    ck_assert(isnan(at(v_relu(none))) && at(v_relu(v_set(-3))) == 0 && at(v_relu(v_set(3))) == 3);
+    ck_assert(isnan(at(v_relu6(none))) && isnan(at(v_relu(none))) && at(v_relu(v_set(-3))) == 0 &&
+              at(v_relu(v_set(3))) == 3);
     ck_assert(at(v_sign(v_set(-2))) == -1 && at(v_sign(v_set(0))) == 0 &&
               at(v_sign(v_set(5))) == 1);
     ck_assert(at(v_step(v_set(0))) == 0 && at(v_step(v_set(1))) == 1 && at(v_abs(v_set(-3))) == 3);
@@ -159,6 +160,16 @@ START_TEST(masks)
             const real got = at(pairs[i].d(v_set(3), pairs[i].f(v_set((real)x))));
             ck_assert_double_eq_tol((double)got, want, allowed);
         }
+    ck_assert(at(v_relu6(v_set(7))) == 6 && at(v_relu6(v_set(-1))) == 0 &&
+              at(v_relu6(v_set(5))) == 5);
+    ck_assert(at(d_relu6(v_set(3), v_set(0))) == 0 && at(d_relu6(v_set(3), v_set(6))) == 0 &&
+              at(d_relu6(v_set(3), v_set(5))) == 3);
+    ck_assert(at(v_hard_sigmoid(v_set(-4))) == 0 && at(v_hard_sigmoid(v_set(4))) == 1 &&
+              at(v_hard_sigmoid(v_set(0))) == (real)0.5);
+    ck_assert(at(d_hard_sigmoid(v_set(6), v_set(0))) == 0 &&
+              at(d_hard_sigmoid(v_set(6), v_set(1))) == 0 &&
+              at(d_hard_sigmoid(v_set(6), v_set((real)0.5))) == 1);
+    ck_assert(at(v_hard_swish(v_set(-4))) == 0 && at(v_hard_swish(v_set(4))) == 4);
     ck_assert(at(d_relu(v_set(3), v_set(0))) == 0 && at(d_relu(v_set(3), v_set(1))) == 3);
     ck_assert(at(d_identity(v_set(3), v_set(7))) == 3);
 }
@@ -177,6 +188,8 @@ START_TEST(scalars)
         ck_assert(fabs((double)(s_gelu(x) - at(v_gelu(v)))) <= 4 * (double)tol);
         ck_assert(fabs((double)(s_silu(x) - at(v_silu(v)))) <= 4 * (double)tol);
         ck_assert(fabs((double)(s_erf(x) - at(v_erf(v)))) <= (double)tol);
+        ck_assert(s_relu6(x) == at(v_relu6(v)) && s_hard_sigmoid(x) == at(v_hard_sigmoid(v)) &&
+                  s_hard_swish(x) == at(v_hard_swish(v)));
         ck_assert(s_relu(x) == at(v_relu(v)) && s_sign(x) == at(v_sign(v)) &&
                   s_step(x) == at(v_step(v)));
         ck_assert(s_abs(x) == at(v_abs(v)) && s_neg(x) == at(v_neg(v)));
