@@ -46,6 +46,14 @@ build() {
     bad "tenon build models/$model.tn $*"; finish; exit 1
 }
 
+# shipped_models: the model files, one a line; the networks whose kernels take a minute to compile only with CHECK_ALL=1
+shipped_models() {
+    local file
+    for file in "$TENON_ROOT"/models/*.tn; do
+        case $CHECK_ALL$file in 0*/resnet50*.tn | 0*/vgg*.tn | 0*/mobilenet*.tn | 0*/inception*.tn | 0*/densenet*.tn) ;; *) echo "$file" ;; esac
+    done
+}
+
 # small_mnist DIR TRAIN TEST: the first samples of MNIST as plain IDX files, for runs that are short and start at once
 small_mnist() {
     local split count bytes

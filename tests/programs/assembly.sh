@@ -73,7 +73,7 @@ export TENON_CACHE=$work/cache
 for cpu in x86-64-v3 x86-64-v4; do
     export ASM=$work/$cpu
     mkdir "$ASM"
-    for model in "$TENON_ROOT"/models/*.tn; do
+    for model in $(shipped_models); do
         succeeds "$(basename "$model") --cpu $cpu" env CC="$work/cc" "$TENON" build "$model" -o "$work/p" --cpu $cpu
     done
     look "$ASM"/*.s > "$work/$cpu.list"

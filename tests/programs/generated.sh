@@ -23,15 +23,15 @@ processors="x86-64-v4 x86-64-v3 generic" middle=x86-64-v3
 [ "$(uname -m)" = x86_64 ] || processors="armv8-a generic" middle=armv8-a
 compilers=cc
 if command -v clang > /dev/null; then compilers="cc clang"; fi
-for model in models/*.tn; do
+for model in $(shipped_models); do
     clean "$model" $middle cc
     clean "$model" $middle cc --plain
     clean "$model" $middle cc --dtype f64
 done
 for compiler in $compilers; do
     for cpu in $processors; do
-        for model in models/*.tn; do
-            [ "$CHECK_ALL" = 1 ] || [ "$model" = models/lenet.tn ] || continue
+        for model in $(shipped_models); do
+            [ "$CHECK_ALL" = 1 ] || [ "$(basename "$model")" = lenet.tn ] || continue
             clean "$model" "$cpu" "$compiler"
             clean "$model" "$cpu" "$compiler" --dtype f64
         done

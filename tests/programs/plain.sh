@@ -7,10 +7,12 @@ set -euo pipefail
 succeeds "the comparer compiles" cc -std=gnu11 -O1 -o "$work/compare" "$TENON_ROOT/tests/tools/compare.c" -lm
 bound() { [ "$1" = f64 ] && echo 1e-11 || echo 1e-4; }
 
-for model in lenet lenet_relu lenet_tanh mlp mlp_wide; do
+for case in lenet lenet_relu lenet_tanh mlp mlp_wide "resnet56_cifar10 --set model.depth=8 --set augment=[] --set data=synthetic(samples=64)"; do
+    read -r -a options <<< "$case"
+    model=${options[0]} options=("${options[@]:1}")
     for dtype in f64 f32; do
-        build $model "$work/fast" --dtype $dtype
-        build $model "$work/plain" --dtype $dtype --plain
+        build "$model" "$work/fast" --dtype $dtype "${options[@]}"
+        build "$model" "$work/plain" --dtype $dtype --plain "${options[@]}"
         for p in fast plain; do
             succeeds "$model $dtype $p: gradients" "$work/$p" grads --threads 2 --output "$work/$p.safetensors"
         done

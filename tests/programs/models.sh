@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# models.sh -- the shipped deep networks are those of the papers: `tenon show` counts the parameters and multiply-adds that are
+# published, and the heads of the files state them.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+# counts MODEL PARAMETERS MACS OPTIONS...
+counts() {
+    local model=$1 parameters=$2 macs=$3; shift 3
+    "$TENON" show "$TENON_ROOT/models/$model.tn" "$@" > "$work/show" || { bad "tenon show $model $*"; return; }
+    same "parameters and multiply-adds of $model $*" "$(awk '$1 == "total" { print $2, $3 }' "$work/show")" "$parameters $macs"
+    case "$*" in *size=*) return ;; esac               # other sizes of the images stand in no head
+    for figure in "$parameters" "$macs"; do
+        grep '^#' "$TENON_ROOT/models/$model.tn" | grep -qF " $figure" && ok || bad "the head of $model.tn does not state $figure"
+    done
+}
+counts resnet50 25,557,032 3,857,973,248
+counts resnet50 25,557,032 5,038,358,528 --set model.size=256
+counts resnet50_cifar10 23,528,522 78,712,832
+counts resnet56_cifar10 855,578 125,747,840
+counts resnet56_cifar10 272,282 40,813,184 --set model.depth=20
+counts resnet56_cifar10 466,714 69,124,736 --set model.depth=32
+counts resnet56_cifar10 661,146 97,436,288 --set model.depth=44
+counts resnet56_cifar10 1,730,522 253,149,824 --set model.depth=110
+counts vgg11 132,863,336 7,609,090,048
+counts mobilenet_v2 3,504,872 300,774,272
+refuses "a depth that is none" "19 / 6 leaves a remainder" "$TENON" check "$TENON_ROOT/models/resnet56_cifar10.tn" --set model.depth=21
+finish
