@@ -151,15 +151,18 @@ void phase_prepare(Writer *w, const Phase *p, const char *fn)
                 "/* Once a step: what depends on the parameters only. */\nstatic void %s(const Rt "
                 "*r, char *t, int unit)\n{\n    (void)t;\n",
                 fn);
-    for (int split = 1; split >= 0; split--)
-        for (int i = 0; i < p->nnode; i++) {
-            const bool pack = p->node[i]->op->flags & OP_PACK;
-            if (pack != (split == 1))
-                continue;
-            if (!split && kernel_needed(p->node[i]))
-                text_add(t, "    if (unit == 0)\n");
-            statement(w, t, p->node[i], &line, split ? "    " : "        ");
-        }
+    for (int i = 0; i < p->nnode; i++)
+        if (p->node[i]->op->flags & OP_PACK)
+            statement(w, t, p->node[i], &line, "    ");
+    bool rest = false;
+    for (int i = 0; i < p->nnode; i++) {
+        if (p->node[i]->op->flags & OP_PACK || !kernel_needed(p->node[i]))
+            continue;
+        text_add(t, rest ? "" : "    if (unit == 0) {\n");
+        statement(w, t, p->node[i], &line, "        ");
+        rest = true;
+    }
+    text_add(t, rest ? "    }\n" : "");
     text_add(t, "}\n\n");
 }
 

@@ -148,7 +148,7 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
 {
     const char *const word = g->training ? "train" : "test";
     Text units = text_new(w->arena), update = text_new(w->arena);
-    int slices = 0;
+    int slices = 0, prepares = 0;
 
     w->g = g, w->prefix = g->training ? "" : "TEST_";
     for (int i = 0; i < g->step->nphase; i++) {
@@ -159,6 +159,7 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
                                                                   : "update");
         switch (p->kind) {
         case PHASE_PREPARE:
+            fn = ++prepares > 1 ? arena_printf(w->arena, "%s_%d", fn, prepares) : fn;
             phase_prepare(w, p, fn);
             row(table, fn, false, PREPARE_UNITS_TEXT, false, "pack weights");
             break;

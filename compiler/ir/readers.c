@@ -94,6 +94,11 @@ void readers_stand_in(Readers *r, Node *old, Node *by)
     by->id = old->id, old->id = id;
 }
 
+void readers_add(Readers *r, Node *n)
+{
+    sit(r, n, r->graph->nnode - 1);
+}
+
 void readers_set_input(Readers *r, Node *n, int i, Node *x)
 {
     Node *before = n->in[i];

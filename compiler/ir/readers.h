@@ -18,6 +18,7 @@ bool  graph_keeps(const Graph *g, const Node *n);               /* n is output, 
 
 /* `by` takes the place of `old` in the list, and its number; old, which is about to lose its readers, leaves the list. */
 void  readers_stand_in(Readers *r, Node *old, Node *by);
+void  readers_add(Readers *r, Node *n);                         /* n, which graph_add has just put at the end of the list, joins the index */
 void  readers_set_input(Readers *r, Node *n, int i, Node *x);
 void  readers_replace(Readers *r, Node *old, Node *by);         /* every use of old becomes one of by, which keeps its own */
 void  readers_retire(Readers *r, Node *n);                      /* n has no reader left: it reads nothing any more, and so on upwards */

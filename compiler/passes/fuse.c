@@ -3,6 +3,7 @@
  *
  *   act(bias(conv(x, w), b))            ->  conv(x, w, b){act}                  likewise dense
  *   act(batch_norm(x, ...))             ->  batch_norm(x, ...){act}
+ *   batch_norm_test(conv(x, w), ...)    ->  conv(x, batch_fold(w, ...), batch_fold_bias(...))
  *   max_pool(act(z))                    ->  act(max_pool(z))            act monotone
  *   max_pool(conv(x, w, b))             ->  conv(x, w, b){pool} + side index
  *   conv_dx(w, max_pool_dx(z, dy))      ->  conv2d_pool_dx(w, dy, index)  3 of 4 are zero
@@ -55,6 +56,18 @@ static Node *stand_in(Fuse *f, Node *old, const char *op, Node *const *in, int n
     n->shape = *s, n->dtype = old->dtype;
     n->name = old->name, n->param = old->param;
     n->needs_grad = old->needs_grad, n->backward = old->backward;
+    return n;
+}
+
+/* A node of `op` that has no predecessor, with the attributes of `like`. */
+static Node *added(Fuse *f, const char *op, Node *const *in, int nin, const Node *like,
+                   const Shape *s)
+{
+    Node *n = graph_add(f->graph, op_find(op), in, nin, like->span);
+
+    readers_add(f->readers, n);
+    node_copy_attrs(f->graph, n, like);
+    n->shape = *s, n->dtype = like->dtype, n->name = like->name;
     return n;
 }
 
@@ -126,6 +139,25 @@ static bool absorb_bias(Fuse *f, Node *b)
         return false;
     Node *in[3] = {c->in[0], c->in[1], b->in[1]};
     Node *n = stand_in(f, c, c->op->name, in, 3, &b->shape);
+    replace(f, b, n);
+    readers_retire(f->readers, b);
+    return true;
+}
+
+/* In evaluation batch_norm multiplies and adds constants: the filters and the bias take them up. */
+static bool fold_norm(Fuse *f, Node *b)
+{
+    Node *c = b->in[0], *scale = b->in[1], *var = b->in[4];
+
+    if (!node_is(c, "conv2d") || node_attr(c, "act") || node_attr(b, "act") ||
+        only_user(f, c) != b || !c->in[1]->param)
+        return false;
+    Node *from[3] = {c->in[1], scale, var};
+    Node *w = added(f, "batch_fold", from, 3, b, &c->in[1]->shape);
+    Node *with[5] = {scale, b->in[2], b->in[3], var, c->nin > 2 ? c->in[2] : NULL};
+    Node *bias = added(f, "batch_fold_bias", with, c->nin > 2 ? 5 : 4, b, &scale->shape);
+    Node *in[3] = {c->in[0], w, bias};
+    Node *n = stand_in(f, c, "conv2d", in, 3, &b->shape);
     replace(f, b, n);
     readers_retire(f->readers, b);
     return true;
@@ -313,6 +345,8 @@ static bool try(Fuse *f, Node *n)
         return swap_pool(f, n) || absorb_pool(f, n);
     if (node_is(n, "bias"))
         return absorb_bias(f, n);
+    if (node_is(n, "batch_norm_test"))
+        return fold_norm(f, n);
     if (n->op->flags & OP_ELEMENTWISE && n->nin == 1 && elementwise_act(n->op))
         return absorb_act(f, n);
     if (n->op->flags & OP_ELEMENTWISE && n->nin == 2 && elementwise_mask(n->op))

@@ -227,14 +227,21 @@ static Node *packed(Graph *g, Node *w, bool dx, const Node *like, const Options 
     return p;
 }
 
+/* The parameter behind a convolution's filters. */
+static Node *filters(Node *w)
+{
+    return node_is(w, "batch_fold") ? w->in[0] : w;
+}
+
 static void spatial(Graph *g, Node *n, const Options *o)
 {
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->shape.batched && n->in[i]->dtype == DT_REAL)
             want(g, n, i, is_image(&n->in[i]->shape) ? LAYOUT_LAST : LAYOUT_ROW);
     if (node_is(n, "conv2d")) {
-        if (!n->in[1]->mark++ && !from_peer(g, n->in[1]))
-            conv_weight(n->in[1]->param);
+        Node *w = filters(n->in[1]);
+        if (!w->mark++ && !from_peer(g, w))
+            conv_weight(w->param);
         n->in[1] = packed(g, n->in[1], false, n, o);
     } else if (node_is(n, "conv2d_dx") || node_is(n, "conv2d_pool_dx")) {
         n->in[0] = packed(g, n->in[0], true, n, o);

@@ -140,13 +140,15 @@ static int kind_of(const Readers *r, const Node *n)
     return k;
 }
 
-/* Which slice phase: the first in which everything that n needs is there.  A shard's total is known one barrier after the
- * last sample has joined the sum. */
+/* Which prepare or slice phase: the first in which everything that n needs is there.  Units share what is prepared, so what
+ * is prepared from it waits for a barrier; a shard's total is known one barrier after the last sample has joined the sum. */
 static int level_of(const Node *n, const int *level)
 {
     int l = 0;
     for (int i = 0; i < n->nin; i++) {
         const Node *x = n->in[i];
+        if (n->mark == PREPARE && x->mark == PREPARE && l <= level[x->id])
+            l = level[x->id] + 1;
         const int after = level[x->id] + (n->mark == TOTAL && x->mark == SUMMED);
         if (x->mark >= SLICE && x->mark <= TOTAL && l < after)
             l = after;
@@ -255,19 +257,27 @@ static void push_totals(Graph *g, Phase *p, const Readers *r, const int *level, 
     }
 }
 
-static void phases(Graph *g, Step *s, const Readers *r, const int *level)
+/* The last level of the nodes of a kind. */
+static int last_level(const Graph *g, int kind, const int *level)
 {
     int last = 0;
-    Phase *p = add_phase(g, s, PHASE_PREPARE);
-    for (int i = 0; i < g->nnode; i++) {
-        Node *n = g->node[i];
-        if (n->mark == PREPARE)
-            push(g, p, n);
-        if (n->mark == SLICE && last < level[n->id])
-            last = level[n->id];
+    for (int i = 0; i < g->nnode; i++)
+        if (g->node[i]->mark == kind && last < level[g->node[i]->id])
+            last = level[g->node[i]->id];
+    return last;
+}
+
+static void phases(Graph *g, Step *s, const Readers *r, const int *level)
+{
+    Phase *p;
+    for (int l = 0; l <= last_level(g, PREPARE, level); l++) {
+        p = add_phase(g, s, PHASE_PREPARE);
+        for (int i = 0; i < g->nnode; i++)
+            if (g->node[i]->mark == PREPARE && level[g->node[i]->id] == l)
+                push(g, p, g->node[i]);
+        close_phase(s);
     }
-    close_phase(s);
-    for (int l = 0; l <= last; l++) {
+    for (int l = 0; l <= last_level(g, SLICE, level); l++) {
         p = add_phase(g, s, PHASE_SLICE);
         push_totals(g, p, r, level, l);
         for (int i = 0; i < g->nnode; i++)

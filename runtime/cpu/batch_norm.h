@@ -220,6 +220,30 @@ RT_INLINE void batch_norm_test(real *restrict y, const real *restrict x, const r
                            v_load_lanes(b + c, lanes), act, rows, s.c, lanes);)
 }
 
+/* Evaluation's batch_norm inside the convolution before it: w' = w s, s = scale / sqrt(var + eps), a filter of `each`
+ * numbers an output; unit of `units` makes its share of them. */
+RT_INLINE void batch_fold(real *restrict y, const real *restrict w, const real *restrict scale,
+                          const real *restrict var, real eps, int outputs, int each, int unit,
+                          int units)
+{
+    for (int o = (int)((int64_t)outputs * unit / units); o < (int64_t)outputs * (unit + 1) / units;
+         o++) {
+        const real s = scale[o] / s_sqrt(var[o] + eps);
+        for (int64_t i = (int64_t)o * each; i < (int64_t)(o + 1) * each; i++)
+            y[i] = w[i] * s;
+    }
+}
+
+/* b' = shift + (bias - mean) s; bias may be NULL */
+RT_INLINE void batch_fold_bias(real *restrict y, const real *restrict scale,
+                               const real *restrict shift, const real *restrict mean,
+                               const real *restrict var, const real *restrict bias, real eps,
+                               int outputs)
+{
+    for (int o = 0; o < outputs; o++)
+        y[o] = shift[o] + ((bias ? bias[o] : 0) - mean[o]) * (scale[o] / s_sqrt(var[o] + eps));
+}
+
 /* ---------------------------------------------------------------------------------- backward */
 
 /* dw += sum over the rows of dy (x - mean) rstd */

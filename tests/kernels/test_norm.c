@@ -106,6 +106,34 @@ START_TEST(fast_is_plain)
 }
 END_TEST
 
+/* A filter's result, normalised, is what the folded filter gives; units make their shares. */
+START_TEST(folded)
+{
+    enum { O = 5, EACH = 7, UNITS = 3 };
+    real *x = random_buffer(EACH, 1), *w = random_buffer(O * EACH, 2), *c = random_buffer(O, 3),
+         *scale = random_buffer(O, 4), *shift = random_buffer(O, 5), *mean = random_buffer(O, 6),
+         *var = random_buffer(O, 7), *y = zero_buffer(O), *want = buffer(O), *got = buffer(O),
+         *folded = buffer(O * EACH), *b = buffer(O);
+    for (int o = 0; o < O; o++)
+        var[o] = var[o] * var[o] + (real)0.1;
+    for (int with = 0; with < 2; with++) {
+        for (int unit = 0; unit < UNITS; unit++)
+            batch_fold(folded, w, scale, var, (real)1e-3, O, EACH, unit, UNITS);
+        batch_fold_bias(b, scale, shift, mean, var, with ? c : NULL, (real)1e-3, O);
+        for (int o = 0; o < O; o++) {
+            y[o] = with ? c[o] : 0, got[o] = b[o];
+            for (int i = 0; i < EACH; i++)
+                y[o] += w[o * EACH + i] * x[i], got[o] += folded[o * EACH + i] * x[i];
+        }
+        batch_norm_test_plain(want, y, scale, shift, mean, var, (real)1e-3, (BatchNorm){1, O, 1});
+        check_close(got, want, O, "batch_fold");
+        check_guard(folded, O * EACH * (int64_t)sizeof(real), "batch_fold");
+        check_guard(b, O * (int64_t)sizeof(real), "batch_fold_bias");
+    }
+    release(12, x, w, c, scale, shift, mean, var, y, want, got, folded, b);
+}
+END_TEST
+
 #ifdef RT_DOUBLE
 /* dx and dw are the derivatives of the whole layer: statistics and all.  In f64. */
 static double layer(const real *x, const real *w, const real *b, const real *g, BatchNorm s)
@@ -186,6 +214,7 @@ int main(void)
     TCase *t = tcase_create("norm");
     tcase_add_loop_test(t, statistics, 0, SIZES);
     tcase_add_loop_test(t, fast_is_plain, 0, SIZES);
+    tcase_add_test(t, folded);
 #ifdef RT_DOUBLE
     tcase_add_test(t, gradients);
 #endif

@@ -1,0 +1,60 @@
+/* batch_fold.c -- evaluation's batch_norm inside the convolution before it.
+ *
+ *   batch_norm_test(conv2d(x, w, c), scale, shift, mean, var)  =  conv2d(x, w', b')
+ *   s = scale / sqrt(var + epsilon)       w' = w s, an output's filter by its s
+ *   b' = shift + (c - mean) s
+ *
+ *   w, w' (O, I, R, S)                    all others (O); c, the convolution's own bias, may be missing
+ *
+ * Made by pass fuse, once an evaluation batch, before w' is packed: averages change with every training step.
+ */
+#include "ops/check.h"
+
+static bool shape_same_as_first(Node *n, Diag *d)
+{
+    return check_result(n, n->in[0]->shape, d);
+}
+
+/* The emitter adds the last two arguments, unit and units: how threads share the filters. */
+static void kernel_fold(const Node *n, Call *c)
+{
+    const Shape *w = &n->shape;
+    call_fn(c, "batch_fold");
+    call_out(c, n);
+    for (int i = 0; i < n->nin; i++)
+        call_in(c, n->in[i]);
+    call_text(c, "%.17g", node_float(n, "epsilon"));
+    call_text(c, "%lld", (long long)w->dim[0]);
+    call_text(c, "%lld", (long long)(shape_count(w) / w->dim[0]));
+}
+
+static void kernel_bias(const Node *n, Call *c)
+{
+    call_fn(c, "batch_fold_bias");
+    call_out(c, n);
+    for (int i = 0; i < 4; i++)
+        call_in(c, n->in[i]);
+    call_in(c, n->nin > 4 ? n->in[4] : NULL);
+    call_text(c, "%.17g", node_float(n, "epsilon"));
+    call_text(c, "%lld", (long long)n->shape.dim[0]);
+}
+
+const Op op_batch_fold[] = {{.name = "batch_fold",
+                             .brief = "filters times what batch_norm does to their results",
+                             .arg = {{"w", ARG_TENSOR, NULL, "filters"},
+                                     {"scale", ARG_TENSOR, NULL, "of batch_norm"},
+                                     {"var", ARG_TENSOR, NULL, "running variance"}},
+                             .flags = OP_HIDDEN | OP_PACK,
+                             .shape = shape_same_as_first,
+                             .kernel = kernel_fold},
+                            {.name = "batch_fold_bias",
+                             .brief = "what batch_norm adds to a convolution with such filters",
+                             .arg = {{"scale", ARG_TENSOR, NULL, "of batch_norm"},
+                                     {"shift", ARG_TENSOR, NULL, "of batch_norm"},
+                                     {"mean", ARG_TENSOR, NULL, "running mean"},
+                                     {"var", ARG_TENSOR, NULL, "running variance"},
+                                     {"bias", ARG_TENSOR, "none", "of the convolution"}},
+                             .flags = OP_HIDDEN,
+                             .shape = shape_same_as_first,
+                             .kernel = kernel_bias},
+                            {0}};

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# norm.sh -- batch_norm: evaluation folds it into convolutions and computes the same.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+cat > "$work/net.tn" <<'END'
+model net(image: f32[3, 32, 32], classes: int = 10) {
+    h = conv2d(image, 16, kernel = 3, pad = 1, bias = false) |> batch_norm |> relu
+    y = conv2d(h, 16, kernel = 3, pad = 1) |> batch_norm(epsilon = 1e-3, scale = false)
+    h = relu(h + y)
+    h = conv2d(h, 16, kernel = 3, stride = 2, groups = 16) |> batch_norm |> relu
+    h = conv2d(h, 24, kernel = 1, bias = false) |> batch_norm(shift = false)
+    h = flatten(avg_pool(h, 5)) |> dense(20, bias = false) |> batch_norm |> tanh
+    return dense(h, classes)
+}
+train net {
+    data      = cifar10
+    loss      = softmax_cross_entropy
+    optimizer = sgd(lr = 0.05, momentum = 0.9)
+    batch     = 20
+    epochs    = 3
+}
+END
+small_cifar "$work/data" 20 32
+
+# ---- folded into convolutions
+for dtype in f32 f64; do
+    "$TENON" build "$work/net.tn" -o "$work/net" --dtype $dtype --keep "$work/kept" --verify
+    "$TENON" build "$work/net.tn" -o "$work/plain" --dtype $dtype --plain
+    succeeds "training, $dtype" "$work/net" --data "$work/data" --save "$work/w"
+    for program in net plain; do
+        succeeds "test of $program, $dtype" "$work/$program" test --data "$work/data" --weights "$work/w" --log "$work/$program.log"
+    done
+    if awk -v a="$(field "$work/net.log" test test_loss)" -v b="$(field "$work/plain.log" test test_loss)" -v most=$([ $dtype = f32 ] && echo 2e-6 || echo 1e-12) \
+        'BEGIN { d = a - b; exit !(a > 0 && b > 0 && d < most && -d < most) }'; then ok
+    else bad "$dtype: test losses folded and plain: $(cat "$work/net.log" "$work/plain.log")"; fi
+    same "batch_norm calls left in evaluation, $dtype" "$(sed -n '/^static void test_slice/,/^}/p' "$work/kept/net.c" | grep -c 'batch_norm_test')" 1
+    rm -f "$work"/*.log
+done
+finish
