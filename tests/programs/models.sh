@@ -24,5 +24,8 @@ counts resnet56_cifar10 661,146 97,436,288 --set model.depth=44
 counts resnet56_cifar10 1,730,522 253,149,824 --set model.depth=110
 counts vgg11 132,863,336 7,609,090,048
 counts mobilenet_v2 3,504,872 300,774,272
+counts inception_v3 23,834,568 5,713,216,096
+counts inception_v3_cifar10 21,806,058 5,711,188,576
+counts densenet_bc_100_12 769,162 287,929,692
 refuses "a depth that is none" "19 / 6 leaves a remainder" "$TENON" check "$TENON_ROOT/models/resnet56_cifar10.tn" --set model.depth=21
 finish
