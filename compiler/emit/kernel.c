@@ -17,7 +17,7 @@ bool kernel_needed(const Node *n)
 bool emit_is_call(const Node *n)
 {
     const bool loop = n->op->flags & OP_ELEMENTWISE || n->op->move || node_is(n, "bias") ||
-                      node_is(n, "sum_to");
+                      node_is(n, "sum_to") || node_is(n, "amax_to");
     return kernel_needed(n) &&
            (loop || node_is(n, "input") || node_is(n, "label") || n->op->kernel);
 }
@@ -241,7 +241,7 @@ const char *kernel_statement(Writer *w, const Node *n)
         return input_statement(w, n);
     if (n->op->flags & OP_ELEMENTWISE || node_is(n, "bias"))
         return loop_statement(w, n);
-    if (node_is(n, "sum_to"))
+    if (node_is(n, "sum_to") || node_is(n, "amax_to"))
         return loop_sum(w, n);
     if (n->op->move)
         return move_statement(w, n);

@@ -118,9 +118,45 @@ static bool along_first(const Node *n) /* a vector over dimension 0: the gradien
     return a && !strcmp(a->s, "first") && n->shape.rank == 1 && n->in[0]->shape.rank > 1;
 }
 
+/* y begins as nothing: the sum of no samples is added to by its slice; results of samples are made here. */
+static void write_first(Writer *w, Text *b, const Node *n)
+{
+    const int64_t all = shape_count(&n->shape) * (n->shape.batched ? w->g->step->chunk : 1);
+
+    if (node_is(n, "amax_to"))
+        text_printf(b, "    for (int i = 0; i < %lld; i++)\n        y[i] = -INFINITY;\n",
+                    (long long)all);
+    else if (n->shape.batched)
+        text_printf(b, "    memset(y, 0, sizeof(real) * %lld);\n", (long long)all);
+}
+
+/* y and a where they meet: added, or the larger kept. */
+static void write_join(Writer *w, Text *b, const Nest *t, bool max)
+{
+    const int64_t *in = t->leaf[0].stride;
+    const bool vector = !w->in->options->plain && t->out[t->n - 1] == 1 && in[t->n - 1] == 1;
+    const int loops = vector ? t->n - 1 : t->n;
+    const char *to = nest_offset(w, t, t->out, loops), *from = nest_offset(w, t, in, loops);
+
+    nest_open_loops(b, t, loops);
+    if (!vector) {
+        to = *to ? to + 3 : "0", from = *from ? from + 3 : "0";
+        if (max)
+            text_printf(b, "        y[%s] = s_max(a[%s], y[%s]);\n", to, from, to);
+        else
+            text_printf(b, "        y[%s] += a[%s];\n", to, from);
+    } else {
+        const char *value = max ? arena_printf(w->arena, "v_max(LOAD(a%s), LOAD(y%s))", from, to)
+                                : arena_printf(w->arena, "LOAD(y%s) + LOAD(a%s)", to, from);
+        text_printf(b, "    RT_MAP(%lld, STORE(y%s, %s));\n", (long long)t->count[t->n - 1], to,
+                    value);
+    }
+}
+
 const char *loop_sum(Writer *w, const Node *n)
 {
     const Node *x = n->in[0];
+    const bool max = node_is(n, "amax_to");
     Nest t = {.nleaf = 1};
     Text b = text_new(w->arena);
 
@@ -129,20 +165,15 @@ const char *loop_sum(Writer *w, const Node *n)
     nest_walk(x, n, along_first(n), t.out);
     t.leaf[0].node = x, t.leaf[0].letter = 'a';
     nest_collapse(&t);
-    if (n->shape.batched)
-        text_printf(&b, "    memset(y, 0, sizeof(real) * %lld);\n",
-                    (long long)(shape_count(&n->shape) * w->g->step->chunk));
+    write_first(w, &b, n);
     const bool rows = t.out[t.n - 1] == 1 && t.leaf[0].stride[t.n - 1] == 1 &&
                       (t.n == 1 || (t.n == 2 && t.out[0] == 0));
-    if (rows && !w->in->options->plain) {
+    if (rows && !max && !n->shape.batched && !w->in->options->plain)
         text_printf(&b, "    channel_sum(y, a, %lld, %lld);\n",
                     (long long)(t.n == 2 ? t.count[0] : 1), (long long)t.count[t.n - 1]);
-    } else {
-        const char *to = nest_offset(w, &t, t.out, t.n),
-                   *from = nest_offset(w, &t, t.leaf[0].stride, t.n);
-        nest_open_loops(&b, &t, t.n);
-        text_printf(&b, "        y[%s] += a[%s];\n", *to ? to + 3 : "0", *from ? from + 3 : "0");
-    }
-    return arena_printf(w->arena, "%s(%s);", kernel_define(w, "sum_to", parameters(w, &t, n), b.s),
+    else
+        write_join(w, &b, &t, max);
+    return arena_printf(w->arena, "%s(%s);",
+                        kernel_define(w, n->op->name, parameters(w, &t, n), b.s),
                         arguments(w, &t, n));
 }

@@ -20,6 +20,7 @@ static const Home home[] = {{"conv2d_winograd", "cpu/winograd.h", true},
                             {"dense_dw_update", "cpu/dense_update.h", true},
                             {"dense", "cpu/dense.h", true},
                             {"sum_to", "cpu/conv.h", false},
+                            {"amax_to", "cpu/math.h", false},
                             {"reduce_update", "cpu/update.h", false},
                             {"grad_update", "cpu/update.h", false},
                             {"max_pool", "cpu/pool.h", false},
@@ -37,7 +38,7 @@ static const Home *home_of(const Writer *w, const char *base)
     const Home *h = home;
     const Op *op = op_find(base);
 
-    if (op && op->flags & OP_ELEMENTWISE)
+    if (op && (op->flags & OP_ELEMENTWISE || op->move))
         return &loop;
     while (strncmp(base, h->prefix, strlen(h->prefix)) != 0 || (w->in->options->blas && *h->prefix))
         h++;

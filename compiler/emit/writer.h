@@ -56,7 +56,7 @@ const char *kernel_define(Writer *w, const char *base, const char *params, const
 
 /* loop.c: elementwise trees and sums as loops with literal bounds */
 const char *loop_statement(Writer *w, const Node *n);
-const char *loop_sum(Writer *w, const Node *n);
+const char *loop_sum(Writer *w, const Node *n);       /* and amax_to */
 
 /* move.c: numbers put elsewhere (ops/move.h) */
 const char *move_statement(Writer *w, const Node *n);

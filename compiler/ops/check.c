@@ -129,8 +129,14 @@ bool check_axis(const Node *n, const char *key, int rank, int *axis, Diag *d)
 bool check_axes(const Node *n, const char *key, int rank, int *axis, Diag *d)
 {
     const Attr *a = node_attr(n, key);
+    if (a->nlist > rank) {
+        diag_error(d, node_span(n, key), "%s %s names %d dimensions of %d", n->op->name, key,
+                   a->nlist, rank);
+        check_note(n, 0, d);
+        return false;
+    }
     for (int i = 0; i < a->nlist; i++)
-        if (i >= SHAPE_MAX || !is_axis(n, key, a->list[i], rank, &axis[i], d))
+        if (!is_axis(n, key, a->list[i], rank, &axis[i], d))
             return false;
     for (int i = 0; i < a->nlist; i++)
         for (int k = 0; k < i; k++)

@@ -1,4 +1,5 @@
-/* sum_to.c -- undoes broadcasting in a gradient: sums over what was repeated.
+/* sum_to.c -- undoes broadcasting in a gradient: sums over what was repeated.  Also what reductions
+ * (reduce.c) are made of; then the gradient is dy, repeated.
  *
  *   shape, batched   of the result
  *   align            "first" when the result keeps the leading dimensions (bias); else dimensions
@@ -16,6 +17,14 @@ static bool shape(Node *n, Diag *d)
            check_result(n, shape_make(node_int(n, "batched") != 0, NULL, s->list, s->nlist), d);
 }
 
+/* Only reductions have one: batched from batched. */
+static void gradient(Grad *gr, Node *n, Node *dy)
+{
+    Graph *g = grad_graph(gr);
+    grad_add(gr, n->in[0],
+             op_make(g, "add", n->span, 2, graph_const(g, 0, n->in[0]->shape, n->span), dy));
+}
+
 const Op op_sum_to[] = {{.name = "sum_to",
                          .brief = "sums a gradient over what broadcasting had repeated",
                          .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the broadcast value"},
@@ -24,5 +33,6 @@ const Op op_sum_to[] = {{.name = "sum_to",
                                  {"align", ARG_STRING, "none",
                                   "\"first\": the result keeps the leading dimensions"}},
                          .flags = OP_HIDDEN | OP_SUM,
-                         .shape = shape},
+                         .shape = shape,
+                         .gradient = gradient},
                         {0}};

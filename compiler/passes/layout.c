@@ -309,7 +309,7 @@ static void one(Graph *g, Node *n, const Options *o)
         view(g, n);
     } else if (n->op->flags & OP_ELEMENTWISE || node_is(n, "bias")) {
         elementwise(g, n);
-    } else if (node_is(n, "sum_to")) {
+    } else if (node_is(n, "sum_to") || node_is(n, "amax_to")) {
         if (n->in[0]->shape.rank == 1 && shape_count(&n->shape) > 1)
             want(g, n, 0, LAYOUT_ROW);
         if (n->shape.batched && is_image(&n->shape))

@@ -1,0 +1,61 @@
+/* pad.c -- rows and columns of a number around an image.
+ *
+ *   y[c][before + i] = x[c][i] in rows and columns, `value` elsewhere;   dx = dy there
+ *
+ * Convolutions and pooling take a pad of their own, which costs no memory.
+ */
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/move.h"
+#include <string.h>
+
+static const int64_t *after(const Node *n)
+{
+    const Attr *a = node_attr(n, "after");
+    return a ? a->list : node_attr(n, "before")->list;
+}
+
+static bool shape(Node *n, Diag *d)
+{
+    if (!check_image(n, 0, d) || !check_int(n, "before", 0, d) || !check_int(n, "after", 0, d))
+        return false;
+    Shape y = n->in[0]->shape;
+    for (int i = 0; i < 2; i++)
+        y.dim[i + 1] += node_attr(n, "before")->list[i] + after(n)[i];
+    return check_result(n, y, d);
+}
+
+static void gradient(Grad *gr, Node *n, Node *dy)
+{
+    Node like = {.op = n->op, .span = n->span};
+    node_set_ints(grad_graph(gr), &like, "size", n->in[0]->shape.dim + 1, 2);
+    node_set_ints(grad_graph(gr), &like, "at", node_attr(n, "before")->list, 2);
+    grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "crop", &like, 1, dy));
+}
+
+static void move(const Node *n, int i, Move *m)
+{
+    (void)i;
+    m->scatter = m->filled = true;
+    m->fill = node_float(n, "value");
+    memcpy(m->start + 1, node_attr(n, "before")->list, 2 * sizeof *m->start);
+}
+
+const Op op_pad[] = {{.name = "pad",
+                      .brief = "rows and columns of a number around an image",
+                      .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},
+                              {"before", ARG_PAIR, NULL, "rows above and columns on the left"},
+                              {"after", ARG_PAIR, "none",
+                               "rows below and columns on the right; default: as before"},
+                              {"value", ARG_FLOAT, "0", "the number that they hold"}},
+                      .flags = OP_SPATIAL,
+                      .shape = shape,
+                      .gradient = gradient,
+                      .price = move_price,
+                      .move = move,
+                      .example = "model example(image: f32[2, 4, 3]) {\n"
+                                 "    h = conv2d(image, 3, kernel = 2) |> tanh\n"
+                                 "    h = pad(h, 1) |> pad([0, 2], after = [1, 0], value = -0.5)\n"
+                                 "    return conv2d(h, 2, kernel = 2) |> flatten |> dense(3)\n"
+                                 "}\n" EXAMPLE_TRAIN},
+                     {0}};
