@@ -18,7 +18,7 @@ Trials trials_new(Arena *a, const Options *o, const char *dtype, int64_t chunk)
                     .table = text_new(a)};
 }
 
-/* Filters that n reads lie packed, but for the packing itself. */
+/* Filters that n reads lie packed, but for the packing itself; a gradient of filters does not. */
 static int64_t bytes_of(const Trials *t, const Node *n, const Node *x)
 {
     const Attr *tile = node_attr(n, "winograd");
@@ -26,7 +26,7 @@ static int64_t bytes_of(const Trials *t, const Node *n, const Node *x)
     const int64_t each = x->dtype == DT_U8 ? 1 : x->dtype == DT_I32 ? 4 : t->real;
     int64_t count = shape_count(&x->shape) * (x->shape.batched ? t->chunk : 1);
 
-    if (x->shape.rank == 4 && !packs)
+    if (x->shape.rank == 4 && !packs && !node_is(n, "conv2d_dw"))
         count = conv_packed_count(n, dx, tile ? tile->i : 0, t->options->vector);
     return count * each;
 }

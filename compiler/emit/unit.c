@@ -14,7 +14,8 @@ typedef struct Home {
     bool large;
 } Home;
 
-static const Home home[] = {{"conv2d_winograd", "cpu/winograd.h", true},
+static const Home home[] = {{"conv2d_winograd_dw", "cpu/winograd_dw.h", true},
+                            {"conv2d_winograd", "cpu/winograd.h", true},
                             {"wino", "cpu/winograd.h", true},
                             {"conv2d", "cpu/conv.h", true},
                             {"dense_dw_update", "cpu/dense_update.h", true},

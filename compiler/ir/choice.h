@@ -5,7 +5,7 @@
 
 enum { CHOICE_MOST = 3 };
 
-/* One convolution, or its gradient for the images, and the ways to compute it. */
+/* One convolution, or one of its gradients, and the ways to compute it. */
 typedef struct Choice {
     Node   *node;
     int     n, pick;                                  /* ways; the one that is taken, at first the cheapest by price */

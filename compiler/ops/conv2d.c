@@ -193,11 +193,11 @@ static void kernel_dx(const Node *n, Call *c)
 
 static void kernel_dw(const Node *n, Call *c)
 {
-    call_product(c, "conv2d_dw");
+    call_product(c, node_attr(n, "winograd") ? "conv2d_winograd_dw" : "conv2d_dw");
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
-    literal(n, c);
+    literal_winograd(n, c);
 }
 
 static void kernel_pool_dx(const Node *n, Call *c)

@@ -1,12 +1,12 @@
 /* conv_price.c -- what each convolution algorithm costs: the loops of runtime/cpu, counted.
  *
- *   direct     one register tile for a few positions by a panel of channels; inner products of R S C
- *   Winograd   a^2 products over the channels for m^2 outputs, a = m + R - 1, between two transforms
- *
- * The constants were fitted to `bench --layers` and --tune on Zen 4.  Behind a fused pooling: conv_pool_price.c.
+ * One register tile for a few positions by a panel of channels; inner products of R S C.
+ * The constants were fitted to `bench --layers` and --tune on Zen 4.  Winograd's ways: wino_price.c; behind a fused
+ * pooling: conv_pool_price.c.
  */
 #include "ops/conv_price.h"
-#include "ops/conv_sizes.h"
+#include "ops/wino_price.h"
+#include <math.h>
 
 static const double DEPTH_CYCLES = 3.7;     /* a tap of a vector of channels, forward, */
 static const double DEPTH_DX_CYCLES = 5.5;  /* back to the image, */
@@ -14,9 +14,8 @@ static const double DEPTH_DW_CYCLES = 1.6;  /* and to the weights */
 static const double RESTART_CYCLES = 6;     /* a tile's inner loop ended and begun again */
 static const double TILE_CYCLES = 100;      /* its rows found, its sums put away */
 static const double TURN_CYCLES = 1;        /* a number of an image turned into lanes, or back */
-static const double WINO_CYCLES = 65;       /* a vector of one tile gathered or scattered */
 static const double WINO_PACK_CYCLES = 0.7; /* a real of transformed filters */
-static const double PACK_CYCLES = 4;        /* a real gathered into a panel */
+static const double PACK_CYCLES = 1.2;      /* a real gathered into a panel */
 
 int64_t conv_packed_count(const Node *n, bool dx, int64_t m, int64_t vector)
 {
@@ -32,63 +31,6 @@ int64_t conv_packed_count(const Node *n, bool dx, int64_t m, int64_t vector)
         return c.o * c.r * conv_round_up(c.s * c.inputs, vector);
     return c.groups * conv_round_up(dx ? c.inputs : c.outputs, 2 * vector) * c.r * c.s *
            (dx ? c.outputs : c.inputs);
-}
-
-/* ---- Winograd */
-
-static const char *winograd_name(const ConvSizes *c, int64_t m)
-{
-    return m == 4      ? "Winograd F(4x4, 3x3)"
-           : c->r == 5 ? "Winograd F(2x2, 5x5)"
-                       : "Winograd F(2x2, 3x3)";
-}
-
-/* Instructions of a transform of one row of a points: runtime/cpu/winograd.h. */
-static double transform(int64_t a, bool output)
-{
-    return a == 4 ? 4 : output ? 8 : 12;
-}
-
-/* So many vectors of channels of a tile: gathered, transformed, scattered. */
-static void transforms(Price *p, const Market *m, double vectors, double loads, double sums,
-                       double stores)
-{
-    const Core *c = m->core;
-    p->cycles += vectors * (WINO_CYCLES + loads / c->loads + sums / c->fma + stores / c->stores);
-    p->executed += vectors * sums * m->lanes;
-}
-
-/* Tiles that go through the products together: runtime/cpu/winograd.h, wino_block. */
-static int64_t wino_block(const Market *k, double points, int64_t in)
-{
-    const double budget = 192 * 1024,
-                 fit = budget / (points * (double)(in + 2 * k->lanes) * k->real);
-    return fit > 48 ? 48 : fit < k->core->rows ? k->core->rows : (int64_t)fit;
-}
-
-/* `tiles` tiles of m x m outputs, `in` channels to `out`; the filters stream through for each
- * block of tiles. */
-static void winograd(Price *p, const Market *k, int64_t tiles, int64_t in, int64_t out, int64_t m,
-                     int64_t r)
-{
-    const int64_t a = m + r - 1, panel = 2 * k->lanes, rows = k->core->rows;
-    const double points = (double)(a * a), n = (double)tiles;
-    const double u = (double)conv_round_up(out, panel) * points * (double)in * k->real;
-    const double blocks = (double)price_ceil(tiles, wino_block(k, points, in) / rows * rows);
-
-    transforms(p, k, n * (double)price_ceil(in, k->lanes), points,
-               2 * (double)a * transform(a, false), points);
-    price_tiles(p, k, (double)(price_ceil(tiles, rows) * price_ceil(out, panel)) * points,
-                (double)rows, 2, (double)in);
-    transforms(p, k, n * (double)price_ceil(out, k->lanes), points,
-               (double)(a + m) * transform(a, true), (double)(m * m));
-    p->weights += u * blocks;
-    price_stream(p, k, u * blocks, u);
-}
-
-static int64_t tiles_of(const Market *k, int64_t h, int64_t w, int64_t m)
-{
-    return k->n * price_ceil(h, m) * price_ceil(w, m);
 }
 
 /* ---- dense sums */
@@ -191,9 +133,9 @@ void conv_price(const Node *n, const Market *m, Price *p)
     const double out = conv_result(&c, m) / (c.pool ? 4 : 1);
     const char *act = conv_text(n, "act");
 
-    p->algorithm = tile ? winograd_name(&c, tile) : "direct";
+    p->algorithm = "direct";
     if (tile)
-        winograd(p, m, tiles_of(m, c.oh, c.ow, tile), c.inputs, c.outputs, tile, c.r);
+        wino_price(p, m, &c, tile);
     else if (c.pool && samples_in_lanes(&c, m))
         lanes(p, m, &c);
     else if (c.pool)
@@ -214,9 +156,9 @@ void conv_price_dx(const Node *n, const Market *m, Price *p)
     const ConvSizes c = conv_sizes(n);
     const int64_t tile = conv_attr(n, "winograd"), *stride = c.v.stride;
 
-    p->algorithm = tile ? winograd_name(&c, tile) : "direct";
+    p->algorithm = "direct";
     if (tile)
-        winograd(p, m, tiles_of(m, c.h, c.w, tile), c.outputs, c.inputs, tile, c.r);
+        wino_price_dx(p, m, &c, tile);
     else if (depthwise(&c))
         channels(p, m, &c, (double)(m->n * c.oh * c.ow), DEPTH_DX_CYCLES);
     else
@@ -228,8 +170,9 @@ void conv_price_dx(const Node *n, const Market *m, Price *p)
     price_stream(p, m, p->values, p->values);
 }
 
-/* runtime/cpu/conv_dw.h, whole kernel rows as runs, or tap by tap: lanes are taps and channels. */
-static void dw_runs(Price *p, const Market *m, const ConvSizes *c)
+/* runtime/cpu/conv_dw.h, whole kernel rows as runs, or tap by tap: lanes are taps and channels.  Each way returns how
+ * often it goes through the gradient. */
+static double dw_runs(Price *p, const Market *m, const ConvSizes *c)
 {
     const bool runs = c->groups == 1 && c->v.dilation[1] == 1;
     const int64_t length = runs ? c->s * c->inputs : c->inputs;
@@ -242,6 +185,25 @@ static void dw_runs(Price *p, const Market *m, const ConvSizes *c)
     p->cycles += tiles * (double)(c->oh - 1) * RESTART_CYCLES;
     if (conv_padded(c))
         conv_copy(p, m, conv_image(c, m));
+    return (double)m->n;
+}
+
+/* 1 x 1 with stride 1: blocks of positions that fit the L2, of all samples. */
+static bool is_flat(const ConvSizes *c)
+{
+    return c->r == 1 && c->s == 1 && c->v.stride[0] == 1 && c->v.stride[1] == 1 && !conv_padded(c);
+}
+
+static double dw_flat(Price *p, const Market *m, const ConvSizes *c)
+{
+    const int64_t positions = m->n * c->oh * c->ow,
+                  most = 384 * 1024 / (m->real * (c->c + c->o)) + 1,
+                  blocks = price_ceil(positions, most);
+
+    p->algorithm = "direct";
+    price_panels(p, m, (double)(c->groups * blocks), c->outputs, c->inputs,
+                 (double)positions / (double)blocks);
+    return (double)blocks;
 }
 
 /* runtime/cpu/conv_dw_few.h: do outputs fill vectors better than taps?  Then they are the lanes. */
@@ -254,15 +216,18 @@ static bool is_few(const ConvSizes *c, const Market *m)
            run * lanes_o * 10 <= 9 * c->o * lanes_run;
 }
 
-static void dw_few(Price *p, const Market *m, const ConvSizes *c)
+static double dw_few(Price *p, const Market *m, const ConvSizes *c)
 {
     p->algorithm = "outputs in lanes";
     price_panels(p, m, (double)(m->n * c->r), c->s * c->c, c->o, (double)(c->oh * c->ow));
     if (conv_padded(c))
         conv_copy(p, m, conv_image(c, m));
+    return 1;
 }
 
 /* runtime/cpu/conv_dw_taps.h: small images, for each tap the positions that it meets are copied side by side. */
+enum { TAPS_POSITIONS = 256, TAPS_FEW = 16 };
+
 static double taps_met(const ConvSizes *c)
 {
     return inside(c->oh, c->h, c->r, &c->v, 0) * inside(c->ow, c->w, c->s, &c->v, 1);
@@ -273,10 +238,11 @@ static bool by_taps(const ConvSizes *c, const Market *m)
     const bool runs = c->groups == 1 && c->v.dilation[1] == 1;
     const int64_t tap = price_ceil(c->inputs, m->lanes);
     const int64_t row = runs ? price_ceil(c->s * c->inputs, m->lanes) : c->s * tap;
-    return taps_met(c) * (double)(c->s * tap) * 10 <= 9.0 * (double)row;
+    return taps_met(c) * (double)(c->s * tap) * 10 <= 9.0 * (double)row ||
+           (c->oh * c->ow <= TAPS_FEW && !is_flat(c) && tap * c->s == row);
 }
 
-static void dw_taps(Price *p, const Market *m, const ConvSizes *c)
+static double dw_taps(Price *p, const Market *m, const ConvSizes *c)
 {
     const double positions = (double)(m->n * c->oh * c->ow) * taps_met(c),
                  taps = (double)(c->r * c->s);
@@ -284,23 +250,32 @@ static void dw_taps(Price *p, const Market *m, const ConvSizes *c)
     p->algorithm = "tap by tap";
     price_panels(p, m, taps * (double)c->groups, c->outputs, c->inputs, positions);
     conv_copy(p, m, taps * positions * (double)(c->c + c->o));
+    return ceil(positions / TAPS_POSITIONS);
 }
 
 void conv_price_dw(const Node *n, const Market *m, Price *p)
 {
     const ConvSizes c = conv_sizes(n);
+    const int64_t tile = conv_attr(n, "winograd");
+    double times = 1;
 
-    if (depthwise(&c))
+    if (tile)
+        wino_price_dw(p, m, &c, tile);
+    else if (depthwise(&c))
         channels(p, m, &c, (double)(m->n * c.oh * c.ow), DEPTH_DW_CYCLES);
     else if (is_few(&c, m))
-        dw_few(p, m, &c);
+        times = dw_few(p, m, &c);
     else if (by_taps(&c, m))
-        dw_taps(p, m, &c);
+        times = dw_taps(p, m, &c);
+    else if (is_flat(&c))
+        times = dw_flat(p, m, &c);
     else
-        dw_runs(p, m, &c);
-    p->weights = 2.0 * (double)(m->n * m->real) * (double)(c.o * c.r * c.s * c.inputs);
+        times = dw_runs(p, m, &c);
+    const double weights = m->real * (double)(c.o * c.r * c.s * c.inputs);
+    p->weights = 2 * times * weights;
     p->values = m->real * (conv_image(&c, m) + conv_result(&c, m));
-    price_stream(p, m, p->values + p->weights, p->values);
+    price_stream(p, m, p->weights, weights);
+    price_stream(p, m, p->values, p->values);
 }
 
 /* ---- filters packed, once a step */

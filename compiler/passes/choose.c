@@ -29,21 +29,23 @@ static bool fits(int64_t in, int64_t side, const Market *m)
     return side * side * (in + 2 * m->lanes) * TILE_ROWS * m->real <= SCRATCH_BYTES;
 }
 
-/* Can F(m x m) compute n?  Its kernel reads `in` channels. */
-static bool possible(const Node *n, int64_t m, int64_t in, const Options *o, const Market *k)
-{
-    const int64_t r = node_attr(n, "kernel")->list[0];
-
-    return (all(n, "kernel", 3) || (all(n, "kernel", 5) && m == 2)) && all(n, "stride", 1) &&
-           all(n, "dilation", 1) && node_int(n, "groups") == 1 && (m == 2 || o->fast) &&
-           fits(in, m + r - 1, k);
-}
-
 /* The gradient's kernel is a convolution padded by what the kernel reaches beyond the padding. */
 static bool pad_within_kernel(const Node *n)
 {
     const int64_t *pad = node_attr(n, "pad_before")->list, *k = node_attr(n, "kernel")->list;
     return pad[0] < k[0] && pad[1] < k[1];
+}
+
+/* Can F(m x m) compute n?  The gradient of the filters takes channels in blocks and packs nothing. */
+static bool possible(const Node *n, int64_t m, const Options *o, const Market *k)
+{
+    const int64_t r = node_attr(n, "kernel")->list[0];
+    const bool dx = node_is(n, "conv2d_dx");
+
+    return (all(n, "kernel", 3) || (all(n, "kernel", 5) && m == 2)) && all(n, "stride", 1) &&
+           all(n, "dilation", 1) && node_int(n, "groups") == 1 && (m == 2 || o->fast) &&
+           (node_is(n, "conv2d_dw") || fits(n->in[dx ? 1 : 0]->shape.dim[0], m + r - 1, k)) &&
+           (!dx || pad_within_kernel(n));
 }
 
 static void set_tile(Graph *g, Node *n, int64_t tile)
@@ -54,7 +56,7 @@ static void set_tile(Graph *g, Node *n, int64_t tile)
         node_drop_attr(g->arena, n, "winograd");
 }
 
-/* Seconds of a step: a call a chunk, and the filters packed once. */
+/* Seconds of a step: a call a chunk, and the filters that it reads packed once. */
 static double seconds(Graph *g, Node *n, int64_t tile, const Market *m)
 {
     Node pack = {.op = op_find("conv2d_pack"), .nin = 1, .in = n->in};
@@ -63,7 +65,8 @@ static double seconds(Graph *g, Node *n, int64_t tile, const Market *m)
     set_tile(g, n, tile);
     node_copy_attrs(g, &pack, n);
     node_set_int(g, &pack, "dx", node_is(n, "conv2d_dx"));
-    conv_price_pack(&pack, m, &packed);
+    if (!node_is(n, "conv2d_dw"))
+        conv_price_pack(&pack, m, &packed);
     const double calls = (double)(g->recipe.batch / m->n);
     const double cycles = calls * price_of(n, m).cycles + packed.cycles;
     set_tile(g, n, 0);
@@ -81,13 +84,11 @@ static void offer(Graph *g, Choice *c, int64_t tile, const Market *m)
 
 static Choice choice_of(Graph *g, Node *n, const Options *o, const Market *m)
 {
-    const bool dx = node_is(n, "conv2d_dx");
-    const int64_t in = n->in[dx ? 1 : 0]->shape.dim[0];
     Choice c = {.node = n};
 
     offer(g, &c, 0, m);
     for (int64_t tile = 2; tile <= 4; tile += 2)
-        if (possible(n, tile, in, o, m) && (!dx || pad_within_kernel(n)))
+        if (possible(n, tile, o, m))
             offer(g, &c, tile, m);
     return c;
 }
@@ -109,6 +110,11 @@ static void keep_close(Choice *c)
     c->n = n;
 }
 
+static bool is_conv(const Node *n)
+{
+    return node_is(n, "conv2d") || node_is(n, "conv2d_dx") || node_is(n, "conv2d_dw");
+}
+
 void pass_choose(Graph *g, const Options *o, Diag *d)
 {
     Step step = {0};
@@ -118,7 +124,7 @@ void pass_choose(Graph *g, const Options *o, Diag *d)
     schedule_cut(g, &step);
     const Market m = market_of(g, o, step.chunk);
     for (int i = 0; i < g->nnode; i++)
-        if (node_is(g->node[i], "conv2d") || node_is(g->node[i], "conv2d_dx"))
+        if (is_conv(g->node[i]))
             ARENA_PUSH(g->arena, list, n, choice_of(g, g->node[i], o, &m));
     for (int i = 0; o->tuner && i < n; i++) {
         keep_close(&list[i]);

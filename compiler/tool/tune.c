@@ -40,7 +40,7 @@ typedef struct Case {
     Choice     *choice;
     const char *shape;
     bool        known;
-    int         call[CHOICE_MOST], pack[CHOICE_MOST]; /* numbers of its trials */
+    int         call[CHOICE_MOST], pack[CHOICE_MOST]; /* numbers of its trials; pack -1: it reads no filters */
 } Case;
 
 /* ---- what a line says */
@@ -157,24 +157,30 @@ static bool io_error(Diag *d, const char *path)
     return false;
 }
 
+/* The packing of the filters that n reads. */
+static int add_packing(Trials *t, Graph *g, Node *n)
+{
+    Node pack = {.op = op_find("conv2d_pack"), .nin = 1, .in = &n->in[node_is(n, "conv2d")]};
+    const bool dx = node_is(n, "conv2d_dx");
+    const Attr *tile = node_attr(n, "winograd");
+    const int64_t count = conv_packed_count(n, dx, tile ? tile->i : 0, t->options->vector);
+    node_copy_attrs(g, &pack, n);
+    node_set_int(g, &pack, "dx", dx);
+    pack.shape = shape_make(false, NULL, &count, 1);
+    return trials_add(t, &pack);
+}
+
 /* The trials of one case: each way's call and the packing of its filters. */
 static void add_trials(Trials *t, const Graph *g, Case *c)
 {
     Graph *mine = (Graph *)g;                         /* for its arena; n is left as it was */
     Node n = *c->choice->node;
     for (int i = 0; i < c->choice->n; i++) {
-        const int64_t tile = c->choice->tile[i];
-        Node pack = {.op = op_find("conv2d_pack"), .nin = 1, .in = &n.in[node_is(&n, "conv2d")]};
         node_drop_attr(g->arena, &n, "winograd");
-        if (tile)
-            node_set_int(mine, &n, "winograd", tile);
-        node_copy_attrs(mine, &pack, &n);
-        const bool dx = node_is(&n, "conv2d_dx");
-        const int64_t count = conv_packed_count(&n, dx, tile, t->options->vector);
-        node_set_int(mine, &pack, "dx", dx);
-        pack.shape = shape_make(false, NULL, &count, 1);
+        if (c->choice->tile[i])
+            node_set_int(mine, &n, "winograd", c->choice->tile[i]);
         c->call[i] = trials_add(t, &n);
-        c->pack[i] = trials_add(t, &pack);
+        c->pack[i] = node_is(&n, "conv2d_dw") ? -1 : add_packing(t, mine, &n);
     }
 }
 
@@ -236,7 +242,8 @@ static const char *settle_case(const TuneTool *t, Case *c, double calls, const c
     Text ways = text_new(t->arena);
     double best = 0;
     for (int i = 0; i < h->n; i++) {
-        const double us = calls * trial_us(t->arena, measured, c->call[i]) + trial_us(t->arena, measured, c->pack[i]);
+        const double packing = c->pack[i] < 0 ? 0 : trial_us(t->arena, measured, c->pack[i]);
+        const double us = calls * trial_us(t->arena, measured, c->call[i]) + packing;
         if (i == 0 || us < best)
             best = us, h->pick = i;
         text_printf(&ways, "%s%s %.1f (%.1f predicted)", i ? ", " : "", way_name(h->tile[i]), us, 1e6 * h->predicted[i]);

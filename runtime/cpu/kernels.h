@@ -13,7 +13,7 @@
 #include "cpu/dense.h"     /* dense, dense_dx, dense_dw */
 #include "cpu/dense_update.h" /* dense_dw_update */
 #include "cpu/conv.h"      /* conv2d and its gradients */
-#include "cpu/winograd.h" /* the same through fewer multiplications */
+#include "cpu/winograd_dw.h" /* the same through fewer multiplications */
 #ifdef RT_BLAS
 #include "cpu/blas.h"      /* --kernels=blas: dense and conv through the library */
 #endif

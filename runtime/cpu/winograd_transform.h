@@ -85,4 +85,49 @@ RT_INLINE void wino_output_1d(vec *y, int y_step, const vec *x, int step, int a,
     y[3 * y_step] = v_fma(v_set(8), t2, t) + x5;
 }
 
+/* z = A y, the adjoint of wino_output_1d: m gradients of outputs to a points. */
+RT_INLINE void wino_gradient_1d(vec *z, int z_step, const vec *y, int step, int a, int m)
+{
+    const vec y0 = y[0], y1 = y[step];
+
+    z[0] = y0;
+    if (m == 2) {
+        z[z_step] = y0 + y1, z[2 * z_step] = y0 - y1;
+        if (a == 4) {
+            z[3 * z_step] = -y1;
+            return;
+        }
+        z[3 * z_step] = v_fma(v_set(2), y1, y0), z[4 * z_step] = v_fma(v_set(-2), y1, y0);
+        z[5 * z_step] = y1;
+        return;
+    }
+    const vec y2 = y[2 * step], y3 = y[3 * step], even = y0 + y2, odd = y1 + y3;
+    const vec even2 = v_fma(v_set(4), y2, y0), odd2 = v_fma(v_set(8), y3, y1 + y1);
+    z[z_step] = even + odd, z[2 * z_step] = even - odd;
+    z[3 * z_step] = even2 + odd2, z[4 * z_step] = even2 - odd2;
+    z[5 * z_step] = y3;
+}
+
+/* g = G' r, the adjoint of wino_filter: a points to the gradients of `taps` filter taps. */
+RT_INLINE void wino_filter_back(vec *g, int step, const vec *r, int taps, int a)
+{
+    const vec s = r[1] + r[2], t = r[1] - r[2];
+
+    if (a == 4) {
+        const vec half = v_set((real)0.5);
+        g[0] = v_fma(half, s, r[0]), g[step] = half * t, g[2 * step] = v_fma(half, s, r[3]);
+        return;
+    }
+    const vec sixth = v_set((real)(-1.0 / 6)), s1 = sixth * s, t1 = sixth * t;
+    const vec s2 = r[3] + r[4], t2 = r[3] - r[4];
+    g[0] = v_fma(v_set((real)0.25), r[0], v_fma(v_set((real)(1.0 / 24)), s2, s1));
+    g[step] = v_fma(v_set((real)(1.0 / 12)), t2, t1);
+    g[2 * step] = v_fma(v_set((real)(1.0 / 6)), s2, s1);
+    if (taps == 5) {
+        g[3 * step] = v_fma(v_set((real)(1.0 / 3)), t2, t1);
+        g[4 * step] = v_fma(v_set((real)(2.0 / 3)), s2, s1);
+    }
+    g[(taps - 1) * step] = g[(taps - 1) * step] + r[5];
+}
+
 #endif

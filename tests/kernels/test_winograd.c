@@ -1,8 +1,8 @@
 /* test_winograd.c -- Winograd's convolutions against plain ones: borders, odd sizes, few and many
- * channels, pooling, gradients of the images. */
+ * channels, pooling, gradients of the images and of the weights. */
 #include "kernel_test.h"
 
-#include "cpu/winograd.h"
+#include "cpu/winograd_dw.h"
 
 /* clang-format off */
 static const Conv shapes[] = {
@@ -17,6 +17,8 @@ static const Conv shapes[] = {
     {1, 130, 5, 4, 20, 3, 3, 1, 1, 2, 2, 1, 1, 1, 7, 6, 2},        /* padded by all it can */
     {1, 520, 4, 5, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 4, 5, 2},         /* most of the scratch */
     {2, 4, 13, 6, 8, 5, 5, 1, 1, 4, 3, 1, 1, 1, 17, 8, 2},
+    {2, 70, 30, 26, 130, 3, 3, 1, 1, 1, 1, 1, 1, 1, 30, 26, 2},    /* blocks of channels and tiles */
+    {1, 3, 2, 3, 4, 3, 3, 1, 1, 4, 5, 1, 1, 1, 8, 11, 2},          /* pad > kernel */
 };
 /* clang-format on */
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
@@ -117,6 +119,27 @@ static void backward(Conv c, int m)
     release(10, x, w, dy, expect, dx, xl, wl, dyl, u, dxr);
 }
 
+/* On top of what is there.  Against sums in double, since the reference's own error is as large. */
+static void weights(Conv c, int m)
+{
+    const int64_t nw = count_of(c, 'w'), nx = count_of(c, 'x'), ny = count_of(c, 'y');
+    real *x = random_buffer(nx, 1), *dy = random_buffer(ny, 4), *expect = buffer(nw),
+         *first = random_buffer(nw, 5);
+    double *sum = calloc((size_t)nw, sizeof *sum);
+    ck_assert_ptr_nonnull(sum);
+    CONV_PLAIN_EACH(c, sum[at_w] += (double)dy[at_y] * (double)x[at_x]);
+    for (int64_t i = 0; i < nw; i++)
+        expect[i] = (real)(sum[i] + (double)first[i]);
+    real *xl = swap_last(x, c.n, c.c, c.h * c.w), *dyl = swap_last(dy, c.n, c.o, c.oh * c.ow),
+         *dw = swap_last(first, c.o, c.c, c.r * c.s);
+    conv2d_winograd_dw(dw, xl, dyl, c, m);
+    check_guard(dw, nw * (int64_t)sizeof(real), "conv2d_winograd_dw");
+    real *dwr = swap_last(dw, c.o, c.r * c.s, c.c);
+    check_near(dwr, expect, nw, m, "conv2d_winograd_dw");
+    free(sum);
+    release(8, x, dy, expect, first, xl, dyl, dw, dwr);
+}
+
 START_TEST(all)
 {
     const Conv c = shapes[_i / 2];
@@ -127,8 +150,9 @@ START_TEST(all)
     transposed.c = c.o;
     if (WINO_FITS(c, m))
         forward(c, m);
-    if (WINO_FITS(transposed, m))
+    if (WINO_FITS(transposed, m) && c.pad_h < c.r && c.pad_w < c.s)
         backward(c, m);
+    weights(c, m);
     if (WINO_FITS(c, m) && c.oh >= 2 && c.ow >= 2)
         pooled(c, m);
 }

@@ -1,0 +1,105 @@
+/* wino_price.c -- what convolution by Winograd's algorithm costs: the loops of runtime/cpu/winograd.h and winograd_dw.h, counted.
+ *
+ * a^2 products over the channels for m^2 outputs, a = m + R - 1, between two transforms.  The constants
+ * were fitted to bench/convs on Zen 4.
+ */
+#include "ops/wino_price.h"
+
+static const double WINO_CYCLES = 20; /* a vector of one tile gathered or scattered */
+
+/* ---- Winograd */
+
+static const char *name(const ConvSizes *c, int64_t m)
+{
+    return m == 4      ? "Winograd F(4x4, 3x3)"
+           : c->r == 5 ? "Winograd F(2x2, 5x5)"
+                       : "Winograd F(2x2, 3x3)";
+}
+
+/* Instructions of a transform of one row of a points: runtime/cpu/winograd.h. */
+static double transform(int64_t a, bool output)
+{
+    return a == 4 ? 4 : output ? 8 : 12;
+}
+
+/* So many vectors of channels of a tile: gathered, transformed, scattered. */
+static void transforms(Price *p, const Market *m, double vectors, double loads, double sums,
+                       double stores)
+{
+    const Core *c = m->core;
+    p->cycles += vectors * (WINO_CYCLES + loads / c->loads + sums / c->fma + stores / c->stores);
+    p->executed += vectors * sums * m->lanes;
+}
+
+/* Tiles that go through the products together: runtime/cpu/winograd.h, wino_block. */
+static int64_t wino_block(const Market *k, double points, int64_t in)
+{
+    const double budget = 192 * 1024,
+                 fit = budget / (points * (double)(in + 2 * k->lanes) * k->real);
+    return fit > 48 ? 48 : fit < k->core->rows ? k->core->rows : (int64_t)fit;
+}
+
+/* `tiles` tiles of m x m outputs, `in` channels to `out`; the filters stream through for each
+ * block of tiles. */
+static void winograd(Price *p, const Market *k, int64_t tiles, int64_t in, int64_t out, int64_t m,
+                     int64_t r)
+{
+    const int64_t a = m + r - 1, panel = 2 * k->lanes, rows = k->core->rows;
+    const double points = (double)(a * a), n = (double)tiles;
+    const double u = (double)conv_round_up(out, panel) * points * (double)in * k->real;
+    const double blocks = (double)price_ceil(tiles, wino_block(k, points, in) / rows * rows);
+
+    transforms(p, k, n * (double)price_ceil(in, k->lanes), points,
+               2 * (double)a * transform(a, false), points);
+    price_tiles(p, k, (double)(price_ceil(tiles, rows) * price_ceil(out, panel)) * points,
+                (double)rows, 2, (double)in);
+    transforms(p, k, n * (double)price_ceil(out, k->lanes), points,
+               (double)(a + m) * transform(a, true), (double)(m * m));
+    p->weights += u * blocks;
+    price_stream(p, k, u * blocks, u);
+}
+
+static int64_t tiles_of(const Market *k, int64_t h, int64_t w, int64_t m)
+{
+    return k->n * price_ceil(h, m) * price_ceil(w, m);
+}
+
+void wino_price(Price *p, const Market *k, const ConvSizes *c, int64_t m)
+{
+    p->algorithm = name(c, m);
+    winograd(p, k, tiles_of(k, c->oh, c->ow, m), c->inputs, c->outputs, m, c->r);
+}
+
+void wino_price_dx(Price *p, const Market *k, const ConvSizes *c, int64_t m)
+{
+    p->algorithm = name(c, m);
+    winograd(p, k, tiles_of(k, c->h, c->w, m), c->outputs, c->inputs, m, c->r);
+}
+
+/* Blocks of channels, in and out, whose tiles are transformed for each block of the other side: winograd_dw.h. */
+void wino_price_dw(Price *p, const Market *k, const ConvSizes *c, int64_t m)
+{
+    const int64_t a = m + c->r - 1, points = a * a, panel = 2 * k->lanes, rows = k->core->rows;
+    const int64_t sums = 264 * 1024 / k->real / points, scratch = 704 * 1024 / k->real / points;
+    const int64_t most = (a == 4 ? 256 : 128) / k->real, panels = price_ceil(c->inputs, panel),
+                  in = panels * panel < most ? panels * panel : most,
+                  tall = price_ceil(c->outputs, rows), fit_tall = sums / (in * rows),
+                  out = (tall < fit_tall ? tall : fit_tall) * rows;
+    const int64_t tiles = tiles_of(k, c->oh, c->ow, m), fit = (scratch - out * in) / (in + out),
+                  times = price_ceil(tiles, fit);
+    const double ins = (double)price_ceil(c->inputs, in),
+                 outs = (double)price_ceil(c->outputs, out);
+    const double vectors = 2 * (double)panels, rests = (double)price_ceil(c->outputs, k->lanes);
+    const double moved = (double)(points * tall * rows * panels * panel * k->real);
+
+    p->algorithm = name(c, m);
+    transforms(p, k, (double)tiles * vectors * (times > 1 ? outs : 1), (double)points,
+               2 * (double)a * transform(a, false), (double)points);
+    transforms(p, k, (double)tiles * rests * ins, (double)(m * m),
+               (double)(a + m) * transform(a, true), (double)points);
+    price_tiles(p, k, (double)(times * points * tall * panels), (double)rows, 2,
+                (double)tiles / (double)times);
+    price_stream(p, k, 2 * (double)times * moved, 264 * 1024);
+    transforms(p, k, (double)c->outputs * vectors, (double)(points + c->r * c->r),
+               (double)(a + c->r) * transform(a, true), (double)(c->r * c->r));
+}
