@@ -47,7 +47,7 @@ void log_real(Log *l, const char *name, double value)
 {
     key(l, name);
     l->n += snprintf(l->line + l->n, sizeof l->line - (size_t)l->n,
-                     isfinite(value) ? "%.9g" : "null", value);
+                     isfinite(value) ? "%.12g" : "null", value);
 }
 
 void log_end(Log *l)

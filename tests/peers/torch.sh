@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# torch.sh -- PyTorch gets the same losses and gradients from the same weights and batches: same_numbers.py says how close.
+#
+#   TENON_TORCH=PYTHON   an interpreter that has torch and numpy (default: python3); without one everything is skipped
+#   CHECK_ALL=1          all deep networks too; words on the command line: those cases
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+python=${TENON_TORCH:-python3}
+cases=(lenet mlp resnet20)
+deep=(resnet56 resnet50_32 resnet50_64 inception_v3 mobilenet_v2 densenet_22)
+[ "$CHECK_ALL" = 0 ] || cases+=("${deep[@]}")
+[ $# = 0 ] || cases=("$@")
+
+if ! "$python" -c 'import torch, numpy' 2> /dev/null; then
+    for name in "${cases[@]}"; do skip "$name: $python has no torch (TENON_TORCH names an interpreter that has)"; done
+    finish; exit
+fi
+for name in "${cases[@]}"; do
+    if PYTHONDONTWRITEBYTECODE=1 "$python" "$TENON_ROOT/tests/peers/same_numbers.py" "$TENON" "$TENON_ROOT/models" "$work" "$name" > "$work/out" 2> "$work/err"; then ok
+    else bad "$name differs from PyTorch"; tail -n 5 "$work/err"; fi
+    cat "$work/out"
+    rm -rf "${work:?}/$name"
+done
+[ "$CHECK_ALL" = 1 ] || [ $# -gt 0 ] || skip "the deep networks beside PyTorch: CHECK_ALL=1"
+finish
