@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 #define BOUND 1e-6 /* largest relative error of a right gradient */
-#define WIDE 1e-3  /* the step of a wide difference */
+#define WIDE  1e-3 /* the step of a wide difference */
 
 typedef struct Check {
     const RtProgram *p;
@@ -92,8 +92,7 @@ static double error_of(Check *c, const RtParam *w, int64_t place, double analyti
     static const double h[] = {1e-4, 1e-5, 1e-6};
     double best = INFINITY;
     for (int k = 0; k < 4 && !(best < BOUND / 10); k++) {
-        const double numeric =
-            k < 3 ? difference(c, w, place, h[k]) : wide_difference(c, w, place);
+        const double numeric = k < 3 ? difference(c, w, place, h[k]) : wide_difference(c, w, place);
         const double least = k < 3 ? 1e-8 : 8 * DBL_EPSILON * fabs(c->value) / WIDE / BOUND;
         const double size = fmax(fmax(fabs(analytic), fabs(numeric)), fmax(1e-3 * scale, least));
         best = fmin(best, fabs(analytic - numeric) / size);
@@ -157,7 +156,7 @@ int gradcheck_run(const RtProgram *p, const Options *o)
     for (int i = 0; i < p->nparam; i++)
         g[i] = copy_gradient(&c, i);
     for (int i = 0; i < p->nparam; i++) {
-        if (&p->param[i] == p->input_mean) /* of the data, not trained */
+        if (&p->param[i] == p->input_mean || p->param[i].frozen) /* of the data, not trained */
             continue;
         const double error = check_param(&c, i, g[i], o->samples, o->seed);
         const bool empty = all_zero(&c, i, g[i]), fine = error < BOUND && !empty;

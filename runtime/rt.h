@@ -82,6 +82,7 @@ typedef struct RtParam {
     int64_t     count_memory;
     int64_t     fan_in, fan_out;
     RtInit      init;
+    bool        frozen;                               /* the recipe lets nothing train it */
 } RtParam;
 
 /* A sum over samples that a step reduces: where it stands in r->grad, and for gradcheck/--groups its length.

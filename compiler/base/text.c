@@ -100,6 +100,26 @@ const char *text_nearest(const char *word, const char *const *candidate, int n)
     return best;
 }
 
+/* After a mismatch, the last * takes one character more: linear but for patterns of many stars. */
+bool text_glob(const char *pattern, const char *word)
+{
+    const char *star = NULL, *from = word;
+    while (*word) {
+        if (*pattern == '*') {
+            star = ++pattern, from = word;
+        } else if (*pattern == '?' || *pattern == *word) {
+            pattern++, word++;
+        } else if (star) {
+            pattern = star, word = ++from;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return !*pattern;
+}
+
 uint64_t text_hash(const void *bytes, size_t n, uint64_t seed)
 {
     const unsigned char *p = bytes;

@@ -20,6 +20,9 @@ void     text_printf(Text *t, const char *fmt, ...) __attribute__((format(printf
  * (distance <= 1 + length/3).  For "did you mean". */
 const char *text_nearest(const char *word, const char *const *candidate, int n);
 
+/* Does the word fit the pattern?  * stands for any characters, none too, ? for one. */
+bool text_glob(const char *pattern, const char *word);
+
 uint64_t text_hash(const void *bytes, size_t n, uint64_t seed);          /* 64 bits, FNV-1a with a final mix */
 const char *text_commas(Arena *a, int64_t v);                            /* 431080 -> "431,080" */
 const char *text_bytes(Arena *a, int64_t bytes);                         /* 9830400 -> "9.83 MB" (decimal) */

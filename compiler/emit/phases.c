@@ -294,9 +294,11 @@ static const char *sum_units(Writer *w, const Sum *s)
 #define RANGE_PARAMS                                                                               \
     "const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count"
 
-static const char *decay(const Sum *s)
+/* Of the recipe's learning rate and decay; a sum without a parameter has no update that would ask. */
+static const char *factors(Writer *w, const Param *p)
 {
-    return s->param && s->param->decay ? "true" : "false";
+    return arena_printf(w->arena, "(Factors){ .lr = %.17g, .decay = %.17g }", p ? p->lr : 1,
+                        p ? p->decay : 0);
 }
 
 static const char *sum_name(const Sum *s)
@@ -351,15 +353,15 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
     }
     if (s->panels) {
         const Node *x = s->root->in[0], *dy = s->root->in[1];
-        const char *fn =
-            kernel_define(w, "dense_dw_update",
-                          "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const "
-                          "char *x, const char *dy",
-                          arena_printf(w->arena,
-                                       "    dense_dw_update(r, unit, grad, w, s0, s1, x, dy, "
-                                       "SHARD, %s, (Dense){ .n = SHARD, .k = %lld, .o = %lld });\n",
-                                       update_name(w->g), (long long)s->param->file.dim[1],
-                                       (long long)s->param->file.dim[0]));
+        const char *fn = kernel_define(
+            w, "dense_dw_update",
+            "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const "
+            "char *x, const char *dy",
+            arena_printf(w->arena,
+                         "    dense_dw_update(r, unit, grad, w, s0, s1, x, dy, "
+                         "SHARD, %s, %s, (Dense){ .n = SHARD, .k = %lld, .o = %lld });\n",
+                         factors(w, s->param), update_name(w->g), (long long)s->param->file.dim[1],
+                         (long long)s->param->file.dim[0]));
         wrapped(t,
                 arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn, (long long)s->offset,
                              weights(w, s->param), shard_pointer(w, x), shard_pointer(w, dy),
@@ -377,7 +379,7 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
                       arena_printf(w->arena,
                                    "    reduce_update(r, unit, units, grad, w, s0, s1, sums, "
                                    "slice_bytes, SLICES, count, %s, %s);\n",
-                                   decay(s), update_name(w->g)));
+                                   factors(w, s->param), update_name(w->g)));
     wrapped(t,
             arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld, %s, %lld);%s", fn, units,
                          (long long)s->offset, weights(w, s->param), (long long)s->count,
@@ -396,7 +398,7 @@ static void update_call(Writer *w, const Sum *s, const char *units)
     const char *fn = kernel_define(
         w, "grad_update", RANGE_PARAMS,
         arena_printf(w->arena, "    grad_update(r, unit, units, grad, w, s0, s1, count, %s, %s);\n",
-                     decay(s), update_name(w->g)));
+                     factors(w, s->param), update_name(w->g)));
     wrapped(&w->body,
             arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld);%s", fn, units,
                          (long long)s->offset, weights(w, s->param), (long long)s->count,

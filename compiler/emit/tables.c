@@ -27,9 +27,11 @@ static void parameter(Writer *w, Text *t, const Param *p)
         else
             text_printf(t, "%s%s_STATE%d", k ? ", " : "", c, k);
     text_printf(t,
-                "}, .fan_in = %lld, .fan_out = %lld,\n     .init = {%s, %s, %s, %.17g, %.17g}},\n",
+                "}, .fan_in = %lld, .fan_out = %lld,\n     .init = {%s, %s, %s, %.17g, "
+                "%.17g}%s},\n",
                 (long long)p->fan_in, (long long)p->fan_out, kind[p->init.kind],
-                p->init.gaussian ? "true" : "false", fan[p->init.fan], p->init.a, p->init.b);
+                p->init.gaussian ? "true" : "false", fan[p->init.fan], p->init.a, p->init.b,
+                p->frozen ? ", .frozen = true" : "");
 }
 
 static void sums(const Graph *g, Text *t)

@@ -99,6 +99,14 @@ static void read_reals(Unit *u, Expr *e, const Field *f, char *target)
     *count = e->list.n;
 }
 
+static void read_text(Unit *u, Expr *e, const Field *f, const char **out)
+{
+    if (e->kind == EX_STRING)
+        *out = e->s;
+    else if (!e->bad)
+        diag_error(u->diag, e->span, "'%s' is a string", f->name);
+}
+
 static void read_field(Unit *u, Expr *e, const Field *f, char *target)
 {
     double v;
@@ -120,6 +128,9 @@ static void read_field(Unit *u, Expr *e, const Field *f, char *target)
     case WANT_REALS:
     case WANT_RISING:
         read_reals(u, e, f, target);
+        break;
+    case WANT_TEXT:
+        read_text(u, e, f, (const char **)(void *)(target + f->at));
         break;
     }
 }
@@ -143,6 +154,9 @@ static void set_default(const Field *f, char *target)
     case WANT_REALS:
     case WANT_RISING:
         *(int *)(void *)(target + f->count_at) = 0;
+        break;
+    case WANT_TEXT:
+        *(const char **)(void *)(target + f->at) = NULL;
         break;
     }
 }

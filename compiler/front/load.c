@@ -145,6 +145,7 @@ static Graph *lower(Unit *u, const Job *job, const Settings *set, bool training)
         return NULL;
     if (job->loss && !lower_loss(u, g, job->loss))
         return NULL;
+    factors_apply(g, u->diag);
     const Optimizer *o = &job->recipe.optimizer;
     if (job->recipe.present)
         g->nstate = o->kind == OPT_SGD       ? o->momentum > 0

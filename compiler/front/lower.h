@@ -60,6 +60,8 @@ typedef struct Override { const char *name; Expr *value; Span span; bool used; }
 
 /* The forward graph of a model up to its output; parameters take the recipe's initialisation.
  * NULL after errors. */
+/* factors.c: the recipe's factors and frozen names reach the parameters. */
+void factors_apply(Graph *g, Diag *d);
 Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *set, int nset,
                    bool training);
 /* The recipe's normalization and augmentation fit the input; the mean image becomes a parameter.  false after errors. */

@@ -309,6 +309,9 @@ static void read_shards(Train *t, Expr *e) { whole(t, e, "shards", 1, 1 << 16, &
 static void read_epochs(Train *t, Expr *e) { whole(t, e, "epochs", 1, 1e6, &t->r->epochs); }
 static void read_seed(Train *t, Expr *e) { whole(t, e, "seed", 0, 4294967295.0, &t->r->seed); }
 
+static void read_factors(Train *t, Expr *e) { factors_read(t->u, t->r, e); }
+static void read_freeze(Train *t, Expr *e) { factors_read_freeze(t->u, t->r, e); }
+
 static const struct Key {
     const char *name;
     void      (*read)(Train *t, Expr *e);
@@ -322,6 +325,8 @@ static const struct Key {
     {"optimizer", read_optimizer, "optimizer = sgd(lr = 0.05)"},
     {"schedule", read_schedule, NULL},
     {"init", read_init, NULL},
+    {"factors", read_factors, NULL},
+    {"freeze", read_freeze, NULL},
     {"clip", read_clip, NULL},
     {"batch", read_batch, NULL},
     {"shards", read_shards, NULL},

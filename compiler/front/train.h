@@ -31,13 +31,18 @@ Recipe train_defaults(const char *model);
 /* The keys of a train block. */
 const char *const *train_keys(int *n);
 
+/* ---- factors.c */
+
+void factors_read(Unit *u, Recipe *r, Expr *e);       /* the keys `factors` and `freeze` */
+void factors_read_freeze(Unit *u, Recipe *r, Expr *e);
+
 /* ---- form.c: values that are written as a call, such as sgd(lr = 0.1) */
 
-typedef enum { WANT_REAL, WANT_INT, WANT_FLAG, WANT_WORD, WANT_REALS, WANT_RISING } Want;
+typedef enum { WANT_REAL, WANT_INT, WANT_FLAG, WANT_WORD, WANT_REALS, WANT_RISING, WANT_TEXT } Want;
 typedef struct Field {
     const char *name;
     Want        want;
-    size_t      at;                 /* offset in the target: double, int64_t, bool, int, double[] */
+    size_t      at;                 /* offset in the target: double, int64_t, bool, int, double[], const char * */
     double      fallback;                             /* NAN: must be given */
     double      low, high;                            /* closed range; see below */
     bool        open;                                 /* high itself is outside */

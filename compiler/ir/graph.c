@@ -78,7 +78,7 @@ static Param *new_param(Graph *g, const char *name, Shape file, const Init *init
     p->name = arena_strdup(g->arena, name);
     p->file = file;
     p->file.batched = false;
-    p->decay = file.rank >= 2;
+    p->lr = 1, p->decay = file.rank >= 2;
     p->init = init ? *init : file.rank < 2 ? (Init){.kind = INIT_CONSTANT} : g->recipe.init;
     p->span = at;
     p->offset_state[0] = p->offset_state[1] = -1;

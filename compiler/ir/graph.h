@@ -51,7 +51,8 @@ typedef struct Param {
     Shape    file;                                    /* shape in checkpoints: (O, I, H, W), (out, in), (n) */
     Init     init;
     int64_t  fan_in, fan_out;                         /* of the file shape, for init */
-    bool     decay;                                   /* weight decay applies (two or more dimensions) */
+    double   lr, decay;                               /* times the recipe's: 1, and 0 of a vector's decay, unless the recipe says otherwise */
+    bool     frozen;                                  /* the recipe lets nothing train it */
     bool     average;                                 /* a running average: kept in files, never trained */
     int      naxis;                                   /* memory layout: file visited row-major over these axes; */
     Axis     axis[SHAPE_MAX + 2];                     /* filled row-major by graph_param, changed by pass layout */

@@ -72,6 +72,15 @@ typedef struct Augment {
     Span    span;
 } Augment;
 
+/* Of parameters whose name fits a pattern (text_glob); the last that fits counts. */
+typedef enum { FACTOR_LR, FACTOR_DECAY, FACTOR_FREEZE } FactorKind;
+typedef struct Factor {
+    FactorKind  kind;
+    const char *pattern;                              /* "stem.*", "*.bias" */
+    double      factor;                               /* LR, DECAY: times the recipe's */
+    Span        span;
+} Factor;
+
 typedef struct Expect {
     const char *metric;                               /* "test_accuracy", "test_loss", "train_accuracy", "train_loss" or NULL */
     const char *op;                                   /* ">=", ">", "<=", "<" */
@@ -89,6 +98,8 @@ typedef struct Recipe {
     Optimizer optimizer;
     Schedule  schedule;
     Init      init;
+    int       nfactor;
+    Factor   *factor;
     double    clip_norm, clip_value;                  /* 0 = off */
     int64_t   batch, shards, epochs, seed;            /* shards 0 = the default of design.md section 4 */
     const char *dtype;                                /* "f32" or "f64" */

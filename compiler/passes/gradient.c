@@ -35,7 +35,11 @@ static void update(Graph *g, Grad *gr, Param *p, Diag *d)
     }
     Node *n = op_make(g, "update", p->span, 2, w, dw);
     n->param = p;
-    node_set_attr(g->arena, n, (Attr){.key = "decay", .kind = ATTR_BOOL, .i = p->decay});
+    node_set_attr(g->arena, n, (Attr){.key = "decay", .kind = ATTR_BOOL, .i = p->decay != 0});
+    if (p->decay != 0 && p->decay != 1)
+        node_set_float(g, n, "decay_factor", p->decay);
+    if (p->lr != 1)
+        node_set_float(g, n, "lr_factor", p->lr);
 }
 
 /* Numbers that the optimizer keeps for each parameter besides itself. */
@@ -62,7 +66,7 @@ void pass_gradient(Graph *g, const Options *o, Diag *d)
     Grad *gr = grad_new(g);
     backward(g, gr, forward);
     for (int i = 0; i < g->nparam; i++)
-        if (!g->param[i]->average)
+        if (!g->param[i]->average && !g->param[i]->frozen)
             update(g, gr, g->param[i], d);
     for (int i = forward; i < g->nnode; i++)
         g->node[i]->backward = true;

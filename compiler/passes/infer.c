@@ -8,7 +8,7 @@
 
 static bool needs_grad(const Node *n)
 {
-    bool reached = node_is(n, "param") && !n->param->average;
+    bool reached = node_is(n, "param") && !n->param->average && !n->param->frozen;
     for (int i = 0; i < n->nin; i++)
         reached |= n->in[i]->needs_grad;
     return reached;

@@ -279,7 +279,7 @@ static void parameters(Graph *g)
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < g->nparam; i++) {
             Param *p = g->param[i];
-            p->offset_state[k] = k < g->nstate && !p->average ? s->fixed_bytes : -1;
+            p->offset_state[k] = k < g->nstate && !p->average && !p->frozen ? s->fixed_bytes : -1;
             if (p->offset_state[k] >= 0)
                 s->fixed_bytes += round_up(p->count_memory * size + SLACK);
         }

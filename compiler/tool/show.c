@@ -99,6 +99,18 @@ static void print_row(Arena *a, const Row *r, bool cost)
     putchar('\n');
 }
 
+static void print_frozen(Arena *a, const Graph *g)
+{
+    int64_t numbers = 0;
+    int count = 0;
+    for (int i = 0; i < g->nparam; i++)
+        if (g->param[i]->frozen)
+            numbers += shape_count(&g->param[i]->file), count++;
+    if (count)
+        printf("      %s of the parameters are frozen, in %d tensor%s\n", text_commas(a, numbers), count,
+               count == 1 ? "" : "s");
+}
+
 void show_layers(Arena *a, const Graph *graph, bool cost)
 {
     Graph *g = (Graph *)graph;                        /* marks only */
@@ -119,6 +131,7 @@ void show_layers(Arena *a, const Graph *graph, bool cost)
         total.cost.bytes += r.cost.bytes;
     }
     print_row(a, &total, cost);
+    print_frozen(a, g);
     puts("      MACs, FLOPs and bytes are a sample's, forward");
 }
 

@@ -196,32 +196,32 @@ static KERNEL void conv2d_pool_dw_2(real *y, const real *a, const real *b, const
 
 static KERNEL void reduce_update_1(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count, const char *sums, int64_t slice_bytes)
 {
-    reduce_update(r, unit, units, grad, w, s0, s1, sums, slice_bytes, SLICES, count, false, update_sgd);
+    reduce_update(r, unit, units, grad, w, s0, s1, sums, slice_bytes, SLICES, count, (Factors){ .lr = 1, .decay = 0 }, update_sgd);
 }
 
 static KERNEL void dense_dw_update_1(const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const char *x, const char *dy)
 {
-    dense_dw_update(r, unit, grad, w, s0, s1, x, dy, SHARD, update_sgd, (Dense){ .n = SHARD, .k = 500, .o = 10 });
+    dense_dw_update(r, unit, grad, w, s0, s1, x, dy, SHARD, (Factors){ .lr = 1, .decay = 1 }, update_sgd, (Dense){ .n = SHARD, .k = 500, .o = 10 });
 }
 
 static KERNEL void dense_dw_update_2(const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const char *x, const char *dy)
 {
-    dense_dw_update(r, unit, grad, w, s0, s1, x, dy, SHARD, update_sgd, (Dense){ .n = SHARD, .k = 800, .o = 500 });
+    dense_dw_update(r, unit, grad, w, s0, s1, x, dy, SHARD, (Factors){ .lr = 1, .decay = 1 }, update_sgd, (Dense){ .n = SHARD, .k = 800, .o = 500 });
 }
 
 static KERNEL void reduce_update_2(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count, const char *sums, int64_t slice_bytes)
 {
-    reduce_update(r, unit, units, grad, w, s0, s1, sums, slice_bytes, SLICES, count, true, update_sgd);
+    reduce_update(r, unit, units, grad, w, s0, s1, sums, slice_bytes, SLICES, count, (Factors){ .lr = 1, .decay = 1 }, update_sgd);
 }
 
 static KERNEL void grad_update_1(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count)
 {
-    grad_update(r, unit, units, grad, w, s0, s1, count, false, update_sgd);
+    grad_update(r, unit, units, grad, w, s0, s1, count, (Factors){ .lr = 1, .decay = 0 }, update_sgd);
 }
 
 static KERNEL void grad_update_2(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count)
 {
-    grad_update(r, unit, units, grad, w, s0, s1, count, true, update_sgd);
+    grad_update(r, unit, units, grad, w, s0, s1, count, (Factors){ .lr = 1, .decay = 1 }, update_sgd);
 }
 
 /* ---- the step: phases with a barrier between two ---- */

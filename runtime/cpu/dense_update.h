@@ -246,9 +246,9 @@ RT_INLINE void dense_update_unit(DenseUpdate q, Update u, Dense d, int panel, in
  *   grad    bytes: where the sum goes in r->grad when the update has to wait for other processes */
 RT_INLINE void dense_dw_update(const Rt *r, int unit, int64_t grad, real *restrict w,
                                real *restrict s0, real *restrict s1, const char *restrict x,
-                               const char *restrict dy, int samples, Update u, Dense d)
+                               const char *restrict dy, int samples, Factors f, Update u, Dense d)
 {
-    const RtOpt o = r->opt;
+    const RtOpt o = update_options(r, f);
     const DenseUpdate q = {r, &o, grad, w, s0, s1, x, dy, samples};
     const int panel = unit % DENSE_PANELS(d.o), first = unit / DENSE_PANELS(d.o) * DENSE_UNIT_TILES;
     const int lanes = d.o - panel * P < P ? d.o - panel * P : P, last = d.o % P;

@@ -98,11 +98,15 @@ RT_INLINE void update_lanes(real *w, real *s0, real *s1, vec g, const RtOpt *o, 
         v_store_n(s1, v_load(t[2]), k);
 }
 
-RT_INLINE RtOpt update_options(const Rt *r, bool decay)
+/* What a parameter makes of the recipe's learning rate and decay; 1 keeps their bits. */
+typedef struct Factors {
+    real lr, decay;
+} Factors;
+RT_INLINE RtOpt update_options(const Rt *r, Factors f)
 {
     RtOpt o = r->opt;
-    if (!decay)
-        o.decay = 0;
+    o.lr *= f.lr;
+    o.decay *= f.decay;
     return o;
 }
 
@@ -150,9 +154,9 @@ RT_INLINE vec tree_sum(const char *p, int64_t stride, int items, int k)
  * across processes.  Elements of this unit only. */
 RT_INLINE void reduce_update(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0,
                              real *s1, const char *partial, int64_t slice_bytes, int slices,
-                             int64_t count, bool decay, Update u)
+                             int64_t count, Factors f, Update u)
 {
-    const RtOpt o = update_options(r, decay);
+    const RtOpt o = update_options(r, f);
     int64_t at;
     const int64_t end = update_range(count, unit, units, &at);
     for (; at < end; at += V) {
@@ -172,9 +176,9 @@ RT_INLINE void reduce_update(const Rt *r, int unit, int units, int64_t grad, rea
 
 /* The update from a sum that the runtime has reduced in r->grad. */
 RT_INLINE void grad_update(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0,
-                           real *s1, int64_t count, bool decay, Update u)
+                           real *s1, int64_t count, Factors f, Update u)
 {
-    const RtOpt o = update_options(r, decay);
+    const RtOpt o = update_options(r, f);
     const real *g = (const real *)(r->grad + grad);
     int64_t at;
     const int64_t end = update_range(count, unit, units, &at);

@@ -130,16 +130,18 @@ static const RtOpt opt = {.lr = 0.1f,
                           .clip_value = 0.75f,
                           .nesterov = true};
 
+static const Factors same = {1, 1};
+
 typedef void (*Step)(const Rt *r, int unit, State q, const Layer *l);
 #define STEP(name)                                                                                 \
     static void step_##name(const Rt *r, int unit, State q, const Layer *l)                        \
     {                                                                                              \
         dense_dw_update(r, unit, 0, q.w, q.s0, q.s1, r->shard + l->x, r->shard + l->dy,            \
-                        l->samples, update_##name, l->d);                                          \
+                        l->samples, same, update_##name, l->d);                                    \
     }                                                                                              \
     static void from_grad_##name(const Rt *r, int unit, State q, const Layer *l)                   \
     {                                                                                              \
-        grad_update(r, unit, 7, 0, q.w, q.s0, q.s1, DENSE_COUNT(l->d.k, l->d.o), true,             \
+        grad_update(r, unit, 7, 0, q.w, q.s0, q.s1, DENSE_COUNT(l->d.k, l->d.o), same,             \
                     update_##name);                                                                \
     }
 STEP(sgd) STEP(rmsprop) STEP(adam) STEP(adamw) static const struct {

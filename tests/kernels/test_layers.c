@@ -396,22 +396,24 @@ START_TEST(reduce)
         ((real *)memory)[i] = (real)noise(1, i);
     const RtOpt o = {.lr = 0.1f, .decay = 0.5f, .momentum = 0.9f};
     const Rt r = {.shards = SHARDS, .shard_bytes = shard_bytes, .opt = o};
-    for (int decay = 0; decay < 2; decay++)
+    static const Factors factors[] = {{1, 0}, {1, 1}, {0.5f, 3}};
+    for (int k = 0; k < 3; k++)
         for (int units = 1; units <= 9; units += 4) {
             real *w = random_buffer(COUNT, 2), *v = random_buffer(COUNT, 3),
                  *w0 = copy_buffer(w, COUNT);
             real *v0 = copy_buffer(v, COUNT), *g = buffer(COUNT), *w1 = copy_buffer(w, COUNT),
                  *v1 = copy_buffer(v, COUNT);
+            const Factors f = factors[k];
             Rt apart = r;
             apart.grad = (char *)g;
             for (int u = 0; u < units; u++)
-                reduce_update(&r, u, units, 0, w, v, NULL, memory, slice_bytes, SLICES, COUNT,
-                              decay, update_sgd);
+                reduce_update(&r, u, units, 0, w, v, NULL, memory, slice_bytes, SLICES, COUNT, f,
+                              update_sgd);
             for (int u = 0; u < units; u++)
                 reduce_update(&apart, u, units, 0, NULL, NULL, NULL, memory, slice_bytes, SLICES,
-                              COUNT, decay, update_sgd);
+                              COUNT, f, update_sgd);
             for (int u = 0; u < units; u++)
-                grad_update(&apart, u, units, 0, w1, v1, NULL, COUNT, decay, update_sgd);
+                grad_update(&apart, u, units, 0, w1, v1, NULL, COUNT, f, update_sgd);
             for (int i = 0; i < COUNT; i++) {
                 real shard[SHARDS];
                 for (int s = 0; s < SHARDS; s++) {
@@ -422,10 +424,10 @@ START_TEST(reduce)
                 }
                 const real sum = tree_by_hand(shard, SHARDS);
                 ck_assert(g[i] == sum);
-                const double d = (double)sum + (decay ? 0.5 * (double)w0[i] : 0),
+                const double d = (double)sum + 0.5 * (double)f.decay * (double)w0[i],
                              m = 0.9 * (double)v0[i] + d;
                 ck_assert_double_eq_tol((double)v[i], m, 2e-6);
-                ck_assert_double_eq_tol((double)w[i], (double)w0[i] - 0.1 * m, 2e-6);
+                ck_assert_double_eq_tol((double)w[i], (double)w0[i] - 0.1 * (double)f.lr * m, 2e-6);
             }
             check_same(w, w1, COUNT * sizeof(real), "grad_update");
             check_same(v, v1, COUNT * sizeof(real), "grad_update's state");

@@ -37,6 +37,15 @@ static double f_sign(double a, double b) { return (void)b, (a > 0) - (a < 0); }
 static double f_step(double a, double b) { return (void)b, a > 0; }
 static double f_relu(double a, double b) { return (void)b, a > 0 ? a : 0; }
 static double f_leaky(double a, double b) { return (void)b, a > 0 ? a : 0.01 * a; }
+static double f_relu6(double a, double b) { return (void)b, fmin(fmax(a, 0), 6); }
+static double f_hard_sigmoid(double a, double b) { return f_relu6(a + 3, b) / 6; }
+static double f_hard_swish(double a, double b) { return a * f_hard_sigmoid(a, b); }
+static double f_relu6_d(double a, double b) { return b > 0 && b < 6 ? a : 0; }
+static double f_hard_sigmoid_d(double a, double b) { return b > 0 && b < 1 ? a / 6 : 0; }
+static double f_hard_swish_d(double a, double b)
+{
+    return b <= -3 ? 0 : b > 3 ? a : a * (b / 3 + 0.5);
+}
 static double f_sigmoid(double a, double b) { return (void)b, 1 / (1 + exp(-a)); }
 static double f_tanh(double a, double b) { return (void)b, tanh(a); }
 static double f_softplus(double a, double b) { return (void)b, log1p(exp(a)); }
@@ -64,7 +73,9 @@ static const Value table[] = {
     {"sqrt", f_sqrt}, {"abs", f_abs}, {"min", fmin}, {"max", fmax}, {"pow", pow},
     {"square", f_square},
     {"reciprocal", f_reciprocal}, {"sign", f_sign}, {"step", f_step}, {"relu", f_relu},
-    {"leaky_relu", f_leaky},
+    {"leaky_relu", f_leaky}, {"relu6", f_relu6}, {"hard_sigmoid", f_hard_sigmoid},
+    {"hard_swish", f_hard_swish}, {"relu6_d", f_relu6_d}, {"hard_sigmoid_d", f_hard_sigmoid_d},
+    {"hard_swish_d", f_hard_swish_d},
     {"sigmoid", f_sigmoid}, {"tanh", f_tanh}, {"softplus", f_softplus}, {"gelu", f_gelu},
     {"silu", f_silu},
     {"erf", f_erf}, {"relu_d", f_relu_d}, {"sigmoid_d", f_sigmoid_d}, {"tanh_d", f_tanh_d},

@@ -1,0 +1,105 @@
+/* factors.c -- what single parameters make of the recipe: learning rate and decay times a factor, frozen ones.
+ *
+ *   factors = [decay("*.bias", 1), lr("head.*", 10)]
+ *   freeze  = ["stem.*"]
+ *
+ * Patterns are of parameter names; the last one that fits a name counts.  One that fits no name is a
+ * mistake, told when the model's names are known.
+ */
+#include "base/text.h"
+#include "front/train.h"
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#define PATTERN                                                                                    \
+    {                                                                                              \
+        "pattern", WANT_TEXT, offsetof(Factor, pattern), NAN, 0, 0, false, NULL, 0                 \
+    }
+#define FACTOR                                                                                     \
+    {                                                                                              \
+        "factor", WANT_REAL, offsetof(Factor, factor), NAN, 0, INFINITY, false, NULL, 0            \
+    }
+static const Form forms[] = {{"lr", FACTOR_LR, {PATTERN, FACTOR}},
+                             {"decay", FACTOR_DECAY, {PATTERN, FACTOR}},
+                             {0}};
+
+void factors_read(Unit *u, Recipe *r, Expr *e)
+{
+    const int n = e->kind == EX_LIST ? e->list.n : 1;
+    for (int i = 0; i < n; i++) {
+        Expr *one = e->kind == EX_LIST ? e->list.v[i] : e;
+        Factor f = {.span = one->span};
+        const Form *form = form_read(u, one, "factor", forms, &f);
+        if (!form || !f.pattern)
+            continue;
+        f.kind = (FactorKind)form->tag;
+        ARENA_PUSH(u->arena, r->factor, r->nfactor, f);
+    }
+}
+
+void factors_read_freeze(Unit *u, Recipe *r, Expr *e)
+{
+    const int n = e->kind == EX_LIST ? e->list.n : 1;
+    for (int i = 0; i < n; i++) {
+        const Expr *one = e->kind == EX_LIST ? e->list.v[i] : e;
+        if (one->kind == EX_STRING) {
+            const Factor f = {FACTOR_FREEZE, one->s, 0, one->span};
+            ARENA_PUSH(u->arena, r->factor, r->nfactor, f);
+        } else if (!one->bad) {
+            diag_error(u->diag, one->span, "'freeze' lists patterns of parameter names");
+            diag_help(u->diag, "write them as strings: freeze = [\"stem.*\"]");
+        }
+    }
+}
+
+static void apply(Param *p, const Factor *f)
+{
+    if (f->kind == FACTOR_FREEZE)
+        p->frozen = true;
+    else
+        *(f->kind == FACTOR_LR ? &p->lr : &p->decay) = f->factor;
+}
+
+/* What might have been meant: a name, all of its layer, all of its kind. */
+static void report(const Graph *g, const Factor *f, Diag *d)
+{
+    const char **near = NULL;
+    int n = 0;
+    for (int i = 0; i < g->nparam; i++) {
+        const char *name = g->param[i]->name, *last = strrchr(name, '.'),
+                   *first = strchr(name, '.');
+        if (g->param[i]->average)
+            continue;
+        ARENA_PUSH(g->arena, near, n, name);
+        if (!last)
+            continue;
+        ARENA_PUSH(g->arena, near, n, arena_printf(g->arena, "%.*s.*", (int)(first - name), name));
+        ARENA_PUSH(g->arena, near, n, arena_printf(g->arena, "*%s", last));
+    }
+    diag_error(d, f->span, "no parameter of '%s' is called %s", g->name, f->pattern);
+    if (text_nearest(f->pattern, near, n))
+        diag_suggest(d, f->pattern, near, n);
+    else if (n)
+        diag_help(d, "the first is called %s; * stands for any characters", near[0]);
+}
+
+void factors_apply(Graph *g, Diag *d)
+{
+    const Recipe *r = &g->recipe;
+    int trained = 0, frozen = 0;
+    for (int k = 0; k < r->nfactor; k++) {
+        bool fits = false;
+        for (int i = 0; i < g->nparam; i++)
+            if (!g->param[i]->average && text_glob(r->factor[k].pattern, g->param[i]->name))
+                apply(g->param[i], &r->factor[k]), fits = true;
+        if (!fits && g->training)
+            report(g, &r->factor[k], d);
+    }
+    for (int i = 0; i < g->nparam; i++)
+        if (!g->param[i]->average)
+            *(g->param[i]->frozen ? &frozen : &trained) += 1;
+    if (frozen && !trained && g->training)
+        diag_error(d, r->factor[r->nfactor - 1].span,
+                   "every parameter is frozen: nothing is left to train");
+}

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# factors.sh -- learning-rate and decay factors and frozen layers: what is frozen ends as what never moved, costs no
+# gradient, is stored and counted; the same bits for any threads and groups and after a stop.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+cat > "$work/net.tn" << 'END'
+model net(image: f32[3, 8, 8]) {
+    stem = conv2d(image, 8, kernel = 3, bias = false)
+    norm = batch_norm(stem) |> relu
+    h = conv2d(norm, 8, kernel = 3) |> relu
+    h = flatten(h) |> dense(20) |> relu
+    return dense(h, 10)
+}
+train net {
+    data      = synthetic(samples = 640, test_samples = 64)
+    loss      = softmax_cross_entropy
+    optimizer = sgd(lr = 0.05, momentum = 0.9, weight_decay = 0.01)
+    batch     = 64
+    shards    = 4
+    epochs    = 2
+}
+END
+make() { local program=$1; shift; succeeds "build $*" "$TENON" build "$work/net.tn" -o "$program" "$@"; }
+last() { tr ' ' '\n' | grep . | tail -n 1; }
+train() { local p=$1; shift; rm -f "$work/log"; "$p" train "$@" --log "$work/log" > /dev/null; hashes "$work/log" | last; }
+factors='factors=[decay("*.bias", 1), decay("norm.*", 0.5), lr("dense2.*", 3), decay("conv1.*", 0)]'
+
+make "$work/free"
+make "$work/frozen" --set 'freeze=["stem.*", "norm.*"]'
+make "$work/still" --set 'factors=[lr("stem.*", 0), lr("norm.*", 0)]'
+make "$work/factors" --set "$factors"
+make "$work/ones" --set 'factors=[lr("*", 1), decay("*.weight", 1), decay("norm.*", 0)]'
+free=$(train "$work/free")
+frozen=$(train "$work/frozen")
+same "frozen = a learning rate of 0" "$frozen" "$(train "$work/still")"
+[ "$frozen" != "$free" ] && ok || bad "frozen layers train"
+same "factors of 1 change nothing" "$(train "$work/ones")" "$free"
+
+want=$(train "$work/factors")
+[ "$want" != "$free" ] && ok || bad "factors change nothing"
+for how in "--threads 2" "--groups 2" "--groups 4 --threads 2"; do
+    same "factors, $how" "$(train "$work/factors" $how)" "$want"
+    same "frozen, $how" "$(train "$work/frozen" $how)" "$frozen"
+done
+
+# each form of the optimizer, its update fused and after a reduction
+for optimizer in 'rmsprop(lr=1e-3, weight_decay=0.1)' 'adam(lr=1e-3, weight_decay=0.1)' 'adamw(lr=1e-3, weight_decay=0.1)'; do
+    make "$work/p" --set "optimizer=$optimizer" --set "$factors"
+    same "$optimizer in groups" "$(train "$work/p" --groups 2)" "$(train "$work/p")"
+done
+
+# a stop in the second epoch
+for p in factors frozen; do
+    "$work/$p" train --checkpoint "$work/c.$p" --checkpoint-every 7 --epochs 1 > /dev/null
+    rm -f "$work/log"
+    "$work/$p" train --checkpoint "$work/c.$p" --resume --log "$work/log" > /dev/null
+    same "$p, resumed" "$(hashes "$work/log" | last)" "$([ $p = factors ] && echo "$want" || echo "$frozen")"
+done
+
+# no gradient work, no state, but stored and counted
+"$TENON" emit "$work/net.tn" --to c --set 'freeze=["stem.*", "norm.*"]' -o "$work/c" > /dev/null
+! grep -rqE 'D_STEM|D_NORM' "$work/c" && ok || bad "gradients of frozen layers are computed"
+"$TENON" show "$work/net.tn" --set 'freeze=["stem.*", "norm.*"]' > "$work/show"
+grep -q '232 of the parameters are frozen, in 3 tensors' "$work/show" && ok || { bad "show does not count frozen parameters"; tail -n 4 "$work/show"; }
+make "$work/p" --set 'freeze=["norm.weight", "dense1.*"]' --dtype f64
+succeeds "gradcheck beside frozen layers" "$work/p" gradcheck
+! grep -qE 'norm.weight|dense1' "$work/out" && ok || bad "gradcheck looks at frozen parameters"
+finish
