@@ -1,7 +1,7 @@
 # install.cmake -- a tree that can be moved: tenon finds everything relative to its own place.
 install(TARGETS tenon RUNTIME DESTINATION bin)
 install(TARGETS tenonrt ARCHIVE DESTINATION lib/tenon)
-install(DIRECTORY runtime/ DESTINATION share/tenon/runtime FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY runtime/ DESTINATION share/tenon/runtime FILES_MATCHING PATTERN "*.h" PATTERN "comm/mpi.c")
 install(DIRECTORY models/ DESTINATION share/tenon/models)
 
 # What README.md links to lies beside it, under the same names.

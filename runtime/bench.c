@@ -130,7 +130,7 @@ int bench_run(const RtProgram *p, const Options *o)
     if (o->trace)
         file_check(o->trace);
     Bench b = {.p = p, .o = o, .pool = pool_new(o->threads)};
-    b.net = net_new(p, b.pool, 1, false);
+    b.net = net_new(p, b.pool, o->comm, 1, false);
     b.data = data_in_memory(p, (int64_t)BATCHES * p->batch, b.pool);
     b.order = rt_alloc(sizeof *b.order * (size_t)b.data->n);
     random_order(b.order, b.data->n, b.data->n, o->seed, 0, true);

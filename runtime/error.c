@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "error.h"
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,12 +10,28 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { GRACE = 5 }; /* seconds for the end of other processes */
+
 static _Atomic(const char *) unfinished;
 static atomic_flag dying = ATOMIC_FLAG_INIT;
+static const char *speaker = "";
+static bool quiet;
+static void (*_Atomic at_death)(void);
 
 void rt_unfinished(const char *path)
 {
     atomic_store(&unfinished, path);
+}
+
+void rt_speaker(const char *who, bool notes)
+{
+    speaker = who;
+    quiet = !notes;
+}
+
+void rt_at_death(void (*end)(void))
+{
+    atomic_store(&at_death, end);
 }
 
 /* One write, so that messages of two threads never mix; wipes a progress bar that stands on the
@@ -22,14 +39,20 @@ void rt_unfinished(const char *path)
 static void say(const char *kind, const char *fmt, va_list ap)
 {
     char text[4096];
-    const int head = snprintf(text, sizeof text, "%s%s: %s", isatty(2) ? "\r\033[K" : "",
-                              program_invocation_short_name, kind);
+    const int head = snprintf(text, sizeof text, "%s%s: %s%s", isatty(2) ? "\r\033[K" : "",
+                              program_invocation_short_name, speaker, kind);
     int n = head + vsnprintf(text + head, sizeof text - (size_t)head - 1, fmt, ap);
     if (n > (int)sizeof text - 2)
         n = (int)sizeof text - 2;
     text[n] = '\n';
     if (write(2, text, (size_t)n + 1) < 0)
         return;
+}
+
+static void late(int signal)
+{
+    (void)signal;
+    _exit(EXIT_FAILURE);
 }
 
 void rt_die(const char *fmt, ...)
@@ -44,11 +67,19 @@ void rt_die(const char *fmt, ...)
     const char *path = atomic_load(&unfinished);
     if (path)
         unlink(path);
+    void (*end)(void) = atomic_load(&at_death);
+    if (end) {
+        signal(SIGALRM, late); /* the end of others can hang where a line is cut */
+        alarm(GRACE);
+        end();
+    }
     _exit(EXIT_FAILURE);
 }
 
 void rt_note(const char *fmt, ...)
 {
+    if (quiet)
+        return;
     va_list ap;
     va_start(ap, fmt);
     fflush(stdout);

@@ -2,6 +2,7 @@
  * step only. */
 #ifndef ERROR_H
 #define ERROR_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,11 @@ void rt_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The file that rt_die takes away because it is half written; NULL: none. The string must live
  * on. */
 void rt_unfinished(const char *path);
+
+/* Who speaks, in front of every message ("rank 2 (node3): "), and whether notes are its business;
+ * what ends the other processes of a run when this one dies: it may last, and may return. */
+void rt_speaker(const char *who, bool notes);
+void rt_at_death(void (*end)(void));
 
 /* Dies when this machine lacks instructions that generated code uses freely. */
 struct RtProgram;

@@ -51,7 +51,7 @@ int test_run(const RtProgram *p, const Options *o)
     Log log;
     Pool *pool = pool_new(o->threads);
     Data *d = data_open(p, o->data ? o->data : p->recipe.data, "test", 0);
-    Net *n = net_new(p, pool, 1, false);
+    Net *n = net_new(p, pool, o->comm, 1, false);
     weights_load(n, o->weights);
     data_fill(d, pool);
     log_open(&log, o->log, false);

@@ -9,7 +9,8 @@ typedef struct Job {
     const RtProgram *p;
     char *grad;
     int64_t next;
-    int groups;
+    const Node *node;
+    int n;
     double *partial;
     double factor;
 } Job;
@@ -63,20 +64,28 @@ static Block block(const RtProgram *p, int unit)
 DEFINE(float, f32)
 DEFINE(double, f64)
 
+typedef struct Adding {
+    const Job *j;
+    Block b;
+} Adding;
+
+static void add_buffers(void *arg, int to, int from)
+{
+    const Adding *x = arg;
+    char *a = x->j->grad + to * x->j->next + x->b.at;
+    const char *b = x->j->grad + from * x->j->next + x->b.at;
+    if (x->j->p->real_bytes == 8)
+        add_f64((double *)a, (const double *)b, x->b.n);
+    else
+        add_f32((float *)a, (const float *)b, x->b.n);
+}
+
 static void add(void *arg, int thread, int unit)
 {
     (void)thread;
     const Job *j = arg;
-    const Block b = block(j->p, unit);
-    for (int step = 1; step < j->groups; step *= 2)
-        for (int g = 0; g + step < j->groups; g += 2 * step) {
-            void *to = j->grad + g * j->next + b.at;
-            const void *from = j->grad + (g + step) * j->next + b.at;
-            if (j->p->real_bytes == 8)
-                add_f64(to, from, b.n);
-            else
-                add_f32(to, from, b.n);
-        }
+    Adding x = {j, block(j->p, unit)};
+    tree_add(j->node, j->n, add_buffers, &x);
 }
 
 static void square(void *arg, int thread, int unit)
@@ -99,9 +108,9 @@ static void scale(void *arg, int thread, int unit)
         scale_f32((float *)(j->grad + b.at), b.n, (float)j->factor);
 }
 
-void grad_tree(const RtProgram *p, Pool *pool, char *grad, int64_t next, int groups)
+void grad_tree(const RtProgram *p, Pool *pool, char *grad, int64_t next, const Node *node, int n)
 {
-    Job j = {.p = p, .grad = grad, .next = next, .groups = groups};
+    Job j = {.p = p, .grad = grad, .next = next, .node = node, .n = n};
     pool_run(pool, add, &j, (int)grad_blocks(p));
 }
 

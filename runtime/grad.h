@@ -4,11 +4,12 @@
 #define GRAD_H
 #include "rt.h"
 #include "threads.h"
+#include "tree.h"
 
 int64_t grad_blocks(const RtProgram *p);  /* of clipping: how many partial sums there are */
 
-/* Adds the buffers of `groups` groups, `next` bytes apart, into the first: ((0 1)(2 3)) ... */
-void grad_tree(const RtProgram *p, Pool *pool, char *grad, int64_t next, int groups);
+/* Adds the buffers of n consecutive nodes, `next` bytes apart, into the first, as the tree goes. */
+void grad_tree(const RtProgram *p, Pool *pool, char *grad, int64_t next, const Node *node, int n);
 
 /* Scales all sums by limit / norm where their common Euclidean norm is larger than limit (Pascanu
  * et al. 2013). partial: room for grad_blocks(p) doubles. */

@@ -31,7 +31,7 @@ static void open_check(Check *c, const RtProgram *p, const Options *o)
     Pool *pool = pool_new(o->threads);
     Data *d = data_open(p, o->data ? o->data : p->recipe.data, "train", 0);
     *c = (Check){.p = p,
-                 .net = net_new(p, pool, o->groups, true),
+                 .net = net_new(p, pool, o->comm, o->groups, true),
                  .loss = net_metric_index(p, "loss")};
     data_fill(d, pool);
     if (o->weights) {

@@ -1,4 +1,5 @@
 /* info.c -- the command `info`: what a program is, in lines of "key: value". */
+#include "comm/transport.h"
 #include "hash.h"
 #include "net.h"
 #include "options.h"
@@ -15,6 +16,7 @@ int info_run(const RtProgram *p, const Options *o)
     printf("flags: %s\n", p->flags && *p->flags ? p->flags : "none");
     printf("target: %s\n", p->target);
     printf("cpu: %s\n", p->cpu);
+    printf("comm: %s\n", p->transport ? p->transport->name : "none");
     printf("dtype: %s\n", p->real_bytes == 8 ? "f64" : "f32");
     printf("input:");
     for (int i = 0; i < p->input_rank; i++)
@@ -30,7 +32,7 @@ int info_run(const RtProgram *p, const Options *o)
     printf("parameters: %lld\n", (long long)p->parameters);
     printf("flops per sample: %.0f\n", p->flops_per_sample);
     printf("planned bytes: %lld (%d threads: %lld fixed, %lld a shard, %lld a thread)\n",
-           (long long)net_bytes(p, o->threads, 1), o->threads, (long long)p->fixed_bytes,
+           (long long)net_bytes_alone(p, o->threads), o->threads, (long long)p->fixed_bytes,
            (long long)p->shard_bytes, (long long)p->thread_bytes);
     printf("algorithms: %016llx\n", (unsigned long long)hash_algorithms(p));
     for (int i = 0; i < p->ncall; i++)

@@ -3,7 +3,6 @@
 #include "options.h"
 #include "train.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 void rt_check_processor(const RtProgram *p)
@@ -29,40 +28,55 @@ void rt_check_processor(const RtProgram *p)
                missing);
 }
 
-static int number_in(const char *variable)
+/* Ranks that share a machine share its processors, unless the launcher has bound each to its own. */
+static void share_processors(Options *o, const Comm *c)
 {
-    const char *text = getenv(variable);
-    return text ? atoi(text) : 0;
+    if (o->threads_given || c->local_size == 1 || o->threads < sysconf(_SC_NPROCESSORS_ONLN))
+        return;
+    o->threads = o->threads / c->local_size;
+    if (o->threads < 1)
+        o->threads = 1;
 }
 
-/* Several copies that know nothing of each other would each train the whole network. */
-static void check_alone(void)
+/* Rank 0 speaks and writes for all; what others have to say are errors. */
+static void be_silent(Options *o)
 {
-    static const char *const size[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
-    for (size_t i = 0; i < sizeof size / sizeof *size; i++)
-        if (number_in(size[i]) > 1)
-            rt_die("this is one of %d tasks (%s), but the program was built with --comm none: "
-                   "build it with --comm mpi, or start one task",
-                   number_in(size[i]), size[i]);
+    if (!freopen("/dev/null", "w", stdout))
+        rt_die("/dev/null cannot be opened");
+    o->log = o->save = o->trace = o->output = NULL;
+}
+
+static void join_run(Options *o, Comm *c, const RtProgram *p)
+{
+    static const bool shared[COMMANDS] = {[TRAIN] = true, [TEST] = true, [BENCH] = true};
+    comm_open(c, p, o->timeout);
+    if (c->size > 1 && !shared[o->command])
+        rt_die("train, test and bench can be shared by several tasks; start one task for the rest");
+    share_processors(o, c);
+    if (c->rank > 0)
+        be_silent(o);
 }
 
 int rt_main(const RtProgram *p, int argc, char **argv)
 {
     static char buffer[1 << 14];
     static Options o;
+    static Comm comm = {.size = 1, .local_size = 1};
     static int (*const run[COMMANDS])(const RtProgram *, const Options *) =
         {[TRAIN] = train_run, [TEST] = test_run, [PREDICT] = predict_run,
          [BENCH] = bench_run, [INFO] = info_run, [GRADCHECK] = gradcheck_run,
          [GRADS] = grads_run};
     setvbuf(stdout, buffer, _IOLBF, sizeof buffer);
     options_parse(&o, p, argc, argv);
+    o.comm = &comm;
     if (o.command != INFO) {
         rt_check_processor(p);
-        check_alone();
+        join_run(&o, &comm, p);
     }
     const int code = run[o.command](p, &o);
     if (fflush(stdout) != 0 || ferror(stdout))
         rt_die("the output could not be written");
     fflush(stderr);
+    comm_close(&comm);
     _exit(code); /* the other threads need no farewell */
 }

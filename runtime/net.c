@@ -1,10 +1,10 @@
 /* net.c -- a step: phases one after another, each shared out over the threads; sums over shards
  * in the fixed tree.
  *
- * With groups, every group of consecutive shards runs the phases as a rank of its own would, into
- * its own gradient buffer; the buffers are then added pairwise, neighbours first. That is the
- * upper part of the same tree, because a group is a power of two of shards: so no bit depends on
- * the number of groups.
+ * A rank runs the phases for each part of its shards into a gradient buffer of the part's own;
+ * the buffers are added as the tree goes, here and between ranks, and every rank does the same
+ * update. With one part and one rank the update happens inside the gradient phases instead: the
+ * same arithmetic. So no bit depends on the number of ranks, or of groups.
  */
 #include "net.h"
 #include "clock.h"
@@ -36,57 +36,90 @@ typedef struct Run {
     const RtPhase *phase;
 } Run;
 
-static bool reduced(const RtProgram *p, int groups)
-{
-    return groups > 1 || !p->fused_update;
-}
-
-int64_t net_bytes(const RtProgram *p, int threads, int groups)
-{
-    return memory_round(p->fixed_bytes) + p->shards * memory_round(p->shard_bytes) +
-           threads * memory_round(p->thread_bytes) +
-           (reduced(p, groups) ? groups * memory_round(p->grad_bytes) : 0);
-}
-
-static void check_groups(const RtProgram *p, int groups)
+static void check_divides(const RtProgram *p, int ranks, const char *what)
 {
     char fit[256] = "";
-    bool fits = false;
-    for (int g = 1; g <= p->shards; g++) {
-        const int each = p->shards / g;
-        if (p->shards % g || (g > 1 && (each & (each - 1))))
-            continue;
-        const size_t have = strlen(fit);
-        snprintf(fit + have, sizeof fit - have, "%s%d", have ? ", " : "", g);
-        fits |= g == groups;
-    }
-    if (!fits)
-        rt_die("--groups %d does not fit %d shards: possible are %s; or build with another "
-               "--shards",
-               groups, p->shards, fit);
+    if (ranks > 1 && p->whole_batch)
+        rt_die("%s 1: batch_norm(sync = true) takes statistics of the whole batch inside the step, "
+               "which one process has to hold",
+               what);
+    if (p->shards % ranks == 0)
+        return;
+    for (int g = 1; g <= p->shards; g++)
+        if (p->shards % g == 0 && strlen(fit) < 200)
+            snprintf(fit + strlen(fit), sizeof fit - strlen(fit), "%s%d", *fit ? ", " : "", g);
+    rt_die("%s %d does not fit %d shards: possible are %s; or build with another --shards", what,
+           ranks, p->shards, fit);
 }
 
-Net *net_new(const RtProgram *p, Pool *pool, int groups, bool keep_gradients)
+/* The parts of this rank's shards, or of each rank that is played. */
+static void find_parts(Net *n, int groups)
 {
-    check_groups(p, groups);
-    const int threads = pool_threads(pool);
+    const int all = n->p->shards, ranks = n->comm->size * groups, each = all / ranks;
+    n->part = rt_alloc(sizeof *n->part * TREE_NODES * (size_t)groups);
+    for (int g = 0; g < groups; g++)
+        n->nparts +=
+            tree_nodes((n->comm->rank * groups + g) * each, each, all, n->part + n->nparts);
+}
+
+static int64_t shared_bytes(const RtProgram *p, int threads, int shards)
+{
+    return memory_round(p->fixed_bytes) + shards * memory_round(p->shard_bytes) +
+           threads * memory_round(p->thread_bytes);
+}
+
+int64_t net_bytes_alone(const RtProgram *p, int threads)
+{
+    return shared_bytes(p, threads, p->shards) +
+           (p->fused_update ? 0 : memory_round(p->grad_bytes));
+}
+
+int64_t net_bytes(const Net *n)
+{
+    return shared_bytes(n->p, pool_threads(n->pool), n->shards) +
+           (n->reduced ? n->nparts * n->grad_bytes : 0) + n->sum.scratch_bytes;
+}
+
+/* A rank's report: its shards' metrics, and whether it was asked to stop. */
+static int report_size(const Net *n)
+{
+    return n->shards * RT_METRICS + 1;
+}
+
+Net *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_gradients)
+{
+    check_divides(p, groups, "--groups");
+    check_divides(p, comm->size, "the number of ranks");
+    if (groups > 1 && comm->size > 1)
+        rt_die("--groups plays ranks in one process: leave it out where there are %d", comm->size);
     Net *n = rt_alloc(sizeof *n);
+    const int shards = p->shards / comm->size, threads = pool_threads(pool);
     *n = (Net){.p = p,
                .pool = pool,
-               .groups = groups,
-               .reduced = keep_gradients || reduced(p, groups),
+               .comm = comm,
+               .first = comm->rank * shards,
+               .shards = shards,
                .shard_bytes = memory_round(p->shard_bytes),
                .thread_bytes = memory_round(p->thread_bytes),
                .grad_bytes = memory_round(p->grad_bytes)};
-    int64_t bytes = net_bytes(p, threads, groups);
-    if (keep_gradients && !reduced(p, groups))
-        bytes += n->grad_bytes;
-    n->fixed = memory_map(bytes, true, "the arena");
+    find_parts(n, groups);
+    n->reduced = keep_gradients || n->nparts > 1 || comm->size > 1 || !p->fused_update;
+    n->sum = (CommSum){.next = n->grad_bytes,
+                       .n = p->grad_bytes / p->real_bytes,
+                       .real_bytes = p->real_bytes,
+                       .shards = p->shards};
+    comm_sum_plan(comm, &n->sum);
+    n->fixed = memory_map(net_bytes(n), true, "the arena");
     n->shard = n->fixed + memory_round(p->fixed_bytes);
-    n->thread = n->shard + p->shards * n->shard_bytes;
-    n->grad = n->thread + threads * n->thread_bytes;
-    n->slot = rt_alloc(sizeof *n->slot * RT_METRICS * (size_t)(p->shards * p->slices));
+    n->thread = n->shard + shards * n->shard_bytes;
+    n->grad = n->sum.buffer = n->thread + threads * n->thread_bytes;
+    n->sum.scratch = n->grad + n->nparts * n->grad_bytes;
+    n->slot = rt_alloc(sizeof *n->slot * RT_METRICS * (size_t)(shards * p->slices));
+    n->report = rt_alloc(sizeof *n->report * (size_t)(report_size(n) * comm->size));
     n->partial = rt_alloc(sizeof *n->partial * (size_t)grad_blocks(p));
+    n->leaf = rt_alloc(sizeof *n->leaf * (size_t)p->shards);
+    for (int s = 0; s < p->shards; s++)
+        n->leaf[s] = (Node){s, 1, 0};
     return n;
 }
 
@@ -120,7 +153,7 @@ static View view(const Net *n, const Batch *b, Hyper h, int first, int count)
     View v;
     memset(&v, 0, sizeof v);
     v.rt = (Rt){.fixed = n->fixed,
-                .shard = n->shard + first * n->shard_bytes,
+                .shard = n->shard + (first - n->first) * n->shard_bytes,
                 .shard_bytes = n->shard_bytes,
                 .shards = count,
                 .first_shard = first,
@@ -135,7 +168,7 @@ static View view(const Net *n, const Batch *b, Hyper h, int first, int count)
                 .valid = b->valid,
                 .seed = b->seed,
                 .epoch = b->epoch,
-                .metric = n->slot + RT_METRICS * first * p->slices,
+                .metric = n->slot + RT_METRICS * (first - n->first) * p->slices,
                 .loss_scale = 1.0 / p->batch};
     set_opt(p, &v.rt, h);
     return v;
@@ -157,26 +190,39 @@ static void run_phase(const Net *n, const Rt *r, const RtPhase *phase)
     ticks_phase_end(n->ticks);
 }
 
-/* Slices in order within a shard, shards in the tree: neighbours first, as everywhere. */
+/* Where the metrics of shard s of the batch stand, once all ranks have reported. */
+static double *reported(const Net *n, int s)
+{
+    return n->report + s / n->shards * report_size(n) + s % n->shards * RT_METRICS;
+}
+
+static void add_metrics(void *arg, int to, int from)
+{
+    const Net *n = arg;
+    for (int m = 0; m < RT_METRICS; m++)
+        reported(n, to)[m] += reported(n, from)[m];
+}
+
+/* Slices in order within a shard, shards of all ranks in the tree. */
 static void sum_metrics(Net *n)
 {
-    const RtProgram *p = n->p;
-    double *slot = n->slot;
-    for (int s = 0; s < p->shards; s++)
-        for (int k = 1; k < p->slices; k++)
-            for (int m = 0; m < RT_METRICS; m++)
-                slot[s * p->slices * RT_METRICS + m] += slot[(s * p->slices + k) * RT_METRICS + m];
-    const int shard = p->slices * RT_METRICS;
-    for (int step = 1; step < p->shards; step *= 2)
-        for (int s = 0; s + step < p->shards; s += 2 * step)
-            for (int m = 0; m < RT_METRICS; m++)
-                slot[s * shard + m] += slot[(s + step) * shard + m];
-    memcpy(n->metric, slot, sizeof n->metric);
+    const int size = report_size(n), slices = n->p->slices;
+    double *mine = n->report + n->comm->rank * size;
+    memset(mine, 0, sizeof *mine * (size_t)size);
+    for (int i = 0; i < n->shards * slices * RT_METRICS; i++)
+        mine[i / RT_METRICS / slices * RT_METRICS + i % RT_METRICS] += n->slot[i];
+    mine[size - 1] = n->stop;
+    comm_gather(n->comm, n->report, (int64_t)sizeof *mine * size, "the metrics of a step");
+    n->all_stop = false;
+    for (int r = 0; r < n->comm->size; r++)
+        n->all_stop |= n->report[(r + 1) * size - 1] != 0;
+    tree_add(n->leaf, n->p->shards, add_metrics, n);
+    memcpy(n->metric, n->report, sizeof n->metric);
 }
 
 static void clear_metrics(Net *n)
 {
-    memset(n->slot, 0, sizeof *n->slot * RT_METRICS * (size_t)(n->p->shards * n->p->slices));
+    memset(n->slot, 0, sizeof *n->slot * RT_METRICS * (size_t)(n->shards * n->p->slices));
 }
 
 static bool finite_loss(const Net *n, const Rt *r)
@@ -188,9 +234,9 @@ static bool finite_loss(const Net *n, const Rt *r)
     return isfinite(sum);
 }
 
-/* Forward, backward and sums of one group; with r->grad NULL the update too. The loss is looked
- * at before any phase that could touch a parameter. */
-static bool run_group(const Net *n, const Rt *r)
+/* Forward, backward and sums of one part; with r->grad NULL the update too. The loss is looked at
+ * before any phase that could touch a parameter. */
+static bool run_part(const Net *n, const Rt *r)
 {
     for (int i = 0; i < n->p->ntrain; i++) {
         const RtPhase *phase = &n->p->train[i];
@@ -203,42 +249,42 @@ static bool run_group(const Net *n, const Rt *r)
     return true;
 }
 
-static bool run_groups(Net *n, const Batch *b, Hyper h)
+/* All sums of the step: this rank's parts, then with the other ranks'. A rank whose loss is not
+ * finite goes no further, and so the others do not either. */
+static bool run_parts(Net *n, const Batch *b, Hyper h)
 {
-    const int each = n->p->shards / n->groups;
     clear_metrics(n);
-    for (int g = 0; g < n->groups; g++) {
-        View v = view(n, b, h, g * each, each);
+    n->comm->step = h.step;
+    for (int i = 0; i < n->nparts; i++) {
+        View v = view(n, b, h, n->part[i].first, n->part[i].count);
         if (n->reduced)
-            v.rt.grad = n->grad + g * n->grad_bytes;
-        if (!run_group(n, &v.rt))
+            v.rt.grad = n->grad + i * n->grad_bytes;
+        if (!run_part(n, &v.rt))
             return false;
     }
+    sum_metrics(n);
+    if (n->comm->size > 1)
+        comm_sum(n->comm, &n->sum);
+    else if (n->nparts > 1)
+        grad_tree(n->p, n->pool, n->grad, n->grad_bytes, n->part, n->nparts);
     return true;
 }
 
 bool net_gradients(Net *n, const Batch *b)
 {
-    const bool finite = run_groups(n, b, (Hyper){0, 0});
-    if (finite && n->groups > 1)
-        grad_tree(n->p, n->pool, n->grad, n->grad_bytes, n->groups);
-    sum_metrics(n);
-    return finite;
+    return run_parts(n, b, (Hyper){0, 0});
 }
 
 bool net_step(Net *n, const Batch *b, Hyper h)
 {
     const RtProgram *p = n->p;
-    if (!run_groups(n, b, h))
+    if (!run_parts(n, b, h))
         return false;
-    sum_metrics(n);
     if (!n->reduced)
         return true;
-    if (n->groups > 1)
-        grad_tree(p, n->pool, n->grad, n->grad_bytes, n->groups);
     if (p->recipe.clip_norm > 0)
         grad_clip(p, n->pool, n->grad, n->partial, p->recipe.clip_norm);
-    View v = view(n, b, h, 0, p->shards);
+    View v = view(n, b, h, n->first, n->shards);
     v.rt.grad = n->grad;
     for (int i = 0; i < p->ntrain; i++)
         if (p->train[i].from_grad)
@@ -248,7 +294,7 @@ bool net_step(Net *n, const Batch *b, Hyper h)
 
 void net_evaluate(Net *n, const Batch *b, void *output)
 {
-    View v = view(n, b, (Hyper){0, 0}, 0, n->p->shards);
+    View v = view(n, b, (Hyper){0, 0}, n->first, n->shards);
     v.rt.output = output;
     clear_metrics(n);
     for (int i = 0; i < n->p->ntest; i++)
@@ -258,10 +304,10 @@ void net_evaluate(Net *n, const Batch *b, void *output)
 
 int net_first_nonfinite(Net *n, const Batch *b)
 {
-    View v = view(n, b, (Hyper){0, 0}, 0, n->p->shards);
+    View v = view(n, b, (Hyper){0, 0}, n->first, n->shards);
     int first = -1;
     for (int phase = 0; first < 0 && phase < n->p->nforward; phase++)
-        for (int i = 0; i < n->p->shards * n->p->slices; i++) {
+        for (int i = 0; i < n->shards * n->p->slices; i++) {
             const int at = n->p->nonfinite[phase](&v.rt, n->thread, i);
             if (at >= 0 && (first < 0 || at < first))
                 first = at;

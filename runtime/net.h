@@ -1,10 +1,14 @@
 /* net.h -- a program with its memory: what runs its phases.
  *
  * The arena, as rt.h describes it: fixed | one region a shard | one region a thread | one
- * gradient buffer a group.
+ * gradient buffer a part | what sums over ranks need.
+ *
+ * This rank's shards fall into parts, the nodes of the tree (tree.h) that lie inside them; with
+ * --groups there are those of each rank that is played.  One part is the rule.
  */
 #ifndef NET_H
 #define NET_H
+#include "comm/comm.h"
 #include "data/data.h"
 #include "rt.h"
 #include "threads.h"
@@ -12,23 +16,30 @@
 typedef struct Net {
     const RtProgram *p;
     Pool       *pool;
-    int         groups;  /* 1, or ranks that are played by this process */
+    Comm       *comm;
+    int         first, shards;                        /* this rank's, of all p->shards */
+    Node       *part; int nparts;
+    Node       *leaf;                                 /* [p->shards]: of the tree that adds metrics */
     bool        reduced;                              /* sums go through `grad`, updates follow */
     char       *fixed, *shard, *thread, *grad;
+    CommSum     sum;
     int64_t     shard_bytes, thread_bytes, grad_bytes;/* from one region to the next */
-    double     *slot;                                 /* [shards * slices][RT_METRICS] */
+    double     *slot;                                 /* [slices of this rank][RT_METRICS] */
+    double     *report;                               /* [ranks][shards of a rank][RT_METRICS], [.. + 1]: one that stops */
     double     *partial;  /* clipping by norm: squares, a block of sums each */
     struct Ticks *ticks;  /* ticks.h: bench --layers, --trace; NULL: not measured */
     double      metric[RT_METRICS];  /* of the last batch: sums over its valid samples */
+    bool        stop, all_stop;      /* this rank was asked to stop; some rank was, as all know after a step */
 } Net;
 
 /* The hyper-parameters of one step. */
 typedef struct Hyper { double lr; int64_t step; } Hyper;          /* step: finished ones */
 
 /* keep_gradients: through gradient buffers even where the update could be fused (gradcheck,
- * grads). */
-Net    *net_new(const RtProgram *p, Pool *pool, int groups, bool keep_gradients);
-int64_t net_bytes(const RtProgram *p, int threads, int groups);   /* what net_new maps: the plan */
+ * grads).  Dies when the shards do not divide into the ranks, or groups. */
+Net    *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_gradients);
+int64_t net_bytes(const Net *n);                      /* what net_new maps: the plan */
+int64_t net_bytes_alone(const RtProgram *p, int threads);         /* of one rank, without groups */
 
 /* One training step.  False when the loss is not finite: nothing has been updated then. */
 bool    net_step(Net *n, const Batch *b, Hyper h);

@@ -52,6 +52,8 @@ static const struct Option {
      COUNT, AT(threads), 1, 1024},
     {"groups", "N", "compute the shards as N ranks would, in one process (for tests)", T | D, COUNT,
      AT(groups), 1, 65536},
+    {"timeout", "S", "with several ranks: seconds that one may wait for another (default 300)",
+     T | E | B, REAL, AT(timeout), 1, 1e6},
     {"log", "FILE", "records of the run, one JSON object a line", T | E | B, TEXT, AT(log), 0, 0},
     {"log-steps", "N", "with --log: a record with the loss of every N-th step", T, COUNT,
      AT(log_steps), 1, 1e12},
@@ -236,6 +238,7 @@ static void set(Options *o, const struct Option *t, const char *value)
         else
             *(int64_t *)field = (int64_t)number(t, value, "", t->low, t->high);
         o->epochs_given |= t->at == AT(epochs);
+        o->threads_given |= t->at == AT(threads);
     }
 }
 
@@ -263,6 +266,7 @@ void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
                    .seed = (uint64_t)p->recipe.seed,
                    .threads = threads_available(),
                    .groups = 1,
+                   .timeout = 300,
                    .shuffle = true,
                    .steps = 200,
                    .samples = 24};

@@ -1,6 +1,7 @@
 /* options.h -- the command line of a program: PROG [COMMAND] [options]. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
+#include "comm/comm.h"
 #include "rt.h"
 
 typedef enum Command { TRAIN, TEST, PREDICT, BENCH, INFO, GRADCHECK, GRADS, COMMANDS } Command;
@@ -12,7 +13,9 @@ typedef struct Options {
     bool        epochs_given;
     uint64_t    seed;                                 /* the recipe's unless given */
     int         threads;                              /* processors of the affinity mask unless given */
+    bool        threads_given;
     int         groups;
+    double      timeout;                              /* seconds that a rank may wait for others */
     const char *log, *checkpoint, *weights, *save, *input, *output, *trace;
     int64_t     limit;                                /* training samples; 0: all */
     int64_t     every_steps;                          /* checkpoint every so many steps, */
@@ -22,6 +25,7 @@ typedef struct Options {
     double      stop_at;                              /* test accuracy; 0: none */
     int64_t     steps;                                /* bench */
     int64_t     samples;                              /* gradcheck: elements of each parameter */
+    Comm       *comm;                                 /* no option: the ranks of this run, by rt_main */
 } Options;
 
 /* Exits 0 after --help or --version, 1 (with the nearest option named) on a mistake. */

@@ -69,7 +69,7 @@ int predict_run(const RtProgram *p, const Options *o)
 {
     static Sink sink;
     Data *d = data_open_file(p, o->input);
-    Net *n = net_new(p, pool_new(o->threads), 1, false);
+    Net *n = net_new(p, pool_new(o->threads), o->comm, 1, false);
     weights_load(n, o->weights);
     open_sink(&sink, p, o->output, d->n);
     uint32_t *order = evaluate_order(p, d->n);

@@ -127,6 +127,9 @@ void rt_tick(int call);
 typedef struct RtUnpack RtUnpack;                     /* data/unpack.h */
 extern const RtUnpack rt_unpack_xz;
 
+typedef struct RtTransport RtTransport;               /* comm/transport.h */
+extern const RtTransport rt_mpi;
+
 typedef struct RtProgram {
     const char *model, *source, *source_hash;         /* "lenet", "models/lenet.tn", 16 hex digits of network + recipe + batch + shards + dtype */
     const char *compiler, *flags, *target, *cpu;      /* "tenon 0.1.0", "--plain", "cpu", "x86-64-v4" */
@@ -155,6 +158,8 @@ typedef struct RtProgram {
     const char *core; double core_gflops;             /* "Zen 4": the core that predictions are for, its FMA peak */
     const RtCall *call; int ncall;                    /* of a training step, in the order of their TICKs */
     const RtUnpack *unpack_xz;                        /* &rt_unpack_xz: data may be packed so; NULL: linked without liblzma */
+    const RtTransport *transport;                     /* between ranks: &rt_mpi; NULL: built with --comm none */
+    bool        whole_batch;                          /* a statistic of the whole batch stands inside the step: no groups, no ranks */
     const char *const *data_dirs;                     /* where data are looked up by name after $TENON_DATA, ended by NULL; may be NULL */
 } RtProgram;
 

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "expect.h"
 #include "file.h"
+#include "hash.h"
 #include "init.h"
 #include "loader.h"
 #include "memory.h"
@@ -20,6 +21,7 @@
 #include "weights.h"
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct Trainer Trainer;
@@ -38,7 +40,7 @@ struct Trainer {
     Net *net;
     Data *data, *test;
     Loader *loader;
-    Checkpoint *checkpoint; /* NULL: none */
+    Checkpoint *checkpoint; /* NULL: none, or another rank writes it */
     StWriter *save;         /* NULL: no --save */
     Log log;
     Bar bar;
@@ -49,6 +51,7 @@ struct Trainer {
     int64_t saved_total;     /* the last checkpoint: step, */
     double saved_time;       /* and moment */
     double began, rate_from; /* this process's part of the epoch */
+    double waited;           /* for other ranks, before it */
     Result result;
     Ticks *ticks; /* --trace: of the first steps */
 };
@@ -94,9 +97,26 @@ static void open_orders(Trainer *t)
             (Order){t, 0, memory_map(t->steps * t->p->batch * 4, false, "the order of samples")};
 }
 
+/* Rank 0 has the checkpoint; the others get what it has read. */
+static bool resumed(Trainer *t)
+{
+    struct {
+        bool found;
+        Position at;
+    } r = {false, t->at};
+    if (t->checkpoint)
+        r.found = checkpoint_resume(t->checkpoint, &r.at);
+    comm_broadcast(t->o->comm, &r, sizeof r, "the checkpoint's position");
+    if (!r.found)
+        return false;
+    comm_broadcast(t->o->comm, t->net->fixed, t->p->fixed_bytes, "the checkpoint");
+    t->at = r.at;
+    return true;
+}
+
 static void start_from(Trainer *t)
 {
-    if (t->checkpoint && t->o->resume && checkpoint_resume(t->checkpoint, &t->at))
+    if (t->o->checkpoint && t->o->resume && resumed(t))
         return;
     if (t->o->weights) {
         weights_load(t->net, t->o->weights);
@@ -104,6 +124,20 @@ static void start_from(Trainer *t)
         init_params(t->p, t->net->fixed, t->o->seed, t->pool);
         data_mean(t->data, t->p, t->pool, t->net->fixed);
     }
+}
+
+/* Ranks that differ would train different networks, or stop at different steps. */
+static void compare_ranks(Trainer *t)
+{
+    const Options *o = t->o;
+    const double option[] = {(double)o->seed, (double)o->epochs, (double)o->limit,      o->shuffle,
+                             o->stop_at,      o->log_steps > 0,  o->checkpoint != NULL, o->resume};
+    Hash h = hash_new();
+    hash_add(&h, option, sizeof option);
+    comm_same(o->comm, hash_end(&h), "other options");
+    comm_same(o->comm, data_hash(t->data), "other training data");
+    comm_same(o->comm, data_hash(t->test), "other test data");
+    comm_same(o->comm, params_hash(t->p, t->net->fixed), "other weights");
 }
 
 static void log_start(Trainer *t)
@@ -117,12 +151,13 @@ static void log_start(Trainer *t)
     log_text(l, "cpu", p->cpu);
     log_count(l, "batch", p->batch);
     log_count(l, "shards", p->shards);
-    log_count(l, "ranks", 1);
+    log_count(l, "ranks", t->o->comm->size);
+    log_text(l, "comm", comm_library(t->o->comm));
     log_count(l, "groups", t->o->groups);
     log_count(l, "threads", t->o->threads);
     log_count(l, "parameters", p->parameters);
     log_real(l, "flops_per_sample", p->flops_per_sample);
-    log_count(l, "planned_bytes", net_bytes(p, t->o->threads, t->o->groups));
+    log_count(l, "planned_bytes", net_bytes(t->net));
     log_count(l, "samples", t->data->n);
     log_count(l, "seed", (int64_t)t->o->seed);
     log_count(l, "epoch", t->at.epoch);
@@ -142,9 +177,9 @@ static void open_all(Trainer *t)
     t->pool = pool_new(o->threads);
     t->data = data_open(p, name, "train", o->limit);
     t->test = data_open(p, name, "test", 0);
-    t->net = net_new(p, t->pool, o->groups, false);
+    t->net = net_new(p, t->pool, o->comm, o->groups, false);
     t->ticks = o->trace ? ticks_new(p, o->threads, TRACE_STEPS) : NULL;
-    t->checkpoint = o->checkpoint ? checkpoint_open(p, o, t->net) : NULL;
+    t->checkpoint = o->checkpoint && o->comm->rank == 0 ? checkpoint_open(p, o, t->net) : NULL;
     t->save = o->save ? weights_writer(t->net) : NULL;
     t->steps = steps_for(p, t->data->n);
     t->test_order = evaluate_order(p, t->test->n);
@@ -155,9 +190,14 @@ static void open_all(Trainer *t)
     if (t->checkpoint)
         checkpoint_bind(t->checkpoint, data_hash(t->data));
     start_from(t);
+    if (o->comm->size > 1) {
+        loader_wait(t->loader);
+        compare_ranks(t);
+    }
     log_open(&t->log, o->log, t->at.total > 0);
     log_start(t);
-    bar_open(&t->bar);
+    if (o->comm->rank == 0)
+        bar_open(&t->bar);
     t->saved_total = t->at.total;
     t->saved_time = clock_now();
     make_order(&(Order){t, t->at.epoch, t->order[t->at.epoch % 2].order});
@@ -176,9 +216,17 @@ static double epoch_seconds(const Trainer *t)
     return t->at.seconds + clock_now() - t->began;
 }
 
+/* All ranks stop after the same step: that in whose report one of them said that it was asked to. */
+static bool stopping(const Trainer *t)
+{
+    return t->o->comm->size > 1 ? t->net->all_stop : stop != 0;
+}
+
 static int stopped(Trainer *t)
 {
-    const char *name = stop == SIGINT ? "SIGINT" : "SIGTERM";
+    if (t->o->comm->rank > 0)
+        return t->o->checkpoint ? EXIT_STOPPED : EXIT_FAILURE;
+    const char *name = stop == SIGINT ? "SIGINT" : stop ? "SIGTERM" : "a signal to another rank";
     bar_clear(&t->bar);
     if (!t->checkpoint)
         rt_die("stopped by %s in epoch %lld after %lld steps; nothing was saved: with "
@@ -268,6 +316,7 @@ static void one_step(Trainer *t)
     if (t->ticks)
         ticks_batch_ready(t->ticks);
     const Hyper h = {schedule_lr(&t->p->recipe, a->total, t->steps), a->total};
+    t->net->stop = stop != 0;
     if (!net_step(t->net, &b, h))
         not_finite(t, &b);
     t->net->ticks = NULL; /* a test is no part of it */
@@ -298,7 +347,8 @@ static bool train_epoch(Trainer *t)
     post_order(t, t->at.epoch + 1);
     t->began = clock_now();
     t->rate_from = (double)t->at.samples;
-    while (t->at.step < t->steps && !stop) {
+    t->waited = t->o->comm->waited;
+    while (t->at.step < t->steps && !stopping(t)) {
         one_step(t);
         draw_bar(t);
         if (t->checkpoint && checkpoint_due(t) && t->at.step < t->steps) {
@@ -309,7 +359,7 @@ static bool train_epoch(Trainer *t)
         }
     }
     t->at.seconds = epoch_seconds(t);
-    return !stop;
+    return !stopping(t);
 }
 
 static void report_epoch(Trainer *t)
@@ -328,6 +378,8 @@ static void report_epoch(Trainer *t)
     log_count(&t->log, "samples", a->samples);
     log_real(&t->log, "seconds", a->seconds);
     log_real(&t->log, "samples_per_s", rate);
+    if (t->o->comm->size > 1)
+        log_real(&t->log, "comm_seconds", t->o->comm->waited - t->waited);
     log_metrics(t, "train", r->train);
     log_metrics(t, "test", r->test);
     log_count(&t->log, "peak_bytes", memory_peak());
@@ -343,6 +395,7 @@ static void finish_epoch(Trainer *t)
         t->result.train[m] = a->sum[m] / (double)a->samples;
     evaluate(t->net, t->test, t->test_order, t->result.test);
     t->result.known = true;
+    comm_same(t->o->comm, params_hash(t->p, t->net->fixed), "other weights");
     report_epoch(t);
     *a = (Position){.epoch = a->epoch + 1, .total = a->total};
     if (t->checkpoint)
@@ -370,7 +423,7 @@ int train_run(const RtProgram *p, const Options *o)
     watch_signals();
     open_all(t);
     while (t->at.epoch < o->epochs) {
-        if (stop || !train_epoch(t))
+        if (stopping(t) || !train_epoch(t))
             return stopped(t);
         finish_epoch(t);
         if (expect_reached(p, o, &t->result))

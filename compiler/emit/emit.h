@@ -14,6 +14,7 @@ typedef struct EmitInput {
     const char    *flags;                             /* what the user chose, for `info`: "--plain --dtype f64" */
     const char    *dtype;                             /* "f32", "f64" */
     const char    *cpu;                               /* resolved: "x86-64-v4", "x86-64-v3", "armv8-a", "generic" */
+    bool           mpi;                               /* --comm mpi: the program can be one of several ranks */
     const char *const *data_dirs;                     /* where the program looks for data by name, after $TENON_DATA */
     int            ndata_dirs;
 } EmitInput;

@@ -133,6 +133,15 @@ static int param_index(const Graph *g, const Param *p)
     return i;
 }
 
+/* Do statistics of the whole batch stand inside the step? */
+static bool whole_batch(const Graph *g)
+{
+    for (int i = 0; i < g->nnode; i++)
+        if (node_is(g->node[i], "batch_statistics") && node_bool(g->node[i], "sync"))
+            return true;
+    return false;
+}
+
 static void program(Writer *w, Text *t)
 {
     const EmitInput *in = w->in;
@@ -190,6 +199,10 @@ static void program(Writer *w, Text *t)
                 "nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,\n    .call = calls, "
                 ".ncall = sizeof calls / sizeof *calls, "
                 ".data_dirs = data_dirs,\n");
+    if (in->mpi)
+        text_add(t, "    .transport = &rt_mpi,\n");
+    if (whole_batch(g))
+        text_add(t, "    .whole_batch = true,\n");
     if (g->recipe.data.xz)
         text_add(t, "    .unpack_xz = &rt_unpack_xz,\n");
     text_add(t, "};\n\n");

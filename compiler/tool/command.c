@@ -37,8 +37,8 @@ static bool supported(const Command *c, Diag *d)
         return refuse(d, "--target", c->target, "leave --target out: programs run on the processor");
     if (c->to && strcmp(c->to, "cuda") == 0)
         return refuse(d, "--to", c->to, "use --to c or --to dot");
-    if (c->comm && strcmp(c->comm, "none") != 0)
-        return refuse(d, "--comm", c->comm, "leave --comm out: a program uses all cores of one machine");
+    if (c->comm && strcmp(c->comm, "nccl") == 0)
+        return refuse(d, "--comm", c->comm, "use --comm mpi: ranks on processors");
     if (c->tune && (c->options.blas || c->options.plain)) {
         diag_error(d, nowhere, "--tune has nothing to choose with %s", c->options.plain ? "--plain" : "--kernels=blas");
         diag_help(d, "leave one of them out");

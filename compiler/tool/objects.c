@@ -25,6 +25,15 @@ static const char LZMA[] = "";                        /* the runtime was built w
 
 /* ---- the C compiler */
 
+/* mpicc adds MPI's headers and libraries to the compiler that it is told to call. */
+static void wrap_compiler(Toolchain *t)
+{
+    const char *mpicc = getenv("MPICC");
+    setenv("OMPI_CC", t->cc, 1);
+    setenv("MPICH_CC", t->cc, 1);
+    t->cc = mpicc && *mpicc ? mpicc : "mpicc";
+}
+
 /* It is known by what it says of itself; one that cannot be started is reported here. */
 bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
 {
@@ -32,6 +41,8 @@ bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
     const Options *o = &in->command->options;
     Argv v = {0};
     t->cc = cc && *cc ? cc : "cc";
+    if (in->mpi)
+        wrap_compiler(t);
     t->flags = arena_printf(a, "%s %s%s%s%s %s %s", FLAGS, in->machine->cflags, strcmp(in->dtype, "f64") == 0 ? " -DRT_F64" : "",
                             o->plain ? " -g" : "", o->blas ? " -DRT_BLAS" : "", in->paths->cflags, more ? more : "");
     t->libraries = arena_printf(a, "-lz %s%s-lm -lpthread", in->xz ? LZMA : "", o->blas ? "-lopenblas " : "");
@@ -45,7 +56,10 @@ bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
     if (p.status >= 0)
         return true;
     diag_error(d, nowhere, "cannot run the C compiler '%s': %s", t->cc, strerror(p.error));
-    diag_help(d, "install one (Debian: apt-get install gcc libc6-dev), or name it: CC=clang tenon build ...");
+    if (in->mpi)
+        diag_help(d, "--comm mpi needs an MPI (Debian: apt-get install libopenmpi-dev openmpi-bin), or name its compiler: MPICC=...");
+    else
+        diag_help(d, "install one (Debian: apt-get install gcc libc6-dev), or name it: CC=clang tenon build ...");
     return false;
 }
 
@@ -138,6 +152,19 @@ const char *objects_keep(Arena *a, const BuildInput *in, Diag *d)
     for (int i = 0; ok && i < in->nunit; i++)
         ok = write_text(a, units, in->unit[i].name, in->unit[i].text, d);
     return ok ? units : NULL;
+}
+
+bool objects_add_mpi(Arena *a, BuildInput *in, Diag *d)
+{
+    size_t len = 0;
+    const char *path = path_join(a, in->paths->runtime, "comm/mpi.c");
+    const EmitUnit u = {.name = "comm_mpi", .called = "rt_mpi", .text = file_read(a, path, &len)};
+    if (!u.text) {
+        diag_error(d, nowhere, "cannot read %s: %s", path, strerror(errno));
+        return false;
+    }
+    ARENA_PUSH(a, in->unit, in->nunit, u);
+    return in->mpi = true;
 }
 
 /* ---- messages */

@@ -17,6 +17,8 @@ Key program_key(Arena *a, const BuildInput *in, const Toolchain *t);
 /* Compiles what the cache does not have and links; everything is made in `dir`.  Returns the program's path, NULL after an error
  * (the file at fault stays in `dir`) or after a signal (process_signal). */
 const char *objects_program(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache, const char *dir, Diag *d);
+/* --comm mpi: the runtime's file that speaks to MPI is compiled with the program, by the mpicc that is there. */
+bool objects_add_mpi(Arena *a, BuildInput *in, Diag *d);
 /* --keep: the C as it is read and, in DIR/NAME_units, as it is compiled.  The directory of the latter, NULL after an error. */
 const char *objects_keep(Arena *a, const BuildInput *in, Diag *d);
 

@@ -36,7 +36,7 @@ const OptionRow option_table[] = {
     {"--fast", NULL, OPTION_TRUE, AT(options.fast), SHOW | MAKE, true, "also algorithms that round a little more"},
     {"--kernels", "own|blas", OPTION_WORD, AT(kernels), MAKE, true, "whose kernels (default own)"},
     {"--target", "cpu|cuda", OPTION_WORD, AT(target), SHOW | MAKE, true, "what it runs on (default cpu; cuda: not yet)"},
-    {"--comm", "none|mpi|nccl", OPTION_WORD, AT(comm), MAKE, true, "how several processes talk (default none; the others: not yet)"},
+    {"--comm", "none|mpi|nccl", OPTION_WORD, AT(comm), MAKE, false, "how several processes talk (default none; mpi needs mpicc; nccl: not yet)"},
     {"--tune", NULL, OPTION_TRUE, AT(tune), SHOW | MAKE, false, "measure here which algorithm is the fastest where prices lie close, and keep it"},
     {"--ranks", "N", OPTION_COUNT, AT(ranks), SHOW, false, "memory of one of N processes"},
     {"--cost", NULL, OPTION_TRUE, AT(cost), SHOW, false, "bytes of each layer, and the price of every call of a training step: algorithm, FLOPs, time"},

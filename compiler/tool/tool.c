@@ -5,6 +5,7 @@
 #include "tool/cache.h"
 #include "tool/file.h"
 #include "tool/manual.h"
+#include "tool/objects.h"
 #include "tool/show.h"
 #include "tool/tune.h"
 #include <errno.h>
@@ -99,7 +100,7 @@ static EmitInput emit_input(const Command *c, const Front *f)
 {
     return (EmitInput){.train = f->train, .test = f->test, .options = &c->options, .source_name = f->source->name,
                        .compiler_version = TENON_NAME, .hash = c->hash, .flags = c->flags, .dtype = f->recipe.dtype,
-                       .cpu = c->options.cpu};
+                       .cpu = c->options.cpu, .mpi = c->comm && strcmp(c->comm, "mpi") == 0};
 }
 
 static const char *generate(Arena *a, const EmitInput *in)
@@ -146,6 +147,8 @@ static bool build(Arena *a, const Command *c, const Front *f, Diag *d)
     BuildInput in = {.name = f->train->name, .text = c->keep ? generate(a, &emit) : NULL, .xz = f->recipe.data.xz,
                      .dtype = f->recipe.dtype, .command = c, .machine = machine_find(c->options.cpu), .paths = &paths};
     in.nunit = emit_units(&emit, a, &in.unit);
+    if (emit.mpi && !objects_add_mpi(a, &in, d))
+        return false;
     return c->kind == COMMAND_RUN ? build_and_run(a, &in, d) : build_program(a, &in, d);
 }
 

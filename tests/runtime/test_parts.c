@@ -279,10 +279,58 @@ START_TEST(groups_are_added_neighbours_first)
                 stack[n - 2] += stack[n - 1];
             want[i] = stack[0];
         }
-        grad_tree(&p, pool, (char *)g, sizeof *g, groups);
+        Node leaf[7];
+        for (int k = 0; k < groups; k++)
+            leaf[k] = (Node){k, 1, 0};
+        grad_tree(&p, pool, (char *)g, sizeof *g, leaf, groups);
         ck_assert_mem_eq(g[0], want, sizeof want);
     }
     pool_free(pool);
+}
+END_TEST
+
+/* A sum as a number that knows its order: no two trees over the same leaves give the same. */
+static void combine(void *arg, int to, int from)
+{
+    uint64_t *x = arg;
+    x[to] = (x[to] * 31 + x[from] * 17) ^ (x[to] << 7);
+}
+
+START_TEST(every_split_of_the_shards_is_the_same_tree)
+{
+    enum { MOST = 48 };
+    for (int shards = 1; shards <= MOST; shards++) {
+        Node leaf[MOST];
+        uint64_t want[MOST];
+        for (int s = 0; s < shards; s++)
+            leaf[s] = (Node){s, 1, 0}, want[s] = 1000003u * (unsigned)s + 7;
+        tree_add(leaf, shards, combine, want);
+        for (int ranks = 1; ranks <= shards; ranks++) {
+            if (shards % ranks)
+                continue;
+            Node node[MOST + TREE_NODES];
+            uint64_t sum[MOST];
+            const int each = shards / ranks;
+            int n = 0, covered = 0;
+            for (int r = 0; r < ranks; r++)
+                n += tree_nodes(r * each, each, shards, node + n);
+            for (int i = 0; i < n; i++) {             /* a node's own sum, as one sweep makes it */
+                uint64_t x[MOST];
+                ck_assert_int_eq(node[i].first, covered);
+                for (int k = 0; k < node[i].count; k++)
+                    x[k] = 1000003u * (unsigned)(node[i].first + k) + 7;
+                Node of[MOST];
+                for (int k = 0; k < node[i].count; k++)
+                    of[k] = (Node){k, 1, 0};
+                tree_add(of, node[i].count, combine, x);
+                sum[i] = x[0];
+                covered += node[i].count;
+            }
+            ck_assert_int_eq(covered, shards);
+            tree_add(node, n, combine, sum);
+            ck_assert_msg(sum[0] == want[0], "%d shards, %d ranks", shards, ranks);
+        }
+    }
 }
 END_TEST
 
@@ -395,6 +443,7 @@ int main(void)
     tcase_add_test(t, places_follow_the_axes);
     tcase_add_test(t, values_come_back_from_memory_order);
     tcase_add_test(t, groups_are_added_neighbours_first);
+    tcase_add_test(t, every_split_of_the_shards_is_the_same_tree);
     tcase_add_test(t, clipping_scales_to_the_norm);
     tcase_add_test(t, every_unit_runs_once);
     tcase_add_test(t, strings_survive_json);

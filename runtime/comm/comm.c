@@ -1,0 +1,215 @@
+/* comm.c -- joining a run, and what its ranks tell each other: see comm.h. */
+#define _GNU_SOURCE
+#include "comm/comm.h"
+#include "clock.h"
+#include "comm/state.h"
+#include "error.h"
+#include "hash.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- messages */
+
+/* Larger ones go in pieces: a count of bytes is an int to MPI. */
+void comm_send(Comm *c, Exchange *e, int to, const void *from, int64_t bytes)
+{
+    for (int64_t at = 0; at < bytes; at += MESSAGE) {
+        const int n = (int)(bytes - at < MESSAGE ? bytes - at : MESSAGE);
+        if (e->n == TRANSPORT_REQUESTS / 2)
+            comm_wait(c, e);
+        e->request[e->n++] = c->state->t->send(to, TAG_DATA, (const char *)from + at, n);
+    }
+}
+
+void comm_receive(Comm *c, Exchange *e, int from, void *to, int64_t bytes)
+{
+    for (int64_t at = 0; at < bytes; at += MESSAGE) {
+        const int n = (int)(bytes - at < MESSAGE ? bytes - at : MESSAGE);
+        e->request[e->n++] = c->state->t->receive(from, TAG_DATA, (char *)to + at, n);
+    }
+}
+
+/* ---- what all know */
+
+/* Rank r gets it from the rank without r's highest bit: the tree of a broadcast in log2(size) rounds. */
+void comm_broadcast(Comm *c, void *bytes, int64_t n, const char *during)
+{
+    if (c->size == 1)
+        return;
+    comm_enter(c, during);
+    for (int64_t at = 0; at < n; at += MESSAGE) {
+        const int64_t piece = n - at < MESSAGE ? n - at : MESSAGE;
+        Exchange e = {.n = 0};
+        int bit = 1;
+        for (; bit <= c->rank; bit *= 2)
+            ;
+        if (c->rank > 0) {
+            comm_receive(c, &e, c->rank - bit / 2, (char *)bytes + at, piece);
+            comm_wait(c, &e);
+        }
+        for (; c->rank + bit < c->size; bit *= 2)
+            comm_send(c, &e, c->rank + bit, (char *)bytes + at, piece);
+        comm_wait(c, &e);
+    }
+    comm_leave(c);
+}
+
+/* Recursive doubling where the ranks are a power of two, else each to each. */
+void comm_gather(Comm *c, void *all, int64_t each, const char *during)
+{
+    char *const bytes = all;
+    if (c->size == 1)
+        return;
+    comm_enter(c, during);
+    if ((c->size & (c->size - 1)) == 0)
+        for (int d = 1; d < c->size; d *= 2) {
+            Exchange e = {.n = 0};
+            const int mine = c->rank & -d, theirs = mine ^ d;
+            comm_send(c, &e, c->rank ^ d, bytes + mine * each, d * each);
+            comm_receive(c, &e, c->rank ^ d, bytes + theirs * each, d * each);
+            comm_wait(c, &e);
+        }
+    else
+        for (int d = 1; d < c->size; d++) {
+            Exchange e = {.n = 0};
+            const int from = (c->rank + c->size - d) % c->size;
+            comm_send(c, &e, (c->rank + d) % c->size, bytes + c->rank * each, each);
+            comm_receive(c, &e, from, bytes + from * each, each);
+            comm_wait(c, &e);
+        }
+    comm_leave(c);
+}
+
+/* Rank 0 speaks for all. */
+void comm_same(Comm *c, uint64_t hash, const char *what)
+{
+    char text[1024] = "";
+    int others = 0;
+    if (c->size == 1)
+        return;
+    uint64_t *all = rt_alloc(sizeof *all * (size_t)c->size);
+    all[c->rank] = hash;
+    comm_gather(c, all, sizeof hash, what);
+    for (int r = 1; r < c->size; r++)
+        if (all[r] != all[0] && others++ < 8) {
+            const size_t n = strlen(text);
+            snprintf(text + n, sizeof text - n, "%srank %d (%s)", n ? ", " : "", r,
+                     comm_host(c, r));
+        }
+    free(all);
+    if (others > 0 && c->rank > 0)
+        sleep(20);
+    if (others > 0)
+        rt_die("%s%s %s %s than rank 0 (%s)", text, others > 8 ? " and more" : "",
+               others > 1 ? "have" : "has", what, comm_host(c, 0));
+}
+
+/* ---- joining */
+
+static int number_in(const char *variable)
+{
+    const char *text = getenv(variable);
+    return text ? atoi(text) : 0;
+}
+
+/* How many processes the launcher says it started, and by which word. */
+static int launched(const char **word)
+{
+    static const char *const size[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++)
+        if (number_in(size[i]) > 1) {
+            *word = size[i];
+            return number_in(size[i]);
+        }
+    return 1;
+}
+
+/* Ranks that wait must leave the processor to those that compute when there are more ranks than
+ * processors; Open MPI does so by itself only where its own mpirun counted them. */
+static void yield_when_crowded(void)
+{
+    const int here = number_in("OMPI_COMM_WORLD_LOCAL_SIZE");
+    if (here == 0 || here > sysconf(_SC_NPROCESSORS_ONLN))
+        setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+}
+
+typedef struct Card {
+    char host[64];
+    uint64_t program;
+} Card;
+
+/* Who is there, and do all run the same program? */
+static void introduce(Comm *c, const RtProgram *p)
+{
+    Card *card = rt_alloc(sizeof *card * (size_t)c->size), *mine = &card[c->rank];
+    gethostname(mine->host, sizeof mine->host - 1);
+    Hash h = hash_new();
+    hash_add(&h, p->source_hash, strlen(p->source_hash));
+    hash_add(&h, p->flags, strlen(p->flags));
+    hash_add(&h, p->cpu, strlen(p->cpu));
+    mine->program = hash_end(&h);
+    comm_gather(c, card, sizeof *card, "the start of all ranks");
+    for (int r = 0; r < c->size; r++)
+        memcpy(c->state->host[r], card[r].host, sizeof card[r].host);
+    rt_speaker(rt_format("rank %d (%s): ", c->rank, mine->host), c->rank == 0);
+    comm_same(c, mine->program, "another program");
+    free(card);
+}
+
+static CommState *the_run; /* for the moment of death */
+
+static void end_all(void)
+{
+    the_run->t->abort(EXIT_FAILURE);
+}
+
+void comm_open(Comm *c, const RtProgram *p, double limit)
+{
+    const char *word = "";
+    const int expected = launched(&word);
+    *c = (Comm){.size = 1, .local_size = 1};
+    if (expected == 1)
+        return;
+    if (!p->transport)
+        rt_die("this is one of %d tasks (%s), but the program was built with --comm none: build it "
+               "with --comm mpi, or start one task",
+               expected, word);
+    CommState *s = rt_alloc(sizeof *s);
+    *s = (CommState){.t = p->transport, .comm = c, .limit = limit};
+    pthread_mutex_init(&s->lock, NULL);
+    yield_when_crowded();
+    s->t->open(&c->rank, &c->size, &c->local_rank, &c->local_size);
+    if (c->size == 1)
+        rt_die("this is one of %d tasks (%s), but MPI (%s) sees one alone: the launcher and the "
+               "program's MPI do not know each other; with Slurm start it by srun --mpi=pmix, else "
+               "by the mpirun of that MPI",
+               expected, word, s->t->library());
+    c->state = the_run = s;
+    s->host = rt_alloc(sizeof *s->host * (size_t)c->size);
+    s->of = rt_alloc(sizeof *s->of * (size_t)c->size);
+    s->answered = rt_alloc(sizeof *s->answered * (size_t)c->size);
+    rt_at_death(end_all);
+    comm_watch(s);
+    introduce(c, p);
+}
+
+void comm_close(Comm *c)
+{
+    if (c->size == 1)
+        return;
+    rt_at_death(NULL);
+    pthread_mutex_lock(&c->state->lock); /* for good: the attendant is silent from here on */
+    c->state->t->close();
+}
+
+const char *comm_host(const Comm *c, int rank)
+{
+    return c->size > 1 ? c->state->host[rank] : "this machine";
+}
+
+const char *comm_library(const Comm *c)
+{
+    return c->size > 1 ? c->state->t->library() : "none";
+}

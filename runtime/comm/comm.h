@@ -1,0 +1,54 @@
+/* comm.h -- the processes ("ranks") of one run: who is there, what all know, sums of what each has.
+ *
+ * A program built with --comm none, or started alone, has a Comm of size 1 whose calls cost nothing.
+ * Everything here is called by all ranks in the same order.  No result depends on who arrives
+ * first. A wait that lasts longer than the limit ends the run and names the ranks that are missing.
+ */
+#ifndef COMM_H
+#define COMM_H
+#include "rt.h"
+#include "tree.h"
+
+typedef struct Comm {
+    int     rank, size;
+    int     local_rank, local_size;                   /* of the ranks on this machine */
+    int64_t step;                                     /* of the run: for messages */
+    double  waited;                                   /* seconds spent in here so far */
+    struct CommState *state;                          /* NULL: alone */
+} Comm;
+
+/* Joins the run when a launcher (mpirun, srun) started several processes, and compares the
+ * programs.  limit: seconds that a wait may last.  Dies when launch and program do not fit each
+ * other. */
+void comm_open(Comm *c, const RtProgram *p, double limit);
+void comm_close(Comm *c);
+
+const char *comm_host(const Comm *c, int rank);       /* "node3" */
+const char *comm_library(const Comm *c);              /* "Open MPI v4.1.4"; "none" when alone */
+
+/* Dies, naming the ranks, when `hash` is not rank 0's everywhere. what: "other data" */
+void comm_same(Comm *c, uint64_t hash, const char *what);
+
+/* Rank 0's bytes to all.  during: "the weights", for messages, here and below. */
+void comm_broadcast(Comm *c, void *bytes, int64_t n, const char *during);
+
+/* all: `each` bytes a rank, in order of ranks; this rank's own are there already. */
+void comm_gather(Comm *c, void *all, int64_t each, const char *during);
+
+/* What is to be added over all shards: n reals of each node of this rank's shards, the i-th at buffer + i * next.  Rank r
+ * has shards r * shards / size and following; nodes: see tree.h. */
+typedef struct CommSum {
+    char   *buffer;
+    int64_t next, n;
+    int     real_bytes, shards;
+    /* by comm_sum_plan: */
+    int64_t scratch_bytes;
+    char   *scratch;                                  /* to be set by the caller */
+    Node   *node;                                     /* of all ranks; NULL: halves are exchanged */
+    int    *first;                                    /* [size + 1]: a rank's first one */
+} CommSum;
+
+void comm_sum_plan(const Comm *c, CommSum *s);
+void comm_sum(Comm *c, const CommSum *s);             /* the sum of all into the first buffer of every rank */
+
+#endif

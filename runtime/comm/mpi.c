@@ -1,0 +1,94 @@
+/* mpi.c -- bytes between ranks by MPI-3 in plain C: point-to-point messages that do not block, and nothing else.
+ *
+ * Compiled when a program is built, by the mpicc that is there: Open MPI and MPICH are not the same to a
+ * linker.  Collectives stay unused: their order of additions depends on the number of ranks, the size
+ * and the library (and none of them can say which rank is late).
+ */
+#include "comm/transport.h"
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static MPI_Request request[TRANSPORT_REQUESTS];
+static bool used[TRANSPORT_REQUESTS];
+
+static void join(int *rank, int *size, int *local_rank, int *local_size)
+{
+    int provided;
+    MPI_Comm here;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
+    if (provided < MPI_THREAD_SERIALIZED) {
+        fprintf(stderr, "this MPI does not allow threads (it provides level %d, %d is needed)\n",
+                provided, MPI_THREAD_SERIALIZED);
+        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    }
+    MPI_Comm_rank(MPI_COMM_WORLD, rank);
+    MPI_Comm_size(MPI_COMM_WORLD, size);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, *rank, MPI_INFO_NULL, &here);
+    MPI_Comm_rank(here, local_rank);
+    MPI_Comm_size(here, local_size);
+    MPI_Comm_free(&here);
+}
+
+static const char *library(void)
+{
+    static char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int n;
+    MPI_Get_library_version(text, &n);
+    text[strcspn(text, ",\n")] = '\0';
+    return text;
+}
+
+static int slot(void)
+{
+    for (int i = 0; i < TRANSPORT_REQUESTS; i++)
+        if (!used[i]) {
+            used[i] = true;
+            return i;
+        }
+    abort(); /* comm.c never has so many under way */
+}
+
+static int begin_send(int to, int tag, const void *from, int bytes)
+{
+    const int i = slot();
+    MPI_Isend(from, bytes, MPI_BYTE, to, tag, MPI_COMM_WORLD, &request[i]);
+    return i;
+}
+
+static int begin_receive(int from, int tag, void *to, int bytes)
+{
+    const int i = slot();
+    MPI_Irecv(to, bytes, MPI_BYTE, from, tag, MPI_COMM_WORLD, &request[i]);
+    return i;
+}
+
+static bool done(int i)
+{
+    int flag;
+    MPI_Test(&request[i], &flag, MPI_STATUS_IGNORE);
+    used[i] = !flag;
+    return flag;
+}
+
+static int waiting(int tag)
+{
+    int flag;
+    MPI_Status status;
+    MPI_Iprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &flag, &status);
+    return flag ? status.MPI_SOURCE : -1;
+}
+
+static void leave(void)
+{
+    MPI_Finalize();
+}
+
+static void end_all(int code)
+{
+    MPI_Abort(MPI_COMM_WORLD, code);
+}
+
+const RtTransport rt_mpi = {"mpi", join,    library, begin_send, begin_receive,
+                            done,  waiting, leave,   end_all};

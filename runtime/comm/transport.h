@@ -1,0 +1,32 @@
+/* transport.h -- what carries bytes between the processes of a run: one small table.
+ *
+ * comm.c makes everything else of it: agreement, sums in the fixed tree, watching.  All calls but `abort` come
+ * from one thread at a time.  A message is found again by its sender and tag; two of the same sender
+ * and tag arrive in order.
+ */
+#ifndef TRANSPORT_H
+#define TRANSPORT_H
+#include "rt.h"
+
+struct RtTransport {
+    const char *name; /* "mpi" */
+
+    /* Joins the run; local: those of the ranks that share this machine. */
+    void (*open)(int *rank, int *size, int *local_rank, int *local_size);
+    const char *(*library)(void); /* "Open MPI v4.1.4", one line */
+
+    /* Begin to move `bytes` bytes; the memory stays as it is until done(request). */
+    int  (*send)(int to, int tag, const void *from, int bytes);
+    int  (*receive)(int from, int tag, void *to, int bytes);
+    bool (*done)(int request);  /* true once, then the request is gone */
+
+    /* Has a message with this tag come that nobody waits for?  Its sender, or -1. */
+    int  (*waiting)(int tag);
+
+    void (*close)(void);        /* all ranks, at the end */
+    void (*abort)(int code);    /* ends the processes of all ranks; may take seconds, may return */
+};
+
+enum { TRANSPORT_REQUESTS = 256 };                    /* at most so many at a time */
+
+#endif

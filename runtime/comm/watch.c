@@ -1,0 +1,170 @@
+/* watch.c -- waiting for other ranks, and who is to blame when it lasts too long.
+ *
+ * MPI has no time limit: a rank that is stopped, or behind a cut line, leaves all others waiting for
+ * ever.  So every wait here polls; one that lasts longer than the limit asks all ranks where they
+ * are.  A rank that waits itself answers from its own polling, one that computes by its attendant, a
+ * thread that wakes a few times a second.  Who does not answer is named, or, when all do, who is
+ * somewhere else.
+ */
+#define _GNU_SOURCE
+#include "clock.h"
+#include "comm/state.h"
+#include "error.h"
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { EAGER = 2000, PATIENT = 20000 }; /* polls before a wait yields, and before it sleeps */
+static const double ASKING = 3;         /* seconds that an answer may take */
+
+static void nap(long microseconds)
+{
+    nanosleep(&(struct timespec){.tv_nsec = microseconds * 1000}, NULL);
+}
+
+static Whereabouts whereabouts(const CommState *s)
+{
+    Whereabouts w = {.step = s->comm->step, .seconds = clock_now() - s->since};
+    snprintf(w.doing, sizeof w.doing, "%s", s->doing ? s->doing : "");
+    return w;
+}
+
+/* Small messages leave at once, whether or not they are received. */
+static void post(CommState *s, int to, int tag, const void *bytes, int n)
+{
+    const int request = s->t->send(to, tag, bytes, n);
+    for (int i = 0; i < PATIENT && !s->t->done(request); i++)
+        sched_yield();
+}
+
+static void take(CommState *s, int from, int tag, void *bytes, int n)
+{
+    const int request = s->t->receive(from, tag, bytes, n);
+    while (!s->t->done(request))
+        sched_yield();
+}
+
+/* Answers who asks; notes who answers. */
+static void attend(CommState *s)
+{
+    char ask;
+    for (int from; (from = s->t->waiting(TAG_ASK)) >= 0;) {
+        const Whereabouts w = whereabouts(s);
+        take(s, from, TAG_ASK, &ask, 1);
+        post(s, from, TAG_ANSWER, &w, sizeof w);
+    }
+    for (int from; (from = s->t->waiting(TAG_ANSWER)) >= 0;) {
+        take(s, from, TAG_ANSWER, &s->of[from], sizeof *s->of);
+        s->answered[from] = true;
+    }
+}
+
+static void *attendant(void *arg)
+{
+    CommState *s = arg;
+    for (;;) {
+        nap(200000);
+        if (pthread_mutex_trylock(&s->lock) == 0) {
+            attend(s);
+            pthread_mutex_unlock(&s->lock);
+        }
+    }
+    return NULL;
+}
+
+void comm_watch(CommState *s)
+{
+    s->since = clock_now();
+    if (pthread_create(&s->attendant, NULL, attendant, s) != 0)
+        rt_die("no thread could be started");
+}
+
+/* ---- a wait that lasted too long */
+
+static void ask_all(CommState *s)
+{
+    const Comm *c = s->comm;
+    const double began = clock_now();
+    memset(s->answered, 0, sizeof *s->answered * (size_t)c->size);
+    for (int r = 0; r < c->size; r++)
+        if (r != c->rank)
+            post(s, r, TAG_ASK, "", 1);
+    while (clock_now() - began < ASKING) {
+        attend(s);
+        nap(1000);
+    }
+}
+
+static bool elsewhere(const CommState *s, int r)
+{
+    return s->of[r].step != s->comm->step || strcmp(s->of[r].doing, s->doing) != 0;
+}
+
+static void __attribute__((noreturn)) give_up(CommState *s)
+{
+    const Comm *c = s->comm;
+    char text[1500] = "";
+    int named = 0;
+    ask_all(s);
+    for (int silent = 1; silent >= 0 && !named; silent--)
+        for (int r = 0; r < c->size && named < 8; r++) {
+            const size_t n = strlen(text);
+            const Whereabouts *w = &s->of[r];
+            if (r == c->rank || s->answered[r] == (silent == 1) || (!silent && !elsewhere(s, r)))
+                continue;
+            named++;
+            if (silent)
+                snprintf(text + n, sizeof text - n, "%srank %d (%s) does not answer", n ? ", " : "",
+                         r, comm_host(c, r));
+            else
+                snprintf(text + n, sizeof text - n, "%srank %d (%s) is in step %lld%s%s for %.0f s",
+                         n ? ", " : "", r, comm_host(c, r), (long long)w->step + 1,
+                         w->doing[0] ? ", at " : ", computing", w->doing, w->seconds);
+        }
+    rt_die("%.0f s at %s in step %lld, longer than --timeout: %s", clock_now() - s->since, s->doing,
+           (long long)c->step + 1, named ? text : "all ranks answer and wait as this one does");
+}
+
+/* ---- waiting */
+
+void comm_enter(Comm *c, const char *during)
+{
+    CommState *s = c->state;
+    pthread_mutex_lock(&s->lock);
+    s->since = clock_now();
+    s->doing = during;
+}
+
+void comm_leave(Comm *c)
+{
+    CommState *s = c->state;
+    const double now = clock_now();
+    c->waited += now - s->since;
+    s->doing = NULL;
+    s->since = now;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void comm_wait(Comm *c, Exchange *e)
+{
+    CommState *s = c->state;
+    const double began = clock_now();
+    for (int polls = 0; e->n > 0; polls++) {
+        for (int i = 0; i < e->n; i++)
+            if (s->t->done(e->request[i]))
+                e->request[i--] = e->request[--e->n];
+        if (polls < EAGER)
+            continue;
+        if (polls < PATIENT) {
+            sched_yield();
+            continue;
+        }
+        nap(50);
+        if (polls % 200 == 0) {
+            attend(s);
+            if (clock_now() - began > s->limit)
+                give_up(s);
+        }
+    }
+}

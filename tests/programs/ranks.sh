@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# ranks.sh -- one training run by several processes: the bits of one, whatever divides the shards; and how a run ends when a rank
+# is killed, stopped, started wrongly or has other data.  Needs an MPI (mpicc, mpirun); skipped without.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+command -v mpicc > /dev/null && command -v mpirun > /dev/null || { skip "no mpicc and mpirun"; finish; exit; }
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_btl_vader_single_copy_mechanism=none          # containers forbid it, and say so on stderr
+build_mpi() { local model=$1 program=$2; shift 2; build "$model" "$program" --comm mpi "$@"; }
+# ranks N COMMAND...: with a limit, so that a run that hangs is a failure and not the end of the tests
+ranks() { local n=$1; shift; timeout -k 5 120 mpirun -n "$n" --bind-to none "$@"; }
+small_mnist "$work/mnist" 640 300 || true
+
+# ---- the same bits
+# hash RANKS PROGRAM OPTIONS...
+hash() {
+    local n=$1; shift
+    rm -f "$work/log"
+    ranks "$n" "$@" --epochs 2 --threads 1 --data "$work/mnist" --log "$work/log" > "$work/out" 2>&1 || { tail -n 5 "$work/out"; return; }
+    [ "$(field "$work/log" start ranks)" = "$n " ] && hashes "$work/log"
+}
+build_mpi lenet "$work/lenet"
+build_mpi lenet "$work/six" --batch 96 --shards 6
+build_mpi mlp_wide "$work/wide" --batch 64 --shards 4 --set 'optimizer=adam(lr = 1e-3)' --set 'clip=norm(1.0)'
+"$TENON" build "$TENON_ROOT/models/lenet.tn" -o "$work/alone"
+"$work/alone" --epochs 2 --data "$work/mnist" --log "$work/log" > /dev/null
+want=$(hashes "$work/log")
+for n in 1 2 4 8; do
+    same "lenet, $n ranks, and --comm none" "$(hash $n "$work/lenet" | tail -n 1)" "$want"
+done
+"$work/six" --epochs 2 --data "$work/mnist" --log "$work/log.six" > /dev/null
+want=$(hashes "$work/log.six")
+for n in 2 3 6; do
+    same "6 shards, $n ranks" "$(hash $n "$work/six" | tail -n 1)" "$want"
+done
+for groups in 2 3 6; do
+    rm -f "$work/log"
+    "$work/six" --epochs 2 --data "$work/mnist" --log "$work/log" --groups $groups > /dev/null
+    same "6 shards, $groups groups" "$(hashes "$work/log")" "$want"
+done
+for n in 1 2 4; do
+    rm -f "$work/log"
+    succeeds "mlp_wide, $n ranks" ranks $n "$work/wide" --epochs 2 --limit-samples 256 --log "$work/log"
+    [ $n = 1 ] && want=$(hashes "$work/log") || same "mlp_wide with dropout, $n ranks" "$(hashes "$work/log")" "$want"
+done
+
+# ---- checkpoints: another number of ranks goes on
+rm -f "$work/log" "$work/whole"
+"$work/lenet" --epochs 3 --data "$work/mnist" --log "$work/whole" > /dev/null
+succeeds "2 ranks save" ranks 2 "$work/lenet" --epochs 1 --data "$work/mnist" --checkpoint "$work/c" --log "$work/log"
+succeeds "4 ranks go on" ranks 4 "$work/lenet" --epochs 2 --data "$work/mnist" --checkpoint "$work/c" --resume --log "$work/log"
+succeeds "one goes on alone" "$work/lenet" --epochs 3 --data "$work/mnist" --checkpoint "$work/c" --resume --log "$work/log"
+same "weights of a run in three pieces" "$(hashes "$work/log")" "$(hashes "$work/whole")"
+[ "$(grep -c '"event":"epoch"' "$work/log")" = 3 ] && ok || bad "a rank beside rank 0 has written into the log"
+
+# SIGTERM to one rank: all stop after the same step with a checkpoint
+long=("$work/lenet" --epochs 4000 --data "$work/mnist" --threads 1)
+ranks 2 "${long[@]}" --checkpoint "$work/term" > /dev/null 2> "$work/err" &
+job=$!
+sleep 2
+kill -TERM "$(pgrep -f "$work/lenet.*term" | tail -n 1)" 2> /dev/null || true
+rc=0; wait $job || rc=$?
+[ $rc = 75 ] && ok || bad "after SIGTERM to a rank: exit code $rc, not 75"
+grep -q "saved in" "$work/err" && ok || bad "after SIGTERM to a rank: no word of the checkpoint"
+compgen -G "$work/term/step-*.safetensors" > /dev/null && ok || bad "after SIGTERM to a rank: no checkpoint"
+
+# ---- ranks that do not fit
+some() { local text=$1 pattern=$2; shift 2; local rc=0; timeout -k 5 60 "$@" > "$work/out" 2> "$work/err" || rc=$?
+    if [ $rc = 0 ] || [ $rc = 124 ] || [ $rc = 137 ]; then bad "$text: exit code $rc"
+    elif ! grep -Eq "$pattern" "$work/err"; then bad "$text: the message does not match '$pattern':"; tail -n 5 "$work/err"
+    else ok; fi; }
+one() { echo -n "--bind-to none -n 1"; }
+quick=(--epochs 1 --data "$work/mnist")
+some "3 ranks, 8 shards" "number of ranks 3 does not fit 8 shards: possible are 1, 2, 4, 8" mpirun -n 3 "$work/lenet" "${quick[@]}"
+# shellcheck disable=SC2046
+{
+some "other seeds" "rank 1 \(.*\) has other options than rank 0" mpirun $(one) "$work/lenet" "${quick[@]}" : $(one) "$work/lenet" "${quick[@]}" --seed 7
+some "other programs" "rank 1 \(.*\) has another program" mpirun $(one) "$work/lenet" "${quick[@]}" : $(one) "$work/six" "${quick[@]}"
+small_mnist "$work/other" 641 300 || true
+some "other data" "rank 1 \(.*\) has other training data" mpirun $(one) "$work/lenet" "${quick[@]}" : $(one) "$work/lenet" --epochs 1 --data "$work/other"
+some "data missing on one" "rank 1 .*nowhere" mpirun $(one) "$work/lenet" "${quick[@]}" : $(one) "$work/lenet" --epochs 1 --data "$work/nowhere"
+}
+build_mpi lenet "$work/hot" --set optimizer.lr=1e20
+some "a loss that is not finite" "rank [01] .*the loss is not finite" mpirun -n 2 "$work/hot" "${quick[@]}"
+some "predict by two" "start one task" mpirun -n 2 "$work/lenet" predict --weights x --input y.csv
+refuses "a launcher that this MPI does not know" "srun --mpi=pmix" env SLURM_STEP_NUM_TASKS=4 "$work/lenet" "${quick[@]}"
+
+# ---- ranks that are lost
+# lost TEXT PATTERN SIGNAL: rank 1 gets it in the middle of a run
+lost() {
+    local rc=0 pid left
+    ranks 2 "${long[@]}" --timeout 3 > "$work/out" 2> "$work/err" &
+    job=$!
+    sleep 2
+    pid=$(for p in $(pgrep -f "$work/lenet --epochs 4000"); do grep -qz OMPI_COMM_WORLD_RANK=1 "/proc/$p/environ" 2> /dev/null && echo "$p"; done | head -n 1)
+    kill -"$3" "$pid" || true
+    wait $job || rc=$?
+    [ $rc != 0 ] && [ $rc != 124 ] && ok || bad "$1: exit code $rc"
+    grep -Eq "$2" "$work/err" && ok || { bad "$1: the message does not match '$2':"; tail -n 5 "$work/err"; }
+    sleep 1
+    kill -9 "$pid" 2> /dev/null || true
+    left=$(for p in $(pgrep -f "$work/lenet --epochs 4000"); do [ "$(awk '{print $3}' "/proc/$p/stat" 2> /dev/null)" = Z ] || echo "$p"; done)
+    [ -z "$left" ] && ok || bad "$1: processes are left: $left"
+}
+lost "a killed rank" "signal 9|Killed" KILL
+lost "a stopped rank" "rank 0 .*rank 1 \(.*\) does not answer" STOP
+finish
