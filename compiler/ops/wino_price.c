@@ -39,6 +39,13 @@ static int64_t wino_block(const Market *k, double points, int64_t in)
     return fit > 48 ? 48 : fit < k->core->rows ? k->core->rows : (int64_t)fit;
 }
 
+/* Vectors of the last panel's product; with AVX-512 half a vector counts half: wino_product_tile. */
+static double last_vectors(const Market *k, int64_t left)
+{
+    const bool half = k->core->vector_bytes == 64 && 2 * left <= 3 * k->lanes;
+    return left <= k->lanes ? 1 : half ? 1.5 : 2;
+}
+
 /* `tiles` tiles of m x m outputs, `in` channels to `out`; the filters stream through for each
  * block of tiles. */
 static void winograd(Price *p, const Market *k, int64_t tiles, int64_t in, int64_t out, int64_t m,
@@ -51,8 +58,10 @@ static void winograd(Price *p, const Market *k, int64_t tiles, int64_t in, int64
 
     transforms(p, k, n * (double)price_ceil(in, k->lanes), points,
                2 * (double)a * transform(a, false), points);
-    price_tiles(p, k, (double)(price_ceil(tiles, rows) * price_ceil(out, panel)) * points,
-                (double)rows, 2, (double)in);
+    const double products = (double)price_ceil(tiles, rows) * points;
+    price_tiles(p, k, products * (double)(out / panel), (double)rows, 2, (double)in);
+    if (out % panel)
+        price_tiles(p, k, products, (double)rows, last_vectors(k, out % panel), (double)in);
     transforms(p, k, n * (double)price_ceil(out, k->lanes), points,
                (double)(a + m) * transform(a, true), (double)(m * m));
     p->weights += u * blocks;

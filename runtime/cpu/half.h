@@ -1,7 +1,8 @@
 /* half.h -- vectors of at most 32 bytes, VH reals: for copies of short runs that lie anywhere.
  *
  * A vector of 64 bytes that does not start on a cache line always crosses one, which takes two
- * turns; of two halves at most one does.  Without AVX-512 a half is a whole vector.
+ * turns; of two halves at most one does.  And for the last outputs of a product: two halves take
+ * the time of one whole.  Without AVX-512 a half is a whole vector.
  */
 #ifndef CPU_HALF_H
 #define CPU_HALF_H
@@ -19,6 +20,32 @@ RT_INLINE void h_store(real *p, hvec x)
 {
     *(hvec_memory *)p = x;
 }
+RT_INLINE hvec h_load_opaque(const real *p)
+{
+    hvec x;
+    __asm__ volatile(RT_MOVE : "=v"(x) : "m"(*(const hvec_memory *)p));
+    return x;
+}
+/* The lower half of x. */
+RT_INLINE hvec h_low(vec x)
+{
+    union {
+        vec whole;
+        hvec half[2];
+    } u = {x};
+    return u.half[0];
+}
+#ifdef RT_DOUBLE
+RT_INLINE hvec h_fma(hvec a, hvec b, hvec c)
+{
+    return _mm256_fmadd_pd(a, b, c);
+}
+#else
+RT_INLINE hvec h_fma(hvec a, hvec b, hvec c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+#endif
 #else
 enum { VH = V };
 typedef vec hvec;
@@ -30,6 +57,18 @@ RT_INLINE hvec h_load(const real *p)
 RT_INLINE void h_store(real *p, hvec x)
 {
     v_store(p, x);
+}
+RT_INLINE hvec h_load_opaque(const real *p)
+{
+    return v_load_opaque(p);
+}
+RT_INLINE hvec h_low(vec x)
+{
+    return x;
+}
+RT_INLINE hvec h_fma(hvec a, hvec b, hvec c)
+{
+    return v_fma(a, b, c);
 }
 #endif
 

@@ -7,6 +7,7 @@
  */
 #ifndef CPU_TILE_H
 #define CPU_TILE_H
+#include "cpu/half.h"
 
 #if defined(RT_AVX2)
 enum { TILE_ROWS = 6, TILE_ROWS_1 = 12 }; /* rows of a tile two vectors and one vector wide */
@@ -54,6 +55,25 @@ RT_INLINE void tile_product(vec *restrict c, TileRows rows, int vectors, int cou
             RT_UNROLL
             for (int j = 0; j < vectors; j++)
                 c[i * vectors + j] = v_fma(s, w[j], c[i * vectors + j]);
+        }
+        a += a_step;
+        b += b_step;
+    }
+}
+
+/* The same one vector and a half wide: h[i] is the half. */
+RT_INLINE void tile_product_half(vec *restrict c, hvec *restrict h, TileRows rows, int count,
+                                 const real *a, int64_t a_step, const real *b, int64_t b_step)
+{
+    RT_UNROLL_4
+    for (int k = 0; k < count; k++) {
+        const vec w = v_load_opaque(b);
+        const hvec wh = h_load_opaque(b + V);
+        RT_UNROLL
+        for (int i = 0; i < rows.count; i++) {
+            const vec s = v_broadcast(a + tile_row(rows, i));
+            c[i] = v_fma(s, w, c[i]);
+            h[i] = h_fma(h_low(s), wh, h[i]);
         }
         a += a_step;
         b += b_step;
