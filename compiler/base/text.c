@@ -1,7 +1,9 @@
 /* text.c -- a string that grows, and the few string questions a compiler asks. */
 #include "base/text.h"
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 Text text_new(Arena *a)
@@ -142,6 +144,21 @@ const char *text_commas(Arena *a, int64_t v)
         out[w++] = digits[i];
     }
     return arena_strndup(a, out, (size_t)w);
+}
+
+int64_t text_size(const char *s)
+{
+    static const char letter[] = "KMGT";
+    char *end;
+    errno = 0;
+    double v = strtod(s, &end);
+    const char *unit = *end ? strchr(letter, *end >= 'a' ? *end - 32 : *end) : NULL;
+    if (end == s || errno || !(v >= 0) ||
+        (*end && (!unit || (end[1] && strcmp(end + 1, "B") != 0))))
+        return -1;
+    for (const char *u = letter; unit && u <= unit; u++)
+        v *= 1000;
+    return v < 1e18 ? (int64_t)v : -1;
 }
 
 const char *text_bytes(Arena *a, int64_t bytes)

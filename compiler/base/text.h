@@ -26,5 +26,6 @@ bool text_glob(const char *pattern, const char *word);
 uint64_t text_hash(const void *bytes, size_t n, uint64_t seed);          /* 64 bits, FNV-1a with a final mix */
 const char *text_commas(Arena *a, int64_t v);                            /* 431080 -> "431,080" */
 const char *text_bytes(Arena *a, int64_t bytes);                         /* 9830400 -> "9.83 MB" (decimal) */
+int64_t text_size(const char *s);                                       /* "500M" -> 500,000,000; -1 when it is no size */
 
 #endif

@@ -146,9 +146,8 @@ static void program(Writer *w, Text *t)
 {
     const EmitInput *in = w->in;
     const Graph *g = in->train;
-    const Step *s = g->step, *e = in->test->step;
+    const Step *s = g->step;
     const Shape *x = &g->input->shape;
-    const int64_t fixed = s->fixed_bytes > e->fixed_bytes ? s->fixed_bytes : e->fixed_bytes;
 
     text_printf(t,
                 "const RtProgram rt_program = {\n    .model = \"%s\", .source = %s, .source_hash = "
@@ -167,9 +166,7 @@ static void program(Writer *w, Text *t)
     text_printf(t,
                 "    .fixed_bytes = %lld, .shard_bytes = %lld, .thread_bytes = %lld, .grad_bytes = "
                 "%lld, .fused_update = %s,\n",
-                (long long)fixed,
-                (long long)(s->shard_bytes > e->shard_bytes ? s->shard_bytes : e->shard_bytes),
-                (long long)(s->thread_bytes > e->thread_bytes ? s->thread_bytes : e->thread_bytes),
+                (long long)s->fixed_bytes, (long long)s->shard_bytes, (long long)s->thread_bytes,
                 (long long)s->grad_bytes, s->fused_update ? "true" : "false");
     text_printf(t, "    .input_rank = %d, .input_dim = {", x->rank);
     for (int i = 0; i < x->rank; i++)

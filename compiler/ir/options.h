@@ -2,6 +2,7 @@
 #ifndef OPTIONS_H
 #define OPTIONS_H
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct Options {
     bool        plain;                                /* leave optional passes out, use reference kernels */
@@ -11,6 +12,8 @@ typedef struct Options {
     const char *cpu;                                  /* "native", "x86-64-v3", ... */
     int         vector;                               /* reals in a vector of the target and dtype: 16, 8, 4, 2, 1 */
     bool        verify;                               /* graph_verify after every pass (on in debug builds and tests) */
+    int64_t     memory_limit;                         /* planned bytes at most, with so many threads; 0: no limit */
+    int         threads;                              /* of the machine that compiles */
     struct Tuner *tuner;                              /* --tune: settles what pass choose leaves open (ir/choice.h); else NULL */
 } Options;
 

@@ -25,7 +25,9 @@ const Pass pass_table[] = {
     {"schedule", pass_schedule, false, false, false,
      "phases and places: what runs per slice, what once, where a barrier stands"},
     {"plan", pass_plan, false, false, false,
-     "lifetimes become offsets in one arena; last, for it needs the final order"},
+     "lifetimes become offsets in one arena; after all that changes the order of calls"},
+    {"recompute", pass_recompute, false, false, false,
+     "--memory-limit: values made again instead of kept; last, for it asks what plans need"},
     {0}};
 
 static void dump(const Graph *g, const Pass *p, const Options *o)

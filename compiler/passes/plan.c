@@ -147,25 +147,37 @@ static bool dies(const Lives *l, const Node *n, Node *x)
            x->dtype == n->dtype && shape_same(&x->shape, &n->shape);
 }
 
+/* How often the call of n reads x: its loop reads through inlined nodes. */
+static int uses(const Node *n, const Node *x)
+{
+    int count = 0;
+    for (int i = 0; i < n->nin; i++)
+        count += node_attr(n->in[i], "inline") ? uses(n->in[i], x) : root(n->in[i]) == x;
+    return count;
+}
+
+/* An operand of n, or of what its loop computes for n, whose bytes the call can write over. */
+static Node *overwritten(const Lives *l, const Node *call, const Node *n)
+{
+    for (int i = 0; i < n->nin; i++) {
+        Node *x = root(n->in[i]);
+        if (node_attr(n->in[i], "inline"))
+            x = overwritten(l, call, n->in[i]);
+        else if (uses(call, x) > 1 || !dies(l, call, x))
+            x = NULL;
+        if (x || !(n->op->flags & OP_ELEMENTWISE))
+            return x;
+    }
+    return NULL;
+}
+
 /* In place: the output takes over the bytes of an input that dies here. */
 static void overlay(const Lives *l)
 {
     for (int i = 0; i < l->g->nnode; i++) {
         Node *n = l->g->node[i];
-        if (!(n->op->flags & OP_INPLACE) || n->alias || !n->shape.batched)
-            continue;
-        for (int k = 0; k < n->nin; k++) {
-            Node *x = root(n->in[k]);
-            bool twice = false;
-            for (int j = 0; j < n->nin; j++)
-                twice |= j != k && root(n->in[j]) == x;
-            if (!twice && dies(l, n, x) && !node_attr(n->in[k], "inline")) {
-                n->alias = x;
-                break;
-            }
-            if (!(n->op->flags & OP_ELEMENTWISE))
-                break;
-        }
+        if (n->op->flags & OP_INPLACE && !n->alias && n->shape.batched && !node_attr(n, "inline"))
+            n->alias = overwritten(l, n, n);
     }
 }
 
@@ -317,6 +329,18 @@ static void add_buffer(Graph *g, Step *s, Node *n, int first, int last)
     ARENA_PUSH(g->arena, s->buffer, s->nbuffer, b);
 }
 
+/* One arena serves training and evaluation. */
+static void widen(Step *training, const Step *s)
+{
+    int64_t *const to[] = {&training->fixed_bytes, &training->shard_bytes, &training->thread_bytes,
+                           &training->bound_shard, &training->bound_thread};
+    const int64_t from[] = {s->fixed_bytes, s->shard_bytes, s->thread_bytes, s->bound_shard,
+                            s->bound_thread};
+
+    for (int i = 0; i < 5; i++)
+        *to[i] = *to[i] > from[i] ? *to[i] : from[i];
+}
+
 void pass_plan(Graph *g, const Options *o, Diag *d)
 {
     Step *s = g->step;
@@ -350,4 +374,6 @@ void pass_plan(Graph *g, const Options *o, Diag *d)
         ((Node *)s->buffer[i].node)->offset = s->buffer[i].offset;
     for (int i = 0; i < g->nnode; i++)
         g->node[i]->offset = root(g->node[i])->offset;
+    if (g->peer)
+        widen(g->peer->step, s);
 }

@@ -153,7 +153,8 @@ static int level_of(const Node *n, const int *level)
         if (x->mark >= SLICE && x->mark <= TOTAL && l < after)
             l = after;
     }
-    return l;
+    const Attr *again = node_attr(n, "again"); /* by pass recompute: not before this one */
+    return again && l < again->i ? (int)again->i : l;
 }
 
 static int *levels(const Graph *g)

@@ -161,26 +161,11 @@ static void add_counts(Arena *a, const Cache *c)
     close(fd);
 }
 
-/* "500M" -> 500,000,000; -1 when it is no size. */
-static int64_t size_of(const char *text)
-{
-    static const char letter[] = "KMGT";
-    char *end;
-    errno = 0;
-    double v = strtod(text, &end);
-    const char *unit = *end ? strchr(letter, *end >= 'a' ? *end - 32 : *end) : NULL;
-    if (end == text || errno || !(v >= 0) || (*end && (!unit || (end[1] && strcmp(end + 1, "B") != 0))))
-        return -1;
-    for (const char *u = letter; unit && u <= unit; u++)
-        v *= 1000;
-    return v < 1e18 ? (int64_t)v : -1;
-}
-
 static int64_t limit_of(Arena *a, const Cache *c)
 {
     size_t len = 0;
     const char *text = file_read(a, path_join(a, c->dir, "limit"), &len);
-    const int64_t bytes = text && len ? size_of(arena_strndup(a, text, strcspn(text, "\n"))) : -1;
+    const int64_t bytes = text && len ? text_size(arena_strndup(a, text, strcspn(text, "\n"))) : -1;
     return bytes < 0 ? CACHE_LIMIT : bytes;
 }
 
@@ -279,7 +264,7 @@ bool cache_clear(Arena *a, Diag *d)
 bool cache_limit(Arena *a, const char *size, Diag *d)
 {
     Cache c;
-    const int64_t bytes = size_of(size);
+    const int64_t bytes = text_size(size);
     if (bytes < 0) {
         diag_error(d, nowhere, "--limit needs a size, not '%s'", size);
         diag_help(d, "for example --limit 500M or --limit 2G (powers of 1000)");

@@ -1,5 +1,6 @@
 /* command.c -- argv becomes a Command, by the table in option.c. */
 #include "tool/option.h"
+#include "tool/machine.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,18 @@ static bool take_word(Reader *r, const OptionRow *o, const char *value)
     return false;
 }
 
+static bool take_size(Reader *r, const OptionRow *o, const char *value)
+{
+    const int64_t bytes = text_size(value);
+    if (bytes <= 0) {
+        diag_error(r->diag, nowhere, "%s needs a size, not '%s'", o->name, value);
+        diag_help(r->diag, "for example %s 500M or %s 2G (powers of 1000)", o->name, o->name);
+        return false;
+    }
+    *(int64_t *)((char *)r->command + o->field) = bytes;
+    return true;
+}
+
 static bool take_setting(Reader *r, const char *value)
 {
     const char *eq = strchr(value, '=');
@@ -117,6 +130,7 @@ static bool take(Reader *r, const OptionRow *o, const char *value)
     case OPTION_TEXT:    *(const char **)field = value; return true;
     case OPTION_WORD:    return take_word(r, o, value);
     case OPTION_COUNT:   return take_count(r, o, value);
+    case OPTION_SIZE:    return take_size(r, o, value);
     case OPTION_SETTING: return take_setting(r, value);
     case OPTION_HELP:    r->command->topic = r->command->kind; r->command->kind = COMMAND_HELP; return true;
     }
@@ -262,6 +276,7 @@ bool command_parse(Arena *a, int argc, char **argv, Command *c, Diag *d)
     Reader r = {.arena = a, .diag = d, .argv = argv, .argc = argc, .at = 1, .command = c, .flags = text_new(a)};
     *c = (Command){.to = "c", .color = command_color(argc, argv)};
     c->options.cpu = "native";
+    c->options.threads = machine_threads();
 #ifndef NDEBUG
     c->options.verify = true;
 #endif

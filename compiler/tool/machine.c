@@ -2,7 +2,9 @@
  *
  * The flags name a level, never the host's exact model, so that the same command gives the same bits everywhere.
  */
+#define _GNU_SOURCE                                   /* sched_getaffinity */
 #include "tool/machine.h"
+#include <sched.h>
 #include <string.h>
 
 static const Machine machine[] = {
@@ -45,4 +47,10 @@ bool machine_fits_host(const Machine *m)
 #else
     return m->any || !m->x86;
 #endif
+}
+
+int machine_threads(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }

@@ -14,5 +14,6 @@ typedef struct Machine {
 /* `cpu` as on the command line; "native" is looked up on the machine that compiles. */
 const Machine *machine_find(const char *cpu);
 bool machine_fits_host(const Machine *m);             /* the host's own C compiler can make code for it */
+int machine_threads(void);                            /* processors that this process may use */
 
 #endif

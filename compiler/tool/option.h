@@ -8,6 +8,7 @@ typedef enum {
     OPTION_TEXT,                                      /* const char *field */
     OPTION_WORD,                                      /* const char *field, one of the words in `value`, split at | */
     OPTION_COUNT,                                     /* int64_t field, 1 .. 2^31 - 1 */
+    OPTION_SIZE,                                      /* int64_t field: bytes, "500M" or "2G" */
     OPTION_SETTING,                                   /* key=value, collected in front.set */
     OPTION_HELP
 } OptionKind;

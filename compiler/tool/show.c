@@ -2,12 +2,11 @@
  *
  * FLOPs are the textbook's: two per multiply-add, every tap counted.  A layer's bias belongs to the layer.
  */
-#define _GNU_SOURCE                                   /* sched_getaffinity */
 #include "tool/show.h"
 #include "base/text.h"
 #include "emit/emit.h"
 #include "ops/step_price.h"
-#include <sched.h>
+#include "tool/machine.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -233,12 +232,6 @@ void show_price(Arena *a, const Graph *g, const Options *o)
 
 /* ---- memory */
 
-static int threads_here(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 static void print_bytes(Arena *a, const char *what, int64_t bytes, const char *how)
 {
     printf("  %-28s %12s   %s\n", what, text_bytes(a, bytes), how);
@@ -247,7 +240,7 @@ static void print_bytes(Arena *a, const char *what, int64_t bytes, const char *h
 bool show_plan(Arena *a, const Graph *g, int64_t ranks, Diag *d)
 {
     const Step *s = g->step;
-    const int threads = threads_here();
+    const int threads = machine_threads();
     ranks = ranks ? ranks : 1;
     if (s->shards % ranks != 0) {
         diag_error(d, nowhere, "%lld ranks cannot share %lld shards equally", (long long)ranks, (long long)s->shards);
@@ -273,6 +266,9 @@ bool show_plan(Arena *a, const Graph *g, int64_t ranks, Diag *d)
                              text_bytes(a, s->bound_thread)));
     if (!mine.fused_update)
         print_bytes(a, "gradients", s->grad_bytes, "one copy, reduced before the update");
+    if (s->again)
+        print_bytes(a, "not kept", s->bytes_without - step_bytes(s, threads),
+                    arena_printf(a, "%d values, which the backward pass makes again", s->again));
     print_bytes(a, "planned", step_bytes(&mine, threads), "plus at most 30 MB, plus the data as they are stored");
     return true;
 }

@@ -37,4 +37,27 @@ build lenet "$work/big" --batch 4096
 check "lenet, batch 4096" "$(mnist 8192)" "$work/big" --epochs 1 --limit-samples 8192 --threads 2
 build mlp_wide "$work/wide" --set data.test_samples=1000
 check "mlp_wide, synthetic data" 0 "$work/wide" --epochs 1 --limit-samples 2000 --threads 2
+
+# ---- --memory-limit: values made again instead of kept, with the same bits, and the process is that much smaller.  The limit
+# counts this machine's threads, and so does planned_bytes of a run with as many.
+small_cifar "$work/cifar10" 20 32
+resnet() { build resnet56_cifar10 "$work/$1" --set model.depth=20 "${@:2}"; }
+bytes() { "$TENON" show "$TENON_ROOT/models/resnet56_cifar10.tn" --set model.depth=20 "$@"; }
+learn() { rm -f "$work/$1.log"; succeeds "$1 $2 threads" "$work/$1" --data "$work/cifar10" --epochs 1 --threads "$2" --log "$work/$1.log"; }
+
+resnet whole
+learn whole "$(nproc)"
+all=$(field "$work/whole.log" start planned_bytes | tr -d ' ')
+resnet small --memory-limit $((all * 60 / 100))
+for threads in 1 "$(nproc)"; do
+    learn small "$threads"
+    same "weights at 60 % of the plan, $threads threads" "$(hashes "$work/whole.log")" "$(hashes "$work/small.log")"
+done
+planned=$(field "$work/small.log" start planned_bytes | tr -d ' ')
+[ "$planned" -le $((all * 60 / 100)) ] && ok || bad "planned $planned bytes, more than 60 % of $all"
+before=$(field "$work/whole.log" epoch peak_bytes | tr -d ' ') after=$(field "$work/small.log" epoch peak_bytes | tr -d ' ')
+[ $((before - after)) -ge $((all * 35 / 100)) ] && ok || bad "the peak fell from $before to $after only, with a plan of $planned instead of $all"
+bytes --memory-limit 1G | grep -q 'not kept' && bad "values made again where memory suffices" || ok
+refuses "a limit below all plans" "needs .* more than --memory-limit 20.0 MB" bytes --memory-limit 20M
+refuses "a limit that is no size" "--memory-limit needs a size, not '20X'" bytes --memory-limit 20X
 finish

@@ -1,0 +1,336 @@
+/* recompute.c -- under --memory-limit: values that the backward pass reads are made again there instead of being kept.
+ *
+ * A value is kept in the shard's memory from the forward phase that makes it to the backward phase that reads it last.  Made
+ * again by the same kernel from the same operands it has the same bits, and lives in a chunk's scratch only.  What it is made
+ * from must be in memory at that time anyway, or is made again too.  The cheapest values a byte go first, by price, each followed by
+ * a new schedule and plan, until the program fits; a step that makes the plan larger is taken back.
+ * Bytes are the planned ones, with as many threads as the machine that compiles has.
+ *
+ * Idea: Chen, Xu, Zhang, Guestrin 2016, "Training deep nets with sublinear memory cost".
+ */
+#include "ir/readers.h"
+#include "ops/step_price.h"
+#include "passes/pass.h"
+#include <string.h>
+
+enum { CHAIN_MOST = 64 }; /* operations between a value and what it is made from */
+
+/* A value made again, in its phase. */
+typedef struct Again {
+    const Node *of;
+    int phase;
+    Node *node;
+} Again;
+
+typedef struct Search {
+    Graph *g;
+    const Options *o;
+    int ids;     /* nodes had smaller numbers when the search began: candidates */
+    bool *tried; /* by id */
+    int known;   /* nodes had smaller numbers when the search last looked */
+    int *at;     /* by id: the phase of the call that computes a node */
+    int *last;   /* by id: the last phase that reads it */
+    bool *maker; /* by id: it makes something besides its value */
+    Again *again;
+    int nagain;
+    Node **fresh; /* nodes that are not in the graph's list yet */
+    int nfresh;
+} Search;
+
+/* ------------------------------------------------------------------------------- what is where */
+
+static Node *stored(Node *n)
+{
+    while (n->op->flags & OP_VIEW)
+        n = n->in[0];
+    return n;
+}
+
+/* Calls read through nodes that they compute inside their loops. */
+static void read(Search *s, const Node *n, int phase)
+{
+    for (int i = 0; i < n->nin; i++) {
+        Node *x = stored(n->in[i]);
+        if (s->last[x->id] < phase)
+            s->last[x->id] = phase;
+        if (node_attr(n->in[i], "inline")) {
+            s->at[n->in[i]->id] = phase;
+            read(s, n->in[i], phase);
+        }
+    }
+}
+
+static void look(Search *s)
+{
+    const Graph *g = s->g;
+    const size_t ids = (size_t)g->next_id + 1;
+    s->known = g->next_id;
+    s->at = arena_alloc(g->arena, ids * sizeof *s->at);
+    s->last = arena_alloc(g->arena, ids * sizeof *s->last);
+    s->maker = arena_alloc(g->arena, ids * sizeof *s->maker);
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        if (!node_attr(n, "inline")) {
+            s->at[n->id] = n->phase;
+            read(s, n, n->phase);
+        }
+        if (node_is(n, "side"))
+            s->maker[n->in[0]->id] = true;
+    }
+}
+
+static bool in_slices(const Graph *g, int phase)
+{
+    return phase >= 0 && g->step->phase[phase].kind == PHASE_SLICE;
+}
+
+/* Its value can be had a second time. */
+static bool repeats(const Search *s, const Node *n)
+{
+    return n->nin > 0 && !n->backward && n->dtype == DT_REAL && !s->maker[n->id] &&
+           !node_is(n, "input") && !node_is(n, "label") && !graph_keeps(s->g, n);
+}
+
+/* Too dear to be made once for each phase that reads it: once for all of them. */
+static bool dear(const Node *n)
+{
+    return node_is(n, "conv2d") || node_is(n, "dense");
+}
+
+/* ------------------------------------------------------------------------------- making again */
+
+static Node *copy(Search *s, const Node *n, Node *const *in, int phase)
+{
+    Graph *g = s->g;
+    int first = 0;
+    while (g->step->phase[first].kind != PHASE_SLICE)
+        first++;
+    Node *c = graph_add(g, n->op, in, n->nin, n->span);
+    g->node[--g->nnode] = NULL;
+    node_copy_attrs(g, c, n);
+    node_set_int(g, c, "again", phase - first);
+    c->shape = n->shape, c->dtype = n->dtype, c->name = n->name, c->needs_grad = n->needs_grad;
+    c->layout = n->layout, c->backward = true;
+    memcpy(c->flat, n->flat, sizeof c->flat);
+    ARENA_PUSH(g->arena, s->fresh, s->nfresh, c);
+    return c;
+}
+
+/* What was made again for that phase, or for an earlier one and is kept until then. */
+static bool serves(const Search *s, const Again *a, int phase)
+{
+    return a->phase == phase || (a->phase < phase && a->node->id < s->known &&
+                                 a->node->place == PLACE_BATCH && s->last[a->node->id] >= phase);
+}
+
+/* x as `phase` can read it: itself where it is in memory then, else made again.  Adds what that costs; makes nothing when
+ * `make` is false; NULL: it cannot be had.  `whole`: x is made again even where it is kept. */
+static Node *at_phase(Search *s, Node *x, int phase, bool whole, bool make, int depth,
+                      double *cycles)
+{
+    Node *base = stored(x), *in[8];
+    const bool constant = !x->shape.batched || node_is(x, "const");
+
+    if (constant || (!whole && base->place == PLACE_BATCH && s->last[base->id] >= phase))
+        return x;
+    for (int i = 0; i < s->nagain; i++)
+        if (s->again[i].of == x && serves(s, &s->again[i], phase))
+            return s->again[i].node;
+    if (!repeats(s, x) || depth == CHAIN_MOST || x->nin > 8)
+        return NULL;
+    for (int i = 0; i < x->nin; i++) {
+        in[i] = at_phase(s, x->in[i], phase, false, make, depth + 1, cycles);
+        if (!in[i])
+            return NULL;
+    }
+    const bool called = !node_attr(x, "inline") && !(x->op->flags & OP_VIEW);
+    if (called)
+        *cycles += step_price(s->g, x, s->o).cycles;
+    if (!make)
+        return x;
+    Node *c = copy(s, x, in, phase);
+    if (called)
+        ARENA_PUSH(s->g->arena, s->again, s->nagain, ((Again){x, phase, c}));
+    return c;
+}
+
+static bool reads(const Node *u, const Node *n)
+{
+    for (int i = 0; i < u->nin; i++)
+        if (u->in[i] == n)
+            return true;
+    return false;
+}
+
+/* The first phase after `after` in which the backward pass reads n; -1: none. */
+static int next_phase(const Search *s, const Node *n, int after)
+{
+    int phase = -1;
+    for (int i = 0; i < s->g->nnode; i++) {
+        const Node *u = s->g->node[i];
+        if (u->backward && reads(u, n) && s->at[u->id] > after &&
+            (phase < 0 || s->at[u->id] < phase))
+            phase = s->at[u->id];
+    }
+    return phase;
+}
+
+/* ------------------------------------------------------------------------------- one value */
+
+static bool candidate(const Search *s, const Node *n)
+{
+    if (n->id >= s->ids || s->tried[n->id] || n->place != PLACE_BATCH || !repeats(s, n))
+        return false;
+    for (int i = 0; i < s->g->nnode; i++) {
+        const Node *u = s->g->node[i];
+        const bool later = reads(u, n) && s->at[u->id] > s->at[n->id];
+        if (reads(u, n) && (u->op->flags & OP_VIEW || !in_slices(s->g, s->at[u->id])))
+            return false;
+        if (later && u->backward && node_is(u, "side"))
+            return false;
+    }
+    return next_phase(s, n, s->at[n->id]) >= 0;
+}
+
+/* Cycles of a step that making n again costs; negative: it cannot be. */
+static double cost(Search *s, Node *n)
+{
+    double cycles = 0;
+    for (int p = next_phase(s, n, s->at[n->id]); p >= 0; p = next_phase(s, n, p)) {
+        if (!at_phase(s, n, p, true, false, 0, &cycles))
+            return -1;
+        if (dear(n))
+            break;
+    }
+    return cycles;
+}
+
+/* The value that costs least for each byte that it would not occupy. */
+static Node *cheapest(Search *s)
+{
+    Node *best = NULL;
+    double least = 0;
+    for (int i = 0; i < s->g->nnode; i++) {
+        Node *n = s->g->node[i];
+        const double cycles = candidate(s, n) ? cost(s, n) : -1;
+        const double each = cycles / (double)shape_count(&n->shape);
+        if (cycles >= 0 && (!best || each < least))
+            best = n, least = each;
+    }
+    return best;
+}
+
+/* The fresh nodes go before the first that reads n in their phase. */
+static void insert(Search *s, const Node *n, int phase)
+{
+    Graph *g = s->g;
+    const int count = s->nfresh;
+    int at = 0;
+    while (!g->node[at]->backward || !reads(g->node[at], n) || s->at[g->node[at]->id] != phase)
+        at++;
+    for (int i = 0; i < count; i++)
+        ARENA_PUSH(g->arena, g->node, g->nnode, s->fresh[i]);
+    memmove(g->node + at + count, g->node + at, (size_t)(g->nnode - count - at) * sizeof(Node *));
+    memcpy(g->node + at, s->fresh, (size_t)count * sizeof(Node *));
+    s->nfresh = 0;
+}
+
+static void make_again(Search *s, Node *n)
+{
+    Graph *g = s->g;
+    for (int p = next_phase(s, n, s->at[n->id]); p >= 0; p = next_phase(s, n, p)) {
+        double cycles = 0;
+        Node *c = at_phase(s, n, p, true, true, 0, &cycles);
+        insert(s, n, p);
+        for (int i = 0; i < g->nnode; i++) {
+            Node *u = g->node[i];
+            const bool mine = u->backward && u->id < s->known &&
+                              (s->at[u->id] == p || (dear(n) && s->at[u->id] > p));
+            for (int k = 0; mine && k < u->nin; k++)
+                u->in[k] = u->in[k] == n ? c : u->in[k];
+        }
+    }
+    graph_sort(g);
+}
+
+/* ------------------------------------------------------------------------------- the search */
+
+/* The list and everybody's inputs, to go back to. */
+typedef struct Before {
+    int count, nagain;
+    Node **list, ***in;
+} Before;
+
+static Before remember(const Search *s)
+{
+    const Graph *g = s->g;
+    Before b = {.count = g->nnode, .nagain = s->nagain};
+    b.list = arena_alloc(g->arena, (size_t)(b.count + 1) * sizeof *b.list);
+    b.in = arena_alloc(g->arena, (size_t)(b.count + 1) * sizeof *b.in);
+    memcpy(b.list, g->node, (size_t)b.count * sizeof *b.list);
+    for (int i = 0; i < b.count; i++) {
+        const Node *n = g->node[i];
+        b.in[i] = arena_alloc(g->arena, (size_t)(n->nin + 1) * sizeof *n->in);
+        memcpy(b.in[i], n->in, (size_t)n->nin * sizeof *n->in);
+    }
+    return b;
+}
+
+static void go_back(Search *s, const Before *b)
+{
+    Graph *g = s->g;
+    g->nnode = b->count, s->nagain = b->nagain;
+    memcpy(g->node, b->list, (size_t)b->count * sizeof *b->list);
+    for (int i = 0; i < b->count; i++)
+        memcpy(b->list[i]->in, b->in[i], (size_t)b->list[i]->nin * sizeof(Node *));
+}
+
+static int64_t planned(Search *s, Diag *d)
+{
+    pass_schedule(s->g, s->o, d);
+    pass_plan(s->g, s->o, d);
+    look(s);
+    return step_bytes(s->g->step, s->o->threads);
+}
+
+static void refuse(const Search *s, int64_t first, int64_t least, Diag *d)
+{
+    Arena *a = s->g->arena;
+    const int64_t limit = s->o->memory_limit;
+    diag_error(d, (Span){0}, "%s needs %s with %d threads, %s more than --memory-limit %s",
+               s->g->name, text_bytes(a, least), s->o->threads, text_bytes(a, least - limit),
+               text_bytes(a, limit));
+    if (least < first)
+        diag_note(d, "that is with everything made again that can be, and %s without",
+                  text_bytes(a, first));
+    diag_help(d, "a smaller --batch needs less; tenon show says what for");
+}
+
+void pass_recompute(Graph *g, const Options *o, Diag *d)
+{
+    Search s = {.g = g, .o = o, .ids = g->next_id};
+    Step *const whole = g->peer ? g->peer->step : g->step; /* evaluation only adds to training's */
+    const int64_t first = step_bytes(whole, o->threads);
+    int64_t bytes = first;
+
+    if (!o->memory_limit || bytes <= o->memory_limit)
+        return;
+    s.tried = arena_alloc(g->arena, (size_t)s.ids + 1);
+    look(&s);
+    while (bytes > o->memory_limit && g->training) {
+        Node *n = cheapest(&s);
+        if (!n)
+            break;
+        const Before b = remember(&s);
+        s.tried[n->id] = true;
+        make_again(&s, n);
+        const int64_t now = planned(&s, d);
+        if (now > bytes)
+            go_back(&s, &b);
+        bytes = now > bytes ? planned(&s, d) : now;
+    }
+    if (bytes > o->memory_limit)
+        refuse(&s, first, bytes, d);
+    if (g->training)
+        g->step->again = s.nagain, g->step->bytes_without = first;
+}
