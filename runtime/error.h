@@ -17,8 +17,9 @@ void rt_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * on. */
 void rt_unfinished(const char *path);
 
-/* Who speaks, in front of every message ("rank 2 (node3): "), and whether notes are its business;
- * what ends the other processes of a run when this one dies: it may last, and may return. */
+/* Who speaks, in front of every message ("rank 2 (node3): "), and whether notes, and errors that all
+ * ranks make alike, are its business; what ends the other processes of a run when this one dies:
+ * it may last, and may return. */
 void rt_speaker(const char *who, bool notes);
 void rt_at_death(void (*end)(void));
 
