@@ -126,6 +126,13 @@ static int launched(const char **word)
     return 1;
 }
 
+/* Slurm starts the processes; that they find each other is the business of its PMI. */
+static bool introduced(void)
+{
+    return getenv("OMPI_COMM_WORLD_RANK") || getenv("PMIX_RANK") || getenv("PMI_RANK") ||
+           getenv("PMI_FD");
+}
+
 /* Ranks that wait must leave the processor to those that compute when there are more ranks than
  * processors; Open MPI does so by itself only where its own mpirun counted them. */
 static void yield_when_crowded(void)
@@ -158,6 +165,14 @@ static void introduce(Comm *c, const RtProgram *p)
     free(card);
 }
 
+static void __attribute__((noreturn)) unknown_to_mpi(int tasks, const char *word)
+{
+    rt_die("this is one of %d tasks (%s), but its MPI knows nothing of the others: with Slurm "
+           "start it "
+           "by srun --mpi=pmix, else by the mpirun of the MPI that it was built with",
+           tasks, word);
+}
+
 static CommState *the_run; /* for the moment of death */
 
 static void end_all(void)
@@ -176,16 +191,15 @@ void comm_open(Comm *c, const RtProgram *p, double limit)
         rt_die("this is one of %d tasks (%s), but the program was built with --comm none: build it "
                "with --comm mpi, or start one task",
                expected, word);
+    if (!introduced())
+        unknown_to_mpi(expected, word);
     CommState *s = rt_alloc(sizeof *s);
     *s = (CommState){.t = p->transport, .comm = c, .limit = limit};
     pthread_mutex_init(&s->lock, NULL);
     yield_when_crowded();
     s->t->open(&c->rank, &c->size, &c->local_rank, &c->local_size);
     if (c->size == 1)
-        rt_die("this is one of %d tasks (%s), but MPI (%s) sees one alone: the launcher and the "
-               "program's MPI do not know each other; with Slurm start it by srun --mpi=pmix, else "
-               "by the mpirun of that MPI",
-               expected, word, s->t->library());
+        unknown_to_mpi(expected, word);
     c->state = the_run = s;
     s->host = rt_alloc(sizeof *s->host * (size_t)c->size);
     s->of = rt_alloc(sizeof *s->of * (size_t)c->size);
