@@ -58,23 +58,93 @@ static bool take(Writer *w, const char *text)
     Name *n = find(w, text);
     if (n->text)
         return false;
-    *n = (Name){text, 2};
+    *n = (Name){.text = text, .next = 2};
     w->nname++;
     return true;
 }
 
-void name_reserve(Writer *w, const char *name)
+/* What a generated file says itself, and what it includes: constants, types and macros of rt.h, of
+ * the kernels' headers and of libc's and OpenBLAS's behind them.  A word that ends in _ stands for
+ * all that begin so. */
+static const char words[] =
+    /* the file's own */
+    " CHUNK SLICE SLICES SHARD FIXED LOCAL BATCH PARTIAL GRAD KERNEL TICK"
+    /* the runtime's */
+    " BLAS_COLUMNS BLAS_GEMM CONV_BLOCK CONV_DEPTH_HELD CONV_DEPTH_PLANE CONV_DEPTH_SUMS"
+    " CONV_SCRATCH DENSE_DX_COLUMNS DENSE_DX_ROWS DENSE_SAMPLES DENSE_UNIT_SIZE"
+    " DENSE_UNIT_TILES DW_BLOCK FEW_SCRATCH FRAME LANES_ROW LANES_TILE NORM_BLOCK_BYTES P"
+    " PATCHES PATCH_MAX PHILOX_BLOCKS POOL_LIST RUN_MAX TILE_MAX TILE_ROWS TILE_ROWS_1"
+    " TILE_WINDOWS TREE_DEPTH V VH V_HIGH V_INTERLEAVE V_LOW RT_ CPU_ TAPS_ WINO_"
+    /* libraries' */
+    " BLASLONG BLASULONG BUFSIZ EOF FILE FILENAME_MAX FLOATRET FOPEN_MAX FP_FAST_FMA"
+    " FP_FAST_FMAF FP_ILOGB0 FP_ILOGBNAN FP_INFINITE FP_NAN FP_NORMAL FP_SUBNORMAL FP_ZERO"
+    " HUGE_VAL HUGE_VALF HUGE_VALL I INFINITY INT16_MAX INT16_MIN INT32_MAX INT32_MIN"
+    " INT64_MAX INT64_MIN INT8_MAX INT8_MIN INTMAX_MAX INTMAX_MIN INTPTR_MAX INTPTR_MIN"
+    " INT_FAST16_MAX INT_FAST16_MIN INT_FAST32_MAX INT_FAST32_MIN INT_FAST64_MAX"
+    " INT_FAST64_MIN INT_FAST8_MAX INT_FAST8_MIN INT_LEAST16_MAX INT_LEAST16_MIN"
+    " INT_LEAST32_MAX INT_LEAST32_MIN INT_LEAST64_MAX INT_LEAST64_MIN INT_LEAST8_MAX"
+    " INT_LEAST8_MIN MATH_ERREXCEPT MATH_ERRNO M_1_PI M_2_PI M_2_SQRTPI M_E M_LN10 M_LN2"
+    " M_LOG10E M_LOG2E M_PI M_PI_2 M_PI_4 M_SQRT1_2 M_SQRT2 NAN NULL PTRDIFF_MAX PTRDIFF_MIN"
+    " SCHED_FIFO SCHED_OTHER SCHED_RR SEEK_CUR SEEK_END SEEK_SET SIG_ATOMIC_MAX SIG_ATOMIC_MIN"
+    " SIZE_MAX TMP_MAX UINT16_MAX UINT32_MAX UINT64_MAX UINT8_MAX UINTMAX_MAX UINTPTR_MAX"
+    " UINT_FAST16_MAX UINT_FAST32_MAX UINT_FAST64_MAX UINT_FAST8_MAX UINT_LEAST16_MAX"
+    " UINT_LEAST32_MAX UINT_LEAST64_MAX UINT_LEAST8_MAX WCHAR_MAX WCHAR_MIN WINT_MAX WINT_MIN"
+    " BLASFUNC CBLAS_ OPENBLAS_"
+    " ";
+
+static bool is_word(const char *s, size_t n)
 {
-    take(w, name);
+    for (const char *p = words; (p = strchr(p, ' ')) && p[1]; p++)
+        if (strncmp(p + 1, s, n) == 0 && p[1 + n] == ' ')
+            return true;
+    return false;
+}
+
+static bool reserved(const char *name)
+{
+    const char *end = strchr(name, '_');
+
+    return is_word(name, strlen(name)) || (end && is_word(name, (size_t)(end + 1 - name)));
 }
 
 static const char *unique(Writer *w, const char *base)
 {
     const char *name = base;
 
-    while (!take(w, name))
+    if (reserved(base))
+        take(w, base); /* so that a number follows */
+    while (!take(w, name) || (name != base && is_word(name, strlen(name))))
         name = arena_printf(w->arena, "%s_%d", base, find(w, base)->next++);
     return name;
+}
+
+static const char *state(const Writer *w, const char *param, int k)
+{
+    return arena_printf(w->arena, "%s_STATE%d", param, k);
+}
+
+/* Each of "a.b.weight", "a_b.weight" and "A_b.weight" becomes a constant of its own, and so do
+ * its states.  The table keeps it under the parameter's name, which has a dot: no constant has. */
+void name_params(Writer *w, const Graph *g)
+{
+    for (int i = 0; i < g->nparam; i++) {
+        const char *base = name_upper(w->arena, g->param[i]->name), *name = unique(w, base);
+
+        while (!take(w, state(w, name, 0)) || !take(w, state(w, name, 1)))
+            name = unique(w, base);
+        take(w, g->param[i]->name);
+        find(w, g->param[i]->name)->param = name;
+    }
+}
+
+const char *name_of_param(const Writer *w, const Param *p)
+{
+    return find(w, p->name)->param;
+}
+
+const char *name_of_state(const Writer *w, const Param *p, int k)
+{
+    return state(w, name_of_param(w, p), k);
 }
 
 const char *name_of(Writer *w, const Node *n)
@@ -85,7 +155,7 @@ const char *name_of(Writer *w, const Node *n)
     if (*slot)
         return *slot;
     if (node_is(n, "param")) /* one copy serves both graphs */
-        return *slot = name_upper(w->arena, n->param->name);
+        return *slot = name_of_param(w, n->param);
     if (node_is(n, "side"))
         stem = arena_printf(w->arena, "%s_index", n->in[0]->name ? n->in[0]->name : "pool");
     else if (node_is(n, "conv2d_pack"))

@@ -247,9 +247,9 @@ void phase_slice(Writer *w, int phase, const char *fn, const char *about)
 
 static const char *state(Writer *w, const Param *p, int k)
 {
-    return p->offset_state[k] < 0 ? "NULL"
-                                  : arena_printf(w->arena, "FIXED(real, %s_STATE%d)",
-                                                 name_upper(w->arena, p->name), k);
+    return p->offset_state[k] < 0
+               ? "NULL"
+               : arena_printf(w->arena, "FIXED(real, %s)", name_of_state(w, p, k));
 }
 
 static const char *update_name(const Graph *g)
@@ -279,7 +279,7 @@ static const char *shard_pointer(Writer *w, const Node *n)
 
 static const char *weights(Writer *w, const Param *p)
 {
-    return p ? arena_printf(w->arena, "FIXED(real, %s), %s, %s", name_upper(w->arena, p->name),
+    return p ? arena_printf(w->arena, "FIXED(real, %s), %s, %s", name_of_param(w, p),
                             state(w, p, 0), state(w, p, 1))
              : "NULL, NULL, NULL";
 }
@@ -335,8 +335,8 @@ static void record_call(Writer *w, const Sum *s, const char *units, bool from_gr
     const char *moments = from_grad ? "" : arena_printf(a, ", %s", shard_pointer(w, s->root));
     wrapped(&w->body,
             arena_printf(a, "%s(r, unit, %s, %lld, FIXED(real, %s), FIXED(real, %s)%s);%s", fn,
-                         units, (long long)s->offset, name_upper(a, n->in[0]->name),
-                         name_upper(a, n->in[2]->name), moments,
+                         units, (long long)s->offset, name_of(w, n->in[0]), name_of(w, n->in[2]),
+                         moments,
                          tick(w, n->in[0]->name, fn, n->span, 0, "",
                               step_price_sum(w->g, s, from_grad, w->in->options))),
             "        ");

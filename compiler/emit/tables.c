@@ -8,7 +8,6 @@ static void parameter(Writer *w, Text *t, const Param *p)
     static const char *const kind[] = {"RT_XAVIER",     "RT_GLOROT",  "RT_HE",     "RT_LECUN",
                                        "RT_ORTHOGONAL", "RT_UNIFORM", "RT_NORMAL", "RT_CONSTANT"};
     static const char *const fan[] = {"RT_FAN_IN", "RT_FAN_OUT", "RT_FAN_AVG"};
-    const char *c = name_upper(w->arena, p->name);
 
     text_printf(t, "    {.name = %s, .rank = %d, .dim = {", name_c_string(w->arena, p->name),
                 p->file.rank);
@@ -20,12 +19,12 @@ static void parameter(Writer *w, Text *t, const Param *p)
                     (long long)p->axis[i].block, (long long)p->axis[i].outer,
                     (long long)p->axis[i].inner);
     text_printf(t, "}, .count_memory = %lld,\n     .offset = %s, .state = {",
-                (long long)p->count_memory, c);
+                (long long)p->count_memory, name_of_param(w, p));
     for (int k = 0; k < 2; k++)
         if (p->offset_state[k] < 0)
             text_printf(t, "%s-1", k ? ", " : "");
         else
-            text_printf(t, "%s%s_STATE%d", k ? ", " : "", c, k);
+            text_printf(t, "%s%s", k ? ", " : "", name_of_state(w, p, k));
     text_printf(t,
                 "}, .fan_in = %lld, .fan_out = %lld,\n     .init = {%s, %s, %s, %.17g, "
                 "%.17g}%s},\n",

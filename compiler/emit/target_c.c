@@ -19,13 +19,11 @@ static void fixed_constants(Writer *w, Text *t)
     text_add(t, "enum { /* offsets into `fixed`: parameters and optimizer states */\n");
     for (int i = 0; i < g->nparam; i++) {
         const Param *p = g->param[i];
-        const char *name = name_upper(w->arena, p->name);
-        text_printf(t, "    %-28s = %10lld,   /* %s */\n", name, (long long)p->offset,
-                    shape_text(w->arena, &p->file));
+        text_printf(t, "    %-28s = %10lld,   /* %s */\n", name_of_param(w, p),
+                    (long long)p->offset, shape_text(w->arena, &p->file));
         for (int k = 0; k < 2; k++)
             if (p->offset_state[k] >= 0)
-                text_printf(t, "    %-28s = %10lld,\n",
-                            arena_printf(w->arena, "%s_STATE%d", name, k),
+                text_printf(t, "    %-28s = %10lld,\n", name_of_state(w, p, k),
                             (long long)p->offset_state[k]);
     }
     text_add(t, "};\n\n");
@@ -187,19 +185,13 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
 
 void program_open(Writer *w, const EmitInput *in, Arena *a)
 {
-    static const char *const own[] = {"CHUNK", "SLICE", "SLICES",  "SHARD", "FIXED",
-                                      "LOCAL", "BATCH", "PARTIAL", "GRAD",  "TICK",
-                                      "LOAD",  "STORE", "AT",      "V",     "NULL"};
     *w = (Writer){.arena = a, .in = in, .g = in->train, .prefix = ""};
     w->body = text_new(a), w->calls = text_new(a), w->layers = text_new(a),
     w->offsets = text_new(a);
     w->train = text_new(a), w->test = text_new(a);
     w->of_node[0] = arena_alloc(a, sizeof(char *) * (size_t)(in->train->next_id + 1));
     w->of_node[1] = arena_alloc(a, sizeof(char *) * (size_t)(in->test->next_id + 1));
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        name_reserve(w, own[i]);
-    for (int i = 0; i < in->train->nparam; i++)
-        name_reserve(w, name_upper(a, in->train->param[i]->name));
+    name_params(w, in->train);
     graph_phases(w, in->train, &w->train);
     fixed_constants(w, &w->offsets);
     constants(w, &w->offsets);

@@ -14,10 +14,11 @@ typedef struct Kernel {
     const char *base, *params, *body;                 /* "dense", "real *y, const real *a", the statements */
 } Kernel;
 
-/* A constant of the generated file; the number to try when it is wanted again. */
+/* A constant of the generated file; the number to try when it is wanted again.  Or a parameter, and its constant. */
 typedef struct Name {
     const char *text;
     int         next;
+    const char *param;
 } Name;
 
 typedef struct Writer {
@@ -39,7 +40,9 @@ typedef struct Writer {
 /* names.c */
 const char *name_of(Writer *w, const Node *n);        /* "CONV1", "D_CONV1", "CONV1_WEIGHT": unique in the file */
 const char *name_upper(Arena *a, const char *s);
-void        name_reserve(Writer *w, const char *name);                  /* nothing else will be called so */
+void        name_params(Writer *w, const Graph *g);   /* first of all: parameters get the constants nearest to their names */
+const char *name_of_param(const Writer *w, const Param *p);             /* of either graph: "CONV1_WEIGHT" */
+const char *name_of_state(const Writer *w, const Param *p, int k);      /* "CONV1_WEIGHT_STATE0" */
 const char *name_c_string(Arena *a, const char *s);   /* quoted and escaped */
 
 /* pointer.c: a C expression for where n's value lies, seen from inside a phase */
