@@ -25,8 +25,9 @@ int main(int argc, char **argv)
     Arena *a = arena_new();
     Diag *d = diag_new(a, command_color(argc, argv));
     Command c;
-    const bool ok = command_parse(a, argc, argv, &c, d) && (c.kind < COMMAND_CHECK ? tool_answer(&c, d) : compile(a, &c, d));
+    const bool ok = command_parse(a, argc, argv, &c, d) && (c.kind < COMMAND_CHECK ? tool_answer(&c, d) : compile(a, &c, d)) &&
+                    tool_said(d);
     diag_print(d, stderr);
     arena_free(a);
-    return ok && fflush(stdout) == 0 ? 0 : 1;
+    return ok ? 0 : 1;
 }

@@ -168,3 +168,12 @@ bool tool_finish(const Command *c, const Front *f, Diag *d)
     default:           return build(a, c, f, d);
     }
 }
+
+bool tool_said(Diag *d)
+{
+    const bool flushed = fflush(stdout) == 0;
+    if (flushed && !ferror(stdout))
+        return true;
+    diag_error(d, nowhere, "the output could not be written%s%s", flushed ? "" : ": ", flushed ? "" : strerror(errno));
+    return false;
+}

@@ -9,5 +9,6 @@ bool tool_answer(const Command *c, Diag *d);          /* help, version, ops: wha
 bool tool_begin(Command *c, const Front *f, Diag *d);
 /* After the passes: emit, compile, print or run, as the command says. */
 bool tool_finish(const Command *c, const Front *f, Diag *d);
+bool tool_said(Diag *d);                              /* what was printed has arrived: false when stdout is full or closed */
 
 #endif

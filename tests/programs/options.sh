@@ -55,6 +55,16 @@ refuses "build without a train block" "no train block" "$TENON" build "$work/m.t
 succeeds "emit dot" "$TENON" emit "$mlp" --to dot -o "$work/dot"
 grep -q digraph "$work/dot/mlp.dot" && ok || bad "emit --to dot writes no graph"
 
+# output that does not arrive: a full disk, a closed stdout
+if [ -c /dev/full ]; then
+    for command in "show $lenet" "emit $lenet" "emit $lenet --to dot" "check $lenet" ops cache --help; do
+        # shellcheck disable=SC2086
+        "$TENON" $command > /dev/full 2> "$work/err" && bad "tenon $command > /dev/full: exit code 0" || ok
+        grep -q "output could not be written" "$work/err" && ok || bad "tenon $command > /dev/full says '$(cat "$work/err")'"
+    done
+fi
+"$TENON" emit "$lenet" >&- 2> "$work/err" && bad "tenon emit >&-: exit code 0" || ok
+
 # places that cannot be written
 refuses "output is a directory" "is a directory" "$TENON" build "$mlp" -o "$work"
 if mknod "$work/device" c 1 3 2> /dev/null; then
