@@ -57,6 +57,30 @@ void schedule_cut(const Graph *g, Step *s)
     s->slice = s->shard / s->slices;
 }
 
+/* The mean of one number is that number: batch_norm's result would be its shift, whatever the
+ * sample. */
+static bool check_statistics(const Graph *g, const Step *s, Diag *d)
+{
+    const int before = diag_errors(d);
+
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        if (!node_is(n, "batch_norm"))
+            continue;
+        const bool sync = node_bool(n, "sync");
+        if ((sync ? s->batch : s->shard) * (shape_count(&n->shape) / n->shape.dim[0]) > 1)
+            continue;
+        diag_error(d, n->span, "batch_norm has one number a channel to normalise");
+        diag_note(d, "its input is %s, and a %s is one sample", shape_text(g->arena, &n->shape),
+                  sync ? "batch" : "shard");
+        if (s->batch == 1)
+            diag_help(d, "use a larger batch");
+        else
+            diag_help(d, "use fewer shards than %lld, or sync = true", (long long)s->shards);
+    }
+    return diag_errors(d) == before;
+}
+
 /* ------------------------------------------------------------------------------- sums over
  * samples */
 
@@ -345,9 +369,10 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
 {
     Step *s = g->step = arena_alloc(g->arena, sizeof *s);
 
-    (void)d;
-    add_sides(g);
     schedule_cut(g, s);
+    if (!check_statistics(g, s, d))
+        return;
+    add_sides(g);
     const Readers *r = readers_new(g);
     for (int i = 0; i < g->nnode; i++)
         g->node[i]->alias = NULL, g->node[i]->phase = -1;

@@ -55,6 +55,13 @@ refuses "build without a train block" "no train block" "$TENON" build "$work/m.t
 succeeds "emit dot" "$TENON" emit "$mlp" --to dot -o "$work/dot"
 grep -q digraph "$work/dot/mlp.dot" && ok || bad "emit --to dot writes no graph"
 
+# statistics of one number
+sed 's/|> relu/|> batch_norm |> relu/' "$mlp" > "$work/norm.tn"
+grep -q batch_norm "$work/norm.tn" && ok || bad "models/mlp.tn has no place for batch_norm"
+refuses "batch_norm of one number a channel" "use a larger batch" "$TENON" show "$work/norm.tn" --batch 1
+refuses "batch_norm of one number a channel in a shard" "fewer shards than 4" "$TENON" show "$work/norm.tn" --batch 4 --shards 4
+succeeds "batch_norm of two numbers a channel" "$TENON" show "$work/norm.tn" --batch 4 --shards 2
+
 # output that does not arrive: a full disk, a closed stdout
 if [ -c /dev/full ]; then
     for command in "show $lenet" "emit $lenet" "emit $lenet --to dot" "check $lenet" ops cache --help; do
