@@ -19,6 +19,18 @@ else()
     message(STATUS "liblzma was not found (Debian: apt-get install liblzma-dev): programs will not read data packed with xz")
 endif()
 
+# Programs for folders of images are linked with libpng and libturbojpeg; without them here, tenon build refuses such a recipe.
+find_package(PNG QUIET)
+find_path(TURBOJPEG_INCLUDE turbojpeg.h)
+find_library(TURBOJPEG_LIBRARY turbojpeg)
+if(PNG_FOUND AND TURBOJPEG_INCLUDE AND TURBOJPEG_LIBRARY)
+    target_compile_definitions(tenonrt PRIVATE TENON_IMAGES)
+    target_compile_definitions(tenoncore PRIVATE TENON_IMAGES)
+    target_include_directories(tenonrt PRIVATE ${PNG_INCLUDE_DIRS} ${TURBOJPEG_INCLUDE})
+else()
+    message(STATUS "libpng or libturbojpeg was not found (Debian: apt-get install libpng-dev libturbojpeg0-dev): no imagefolder")
+endif()
+
 # tenon.paths beside the compiler says "this is a build tree, its sources lie there"; an installed tenon has none.
 get_filename_component(here ${CMAKE_BINARY_DIR} REALPATH)
 get_filename_component(there ${CMAKE_SOURCE_DIR} REALPATH)

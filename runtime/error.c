@@ -5,22 +5,40 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { GRACE = 5 }; /* seconds for the end of other processes */
+enum { UNFINISHED = 4 };
 
-static _Atomic(const char *) unfinished;
+static _Atomic(const char *) unfinished[UNFINISHED];
 static atomic_flag dying = ATOMIC_FLAG_INIT;
 static const char *speaker = "";
 static bool quiet;
 static void (*_Atomic at_death)(void);
 
+static bool swap(const char *from, const char *to)
+{
+    for (int i = 0; i < UNFINISHED; i++) {
+        const char *old = from;
+        if (atomic_compare_exchange_strong(&unfinished[i], &old, to))
+            return true;
+    }
+    return false;
+}
+
 void rt_unfinished(const char *path)
 {
-    atomic_store(&unfinished, path);
+    if (!swap(NULL, path))
+        rt_die("%s: too many files are written at once", path);
+}
+
+void rt_finished(const char *path)
+{
+    swap(path, NULL);
 }
 
 void rt_speaker(const char *who, bool notes)
@@ -68,9 +86,11 @@ void rt_die(const char *fmt, ...)
     fflush(stdout);
     say("error: ", fmt, ap);
     va_end(ap);
-    const char *path = atomic_load(&unfinished);
-    if (path)
-        unlink(path);
+    for (int i = 0; i < UNFINISHED; i++) {
+        const char *path = atomic_load(&unfinished[i]);
+        if (path)
+            unlink(path);
+    }
     void (*end)(void) = atomic_load(&at_death);
     if (end) {
         signal(SIGALRM, late); /* the end of others can hang where a line is cut */

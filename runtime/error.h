@@ -8,14 +8,14 @@
 
 enum { EXIT_STOPPED = 75 };  /* stopped on request, a checkpoint is saved */
 
-/* "PROG: error: ..." on stderr, then exit 1; from any thread. Removes the unfinished file, if
- * there is one. */
+/* "PROG: error: ..." on stderr, then exit 1; from any thread. Removes unfinished files. */
 void rt_die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void rt_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* The file that rt_die takes away because it is half written; NULL: none. The string must live
- * on. */
+/* A file that rt_die takes away because it is half written, until rt_finished gets the same
+ * string, which must live on. A few at a time. */
 void rt_unfinished(const char *path);
+void rt_finished(const char *path);
 
 /* Who speaks, in front of every message ("rank 2 (node3): "), and whether notes, and errors that all
  * ranks make alike, are its business; what ends the other processes of a run when this one dies:

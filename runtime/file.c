@@ -118,6 +118,6 @@ void file_commit(File *f)
         fail(f);
     if (close(f->fd) != 0 || rename(f->temporary, f->path) != 0)
         fail(f);
-    rt_unfinished(NULL);
+    rt_finished(f->temporary);
     sync_directory(f);
 }

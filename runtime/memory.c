@@ -1,6 +1,7 @@
 /* memory.c -- memory comes from the system once, in large pieces. */
 #include "memory.h"
 #include "error.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,23 @@ void *memory_map(int64_t bytes, bool touch, const char *what)
         for (int64_t at = 0; at < bytes; at += 4096)
             *(volatile char *)(p + at) = 0;
     return p;
+}
+
+/* The file at the front of a larger mapping, so that kernels may read past its end. */
+void *memory_map_file(int fd, int64_t bytes, bool write, const char *what)
+{
+    const int access = write ? PROT_READ | PROT_WRITE : PROT_READ;
+    char *at = mmap(NULL, (size_t)bytes + 2 * MEMORY_SLACK, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED ||
+        (bytes && mmap(at, (size_t)bytes, access, (write ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED, fd, 0) == MAP_FAILED))
+        rt_die("%s cannot be read: %s", what, strerror(errno));
+    return at;
+}
+
+void memory_sync_file(void *at, int64_t bytes, const char *what)
+{
+    if (msync(at, (size_t)bytes, MS_SYNC) != 0)
+        rt_die("%s cannot be written: %s", what, strerror(errno));
 }
 
 /* VmHWM of /proc/self/status, in kB there; read without stdio, which would allocate. */

@@ -97,6 +97,7 @@ typedef struct RtRecipe {
     int64_t     samples, test_samples;                /* synthetic */
     double      x_scale;
     bool        resize;                               /* images of any height and width are stretched to the input's */
+    bool        stretch;                              /* folders of images: stretched to the input's size, not cropped */
     int         optimizer;
     double      lr, momentum, weight_decay, rho, beta1, beta2, eps, clip_norm, clip_value;
     bool        nesterov;
@@ -126,6 +127,8 @@ void rt_tick(int call);
 
 typedef struct RtUnpack RtUnpack;                     /* data/unpack.h */
 extern const RtUnpack rt_unpack_xz;
+typedef struct RtDecode RtDecode;                     /* data/decode.h */
+extern const RtDecode rt_decode_images;
 
 typedef struct RtTransport RtTransport;               /* comm/transport.h */
 extern const RtTransport rt_mpi;
@@ -160,6 +163,7 @@ typedef struct RtProgram {
     const RtUnpack *unpack_xz;                        /* &rt_unpack_xz: data may be packed so; NULL: linked without liblzma */
     const RtTransport *transport;                     /* between ranks: &rt_mpi; NULL: built with --comm none */
     bool        whole_batch;                          /* a statistic of the whole batch stands inside the step: no groups, no ranks */
+    const RtDecode *decode;                           /* &rt_decode_images: data may be folders of images; NULL: linked without libpng */
     const char *const *data_dirs;                     /* where data are looked up by name after $TENON_DATA, ended by NULL; may be NULL */
 } RtProgram;
 

@@ -56,7 +56,7 @@ install_packages() {
 packages_build=(gcc:build-essential make:build-essential cmake:cmake flex:flex bison:bison
                 '/usr/include/stdio.h:build-essential' '/usr/include/zlib.h:zlib1g-dev')
 packages_check=("${packages_build[@]}" pkg-config:pkg-config /usr/include/lzma.h:liblzma-dev xz:xz-utils '/usr/include/check.h:check' '/usr/include/*/cblas.h:libopenblas-dev'
-                mpicc:libopenmpi-dev mpirun:openmpi-bin)
+                mpicc:libopenmpi-dev mpirun:openmpi-bin /usr/include/png.h:libpng-dev /usr/include/turbojpeg.h:libturbojpeg0-dev)
 # 45 MB to fetch: for ./check --all only; without them tests/programs/armv8.sh is skipped
 packages_cross=(aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu '/usr/aarch64-linux-gnu/include/stdio.h:libc6-dev-arm64-cross'
                 qemu-aarch64:qemu-user)

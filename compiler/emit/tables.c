@@ -63,6 +63,8 @@ static void recipe(Writer *w, Text *t, const Recipe *r)
                 (long long)r->data.test_samples, r->data.scale);
     if (r->resize)
         text_add(t, "        .resize = true,\n");
+    if (r->data.images && r->data.fit)
+        text_add(t, "        .stretch = true,\n");
     text_printf(t,
                 "        .optimizer = %s, .lr = %.17g, .momentum = %.17g, .weight_decay = %.17g, "
                 ".rho = %.17g,\n",
@@ -201,6 +203,8 @@ static void program(Writer *w, Text *t)
         text_add(t, "    .whole_batch = true,\n");
     if (g->recipe.data.xz)
         text_add(t, "    .unpack_xz = &rt_unpack_xz,\n");
+    if (g->recipe.data.images)
+        text_add(t, "    .decode = &rt_decode_images,\n");
     text_add(t, "};\n\n");
     text_add(t, "int main(int argc, char **argv)\n{\n    return rt_main(&rt_program, argc, "
                 "argv);\n}\n");

@@ -70,6 +70,18 @@ static bool check_resize(Lower *l)
     return false;
 }
 
+/* PNG and JPEG give grey or colours. */
+static bool check_images(Lower *l)
+{
+    const DataSpec *data = &l->g->recipe.data;
+    const Shape *s = &l->g->input->shape;
+    if (!data->images || (is_image(l->g->input) && (s->dim[0] == 1 || s->dim[0] == 3)))
+        return true;
+    diag_error(l->diag, data->span, "imagefolder gives images (N, 3, H, W), or (N, 1, H, W) in grey; '%s' is %s", l->g->input->name,
+               shape_text(l->arena, s));
+    return false;
+}
+
 /* The mean sample: kept in files as running averages are, so that test and predict have it. */
 static bool add_mean(Lower *l)
 {
@@ -90,7 +102,7 @@ static bool add_mean(Lower *l)
 bool lower_samples(Lower *l)
 {
     Normalize *z = &l->g->recipe.normalize;
-    bool ok = check_augment(l) && check_resize(l);
+    bool ok = check_augment(l) && check_resize(l) && check_images(l);
     if (z->kind == NORM_CHANNEL)
         ok = spread(l, z, "mean", z->mean, z->nmean) && spread(l, z, "std", z->std, z->nstd) && ok;
     if (z->kind == NORM_PIXEL)

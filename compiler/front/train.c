@@ -108,6 +108,9 @@ static const Form augmentations[] = {
     {#member, WANT_INT, O(member), fallback, low, INT32_MAX, false, NULL, 0}
 static const Form synthetic = {"synthetic", 1, {COUNT(samples, 10000, 1), COUNT(test_samples, 1000, 1),
                                                 COUNT(classes, 0, 1), SCALE}};
+static const char *const fit_words[] = {"crop", "stretch", NULL};
+static const Form imagefolder = {"imagefolder", 2, {{"directory", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0},
+                                                    {"fit", WANT_WORD, O(fit), 0, 0, 0, false, fit_words, 0}, SCALE}};
 static const Form named_data = {"data", 0, {SCALE}};
 #undef O
 #undef SCALE
@@ -142,11 +145,17 @@ static void read_data(Train *t, Expr *e)
         diag_help(t->u->diag, "write mnist, \"path/to/directory\" or synthetic(samples = 10000)");
         return;
     }
+    d->images = strcmp(name, "imagefolder") == 0 && head->kind == EX_NAME;
+    d->span = e->span;
+    if (d->images) {
+        form_fields(t->u, e, &imagefolder, d);
+        d->name = d->name ? d->name : "";
+        return;
+    }
     Form form = strcmp(name, "synthetic") == 0 && head->kind == EX_NAME ? synthetic : named_data;
     form.name = name;
     form_fields(t->u, e, &form, d);
     d->name = name;
-    d->span = e->span;
     d->xz = is_cifar10(name);
 }
 

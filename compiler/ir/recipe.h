@@ -47,6 +47,8 @@ typedef struct DataSpec {
     int64_t     samples, test_samples;                /* synthetic: sizes (defaults 10000, 1000) */
     int64_t     classes;                              /* synthetic: 0 = the model's output count */
     bool        xz;                                   /* CIFAR-10: its files may be packed with xz */
+    bool        images;                               /* imagefolder: PNG and JPEG files, a folder a class */
+    int         fit;                                  /* imagefolder: 0 the middle part, 1 stretched */
     double      scale;                                /* multiplies stored u8; default 1/255.  f32 data are taken as they are */
     Span        span;
 } DataSpec;

@@ -13,6 +13,7 @@ typedef struct BuildInput {
     int            nunit;
     bool           mpi;                               /* the C compiler is called through mpicc */
     bool           xz;                                /* the data may be packed with xz */
+    bool           images;                            /* the data are folders of images */
     const char    *dtype;                             /* "f32", "f64" */
     const Command *command;
     const Machine *machine;

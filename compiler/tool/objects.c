@@ -23,6 +23,12 @@ static const char LZMA[] = "-llzma ";
 static const char LZMA[] = "";                        /* the runtime was built without it, too */
 #endif
 
+#ifdef TENON_IMAGES
+static const char IMAGES[] = "-lpng -lturbojpeg ";
+#else
+static const char IMAGES[] = "";
+#endif
+
 /* ---- the C compiler */
 
 /* mpicc adds MPI's headers and libraries to the compiler that it is told to call. */
@@ -45,7 +51,13 @@ bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
         wrap_compiler(t);
     t->flags = arena_printf(a, "%s %s%s%s%s %s %s", FLAGS, in->machine->cflags, strcmp(in->dtype, "f64") == 0 ? " -DRT_F64" : "",
                             o->plain ? " -g" : "", o->blas ? " -DRT_BLAS" : "", in->paths->cflags, more ? more : "");
-    t->libraries = arena_printf(a, "-lz %s%s-lm -lpthread", in->xz ? LZMA : "", o->blas ? "-lopenblas " : "");
+    t->libraries = arena_printf(a, "-lz %s%s%s-lm -lpthread", in->xz ? LZMA : "", in->images ? IMAGES : "", o->blas ? "-lopenblas " : "");
+    if (in->images && !*IMAGES) {
+        diag_error(d, nowhere, "imagefolder needs libpng and libturbojpeg, and this " TENON_NAME " was built without them");
+        diag_help(d, "install them (Debian: apt-get install libpng-dev libturbojpeg0-dev) and build tenon again, or save the "
+                     "images as .npy files");
+        return false;
+    }
     argv_split(a, &v, t->cc);
     argv_add(a, &v, "--version");
     argv_end(a, &v);
@@ -198,6 +210,8 @@ static bool compile_error(Arena *a, const Toolchain *t, const Process *p, const 
         diag_help(d, "--kernels=blas needs OpenBLAS and its headers (Debian: apt-get install libopenblas-dev)");
     else if (strstr(output, "lzma"))
         diag_help(d, "programs for data that may be packed with xz need liblzma (Debian: apt-get install liblzma-dev)");
+    else if (strstr(output, "-lpng") || strstr(output, "turbojpeg"))
+        diag_help(d, "imagefolder needs libpng and libturbojpeg (Debian: apt-get install libpng-dev libturbojpeg0-dev)");
     else if (source)
         diag_help(d, "the file is kept; if '%s' compiles other programs, this is a fault of tenon: please report it with the file",
                   t->cc);

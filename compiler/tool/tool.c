@@ -145,6 +145,7 @@ static bool build(Arena *a, const Command *c, const Front *f, Diag *d)
     emit.data_dirs = &paths.data;
     emit.ndata_dirs = paths.data ? 1 : 0;
     BuildInput in = {.name = f->train->name, .text = c->keep ? generate(a, &emit) : NULL, .xz = f->recipe.data.xz,
+                     .images = f->recipe.data.images,
                      .dtype = f->recipe.dtype, .command = c, .machine = machine_find(c->options.cpu), .paths = &paths};
     in.nunit = emit_units(&emit, a, &in.unit);
     if (emit.mpi && !objects_add_mpi(a, &in, d))

@@ -111,11 +111,13 @@ Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t
     Data *d = new_data(p, find_data(p, name));
     const bool test = strcmp(split, "test") == 0;
     if (!npy_open(p, d->place, split, limit, d) && !idx_open(p, d->place, split, limit, d) &&
-        !cifar_open(p, d->place, split, limit, d))
+        !cifar_open(p, d->place, split, limit, d) && !images_open(p, d->place, split, limit, d))
         rt_die("%s holds no %s data: neither %s_x.npy and %s_y.npy, nor MNIST's "
-               "%s-images-idx3-ubyte, nor CIFAR-10's %s.bin (plain, .gz or .xz)",
+               "%s-images-idx3-ubyte, nor CIFAR-10's %s.bin (plain, .gz or .xz)%s",
                d->place, split, split, split, test ? "t10k" : split,
-               test ? "test_batch" : "data_batch_1");
+               test ? "test_batch" : "data_batch_1",
+               p->decode ? rt_format(", nor a folder %s with one folder of images a class", split)
+                         : "; folders of images want data = imagefolder(...) in the recipe");
     if (d->n >= UINT32_MAX - 2 * (int64_t)p->batch)
         rt_die("%s holds %lld samples; at most 2^32 can be counted", d->place, (long long)d->n);
     return d;
@@ -127,6 +129,8 @@ void data_fill(Data *d, Pool *pool)
         idx_fill(d);
     else if (d->cifar)
         cifar_fill(d, pool);
+    else if (d->images)
+        images_fill(d, pool);
     else if (d->y_numbers)
         npy_fill(d);
 }

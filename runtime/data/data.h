@@ -25,6 +25,7 @@ typedef struct Batch {
 
 typedef struct Stream Stream;
 typedef struct Cifar Cifar;
+typedef struct Images Images;
 
 typedef struct Data {
     const char *place;  /* "models/data/mnist", "synthetic": for messages */
@@ -39,6 +40,7 @@ typedef struct Data {
     Stream     *x_file, *y_file;                      /* IDX: opened, their samples not yet read; */
     int64_t     whole;                                /* how many those files hold */
     Cifar      *cifar;                                /* CIFAR-10: its opened files */
+    Images     *images;                               /* folders: the list of files, and the packed one */
     const char *y_numbers;                            /* npy: labels not yet converted, */
     int         y_size;                               /* bytes each, */
     bool        y_signed;                             /* as a two's complement or not, */
@@ -84,13 +86,16 @@ int32_t  synthetic_sample(uint8_t *x, int64_t features, int64_t classes, int64_t
  * there is none. */
 char    *find_data(const RtProgram *p, const char *name);
 
-/* idx.c, cifar.c, npy.c: open a split in a directory; false when it holds no such files. */
+/* idx.c, cifar.c, images.c, npy.c: open a split in a directory; false when it holds no such files. */
 bool     idx_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
                   Data *d);
 void     idx_fill(Data *d);
 bool     cifar_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
                     Data *d);
 void     cifar_fill(Data *d, Pool *pool);
+bool     images_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
+                     Data *d);
+void     images_fill(Data *d, Pool *pool);
 bool     npy_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
                   Data *d);
 void     npy_fill(Data *d);

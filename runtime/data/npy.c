@@ -11,11 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The file at the front of a larger mapping, so that kernels may read past its end. */
+/* NULL: it does not exist. */
 static char *map_file(const char *path, int64_t *bytes)
 {
     struct stat info;
@@ -27,11 +26,7 @@ static char *map_file(const char *path, int64_t *bytes)
     if (!S_ISREG(info.st_mode))
         rt_die("%s is not a file", path);
     *bytes = info.st_size;
-    char *at = mmap(NULL, (size_t)*bytes + 2 * MEMORY_SLACK, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
-                    -1, 0);
-    if (at == MAP_FAILED || (*bytes && mmap(at, (size_t)*bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED,
-                                            fd, 0) == MAP_FAILED))
-        rt_die("%s cannot be read: %s", path, strerror(errno));
+    char *at = memory_map_file(fd, *bytes, false, path);
     close(fd);
     return at;
 }

@@ -1,0 +1,21 @@
+/* decode.h -- PNG and JPEG behind one function.
+ *
+ * A program whose data are folders of images names rt_decode_images (RtProgram.decode): no other is linked with libpng and
+ * libturbojpeg.
+ */
+#ifndef DECODE_H
+#define DECODE_H
+#include "rt.h"
+
+typedef struct Pixels {
+    uint8_t *rgb;                                     /* (height, width, 3), of malloc */
+    int      height, width;
+} Pixels;
+
+enum { DECODE_WHY = 200 };
+struct RtDecode {
+    /* The image in a file of so many bytes; false: `why` says what is wrong with it. */
+    bool (*image)(const uint8_t *file, size_t bytes, Pixels *out, char why[DECODE_WHY]);
+};
+
+#endif

@@ -1,0 +1,168 @@
+/* folders.c -- see folders.h. */
+#define _GNU_SOURCE
+#include "data/folders.h"
+#include "error.h"
+#include "hash.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+typedef struct Names {
+    char **name;
+    int64_t n, room;
+} Names;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void add(Names *s, char *name)
+{
+    if (s->n == s->room) {
+        s->room = s->room ? 2 * s->room : 64;
+        s->name = realloc(s->name, sizeof *s->name * (size_t)s->room);
+        if (!s->name)
+            rt_die("out of memory: the names of %lld images were needed", (long long)s->room);
+    }
+    s->name[s->n++] = name;
+}
+
+static bool is_image(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot && (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".jpg") == 0 ||
+                   strcasecmp(dot, ".jpeg") == 0);
+}
+
+/* What a directory holds, sorted: folders, or files with a name of an image; hidden ones do not count.  *others: files left
+ * out.  false: there is no such directory. */
+static bool list(const char *directory, bool folders, Names *s, int64_t *others)
+{
+    DIR *d = opendir(directory);
+    if (!d && (errno == ENOENT || errno == ENOTDIR))
+        return false;
+    if (!d)
+        rt_die("%s cannot be read: %s", directory, strerror(errno));
+    *s = (Names){0};
+    for (struct dirent *e; (errno = 0, e = readdir(d));) {
+        struct stat info;
+        char *path = rt_format("%s/%s", directory, e->d_name);
+        const bool known = e->d_name[0] != '.' && stat(path, &info) == 0;
+        if (known &&
+            (folders ? S_ISDIR(info.st_mode) : S_ISREG(info.st_mode) && is_image(e->d_name)))
+            add(s, rt_format("%s", e->d_name));
+        else
+            *others += known;
+        free(path);
+    }
+    if (errno)
+        rt_die("%s cannot be read: %s", directory, strerror(errno));
+    closedir(d);
+    if (s->n)
+        qsort(s->name, (size_t)s->n, sizeof *s->name, by_name);
+    return true;
+}
+
+/* "cat, dog, ..." */
+static char *words(const Names *s)
+{
+    char *text = rt_format("%s", s->n ? s->name[0] : "none");
+    for (int64_t i = 1; i < s->n && i < 8; i++)
+        text = rt_format("%s, %s", text, s->name[i]);
+    return s->n > 8 ? rt_format("%s, ...", text) : text;
+}
+
+/* The classes are the training split's folders; those of the test split where there is no other. */
+static bool find_classes(const RtProgram *p, const char *directory, const char *split, Names *class)
+{
+    int64_t others = 0;
+    char *path = rt_format("%s/train", directory);
+    if (!list(path, true, class, &others)) {
+        path = rt_format("%s/%s", directory, split);
+        if (!list(path, true, class, &others))
+            return false;
+    }
+    if (class->n < 2)
+        rt_die("%s holds %s: images come in one folder a class, and there are at least two classes",
+               path, class->n ? rt_format("one folder (%s)", class->name[0]) : "no folder");
+    if (p->softmax_output && class->n != p->classes)
+        rt_die("%s holds %lld classes (%s), but %s tells %lld apart: build it with as many (if "
+               "they are its parameter: --set "
+               "model.classes=%lld)",
+               path, (long long)class->n, words(class), p->model, (long long)p->classes,
+               (long long)class->n);
+    return true;
+}
+
+static ImageFile describe(const char *folder, const char *name, int label, Hash *h)
+{
+    struct stat info;
+    ImageFile f = {.path = rt_format("%s/%s", folder, name), .label = label};
+    if (stat(f.path, &info) != 0)
+        rt_die("%s cannot be read: %s", f.path, strerror(errno));
+    f.bytes = info.st_size;
+    f.changed = info.st_mtim.tv_sec * 1000000000LL + info.st_mtim.tv_nsec;
+    const int64_t known[3] = {label, f.bytes, f.changed};
+    hash_add(h, name, strlen(name) + 1);
+    hash_add(h, known, sizeof known);
+    return f;
+}
+
+/* Image k of every class before image k + 1 of any. */
+static void take_turns(Folders *out, const Names *class, const Names *file, const char *split)
+{
+    Hash h = hash_new();
+    for (int64_t k = 0, left = out->n; left > 0; k++)
+        for (int c = 0; c < class->n; c++)
+            if (k < file[c].n) {
+                char *folder = rt_format("%s/%s", split, class->name[c]);
+                out->image[out->n - left--] = describe(folder, file[c].name[k], c, &h);
+                free(folder);
+            }
+    out->hash = hash_end(&h);
+}
+
+/* A folder of the split that is no class would be silently left out: said instead. */
+static void check_folders(const Names *class, const char *path)
+{
+    Names here;
+    int64_t others = 0;
+    list(path, true, &here, &others);
+    for (int64_t i = 0; i < here.n; i++)
+        if (!bsearch(&here.name[i], class->name, (size_t) class->n, sizeof *class->name, by_name))
+            rt_die("%s/%s: there is no class '%s' among the folders to train on (%s)", path,
+                   here.name[i], here.name[i], words(class));
+}
+
+bool folders_list(const RtProgram *p, const char *directory, const char *split, Folders *out)
+{
+    Names class, *file;
+    struct stat info;
+    int64_t others = 0;
+    const char *path = rt_format("%s/%s", directory, split);
+    *out = (Folders){0};
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode) ||
+        !find_classes(p, directory, split, &class))
+        return false;
+    check_folders(&class, path);
+    file = rt_alloc(sizeof *file * (size_t) class.n);
+    for (int c = 0; c < class.n; c++) {
+        const char *folder = rt_format("%s/%s", path, class.name[c]);
+        if (!list(folder, false, &file[c], &others))
+            rt_die("%s is missing: class '%s' has images to train on and none here", folder,
+                   class.name[c]);
+        if (file[c].n == 0)
+            rt_die("%s holds no image: no file in it ends in .png, .jpg or .jpeg", folder);
+        out->n += file[c].n;
+    }
+    if (others)
+        rt_note("%s: %lld files are left out, they do not end in .png, .jpg or .jpeg", path,
+                (long long)others);
+    out->image = rt_alloc(sizeof *out->image * (size_t)out->n);
+    take_turns(out, &class, file, path);
+    return true;
+}

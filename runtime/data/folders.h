@@ -1,0 +1,22 @@
+/* folders.h -- folders of images: DIR/train/CLASS/any name.png, DIR/test/CLASS/... */
+#ifndef FOLDERS_H
+#define FOLDERS_H
+#include "rt.h"
+
+typedef struct ImageFile {
+    char    *path;                                    /* DIR/train/cat/17.png */
+    int32_t  label;
+    int64_t  bytes, changed;                          /* nanoseconds since 1970 */
+} ImageFile;
+
+typedef struct Folders {
+    ImageFile *image;                                 /* the classes take turns, so that the first N are of all */
+    int64_t    n;
+    uint64_t   hash;                                  /* of names, sizes and times: other files, another hash */
+} Folders;
+
+/* Lists the images of a split; the folders of the training split, sorted by name, are the classes 0, 1, ...  false when there
+ * is no folder `split`; dies when what lies in it cannot be a data set of p's classes. */
+bool folders_list(const RtProgram *p, const char *directory, const char *split, Folders *out);
+
+#endif

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# images.sh -- folders of PNG and JPEG images: decoded once, kept in a packed file, the same samples as the same bytes in .npy
+# files; what is wrong with a folder or an image is said with its place.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+if ! cc -std=gnu11 -O1 -o "$work/image" "$TENON_ROOT/tests/tools/image.c" -lpng -lturbojpeg 2> /dev/null; then
+    skip "folders of images: there is no libpng or no libturbojpeg"; finish; exit
+fi
+image() { "$work/image" "$@"; }
+export XDG_CACHE_HOME=$work/home
+
+cat > "$work/small.tn" <<'END'
+model small(image: f32[channels, 16, 16], channels: int = 3, classes: int = 2) {
+    h = conv2d(image, 4, kernel = 3, stride = 2) |> relu |> global_avg_pool
+    return dense(h, classes)
+}
+train small {
+    data      = imagefolder("pictures")
+    loss      = softmax_cross_entropy
+    optimizer = sgd(lr = 0.5, momentum = 0.9)
+    batch     = 8
+    epochs    = 8
+}
+END
+
+# two colours in images of exact size: 12 to train on and 4 to test each, as files and as numbers, the classes in turn
+mkdir -p "$work"/exact/{train,test}/{blue,red} "$work/npy"
+header() { # TYPE SHAPE
+    local text="{'descr': '$1', 'fortran_order': False, 'shape': $2, }"
+    printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "$text"
+}
+for split in "train 12" "test 4"; do
+    n=${split#* } split=${split% *}
+    header '|u1' "($((2 * n)), 3, 16, 16)" > "$work/npy/${split}_x.npy"
+    header '|u1' "($((2 * n)),)" > "$work/npy/${split}_y.npy"
+    for ((i = 10; i < 10 + n; i++)); do
+        image "$work/exact/$split/blue/$i.png" 16 16 40 60 200 $i
+        image raw 16 16 40 60 200 $i >> "$work/npy/${split}_x.npy"
+        image "$work/exact/$split/red/$i.PNG.png" 16 16 200 60 40 $i
+        image raw 16 16 200 60 40 $i >> "$work/npy/${split}_x.npy"
+        printf '\x00\x01' >> "$work/npy/${split}_y.npy"
+    done
+done
+touch "$work/exact/train/red/.hidden" "$work/exact/train/README"
+"$TENON" build "$work/small.tn" -o "$work/p" || { bad "tenon build small.tn"; finish; exit 1; }
+run=("$work/p" --threads 2)
+decoded() { grep -c 'are decoded' "$work/out" || true; }
+
+succeeds "the same as numbers" "${run[@]}" --data "$work/npy" --log "$work/npy.log"
+succeeds "folders of images" "${run[@]}" --data "$work/exact" --log "$work/first.log"
+same "both splits are decoded" "$(decoded)" 2
+same "the weights of both" "$(hashes "$work/npy.log")" "$(hashes "$work/first.log")"
+succeeds "the packed files" "${run[@]}" --data "$work/exact" --log "$work/second.log"
+same "nothing is decoded twice" "$(decoded)" 0
+same "the weights after packing" "$(hashes "$work/second.log")" "$(hashes "$work/first.log")"
+same "two packed files and no other" "$(find "$work/exact" -name '.tenon*' | wc -l)" 2
+succeeds "the first images are of all classes" "${run[@]}" --data "$work/exact" --limit-samples 8 --epochs 1
+touch "$work/exact/train/red/11.PNG.png"
+succeeds "an image that changed" "${run[@]}" --data "$work/exact"
+same "its split is decoded again" "$(decoded)" 1
+truncate -s -1 "$work/exact"/.tenon-train*
+succeeds "a packed file cut short" "${run[@]}" --data "$work/exact" --log "$work/third.log"
+same "it is made anew" "$(decoded)" 1
+same "with the same weights" "$(hashes "$work/third.log")" "$(hashes "$work/first.log")"
+rm "$work/exact"/.tenon*; mkdir "$work/exact/.tenon-train-3x16x16.tmp" "$work/exact/.tenon-test-3x16x16.tmp"
+succeeds "nowhere to write beside the images" "${run[@]}" --data "$work/exact"
+same "the user's cache has them" "$(find "$work/home/tenon" -name 'images-*' | wc -l)" 2
+succeeds "from the user's cache" "${run[@]}" --data "$work/exact" --log "$work/home.log"
+same "nothing is decoded" "$(decoded)" 0
+same "the weights from there" "$(hashes "$work/home.log")" "$(hashes "$work/first.log")"
+touch "$work/exact/train/red/11.PNG.png"
+XDG_CACHE_HOME=/dev/null succeeds "nowhere to write at all" "${run[@]}" --data "$work/exact" --log "$work/memory.log"
+same "the weights from memory" "$(hashes "$work/memory.log")" "$(hashes "$work/first.log")"
+
+# the middle part of wider images is what the exact ones hold
+cp -r "$work/exact" "$work/wide"; rm -rf "$work"/wide/.tenon*
+for ((i = 10; i < 22; i++)); do image "$work/wide/train/blue/$i.png" wide 16 40 60 200 $i; done
+succeeds "the middle of wide images" "${run[@]}" --data "$work/wide" --log "$work/wide.log"
+same "the weights of wide images" "$(hashes "$work/wide.log")" "$(hashes "$work/first.log")"
+"$TENON" build "$work/small.tn" -o "$work/stretched" --set data.fit=stretch
+succeeds "wide images stretched" "$work/stretched" --data "$work/wide" --log "$work/stretched.log"
+[ "$(hashes "$work/stretched.log")" != "$(hashes "$work/first.log")" ] && ok || bad "stretched images are the cropped ones"
+
+# many sizes and kinds are learned; grey for one channel
+mkdir -p "$work"/mixed/{train,test}/{blue,red}
+for ((i = 1; i < 10; i++)); do
+    image "$work/mixed/train/blue/$i.jpg" $((5 * i)) $((40 - 3 * i)) 40 60 200 $i
+    image "$work/mixed/train/red/$i.jpeg" $((60 - 5 * i)) $((7 * i)) 200 60 40 $i
+    image "$work/mixed/test/blue/$i.png" $((9 * i)) 20 40 60 200 $((i + 50))
+    image "$work/mixed/test/red/$i.JPG" 33 $((4 * i)) 200 60 40 $((i + 50))
+done
+mv "$work/mixed/train/blue/3.jpg" "$work/mixed/train/blue/3.png"     # the bytes decide
+succeeds "images of many sizes" "${run[@]}" --data "$work/mixed" --log "$work/mixed.log"
+same "colours are told apart" "$(field "$work/mixed.log" epoch test_accuracy | awk '{ print $NF }')" 1
+"$TENON" build "$work/small.tn" -o "$work/grey" --set model.channels=1
+succeeds "grey" "$work/grey" --data "$work/mixed"
+ldd "$work/p" > "$work/libraries"
+if grep -q turbojpeg "$work/libraries"; then ok; else bad "a program for images is linked without libturbojpeg"; fi
+build mlp "$work/mlp"
+ldd "$work/mlp" > "$work/libraries"
+if grep -Eq 'turbojpeg|png' "$work/libraries"; then bad "a program for MNIST is linked with libpng"; else ok; fi
+refuses "images for a program that reads none" "folders of images want data = imagefolder" "$work/mlp" --data "$work/exact"
+
+# what is wrong
+fresh() { rm -rf "$work/d"; cp -r "$work/mixed" "$work/d"; rm -f "$work"/d/.tenon*; }
+wrong() { refuses "$1" "$2" "${run[@]}" --data "$work/d"; [ -z "$(find "$work/d" -name '*.tmp')" ] && ok || bad "$1: half a packed file is left"; }
+fresh; truncate -s -200 "$work/d/train/red/4.jpeg";     wrong "a JPEG cut short" "train/red/4.jpeg is no image that can be read: .*[Pp]remature"
+fresh; truncate -s 60 "$work/d/test/blue/2.png";       wrong "a PNG cut short" "test/blue/2.png is no image that can be read: "
+fresh; : > "$work/d/train/blue/5.jpg";                 wrong "an empty file" "train/blue/5.jpg is no image that can be read: it is empty"
+fresh; echo text > "$work/d/train/blue/6.jpg";         wrong "a text" "train/blue/6.jpg is no image that can be read: it is neither PNG nor JPEG"
+fresh; rm -r "$work/d/train/red" "$work/d/test/red";   wrong "one class" "d/train holds one folder .blue.: .*at least two"
+fresh; rm -r "$work"/d/train/*;                        wrong "no class" "d/train holds no folder"
+fresh; rm "$work"/d/train/red/*;                       wrong "a class without images" "d/train/red holds no image"
+fresh; mkdir "$work/d/train/green"; cp "$work"/d/train/red/* "$work/d/train/green"; wrong "three classes" "d/train holds 3 classes .blue, green, red., but small tells 2 apart.*model.classes=3"
+fresh; mv "$work/d/test/red" "$work/d/test/green";     wrong "another class to test" "d/test/green: there is no class 'green' among the folders to train on .blue, red."
+fresh; rm -r "$work/d/test/red";                       wrong "a class missing in the test" "d/test/red is missing"
+fresh; rm -r "$work/d/test";                           wrong "nothing to test" "no test data.*nor a folder test"
+fresh; rm -r "$work/d";                                refuses "no directory" "data directory .*/d does not exist" "${run[@]}" --data "$work/d"
+refuses "images for vectors" "small.tn:.*error: imagefolder gives images" "$TENON" check "$work/small.tn" --set model.channels=2
+refuses "imagefolder of nothing" "missing its argument 'directory'" "$TENON" check "$work/small.tn" --set 'data=imagefolder()'
+refuses "a directory without quotes" "string|quotes" "$TENON" check "$work/small.tn" --set 'data=imagefolder(3)'
+finish
