@@ -36,5 +36,6 @@ const char *emit_hash(Arena *a, const Graph *forward, const char *dtype);
 double emit_flops(const Graph *g);
 bool emit_is_call(const Node *n);                     /* does the step call something for n? */
 void emit_dot(const Graph *g, Text *out);             /* Graphviz */
+void emit_slurm(const Graph *g, const char *source, Text *out);          /* a job script */
 
 #endif

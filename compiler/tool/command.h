@@ -14,7 +14,7 @@ typedef struct Command {
     CommandKind  topic;                               /* HELP: of which command; HELP itself = the overview */
     const char  *file;                                /* the model file; OPS: an op's name or NULL */
     const char  *output;                              /* -o; NULL = none */
-    const char  *to;                                  /* emit: "c" or "dot" */
+    const char  *to;                                  /* emit: "c", "dot" or "slurm" */
     const char  *keep;                                /* directory for the generated C, or NULL */
     FrontOptions front;
     Options      options;

@@ -71,7 +71,7 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
 
 bool tool_begin(Command *c, const Front *f, Diag *d)
 {
-    const bool makes = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN || (c->kind == COMMAND_EMIT && strcmp(c->to, "c") == 0);
+    const bool makes = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN || (c->kind == COMMAND_EMIT && strcmp(c->to, "dot") != 0);
     if (!f->test) {
         diag_error(d, nowhere, "%s defines no model, only what others import", c->file);
         diag_help(d, "name a file with a model; tenon check works without one");
@@ -132,6 +132,10 @@ static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
     if (strcmp(c->to, "c") == 0)
         return write_emitted(a, c, arena_printf(a, "%s.c", g->name), generate(a, &in), d);
     Text out = text_new(a);
+    if (strcmp(c->to, "slurm") == 0) {
+        emit_slurm(g, f->source->name, &out);
+        return write_emitted(a, c, arena_printf(a, "%s.sbatch", g->name), out.s, d);
+    }
     emit_dot(g, &out);
     return write_emitted(a, c, arena_printf(a, "%s.dot", g->name), out.s, d);
 }

@@ -54,6 +54,11 @@ succeeds "show without a train block" "$TENON" show "$work/m.tn"
 refuses "build without a train block" "no train block" "$TENON" build "$work/m.tn" -o "$work/p"
 succeeds "emit dot" "$TENON" emit "$mlp" --to dot -o "$work/dot"
 grep -q digraph "$work/dot/mlp.dot" && ok || bad "emit --to dot writes no graph"
+succeeds "emit slurm" "$TENON" emit "$mlp" --to slurm -o "$work/slurm"
+printf 'model m(x: f32[4]) { return dense(x, 3) }\n' > "$work/m.tn"
+refuses "a job for nothing" "no train block" "$TENON" emit "$work/m.tn" --to slurm
+succeeds "the job script is a script" bash -n "$work/slurm/mlp.sbatch"
+grep -q "^#SBATCH --ntasks=8 .* 1, 2, 4 or 8, which divide the 8 shards" "$work/slurm/mlp.sbatch" && ok || bad "emit --to slurm does not know the shards"
 
 # statistics of one number
 sed 's/|> relu/|> batch_norm |> relu/' "$mlp" > "$work/norm.tn"

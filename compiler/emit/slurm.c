@@ -1,0 +1,43 @@
+/* slurm.c -- a job script for Slurm: one program, any number of ranks that divides the shards, and a run that goes on by
+ * itself when its time is over. */
+#include "emit/emit.h"
+
+/* "1, 2, 4 or 8" */
+static const char *divisors(Arena *a, int64_t shards)
+{
+    Text t = text_new(a);
+    for (int64_t n = 1; n <= shards; n++)
+        if (shards % n == 0)
+            text_printf(&t, "%s%lld", n == 1 ? "" : n == shards ? " or " : ", ", (long long)n);
+    return t.s;
+}
+
+void emit_slurm(const Graph *g, const char *source, Text *out)
+{
+    const long long shards = (long long)g->step->shards;
+    text_printf(out,
+                "#!/bin/bash\n"
+                "# %s.sbatch -- made by tenon from %s: trains on Slurm, and goes on by itself when its time is over.\n"
+                "#\n"
+                "#     tenon build %s -o %s --comm mpi        here, or anywhere with the same MPI\n"
+                "#     sbatch %s.sbatch [OPTIONS OF THE PROGRAM]\n"
+                "#\n"
+                "# Two minutes before the limit (or when the job is preempted) all ranks stop after the same step, rank 0 saves, and the\n"
+                "# exit code is 75: the job is queued again, and resumes on whatever ranks it gets, to the same bits.\n"
+                "#SBATCH --job-name=%s\n"
+                "#SBATCH --ntasks=%lld                # ranks: %s, which divide the %lld shards of a batch\n"
+                "#SBATCH --cpus-per-task=2         # threads of a rank: no result depends on them\n"
+                "#SBATCH --time=04:00:00\n"
+                "#SBATCH --signal=TERM@120\n"
+                "#SBATCH --requeue\n"
+                "#SBATCH --open-mode=append\n"
+                "#SBATCH --output=%s-%%j.out\n"
+                "run=%s-$SLURM_JOB_ID\n"
+                "srun --mpi=pmix --cpus-per-task=\"${SLURM_CPUS_PER_TASK:-1}\" --kill-on-bad-exit=0 \\\n"
+                "    ./%s --checkpoint \"$run\" --checkpoint-every 600s --resume --log \"$run.jsonl\" \"$@\"\n"
+                "code=$?\n"
+                "[ $code = 75 ] && scontrol requeue \"$SLURM_JOB_ID\"\n"
+                "exit $code\n",
+                g->name, source, source, g->name, g->name, g->name, shards, divisors(out->arena, shards), shards,
+                g->name, g->name, g->name);
+}
