@@ -81,6 +81,23 @@ static bool check_statistics(const Graph *g, const Step *s, Diag *d)
     return diag_errors(d) == before;
 }
 
+/* Kernels count a chunk's numbers in an int. */
+static bool check_counts(const Graph *g, const Step *s, Diag *d)
+{
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        if (!n->shape.batched || shape_count(&n->shape) <= INT32_MAX / s->chunk)
+            continue;
+        diag_error(d, n->span, "the result of %s, %s, has more than 2^31 - 1 numbers in a chunk",
+                   n->op->name, shape_text(g->arena, &n->shape));
+        diag_note(d, "a chunk is %lld sample%s of a batch of %lld", (long long)s->chunk,
+                  s->chunk == 1 ? "" : "s", (long long)s->batch);
+        diag_help(d, s->chunk == 1 ? "make it smaller" : "make it smaller, or use more shards");
+        return false;
+    }
+    return true;
+}
+
 /* ------------------------------------------------------------------------------- sums over
  * samples */
 
@@ -370,7 +387,7 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
     Step *s = g->step = arena_alloc(g->arena, sizeof *s);
 
     schedule_cut(g, s);
-    if (!check_statistics(g, s, d))
+    if (!check_counts(g, s, d) || !check_statistics(g, s, d))
         return;
     add_sides(g);
     const Readers *r = readers_new(g);

@@ -67,6 +67,12 @@ refuses "batch_norm of one number a channel" "use a larger batch" "$TENON" show 
 refuses "batch_norm of one number a channel in a shard" "fewer shards than 4" "$TENON" show "$work/norm.tn" --batch 4 --shards 4
 succeeds "batch_norm of two numbers a channel" "$TENON" show "$work/norm.tn" --batch 4 --shards 2
 
+# more numbers in a chunk than its kernels count
+printf 'model m(x: f32[3, 20000, 20000]) {\n    return global_avg_pool(relu(x)) |> dense(2)\n}\n' > "$work/large.tn"
+printf 'train m {\n    data = synthetic\n    loss = mse\n    optimizer = adam\n    batch = 4\n}\n' >> "$work/large.tn"
+refuses "2^31 numbers in a chunk" "a chunk is 4 samples of a batch of 4" "$TENON" show "$work/large.tn"
+succeeds "1.2e9 numbers in a chunk" "$TENON" show "$work/large.tn" --shards 4
+
 # output that does not arrive: a full disk, a closed stdout
 if [ -c /dev/full ]; then
     for command in "show $lenet" "emit $lenet" "emit $lenet --to dot" "check $lenet" ops cache --help; do
