@@ -4,7 +4,7 @@
  * CALL_FORWARD, CALL_DATA, CALL_WEIGHTS, CALL_PACK, CALL_PACK_DX, how many units pack (PACK_UNITS), and the samples of a
  * chunk (CHUNK).  The chunks are the units that threads share, as in a program whose slices are one chunk long.
  * Packing is outside the clock (a step does it once, not once a chunk).  The weights' gradient includes clearing each
- * chunk's place and the sum over the chunks, in the tree's order.
+ * chunk's place where the call adds to it, and the sum over the chunks, in the tree's order.
  */
 #define RT_KERNELS
 #include "convs.h"
@@ -67,10 +67,10 @@ static void add_chunks(int i)
         real *const dw = q.dw + k;
         for (int step = 1; step < q.chunks; step *= 2)
             for (int c = 0; c + step < q.chunks; c += 2 * step) {
-                real *a = dw + c * q.w, *b = dw + (c + step) * q.w;
-                RT_MAP(count, STORE(a, LOAD(a) + LOAD(b)));
+                const real *a = dw + c * q.w, *b = dw + (c + step) * q.w;
+                real *to = 2 * step < q.chunks ? dw + c * q.w : q.sum + k; /* the last sum */
+                RT_MAP(count, STORE(to, LOAD(a) + LOAD(b)));
             }
-        memcpy(q.sum + k, dw, sizeof(real) * (size_t)count);
     }
 }
 
@@ -86,7 +86,9 @@ static void run(int op)
             CALL_DATA(q.dx + i * q.x, q.pd, q.dy + i * q.y);
 #endif
         if (op == WEIGHTS) {
+#ifndef WRITES
             memset(q.dw + i * q.w, 0, sizeof(real) * (size_t)q.w);
+#endif
             CALL_WEIGHTS(q.dw + i * q.w, q.image + i * q.x, q.dy + i * q.y);
         }
     }

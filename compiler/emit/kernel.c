@@ -5,6 +5,7 @@
  * specialises it once.
  */
 #include "emit/writer.h"
+#include "ops/step_price.h"
 #include <string.h>
 
 bool kernel_needed(const Node *n)
@@ -133,6 +134,7 @@ static const char *call_statement(Writer *w, const Node *n)
               .shards = w->g->step->shards,
               .slices = w->g->step->slices,
               .slice = w->g->step->slice,
+              .writes = step_writes_sum(w->g, n, w->in->options),
               .plain = w->in->options->plain || w->in->options->blas,
               .blas = w->in->options->blas};
     Signature s = {.params = text_new(w->arena),

@@ -173,7 +173,8 @@ static void zero_partials(Writer *w, Text *t, int phase, bool backward)
 
     for (int i = 0; i < s->nbuffer; i++) {
         const Buffer *b = &s->buffer[i];
-        if (b->place == PLACE_PARTIAL && b->first == phase && (backward || !b->node->backward))
+        if (b->place == PLACE_PARTIAL && b->first == phase && (backward || !b->node->backward) &&
+            !step_writes_sum(w->g, b->node, w->in->options))
             text_printf(t, "    memset(%s, 0, %lld);\n", pointer_to(w, b->node),
                         (long long)(b->bytes / s->slices));
     }

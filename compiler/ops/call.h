@@ -15,6 +15,7 @@ typedef struct Call {
     Arena      *arena;
     int64_t     n;                                    /* samples in the chunk this call works on: a literal */
     int64_t     shards, slices, slice;                /* of the batch; of a shard; samples of a slice */
+    bool        writes;                               /* the result is written, else a sum is added to: step_writes_sum */
     bool        plain;                                /* --plain: reference kernels, row-major */
     bool        blas;                                 /* --kernels=blas: dense and conv through the library, the rest plain */
     const char *fn;                                   /* NULL: no call */

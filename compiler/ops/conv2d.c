@@ -149,6 +149,8 @@ static void literal(const Node *n, Call *call)
     window_print_pair(&t, "oh", "ow", c.v.out);
     if (c.pool)
         text_printf(&t, ", .pool = %lld", (long long)c.pool);
+    if (call->writes)
+        text_add(&t, ", .write = true");
     text_add(&t, " }");
     call_text(call, "%s", t.s);
 }

@@ -194,11 +194,15 @@ static bool is_flat(const ConvSizes *c)
     return c->r == 1 && c->s == 1 && c->v.stride[0] == 1 && c->v.stride[1] == 1 && !conv_padded(c);
 }
 
+static int64_t flat_block(const ConvSizes *c, const Market *m)
+{
+    return 384 * 1024 / (m->real * (c->c + c->o)) + 1;
+}
+
 static double dw_flat(Price *p, const Market *m, const ConvSizes *c)
 {
     const int64_t positions = m->n * c->oh * c->ow,
-                  most = 384 * 1024 / (m->real * (c->c + c->o)) + 1,
-                  blocks = price_ceil(positions, most);
+                  blocks = price_ceil(positions, flat_block(c, m));
 
     p->algorithm = "direct";
     price_panels(p, m, (double)(c->groups * blocks), c->outputs, c->inputs,
@@ -226,7 +230,7 @@ static double dw_few(Price *p, const Market *m, const ConvSizes *c)
 }
 
 /* runtime/cpu/conv_dw_taps.h: small images, for each tap the positions that it meets are copied side by side. */
-enum { TAPS_POSITIONS = 256, TAPS_FEW = 16 };
+enum { TAPS_POSITIONS = 256, TAPS_FEW = 64 };
 
 static double taps_met(const ConvSizes *c)
 {
@@ -239,7 +243,8 @@ static bool by_taps(const ConvSizes *c, const Market *m)
     const int64_t tap = price_ceil(c->inputs, m->lanes);
     const int64_t row = runs ? price_ceil(c->s * c->inputs, m->lanes) : c->s * tap;
     return taps_met(c) * (double)(c->s * tap) * 10 <= 9.0 * (double)row ||
-           (c->oh * c->ow <= TAPS_FEW && !is_flat(c) && tap * c->s == row);
+           (is_flat(c) ? flat_block(c, m) < TAPS_FEW
+                       : c->oh * c->ow <= TAPS_FEW && tap * c->s == row);
 }
 
 static double dw_taps(Price *p, const Market *m, const ConvSizes *c)

@@ -44,6 +44,17 @@ Price step_price_sum(const Graph *g, const Sum *s, bool from_grad, const Options
                               g->nstate);
 }
 
+bool step_writes_sum(const Graph *g, const Node *n, const Options *o)
+{
+    if (!node_is(n, "conv2d_dw") || g->step->slice != g->step->chunk || o->plain || o->blas ||
+        (n->alias && n->alias != n))
+        return false;
+    for (int i = 0; i < g->nnode; i++)
+        if (g->node[i] != n && g->node[i]->alias == n)
+            return false;
+    return true;
+}
+
 Price step_price_zero(const Graph *g, int phase, const Options *o)
 {
     const Step *s = g->step;
@@ -51,7 +62,8 @@ Price step_price_zero(const Graph *g, int phase, const Options *o)
     double bytes = 0;
 
     for (int i = 0; i < s->nbuffer; i++)
-        if (s->buffer[i].place == PLACE_PARTIAL && s->buffer[i].first == phase)
+        if (s->buffer[i].place == PLACE_PARTIAL && s->buffer[i].first == phase &&
+            !step_writes_sum(g, s->buffer[i].node, o))
             bytes += (double)(s->buffer[i].bytes * s->shards);
     Price p = {.weights = bytes, .cycles = bytes / (m.lanes * m.real) / m.core->stores};
     price_stream(&p, &m, bytes, bytes);

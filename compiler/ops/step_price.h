@@ -9,6 +9,10 @@ Price step_price(const Graph *g, const Node *n, const Options *o);
 /* Of adding up a gradient over slices and shards, the update inside; from_grad: of the update from a reduced sum. */
 Price step_price_sum(const Graph *g, const Sum *s, bool from_grad, const Options *o);
 
+/* Does n's call write its slice's sum, which need not be cleared then?  Gradients of filters do where a slice is one chunk
+ * and nothing else adds to the sum. */
+bool step_writes_sum(const Graph *g, const Node *n, const Options *o);
+
 /* Of the zeros that sums begin with, those of one phase. */
 Price step_price_zero(const Graph *g, int phase, const Options *o);
 

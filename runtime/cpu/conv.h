@@ -17,6 +17,7 @@
 
 typedef struct Conv {
     int n, c, h, w, o, r, s, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w, groups, oh, ow, pool;
+    bool write; /* a gradient of weights is written, else added to what is there */
 } Conv;
 
 /* ------------------------------------------------------------------------------ plain reference */

@@ -96,7 +96,7 @@ RT_INLINE void conv_dw_tile(real *dw, ConvImage m, const real *dy, Conv c, int r
         for (int j = 0; j < vectors; j++) {
             real *to = dw + i * filter + j * V;
             const int k = tile_lanes(lanes, j);
-            v_store_lanes(to, v_load_lanes(to, k) + t[i * vectors + j], k);
+            v_store_lanes(to, (c.write ? v_set(0) : v_load_lanes(to, k)) + t[i * vectors + j], k);
         }
     }
 }
@@ -143,11 +143,16 @@ RT_INLINE bool conv_dw_flat(Conv c)
     return c.r == 1 && c.s == 1 && c.stride_h == 1 && c.stride_w == 1 && !conv_padded(c);
 }
 
+RT_INLINE int conv_dw_most(Conv c)
+{
+    return DW_BLOCK / (c.c + c.o) + 1;
+}
+
 RT_INLINE void conv_dw_row(real *dw, const real *x, const real *dy, Conv c)
 {
-    const int positions = c.n * c.oh * c.ow, most = DW_BLOCK / (c.c + c.o) + 1;
+    const int positions = c.n * c.oh * c.ow, most = conv_dw_most(c);
     const int block = conv_ceil(positions, conv_ceil(positions, most));
-    for (int k = 0; k < positions; k += block) {
+    for (int k = 0; k < positions; k += block, c.write = false) {
         c.ow = positions - k < block ? positions - k : block;
         conv_dw_band(dw, (ConvImage){x + (int64_t)k * c.c, 0}, dy + (int64_t)k * c.o, c, 1);
     }
@@ -177,10 +182,22 @@ RT_INLINE void conv_dw_image(real *dw, const real *x, const real *dy, Conv c, in
 #include "cpu/conv_dw_few.h"
 #include "cpu/conv_dw_taps.h"
 
-/* dw (O, R, S, C/g) += over samples and positions of dy x */
+/* Does the kernel for these sizes go by positions of all samples, so that it knows its first sum? */
+RT_INLINE bool conv_dw_writes(Conv c)
+{
+    return !(CONV_DEPTHWISE(c) && CONV_DEPTH_FITS(c)) && !conv_dw_is_few(c) &&
+           (conv_dw_by_taps(c) || conv_dw_flat(c));
+}
+
+/* dw (O, R, S, C/g) += over samples and positions of dy x; = with c.write, which saves the way of
+ * large weights through memory where positions are few: those kernels write, the others clear. */
 RT_INLINE void conv2d_dw(real *restrict dw, const real *restrict x, const real *restrict dy, Conv c)
 {
     const int band = conv_dw_rows(c);
+    if (c.write && !conv_dw_writes(c)) {
+        memset(dw, 0, sizeof(real) * c.o * c.r * c.s * (c.c / c.groups));
+        c.write = false;
+    }
     if (CONV_DEPTHWISE(c) && CONV_DEPTH_FITS(c))
         conv_depth_dw(dw, x, dy, c);
     else if (conv_dw_is_few(c))

@@ -94,9 +94,9 @@ RT_INLINE void wino_dw_product(real *restrict sums, const real *restrict z, cons
             }
 }
 
-/* dw: r x s taps, `step` apart, of V inputs to one output += the points of t. */
+/* dw: r x s taps, `step` apart, of V inputs to one output += or = the points of t. */
 RT_INLINE void wino_dw_taps(real *dw, int64_t step, const real *t, int64_t t_step, int taps, int a,
-                            int lanes)
+                            int lanes, bool write)
 {
     vec h[5 * WINO_A], g[5];
 
@@ -114,12 +114,12 @@ RT_INLINE void wino_dw_taps(real *dw, int64_t step, const real *t, int64_t t_ste
         RT_UNROLL
         for (int j = 0; j < taps; j++) {
             real *const to = dw + (i * taps + j) * step;
-            v_store_lanes(to, v_load_lanes(to, lanes) + g[j], lanes);
+            v_store_lanes(to, (write ? v_set(0) : v_load_lanes(to, lanes)) + g[j], lanes);
         }
     }
 }
 
-/* dw (O, R, S, C) += over samples and positions of dy x: F(m x m). */
+/* dw (O, R, S, C) += over samples and positions of dy x, = with c.write: F(m x m). */
 RT_INLINE void conv2d_winograd_dw(real *restrict dw, const real *restrict x,
                                   const real *restrict dy, Conv c, int m)
 {
@@ -152,7 +152,7 @@ RT_INLINE void conv2d_winograd_dw(real *restrict dw, const real *restrict x,
                 for (int k = 0; k < ins; k += V)
                     wino_dw_taps(dw + (int64_t)(o + j) * c.r * c.s * c.c + i + k, c.c,
                                  scratch + (int64_t)j * b.in + k, s_step, c.r, a,
-                                 ins - k < V ? ins - k : V);
+                                 ins - k < V ? ins - k : V, c.write);
         }
 }
 

@@ -1,6 +1,7 @@
 /* test_conv.c -- fast convolution kernels against plain ones, over shapes anything but round. */
 #include "kernel_test.h"
 
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* write is no size */
 /* clang-format off */
 static const Conv shapes[] = {
     /* n  c   h   w   o  r  s  stride  pad   dil  g  oh  ow pool */
@@ -165,7 +166,15 @@ START_TEST(backward)
     check_guard(dwl, count_w(c) * (int64_t)sizeof(real), "conv2d_dw");
     real *dwr = weights_rows(dwl, c);
     check_close(dwr, dw, count_w(c), "conv2d_dw");
-    release(13, x, w, dy, dx, dw, xl, wl, dyl, p, dxl, dwl, dxr, dwr);
+
+    Conv write = c; /* over NaN what is added to zeros */
+    write.write = true;
+    real *zeros = zero_buffer(count_w(c)), *written = buffer(count_w(c));
+    conv2d_dw(zeros, xl, dyl, c);
+    conv2d_dw(written, xl, dyl, write);
+    check_same(written, zeros, count_w(c) * (int64_t)sizeof(real), "conv2d_dw, written");
+    check_guard(written, count_w(c) * (int64_t)sizeof(real), "conv2d_dw, written");
+    release(15, zeros, written, x, w, dy, dx, dw, xl, wl, dyl, p, dxl, dwl, dxr, dwr);
 }
 END_TEST
 

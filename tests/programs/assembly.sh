@@ -14,6 +14,7 @@ wino_pack             x86-64-v3  29  0   # 36 values of a transform in 16 regist
 wino_pack             x86-64-v4   2  0   # the same in 32
 conv2d_winograd_pool  x86-64-v3 260  0   # 36 values of two transforms in 16 registers, beside the products
 conv2d_winograd_pool  x86-64-v4  60  0   # the same in 32
+conv2d_winograd_dw    x86-64-v3   2  0   # 16 values of a transform in 16 registers, beside 62 multiply-adds; once a filter
 softmax_cross_entropy x86-64-v3   3  0   # coefficients of exp, beside 18 multiply-adds
 softmax_cross_entropy x86-64-v4   2  0   # the same, beside 9
 batch_statistics      x86-64-v3   4  0   # constants of a loop over channels, once a step
