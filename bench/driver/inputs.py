@@ -1,9 +1,11 @@
 """inputs.py -- what all programs of a work read: initial weights and samples, as .npy files in one directory.
 
-The weights are Tenon's own initial ones, the samples MNIST's first ones in file order (random bytes for mlp_wide).
+The weights are Tenon's own initial ones, the samples MNIST's first ones in file order (random bytes for mlp_wide and the deep networks).
 """
+import array
 import gzip
 import json
+import math
 import os
 import random
 import struct
@@ -34,21 +36,34 @@ def made_up(samples, features, classes):
 
 
 def write_samples(root, work, place):
-    wide = work.model == "mlp_wide"
-    batches = max(BATCHES_LEAST, min(BATCHES_MOST, 60000 // work.batch))
+    shape, classes = work.image or (1, 28, 28), work.classes
+    if work.model == "mlp_wide":
+        shape, classes = (784,), 1000
+    features = math.prod(shape)
+    batches = BATCHES_LEAST if work.deep else max(BATCHES_LEAST, min(BATCHES_MOST, 60000 // work.batch))
     n = batches * work.batch
-    x, y = made_up(n, 784, 1000) if wide else mnist(root, n)
-    shape = (784,) if wide else (1, 28, 28)
+    x, y = mnist(root, n) if shape == (1, 28, 28) else made_up(n, features, classes)
     for split, count in ("train", n), ("test", min(n, TEST_SAMPLES)):
-        write_npy(f"{place}/{split}_x.npy", "|u1", (count,) + shape, x[:count * 784])
+        write_npy(f"{place}/{split}_x.npy", "|u1", (count,) + shape, x[:count * features])
         write_npy(f"{place}/{split}_y.npy", "<i4", (count,), struct.pack(f"<{count}i", *y[:count]))
 
 
-def write_weights(safetensors, names, path):
-    """All parameters one after another, in the order of `names`."""
+def tensors(safetensors):
+    """-> {name: bytes}"""
     with open(safetensors, "rb") as f:
         data = f.read()
     (length,) = struct.unpack_from("<Q", data)
     entries, at = json.loads(data[8:8 + length]), 8 + length
-    flat = b"".join(data[at + entries[n]["data_offsets"][0]:at + entries[n]["data_offsets"][1]] for n in names)
+    return {k: data[at + v["data_offsets"][0]:at + v["data_offsets"][1]] for k, v in entries.items() if k != "__metadata__"}
+
+
+def norm(safetensors):
+    """Euclidean norm of all gradients together: what `PROG grads` writes, without the loss."""
+    return math.sqrt(sum(x * x for k, t in tensors(safetensors).items() if k != "loss" for x in array.array("f", t)))
+
+
+def write_weights(safetensors, names, path):
+    """All parameters one after another, in the order of `names`."""
+    of = tensors(safetensors)
+    flat = b"".join(of[n] for n in names)
     write_npy(path, "<f4", (len(flat) // 4,), flat)

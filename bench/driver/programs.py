@@ -12,6 +12,8 @@ import signal
 import subprocess
 import time
 
+from inputs import norm
+
 LIBC, PR_SET_PDEATHSIG = ctypes.CDLL(None), 1
 PATIENCE = 400                                        # seconds for an answer; TorchInductor and XLA compile inside the first one
 
@@ -73,7 +75,8 @@ class Bench:
             with open(source, "w") as f:
                 f.write(text)
         program = f"{self.dir}/{name}"
-        self.say([self.tenon, "build", source, "--cpu", self.cpu, "--batch", str(work.batch), *flags, "-o", program])
+        settings = [f"--set={s}" for s in work.settings]
+        self.say([self.tenon, "build", source, "--cpu", self.cpu, "--batch", str(work.batch), *settings, *flags, "-o", program])
         return program
 
     def build_yardstick(self, peer):
@@ -120,6 +123,12 @@ class Tenon:
         self.run("--data", place, "--threads", str(self.threads), "--shuffle", "off", "--epochs", "1", "--limit-samples",
                  str(steps * batch), "--log", self.log, "--log-steps", "1")
         return [r["train_loss"] for r in self.records("step")]
+
+    def gradient(self, place):
+        """Norm of the first batch's."""
+        path = f"{place}/gradient.safetensors"
+        self.run("grads", "--data", place, "--weights", f"{place}/initial.safetensors", "--output", path)
+        return norm(path)
 
     def measured(self, steps):
         if os.path.exists(self.log):
@@ -190,6 +199,9 @@ class Running:
 
     def check(self, steps):
         return [float(x) for x in self.ask(f"check {steps}", "losses")]
+
+    def gradient(self):
+        return float(self.ask("gradient 1", "norm")[0])
 
     def time(self, seconds):
         steps, spent = self.ask(f"time {seconds}", "time")

@@ -15,6 +15,10 @@ class Work:
     share: tuple = ()                                 # of the FMA peak, nominal: must and aim, with AVX-512
     share_v3: tuple = ()                              # with AVX2
     quick: bool = False
+    image: tuple = ()                                 # (C, H, W) of made-up samples; (): MNIST
+    classes: int = 10
+    settings: tuple = ()                              # --set of `tenon build`: nothing random, nothing done to the samples
+    deep: bool = False                                # with batch norm: first loss and gradient are compared, not later losses
 
     @property
     def name(self):
@@ -40,9 +44,15 @@ WORKS = [
     Work("mlp_wide", 32, 1.3, 2),
     Work("lenet", 128, 2.5, 3, threads=1, quick=True),
     Work("mlp", 128, 1.3, 1.45, threads=1, must_v3=0.9, quick=True),
+    Work("resnet50_cifar10", 32, 1.8, 2.5, image=(3, 32, 32), deep=True),
+    Work("resnet56_cifar10", 32, 1.5, 2.2, image=(3, 32, 32), settings=("augment=[]", "normalize=none", "schedule=constant"), deep=True),
+    Work("resnet50", 16, 1.2, 1.5, image=(3, 224, 224), classes=1000, settings=("optimizer=sgd(lr=0.01)",), deep=True),
+    Work("inception_v3", 8, 1.2, 1.6, image=(3, 299, 299), classes=1000, settings=("optimizer=sgd(lr=0.01)",), deep=True),
 ]
 
-CONVOLUTIONS = ("lenet", "lenet_relu")
+SMALL = ("lenet", "lenet_relu", "mlp", "mlp_wide")
+DEEP = tuple(w.model for w in WORKS if w.deep)
+CONVOLUTIONS = ("lenet", "lenet_relu") + DEEP
 
 
 @dataclass(frozen=True)
@@ -52,7 +62,7 @@ class Peer:
     kind: str
     source: str                                       # the script, the source, or the flags of `tenon build`
     mode: str = "-"
-    models: tuple = ("lenet", "lenet_relu", "mlp", "mlp_wide")
+    models: tuple = SMALL
     venv: str = "peers"                               # or "mxnet"
     env: dict = field(default_factory=dict)
     libraries: tuple = ()                             # of a yardstick
@@ -73,9 +83,9 @@ PEERS = [
     Peer("openblas", "c", "lenet_openblas.c", models=("lenet",), libraries=("openblas",), quick=True, further=True),
     Peer("openblas", "c", "mlp_openblas.c", models=("mlp",), libraries=("openblas",), quick=True, further=True),
     Peer("onednn", "c", "onednn.cpp", models=("lenet", "lenet_relu", "mlp"), libraries=("dnnl",), quick=True),
-    Peer("torch eager", "python", "torch_step.py", "eager", env=MALLOC),
+    Peer("torch eager", "python", "torch_step.py", "eager", SMALL + DEEP, env=MALLOC),
     Peer("torch eager, channels last", "python", "torch_step.py", "eager_cl", CONVOLUTIONS, env=MALLOC),
-    Peer("torch compile", "python", "torch_step.py", "compile", env=MALLOC),
+    Peer("torch compile", "python", "torch_step.py", "compile", SMALL + DEEP, env=MALLOC),
     Peer("torch compile, channels last", "python", "torch_step.py", "compile_cl", CONVOLUTIONS, env=MALLOC),
     Peer("jax", "python", "jax_step.py", env=XLA),
     Peer("tensorflow graph", "python", "tf_step.py", "graph", env=QUIET),

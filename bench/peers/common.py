@@ -6,6 +6,7 @@ MODE is the peer's own word (eager, compile, xla ...), DROPOUT 0 or 1, DIR holds
     train_x.npy  (N, C, H, W) or (N, F) bytes    train_y.npy  (N) int32    weights.npy  float32, all parameters in file order
 A peer says "ready {versions}" and then answers lines:
     check N     "losses L1 ... LN": from the given weights, N steps on batches 0, 1, ...; each the batch's mean before its update
+    gradient 1  "norm X": of the first step's gradients, all parameters together; after check 1, of deep networks
     time S      "time STEPS SECONDS": about S seconds of steps on the batches in turn, after a warm-up
 The formulas of the update are Tenon's (and PyTorch's): decay is added to the gradient, of weights only, not of biases.
 """
@@ -67,19 +68,40 @@ NETS = {
 }
 
 
+@dataclass(frozen=True)
+class Deep:
+    """A network of tests/peers/torch_nets.py, its name there and the word that it takes."""
+    net: str
+    word: int
+    adam: bool = False                                # else plain SGD
+    lr: float = 0.01
+    dropout: float = 0.0
+
+
+DEEP = {
+    "resnet50_cifar10": Deep("resnet50", 10),
+    "resnet56_cifar10": Deep("resnet_cifar", 56, adam=True, lr=1e-3),
+    "resnet50": Deep("resnet50", 1000),
+    "inception_v3": Deep("inception_v3", 299),
+}
+
+
 class Job:
     """The command line and what lies in DIR."""
 
     def __init__(self, argv):
         model, self.mode, batch, threads, dropout, place = argv
-        self.net, self.batch, self.threads = NETS[model], int(batch), int(threads)
+        self.net, self.batch, self.threads = NETS.get(model) or DEEP[model], int(batch), int(threads)
         self.dropout = self.net.dropout if dropout == "1" else 0.0
         x = np.load(f"{place}/train_x.npy").astype(np.float32) * np.float32(1 / 255)
         y = np.load(f"{place}/train_y.npy").astype(np.int32)
         self.batches = len(x) // self.batch
-        x = x[:self.batches * self.batch].reshape((self.batches, self.batch) + self.net.image)
+        x = x[:self.batches * self.batch].reshape((self.batches, self.batch) + x.shape[1:])
         self.x, self.y = list(x), list(y[:self.batches * self.batch].reshape(self.batches, self.batch))
         flat, self.weights = np.load(f"{place}/weights.npy"), []
+        if isinstance(self.net, Deep):
+            self.flat = flat                          # cut up by whoever knows the network
+            return
         for shape in self.net.shapes():
             n = int(np.prod(shape))
             self.weights.append(flat[:n].reshape(shape).copy())
@@ -107,6 +129,10 @@ class Peer:
 
     def step(self, i):
         """One training step on batch i; returns its loss, maybe not computed yet."""
+        raise NotImplementedError
+
+    def gradient(self):
+        """Norm of the gradients of the step before."""
         raise NotImplementedError
 
     def wait(self, loss):
@@ -141,5 +167,7 @@ def serve(make):
         if word == "check":
             losses = [peer.wait(peer.step(i)) for i in range(int(number))]
             print("losses", *(f"{x:.9g}" for x in losses), file=answer, flush=True)
+        elif word == "gradient":
+            print("norm", f"{peer.gradient():.9g}", file=answer, flush=True)
         else:
             print("time", *peer.time(float(number)), file=answer, flush=True)

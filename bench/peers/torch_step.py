@@ -3,9 +3,14 @@
 Fused SGD, foreach RMSprop, gradients set to None, denormals flushed; compile takes the loss and its gradient as one graph.
 bench/run sets the two variables that keep glibc's malloc from giving pages back every step.
 """
+import os
+import sys
+
 import torch
-from common import KERNEL, Peer, serve
+from common import KERNEL, Deep, Peer, serve
 from torch import nn
+
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/peers"))
 
 
 def network(net, dropout):
@@ -24,7 +29,24 @@ def network(net, dropout):
     return nn.Sequential(*layers, nn.Linear(inputs, net.dense[-1]))
 
 
+def deep_network(net, flat):
+    """Of tests/peers, which knows parameters and running statistics in our file's order."""
+    import torch_nets
+    model = getattr(torch_nets, net.net)(net.word)
+    at = 0
+    for name, tensor in model.state_dict().items():
+        if not name.endswith("num_batches_tracked"):
+            tensor.copy_(torch.from_numpy(flat[at:at + tensor.numel()].reshape(tensor.shape)))
+            at += tensor.numel()
+    assert at == len(flat), "weights.npy is not of this network"
+    return model.train()
+
+
 def optimizer(net, model):
+    if isinstance(net, Deep):
+        if net.adam:
+            return torch.optim.Adam(model.parameters(), lr=net.lr, eps=1e-8, fused=True)
+        return torch.optim.SGD(model.parameters(), lr=net.lr, fused=True)
     groups = [{"params": [p for p in model.parameters() if p.ndim > 1], "weight_decay": net.decay},
               {"params": [p for p in model.parameters() if p.ndim == 1], "weight_decay": 0.0}]
     if net.rmsprop:
@@ -39,10 +61,13 @@ class Torch(Peer):
         super().__init__(job)
         torch.set_num_threads(job.threads)
         torch.set_flush_denormal(True)
-        self.model = network(job.net, job.dropout)
-        with torch.no_grad():
-            for p, w in zip(self.model.parameters(), job.weights):
-                p.copy_(torch.from_numpy(w))
+        if isinstance(job.net, Deep):
+            self.model = deep_network(job.net, job.flat)
+        else:
+            self.model = network(job.net, job.dropout)
+            with torch.no_grad():
+                for p, w in zip(self.model.parameters(), job.weights):
+                    p.copy_(torch.from_numpy(w))
         self.x = [torch.from_numpy(x) for x in job.x]
         self.y = [torch.from_numpy(y).long() for y in job.y]
         if job.mode.endswith("_cl"):
@@ -61,6 +86,9 @@ class Torch(Peer):
         loss.backward()
         self.optimizer.step()
         return loss.detach()
+
+    def gradient(self):
+        return torch.cat([p.grad.flatten().double() for p in self.model.parameters()]).norm().item()
 
 
 serve(Torch)

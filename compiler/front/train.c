@@ -85,6 +85,7 @@ static const Form clips[] = {
 static const Form normalizations[] = {
     {"per_channel", NORM_CHANNEL, {LIST(mean, -INFINITY), LIST(std, 1e-6)}},
     {"per_pixel_mean", NORM_PIXEL, {{0}}},
+    {"none", NORM_NONE, {{0}}},
     {0}};
 #undef O
 #undef LIST

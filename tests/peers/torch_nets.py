@@ -70,13 +70,13 @@ class Bottleneck(nn.Module):
         return relu(self.body(x) + self.shortcut(x))
 
 
-def resnet50(_size):
+def resnet50(classes):
     layers, c = [Conv(3, 64, 7, 2, 3), nn.MaxPool2d(3, 2, 1)], 64
     for width, blocks in (64, 3), (128, 4), (256, 6), (512, 3):
         for i in range(blocks):
             layers.append(Bottleneck(c, width, 2 if i == 0 and width > 64 else 1))
             c = 4 * width
-    return nn.Sequential(*layers, Head(c, 1000))
+    return nn.Sequential(*layers, Head(c, classes))
 
 
 # ---- MobileNetV2
