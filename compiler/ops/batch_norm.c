@@ -200,8 +200,10 @@ static void kernel(const Node *n, Call *c)
     call_out(c, n);
     for (int i = 0; i < 4; i++)
         call_in(c, n->in[i]);
-    if (!c->plain)
+    if (!c->plain) { /* pass fuse adds a fifth input: what is added to the result */
+        call_in(c, n->nin > 4 ? n->in[4] : NULL);
         elementwise_call_act(n, c);
+    }
     size(&n->shape, c);
 }
 

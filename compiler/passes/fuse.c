@@ -3,6 +3,7 @@
  *
  *   act(bias(conv(x, w), b))            ->  conv(x, w, b){act}                  likewise dense
  *   act(batch_norm(x, ...))             ->  batch_norm(x, ...){act}
+ *   batch_norm(x, ...) + r              ->  batch_norm(x, ..., r)
  *   batch_norm_test(conv(x, w), ...)    ->  conv(x, batch_fold(w, ...), batch_fold_bias(...))
  *   max_pool(act(z))                    ->  act(max_pool(z))            act monotone
  *   max_pool(conv(x, w, b))             ->  conv(x, w, b){pool} + side index
@@ -252,6 +253,24 @@ static bool absorb_act(Fuse *f, Node *a)
     return true;
 }
 
+/* A residual joins the normalising loop, and the activation after it. */
+static bool absorb_residual(Fuse *f, Node *a)
+{
+    for (int i = 0; i < 2; i++) {
+        Node *b = a->in[i], *r = a->in[1 - i];
+        if (!node_is(b, "batch_norm") || b->nin > 4 || node_attr(b, "act") ||
+            only_user(f, b) != a || r == b || b->shape.rank != 3 || !r->shape.batched ||
+            !shape_same(&r->shape, &b->shape) || node_is(r, "const"))
+            continue;
+        Node *in[5] = {b->in[0], b->in[1], b->in[2], b->in[3], r};
+        Node *n = stand_in(f, b, "batch_norm", in, 5, &b->shape);
+        replace(f, a, n);
+        readers_retire(f->readers, a);
+        return true;
+    }
+    return false;
+}
+
 /* ------------------------------------------------------------------------------- masks into the
  * gradients that they cut */
 
@@ -347,6 +366,8 @@ static bool try(Fuse *f, Node *n)
         return absorb_bias(f, n);
     if (node_is(n, "batch_norm_test"))
         return fold_norm(f, n);
+    if (node_is(n, "add") && n->shape.batched)
+        return absorb_residual(f, n);
     if (n->op->flags & OP_ELEMENTWISE && n->nin == 1 && elementwise_act(n->op))
         return absorb_act(f, n);
     if (n->op->flags & OP_ELEMENTWISE && n->nin == 2 && elementwise_mask(n->op))

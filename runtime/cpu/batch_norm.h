@@ -55,17 +55,29 @@ RT_INLINE void batch_moments_plain(real *moments, const real *x, int seen, Batch
     }
 }
 
+/* The sum over the rows of x - mean, or of its square.  Four chains: one alone waits for its additions. */
+RT_INLINE vec norm_sum(const real *x, vec mean, bool square, int rows, int c, int lanes)
+{
+    vec sum[4] = {v_set(0), v_set(0), v_set(0), v_set(0)};
+    int i = 0;
+    for (; i + 4 <= rows; i += 4)
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; k++) {
+            const vec d = v_load_lanes(x + (int64_t)(i + k) * c, lanes) - mean;
+            sum[k] = square ? v_fma(d, d, sum[k]) : sum[k] + d;
+        }
+    for (; i < rows; i++) {
+        const vec d = v_load_lanes(x + (int64_t)i * c, lanes) - mean;
+        sum[0] = square ? v_fma(d, d, sum[0]) : sum[0] + d;
+    }
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
 RT_INLINE void norm_block_moments(real *moments, const real *x, int rows, real have, int c,
                                   int lanes)
 {
-    vec mean = v_set(0), m2 = v_set(0);
-    for (int i = 0; i < rows; i++)
-        mean += v_load_lanes(x + (int64_t)i * c, lanes);
-    mean *= v_set((real)1 / (real)rows);
-    for (int i = 0; i < rows; i++) {
-        const vec d = v_load_lanes(x + (int64_t)i * c, lanes) - mean;
-        m2 = v_fma(d, d, m2);
-    }
+    const vec mean = norm_sum(x, v_set(0), false, rows, c, lanes) * v_set((real)1 / (real)rows);
+    const vec m2 = norm_sum(x, mean, true, rows, c, lanes);
     vec all = v_load_lanes(moments, lanes), all2 = v_load_lanes(moments + c, lanes);
     norm_join(&all, &all2, mean, m2, have, (real)rows);
     v_store_lanes(moments, all, lanes);
@@ -185,17 +197,22 @@ RT_INLINE void batch_norm_plain(real *y, const real *x, const real *w, const rea
             __VA_ARGS__                                                                            \
         }
 
-RT_INLINE void norm_rows(real *restrict y, const real *restrict x, vec mean, vec scale, vec shift,
-                         Act act, int rows, int c, int lanes)
+/* y = act((x - mean) scale + shift + r); r: a residual, or NULL */
+RT_INLINE void norm_rows(real *restrict y, const real *restrict x, const real *restrict r, vec mean,
+                         vec scale, vec shift, Act act, int rows, int c, int lanes)
 {
-    for (int i = 0; i < rows; i++, x += c, y += c)
-        v_store_lanes(y, act(v_fma(v_load_lanes(x, lanes) - mean, scale, shift)), lanes);
+    for (int64_t i = 0; i < (int64_t)rows * c; i += c) {
+        const vec z = v_fma(v_load_lanes(x + i, lanes) - mean, scale, shift);
+        v_store_lanes(y + i, act(r ? z + v_load_lanes(r + i, lanes) : z), lanes);
+    }
 }
 
+/* r (n, hw, C): what is added behind the layer, before the activation; or NULL */
 RT_INLINE void batch_norm(real *restrict y, const real *restrict x, const real *restrict w,
-                          const real *restrict b, const real *restrict t, Act act, BatchNorm s)
+                          const real *restrict b, const real *restrict t, const real *restrict r,
+                          Act act, BatchNorm s)
 {
-    NORM_EACH(s, norm_rows(y + from, x + from, v_load_lanes(t + c, lanes),
+    NORM_EACH(s, norm_rows(y + from, x + from, r ? r + from : NULL, v_load_lanes(t + c, lanes),
                            v_load_lanes(t + s.c + c, lanes) * v_load_lanes(w + c, lanes),
                            v_load_lanes(b + c, lanes), act, rows, s.c, lanes);)
 }
@@ -214,7 +231,7 @@ RT_INLINE void batch_norm_test(real *restrict y, const real *restrict x, const r
                                const real *restrict b, const real *restrict mean,
                                const real *restrict var, Act act, real eps, BatchNorm s)
 {
-    NORM_EACH(s, norm_rows(y + from, x + from, v_load_lanes(mean + c, lanes),
+    NORM_EACH(s, norm_rows(y + from, x + from, NULL, v_load_lanes(mean + c, lanes),
                            v_load_lanes(w + c, lanes) /
                                v_sqrt(v_load_fill(var + c, lanes, 1) + v_set(eps)),
                            v_load_lanes(b + c, lanes), act, rows, s.c, lanes);)

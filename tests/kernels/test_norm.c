@@ -81,10 +81,17 @@ START_TEST(fast_is_plain)
         var[c] = var[c] * var[c] + (real)0.1;
 
     batch_norm_plain(y, x, w, b, t, s);
-    batch_norm(yl, xl, w, b, t, v_identity, s);
+    batch_norm(yl, xl, w, b, t, NULL, v_identity, s);
     real *back = swap_last(yl, s.n, s.hw, s.c);
     check_guard(yl, count * (int64_t)sizeof(real), "batch_norm");
     check_close(back, y, count, "batch_norm");
+    free(back);
+
+    batch_norm(yl, xl, w, b, t, dyl, v_relu, s);
+    back = swap_last(yl, s.n, s.hw, s.c);
+    for (int64_t i = 0; i < count; i++)
+        y[i] = y[i] + dy[i] > 0 ? y[i] + dy[i] : 0;
+    check_close(back, y, count, "batch_norm with a residual and relu");
     free(back);
 
     batch_norm_test_plain(y, x, w, b, t, var, (real)1e-3, s);
@@ -143,7 +150,7 @@ static double layer(const real *x, const real *w, const real *b, const real *g, 
     double sum = 0;
     batch_moments(moments, x, 0, s);
     batch_statistics(t, (const char *)moments, 0, 1, 0, 1, (int64_t)s.n * s.hw, (real)1e-2, s.c);
-    batch_norm(y, x, w, b, t, v_identity, s);
+    batch_norm(y, x, w, b, t, NULL, v_identity, s);
     for (int64_t i = 0; i < count; i++)
         sum += (double)y[i] * (double)g[i];
     release(3, moments, t, y);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# norm.sh -- batch_norm: evaluation folds it into convolutions and computes the same.
+# norm.sh -- batch_norm: evaluation folds it into convolutions, training joins it with what follows, and both compute the same.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -37,4 +37,12 @@ for dtype in f32 f64; do
     same "batch_norm calls left in evaluation, $dtype" "$(sed -n '/^static void test_slice/,/^}/p' "$work/kept/net.c" | grep -c 'batch_norm_test')" 1
     rm -f "$work"/*.log
 done
+
+# ---- residuals and activations inside the normalising loop: three epochs as the textbook's loops compute them
+for program in net plain; do
+    succeeds "training of $program in f64" "$work/$program" --data "$work/data" --threads 2 --log "$work/$program.log"
+done
+if paste <(field "$work/net.log" epoch train_loss | tr ' ' '\n') <(field "$work/plain.log" epoch train_loss | tr ' ' '\n') |
+    awk '$1 > 0 { d = $1 - $2; n += d < 1e-9 && -d < 1e-9 } END { exit n != 3 }'; then ok
+else bad "losses of three epochs in f64: $(field "$work/net.log" epoch train_loss) and plain $(field "$work/plain.log" epoch train_loss)"; fi
 finish
