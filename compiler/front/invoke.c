@@ -258,8 +258,9 @@ static Value call_named(Lower *l, FrontCall *c)
     bool ok = place(l, c);
     ok = ok && check_types(l, c);
     ok = ok && complete(l, c, c->e->a->span);
-    const char *path =
-        callee_layers(&c->callee) ? lower_path(l, kind_of(&c->callee, c->name)) : NULL;
+    const char *path = l->scope && callee_layers(&c->callee) /* none: the value of a key */
+                           ? lower_path(l, kind_of(&c->callee, c->name))
+                           : NULL;
     if (!ok || c->poison)
         return value_poison();
     if (!c->partial)
