@@ -245,6 +245,10 @@ static void __attribute__((noreturn)) not_finite(Trainer *t, const Batch *b)
     const RtParam *bad = params_nonfinite(p, t->net->fixed);
     const int layer = net_first_nonfinite(t->net, b);
     char where[400] = "";
+    if (layer == 0 && !bad)
+        rt_die("the samples hold numbers that are not finite: in epoch %lld, step %lld of %lld; the "
+               "loss is not finite, and nothing was updated by them",
+               (long long)t->at.epoch + 1, (long long)t->at.step + 1, (long long)t->steps);
     if (layer >= 0 && layer < p->nlayer)
         snprintf(where, sizeof where, "; the first value that is not finite is %s",
                  p->layer[layer]);

@@ -96,9 +96,9 @@ static Node *find_param(const Graph *g, const char *name)
     return NULL;
 }
 
-/* 2^40 bytes of 8 each: beyond any machine, and products of its dimensions stay far from
- * overflow. */
-static const int64_t PARAM_MAX = (int64_t)1 << 37;
+/* Kernels count a tensor's numbers in an int, and the order in which they keep a parameter fills it
+ * up to at most twice. */
+static const int64_t PARAM_MAX = (int64_t)1 << 30;
 
 Node *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *init, Span at)
 {
@@ -114,7 +114,7 @@ Node *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *i
         return NULL;
     }
     if (shape_count(&file) > PARAM_MAX) {
-        diag_error(d, at, "the parameter %s %s has more than 2^37 numbers", name,
+        diag_error(d, at, "the parameter %s %s has more than 2^30 numbers", name,
                    shape_text(g->arena, &file));
         return NULL;
     }

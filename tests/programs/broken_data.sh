@@ -70,6 +70,9 @@ arrays; npy "$work/d/train_y.npy" '<f4' '(256,)' $((256 * 4))
 refuses "labels that are no integers" "train_y.npy" "${run[@]}" --data "$work/d"
 arrays; npy "$work/d/train_x.npy" '<c16' '(256, 1, 28, 28)' $((256 * 784 * 16))
 refuses "numbers of an unknown kind" "train_x.npy" "${run[@]}" --data "$work/d"
+arrays; npy "$work/d/train_x.npy" '<f4' '(256, 1, 28, 28)' $((256 * 784 * 4)); printf '\0\0\300\177' |
+    dd of="$work/d/train_x.npy" bs=1 seek=$((128 + 4 * 1000)) conv=notrunc status=none
+refuses "a sample that is not a number" "the samples hold numbers that are not finite: in epoch 1, step" "${run[@]}" --data "$work/d"
 arrays; truncate -s -1 "$work/d/train_x.npy"
 refuses "an array cut off" "train_x.npy" "${run[@]}" --data "$work/d"
 arrays; echo hello > "$work/d/train_x.npy"
