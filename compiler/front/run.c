@@ -162,6 +162,7 @@ Value lower_result(Lower *l, Scope *s, Expr *call)
 Value lower_instance(Lower *l, const Decl *decl, const Slot *slot, const char *path, Expr *call)
 {
     Scope *outer = l->scope, *s = lower_scope(l, decl, path);
+    const char *around = l->g ? l->g->block : NULL;
     const int before = l->depth;
     if (l->calls == DEPTH_CALLS)
         return lower_fail(l, call, call->span, "blocks are nested more than %d deep here",
@@ -170,6 +171,8 @@ Value lower_instance(Lower *l, const Decl *decl, const Slot *slot, const char *p
         return value_poison();
     l->scope = s;
     l->calls++;
+    if (l->g)
+        l->g->block = *path ? path : NULL;
     for (int i = 0; i < decl->params.n; i++)
         lower_declare(l, decl->params.v[i].name, lower_argument(l, decl, i, &slot[i]));
     if (decl->kind == DECL_OP) {
@@ -179,6 +182,8 @@ Value lower_instance(Lower *l, const Decl *decl, const Slot *slot, const char *p
         lower_run(l, &decl->body);
     }
     l->calls--;
+    if (l->g)
+        l->g->block = around;
     l->scope = outer;
     l->depth = before;
     return lower_result(l, s, call);

@@ -23,6 +23,7 @@ Node *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at)
         n->in[i] = in[i];
     n->span = at;
     n->phase = -1;
+    n->block = g->block;
     ARENA_PUSH(g->arena, g->node, g->nnode, n);
     return n;
 }

@@ -73,6 +73,7 @@ struct Node {
     DType      dtype;
     Span       span;                                  /* the call in the model; backward nodes carry their forward's */
     const char *name;                                 /* "conv1", "h", "conv1.weight"; NULL = none; not unique */
+    const char *block;                                /* path of the block instance it stands in; NULL: the model itself */
     Param     *param;                                 /* op "param" and op "update" */
     bool       needs_grad;                            /* a parameter lies upstream (pass infer) */
     bool       backward;                              /* made by pass gradient */
@@ -94,6 +95,7 @@ struct Graph {
     const char *name;                                 /* the model */
     const Source *source;
     bool     training;                                /* false: evaluation and prediction (dropout off) */
+    const char *block;                                /* while the front builds: of nodes that are added */
     int      nnode, next_id;
     Node   **node;
     int      nparam;

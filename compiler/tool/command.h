@@ -20,6 +20,7 @@ typedef struct Command {
     Options      options;
     DiagColor    color;
     int64_t      ranks;                               /* show: 0 = one */
+    bool         all;                                 /* show: every layer, blocks unfolded */
     bool         cost, example, verbose, no_cache;
     const char  *limit;                               /* cache: a new one, as written; or NULL */
     bool         clear;                               /* cache */

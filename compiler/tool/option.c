@@ -41,6 +41,7 @@ const OptionRow option_table[] = {
     {"--memory-limit", "SIZE", OPTION_SIZE, AT(options.memory_limit), SHOW | MAKE, true, "plan for no more (500M, 2G; with this machine's threads): make values again instead of keeping them"},
     {"--ranks", "N", OPTION_COUNT, AT(ranks), SHOW, false, "memory of one of N processes"},
     {"--cost", NULL, OPTION_TRUE, AT(cost), SHOW, false, "bytes of each layer, and the price of every call of a training step: algorithm, FLOPs, time"},
+    {"--all", NULL, OPTION_TRUE, AT(all), SHOW, false, "every layer a row: blocks unfolded, what they need behind the scenes too"},
     {"--keep", "DIR", OPTION_TEXT, AT(keep), BUILD | RUN, false, "leave the generated C in DIR"},
     {"--no-cache", NULL, OPTION_TRUE, AT(no_cache), BUILD | RUN, false, "compile even if nothing changed"},
     {"--verbose", NULL, OPTION_TRUE, AT(verbose), BUILD | RUN, false, "print the C compiler's command"},

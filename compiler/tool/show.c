@@ -88,9 +88,9 @@ static const char *count(Arena *a, double v)
     return v ? text_commas(a, (int64_t)v) : "";
 }
 
-static void print_row(Arena *a, const Row *r, bool cost)
+static void print_row(Arena *a, const Row *r, int width, bool cost)
 {
-    printf("%4s  %-20s %-22s %-18s %12s %14s %14s", r->place, r->name, r->op, r->shape, count(a, (double)r->parameters),
+    printf("%4s  %-*s %-22s %-18s %12s %14s %14s", r->place, width, r->name, r->op, r->shape, count(a, (double)r->parameters),
            count(a, r->macs), count(a, r->cost.flops));
     if (cost)
         printf(" %12s %8s", count(a, r->cost.bytes),
@@ -98,40 +98,95 @@ static void print_row(Arena *a, const Row *r, bool cost)
     putchar('\n');
 }
 
-static void print_frozen(Arena *a, const Graph *g)
+static void add_row(Row *sum, const Row *r)
 {
-    int64_t numbers = 0;
-    int count = 0;
-    for (int i = 0; i < g->nparam; i++)
-        if (g->param[i]->frozen)
-            numbers += shape_count(&g->param[i]->file), count++;
-    if (count)
-        printf("      %s of the parameters are frozen, in %d tensor%s\n", text_commas(a, numbers), count,
-               count == 1 ? "" : "s");
+    sum->parameters += r->parameters;
+    sum->macs += r->macs;
+    sum->cost.flops += r->cost.flops;
+    sum->cost.bytes += r->cost.bytes;
 }
 
-void show_layers(Arena *a, const Graph *graph, bool cost)
+/* The block instance that stands for `n` in a table where instances inside `depth` others are one row; NULL: n is a row. */
+static const char *folded(Arena *a, const Node *n, int depth)
 {
-    Graph *g = (Graph *)graph;                        /* marks only */
-    Row total = {.place = "", .name = "total", .op = "", .shape = ""};
+    const char *end = n->block;
+    for (int i = 0; end && i < depth; i++) {
+        end = strchr(end, '.');
+        end += end && i + 1 < depth;
+    }
+    return !depth || !n->block ? NULL : end ? arena_strndup(a, n->block, (size_t)(end - n->block)) : n->block;
+}
+
+typedef struct Table {
+    Arena *arena;
+    Graph *graph;
+    int    depth;                                     /* of folding; 0: every node is a row, hidden ones too */
+    Row   *row;
+    int    nrow, width;                               /* of the longest name */
+} Table;
+
+/* The last row is one of a block instance, whose next node is r. */
+static void grow_row(Table *t, const Row *r, const char *block, int layers)
+{
+    Row *sum = &t->row[t->nrow - 1];
+    add_row(sum, r);
+    sum->shape = r->shape;
+    sum->name = block;
+    sum->place = "";
+    sum->op = arena_printf(t->arena, "%d layer%s", layers, layers == 1 ? "" : "s");
+}
+
+/* Rows follow each other as the model's calls do: an instance is one row as long as nothing else comes between. */
+static void fill_table(Table *t)
+{
+    Graph *g = t->graph;
+    const char *last = NULL;
+    int layers = 0;
+    t->nrow = 0, t->width = 0;
     for (int i = 0; i < g->nnode; i++)
         g->node[i]->mark = 0;
-    printf("%4s  %-20s %-22s %-18s %12s %14s %14s", "line", "name", "op", "output", "parameters", "MACs", "FLOPs");
-    printf(cost ? " %12s %8s\n" : "\n", "bytes", "FLOP/B");
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
-        if (!is_layer(n) || is_own_bias(g, n))
+        if (!is_layer(n) || is_own_bias(g, n) || (t->depth && n->op->flags & OP_HIDDEN))
             continue;
-        const Row r = row_of(a, g, n);
-        print_row(a, &r, cost);
-        total.parameters += r.parameters;
-        total.macs += r.macs;
-        total.cost.flops += r.cost.flops;
-        total.cost.bytes += r.cost.bytes;
+        const char *block = folded(t->arena, n, t->depth);
+        const Row r = row_of(t->arena, g, n);
+        const bool more = block && last && strcmp(block, last) == 0;
+        layers = (more ? layers : 0) + (n->op->layer && !node_is(n, "bias"));
+        if (more)
+            grow_row(t, &r, block, layers);
+        else
+            ARENA_PUSH(t->arena, t->row, t->nrow, r);
+        last = block;
+        const size_t width = strlen(t->row[t->nrow - 1].name);
+        t->width = width > (size_t)t->width ? (int)width : t->width;
     }
-    print_row(a, &total, cost);
-    print_frozen(a, g);
-    puts("      MACs, FLOPs and bytes are a sample's, forward");
+}
+
+/* Blocks are folded as little as leaves a table for one screen, or else as much as can be. */
+static void fold(Table *t, bool all)
+{
+    enum { SCREEN = 40, DEEP = 4 };
+    for (t->depth = all ? 0 : DEEP; fill_table(t), t->depth > 1 && t->nrow > SCREEN;)
+        t->depth--;
+}
+
+void show_layers(Arena *a, const Graph *graph, bool all, bool cost)
+{
+    Table t = {.arena = a, .graph = (Graph *)graph};  /* marks only */
+    Row total = {.place = "", .name = "total", .op = "", .shape = ""};
+    bool folds = false;
+    fold(&t, all);
+    const int width = t.width > 20 ? t.width : 20;
+    printf("%4s  %-*s %-22s %-18s %12s %14s %14s", "line", width, "name", "op", "output", "parameters", "MACs", "FLOPs");
+    printf(cost ? " %12s %8s\n" : "\n", "bytes", "FLOP/B");
+    for (int i = 0; i < t.nrow; i++) {
+        print_row(a, &t.row[i], width, cost);
+        add_row(&total, &t.row[i]);
+        folds |= !*t.row[i].place;
+    }
+    print_row(a, &total, width, cost);
+    printf("      MACs, FLOPs and bytes are a sample's, forward%s\n", folds ? "; --all unfolds the blocks" : "");
 }
 
 /* ---- prices */

@@ -4,8 +4,9 @@
 #include "front/front.h"
 #include "tool/command.h"
 
-/* The layer table of the forward graph: before any pass, one row a layer of the model. */
-void show_layers(Arena *a, const Graph *g, bool cost);
+/* The layer table of the forward graph, before any pass: a row a layer of the model, or a block instance where that would be
+ * more than a screen; `all`: a row a node. */
+void show_layers(Arena *a, const Graph *g, bool all, bool cost);
 /* The price of the training step, after all passes, call by call on the nominal core of --cpu. */
 void show_price(Arena *a, const Graph *train, const Options *o);
 /* The plan of the training step, after all passes, for one of `ranks` processes. */

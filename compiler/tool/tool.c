@@ -87,7 +87,7 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
     if (c->options.dump && !dump_known(diag_arena(d), c->options.dump, d))
         return false;
     if (c->kind == COMMAND_SHOW)
-        show_layers(diag_arena(d), f->train ? f->train : f->test, c->cost);
+        show_layers(diag_arena(d), f->train ? f->train : f->test, c->all, c->cost);
     if (f->train)                                     /* before the passes change the graph */
         c->hash = emit_hash(diag_arena(d), f->train, f->recipe.dtype);
     return choose_machine(c, f, d);

@@ -28,4 +28,15 @@ counts inception_v3 23,834,568 5,713,216,096
 counts inception_v3_cifar10 21,806,058 5,711,188,576
 counts densenet_bc_100_12 769,162 287,929,692
 refuses "a depth that is none" "19 / 6 leaves a remainder" "$TENON" check "$TENON_ROOT/models/resnet56_cifar10.tn" --set model.depth=21
+
+# a table one can read: blocks are folded until it fits a screen, --all unfolds them, and both have the same total
+for model in resnet50 inception_v3 mobilenet_v2 lenet; do
+    file=$TENON_ROOT/models/$model.tn
+    "$TENON" show "$file" | sed '/^batch/,$d' > "$work/folded"
+    "$TENON" show "$file" --all | sed '/^batch/,$d' > "$work/all"
+    [ "$(wc -l < "$work/folded")" -lt 46 ] && ok || bad "tenon show $model is longer than a screen: $(wc -l < "$work/folded") lines"
+    same "the totals of $model" "$(awk '$1 == "total" { print $2, $3, $4 }' "$work/folded")" "$(awk '$1 == "total" { print $2, $3, $4 }' "$work/all")"
+    same "the columns of $model" "$(awk '/ total /, 0 { next } { print length($0) }' "$work/folded" | sort -u | wc -l)" 1
+done
+grep -q 'stage3.bottleneck6 *6 layers *(N, 1024, 14, 14) *1,117,184' <("$TENON" show "$TENON_ROOT/models/resnet50.tn") && ok || bad "resnet50 has no row for stage3.bottleneck6"
 finish
