@@ -42,6 +42,7 @@ const OptionRow option_table[] = {
     {"--ranks", "N", OPTION_COUNT, AT(ranks), SHOW, false, "memory of one of N processes"},
     {"--cost", NULL, OPTION_TRUE, AT(cost), SHOW, false, "bytes of each layer, and the price of every call of a training step: algorithm, FLOPs, time"},
     {"--all", NULL, OPTION_TRUE, AT(all), SHOW, false, "every layer a row: blocks unfolded, what they need behind the scenes too"},
+    {"--memory", "FILE.svg", OPTION_TEXT, AT(memory), SHOW, false, "the memory plan as a picture: what lives when, and where"},
     {"--keep", "DIR", OPTION_TEXT, AT(keep), BUILD | RUN, false, "leave the generated C in DIR"},
     {"--no-cache", NULL, OPTION_TRUE, AT(no_cache), BUILD | RUN, false, "compile even if nothing changed"},
     {"--verbose", NULL, OPTION_TRUE, AT(verbose), BUILD | RUN, false, "print the C compiler's command"},

@@ -82,6 +82,10 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
         diag_help(d, "add: train NAME { data = ..., loss = ..., optimizer = ..., batch = ... }; check and show work without");
         return false;
     }
+    if (c->memory && !f->train) {
+        diag_error(d, nowhere, "%s has no train block, and without one there is no memory plan to draw", c->file);
+        return false;
+    }
     if (c->kind == COMMAND_BUILD && !build_output_ok(c, d))
         return false;
     if (c->options.dump && !dump_known(diag_arena(d), c->options.dump, d))
@@ -157,8 +161,20 @@ static bool build(Arena *a, const Command *c, const Front *f, Diag *d)
     return c->kind == COMMAND_RUN ? build_and_run(a, &in, d) : build_program(a, &in, d);
 }
 
+static bool draw_memory(Arena *a, const char *path, const Graph *g, Diag *d)
+{
+    Text out = text_new(a);
+    emit_memory(g, &out);
+    const int error = file_write(a, path, out.s, strlen(out.s), 0666);
+    if (error)
+        diag_error(d, nowhere, "cannot write %s: %s", path, strerror(error));
+    return !error;
+}
+
 static bool show(Arena *a, const Command *c, const Graph *g, Diag *d)
 {
+    if (c->memory && !draw_memory(a, c->memory, g, d))
+        return false;
     if (c->cost)
         show_price(a, g, &c->options);
     return show_plan(a, g, c->ranks, d);

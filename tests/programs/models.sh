@@ -27,6 +27,11 @@ counts mobilenet_v2 3,504,872 300,774,272
 counts inception_v3 23,834,568 5,713,216,096
 counts inception_v3_cifar10 21,806,058 5,711,188,576
 counts densenet_bc_100_12 769,162 287,929,692
+# the memory plan as a picture: one box a buffer, none outside
+succeeds "show --memory" "$TENON" show "$TENON_ROOT/models/resnet56_cifar10.tn" --memory "$work/plan.svg"
+[ "$(grep -c '<rect' "$work/plan.svg")" -gt 100 ] && tail -n 1 "$work/plan.svg" | grep -q '^</svg>$' && ok || bad "the picture of the plan is not whole"
+same "boxes outside the picture" "$(grep -o '<rect x="[0-9.]*" y="[0-9.]*" width="[0-9.]*"' "$work/plan.svg" | awk -F'"' '$2 < 90 || $2 + $6 > 1000.2' | wc -l)" 0
+refuses "a picture in no directory" "cannot write .*plan.svg: No such file" "$TENON" show "$TENON_ROOT/models/mlp.tn" --memory "$work/no/plan.svg"
 refuses "a depth that is none" "19 / 6 leaves a remainder" "$TENON" check "$TENON_ROOT/models/resnet56_cifar10.tn" --set model.depth=21
 
 # a table one can read: blocks are folded until it fits a screen, --all unfolds them, and both have the same total

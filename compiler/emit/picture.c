@@ -1,0 +1,137 @@
+/* picture.c -- the memory plan as SVG: what lives when, and where.
+ *
+ * A panel for each region that is shared in time: down goes memory, to the right the step; a box is a buffer from the phase
+ * or call that writes it to the last that reads it.  Shards' buffers live in phases, a thread's in the calls of its phase;
+ * white is memory that nobody uses then.  Beside them stands what lives always, to the same scale of bytes as its neighbour.
+ */
+#include "emit/emit.h"
+#include "ops/op.h"
+#include <string.h>
+
+enum { WIDE = 1000, HIGH = 320, LEFT = 90, GAP = 56, TEXT = 11 };
+
+typedef struct Panel {
+    Text       *out;
+    const Step *step;
+    bool        thread;                               /* else the shard's region */
+    int64_t     bytes;                                /* of the region, as far as training uses it */
+    int         first, last;                          /* phases or calls */
+    double      top;
+} Panel;
+
+static bool inside(const Panel *p, const Buffer *b)
+{
+    return p->thread ? b->place == PLACE_LOCAL : b->place == PLACE_BATCH || b->place == PLACE_PARTIAL;
+}
+
+static double x_of(const Panel *p, int when)
+{
+    return LEFT + (double)(when - p->first) * (WIDE - LEFT) / (p->last + 1 - p->first);
+}
+
+static double y_of(const Panel *p, int64_t at)
+{
+    return p->top + (double)at * HIGH / (double)p->bytes;
+}
+
+static void escape(Text *out, const char *s)
+{
+    for (; *s; s++)
+        switch (*s) {
+        case '<': text_add(out, "&lt;"); break;
+        case '&': text_add(out, "&amp;"); break;
+        default: text_printf(out, "%c", *s);
+        }
+}
+
+static const char *color(const Buffer *b)
+{
+    return b->node->backward ? "#e9a6a0" : b->place == PLACE_PARTIAL || b->node->op->flags & (OP_SUM | OP_TOTAL) ? "#d8cf96" : "#9dbfe0";
+}
+
+static void box(const Panel *p, const Buffer *b)
+{
+    const double x = x_of(p, b->first), y = y_of(p, b->offset), w = x_of(p, b->last + 1) - x, h = y_of(p, b->offset + b->bytes) - y;
+    Text *out = p->out;
+    text_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.2f\" fill=\"%s\" stroke=\"#555\" stroke-width=\"%s\"><title>", x,
+                y, w, h, color(b), h > 3 ? "0.5" : "0.1");
+    escape(out, b->name);
+    text_printf(out, " %s, %s, %d to %d</title></rect>\n", shape_text(out->arena, &b->node->shape), text_bytes(out->arena, b->bytes),
+                b->first, b->last);
+    if (h < TEXT || w < 7.0 * (double)strlen(b->name))
+        return;
+    text_printf(out, "<text x=\"%.1f\" y=\"%.1f\">", x + 3, y + h / 2 + 4);
+    escape(out, b->name);
+    text_add(out, "</text>\n");
+}
+
+static void span_of(Panel *p)
+{
+    p->first = INT32_MAX, p->last = 0, p->bytes = 0;
+    for (int i = 0; i < p->step->nbuffer; i++) {
+        const Buffer *b = &p->step->buffer[i];
+        if (!inside(p, b))
+            continue;
+        p->first = b->first < p->first ? b->first : p->first;
+        p->last = b->last > p->last ? b->last : p->last;
+        p->bytes = b->offset + b->bytes > p->bytes ? b->offset + b->bytes : p->bytes;
+    }
+}
+
+/* The largest memory is at the bottom of the scale; four marks along it. */
+static void scale(const Panel *p, const char *title)
+{
+    Text *out = p->out;
+    text_printf(out, "<text x=\"%d\" y=\"%.1f\" font-weight=\"bold\">%s: %s, %s %d to %d</text>\n", LEFT, p->top - 8, title,
+                text_bytes(out->arena, p->bytes), p->thread ? "calls" : "phases", p->first, p->last);
+    for (int i = 0; i <= 4; i++)
+        text_printf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", LEFT - 6, y_of(p, p->bytes * i / 4) + 4,
+                    text_bytes(out->arena, p->bytes * i / 4));
+    text_printf(out, "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" fill=\"white\" stroke=\"#aaa\"/>\n", LEFT, p->top, WIDE - LEFT, HIGH);
+}
+
+static double panel(Panel p, const char *title)
+{
+    span_of(&p);
+    if (p.last < p.first || p.bytes == 0)
+        return p.top;
+    scale(&p, title);
+    for (int i = 0; i < p.step->nbuffer; i++)
+        if (inside(&p, &p.step->buffer[i]))
+            box(&p, &p.step->buffer[i]);
+    return p.top + HIGH + GAP;
+}
+
+/* What lives always: one bar, parameters, optimizer state, packed weights. */
+static double always(Text *out, const Step *s, double top)
+{
+    const struct { const char *name, *color; int64_t bytes; } part[] = {
+        {"parameters", "#9dbfe0", s->parameter_bytes}, {"optimizer state", "#b9d6b0", s->state_bytes},
+        {"packed weights", "#d8cf96", s->fixed_bytes - s->parameter_bytes - s->state_bytes}};
+    double x = LEFT;
+    text_printf(out, "<text x=\"%d\" y=\"%.1f\" font-weight=\"bold\">always: %s</text>\n", LEFT, top - 8, text_bytes(out->arena, s->fixed_bytes));
+    for (int i = 0; i < 3; i++) {
+        const double w = (double)part[i].bytes * (WIDE - LEFT) / (double)s->fixed_bytes;
+        text_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"24\" fill=\"%s\" stroke=\"#555\" stroke-width=\"0.5\"/>\n", x, top, w,
+                    part[i].color);
+        if (w > 60)
+            text_printf(out, "<text x=\"%.1f\" y=\"%.1f\">%s %s</text>\n", x + 4, top + 16, part[i].name, text_bytes(out->arena, part[i].bytes));
+        x += w;
+    }
+    return top + 24 + GAP;
+}
+
+void emit_memory(const Graph *g, Text *out)
+{
+    const Step *s = g->step;
+    Text body = text_new(out->arena);
+    double y = always(&body, s, 56);
+    y = panel((Panel){.out = &body, .step = s, .top = y}, "a shard");
+    y = panel((Panel){.out = &body, .step = s, .thread = true, .top = y}, "a thread");
+    text_printf(out,
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" font-family=\"Helvetica, sans-serif\" "
+                "font-size=\"%d\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
+                "<text x=\"%d\" y=\"18\" font-size=\"15\">%s: memory of a step of %lld samples, %lld shards   "
+                "(blue: forward, red: backward, yellow: sums and statistics)</text>\n%s</svg>\n",
+                WIDE + 20, y - GAP + 16, TEXT, LEFT, g->name, (long long)s->batch, (long long)s->shards, body.s);
+}
