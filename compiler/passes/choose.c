@@ -15,7 +15,7 @@ enum {
     SCRATCH_BYTES = 640 * 1024, /* runtime/cpu/winograd.h: WINO_SCRATCH */
     TILE_ROWS = 8               /* runtime/cpu/tile.h: the most rows of a register tile */
 };
-static const double CLOSE = 2; /* a way that is dearer by more is not measured */
+static const double CLOSE = 2.5; /* a way that is dearer by more is not measured */
 
 static bool all(const Node *n, const char *key, int64_t value)
 {
