@@ -13,7 +13,7 @@ known=$(sed 's/ *#.*//' <<'END'
 wino_pack             x86-64-v3  29  0   # 36 values of a transform in 16 registers; once a step
 wino_pack             x86-64-v4   2  0   # the same in 32
 conv2d_winograd_pool  x86-64-v3 260  0   # 36 values of two transforms in 16 registers, beside the products
-conv2d_winograd_pool  x86-64-v4  60  0   # the same in 32
+conv2d_winograd_pool  x86-64-v4  21  0   # the same in 32
 conv2d_winograd_dw    x86-64-v3   2  0   # 16 values of a transform in 16 registers, beside 62 multiply-adds; once a filter
 softmax_cross_entropy x86-64-v3   3  0   # coefficients of exp, beside 18 multiply-adds
 softmax_cross_entropy x86-64-v4   2  0   # the same, beside 9
@@ -21,6 +21,7 @@ batch_statistics      x86-64-v3   4  0   # constants of a loop over channels, on
 batch_statistics      x86-64-v4  17  0   # the same
 batch_record          x86-64-v4  16  0   # the same
 grad_update           x86-64-v3   2  0   # constants of Adam
+dense_dw_update       x86-64-v3   0  1   # a pointer
 dense_dw_update       x86-64-v4   2  0   # a sum over the shards' tree, beside 188 multiply-adds
 conv2d_pool           x86-64-v3  18  1   # beside 140 multiply-adds of first layers
 conv2d_pool           x86-64-v4  16  0   # beside 200
