@@ -1,6 +1,8 @@
-/* dot.c -- the graph as Graphviz text: forward in white, backward in grey, parameters as boxes. */
+/* dot.c -- the graph as Graphviz text: forward in white, backward in grey, parameters as boxes; or, of deep networks, the model
+ * as it is written, a box a block instance. */
 #include "emit/emit.h"
 #include "ops/op.h"
+#include <string.h>
 
 void emit_dot(const Graph *g, Text *out)
 {
@@ -18,6 +20,55 @@ void emit_dot(const Graph *g, Text *out)
                     look);
         for (int k = 0; k < n->nin; k++)
             text_printf(out, "    n%d -> n%d;\n", n->in[k]->id, n->id);
+    }
+    text_add(out, "}\n");
+}
+
+/* The part of a node's block that a picture of blocks shows: an instance inside one other, at most. */
+static const char *instance(const Graph *g, const Node *n)
+{
+    const char *dot = n->block ? strchr(n->block, '.') : NULL, *end = dot ? strchr(dot + 1, '.') : NULL;
+    return end ? arena_strndup(g->arena, n->block, (size_t)(end - n->block)) : n->block;
+}
+
+static bool drawn(const Node *n)
+{
+    return node_is(n, "input") || (!n->param && !(n->op->flags & OP_HIDDEN) && !node_is(n, "const") && !node_is(n, "label"));
+}
+
+/* Of each node the first one of its box.  An instance's nodes follow each other. */
+static const Node **boxes(const Graph *g)
+{
+    const Node **box = arena_alloc(g->arena, sizeof *box * (size_t)g->next_id), *first = NULL;
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        if (!drawn(n))
+            continue;
+        const char *here = instance(g, n), *before = first ? instance(g, first) : NULL;
+        if (!here || !before || strcmp(here, before) != 0)
+            first = n;
+        box[n->id] = first;
+    }
+    return box;
+}
+
+void emit_dot_blocks(const Graph *g, Text *out)
+{
+    const Node **box = boxes(g), **last = arena_alloc(g->arena, sizeof *last * (size_t)g->next_id);
+    text_printf(out, "strict digraph \"%s\" {\n    node [shape=box, style=filled, fillcolor=white, fontname=\"Helvetica\"];\n", g->name);
+    for (int i = 0; i < g->nnode; i++)
+        if (box[g->node[i]->id])
+            last[box[g->node[i]->id]->id] = g->node[i];
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i], *b = box[n->id];
+        if (b == n) {                                 /* its shape is that of what the last of the box gives */
+            const char *block = instance(g, n), *name = block ? block : n->name;
+            text_printf(out, "    n%d [label=\"%s%s%s\\n%s\"%s];\n", n->id, block ? "" : n->op->name, !block && name ? " " : "",
+                        name ? name : "", shape_text(out->arena, &last[n->id]->shape), block ? ", fillcolor=\"#e8f0ff\"" : "");
+        }
+        for (int k = 0; b && k < n->nin; k++)
+            if (box[n->in[k]->id] && box[n->in[k]->id] != b)
+                text_printf(out, "    n%d -> n%d;\n", box[n->in[k]->id]->id, b->id);
     }
     text_add(out, "}\n");
 }

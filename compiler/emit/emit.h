@@ -36,6 +36,7 @@ const char *emit_hash(Arena *a, const Graph *forward, const char *dtype);
 double emit_flops(const Graph *g);
 bool emit_is_call(const Node *n);                     /* does the step call something for n? */
 void emit_dot(const Graph *g, Text *out);             /* Graphviz */
+void emit_dot_blocks(const Graph *forward, Text *out);  /* the same of the model as written, a box a block instance */
 void emit_memory(const Graph *g, Text *out);          /* SVG: lifetimes and places of the training step's buffers */
 void emit_slurm(const Graph *g, const char *source, Text *out);          /* a job script */
 

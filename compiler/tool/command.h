@@ -21,6 +21,7 @@ typedef struct Command {
     DiagColor    color;
     int64_t      ranks;                               /* show: 0 = one */
     bool         all;                                 /* show: every layer, blocks unfolded */
+    const char  *picture;                             /* emit --to dot of a deep network: made before the passes, or NULL */
     const char  *memory;                              /* show: where the plan's picture goes, or NULL */
     bool         cost, example, verbose, no_cache;
     const char  *limit;                               /* cache: a new one, as written; or NULL */

@@ -69,6 +69,17 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
     return !c->tune || !f->train || c->options.tuner;
 }
 
+/* Of a graph that nobody could read node by node; NULL of others. */
+static const char *picture_of_blocks(Arena *a, const Graph *g)
+{
+    enum { READABLE = 100 };
+    Text out = text_new(a);
+    if (g->nnode <= READABLE)
+        return NULL;
+    emit_dot_blocks(g, &out);
+    return out.s;
+}
+
 bool tool_begin(Command *c, const Front *f, Diag *d)
 {
     const bool makes = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN || (c->kind == COMMAND_EMIT && strcmp(c->to, "dot") != 0);
@@ -92,6 +103,8 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
         return false;
     if (c->kind == COMMAND_SHOW)
         show_layers(diag_arena(d), f->train ? f->train : f->test, c->all, c->cost);
+    if (c->kind == COMMAND_EMIT && strcmp(c->to, "dot") == 0)
+        c->picture = picture_of_blocks(diag_arena(d), f->train ? f->train : f->test);
     if (f->train)                                     /* before the passes change the graph */
         c->hash = emit_hash(diag_arena(d), f->train, f->recipe.dtype);
     return choose_machine(c, f, d);
@@ -140,7 +153,10 @@ static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
         emit_slurm(g, f->source->name, &out);
         return write_emitted(a, c, arena_printf(a, "%s.sbatch", g->name), out.s, d);
     }
-    emit_dot(g, &out);
+    if (c->picture)
+        text_add(&out, c->picture);
+    else
+        emit_dot(g, &out);
     return write_emitted(a, c, arena_printf(a, "%s.dot", g->name), out.s, d);
 }
 

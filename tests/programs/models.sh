@@ -31,6 +31,9 @@ counts densenet_bc_100_12 769,162 287,929,692
 succeeds "show --memory" "$TENON" show "$TENON_ROOT/models/resnet56_cifar10.tn" --memory "$work/plan.svg"
 [ "$(grep -c '<rect' "$work/plan.svg")" -gt 100 ] && tail -n 1 "$work/plan.svg" | grep -q '^</svg>$' && ok || bad "the picture of the plan is not whole"
 same "boxes outside the picture" "$(grep -o '<rect x="[0-9.]*" y="[0-9.]*" width="[0-9.]*"' "$work/plan.svg" | awk -F'"' '$2 < 90 || $2 + $6 > 1000.2' | wc -l)" 0
+"$TENON" emit "$TENON_ROOT/models/resnet50.tn" --to dot > "$work/dot"
+same "boxes of resnet50" "$(grep -c 'label=' "$work/dot")" 26
+same "its longest stage, one box after the other" "$(grep -c 'label="stage3.bottleneck[1-6].n(N, 1024, 14, 14)"' "$work/dot")" 6
 refuses "a picture in no directory" "cannot write .*plan.svg: No such file" "$TENON" show "$TENON_ROOT/models/mlp.tn" --memory "$work/no/plan.svg"
 refuses "a depth that is none" "19 / 6 leaves a remainder" "$TENON" check "$TENON_ROOT/models/resnet56_cifar10.tn" --set model.depth=21
 
