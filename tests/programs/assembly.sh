@@ -19,7 +19,7 @@ softmax_cross_entropy x86-64-v3   3  0   # coefficients of exp, beside 18 multip
 softmax_cross_entropy x86-64-v4   2  0   # the same, beside 9
 batch_statistics      x86-64-v3   4  0   # constants of a loop over channels, once a step
 batch_statistics      x86-64-v4  17  0   # the same
-batch_record          x86-64-v4  16  0   # the same
+batch_record          x86-64-v4  24  0   # the same, with 4 or 8 slices
 grad_update           x86-64-v3   2  0   # constants of Adam
 dense_dw_update       x86-64-v3   0  1   # a pointer
 dense_dw_update       x86-64-v4   2  0   # a sum over the shards' tree, beside 188 multiply-adds
