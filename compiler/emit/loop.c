@@ -166,8 +166,9 @@ const char *loop_sum(Writer *w, const Node *n)
     t.leaf[0].node = x, t.leaf[0].letter = 'a';
     nest_collapse(&t);
     write_first(w, &b, n);
-    const bool rows = t.out[t.n - 1] == 1 && t.leaf[0].stride[t.n - 1] == 1 &&
-                      (t.n == 1 || (t.n == 2 && t.out[0] == 0));
+    const bool rows =
+        t.out[t.n - 1] == 1 && t.leaf[0].stride[t.n - 1] == 1 &&
+        (t.n == 1 || (t.n == 2 && t.out[0] == 0 && t.leaf[0].stride[0] == t.count[1]));
     if (rows && !max && !n->shape.batched && !w->in->options->plain)
         text_printf(&b, "    channel_sum(y, a, %lld, %lld);\n",
                     (long long)(t.n == 2 ? t.count[0] : 1), (long long)t.count[t.n - 1]);

@@ -25,7 +25,7 @@ static void follow(const Node *over, const Node *v, const int *axis, int64_t *st
 
     nest_order(over, order);
     nest_strides(v, own);
-    stride[0] = v->shape.batched ? shape_count(&v->shape) : 0;
+    stride[0] = nest_sample(v);
     for (int i = 0; i < over->shape.rank; i++)
         stride[i + 1] = own[axis ? axis[order[i]] : order[i]];
 }
@@ -82,6 +82,8 @@ const char *move_statement(Writer *w, const Node *n)
     text_add(&params, "real *y");
     text_add(&args, pointer_to(w, n));
     for (int i = 0; i < n->nin; i++) {
+        if (n->in[i]->within == n) /* written where it belongs */
+            continue;
         text_printf(&params, n->nin == 1 ? ", const real *x" : ", const real *x%d", i);
         text_printf(&args, ", %s", pointer_to(w, n->in[i]));
         write_input(w, &body, n, i);

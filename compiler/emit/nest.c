@@ -8,7 +8,8 @@
 /* Strides of v's sample dims in memory, by logical dimension. */
 void nest_strides(const Node *v, int64_t *stride)
 {
-    const Shape *s = &v->shape;
+    int64_t start;
+    const Shape *s = &node_frame(v, &start)->shape;
     int64_t step = 1;
 
     if (v->layout == LAYOUT_LAST && s->rank == 3) {
@@ -17,6 +18,13 @@ void nest_strides(const Node *v, int64_t *stride)
     }
     for (int i = s->rank - 1; i >= 0; i--)
         stride[i] = step, step *= s->dim[i];
+}
+
+/* Reals from a sample of v to the next. */
+int64_t nest_sample(const Node *v)
+{
+    int64_t start;
+    return v->shape.batched ? shape_count(&node_frame(v, &start)->shape) : 0;
 }
 
 /* Memory order of the sample dims of the loop's own value. */
@@ -38,7 +46,7 @@ void nest_walk(const Node *over, const Node *v, bool first_axis, int64_t *stride
 
     nest_order(over, order);
     nest_strides(v, own);
-    stride[0] = v->shape.batched ? shape_count(&v->shape) : 0;
+    stride[0] = nest_sample(v);
     for (int i = 0; i < R; i++) {
         const int j = first_axis ? (order[i] == 0 ? 0 : -1) : order[i] - (R - r);
         stride[i + 1] = j < 0 || v->shape.dim[j] == 1 ? 0 : own[j];

@@ -21,6 +21,7 @@ typedef struct Nest {
 /* Strides of v's sample dims in memory, by logical dimension; those dimensions in memory order. */
 void nest_strides(const Node *v, int64_t *stride);
 void nest_order(const Node *v, int *order);
+int64_t nest_sample(const Node *v);                   /* reals from a sample of v to the next; 0: all share it */
 
 /* The loops of `over`: its samples, then its dims in memory order. */
 void nest_open(const Writer *w, const Node *over, Nest *nest);

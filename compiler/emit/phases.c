@@ -464,9 +464,12 @@ static void check_call(Writer *w, const Node *n)
     const char *indent = before_chunks(n) ? "    " : "        ";
     const char *s = n->backward || !kernel_needed(n) ? "" : kernel_statement(w, n);
 
-    if (!*s || node_is(n, "label"))
+    if (node_is(n, "label"))
         return;
-    text_printf(t, "%s%s\n", indent, s);
+    if (*s)
+        text_printf(t, "%s%s\n", indent, s);
+    if (n->within || (!*s && (!node_is(n, "concat") || n->backward)))
+        return; /* parts of a concat are looked at together */
     if (n->dtype != DT_REAL || !n->shape.batched)
         return;
     text_printf(t, "        if (!rt_finite(%s, CHUNK * %lld))\n            return %d;\n",

@@ -12,7 +12,9 @@
 const Node *pointer_root(const Node *n)
 {
     for (;;) {
-        if (n->place == PLACE_VIEW)
+        if (n->within)
+            n = n->within;
+        else if (n->place == PLACE_VIEW)
             n = n->in[0];
         else if (n->alias && n->alias != n)
             n = n->alias;
@@ -46,7 +48,8 @@ int64_t pointer_slice_bytes(const Writer *w, const Node *n)
     return 0;
 }
 
-const char *pointer_to(Writer *w, const Node *n)
+/* Where the memory that n lies in begins. */
+static const char *begin_of(Writer *w, const Node *n)
 {
     const Node *b = pointer_root(n);
     const char *type = pointer_type(n), *at = name_of(w, b);
@@ -65,4 +68,12 @@ const char *pointer_to(Writer *w, const Node *n)
     default:
         return "NULL";
     }
+}
+
+const char *pointer_to(Writer *w, const Node *n)
+{
+    int64_t start;
+    if (node_frame(n, &start) != n && start > 0)
+        return arena_printf(w->arena, "%s + %lld", begin_of(w, n), (long long)start);
+    return begin_of(w, n);
 }

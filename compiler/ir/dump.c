@@ -43,6 +43,8 @@ static void dump_value(const Node *n, Arena *a, FILE *f)
 static void dump_place(const Node *n, FILE *f)
 {
     static const char *const place[] = {"", "fixed", "batch", "partial", "local", "view"};
+    if (n->within)
+        fprintf(f, "  within %%%d+%lld", n->within->id, (long long)n->start);
     if (n->place != PLACE_NONE)
         fprintf(f, "  %s@%lld", place[n->place], (long long)n->offset);
     if (n->phase >= 0)

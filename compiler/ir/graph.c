@@ -61,6 +61,19 @@ static void set_fans(Param *p)
     p->fan_in = p->file.rank > 1 ? p->file.dim[1] * field : p->fan_out;
 }
 
+const Node *node_frame(const Node *n, int64_t *start)
+{
+    for (*start = 0; n->within; n = n->within)
+        *start += n->start;
+    return n;
+}
+
+int64_t node_row(const Node *n)
+{
+    int64_t start;
+    return node_frame(n, &start)->shape.dim[0];
+}
+
 static void set_row_major(Param *p)
 {
     int64_t stride = 1;

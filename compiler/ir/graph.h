@@ -83,6 +83,8 @@ struct Node {
     Place      place;                                 /* pass schedule */
     int        phase;                                 /* pass schedule: index into Graph.phase, -1 = none */
     int64_t    offset;                                /* pass plan: bytes inside its region */
+    Node      *within;                                /* pass slices: it lies in this one's memory, its rows as far apart */
+    int64_t    start;                                 /* reals from that one's first to its own */
     int        mark;                                  /* scratch of whichever pass runs */
     int        seat;                                  /* place in the index of ir/readers.h that was made last */
     Node      *alias;                                 /* pass plan: shares the memory of this node (views, in place, joined sums) */
@@ -134,6 +136,10 @@ Attr     attr_ints(Arena *a, const char *key, const int64_t *v, int count);
 void     node_drop_attr(Arena *a, Node *n, const char *key);
 void     node_copy_attrs(Graph *g, Node *to, const Node *from);
 bool     node_is(const Node *n, const char *op_name);
+
+/* The value in whose memory n lies, directly or through others (within); n itself when in none.  *start: reals from there. */
+const Node *node_frame(const Node *n, int64_t *start);
+int64_t  node_row(const Node *n);                     /* reals from a row of channels to the next: its frame's channels */
 
 /* dump.c: one line a node, stable, for --dump and goldens:
  *   %12 = conv2d(%3, %10) {stride=[1,1] pad=[0,0]} (N, 20, 24, 24)  conv1  lenet.tn:3 */

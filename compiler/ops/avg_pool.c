@@ -18,7 +18,7 @@ static void kernel(const Node *n, Call *c)
     call_fn(c, c->plain ? "avg_pool_plain" : "avg_pool");
     call_out(c, n);
     call_in(c, n->in[0]);
-    pooling_literal(n, c);
+    pooling_literal(n, n, c);
 }
 
 static void kernel_dx(const Node *n, Call *c)
@@ -26,7 +26,7 @@ static void kernel_dx(const Node *n, Call *c)
     call_fn(c, c->plain ? "avg_pool_dx_plain" : "avg_pool_dx");
     call_out(c, n);
     call_in(c, n->in[0]);
-    pooling_literal(n, c);
+    pooling_literal(n, n->in[0], c);
 }
 
 const Op op_avg_pool[] =

@@ -16,6 +16,7 @@
  * Source: Ioffe & Szegedy 2015, "Batch normalization: accelerating deep network training by reducing
  * internal covariate shift".
  */
+#include "base/text.h"
 #include "ops/check.h"
 #include "ops/elementwise.h"
 #include "ops/example.h"
@@ -151,10 +152,18 @@ static void name(Call *c, const char *fn)
     call_fn(c, c->plain ? arena_printf(c->arena, "%s_plain", fn) : fn);
 }
 
-static void size(const Shape *x, Call *c)
+/* y: NULL when it is none of the kernel's.  Either may lie within another value, its rows as far apart as that one's. */
+static void size(const Node *x, const Node *y, Call *c)
 {
-    call_text(c, "(BatchNorm){ .n = %lld, .c = %lld, .hw = %lld }", (long long)c->n,
-              (long long)x->dim[0], (long long)positions(x));
+    Text t = text_new(c->arena);
+    text_printf(&t, "(BatchNorm){ .n = %lld, .c = %lld, .hw = %lld", (long long)c->n,
+                (long long)x->shape.dim[0], (long long)positions(&x->shape));
+    if (x->within)
+        text_printf(&t, ", .ldx = %lld", (long long)node_row(x));
+    if (y && y->within)
+        text_printf(&t, ", .ldy = %lld", (long long)node_row(y));
+    text_add(&t, " }");
+    call_text(c, "%s", t.s);
 }
 
 static void kernel_moments(const Node *n, Call *c)
@@ -163,7 +172,7 @@ static void kernel_moments(const Node *n, Call *c)
     call_out(c, n);
     call_in(c, n->in[0]);
     call_text(c, "seen");
-    size(&n->in[0]->shape, c);
+    size(n->in[0], NULL, c);
 }
 
 /* The sums of all slices of the shard, or with sync of all shards. */
@@ -204,7 +213,7 @@ static void kernel(const Node *n, Call *c)
         call_in(c, n->nin > 4 ? n->in[4] : NULL);
         elementwise_call_act(n, c);
     }
-    size(&n->shape, c);
+    size(n->in[0], n, c);
 }
 
 static void kernel_test(const Node *n, Call *c)
@@ -216,7 +225,7 @@ static void kernel_test(const Node *n, Call *c)
     if (!c->plain)
         elementwise_call_act(n, c);
     call_text(c, "%.17g", node_float(n, "epsilon"));
-    size(&n->shape, c);
+    size(n->in[0], n, c);
 }
 
 static void kernel_dw(const Node *n, Call *c)
@@ -225,7 +234,7 @@ static void kernel_dw(const Node *n, Call *c)
     call_out(c, n);
     for (int i = 0; i < 3; i++)
         call_in(c, n->in[i]);
-    size(&n->in[0]->shape, c);
+    size(n->in[1], NULL, c);
 }
 
 static void kernel_dx(const Node *n, Call *c)
@@ -236,7 +245,7 @@ static void kernel_dx(const Node *n, Call *c)
     for (int i = 0; i < 6; i++)
         call_in(c, n->in[i]);
     call_text(c, "%lld", (long long)(shards * c->slices * c->slice * positions(&n->shape)));
-    size(&n->shape, c);
+    size(n->in[1], NULL, c);
 }
 
 #define NORM_ARGS                                                                                  \

@@ -18,7 +18,7 @@ static void kernel(const Node *n, Call *c)
     call_fn(c, c->plain ? "max_pool_plain" : "max_pool");
     call_out(c, n);
     call_in(c, n->in[0]);
-    pooling_literal(n, c);
+    pooling_literal(n, n, c);
 }
 
 static void kernel_dx(const Node *n, Call *c)
@@ -27,7 +27,7 @@ static void kernel_dx(const Node *n, Call *c)
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
-    pooling_literal(n, c);
+    pooling_literal(n, n->in[1], c);
 }
 
 const Op op_max_pool[] =

@@ -48,7 +48,7 @@ Cost pooling_cost(const Node *n)
     return (Cost){.bytes = 4.0 * (double)x[0] * (double)(x[1] * x[2] + v.out[0] * v.out[1])};
 }
 
-void pooling_literal(const Node *n, Call *c)
+void pooling_literal(const Node *n, const Node *y, Call *c)
 {
     const int64_t *x = node_attr(n, "x_shape")->list;
     const Attr *count_pad = node_attr(n, "count_include_pad");
@@ -62,6 +62,8 @@ void pooling_literal(const Node *n, Call *c)
     window_print_pair(&t, "oh", "ow", v.out);
     if (count_pad && count_pad->i)
         text_add(&t, ", .count_pad = 1");
+    if (y->within)
+        text_printf(&t, ", .ldy = %lld", (long long)node_row(y));
     text_add(&t, " }");
     call_text(c, "%s", t.s);
 }

@@ -12,6 +12,7 @@
 bool pooling_shape(Node *n, Diag *d);                 /* (C, H', W'); no window without a pixel */
 bool pooling_shape_dx(Node *n, Diag *d);              /* that of x, from attribute x_shape */
 Cost pooling_cost(const Node *n);
-void pooling_literal(const Node *n, Call *c);         /* (Pool){ .n = 16, .c = 20, ... } */
+/* (Pool){ .n = 16, .c = 20, ... }; y: the result or its gradient, whose rows may lie within another value's. */
+void pooling_literal(const Node *n, const Node *y, Call *c);
 
 #endif

@@ -52,7 +52,9 @@ static int64_t bytes_of(const Graph *g, const Node *n)
 static Node *root(Node *n)
 {
     for (;;) {
-        if (n->place == PLACE_VIEW)
+        if (n->within)
+            n = n->within;
+        else if (n->place == PLACE_VIEW)
             n = n->in[0];
         else if (n->alias && n->alias != n)
             n = n->alias;
@@ -163,7 +165,7 @@ static Node *overwritten(const Lives *l, const Node *call, const Node *n)
         Node *x = root(n->in[i]);
         if (node_attr(n->in[i], "inline"))
             x = overwritten(l, call, n->in[i]);
-        else if (uses(call, x) > 1 || !dies(l, call, x))
+        else if (n->in[i]->within || uses(call, x) > 1 || !dies(l, call, x))
             x = NULL;
         if (x || !(n->op->flags & OP_ELEMENTWISE))
             return x;
@@ -176,7 +178,8 @@ static void overlay(const Lives *l)
 {
     for (int i = 0; i < l->g->nnode; i++) {
         Node *n = l->g->node[i];
-        if (n->op->flags & OP_INPLACE && !n->alias && n->shape.batched && !node_attr(n, "inline"))
+        if (n->op->flags & OP_INPLACE && !n->alias && !n->within && n->shape.batched &&
+            !node_attr(n, "inline"))
             n->alias = overwritten(l, n, n);
     }
 }

@@ -260,8 +260,8 @@ static void push(Graph *g, Phase *p, Node *n)
 
 static Node *base_of(Node *n)
 {
-    while (n->op->flags & OP_VIEW || (n->alias && n->alias != n))
-        n = n->op->flags & OP_VIEW ? n->in[0] : n->alias;
+    while (n->within || n->op->flags & OP_VIEW || (n->alias && n->alias != n))
+        n = n->within ? n->within : n->op->flags & OP_VIEW ? n->in[0] : n->alias;
     return n;
 }
 
@@ -269,7 +269,7 @@ static void place(const Step *s, Node *n)
 {
     if (node_is(n, "const") || (n->op->flags & OP_UPDATE) || node_attr(n, "inline"))
         n->place = PLACE_NONE;
-    else if (n->op->flags & OP_VIEW)
+    else if (n->op->flags & OP_VIEW || n->within)
         n->place = PLACE_VIEW;
     else if (n->mark == SUMMED)
         n->place = PLACE_PARTIAL;
@@ -301,8 +301,11 @@ static void keep(Graph *g, const Step *s, const int *level)
 {
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
+        Node *frame = base_of(g->node[i]);
         if (!node_attr(n, "inline") && (n->mark == SLICE || n->mark == SUMMED))
             read_at(n, level[n->id], level);
+        if (n->within && frame->place == PLACE_LOCAL && level[n->id] != level[frame->id])
+            frame->place = PLACE_BATCH; /* parts are written in several phases */
     }
     for (int i = 0; i < s->nsum; i++)
         for (int k = 0; k < 2 && s->sum[i].panels; k++) {

@@ -15,7 +15,13 @@
 
 typedef struct BatchNorm {
     int n, c, hw; /* samples of the chunk, channels, positions */
+    int ldx, ldy; /* fast: from a row of x, of y to the next, in reals; 0: c */
 } BatchNorm;
+
+RT_INLINE int norm_row(int ld, BatchNorm s)
+{
+    return ld ? ld : s.c;
+}
 
 enum { NORM_BLOCK_BYTES = 16 * 1024 };
 
@@ -56,28 +62,28 @@ RT_INLINE void batch_moments_plain(real *moments, const real *x, int seen, Batch
 }
 
 /* The sum over the rows of x - mean, or of its square.  Four chains: one alone waits for its additions. */
-RT_INLINE vec norm_sum(const real *x, vec mean, bool square, int rows, int c, int lanes)
+RT_INLINE vec norm_sum(const real *x, vec mean, bool square, int rows, int ldx, int lanes)
 {
     vec sum[4] = {v_set(0), v_set(0), v_set(0), v_set(0)};
     int i = 0;
     for (; i + 4 <= rows; i += 4)
 #pragma GCC unroll 4
         for (int k = 0; k < 4; k++) {
-            const vec d = v_load_lanes(x + (int64_t)(i + k) * c, lanes) - mean;
+            const vec d = v_load_lanes(x + (int64_t)(i + k) * ldx, lanes) - mean;
             sum[k] = square ? v_fma(d, d, sum[k]) : sum[k] + d;
         }
     for (; i < rows; i++) {
-        const vec d = v_load_lanes(x + (int64_t)i * c, lanes) - mean;
+        const vec d = v_load_lanes(x + (int64_t)i * ldx, lanes) - mean;
         sum[0] = square ? v_fma(d, d, sum[0]) : sum[0] + d;
     }
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-RT_INLINE void norm_block_moments(real *moments, const real *x, int rows, real have, int c,
+RT_INLINE void norm_block_moments(real *moments, const real *x, int rows, real have, int c, int ldx,
                                   int lanes)
 {
-    const vec mean = norm_sum(x, v_set(0), false, rows, c, lanes) * v_set((real)1 / (real)rows);
-    const vec m2 = norm_sum(x, mean, true, rows, c, lanes);
+    const vec mean = norm_sum(x, v_set(0), false, rows, ldx, lanes) * v_set((real)1 / (real)rows);
+    const vec m2 = norm_sum(x, mean, true, rows, ldx, lanes);
     vec all = v_load_lanes(moments, lanes), all2 = v_load_lanes(moments + c, lanes);
     norm_join(&all, &all2, mean, m2, have, (real)rows);
     v_store_lanes(moments, all, lanes);
@@ -86,12 +92,12 @@ RT_INLINE void norm_block_moments(real *moments, const real *x, int rows, real h
 
 RT_INLINE void batch_moments(real *restrict moments, const real *restrict x, int seen, BatchNorm s)
 {
-    const int rows = s.n * s.hw, block = norm_block(s);
+    const int rows = s.n * s.hw, block = norm_block(s), ldx = norm_row(s.ldx, s);
     const int64_t have = (int64_t)seen * s.hw;
-    for (int at = 0; at < rows; at += block, x += (int64_t)block * s.c) {
+    for (int at = 0; at < rows; at += block, x += (int64_t)block * ldx) {
         const int count = rows - at < block ? rows - at : block;
         for (int c = 0; c < s.c; c += V)
-            norm_block_moments(moments + c, x + c, count, (real)(have + at), s.c,
+            norm_block_moments(moments + c, x + c, count, (real)(have + at), s.c, ldx,
                                s.c - c < V ? s.c - c : V);
     }
 }
@@ -194,16 +200,19 @@ RT_INLINE void batch_norm_plain(real *y, const real *x, const real *w, const rea
             const int lanes = (s).c - c < V ? (s).c - c : V;                                       \
             const int rows = (s).n * (s).hw - at < block ? (s).n * (s).hw - at : block;            \
             const int64_t from = (int64_t)at * (s).c + c;                                          \
+            const int64_t from_x = (int64_t)at * norm_row((s).ldx, s) + c;                         \
+            (void)from, (void)from_x;                                                              \
             __VA_ARGS__                                                                            \
         }
 
-/* y = act((x - mean) scale + shift + r); r: a residual, or NULL */
+/* y = act((x - mean) scale + shift + r); r (rows, c): a residual, or NULL */
 RT_INLINE void norm_rows(real *restrict y, const real *restrict x, const real *restrict r, vec mean,
-                         vec scale, vec shift, Act act, int rows, int c, int lanes)
+                         vec scale, vec shift, Act act, int rows, int c, int ldx, int ldy,
+                         int lanes)
 {
-    for (int64_t i = 0; i < (int64_t)rows * c; i += c) {
-        const vec z = v_fma(v_load_lanes(x + i, lanes) - mean, scale, shift);
-        v_store_lanes(y + i, act(r ? z + v_load_lanes(r + i, lanes) : z), lanes);
+    for (int64_t i = 0; i < rows; i++) {
+        const vec z = v_fma(v_load_lanes(x + i * ldx, lanes) - mean, scale, shift);
+        v_store_lanes(y + i * ldy, act(r ? z + v_load_lanes(r + i * c, lanes) : z), lanes);
     }
 }
 
@@ -212,9 +221,11 @@ RT_INLINE void batch_norm(real *restrict y, const real *restrict x, const real *
                           const real *restrict b, const real *restrict t, const real *restrict r,
                           Act act, BatchNorm s)
 {
-    NORM_EACH(s, norm_rows(y + from, x + from, r ? r + from : NULL, v_load_lanes(t + c, lanes),
+    NORM_EACH(s, norm_rows(y + (int64_t)at * norm_row(s.ldy, s) + c, x + from_x,
+                           r ? r + from : NULL, v_load_lanes(t + c, lanes),
                            v_load_lanes(t + s.c + c, lanes) * v_load_lanes(w + c, lanes),
-                           v_load_lanes(b + c, lanes), act, rows, s.c, lanes);)
+                           v_load_lanes(b + c, lanes), act, rows, s.c, norm_row(s.ldx, s),
+                           norm_row(s.ldy, s), lanes);)
 }
 
 /* With the running averages instead of statistics. */
@@ -231,10 +242,12 @@ RT_INLINE void batch_norm_test(real *restrict y, const real *restrict x, const r
                                const real *restrict b, const real *restrict mean,
                                const real *restrict var, Act act, real eps, BatchNorm s)
 {
-    NORM_EACH(s, norm_rows(y + from, x + from, NULL, v_load_lanes(mean + c, lanes),
+    NORM_EACH(s, norm_rows(y + (int64_t)at * norm_row(s.ldy, s) + c, x + from_x, NULL,
+                           v_load_lanes(mean + c, lanes),
                            v_load_lanes(w + c, lanes) /
                                v_sqrt(v_load_fill(var + c, lanes, 1) + v_set(eps)),
-                           v_load_lanes(b + c, lanes), act, rows, s.c, lanes);)
+                           v_load_lanes(b + c, lanes), act, rows, s.c, norm_row(s.ldx, s),
+                           norm_row(s.ldy, s), lanes);)
 }
 
 /* Evaluation's batch_norm inside the convolution before it: w' = w s, s = scale / sqrt(var + eps), a filter of `each`
@@ -277,8 +290,9 @@ RT_INLINE void batch_norm_dw(real *restrict dw, const real *restrict dy, const r
                              const real *restrict t, BatchNorm s)
 {
     NORM_EACH(s, const vec mean = v_load_lanes(t + c, lanes); vec sum = v_set(0);
-              for (int64_t i = from; i < from + (int64_t)rows * s.c; i += s.c) sum =
-                  v_fma(v_load_lanes(dy + i, lanes), v_load_lanes(x + i, lanes) - mean, sum);
+              for (int64_t i = 0; i < rows; i++) sum =
+                  v_fma(v_load_lanes(dy + from + i * s.c, lanes),
+                        v_load_lanes(x + from_x + i * norm_row(s.ldx, s), lanes) - mean, sum);
               v_store_lanes(dw + c,
                             v_fma(sum, v_load_lanes(t + s.c + c, lanes),
                                   v_load_lanes(dw + c, lanes)),
@@ -300,9 +314,10 @@ RT_INLINE void batch_norm_dx_plain(real *dx, const real *dy, const real *x, cons
 
 /* dx = scale dy + slope (mean - x) - shift */
 RT_INLINE void norm_dx_rows(real *restrict dx, const real *restrict dy, const real *restrict x,
-                            vec mean, vec scale, vec slope, vec shift, int rows, int c, int lanes)
+                            vec mean, vec scale, vec slope, vec shift, int rows, int c, int ldx,
+                            int lanes)
 {
-    for (int i = 0; i < rows; i++, dx += c, dy += c, x += c)
+    for (int i = 0; i < rows; i++, dx += c, dy += c, x += ldx)
         v_store_lanes(dx,
                       v_fma(scale, v_load_lanes(dy, lanes),
                             v_fma(slope, mean - v_load_lanes(x, lanes), -shift)),
@@ -319,8 +334,8 @@ RT_INLINE void batch_norm_dx(real *restrict dx, const real *restrict dy, const r
               const vec scale = v_load_lanes(w + c, lanes) * rstd;
               const vec slope = scale * rstd * (v_load_lanes(dw + c, lanes) * share);
               const vec shift = scale * (v_load_lanes(db + c, lanes) * share);
-              norm_dx_rows(dx + from, dy + from, x + from, v_load_lanes(t + c, lanes), scale, slope,
-                           shift, rows, s.c, lanes);)
+              norm_dx_rows(dx + from, dy + from, x + from_x, v_load_lanes(t + c, lanes), scale,
+                           slope, shift, rows, s.c, norm_row(s.ldx, s), lanes);)
 }
 
 /* -------------------------------------------------------------------------- running averages */

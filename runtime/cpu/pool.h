@@ -12,7 +12,12 @@
 
 typedef struct Pool {
     int n, c, h, w, r, s, stride_h, stride_w, pad_h, pad_w, oh, ow, count_pad;
+    int ldy; /* fast: from a row of channels of y or dy to the next, in reals; 0: c */
 } Pool;
+RT_INLINE int pool_row(Pool p)
+{
+    return p.ldy ? p.ldy : p.c;
+}
 
 /* The part of output (oy, ox)'s window that lies in the image: rows top..bottom-1, columns
  * left..right-1. */
@@ -86,7 +91,7 @@ RT_INLINE void max_pool(real *restrict y, const real *restrict x, Pool p)
 {
     for (int n = 0; n < p.n; n++, x += (int64_t)p.h * p.w * p.c)
         for (int oy = 0; oy < p.oh; oy++)
-            for (int ox = 0; ox < p.ow; ox++, y += p.c) {
+            for (int ox = 0; ox < p.ow; ox++, y += pool_row(p)) {
                 const Window q = pool_window(p, oy, ox);
                 RT_MAP(p.c, STORE(y, max_pool_lanes(x + AT, p, q, rt_lanes)));
             }
@@ -113,7 +118,7 @@ RT_INLINE void max_pool_dx(real *restrict dx, const real *restrict x, const real
     memset(dx, 0, sizeof(real) * p.n * p.h * p.w * p.c);
     for (int n = 0; n < p.n; n++, x += (int64_t)p.h * p.w * p.c, dx += (int64_t)p.h * p.w * p.c)
         for (int oy = 0; oy < p.oh; oy++)
-            for (int ox = 0; ox < p.ow; ox++, dy += p.c) {
+            for (int ox = 0; ox < p.ow; ox++, dy += pool_row(p)) {
                 const Window q = pool_window(p, oy, ox);
                 RT_MAP(p.c, max_pool_dx_lanes(dx + AT, x + AT, LOAD(dy), p, q, rt_lanes));
             }
@@ -160,7 +165,7 @@ RT_INLINE void avg_pool(real *restrict y, const real *restrict x, Pool p)
 {
     for (int n = 0; n < p.n; n++, x += (int64_t)p.h * p.w * p.c)
         for (int oy = 0; oy < p.oh; oy++)
-            for (int ox = 0; ox < p.ow; ox++, y += p.c) {
+            for (int ox = 0; ox < p.ow; ox++, y += pool_row(p)) {
                 const Window q = pool_window(p, oy, ox);
                 RT_MAP(p.c, STORE(y, avg_pool_lanes(x + AT, p, q, rt_lanes)));
             }
@@ -171,7 +176,7 @@ RT_INLINE void avg_pool_dx(real *restrict dx, const real *restrict dy, Pool p)
     memset(dx, 0, sizeof(real) * p.n * p.h * p.w * p.c);
     for (int n = 0; n < p.n; n++, dx += (int64_t)p.h * p.w * p.c)
         for (int oy = 0; oy < p.oh; oy++)
-            for (int ox = 0; ox < p.ow; ox++, dy += p.c) {
+            for (int ox = 0; ox < p.ow; ox++, dy += pool_row(p)) {
                 const Window q = pool_window(p, oy, ox);
                 const vec share = v_set(pool_share(p, q));
                 for (int i = q.top; i < q.bottom; i++)

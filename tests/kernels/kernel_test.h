@@ -80,6 +80,23 @@ static inline real *swap_last(const real *x, int64_t a, int64_t b, int64_t c)
     return y;
 }
 
+/* Rows of c numbers, each of ld, the rest -7; and whether they lie so, the rest untouched. */
+static inline real *spread(const real *x, int64_t rows, int64_t c, int64_t ld)
+{
+    real *y = buffer(rows * ld);
+    for (int64_t i = 0; i < rows * ld; i++)
+        y[i] = i % ld < c && x ? x[i / ld * c + i % ld] : -7;
+    return y;
+}
+static inline void check_spread(const real *y, const real *x, int64_t rows, int64_t c, int64_t ld,
+                                const char *what)
+{
+    for (int64_t i = 0; i < rows * ld; i++)
+        ck_assert_msg(y[i] == (i % ld < c ? x[i / ld * c + i % ld] : -7),
+                      "%s: number %d of row %d, with rows apart", what, (int)(i % ld),
+                      (int)(i / ld));
+}
+
 static inline double distance(const real *a, const real *b, int64_t count)
 {
     double apart = 0, size = 0;

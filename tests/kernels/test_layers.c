@@ -3,11 +3,11 @@
 
 /* -------------------------------------------------------------------------------------- pooling */
 static const Pool pools[] = {
-    /* n  c  h  w  r  s  stride pad  oh ow count_pad */
-    {2, 3, 6, 6, 2, 2, 2, 2, 0, 0, 3, 3, 0},  {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 0},
-    {2, 17, 7, 9, 3, 3, 2, 2, 1, 1, 4, 5, 0}, {1, 33, 5, 4, 3, 2, 1, 1, 1, 0, 5, 3, 1},
-    {3, 20, 8, 8, 3, 3, 1, 2, 0, 1, 6, 4, 1}, {1, 5, 3, 3, 2, 2, 1, 1, 3, 3, 8, 8, 0},
-    {1, 40, 4, 4, 2, 2, 3, 3, 0, 0, 1, 1, 0},
+    /* n  c  h  w  r  s  stride pad  oh ow count_pad ldy */
+    {2, 3, 6, 6, 2, 2, 2, 2, 0, 0, 3, 3, 0, 0},  {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 0, 0},
+    {2, 17, 7, 9, 3, 3, 2, 2, 1, 1, 4, 5, 0, 0}, {1, 33, 5, 4, 3, 2, 1, 1, 1, 0, 5, 3, 1, 0},
+    {3, 20, 8, 8, 3, 3, 1, 2, 0, 1, 6, 4, 1, 0}, {1, 5, 3, 3, 2, 2, 1, 1, 3, 3, 8, 8, 0, 0},
+    {1, 40, 4, 4, 2, 2, 3, 3, 0, 0, 1, 1, 0, 0},
 };
 enum { POOLS = sizeof pools / sizeof pools[0] };
 
@@ -54,13 +54,39 @@ START_TEST(pooling)
 }
 END_TEST
 
+/* y and dy within something wider: the same bits, and nothing written between the rows. */
+START_TEST(pooling_apart)
+{
+    const Pool p = pools[_i];
+    Pool wide = p;
+    wide.ldy = p.c + 21;
+    const int64_t nx = (int64_t)p.n * p.c * p.h * p.w, rows = (int64_t)p.n * p.oh * p.ow;
+    real *x = random_buffer(nx, 1), *dy = random_buffer(rows * p.c, 2), *y = buffer(rows * p.c),
+         *dx[2] = {buffer(nx), buffer(nx)}, *yw = spread(NULL, rows, p.c, wide.ldy),
+         *dyw = spread(dy, rows, p.c, wide.ldy);
+    for (int kind = 0; kind < 2; kind++) {
+        if (kind == 0) {
+            max_pool(y, x, p), max_pool(yw, x, wide);
+            max_pool_dx(dx[0], x, dy, p), max_pool_dx(dx[1], x, dyw, wide);
+        } else {
+            avg_pool(y, x, p), avg_pool(yw, x, wide);
+            avg_pool_dx(dx[0], dy, p), avg_pool_dx(dx[1], dyw, wide);
+        }
+        check_spread(yw, y, rows, p.c, wide.ldy, kind ? "avg_pool" : "max_pool");
+        check_same(dx[1], dx[0], nx * (int64_t)sizeof(real), kind ? "avg_pool_dx" : "max_pool_dx");
+    }
+    check_guard(yw, rows * wide.ldy * (int64_t)sizeof(real), "pool");
+    release(7, x, dy, y, dx[0], dx[1], yw, dyw);
+}
+END_TEST
+
 /* The definition, by hand: the first of equals takes the gradient, padding neither wins nor counts.
  */
 START_TEST(pool_rules)
 {
-    const Pool p = {1, 1, 2, 2, 2, 2, 2, 2, 1, 1, 2, 2, 0};
+    const Pool p = {1, 1, 2, 2, 2, 2, 2, 2, 1, 1, 2, 2, 0, 0};
     const real x[4] = {-1, -2, -3, -4}, one[4] = {1, 1, 1, 1}, equal[4] = {5, 5, 5, 5};
-    const Pool whole = {1, 1, 2, 2, 2, 2, 2, 2, 0, 0, 1, 1, 0};
+    const Pool whole = {1, 1, 2, 2, 2, 2, 2, 2, 0, 0, 1, 1, 0, 0};
     real y[4], dx[4];
     max_pool_plain(y, x, p);
     for (int i = 0; i < 4; i++)
@@ -496,6 +522,7 @@ int main(void)
 {
     TCase *t = tcase_create("layers");
     tcase_add_loop_test(t, pooling, 0, POOLS);
+    tcase_add_loop_test(t, pooling_apart, 0, POOLS);
     tcase_add_test(t, pool_rules);
     tcase_add_loop_test(t, global_average, 1, 40);
     tcase_add_loop_test(t, losses, 0, 7);

@@ -1,8 +1,8 @@
 /* test_norm.c -- batch norm: against sums in double, fast against plain, slices and shards joined. */
 #include "kernel_test.h"
 
-static const BatchNorm sizes[] = {{1, 1, 1},   {3, 1, 7},   {2, 17, 9},
-                                  {4, 64, 36}, {1, 100, 1}, {3, 2100, 2}};
+static const BatchNorm sizes[] = {{1, 1, 1, 0, 0},   {3, 1, 7, 0, 0},   {2, 17, 9, 0, 0},
+                                  {4, 64, 36, 0, 0}, {1, 100, 1, 0, 0}, {3, 2100, 2, 0, 0}};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
 /* x of every channel: far from 0, so that a sum of squares would cancel. */
@@ -113,6 +113,41 @@ START_TEST(fast_is_plain)
 }
 END_TEST
 
+/* x and y within something wider: the same bits, and nothing written between the rows. */
+START_TEST(rows_apart)
+{
+    const BatchNorm s = sizes[_i];
+    const int64_t rows = (int64_t)s.n * s.hw, count = rows * s.c, ldx = s.c + 5, ldy = s.c + 19;
+    BatchNorm wide = s;
+    wide.ldx = (int)ldx, wide.ldy = (int)ldy;
+    real *x = random_buffer(count, 1), *dy = random_buffer(count, 2), *w = random_buffer(s.c, 3),
+         *b = random_buffer(s.c, 4), *xw = spread(x, rows, s.c, ldx);
+    real *moments[2], *dw[2], *y = buffer(count), *yw = spread(NULL, rows, s.c, ldy),
+                              *var = random_buffer(s.c, 6), *dxw = buffer(count);
+    for (int k = 0; k < 2; k++) {
+        moments[k] = zero_buffer(2 * s.c), dw[k] = zero_buffer(s.c);
+        batch_moments(moments[k], k ? xw : x, 0, k ? wide : s);
+    }
+    check_same(moments[1], moments[0], 2 * s.c * (int64_t)sizeof(real), "batch_moments");
+    batch_norm(y, x, w, b, moments[0], NULL, v_relu, s);
+    batch_norm(yw, xw, w, b, moments[0], NULL, v_relu, wide);
+    check_spread(yw, y, rows, s.c, ldy, "batch_norm");
+    for (int c = 0; c < s.c; c++)
+        var[c] = var[c] * var[c] + (real)0.1;
+    batch_norm_test(y, x, w, b, w, var, v_relu, (real)1e-3, s);
+    batch_norm_test(yw, xw, w, b, w, var, v_relu, (real)1e-3, wide);
+    check_spread(yw, y, rows, s.c, ldy, "batch_norm_test");
+    for (int k = 0; k < 2; k++)
+        batch_norm_dw(dw[k], dy, k ? xw : x, moments[0], k ? wide : s);
+    check_same(dw[1], dw[0], s.c * (int64_t)sizeof(real), "batch_norm_dw");
+    batch_norm_dx(y, dy, x, w, moments[0], dw[0], b, 1000, s);
+    batch_norm_dx(dxw, dy, xw, w, moments[0], dw[0], b, 1000, wide);
+    check_same(dxw, y, count * (int64_t)sizeof(real), "batch_norm_dx");
+    check_guard(yw, rows * ldy * (int64_t)sizeof(real), "batch_norm");
+    release(13, x, dy, w, b, xw, y, yw, var, dxw, moments[0], moments[1], dw[0], dw[1]);
+}
+END_TEST
+
 /* A filter's result, normalised, is what the folded filter gives; units make their shares. */
 START_TEST(folded)
 {
@@ -132,7 +167,8 @@ START_TEST(folded)
             for (int i = 0; i < EACH; i++)
                 y[o] += w[o * EACH + i] * x[i], got[o] += folded[o * EACH + i] * x[i];
         }
-        batch_norm_test_plain(want, y, scale, shift, mean, var, (real)1e-3, (BatchNorm){1, O, 1});
+        batch_norm_test_plain(want, y, scale, shift, mean, var, (real)1e-3,
+                              (BatchNorm){1, O, 1, 0, 0});
         check_close(got, want, O, "batch_fold");
         check_guard(folded, O * EACH * (int64_t)sizeof(real), "batch_fold");
         check_guard(b, O * (int64_t)sizeof(real), "batch_fold_bias");
@@ -159,7 +195,7 @@ static double layer(const real *x, const real *w, const real *b, const real *g, 
 
 START_TEST(gradients)
 {
-    const BatchNorm s = {3, 5, 4};
+    const BatchNorm s = {3, 5, 4, 0, 0};
     enum { COUNT = 60, C = 5 };
     real *x = random_buffer(COUNT, 1), *g = random_buffer(COUNT, 2), *w = random_buffer(C, 3),
          *b = random_buffer(C, 4), *moments = zero_buffer(2 * C), *t = buffer(2 * C),
@@ -221,6 +257,7 @@ int main(void)
     TCase *t = tcase_create("norm");
     tcase_add_loop_test(t, statistics, 0, SIZES);
     tcase_add_loop_test(t, fast_is_plain, 0, SIZES);
+    tcase_add_loop_test(t, rows_apart, 0, SIZES);
     tcase_add_test(t, folded);
 #ifdef RT_DOUBLE
     tcase_add_test(t, gradients);
