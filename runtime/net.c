@@ -40,14 +40,18 @@ static void check_divides(const RtProgram *p, int ranks, const char *what)
 {
     char fit[256] = "";
     if (ranks > 1 && p->whole_batch)
-        rt_die("%s 1: batch_norm(sync = true) takes statistics of the whole batch inside the step, "
-               "which one process has to hold",
+        rt_die("%s must be 1: batch_norm(sync = true) takes statistics of the whole batch inside the "
+               "step, which one process has to hold; without sync each shard has its own",
                what);
     if (p->shards % ranks == 0)
         return;
     for (int g = 1; g <= p->shards; g++)
         if (p->shards % g == 0 && strlen(fit) < 200)
             snprintf(fit + strlen(fit), sizeof fit - strlen(fit), "%s%d", *fit ? ", " : "", g);
+    if (p->shards == 1)
+        rt_die("%s %d does not fit a batch of one shard: build with --shards %d, or a multiple of it "
+               "(batch_norm then takes its statistics of each shard)",
+               what, ranks, ranks);
     rt_die("%s %d does not fit %d shards: possible are %s; or build with another --shards", what,
            ranks, p->shards, fit);
 }

@@ -89,7 +89,9 @@ static int distance(const char *a, const char *b, int limit)
 
 const char *text_nearest(const char *word, const char *const *candidate, int n)
 {
-    const char *best = NULL;
+    const char *best = foreign_word(word, candidate, n);
+    if (best)
+        return best;
     const int limit = 1 + (int)(strlen(word) / 3);
     int least = limit + 1;
     for (int i = 0; i < n; i++) {

@@ -19,6 +19,8 @@ void     text_printf(Text *t, const char *fmt, ...) __attribute__((format(printf
 /* Nearest of n candidates by edit distance, or NULL when none is close enough to be a slip
  * (distance <= 1 + length/3).  For "did you mean". */
 const char *text_nearest(const char *word, const char *const *candidate, int n);
+/* The one that a word of another framework means ("padding": "pad"), or NULL; text_nearest asks it first. */
+const char *foreign_word(const char *word, const char *const *candidate, int n);
 
 /* Does the word fit the pattern?  * stands for any characters, none too, ? for one. */
 bool text_glob(const char *pattern, const char *word);

@@ -2,13 +2,17 @@
  * itself when its time is over. */
 #include "emit/emit.h"
 
-/* "1, 2, 4 or 8" */
+/* "ranks: 1, 2, 4 or 8, which ..." */
 static const char *divisors(Arena *a, int64_t shards)
 {
     Text t = text_new(a);
+    if (shards == 1)
+        return "only 1 divides the one shard of a batch; --shards makes more";
+    text_add(&t, "ranks: ");
     for (int64_t n = 1; n <= shards; n++)
         if (shards % n == 0)
             text_printf(&t, "%s%lld", n == 1 ? "" : n == shards ? " or " : ", ", (long long)n);
+    text_printf(&t, ", which divide the %lld shards of a batch", (long long)shards);
     return t.s;
 }
 
@@ -25,7 +29,7 @@ void emit_slurm(const Graph *g, const char *source, Text *out)
                 "# Two minutes before the limit (or when the job is preempted) all ranks stop after the same step, rank 0 saves, and the\n"
                 "# exit code is 75: the job is queued again, and resumes on whatever ranks it gets, to the same bits.\n"
                 "#SBATCH --job-name=%s\n"
-                "#SBATCH --ntasks=%lld                # ranks: %s, which divide the %lld shards of a batch\n"
+                "#SBATCH --ntasks=%lld                # %s\n"
                 "#SBATCH --cpus-per-task=2         # threads of a rank: no result depends on them\n"
                 "#SBATCH --time=04:00:00\n"
                 "#SBATCH --signal=TERM@120\n"
@@ -38,6 +42,6 @@ void emit_slurm(const Graph *g, const char *source, Text *out)
                 "code=$?\n"
                 "[ $code = 75 ] && scontrol requeue \"$SLURM_JOB_ID\"\n"
                 "exit $code\n",
-                g->name, source, source, g->name, g->name, g->name, shards, divisors(out->arena, shards), shards,
+                g->name, source, source, g->name, g->name, g->name, shards, divisors(out->arena, shards),
                 g->name, g->name, g->name);
 }

@@ -103,7 +103,7 @@ typedef struct Recipe {
     int       nfactor;
     Factor   *factor;
     double    clip_norm, clip_value;                  /* 0 = off */
-    int64_t   batch, shards, epochs, seed;            /* shards 0 = the default of design.md section 4 */
+    int64_t   batch, shards, epochs, seed;            /* shards 0 = the default of pass schedule */
     const char *dtype;                                /* "f32" or "f64" */
     Expect    expect;
     Span      span;

@@ -2,7 +2,7 @@
  *
  * The units of work are constants of the program: slices of the batch, panels of a weight, ranges
  * of parameters.  The number of threads or ranks never changes what is computed or in which order
- * it is added (design.md, section 4).
+ * it is added (ARCHITECTURE.md, "The step program").
  */
 #include "ir/readers.h"
 #include "ir/step.h"

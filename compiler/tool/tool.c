@@ -90,7 +90,7 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
     }
     if (makes && !f->train) {
         diag_error(d, nowhere, "%s has no train block, and without one there is no program to make", c->file);
-        diag_help(d, "add: train NAME { data = ..., loss = ..., optimizer = ..., batch = ... }; check and show work without");
+        diag_help(d, "add: train NAME { data = ...; loss = ...; optimizer = ...; batch = ... }; check and show work without");
         return false;
     }
     if (c->memory && !f->train) {
