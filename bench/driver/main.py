@@ -81,17 +81,18 @@ def accounts(bench, results, v3):
     for r in results:
         if report.missed(r, v3):
             program = Tenon(bench, r.work, r.threads)
-            r.layers = program.run("bench", "--layers", "--threads", str(r.threads), "--steps", "200" if r.work.batch < 1000 else "20")
+            r.layers = program.run("bench", "--layers", "--threads", str(r.threads), "--steps",
+                                   "5" if r.work.deep else "200" if r.work.batch < 1000 else "20")
 
 
-def summary(bench, results, out, o, whole, began):
+def summary(bench, results, out, o, began):
     """The files, and what stands in them besides the works."""
     v3 = Tenon(bench, results[0].work, results[0].threads).info()[0]["cpu"] == "x86-64-v3"
-    extras = {"builds": builds(bench), "convolutions": convolutions(bench, f"{bench.dir}/convs.csv") if whole else []}
+    extras = {"builds": builds(bench), "convolutions": convolutions(bench, f"{bench.dir}/convs.csv") if not (o.quick or o.work) else []}
     accounts(bench, results, v3)
     facts = machine(bench)
     facts["measured"] = f"{o.rounds} rounds of bursts of {o.seconds:g} s, {(time.time() - began) / 60:.0f} minutes in all"
-    how = "bench/run" + (" --quick" if o.quick else "") + (" --isa avx2" if o.isa == "avx2" else "")
+    how = "bench/run" + (" --quick" if o.quick else "") + (" --isa avx2" if o.isa == "avx2" else "") + (f" --peer '{o.peer}'" if o.peer else "")
     report.write(facts, results, out, v3, extras, how)
 
 
@@ -121,7 +122,7 @@ def main():
             if not o.check:
                 print(report.table(results[-1]), flush=True)
         if not o.check:
-            summary(bench, results, out, o, whole, began)
+            summary(bench, results, out, o, began)
     except Failed as e:
         sys.exit(f"run: {e}")
     refused = [f"{r.work.name}, {c.name}: {c.why}" for r in results for c in r.columns if c.why.startswith("refused")]

@@ -100,6 +100,7 @@ class Tenon:
         self.bench, self.threads = bench, threads
         self.program = bench.build_model(work, list(flags), dropout)
         self.log = f"{self.program}.jsonl"
+        self.first = 2 if work.deep else 20           # steps of the first burst
         self.steps = 0                                # of a second, about
 
     def run(self, *words):
@@ -138,7 +139,7 @@ class Tenon:
 
     def time(self, seconds):
         if not self.steps:
-            self.steps = 1e3 / self.measured(20)["step_ms_mean"]
+            self.steps = 1e3 / self.measured(self.first)["step_ms_mean"]
         steps = max(2, round(seconds * self.steps))
         mean = self.measured(steps)["step_ms_mean"] / 1e3
         self.steps = 1 / mean

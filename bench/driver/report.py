@@ -7,7 +7,7 @@ BY_HAND = "## What was missed, and why"               # of RESULTS.md: from this
 
 
 def count(x):
-    return f"{x:,.0f}"
+    return f"{x:,.0f}" if x >= 100 else f"{x:.1f}"
 
 
 def outcome(ratio, must, aim):
@@ -116,8 +116,12 @@ def differences(results):
     for r in results:
         peers = [c for c in r.columns[1:] if not c.why]
         out = "; ".join(f"{c.name}: {c.why}" for c in r.columns if c.why).replace("|", "/")
-        yield (f"| {r.work.name} | {r.losses[0]:.5f}, {r.losses[-1]:.5f} | {max((c.first for c in peers), default=0):.1e} "
-               f"| {max((c.later for c in peers), default=0):.1e} | {out} |")
+        ours, later = f"{r.losses[0]:.5f}", f"{max((c.later for c in peers), default=0):.1e}"
+        if r.work.deep:
+            later = f"norm of the first gradient: {later}"
+        else:
+            ours += f", {r.losses[-1]:.5f}"
+        yield f"| {r.work.name} | {ours} | {max((c.first for c in peers), default=0):.1e} | {later} | {out} |"
 
 
 def kept(path):
