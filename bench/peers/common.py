@@ -96,7 +96,8 @@ class Job:
         x = np.load(f"{place}/train_x.npy").astype(np.float32) * np.float32(1 / 255)
         y = np.load(f"{place}/train_y.npy").astype(np.int32)
         self.batches = len(x) // self.batch
-        x = x[:self.batches * self.batch].reshape((self.batches, self.batch) + x.shape[1:])
+        image = x.shape[1:] if isinstance(self.net, Deep) else self.net.image
+        x = x[:self.batches * self.batch].reshape((self.batches, self.batch) + image)
         self.x, self.y = list(x), list(y[:self.batches * self.batch].reshape(self.batches, self.batch))
         flat, self.weights = np.load(f"{place}/weights.npy"), []
         if isinstance(self.net, Deep):

@@ -163,6 +163,17 @@ static void fill_table(Table *t)
     }
 }
 
+static void print_frozen(Arena *a, const Graph *g)
+{
+    int64_t numbers = 0;
+    int count = 0;
+    for (int i = 0; i < g->nparam; i++)
+        if (g->param[i]->frozen)
+            numbers += shape_count(&g->param[i]->file), count++;
+    if (count)
+        printf("      %s of the parameters are frozen, in %d tensor%s\n", text_commas(a, numbers), count, count == 1 ? "" : "s");
+}
+
 /* Blocks are folded as little as leaves a table for one screen, or else as much as can be. */
 static void fold(Table *t, bool all)
 {
@@ -187,6 +198,7 @@ void show_layers(Arena *a, const Graph *graph, bool all, bool cost)
     }
     print_row(a, &total, width, cost);
     printf("      MACs, FLOPs and bytes are a sample's, forward%s\n", folds ? "; --all unfolds the blocks" : "");
+    print_frozen(a, graph);
 }
 
 /* ---- prices */
