@@ -125,6 +125,9 @@ static void touch_phase(Lives *l, const Phase *p, int phase, int *call)
             touch_inputs(l, n, *call, phase);
         l->call[n->id] = *call;
     }
+    for (int i = 0; p->kind == PHASE_SLICE && i < p->nnode; i++)
+        if (p->node[i]->op->flags & OP_TOTAL) /* made once, before the chunks: the last one reads it too */
+            touch(l, p->node[i], *call, phase);
     touch_results(l, (*call)++, phase);
 }
 

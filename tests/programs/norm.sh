@@ -45,4 +45,11 @@ done
 if paste <(field "$work/net.log" epoch train_loss | tr ' ' '\n') <(field "$work/plain.log" epoch train_loss | tr ' ' '\n') |
     awk '$1 > 0 { d = $1 - $2; n += d < 1e-9 && -d < 1e-9 } END { exit n != 3 }'; then ok
 else bad "losses of three epochs in f64: $(field "$work/net.log" epoch train_loss) and plain $(field "$work/plain.log" epoch train_loss)"; fi
+
+# ---- slices of several chunks: each reads the shard's statistics and sums, which are made once before them
+sed 's/relu/tanh/g; s/data .*/data = synthetic(samples = 256, test_samples = 16)/' "$work/net.tn" > "$work/smooth.tn"
+"$TENON" build "$work/smooth.tn" -o "$work/smooth" --dtype f64 --batch 256
+"$work/smooth" info > "$work/info"
+awk -F': ' '/^slices:/ { s = $2 } /^chunk:/ { c = $2 } END { exit !(s * c < 256) }' "$work/info" && ok || bad "a slice is one chunk: $(grep -E '^(slices|chunk)' "$work/info")"
+succeeds "gradients where slices have several chunks" "$work/smooth" gradcheck --samples 3
 finish
