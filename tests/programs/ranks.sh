@@ -7,6 +7,15 @@ command -v mpicc > /dev/null && command -v mpirun > /dev/null || { skip "no mpic
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_btl_vader_single_copy_mechanism=none          # containers forbid it, and say so on stderr
+timeout -k 5 60 mpirun -n 2 true > /dev/null 2>&1 || { skip "mpirun cannot start two processes here"; finish; exit; }
+# running TEXT: processes whose command line holds it, launchers left out
+running() {
+    local p
+    for p in /proc/[0-9]*; do
+        tr '\0' ' ' < "$p/cmdline" 2> /dev/null | grep -q "^$1" && [ "$(awk '{ print $3 }' "$p/stat" 2> /dev/null)" != Z ] && echo "${p#/proc/}"
+    done
+    true
+}
 build_mpi() { local model=$1 program=$2; shift 2; build "$model" "$program" --comm mpi "$@"; }
 # ranks N COMMAND...: with a limit, so that a run that hangs is a failure and not the end of the tests
 ranks() { local n=$1; shift; timeout -k 5 120 mpirun -n "$n" --bind-to none "$@"; }
@@ -59,7 +68,7 @@ long=("$work/lenet" --epochs 4000 --data "$work/mnist" --threads 1)
 ranks 2 "${long[@]}" --checkpoint "$work/term" > /dev/null 2> "$work/err" &
 job=$!
 sleep 2
-kill -TERM "$(pgrep -f "$work/lenet.*term" | tail -n 1)" 2> /dev/null || true
+kill -TERM "$(running "$work/lenet.*term" | tail -n 1)" 2> /dev/null || true
 rc=0; wait $job || rc=$?
 [ $rc = 75 ] && ok || bad "after SIGTERM to a rank: exit code $rc, not 75"
 grep -q "saved in" "$work/err" && ok || bad "after SIGTERM to a rank: no word of the checkpoint"
@@ -93,14 +102,14 @@ lost() {
     ranks 2 "${long[@]}" --timeout 3 > "$work/out" 2> "$work/err" &
     job=$!
     sleep 2
-    pid=$(for p in $(pgrep -f "$work/lenet --epochs 4000"); do grep -qz OMPI_COMM_WORLD_RANK=1 "/proc/$p/environ" 2> /dev/null && echo "$p"; done | head -n 1)
+    pid=$(for p in $(running "$work/lenet --epochs 4000"); do grep -qz OMPI_COMM_WORLD_RANK=1 "/proc/$p/environ" 2> /dev/null && echo "$p"; done | head -n 1)
     kill -"$3" "$pid" || true
     wait $job || rc=$?
     [ $rc != 0 ] && [ $rc != 124 ] && ok || bad "$1: exit code $rc"
     grep -Eq "$2" "$work/err" && ok || { bad "$1: the message does not match '$2':"; tail -n 5 "$work/err"; }
     sleep 1
     kill -9 "$pid" 2> /dev/null || true
-    left=$(for p in $(pgrep -f "$work/lenet --epochs 4000"); do [ "$(awk '{print $3}' "/proc/$p/stat" 2> /dev/null)" = Z ] || echo "$p"; done)
+    left=$(running "$work/lenet --epochs 4000")
     [ -z "$left" ] && ok || bad "$1: processes are left: $left"
 }
 lost "a killed rank" "signal 9|Killed" KILL
