@@ -120,7 +120,7 @@ static void add_text(Signature *s, const char *text)
 /* All parts of a sum: where the first lies, how far to the next, how many. */
 static void add_sums(Writer *w, Signature *s, const Node *n, bool all)
 {
-    const Node *root = pointer_root(n);
+    const Node *root = node_root(n);
 
     comma(&s->params), comma(&s->args), comma(&s->inner);
     text_add(&s->params, "const char *sums");

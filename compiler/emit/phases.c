@@ -275,7 +275,7 @@ static const char *dense_size(Writer *w, const Param *p)
 
 static const char *shard_pointer(Writer *w, const Node *n)
 {
-    return arena_printf(w->arena, "r->shard + %s", name_of(w, pointer_root(n)));
+    return arena_printf(w->arena, "r->shard + %s", name_of(w, node_root(n)));
 }
 
 static const char *weights(Writer *w, const Param *p)

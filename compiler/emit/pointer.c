@@ -9,20 +9,6 @@
 #include "emit/writer.h"
 #include <string.h>
 
-const Node *pointer_root(const Node *n)
-{
-    for (;;) {
-        if (n->within)
-            n = n->within;
-        else if (n->place == PLACE_VIEW)
-            n = n->in[0];
-        else if (n->alias && n->alias != n)
-            n = n->alias;
-        else
-            return n;
-    }
-}
-
 const char *pointer_type(const Node *n)
 {
     return n->dtype == DT_U8 ? "uint8_t" : n->dtype == DT_I32 ? "int32_t" : "real";
@@ -51,7 +37,7 @@ int64_t pointer_slice_bytes(const Writer *w, const Node *n)
 /* Where the memory that n lies in begins. */
 static const char *begin_of(Writer *w, const Node *n)
 {
-    const Node *b = pointer_root(n);
+    const Node *b = node_root(n);
     const char *type = pointer_type(n), *at = name_of(w, b);
 
     switch (b->place) {

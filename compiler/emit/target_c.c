@@ -36,7 +36,7 @@ static void region_constants(Writer *w, Text *t, Place a, Place b, const char *a
 
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
-        if (!(n->place == a || n->place == b) || pointer_root(n) != n || node_is(n, "param") ||
+        if (!(n->place == a || n->place == b) || node_root(n) != n || node_is(n, "param") ||
             !w->of_node[g->training ? 0 : 1][n->id])
             continue;
         if (!any)

@@ -140,6 +140,20 @@ Node *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *i
     return n;
 }
 
+Node *node_root(const Node *n)
+{
+    for (;;) {
+        if (n->within)
+            n = n->within;
+        else if (n->place == PLACE_VIEW)
+            n = n->in[0];
+        else if (n->alias && n->alias != n)
+            n = n->alias;
+        else
+            return (Node *)n;
+    }
+}
+
 /* ---- editing */
 
 /* One sort at work: a depth-first walk with its own stack, for graphs can be 100,000 nodes deep. */

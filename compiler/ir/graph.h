@@ -121,6 +121,7 @@ Node  *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *
 Node  *graph_const(Graph *g, double v, Shape s, Span at);
 void   graph_sort(Graph *g);                          /* restore order after edits; stable: ties by id */
 
+Node    *node_root(const Node *n);                                    /* after pass plan: whose bytes n's are */
 const Attr *node_attr(const Node *n, const char *key);                /* NULL if absent */
 int64_t  node_int(const Node *n, const char *key);                    /* aborts (a bug) if absent */
 double   node_float(const Node *n, const char *key);

@@ -48,21 +48,6 @@ static int64_t bytes_of(const Graph *g, const Node *n)
     return round_up(count * element(g, n) + SLACK);
 }
 
-/* The node whose bytes n's are. */
-static Node *root(Node *n)
-{
-    for (;;) {
-        if (n->within)
-            n = n->within;
-        else if (n->place == PLACE_VIEW)
-            n = n->in[0];
-        else if (n->alias && n->alias != n)
-            n = n->alias;
-        else
-            return n;
-    }
-}
-
 /* When a value is first written and last read: calls are numbered through all phases of the step. */
 typedef struct Life {
     int first_call, last_call, first_phase, last_phase; /* first_call -1: never */
@@ -76,7 +61,7 @@ typedef struct Lives {
 
 static void touch(Lives *l, Node *n, int call, int phase)
 {
-    Life *f = &l->life[root(n)->id];
+    Life *f = &l->life[node_root(n)->id];
     if (f->first_call < 0)
         *f = (Life){call, call, phase, phase};
     f->first_call = call < f->first_call ? call : f->first_call;
@@ -157,7 +142,7 @@ static int uses(const Node *n, const Node *x)
 {
     int count = 0;
     for (int i = 0; i < n->nin; i++)
-        count += node_attr(n->in[i], "inline") ? uses(n->in[i], x) : root(n->in[i]) == x;
+        count += node_attr(n->in[i], "inline") ? uses(n->in[i], x) : node_root(n->in[i]) == x;
     return count;
 }
 
@@ -165,7 +150,7 @@ static int uses(const Node *n, const Node *x)
 static Node *overwritten(const Lives *l, const Node *call, const Node *n)
 {
     for (int i = 0; i < n->nin; i++) {
-        Node *x = root(n->in[i]);
+        Node *x = node_root(n->in[i]);
         if (node_attr(n->in[i], "inline"))
             x = overwritten(l, call, n->in[i]);
         else if (n->in[i]->within || uses(call, x) > 1 || !dies(l, call, x))
@@ -367,7 +352,7 @@ void pass_plan(Graph *g, const Options *o, Diag *d)
         } else if (n->place == PLACE_FIXED) {
             n->offset = s->fixed_bytes;
             s->fixed_bytes += bytes_of(g, n);
-        } else if (root(n) == n && f->first_call >= 0) {
+        } else if (node_root(n) == n && f->first_call >= 0) {
             if (n->place == PLACE_LOCAL)
                 add_buffer(g, s, n, f->first_call, f->last_call);
             else if (n->place == PLACE_BATCH || n->place == PLACE_PARTIAL)
@@ -379,7 +364,7 @@ void pass_plan(Graph *g, const Options *o, Diag *d)
     for (int i = 0; i < s->nbuffer; i++)
         ((Node *)s->buffer[i].node)->offset = s->buffer[i].offset;
     for (int i = 0; i < g->nnode; i++)
-        g->node[i]->offset = root(g->node[i])->offset;
+        g->node[i]->offset = node_root(g->node[i])->offset;
     if (g->peer)
         widen(g->peer->step, s);
 }

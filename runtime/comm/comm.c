@@ -99,8 +99,6 @@ void comm_same(Comm *c, uint64_t hash, const char *what)
                      comm_host(c, r));
         }
     free(all);
-    if (others > 0 && c->rank > 0)
-        sleep(20);
     if (others > 0)
         rt_die("%s%s %s %s than rank 0 (%s)", text, others > 8 ? " and more" : "",
                others > 1 ? "have" : "has", what, comm_host(c, 0));
