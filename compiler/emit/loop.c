@@ -30,7 +30,7 @@ static void collect(const Node *root, const Node *n, Nest *t)
         } else if (!known && t->nleaf < LOOP_LEAVES) {
             Leaf *l = &t->leaf[t->nleaf];
             l->node = x, l->letter = letters[t->nleaf++];
-            nest_walk(root, x, node_is(n, "bias") && i == 1, l->stride);
+            nest_walk(root, x, node_is(n, "bias") && i == 1 && n->shape.rank != 2, l->stride);
         }
     }
 }

@@ -4,6 +4,7 @@
  * shapes and price.
  */
 #include "emit/writer.h"
+#include "ops/dense_price.h"
 #include "ops/step_price.h"
 #include <string.h>
 
@@ -354,15 +355,19 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
     }
     if (s->panels) {
         const Node *x = s->root->in[0], *dy = s->root->in[1];
-        const char *fn = kernel_define(
-            w, "dense_dw_update",
-            "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const "
-            "char *x, const char *dy",
-            arena_printf(w->arena,
-                         "    dense_dw_update(r, unit, grad, w, s0, s1, x, dy, "
-                         "SHARD, %s, %s, (Dense){ .n = SHARD, .k = %lld, .o = %lld });\n",
-                         factors(w, s->param), update_name(w->g), (long long)s->param->file.dim[1],
-                         (long long)s->param->file.dim[0]));
+        const char *rows = dense_rows(s->root) == 1 ? "SHARD"
+                                                    : arena_printf(w->arena, "SHARD * %lld",
+                                                                   (long long)dense_rows(s->root));
+        const char *fn =
+            kernel_define(w, "dense_dw_update",
+                          "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const "
+                          "char *x, const char *dy",
+                          arena_printf(w->arena,
+                                       "    dense_dw_update(r, unit, grad, w, s0, s1, x, dy, "
+                                       "%s, %s, %s, (Dense){ .n = %s, .k = %lld, .o = %lld });\n",
+                                       rows, factors(w, s->param), update_name(w->g), rows,
+                                       (long long)s->param->file.dim[1],
+                                       (long long)s->param->file.dim[0]));
         wrapped(t,
                 arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn, (long long)s->offset,
                              weights(w, s->param), shard_pointer(w, x), shard_pointer(w, dy),

@@ -88,6 +88,18 @@ static bool all_numbers(const Op *op, const Slot *slot)
     return true;
 }
 
+/* The parts of an op whose result is a list. */
+static Value list_of_parts(Lower *l, const Op *op, Node *const *x, const Node *attrs, Expr *e)
+{
+    Node **part = NULL;
+    const int n = op->parts(l->g, x, attrs, l->diag, &part);
+    Value *item = arena_alloc(l->arena, (size_t)(n ? n : 1) * sizeof *item);
+    e->bad |= n == 0;
+    for (int i = 0; i < n; i++)
+        item[i] = value_node(part[i]);
+    return n ? (Value){.kind = V_LIST, .item = item, .n = n} : value_poison();
+}
+
 Value node_make(Lower *l, const Op *op, const Slot *slot, const char *path, Expr *e)
 {
     Node **x = NULL;
@@ -102,6 +114,8 @@ Value node_make(Lower *l, const Op *op, const Slot *slot, const char *path, Expr
         return value_node(x[0]);
     const Node *attrs = attributes(l, op, slot, e->span);
     Node *n;
+    if (op->parts)
+        return list_of_parts(l, op, x, attrs, e);
     if (op->build) {
         n = op->build(l->g, x, nx, attrs, path, l->diag);
     } else {

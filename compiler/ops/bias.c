@@ -1,5 +1,5 @@
 /* bias.c -- adding a learned vector over the first dimension: channels of images, features of
- * vectors.
+ * vectors; of sequences over the last, the features of every step.
  *
  *   y[c][...] = x[c][...] + b[c];   dx = dy,  db[c] = sum over samples and [...] of dy[c][...]
  *
@@ -8,6 +8,12 @@
 #include "ops/bias.h"
 #include "ops/check.h"
 #include "ops/example.h"
+
+/* The dimension that the vector runs along. */
+static int64_t width(const Shape *x)
+{
+    return x->dim[x->rank == 2];
+}
 
 static bool shape(Node *n, Diag *d)
 {
@@ -22,7 +28,7 @@ static bool shape(Node *n, Diag *d)
         return false;
     }
     const bool fits =
-        n->nin == 1 || (n->in[1]->shape.rank == 1 && n->in[1]->shape.dim[0] == x->dim[0]);
+        n->nin == 1 || (n->in[1]->shape.rank == 1 && n->in[1]->shape.dim[0] == width(x));
     return fits && check_result(n, *x, d);
 }
 
@@ -31,8 +37,9 @@ Node *bias_build(Graph *g, Node *x, const char *path, Span at, Diag *d)
     Node probe = {.op = op_find("bias"), .nin = 1, .in = &x, .span = at};
     if (!shape(&probe, d))
         return NULL;
+    const int64_t dim = width(&x->shape);
     Node *b = graph_param(g, d, arena_printf(g->arena, "%s.bias", path),
-                          shape_make(false, "O", x->shape.dim, 1), NULL, at);
+                          shape_make(false, "O", &dim, 1), NULL, at);
     Node *y = b ? op_make(g, "bias", at, 2, x, b) : NULL;
     if (y)
         y->name = path;
@@ -53,14 +60,16 @@ static void gradient(Grad *gr, Node *n, Node *dy)
         return;
     node_set_ints(g, &like, "shape", n->in[1]->shape.dim, 1);
     node_set_int(g, &like, "batched", n->in[1]->shape.batched);
-    node_set_string(g, &like, "align", "first");
+    if (n->shape.rank != 2)
+        node_set_string(g, &like, "align", "first");
     grad_add(gr, n->in[1], op_make_like(g, "sum_to", &like, 1, dy));
 }
 
 const Op op_bias[] =
     {{.name = "bias",
       .brief = "adds a learned number to each channel or feature",
-      .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W) or vectors (N, F)"}},
+      .arg = {{"x", ARG_TENSOR, NULL,
+               "images (N, C, H, W), vectors (N, F) or sequences (N, T, F)"}},
       .flags = OP_INPLACE,
       .layer = "bias",
       .shape = shape,

@@ -59,6 +59,11 @@ bool check_vector(const Node *n, int i, Diag *d)
                       d);
 }
 
+bool check_vectors(const Node *n, int i, Diag *d)
+{
+    return n->in[i]->shape.rank == 2 ? check_real(n, i, d) : check_vector(n, i, d);
+}
+
 bool check_real(const Node *n, int i, Diag *d)
 {
     if (n->in[i]->dtype == DT_REAL)

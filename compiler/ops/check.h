@@ -13,6 +13,7 @@ void check_note(const Node *n, int i, Diag *d);
 /* Each reports and returns false when input i of n does not fit. */
 bool check_image(const Node *n, int i, Diag *d);      /* (C, H, W) */
 bool check_vector(const Node *n, int i, Diag *d);     /* (F) */
+bool check_vectors(const Node *n, int i, Diag *d);     /* (F), or a sequence of them, (T, F) */
 bool check_real(const Node *n, int i, Diag *d);       /* numbers, not classes */
 bool check_label(const Node *n, int i, Diag *d);      /* a class number a sample */
 

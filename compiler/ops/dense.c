@@ -4,6 +4,9 @@
  *   dx[i] = sum over o of w[o][i] dy[o]
  *   dw[o][i] = sum over samples of dy[o] x[i]
  *
+ * Of a sequence, each step is such a vector: x (N, T, I) gives y (N, T, O), and the products have N T rows
+ * (attribute rows = T).
+ *
  * The bias is an op of its own until pass fuse joins them: dense(x, w, bias?) with attribute act,
  * dense_dx(w, dy, y?) with attribute mask.  Where it pays, pass layout puts a dense_turn between
  * dense_dx and its weights.
@@ -16,12 +19,15 @@
 
 static bool shape(Node *n, Diag *d)
 {
-    if (!check_vector(n, 0, d) || !check_int(n, "units", 1, d))
+    if (!check_vectors(n, 0, d) || !check_int(n, "units", 1, d))
         return false;
     const Shape *x = &n->in[0]->shape;
-    const int64_t units = node_int(n, "units");
-    node_set_attr(diag_arena(d), n, attr_ints(diag_arena(d), "x_shape", x->dim, 1));
-    return check_result(n, shape_make(x->batched, "F", &units, 1), d);
+    Shape y = *x;
+    y.dim[x->rank - 1] = node_int(n, "units");
+    node_set_attr(diag_arena(d), n, attr_ints(diag_arena(d), "x_shape", &x->dim[x->rank - 1], 1));
+    if (x->rank == 2)
+        node_set_attr(diag_arena(d), n, (Attr){.key = "rows", .kind = ATTR_INT, .i = x->dim[0]});
+    return check_result(n, y, d);
 }
 
 static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
@@ -30,7 +36,7 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
     node_copy_attrs(g, &probe, attrs);
     if (!shape(&probe, d))
         return NULL;
-    const int64_t dim[2] = {node_int(attrs, "units"), x[0]->shape.dim[0]};
+    const int64_t dim[2] = {node_int(attrs, "units"), x[0]->shape.dim[x[0]->shape.rank - 1]};
     Node *w = graph_param(g, d, arena_printf(g->arena, "%s.weight", path),
                           shape_make(false, "OI", dim, 2), NULL, attrs->span);
     if (!w)
@@ -51,25 +57,30 @@ static void gradient(Grad *gr, Node *n, Node *dy)
 
 static bool shape_dx(Node *n, Diag *d)
 {
-    return check_result(n, shape_make(true, "F", node_attr(n, "x_shape")->list, 1), d);
+    const int64_t dim[2] = {dense_rows(n), node_attr(n, "x_shape")->list[0]};
+    return check_result(n,
+                        node_attr(n, "rows") ? shape_make(true, "TF", dim, 2)
+                                             : shape_make(true, "F", &dim[1], 1),
+                        d);
 }
 
 static bool shape_dw(Node *n, Diag *d)
 {
-    const int64_t dim[2] = {node_int(n, "units"), n->in[0]->shape.dim[0]};
+    const int64_t dim[2] = {node_int(n, "units"), node_attr(n, "x_shape")->list[0]};
     return check_result(n, shape_make(false, "OI", dim, 2), d);
 }
 
 /* Two operations a multiply-add, for y, dx and dw alike. */
 static Cost cost(const Node *n)
 {
-    const double k = (double)node_attr(n, "x_shape")->list[0], o = (double)node_int(n, "units");
-    return (Cost){.flops = 2 * k * o, .bytes = 4 * (k + o)};
+    const double k = (double)node_attr(n, "x_shape")->list[0], o = (double)node_int(n, "units"),
+                 rows = (double)dense_rows(n);
+    return (Cost){.flops = 2 * k * o * rows, .bytes = 4 * (k + o) * rows};
 }
 
 static void literal(const Node *n, Call *c)
 {
-    call_text(c, "(Dense){ .n = %lld, .k = %lld, .o = %lld }", (long long)c->n,
+    call_text(c, "(Dense){ .n = %lld, .k = %lld, .o = %lld }", (long long)(c->n * dense_rows(n)),
               (long long)node_attr(n, "x_shape")->list[0], (long long)node_int(n, "units"));
 }
 
@@ -126,7 +137,7 @@ static void kernel_turn(const Node *n, Call *c)
 const Op op_dense[] =
     {{.name = "dense",
       .brief = "fully connected layer: each result is a learned weighted sum of all inputs",
-      .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I)"},
+      .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I), or sequences of them (N, T, I)"},
               {"units", ARG_INT, NULL, "how many results: O"},
               {"bias", ARG_BOOL, "true", "add a learned number to each result"}},
       .layer = "dense",

@@ -14,10 +14,15 @@ static double weights(const Market *m, int64_t k, int64_t o)
     return (double)m->real * (double)k * (double)(price_ceil(o, panel) * panel);
 }
 
-static void finish(Price *p, const Market *m, int64_t k, int64_t o)
+int64_t dense_rows(const Node *n)
+{
+    return node_attr(n, "rows") ? node_int(n, "rows") : 1;
+}
+
+static void finish(Price *p, const Market *m, int64_t rows, int64_t k, int64_t o)
 {
     p->weights = weights(m, k, o);
-    p->values = (double)(m->n * (k + o) * m->real);
+    p->values = (double)(rows * (k + o) * m->real);
     price_stream(p, m, p->weights, p->weights);
     price_stream(p, m, p->values, p->values);
 }
@@ -25,31 +30,32 @@ static void finish(Price *p, const Market *m, int64_t k, int64_t o)
 void dense_price(const Node *n, const Market *m, Price *p)
 {
     const int64_t k = node_attr(n, "x_shape")->list[0], o = node_int(n, "units");
+    const int64_t rows = m->n * dense_rows(n);
     const Attr *act = node_attr(n, "act");
 
-    price_panels(p, m, 1, m->n, o, (double)k);
-    price_map(p, m, (double)(m->n * o), act ? act->s : NULL);
-    finish(p, m, k, o);
+    price_panels(p, m, 1, rows, o, (double)k);
+    price_map(p, m, (double)(rows * o), act ? act->s : NULL);
+    finish(p, m, rows, k, o);
 }
 
 /* From weights that were turned over: panels of inputs; else dot products, lanes = outputs. */
 void dense_price_dx(const Node *n, const Market *m, Price *p)
 {
     const int64_t k = node_attr(n, "x_shape")->list[0], o = node_int(n, "units");
+    const int64_t all = m->n * dense_rows(n);
     const Attr *mask = node_attr(n, "mask");
 
     if (node_is(n->in[0], "dense_turn")) {
-        price_panels(p, m, 1, m->n, k, (double)o);
+        price_panels(p, m, 1, all, k, (double)o);
     } else {
-        const int64_t full = k / DX_COLUMNS, rows = m->core->dx_rows,
-                      tiles = price_ceil(m->n, rows);
-        const double each = (double)m->n / (double)tiles;
+        const int64_t full = k / DX_COLUMNS, rows = m->core->dx_rows, tiles = price_ceil(all, rows);
+        const double each = (double)all / (double)tiles;
         price_tiles(p, m, (double)(full * tiles), each, DX_COLUMNS,
                     (double)price_ceil(o, m->lanes));
-        p->cycles += (double)(m->n * k) * LANES_CYCLES / m->core->fma;
+        p->cycles += (double)(all * k) * LANES_CYCLES / m->core->fma;
     }
-    price_map(p, m, (double)(m->n * k), mask ? mask->s : NULL);
-    finish(p, m, k, o);
+    price_map(p, m, (double)(all * k), mask ? mask->s : NULL);
+    finish(p, m, all, k, o);
 }
 
 void dense_price_turn(const Node *n, const Market *m, Price *p)
@@ -63,8 +69,10 @@ void dense_price_dw(const Node *n, const Market *m, Price *p)
 {
     const int64_t k = node_attr(n, "x_shape")->list[0], o = node_int(n, "units");
 
-    price_panels(p, m, 1, k, o, (double)m->n);
-    finish(p, m, k, o);
+    const int64_t rows = m->n * dense_rows(n);
+
+    price_panels(p, m, 1, k, o, (double)rows);
+    finish(p, m, rows, k, o);
     p->weights *= 2;
 }
 

@@ -3,6 +3,9 @@
 #define DENSE_PRICE_H
 #include "ops/price.h"
 
+/* Rows that a sample adds to the products: 1, of a sequence its steps. */
+int64_t dense_rows(const Node *n);
+
 void dense_price(const Node *n, const Market *m, Price *p);
 void dense_price_dx(const Node *n, const Market *m, Price *p);
 void dense_price_turn(const Node *n, const Market *m, Price *p);

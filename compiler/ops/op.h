@@ -61,6 +61,8 @@ struct Op {
      * checked attributes with their spans (not an own node).  NULL: front makes one node and calls shape.
      * Returns NULL after reporting. */
     Node     *(*build)(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d);
+    /* Ops whose result is a list of tensors: makes them of other ops, into *part (arena); returns how many, 0 after reporting. */
+    int       (*parts)(Graph *g, Node *const *x, const Node *attrs, Diag *d, Node ***part);
     /* Adds this node's contributions to its inputs' gradients with grad_add(); dy = d loss / d n. */
     void      (*gradient)(Grad *gr, Node *n, Node *dy);
     Cost      (*cost)(const Node *n);                 /* NULL: 0 flops, bytes of inputs and output */

@@ -1,7 +1,7 @@
 /* softmax.c -- numbers made into probabilities.
  *
  *   y[i] = exp(x[i] - m) / sum over j of exp(x[j] - m)          m = max x
- *   dx[i] = y[i] (dy[i] - sum over j of dy[j] y[j])
+ *   dx[i] = y[i] (dy[i] - sum over j of dy[j] y[j])             i, j along the dimension `axis`
  *
  * For training, softmax_cross_entropy on the numbers themselves is exact where a logarithm of
  * this would not be.
@@ -10,53 +10,75 @@
 #include "ops/example.h"
 #include "ops/loss.h"
 
+static int axis_of(const Node *n)
+{
+    const int64_t a = node_int(n, "axis");
+    return (int)(a < 0 ? a + n->in[0]->shape.rank : a);
+}
+
 static bool shape(Node *n, Diag *d)
 {
-    return check_vector(n, 0, d) && check_result(n, n->in[0]->shape, d);
+    int axis;
+    return check_real(n, 0, d) && check_axis(n, "axis", n->in[0]->shape.rank, &axis, d) &&
+           check_result(n, n->in[0]->shape, d);
 }
 
 static void gradient(Grad *gr, Node *n, Node *dy)
 {
-    grad_add(gr, n->in[0], op_make(grad_graph(gr), "softmax_dx", n->span, 2, n, dy));
+    grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "softmax_dx", n, 2, n, dy));
 }
 
+/* Rows of K numbers side by side, or, along another dimension than the last, `inner` apart. */
 static void call(const Node *n, Call *c, const char *fn)
 {
-    call_fn(c, fn);
+    const Shape *x = &n->shape;
+    const int axis = axis_of(n);
+    int64_t outer = c->n, inner = 1;
+    for (int i = 0; i < x->rank; i++)
+        *(i < axis ? &outer : &inner) *= i == axis ? 1 : x->dim[i];
+    call_fn(c, arena_printf(c->arena, "%s%s%s", fn, inner > 1 ? "_along" : "",
+                            c->plain ? "_plain" : ""));
     call_out(c, n);
     for (int i = 0; i < n->nin; i++)
         call_in(c, n->in[i]);
-    call_text(c, "%lld, %lld", (long long)c->n, (long long)shape_count(&n->shape));
+    call_text(c, "%lld, %lld", (long long)outer, (long long)x->dim[axis]);
+    if (inner > 1)
+        call_text(c, "%lld", (long long)inner);
 }
 
 static void kernel(const Node *n, Call *c)
 {
-    call(n, c, c->plain ? "softmax_plain" : "softmax");
+    call(n, c, "softmax");
 }
 
 static void kernel_dx(const Node *n, Call *c)
 {
-    call(n, c, c->plain ? "softmax_dx_plain" : "softmax_dx");
+    call(n, c, "softmax_dx");
 }
 
 const Op op_softmax[] = {{.name = "softmax",
                           .brief = "numbers made into probabilities",
-                          .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, F)"}},
+                          .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, F), or of any rank"},
+                                  {"axis", ARG_INT, "-1",
+                                   "the dimension that sums to 1, the batch not counted"}},
                           .shape = shape,
                           .gradient = gradient,
                           .price = loss_price,
                           .kernel = kernel,
                           .example =
-                              "# A soft choice between features, then a layer on what was chosen.\n"
-                              "model example(x: f32[6]) {\n"
+                              "# A soft choice between features, another between the steps of a "
+                              "sequence.\n"
+                              "model example(x: f32[4, 6]) {\n"
                               "    gate = dense(x, 5) |> softmax\n"
                               "    h = dense(x, 5) * gate\n"
-                              "    return dense(h, 3)\n"
+                              "    h = h * softmax(dense(x, 5, bias = false), axis = 0)\n"
+                              "    return flatten(h) |> dense(3)\n"
                               "}\n" EXAMPLE_TRAIN},
                          {.name = "softmax_dx",
                           .brief = "gradient of softmax",
                           .arg = {{"y", ARG_TENSOR, NULL, "probabilities"},
-                                  {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
+                                  {"dy", ARG_TENSOR, NULL, "gradient of the result"},
+                                  {"axis", ARG_INT, NULL, "as above"}},
                           .flags = OP_HIDDEN,
                           .shape = shape,
                           .price = loss_price,

@@ -40,8 +40,8 @@ Price step_price_sum(const Graph *g, const Sum *s, bool from_grad, const Options
 
     if (!s->panels || from_grad)
         return reduced(g, s, from_grad, &m);
-    return dense_price_update(&m, s->param->file.dim[1], s->param->file.dim[0], t->shards, t->shard,
-                              g->nstate);
+    return dense_price_update(&m, s->param->file.dim[1], s->param->file.dim[0], t->shards,
+                              t->shard * dense_rows(s->root), g->nstate);
 }
 
 bool step_writes_sum(const Graph *g, const Node *n, const Options *o)

@@ -6,6 +6,7 @@
  */
 #include "ir/readers.h"
 #include "ir/step.h"
+#include "ops/dense_price.h"
 #include "ops/op.h"
 #include "passes/pass.h"
 #include <string.h>
@@ -186,6 +187,15 @@ static Node *update_of(const Readers *r, const Node *root, bool *total)
     return others ? NULL : update;
 }
 
+/* A dense layer's gradient by output panels, over what all shards have kept of x and dy; or in slices like any other sum,
+ * where the weights take less memory than that: in sequences. */
+static bool by_panels(const Step *s, const Node *root)
+{
+    const int64_t rows = s->shard * dense_rows(root), o = root->shape.dim[0],
+                  k = root->shape.dim[1];
+    return rows == s->shard || s->slices * o * k > rows * (o + k);
+}
+
 static void add_sum(Graph *g, Step *s, Node *root, const Readers *r, const Options *o)
 {
     Sum sum = {.root = root};
@@ -193,7 +203,8 @@ static void add_sum(Graph *g, Step *s, Node *root, const Readers *r, const Optio
     sum.update = update_of(r, root, &sum.total);
     if (sum.update && node_is(sum.update, "update"))
         sum.param = sum.update->in[0]->param;
-    sum.panels = !o->plain && !o->blas && node_is(root, "dense_dw") && sum.update;
+    sum.panels =
+        !o->plain && !o->blas && node_is(root, "dense_dw") && sum.update && by_panels(s, root);
     sum.count = sum.param ? sum.param->count_memory : shape_count(&root->shape);
     sum.offset = s->grad_bytes;
     s->grad_bytes += (sum.count * (strcmp(g->recipe.dtype, "f64") ? 4 : 8) + 63) / 64 * 64;

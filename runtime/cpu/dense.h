@@ -248,9 +248,65 @@ RT_INLINE void dense_dw_rows(real *dw, const real *x, const real *dy, Dense d, i
     }
 }
 
+/* ---- many samples: a block at a time, so that its dy and a tile's x fit the first cache */
+enum { DENSE_SAMPLES = 128 };
+
+/* The panel's columns of dy, row by row: as they lie, their rows would share a few sets of the
+ * cache when O is a power of two.  What is behind `lanes` columns is 0. */
+RT_INLINE void dense_pack_dy(real *restrict to, const real *restrict dy, int samples, Dense d,
+                             int vectors, int lanes)
+{
+    for (int n = 0; n < samples; n++, to += P, dy += d.o) {
+        RT_UNROLL
+        for (int j = 0; j < vectors; j++)
+            v_store(to + j * V, tile_lanes(lanes, j) >= V
+                                    ? v_load_opaque(dy + j * V)
+                                    : v_load_n(dy + j * V, tile_lanes(lanes, j)));
+    }
+}
+
+/* sum += x^T dy of one block for one tile. */
+RT_INLINE void dense_tile_block(real *sum, const real *x, const real *dy, int samples, Dense d,
+                                int rows, int vectors)
+{
+    vec c[TILE_MAX];
+    RT_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        c[i] = v_load(sum + i / vectors * P + i % vectors * V);
+    tile_product(c, (TileRows){.count = rows, .step = 1}, vectors, samples, x, d.k, dy, P,
+                 vectors * V);
+    RT_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        v_store(sum + i / vectors * P + i % vectors * V, c[i]);
+}
+
+/* dw += the products of samples in blocks, for one panel. */
+RT_INLINE void dense_dw_blocks(real *dw, const real *x, const real *dy, Dense d, int lanes)
+{
+    const int vectors = lanes > V ? 2 : 1;
+    const TileSplit t = tile_split(d.k, TILE_ROWS);
+    real packed[DENSE_SAMPLES * P] __attribute__((aligned(64)));
+    for (int n = 0; n < d.n; n += DENSE_SAMPLES) {
+        const int count = d.n - n < DENSE_SAMPLES ? d.n - n : DENSE_SAMPLES;
+        const real *block = x + (int64_t)n * d.k;
+        dense_pack_dy(packed, dy + (int64_t)n * d.o, count, d, vectors, lanes);
+        for (int i = 0; i < t.bigs + t.smalls; i++) {
+            const int k = tile_first(t, i);
+            if (i < t.bigs)
+                dense_tile_block(dw + k * P, block + k, packed, count, d, t.big, vectors);
+            else
+                dense_tile_block(dw + k * P, block + k, packed, count, d, t.small, vectors);
+        }
+    }
+}
+
 RT_INLINE void dense_dw_panel(real *dw, const real *x, const real *dy, Dense d, int lanes)
 {
     const TileSplit t = tile_split(d.k, TILE_ROWS);
+    if (d.n > DENSE_SAMPLES) {
+        dense_dw_blocks(dw, x, dy, d, lanes);
+        return;
+    }
     for (int i = 0; i < t.bigs; i++, dw += t.big * P, x += t.big)
         dense_dw_rows(dw, x, dy, d, t.big, lanes);
     for (int i = 0; i < t.smalls; i++, dw += t.small * P, x += t.small)

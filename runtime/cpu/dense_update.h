@@ -13,10 +13,7 @@
 #include "cpu/dense.h"
 #include "cpu/update.h"
 
-enum {
-    DENSE_UNIT_TILES = 14,
-    DENSE_SAMPLES = 128 /* of a shard at a time: their dy and a tile's x fit the first cache */
-};
+enum { DENSE_UNIT_TILES = 14 };
 #define DENSE_TILES(k)    (((k) + TILE_ROWS - 1) / TILE_ROWS)
 #define DENSE_BLOCKS(k)   ((DENSE_TILES(k) + DENSE_UNIT_TILES - 1) / DENSE_UNIT_TILES)
 #define DENSE_UNITS(k, o) (DENSE_PANELS(o) * DENSE_BLOCKS(k))
@@ -155,33 +152,6 @@ RT_INLINE void dense_tile_shards(DenseUpdate q, Update u, Dense d, int64_t at, i
 
 /* ---------------------------------------------------- shards of many samples: a block at a time */
 
-/* The panel's columns of dy, row by row: as they lie, their rows would share a few sets of the
- * cache when O is a power of two. */
-RT_INLINE void dense_pack_dy(real *restrict to, const real *restrict dy, int samples, Dense d,
-                             int vectors)
-{
-    for (int n = 0; n < samples; n++, to += P, dy += d.o) {
-        RT_UNROLL
-        for (int j = 0; j < vectors; j++)
-            v_store(to + j * V, v_load_opaque(dy + j * V));
-    }
-}
-
-/* sum += x^T dy of one block for one tile. */
-RT_INLINE void dense_tile_block(real *sum, const real *x, const real *dy, int samples, Dense d,
-                                int rows, int vectors)
-{
-    vec c[TILE_MAX];
-    RT_UNROLL
-    for (int i = 0; i < rows * vectors; i++)
-        c[i] = v_load(sum + i / vectors * P + i % vectors * V);
-    tile_product(c, (TileRows){.count = rows, .step = 1}, vectors, samples, x, d.k, dy, P,
-                 vectors * V);
-    RT_UNROLL
-    for (int i = 0; i < rows * vectors; i++)
-        v_store(sum + i / vectors * P + i % vectors * V, c[i]);
-}
-
 /* Tiles first .. end - 1 of a panel: sum += the samples of one shard. */
 RT_INLINE void dense_unit_shard(real *sum, const real *x, const real *dy, int samples, Dense d,
                                 int first, int end, int vectors)
@@ -192,7 +162,7 @@ RT_INLINE void dense_unit_shard(real *sum, const real *x, const real *dy, int sa
         const int count = samples - n < DENSE_SAMPLES ? samples - n : DENSE_SAMPLES;
         const real *block = x + (int64_t)n * d.k;
         real *to = sum;
-        dense_pack_dy(packed, dy + (int64_t)n * d.o, count, d, vectors);
+        dense_pack_dy(packed, dy + (int64_t)n * d.o, count, d, vectors, P);
         for (int i = first; i < end; i++) {
             if (i < t.bigs)
                 dense_tile_block(to, block + tile_first(t, i), packed, count, d, t.big, vectors);

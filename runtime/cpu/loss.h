@@ -51,6 +51,34 @@ RT_INLINE void softmax_dx_plain(real *dx, const real *y, const real *dy, int n, 
     }
 }
 
+/* The K numbers that sum to 1 lie `inner` apart. */
+RT_INLINE void softmax_along_plain(real *y, const real *x, int outer, int k, int inner)
+{
+    for (int i = 0; i < outer; i++, y += (int64_t)k * inner, x += (int64_t)k * inner)
+        for (int c = 0; c < inner; c++) {
+            real top = x[c], sum = 0;
+            for (int j = 1; j < k; j++)
+                top = x[(int64_t)j * inner + c] > top ? x[(int64_t)j * inner + c] : top;
+            for (int j = 0; j < k; j++)
+                sum += y[(int64_t)j * inner + c] = s_exp(x[(int64_t)j * inner + c] - top);
+            for (int j = 0; j < k; j++)
+                y[(int64_t)j * inner + c] /= sum;
+        }
+}
+
+RT_INLINE void softmax_dx_along_plain(real *dx, const real *y, const real *dy, int outer, int k,
+                                      int inner)
+{
+    for (int i = 0; i < outer * inner; i++) {
+        const int64_t at = (int64_t)(i / inner) * k * inner + i % inner;
+        real dot = 0;
+        for (int64_t j = 0; j < k; j++)
+            dot += y[at + j * inner] * dy[at + j * inner];
+        for (int64_t j = 0; j < k; j++)
+            dx[at + j * inner] = y[at + j * inner] * (dy[at + j * inner] - dot);
+    }
+}
+
 /* Lanes behind the end of a row neither win its maximum nor add to its sum. */
 RT_INLINE vec row_load(const real *x, int lanes)
 {
@@ -90,6 +118,32 @@ RT_INLINE void softmax_dx(real *restrict dx, const real *restrict y, const real 
         const vec sum = v_set(v_sum(dot));
         RT_MAP(k, STORE(dx, LOAD(y) * (LOAD(dy) - sum)));
     }
+}
+
+/* Lanes are neighbours that have nothing to do with each other: V softmaxes at a time. */
+RT_INLINE void softmax_along(real *restrict y, const real *restrict x, int outer, int k, int inner)
+{
+    for (int i = 0; i < outer; i++, y += (int64_t)k * inner, x += (int64_t)k * inner)
+        RT_MAP(
+            inner, vec top = LOAD(x); vec sum = v_set(0);
+            for (int64_t j = 1; j < k; j++) top = v_max(top, LOAD(x + j * inner));
+            for (int64_t j = 0; j < k; j++) {
+                const vec e = v_exp(LOAD(x + j * inner) - top);
+                STORE(y + j * inner, e);
+                sum += e;
+            } const vec share = v_set(1) / sum;
+            for (int64_t j = 0; j < k; j++) STORE(y + j * inner, LOAD(y + j * inner) * share));
+}
+
+RT_INLINE void softmax_dx_along(real *restrict dx, const real *restrict y, const real *restrict dy,
+                                int outer, int k, int inner)
+{
+    const int64_t size = (int64_t)k * inner;
+    for (int i = 0; i < outer; i++, dx += size, y += size, dy += size)
+        RT_MAP(inner, vec dot = v_set(0); for (int64_t j = 0; j < k; j++) dot =
+                                              v_fma(LOAD(y + j * inner), LOAD(dy + j * inner), dot);
+               for (int64_t j = 0; j < k; j++)
+                   STORE(dx + j * inner, LOAD(y + j * inner) * (LOAD(dy + j * inner) - dot)));
 }
 
 /* ------------------------------------------------------------------------ softmax cross entropy */

@@ -1,9 +1,10 @@
 /* test_dense.c -- dense kernels, and the fused update to the bit, however shards are held. */
 #include "kernel_test.h"
 
-static const Dense shapes[] = {{1, 1, 1},    {3, 17, 5},    {7, 33, 31},   {16, 64, 32},
-                               {5, 100, 33}, {8, 784, 128}, {16, 128, 64}, {16, 500, 10},
-                               {13, 47, 70}, {2, 3, 200},   {3, 1, 17},    {1, 200, 1}};
+static const Dense shapes[] = {{1, 1, 1},     {3, 17, 5},    {7, 33, 31},   {16, 64, 32},
+                               {5, 100, 33},  {8, 784, 128}, {16, 128, 64}, {16, 500, 10},
+                               {13, 47, 70},  {2, 3, 200},   {3, 1, 17},    {1, 200, 1},
+                               {150, 21, 37}, {300, 40, 70}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
 /* (O, K) into panels with zeros, and back. */

@@ -1,0 +1,196 @@
+/* layer_norm.c -- normalises the last dimension of every sample and step by itself.
+ *
+ *   layer_norm   y = (x - mean) r w + b      mean, r = 1 / sqrt(var + epsilon) of the row; var biased
+ *   rms_norm     y = x r w                   r = 1 / sqrt(mean x^2 + epsilon)
+ *
+ *   g = dy w      xhat = the normalised row
+ *   dx = r (g - mean g - xhat mean(g xhat))              rms_norm: without mean g
+ *   dw = sum of dy xhat      db = sum of dy
+ *
+ *   x, y (N, F) or (N, T, F), or of any rank       w, b (F)
+ *
+ * The backward pass makes mean and r again: a row is read from the first cache.
+ * Source: Ba, Kiros & Hinton 2016, "Layer normalization"; Zhang & Sennrich 2019, "Root mean square
+ * layer normalization".
+ */
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/price.h"
+
+static int64_t width(const Shape *x)
+{
+    return x->dim[x->rank - 1];
+}
+
+static bool shape(Node *n, Diag *d)
+{
+    const Shape *x = &n->in[0]->shape;
+    if (!check_real(n, 0, d))
+        return false;
+    if (x->rank < 1) {
+        diag_error(d, n->span, "%s wants vectors or sequences, got %s", n->op->name,
+                   shape_text(diag_arena(d), x));
+        check_note(n, 0, d);
+        return false;
+    }
+    if (!(node_float(n, "epsilon") > 0)) {
+        diag_error(d, node_span(n, "epsilon"), "%s epsilon is %g, not above 0", n->op->name,
+                   node_float(n, "epsilon"));
+        return false;
+    }
+    for (int i = 1; i < n->nin; i++)
+        if (n->in[i]->shape.rank != 1 || n->in[i]->shape.dim[0] != width(x))
+            return false;
+    return check_result(n, *x, d);
+}
+
+static Node *vector(Graph *g, Diag *d, const char *path, const char *name, int64_t count, double v,
+                    bool learned, Span at)
+{
+    const Shape s = shape_make(false, "F", &count, 1);
+    const Init init = {.kind = INIT_CONSTANT, .a = v};
+    return learned ? graph_param(g, d, arena_printf(g->arena, "%s.%s", path, name), s, &init, at)
+                   : graph_const(g, v, s, at);
+}
+
+static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+{
+    const bool center = attrs->op == op_find("layer_norm");
+    Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
+    node_copy_attrs(g, &probe, attrs);
+    if (!shape(&probe, d))
+        return NULL;
+    const int64_t count = width(&x[0]->shape);
+    Node *w = vector(g, d, path, "weight", count, 1, node_bool(attrs, "scale"), attrs->span);
+    Node *b = center && w
+                  ? vector(g, d, path, "bias", count, 0, node_bool(attrs, "shift"), attrs->span)
+                  : NULL;
+    if (!w || (center && !b))
+        return NULL;
+    Node *y = center ? op_make_like(g, "layer_norm", attrs, 3, x[0], w, b)
+                     : op_make_like(g, "rms_norm", attrs, 2, x[0], w);
+    y->name = path;
+    return y;
+}
+
+static void gradient(Grad *gr, Node *n, Node *dy)
+{
+    Graph *g = grad_graph(gr);
+    Node *x = n->in[0], *w = n->in[1], *b = n->nin > 2 ? n->in[2] : NULL;
+    Node like = {.op = n->op, .span = n->span};
+    node_set_float(g, &like, "epsilon", node_float(n, "epsilon"));
+    node_set_int(g, &like, "center", b != NULL);
+    if (grad_wanted(gr, x))
+        grad_add(gr, x, op_make_like(g, "layer_norm_dx", &like, 3, dy, x, w));
+    if (grad_wanted(gr, w))
+        grad_add(gr, w, op_make_like(g, "layer_norm_dw", &like, 2, dy, x));
+    if (!b || !grad_wanted(gr, b))
+        return;
+    Node sum = {.op = n->op, .span = n->span};
+    node_set_ints(g, &sum, "shape", b->shape.dim, 1);
+    node_set_int(g, &sum, "batched", 0);
+    grad_add(gr, b, op_make_like(g, "sum_to", &sum, 1, dy));
+}
+
+static bool shape_dx(Node *n, Diag *d)
+{
+    return check_result(n, n->in[0]->shape, d);
+}
+
+static bool shape_dw(Node *n, Diag *d)
+{
+    const int64_t count = width(&n->in[0]->shape);
+    return check_result(n, shape_make(false, "F", &count, 1), d);
+}
+
+/* Two sums over the row, then the result: three passes over what the first cache holds. */
+static void price(const Node *n, const Market *m, Price *p)
+{
+    const Shape *x = &n->in[0]->shape;
+    price_each(p, m, n, 6.0 / m->lanes);
+    p->cycles += 60 * (double)(shape_count(x) / width(x)) * (double)m->n;
+}
+
+static void call(const Node *n, Call *c, const char *fn, bool center)
+{
+    const Shape *x = &n->in[0]->shape;
+    call_fn(c, c->plain ? arena_printf(c->arena, "%s_plain", fn) : fn);
+    call_out(c, n);
+    for (int i = 0; i < n->nin; i++)
+        call_in(c, n->in[i]);
+    if (!center && n->nin == 2 && node_is(n, "rms_norm"))
+        call_text(c, "NULL");
+    call_text(c, "(LayerNorm){ .rows = %lld, .k = %lld, .center = %s, .epsilon = %.17g }",
+              (long long)(c->n * (shape_count(x) / width(x))), (long long)width(x),
+              center ? "true" : "false", node_float(n, "epsilon"));
+}
+
+static void kernel(const Node *n, Call *c)
+{
+    call(n, c, "layer_norm", node_is(n, "layer_norm"));
+}
+
+static void kernel_dx(const Node *n, Call *c)
+{
+    call(n, c, "layer_norm_dx", node_int(n, "center"));
+}
+
+static void kernel_dw(const Node *n, Call *c)
+{
+    call(n, c, "layer_norm_dw", node_int(n, "center"));
+}
+
+#define SEQUENCES "vectors (N, F), sequences (N, T, F), or of any rank: the last dimension counts"
+
+const Op op_layer_norm[] =
+    {{.name = "layer_norm",
+      .brief = "normalises the last dimension of every sample and step: mean 0, variance 1",
+      .arg = {{"x", ARG_TENSOR, NULL, SEQUENCES},
+              {"epsilon", ARG_FLOAT, "1e-5", "added to the variance"},
+              {"scale", ARG_BOOL, "true", "multiply by a learned number a feature"},
+              {"shift", ARG_BOOL, "true", "add a learned number a feature"}},
+      .layer = "norm",
+      .shape = shape,
+      .build = build,
+      .gradient = gradient,
+      .price = price,
+      .kernel = kernel,
+      .example = "model example(x: f32[5, 6]) {\n"
+                 "    h = dense(x, 7) |> layer_norm |> tanh\n"
+                 "    h = flatten(h) |> dense(9) |> layer_norm(epsilon = 1e-3, scale = false)\n"
+                 "    return dense(h, 3)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {.name = "rms_norm",
+      .brief = "divides the last dimension of every sample and step by its root mean square",
+      .arg = {{"x", ARG_TENSOR, NULL, SEQUENCES},
+              {"epsilon", ARG_FLOAT, "1e-5", "added to the mean square"},
+              {"scale", ARG_BOOL, "true", "multiply by a learned number a feature"}},
+      .layer = "norm",
+      .shape = shape,
+      .build = build,
+      .gradient = gradient,
+      .price = price,
+      .kernel = kernel,
+      .example = "model example(x: f32[5, 6]) {\n"
+                 "    h = dense(x, 7) |> rms_norm |> tanh\n"
+                 "    h = flatten(h) |> dense(9) |> rms_norm(epsilon = 1e-3)\n"
+                 "    return dense(h, 3)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {.name = "layer_norm_dx",
+      .brief = "gradient of layer_norm and rms_norm for their input",
+      .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"},
+              {"x", ARG_TENSOR, NULL, "the input"},
+              {"w", ARG_TENSOR, NULL, "scale"}},
+      .flags = OP_HIDDEN,
+      .shape = shape_dx,
+      .price = price,
+      .kernel = kernel_dx},
+     {.name = "layer_norm_dw",
+      .brief = "gradient of layer_norm and rms_norm for their scale, summed over rows",
+      .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"},
+              {"x", ARG_TENSOR, NULL, "the input"}},
+      .flags = OP_HIDDEN | OP_SUM,
+      .shape = shape_dw,
+      .price = price,
+      .kernel = kernel_dw},
+     {0}};
