@@ -111,6 +111,12 @@ void rt_note(const char *fmt, ...)
     va_end(ap);
 }
 
+void rt_said(void)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        rt_die("the output could not be written");
+}
+
 void *rt_alloc(size_t bytes)
 {
     void *p = calloc(1, bytes ? bytes : 1);

@@ -74,8 +74,7 @@ int rt_main(const RtProgram *p, int argc, char **argv)
         join_run(&o, &comm, p);
     }
     const int code = run[o.command](p, &o);
-    if (fflush(stdout) != 0 || ferror(stdout))
-        rt_die("the output could not be written");
+    rt_said();
     fflush(stderr);
     comm_close(&comm);
     _exit(code); /* the other threads need no farewell */

@@ -130,6 +130,7 @@ static void usage(const RtProgram *p, int command)
         }
     printf("  %-26s %s\n", "--help, --version", "");
     printf("\nExit code: 0 done, 1 error, 75 stopped on request with a checkpoint saved.\n");
+    rt_said();
     exit(0);
 }
 
@@ -280,6 +281,7 @@ void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
             usage(p, named ? (int)o->command : -1);
         if (strcmp(word, "--version") == 0) {
             printf("%s %s, compiled by %s\n", p->model, p->source_hash, p->compiler);
+            rt_said();
             exit(0);
         }
         if (strncmp(word, "--", 2) != 0 || !word[2])

@@ -88,9 +88,9 @@ PEERS = [
     Peer("torch compile", "python", "torch_step.py", "compile", SMALL + DEEP, env=MALLOC),
     Peer("torch compile, channels last", "python", "torch_step.py", "compile_cl", CONVOLUTIONS, env=MALLOC),
     Peer("jax", "python", "jax_step.py", env=XLA),
-    Peer("tensorflow graph", "python", "tf_step.py", "graph", env=QUIET),
+    Peer("tensorflow graph", "python", "tf_step.py", "graph", SMALL + DEEP, env=QUIET),
     Peer("tensorflow xla", "python", "tf_step.py", "xla", env=QUIET),
-    Peer("mxnet", "python", "mxnet_step.py", venv="mxnet", further=True),
+    Peer("mxnet", "python", "mxnet_step.py", models=SMALL + DEEP, venv="mxnet", further=True),
 ]
 
 # What keeps the peers from AVX-512 (--isa avx2).  PyTorch's MKL and TensorFlow's Eigen have no such switch and use what there is.

@@ -16,6 +16,7 @@ import sys
 import time
 from dataclasses import dataclass
 
+import deep_nets
 import numpy as np
 
 KERNEL = 5                                            # of every convolution here; each is pooled 2 x 2 after its activation
@@ -70,12 +71,15 @@ NETS = {
 
 @dataclass(frozen=True)
 class Deep:
-    """A network of tests/peers/torch_nets.py, its name there and the word that it takes."""
+    """A network of deep_nets.py and of tests/peers/torch_nets.py: its name there and the word that it takes."""
     net: str
     word: int
     adam: bool = False                                # else plain SGD
     lr: float = 0.01
     dropout: float = 0.0
+    rmsprop: bool = False
+    momentum: float = 0.0
+    decay: float = 0.0
 
 
 DEEP = {
@@ -92,27 +96,33 @@ class Job:
     def __init__(self, argv):
         model, self.mode, batch, threads, dropout, place = argv
         self.net, self.batch, self.threads = NETS.get(model) or DEEP[model], int(batch), int(threads)
+        self.deep = isinstance(self.net, Deep)
         self.dropout = self.net.dropout if dropout == "1" else 0.0
         x = np.load(f"{place}/train_x.npy").astype(np.float32) * np.float32(1 / 255)
         y = np.load(f"{place}/train_y.npy").astype(np.int32)
         self.batches = len(x) // self.batch
-        image = x.shape[1:] if isinstance(self.net, Deep) else self.net.image
+        image = x.shape[1:] if self.deep else self.net.image
         x = x[:self.batches * self.batch].reshape((self.batches, self.batch) + image)
         self.x, self.y = list(x), list(y[:self.batches * self.batch].reshape(self.batches, self.batch))
-        flat, self.weights = np.load(f"{place}/weights.npy"), []
-        if isinstance(self.net, Deep):
-            self.flat = flat                          # cut up by whoever knows the network
-            return
-        for shape in self.net.shapes():
+        self.flat, self.weights, self.kinds = np.load(f"{place}/weights.npy"), [], ()
+        if self.deep:
+            self.kinds, shapes = zip(*deep_nets.shapes(self.net.net, self.net.word))
+        self.cut(shapes if self.deep else self.net.shapes())
+
+    def cut(self, shapes):
+        """self.flat into self.weights, in file order."""
+        at = 0
+        for shape in shapes:
             n = int(np.prod(shape))
-            self.weights.append(flat[:n].reshape(shape).copy())
-            flat = flat[n:]
-        assert not len(flat), "weights.npy is not of this network"
+            self.weights.append(self.flat[at:at + n].reshape(shape).copy())
+            at += n
+        assert at == len(self.flat), "weights.npy is not of this network"
 
     def channels_last(self):
         """Images and weights for NHWC: (N, H, W, C), (R, S, I, O), (I, O); the first dense layer reads (H, W, C)."""
-        if self.net.filters:
+        if self.deep or self.net.filters:
             self.x = [np.ascontiguousarray(x.transpose(0, 2, 3, 1)) for x in self.x]
+        if not self.deep and self.net.filters:
             first = 2 * len(self.net.filters)
             w = self.weights[first].reshape((-1,) + self.net.flat())
             self.weights[first] = w.transpose(0, 2, 3, 1).reshape(len(w), -1)

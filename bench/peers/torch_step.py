@@ -61,7 +61,7 @@ class Torch(Peer):
         super().__init__(job)
         torch.set_num_threads(job.threads)
         torch.set_flush_denormal(True)
-        if isinstance(job.net, Deep):
+        if job.deep:
             self.model = deep_network(job.net, job.flat)
         else:
             self.model = network(job.net, job.dropout)

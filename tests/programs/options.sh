@@ -129,6 +129,12 @@ refuses "tenon run with a wrong program option" "--epochs" "$TENON" run "$mlp" -
 # the program
 for command in train test predict bench info; do succeeds "$command --help" "$work/p" $command --help; done
 succeeds "program --help" "$work/p" --help
+if [ -c /dev/full ]; then
+    for word in --help --version info; do
+        "$work/p" $word > /dev/full 2> "$work/err" && bad "program $word > /dev/full: exit code 0" || ok
+        grep -q "output could not be written" "$work/err" && ok || bad "program $word > /dev/full says '$(cat "$work/err")'"
+    done
+fi
 refuses "program: unknown option" "--epochs" "$work/p" --epcohs 3
 refuses "program: unknown command" "predict" "$work/p" predcit
 refuses "program: not a number" "threads" "$work/p" --threads many
