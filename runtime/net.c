@@ -168,6 +168,8 @@ static View view(const Net *n, const Batch *b, Hyper h, int first, int count)
                 .x_height = b->x_height,
                 .x_width = b->x_width,
                 .label = b->label,
+                .label_stride = b->label_stride,
+                .label_type = b->label_type,
                 .index = b->index,
                 .valid = b->valid,
                 .seed = b->seed,

@@ -39,10 +39,12 @@ typedef struct Rt {
     /* the batch: sample i of the global batch is row index[i] of the data */
     const void *x;                                    /* stored samples, row-major (C, H, W) */
     int64_t     x_stride;                             /* bytes a stored sample */
-    int         x_type;                               /* RT_U8, RT_F32, RT_F64 */
+    int         x_type;                               /* RT_U8, RT_F32 ...; tokens are integers */
     double      x_scale;                              /* multiplies u8 */
     int         x_height, x_width;                    /* of stored images; read where they are resized */
-    const int32_t *label;                             /* of stored samples; NULL when there are none (predict) */
+    const void *label;                                /* of stored samples; NULL when there are none (predict) */
+    int64_t     label_stride;                         /* bytes from a sample's labels to the next one's */
+    int         label_type;                           /* RT_I32 ... */
     const uint32_t *index;                            /* global batch -> stored sample; valid entries only: count of them below */
     int         valid;                                /* samples of index that count (evaluation's last batch is filled up) */
     /* randomness: counters, never state */
@@ -54,7 +56,9 @@ typedef struct Rt {
     double      loss_scale;                           /* 1 / global batch */
     RtOpt       opt;                                  /* last: the one part whose size follows `real`; the runtime is compiled once for both */
 } Rt;
-enum { RT_U8, RT_F32, RT_F64 };
+/* Types of stored samples and labels.  U16's largest number, and any negative one, is padding as a token and -1 as a label:
+ * a position that is not scored. */
+enum { RT_U8, RT_F32, RT_F64, RT_U16, RT_I32, RT_I64 };
 enum { RT_METRICS = 4 };
 
 /* A phase.  units = per_slice ? slices held by this process : count. */
@@ -144,8 +148,10 @@ typedef struct RtProgram {
     int64_t     fixed_bytes, shard_bytes, thread_bytes, grad_bytes;
     bool        fused_update;                         /* the update happens inside the gradient phases when r->grad is NULL */
     int         input_rank; int64_t input_dim[4];     /* (C, H, W) or (F) */
-    int64_t     classes;                              /* labels are 0 .. classes-1; outputs a sample */
-    int64_t     outputs;
+    int64_t     vocab;                                /* samples are tokens 0 .. vocab-1; 0: they are numbers */
+    int64_t     classes;                              /* labels are 0 .. classes-1 */
+    int64_t     labels;                               /* a sample: 1, or one a position of the input */
+    int64_t     outputs;                              /* numbers a sample: labels * classes; 1 where there is but a truth, 0 or 1 */
     bool        softmax_output;                       /* predict prints probabilities: softmax of the output */
     const struct RtParam *input_mean;                 /* the mean training sample, which is subtracted; NULL: none */
     int         nmetric; const char *metric[RT_METRICS];                   /* "loss", "accuracy" */

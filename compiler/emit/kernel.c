@@ -238,7 +238,11 @@ static const char *input_statement(Writer *w, const Node *n)
     const int64_t c = s->rank == 3 ? s->dim[0] : 1, all = shape_count(s);
 
     if (node_is(n, "label"))
-        return arena_printf(w->arena, "rt_labels(%s, r, first, CHUNK);", pointer_to(w, n));
+        return arena_printf(w->arena, "rt_labels(%s, r, first, CHUNK, %lld);", pointer_to(w, n),
+                            (long long)all);
+    if (n->dtype == DT_I32)
+        return arena_printf(w->arena, "rt_tokens(%s, r, first, CHUNK, %lld);", pointer_to(w, n),
+                            (long long)all);
     const bool augmented = w->g->training && w->g->recipe.augment.given;
     if (augmented || w->g->recipe.resize || w->g->recipe.normalize.kind != NORM_NONE)
         return image_statement(w, n, augmented);

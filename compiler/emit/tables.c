@@ -134,6 +134,14 @@ static int param_index(const Graph *g, const Param *p)
     return i;
 }
 
+static bool has(const Graph *g, const char *op)
+{
+    for (int i = 0; i < g->nnode; i++)
+        if (node_is(g->node[i], op))
+            return true;
+    return false;
+}
+
 /* Do statistics of the whole batch stand inside the step? */
 static bool whole_batch(const Graph *g)
 {
@@ -172,12 +180,15 @@ static void program(Writer *w, Text *t)
     text_printf(t, "    .input_rank = %d, .input_dim = {", x->rank);
     for (int i = 0; i < x->rank; i++)
         text_printf(t, "%s%lld", i ? ", " : "", (long long)x->dim[i]);
-    const int64_t outputs = shape_count(&in->test->output->shape);
-    bool softmax = false;
-    for (int i = 0; i < g->nnode; i++)
-        softmax |= node_is(g->node[i], "softmax_cross_entropy");
-    text_printf(t, "}, .classes = %lld, .outputs = %lld, .softmax_output = %s,\n",
-                (long long)outputs, (long long)outputs, softmax ? "true" : "false");
+    const int64_t outputs = shape_count(&in->test->output->shape),
+                  labels = shape_count(&g->label->shape);
+    const bool truth = has(g, "sigmoid_cross_entropy") && outputs == labels;
+    text_add(t, "}, ");
+    if (x->rank && g->input->dtype == DT_I32)
+        text_printf(t, ".vocab = %lld, ", (long long)g->recipe.data.vocab);
+    text_printf(t, ".classes = %lld, .labels = %lld, .outputs = %lld, .softmax_output = %s,\n",
+                (long long)(truth ? 2 : outputs / labels), (long long)labels, (long long)outputs,
+                has(g, "softmax_cross_entropy") ? "true" : "false");
     text_printf(t, "    .nmetric = %d, .metric = {", g->nmetric);
     for (int i = 0; i < g->nmetric; i++)
         text_printf(t, "%s\"%s\"", i ? ", " : "", g->metric[i].name);

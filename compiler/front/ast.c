@@ -188,12 +188,14 @@ ParamDecl param_make(Parser *p, const char *name, Span at)
 
 void param_type(Parser *p, ParamDecl *param, const char *type, Span at, const Exprs *dims)
 {
-    static const char *const name[] = {"tensor", "int", "float", "bool", "string", "list", "f32"};
+    static const char *const name[] = {"tensor", "int",  "float", "bool",
+                                       "string", "list", "f32",   "i32"};
     enum { COUNT = sizeof name / sizeof *name };
     int t = 0;
     while (t < COUNT && strcmp(type, name[t]) != 0)
         t++;
-    param->type = t < COUNT ? (Type)t : TYPE_BAD;
+    param->tokens = t < COUNT && strcmp(type, "i32") == 0;
+    param->type = param->tokens ? TYPE_INPUT : t < COUNT ? (Type)t : TYPE_BAD;
     param->type_name = type;
     param->type_span = at;
     if (dims)
@@ -204,14 +206,16 @@ void param_type(Parser *p, ParamDecl *param, const char *type, Span at, const Ex
             diag_suggest(p->diag, type, name, COUNT);
         else
             diag_help(p->diag, "the types are tensor, int, float, bool, string, list, and "
-                               "f32[...] for the input of a model");
+                               "f32[...] or i32[...] for the input of a model");
     } else if (dims && param->type != TYPE_INPUT) {
         diag_error(p->diag, at, "type %s has no dimensions", type);
         diag_help(p->diag, "an input is written %s: f32[...]", param->name);
         param->type = TYPE_BAD;
     } else if (!dims && param->type == TYPE_INPUT) {
         diag_error(p->diag, at, "the input '%s' needs its dimensions", param->name);
-        diag_help(p->diag, "write f32[1, 28, 28] for one channel of 28 x 28 pixels");
+        diag_help(p->diag, param->tokens
+                               ? "write i32[80] for texts of 80 words"
+                               : "write f32[1, 28, 28] for one channel of 28 x 28 pixels");
         param->type = TYPE_BAD;
     }
 }

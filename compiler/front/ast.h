@@ -82,7 +82,7 @@ struct Stmt {
 
 typedef enum {
     TYPE_TENSOR, TYPE_INT, TYPE_FLOAT, TYPE_BOOL, TYPE_STRING, TYPE_LIST,
-    TYPE_INPUT,                                       /* f32[1, 28, 28]: what a model is fed with */
+    TYPE_INPUT,                                       /* f32[1, 28, 28], i32[80]: what a model is fed with */
     TYPE_BAD
 } Type;
 
@@ -93,6 +93,7 @@ typedef struct ParamDecl {
     Span        type_span;
     const char *type_name;                            /* NULL: none was written */
     Exprs       dims;
+    bool        tokens;                               /* INPUT: i32, numbers of words or characters */
     Expr       *fallback;                             /* NULL: must be given */
 } ParamDecl;
 typedef struct ParamDecls { ParamDecl *v; int n; } ParamDecls;

@@ -34,8 +34,28 @@ static Node *input(Lower *l, const ParamDecl *p)
             diag_error(l->diag, at, "one sample of '%s' is larger than 2^40 bytes", p->name);
             return NULL;
         }
-    return graph_input(l->g, p->name, shape_make(true, letters[p->dims.n], dim, p->dims.n), DT_REAL,
-                       p->span);
+    const char *axes = p->tokens && p->dims.n == 1 ? "T" : letters[p->dims.n];
+    return graph_input(l->g, p->name, shape_make(true, axes, dim, p->dims.n),
+                       p->tokens ? DT_I32 : DT_REAL, p->span);
+}
+
+static bool of_tokens(const Decl *model)
+{
+    for (int i = 0; i < model->params.n; i++)
+        if (model->params.v[i].tokens)
+            return true;
+    return false;
+}
+
+/* A parameter `vocab` without a value is as large as the data's vocabulary; lower_samples reports data that have none. */
+static bool vocab_of_data(Lower *l, const Decl *model, const ParamDecl *p, Slot *slot)
+{
+    const Recipe *r = &l->g->recipe;
+    if (slot->given || p->fallback || p->type != TYPE_INT || strcmp(p->name, "vocab") != 0 ||
+        !r->present || !of_tokens(model))
+        return false;
+    *slot = (Slot){r->data.vocab ? value_int(r->data.vocab) : value_poison(), p->span, true};
+    return true;
 }
 
 /* Numbers of the head first, then the input, whose dimensions may use them. */
@@ -54,7 +74,8 @@ static void model_params(Lower *l, const Decl *model, Override *set, int nset)
                 slot.v = lower_fail(l, set[k].value, slot.span, "'%s' is %s, this is %s", p->name,
                                     type_kind(p->type), value_kind(v));
         }
-        if (!slot.given && !p->fallback && p->type >= TYPE_INT && p->type <= TYPE_LIST) {
+        if (!slot.given && !vocab_of_data(l, model, p, &slot) && !p->fallback &&
+            p->type >= TYPE_INT && p->type <= TYPE_LIST) {
             diag_error(l->diag, p->span, "the parameter '%s' of model '%s' has no value", p->name,
                        model->name);
             diag_help(l->diag, "give it a default, or say --set model.%s=...", p->name);

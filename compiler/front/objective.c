@@ -7,6 +7,15 @@ static bool output_is_classes(const Graph *g)
     return g->output->shape.rank == 1 && g->output->shape.dim[0] > 1;
 }
 
+/* A class a sample; a class a position where the output has a vector for each position of the input. */
+static Shape label_shape(const Graph *g)
+{
+    const Shape *x = &g->input->shape, *y = &g->output->shape;
+    const bool sequence = g->input->dtype == DT_I32 ? x->rank == 1 : x->rank == 2;
+    const bool each = sequence && y->rank == 2 && y->dim[0] == x->dim[0];
+    return shape_make(true, "T", y->dim, each);
+}
+
 /* loss = NAME, or a layer such as softmax_cross_entropy(smoothing = 0.1): the op on output and label; mse compares with the label's one-hot vector. */
 static Value named_loss(Lower *l, Expr *e)
 {
@@ -34,7 +43,7 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     const int before = diag_errors(u->diag);
     Callee c;
     l.scope = lower_scope(&l, NULL, "");
-    graph_input(g, "label", shape_make(true, "", NULL, 0), DT_I32, loss->span);
+    graph_label(g, label_shape(g), loss->span);
     lower_declare(&l, "output", value_node(g->output));
     lower_declare(&l, "label", value_node(g->label));
     const bool named = loss->kind == EX_NAME && !loss->bad && callee_find(u, loss->s, &c);

@@ -82,6 +82,36 @@ static bool check_images(Lower *l)
     return false;
 }
 
+/* Tokens are numbers of a vocabulary: those who look them up (embedding, one_hot) check that it fits their tables. */
+static bool check_tokens(Lower *l)
+{
+    const Recipe *r = &l->g->recipe;
+    Node *x = l->g->input;
+    if (!r->present)
+        return true;
+    if (x->dtype == DT_REAL && r->data.vocab) {
+        diag_error(l->diag, r->data.span, "the data are tokens of a vocabulary, but '%s' is f32",
+                   x->name);
+        diag_help(l->diag, "declare it as tokens: %s: i32[%lld]", x->name,
+                  (long long)shape_count(&x->shape));
+        return false;
+    }
+    if (x->dtype == DT_REAL)
+        return true;
+    if (r->normalize.kind != NORM_NONE) {
+        diag_error(l->diag, r->normalize.span, "normalize is for numbers, '%s' is tokens", x->name);
+        return false;
+    }
+    if (r->data.vocab == 0) {
+        diag_error(l->diag, r->data.span,
+                   "'%s' is tokens: the data need the size of their vocabulary", x->name);
+        diag_help(l->diag, "say vocab = 65 in their parentheses where tokens are 0 to 64");
+        return false;
+    }
+    node_set_int(l->g, x, "vocab", r->data.vocab);
+    return true;
+}
+
 /* The mean sample: kept in files as running averages are, so that test and predict have it. */
 static bool add_mean(Lower *l)
 {
@@ -102,7 +132,7 @@ static bool add_mean(Lower *l)
 bool lower_samples(Lower *l)
 {
     Normalize *z = &l->g->recipe.normalize;
-    bool ok = check_augment(l) && check_resize(l) && check_images(l);
+    bool ok = check_augment(l) && check_resize(l) && check_images(l) && check_tokens(l);
     if (z->kind == NORM_CHANNEL)
         ok = spread(l, z, "mean", z->mean, z->nmean) && spread(l, z, "std", z->std, z->nstd) && ok;
     if (z->kind == NORM_PIXEL)

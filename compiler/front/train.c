@@ -105,16 +105,18 @@ static const Form augmentations[] = {
 
 #define O(member) offsetof(DataSpec, member)
 #define SCALE {"scale", WANT_REAL, O(scale), 1.0 / 255, -INFINITY, INFINITY, false, NULL, 0}
+#define VOCAB {"vocab", WANT_INT, O(vocab), 0, 1, INT32_MAX, false, NULL, 0}
 #define COUNT(member, fallback, low)                                                               \
     {#member, WANT_INT, O(member), fallback, low, INT32_MAX, false, NULL, 0}
 static const Form synthetic = {"synthetic", 1, {COUNT(samples, 10000, 1), COUNT(test_samples, 1000, 1),
-                                                COUNT(classes, 0, 1), SCALE}};
+                                                COUNT(classes, 0, 1), SCALE, VOCAB}};
 static const char *const fit_words[] = {"crop", "stretch", NULL};
 static const Form imagefolder = {"imagefolder", 2, {{"directory", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0},
                                                     {"fit", WANT_WORD, O(fit), 0, 0, 0, false, fit_words, 0}, SCALE}};
-static const Form named_data = {"data", 0, {SCALE}};
+static const Form named_data = {"data", 0, {SCALE, VOCAB}};
 #undef O
 #undef SCALE
+#undef VOCAB
 #undef COUNT
 
 /* clang-format on */

@@ -28,16 +28,22 @@ Node *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at)
     return n;
 }
 
-/* The tensor that the program is given: class numbers (DT_I32) become graph->label, anything else
- * graph->input. */
 Node *graph_input(Graph *g, const char *name, Shape s, DType t, Span at)
 {
-    Node *n = graph_add(g, op_find(t == DT_I32 ? "label" : "input"), NULL, 0, at);
+    Node *n = graph_add(g, op_find("input"), NULL, 0, at);
     n->name = name;
     n->shape = s;
     n->dtype = t;
-    *(t == DT_I32 ? &g->label : &g->input) = n;
-    return n;
+    return g->input = n;
+}
+
+Node *graph_label(Graph *g, Shape s, Span at)
+{
+    Node *n = graph_add(g, op_find("label"), NULL, 0, at);
+    n->name = "label";
+    n->shape = s;
+    n->dtype = DT_I32;
+    return g->label = n;
 }
 
 Node *graph_const(Graph *g, double v, Shape s, Span at)

@@ -113,7 +113,9 @@ struct Graph {
 
 Graph *graph_new(Arena *a, const char *name, bool training);
 Node  *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at);   /* appended; shape is the caller's (or op->shape's) to set */
+/* What the program is given: samples, real or tokens (DT_I32), and class numbers: one a sample, or one a position. */
 Node  *graph_input(Graph *g, const char *name, Shape s, DType t, Span at);
+Node  *graph_label(Graph *g, Shape s, Span at);
 /* The parameter of that name: made on first use, found again on the next (sharing).  NULL after an error
  * when the shapes differ. `init` overrides the recipe's when not NULL. */
 Node  *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *init, Span at);

@@ -49,6 +49,7 @@ typedef struct DataSpec {
     bool        xz;                                   /* CIFAR-10: its files may be packed with xz */
     bool        images;                               /* imagefolder: PNG and JPEG files, a folder a class */
     int         fit;                                  /* imagefolder: 0 the middle part, 1 stretched */
+    int64_t     vocab;                                /* tokens are 0 .. vocab - 1; 0: the samples are no tokens */
     double      scale;                                /* multiplies stored u8; default 1/255.  f32 data are taken as they are */
     Span        span;
 } DataSpec;

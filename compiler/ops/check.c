@@ -68,9 +68,11 @@ bool check_real(const Node *n, int i, Diag *d)
 {
     if (n->in[i]->dtype == DT_REAL)
         return true;
-    diag_error(d, n->span, "%s wants numbers, got class numbers", n->op->name);
+    diag_error(d, n->span, "%s wants numbers, got %s", n->op->name,
+               node_is(n->in[i], "input") ? "tokens" : "class numbers");
     check_note(n, i, d);
-    diag_help(d, "one_hot(label, classes) makes vectors of them");
+    diag_help(d, "one_hot(%s, %s) makes vectors of them", n->in[i]->name ? n->in[i]->name : "label",
+              node_is(n->in[i], "input") ? "vocab" : "classes");
     return false;
 }
 
@@ -83,6 +85,30 @@ bool check_label(const Node *n, int i, Diag *d)
                shape_text(diag_arena(d), &in->shape));
     check_note(n, i, d);
     diag_help(d, "give it label");
+    return false;
+}
+
+bool check_numbers(const Node *n, int i, Diag *d)
+{
+    const Node *in = n->in[i];
+    if (in->dtype == DT_I32 && in->shape.batched)
+        return true;
+    diag_error(d, n->span, "%s wants class numbers or tokens, got numbers %s", n->op->name,
+               shape_text(diag_arena(d), &in->shape));
+    check_note(n, i, d);
+    diag_help(d, "an input of tokens is declared i32[...]: text: i32[80]");
+    return false;
+}
+
+bool check_vocab(const Node *n, int i, const char *key, Diag *d)
+{
+    const int64_t have = node_int(n, key);
+    if (!node_attr(n->in[i], "vocab") || node_int(n->in[i], "vocab") <= have)
+        return true;
+    diag_error(d, node_span(n, key), "%s %s is %lld, but the data's tokens are 0 to %lld",
+               n->op->name, key, (long long)have, (long long)node_int(n->in[i], "vocab") - 1);
+    diag_help(d, "a model's parameter `vocab: int` without a value is as large as the data's "
+                 "vocabulary");
     return false;
 }
 

@@ -1,15 +1,26 @@
-/* one_hot.c -- a class number as a vector: y[i] = 1 where i is the class, else 0.  It has no
- * gradient. */
+/* one_hot.c -- a class number or token as a vector: y[i] = 1 where i is the class, else 0.  It has no
+ * gradient.
+ *
+ *   t (N) or (N, T)   y (N, K) or (N, T, K)
+ */
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/loss.h"
 
 static bool shape(Node *n, Diag *d)
 {
-    if (!check_label(n, 0, d) || !check_int(n, "classes", 1, d))
+    if (!check_numbers(n, 0, d) || !check_int(n, "classes", 1, d) ||
+        !check_vocab(n, 0, "classes", d))
         return false;
-    const int64_t k = node_int(n, "classes");
-    return check_result(n, shape_make(true, "F", &k, 1), d);
+    Shape s = n->in[0]->shape;
+    if (s.rank == SHAPE_MAX) {
+        diag_error(d, n->span, "one_hot of %s would have more than %d dimensions",
+                   shape_text(diag_arena(d), &s), SHAPE_MAX);
+        return false;
+    }
+    s.dim[s.rank] = node_int(n, "classes");
+    s.axis[s.rank++] = 'F';
+    return check_result(n, s, d);
 }
 
 static void kernel(const Node *n, Call *c)
@@ -17,12 +28,13 @@ static void kernel(const Node *n, Call *c)
     call_fn(c, "one_hot");
     call_out(c, n);
     call_in(c, n->in[0]);
-    call_text(c, "%lld, %lld", (long long)c->n, (long long)node_int(n, "classes"));
+    call_text(c, "%lld, %lld", (long long)(c->n * shape_count(&n->in[0]->shape)),
+              (long long)node_int(n, "classes"));
 }
 
 const Op op_one_hot[] = {{.name = "one_hot",
-                          .brief = "the class of each sample as a vector of zeros with a one",
-                          .arg = {{"label", ARG_TENSOR, NULL, "the class of each sample"},
+                          .brief = "each class number or token as a vector of zeros with a one",
+                          .arg = {{"label", ARG_TENSOR, NULL, "class numbers (N) or tokens (N, T)"},
                                   {"classes", ARG_INT, NULL, "how many there are"}},
                           .shape = shape,
                           .kernel = kernel,

@@ -297,7 +297,7 @@ static void train_slice(const Rt *r, char *t, int unit)
 
         /* lenet.tn:16  loss      = softmax_cross_entropy */
         /* (N) */
-        rt_labels(LOCAL(int32_t, LABEL), r, first, CHUNK); TICK(11);
+        rt_labels(LOCAL(int32_t, LABEL), r, first, CHUNK, 1); TICK(11);
         /* (N, 10) -> (N) */
         softmax_cross_entropy_1(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE2),
             LOCAL(int32_t, LABEL)); TICK(12);
@@ -544,7 +544,7 @@ static void test_slice(const Rt *r, char *t, int unit)
 
         /* lenet.tn:16  loss      = softmax_cross_entropy */
         /* (N) */
-        rt_labels(LOCAL(int32_t, TEST_LABEL), r, first, CHUNK);
+        rt_labels(LOCAL(int32_t, TEST_LABEL), r, first, CHUNK, 1);
         /* (N, 10) -> (N) */
         softmax_cross_entropy_1(LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY), LOCAL(real, TEST_DENSE2),
             LOCAL(int32_t, TEST_LABEL));
@@ -681,7 +681,7 @@ const RtProgram rt_program = {
     .batch = 128, .shards = 8, .slices = SLICES, .chunk = CHUNK,
     .parameters = 431080, .flops_per_sample = 13182000,
     .fixed_bytes = 5463296, .shard_bytes = 221056, .thread_bytes = 530240, .grad_bytes = 1774976, .fused_update = true,
-    .input_rank = 3, .input_dim = {1, 28, 28}, .classes = 10, .outputs = 10, .softmax_output = true,
+    .input_rank = 3, .input_dim = {1, 28, 28}, .classes = 10, .labels = 1, .outputs = 10, .softmax_output = true,
     .nmetric = 2, .metric = {"loss", "accuracy"},
     .param = params, .nparam = 8, .sum = sums, .nsum = 8, .ngradient = 8,
     .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest = sizeof test / sizeof *test,

@@ -3,6 +3,9 @@
  * Stored samples are rows (C, H, W) of u8, f32 or f64; sample i of the batch is row index[i].  u8
  * are scaled, the others taken as they are.  Images go to (H, W, C) when `last` says so: channels
  * last, as the fast kernels want them.
+ *
+ * Tokens and labels are rows of integers.  Rows may overlap: windows of a text are rows of one array, and
+ * their labels rows of the same array a token later.
  */
 #ifndef CPU_INPUT_H
 #define CPU_INPUT_H
@@ -63,11 +66,45 @@ RT_INLINE void rt_input(real *restrict y, const Rt *r, int first, int n, int c, 
     }
 }
 
-/* Classes of the same samples; 0 where there are none to know: predict reads no loss. */
-RT_INLINE void rt_labels(int32_t *restrict y, const Rt *r, int first, int n)
+/* An integer of a stored row; -1: none (rt.h). */
+RT_INLINE int32_t integer_at(const char *row, int type, int64_t i)
 {
-    for (int i = 0; i < n; i++)
-        y[i] = r->label ? r->label[r->index[first + i]] : 0;
+    switch (type) {
+    case RT_U8:
+        return ((const uint8_t *)row)[i];
+    case RT_U16:
+        return ((const uint16_t *)row)[i] == UINT16_MAX ? -1 : ((const uint16_t *)row)[i];
+    case RT_I64:
+        return (int32_t)((const int64_t *)row)[i];
+    default:
+        return ((const int32_t *)row)[i];
+    }
+}
+
+/* y (N, T): the tokens of the same samples; padding is token 0, so that any token can be looked up. */
+RT_INLINE void rt_tokens(int32_t *restrict y, const Rt *r, int first, int n, int t)
+{
+    for (int i = 0; i < n; i++, y += t) {
+        const char *row = (const char *)r->x + (int64_t)r->index[first + i] * r->x_stride;
+        for (int j = 0; j < t; j++) {
+            const int32_t token = integer_at(row, r->x_type, j);
+            y[j] = token < 0 ? 0 : token;
+        }
+    }
+}
+
+/* y (N, T): classes of the same samples, T of each; 0 where there are none to know: predict reads no loss. */
+RT_INLINE void rt_labels(int32_t *restrict y, const Rt *r, int first, int n, int t)
+{
+    if (!r->label) {
+        memset(y, 0, sizeof *y * (size_t)n * (size_t)t);
+        return;
+    }
+    for (int i = 0; i < n; i++, y += t) {
+        const char *row = (const char *)r->label + (int64_t)r->index[first + i] * r->label_stride;
+        for (int j = 0; j < t; j++)
+            y[j] = integer_at(row, r->label_type, j);
+    }
 }
 
 #endif

@@ -14,6 +14,11 @@ int64_t data_features(const RtProgram *p)
     return n;
 }
 
+int64_t data_label_stride(const Data *d)
+{
+    return d->labels * (int64_t)sizeof *d->label;
+}
+
 /* "28 x 28" */
 static const char *shape_text(char text[128], int rank, const int64_t *dim)
 {
@@ -76,7 +81,9 @@ static Data *new_data(const RtProgram *p, const char *place)
     *d = (Data){.place = place,
                 .scale = p->recipe.x_scale,
                 .features = data_features(p),
+                .vocab = p->vocab,
                 .classes = p->classes,
+                .labels = p->labels,
                 .batch = p->batch};
     if (p->input_rank == 3) {
         d->height = p->input_dim[1];
@@ -85,19 +92,25 @@ static Data *new_data(const RtProgram *p, const char *place)
     return d;
 }
 
+/* Room for n of them. */
+static void synthetic_room(Data *d, int64_t n)
+{
+    d->type = d->vocab ? RT_I32 : RT_U8;
+    d->stride = d->features * (d->vocab ? (int64_t)sizeof(int32_t) : 1);
+    d->x = memory_map(n * d->stride, false, "synthetic samples");
+    d->label = memory_map(n * data_label_stride(d), false, "the labels of synthetic samples");
+}
+
 /* Room for one batch, which data_batch fills. */
 static void open_synthetic(const RtProgram *p, const char *split, int64_t limit, Data *d)
 {
     const bool test = strcmp(split, "test") == 0;
     d->synthetic = true;
-    d->type = RT_U8;
+    synthetic_room(d, p->batch);
     d->first = test ? p->recipe.samples : 0;
     d->n = test ? p->recipe.test_samples : p->recipe.samples;
     if (limit > 0 && limit < d->n)
         d->n = limit;
-    d->stride = data_features(p);
-    d->x = memory_map(p->batch * d->stride, false, "a batch of synthetic samples");
-    d->label = rt_alloc(sizeof *d->label * (size_t)p->batch);
     d->position = rt_alloc(sizeof *d->position * (size_t)p->batch);
 }
 
@@ -160,20 +173,14 @@ static void make(void *arg, int thread, int unit)
     const Making *m = arg;
     const Data *d = m->d;
     const int64_t sample = d->first + (m->order ? m->order[unit] : (uint32_t)unit);
-    const int32_t label =
-        synthetic_sample((uint8_t *)d->x + unit * d->stride, d->stride, d->classes, sample);
-    if (d->label)
-        d->label[unit] = label;
+    synthetic_sample(d, d->x + unit * d->stride, d->label + unit * d->labels, sample);
 }
 
 Data *data_in_memory(const RtProgram *p, int64_t n, Pool *pool)
 {
     Data *d = new_data(p, "synthetic");
-    d->type = RT_U8;
     d->n = n;
-    d->stride = data_features(p);
-    d->x = memory_map(n * d->stride, false, "synthetic samples");
-    d->label = p->classes ? rt_alloc(sizeof *d->label * (size_t)n) : NULL;
+    synthetic_room(d, n);
     Making m = {.d = d};
     pool_run(pool, make, &m, (int)n);
     return d;
@@ -185,7 +192,9 @@ uint64_t data_hash(const Data *d)
     Hash h = hash_new();
     hash_add(&h, head, sizeof head);
     if (d->label && !d->synthetic)
-        hash_add(&h, d->label, sizeof *d->label * (size_t)d->n);
+        hash_add(&h, d->label, (size_t)(d->n * data_label_stride(d)));
+    if (d->vocab && !d->synthetic)
+        hash_add(&h, d->x, (size_t)(d->n * d->stride));
     return hash_end(&h);
 }
 
@@ -203,6 +212,8 @@ void data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, 
     b->valid = valid;
     b->x = d->x;
     b->label = d->label;
+    b->label_stride = data_label_stride(d);
+    b->label_type = RT_I32;
     b->index = order + first;
     if (!d->synthetic)
         return;
@@ -211,6 +222,6 @@ void data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, 
     for (int i = 0; i < d->batch; i++)
         d->position[i] = (uint32_t)(first + i);
     b->x = (const void *)((uintptr_t)d->x - (uintptr_t)(first * d->stride));
-    b->label = (const int32_t *)((uintptr_t)d->label - (uintptr_t)first * sizeof *d->label);
+    b->label = (const void *)((uintptr_t)d->label - (uintptr_t)(first * b->label_stride));
     b->index = d->position;
 }

@@ -16,7 +16,9 @@ typedef struct Batch {
     int             x_type;
     double          x_scale;
     int             x_height, x_width;
-    const int32_t  *label;
+    const void     *label;
+    int64_t         label_stride;
+    int             label_type;
     const uint32_t *index;
     int             valid;
     uint64_t        seed;
@@ -35,12 +37,14 @@ typedef struct Data {
     double      scale;                                /* multiplies u8 */
     int64_t     features, height, width;              /* elements of a stored sample, its last two dimensions */
     char       *x;
+    int64_t     vocab;                                /* samples are tokens 0 .. vocab-1; 0: numbers */
     int32_t    *label;                                /* NULL: none */
-    int64_t     classes;
+    int64_t     classes, labels;                      /* labels a sample */
     Stream     *x_file, *y_file;                      /* IDX: opened, their samples not yet read; */
     int64_t     whole;                                /* how many those files hold */
     Cifar      *cifar;                                /* CIFAR-10: its opened files */
     Images     *images;                               /* folders: the list of files, and the packed one */
+    const char *x_path;                               /* npy: where the samples are from */
     const char *y_numbers;                            /* npy: labels not yet converted, */
     int         y_size;                               /* bytes each, */
     bool        y_signed;                             /* as a two's complement or not, */
@@ -76,11 +80,14 @@ uint64_t data_hash(const Data *d);  /* of size, type and labels: are these the s
 void     data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, int valid,
                     Batch *b);
 
+/* Bytes from a sample's labels to the next one's, as Data.label holds them. */
+int64_t  data_label_stride(const Data *d);
+
 /* Elements of an input sample. */
 int64_t  data_features(const RtProgram *p);
 
-/* synthetic.c: sample `i` of the stream, `features` bytes, and its class; the same for ever. */
-int32_t  synthetic_sample(uint8_t *x, int64_t features, int64_t classes, int64_t i);
+/* synthetic.c: sample `i` of the stream and its labels; the same for ever.  x: d->stride bytes. */
+void     synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i);
 
 /* find.c: the directory of a data set, as text of rt_alloc; dies with the list of all places when
  * there is none. */

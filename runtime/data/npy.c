@@ -114,17 +114,38 @@ int npy_header(char head[128], int real_bytes, int64_t rows, int64_t columns)
     return 128;
 }
 
-/* Samples of the first axis: bytes, floats or doubles. */
+/* Of tokens: any integers that people save them as. */
+static int token_type(const RtProgram *p, const Npy *a)
+{
+    if (a->kind == 'u' && a->size == 2 && p->vocab > UINT16_MAX)
+        rt_die("%s holds u16, which has no room for %lld tokens and padding; save it with "
+               "x.astype('int32')",
+               a->path, (long long)p->vocab);
+    if (a->kind == 'u' && a->size <= 2)
+        return a->size == 1 ? RT_U8 : RT_U16;
+    if (a->kind == 'i' && a->size >= 4)
+        return a->size == 4 ? RT_I32 : RT_I64;
+    rt_die("%s holds %c%d: tokens are u8, u16, i32 or i64; save it with x.astype('int32')", a->path,
+           a->kind, 8 * a->size);
+}
+
+static int number_type(const Npy *a)
+{
+    const bool u8 = a->kind == 'u' && a->size == 1, f = a->kind == 'f' && a->size >= 4;
+    if (!u8 && !f)
+        rt_die("%s holds %c%d: samples are f32, f64 or u8; save it with x.astype('float32')",
+               a->path, a->kind, 8 * a->size);
+    return u8 ? RT_U8 : a->size == 4 ? RT_F32 : RT_F64;
+}
+
+/* Samples of the first axis: bytes, floats or doubles; or tokens. */
 static void use_samples(const RtProgram *p, const Npy *a, int64_t limit, Data *d)
 {
     if (a->rank < 1)
         rt_die("%s is a single number, not a list of samples", a->path);
     data_take_shape(d, p, a->path, a->rank - 1, a->dim + 1);
-    const bool u8 = a->kind == 'u' && a->size == 1, f = a->kind == 'f' && a->size >= 4;
-    if (!u8 && !f)
-        rt_die("%s holds %c%d: samples are f32, f64 or u8; save it with x.astype('float32')",
-               a->path, a->kind, 8 * a->size);
-    d->type = u8 ? RT_U8 : a->size == 4 ? RT_F32 : RT_F64;
+    d->type = p->vocab ? token_type(p, a) : number_type(a);
+    d->x_path = a->path;
     d->n = limit > 0 && limit < a->dim[0] ? limit : a->dim[0];
     d->stride = d->features * a->size;
     d->x = (char *)a->data;
@@ -144,8 +165,10 @@ bool npy_open(const RtProgram *p, const char *directory, const char *split, int6
     if (!npy_map(&y, y_path))
         rt_die("%s has no labels beside it: %s is missing", x.path, y_path);
     if ((y.kind != 'i' && y.kind != 'u' && y.kind != 'b') || y.rank < 1 || y.rank > 2 ||
-        (y.rank == 2 && y.dim[1] != 1))
-        rt_die("%s should be a list of integer classes, one a sample", y_path);
+        (y.rank == 2 ? y.dim[1] : 1) != d->labels)
+        rt_die(d->labels > 1 ? "%s should be rows of %lld integer classes, one a position"
+                             : "%s should be a list of integer classes, %lld a sample",
+               y_path, (long long)d->labels);
     if (y.dim[0] != x.dim[0])
         rt_die("%s holds %lld samples, but %s %lld labels", x.path, (long long)x.dim[0], y_path,
                (long long)y.dim[0]);
@@ -153,7 +176,7 @@ bool npy_open(const RtProgram *p, const char *directory, const char *split, int6
     d->y_size = y.size;
     d->y_signed = y.kind == 'i';
     d->y_path = y_path;
-    d->label = memory_map(d->n * (int64_t)sizeof *d->label, false, y_path);
+    d->label = memory_map(d->n * data_label_stride(d), false, y_path);
     return true;
 }
 
@@ -165,11 +188,29 @@ static int64_t integer(const char *at, int size, bool is_signed)
     return is_signed ? (int64_t)(v << unused) >> unused : (int64_t)v;
 }
 
+static void check_tokens(const Data *d)
+{
+    const int size = d->type == RT_U8 ? 1 : d->type == RT_U16 ? 2 : d->type == RT_I32 ? 4 : 8;
+    for (int64_t i = 0; i < d->n * d->features; i++) {
+        const int64_t token = integer(d->x + i * size, size, d->type != RT_U8 && d->type != RT_U16);
+        const bool padding = token == -1 || (size == 2 && token == UINT16_MAX);
+        if (!padding && (token < 0 || token >= d->vocab))
+            rt_die("%s: token %lld of sample %lld is out of range: the vocabulary is 0 to %lld, "
+                   "and -1 is padding",
+                   d->x_path, (long long)token, (long long)(i / d->features),
+                   (long long)d->vocab - 1);
+    }
+}
+
+/* A label of a position may be -1: it is not scored. */
 void npy_fill(Data *d)
 {
-    for (int64_t i = 0; d->label && i < d->n; i++) {
+    if (d->vocab)
+        check_tokens(d);
+    for (int64_t i = 0; d->label && i < d->n * d->labels; i++) {
         const int64_t label = integer(d->y_numbers + i * d->y_size, d->y_size, d->y_signed);
-        data_check_label(d, d->y_path, i, label);
+        if (d->labels == 1 || label != -1)
+            data_check_label(d, d->y_path, i / d->labels, label);
         d->label[i] = (int32_t)label;
     }
 }
@@ -180,4 +221,6 @@ void npy_open_input(const RtProgram *p, const char *path, Data *d)
     if (!npy_map(&x, path))
         rt_die("%s does not exist", path);
     use_samples(p, &x, 0, d);
+    if (d->vocab)
+        check_tokens(d);
 }

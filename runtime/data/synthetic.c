@@ -1,7 +1,11 @@
 /* synthetic.c -- samples without a file: the prototype of a random class, half covered by noise.
  *
- * Byte e of sample i is (prototype[class(i)][e] + noise[i][e]) / 2, both uniform bytes: a linear
- * model can learn it, and any sample can be made at any time by itself.
+ *   numbers   byte e of sample i is (prototype[class(i)][e] + noise[i][e]) / 2, both uniform bytes;
+ *             with a class a position, each position is such a sample of its own
+ *   tokens    token e of sample i is prototype[class(i)][e] or a random one, by the toss of a coin;
+ *             with a class a position, tokens are random and the class is a fixed function of the token
+ *
+ * A linear model can learn it, and any sample can be made at any time by itself.
  */
 #include "data/data.h"
 
@@ -20,16 +24,60 @@ static uint32_t average4(uint32_t a, uint32_t b)
     return (a & b) + (((a ^ b) & 0xFEFEFEFEu) >> 1);
 }
 
-int32_t synthetic_sample(uint8_t *x, int64_t features, int64_t classes, int64_t i)
+/* A number below n, all equally likely. */
+static int32_t below(uint32_t word, int64_t n)
+{
+    return (int32_t)(((uint64_t)word * (uint64_t)n) >> 32);
+}
+
+static int32_t class_of(const Data *d, int64_t i)
+{
+    uint32_t w[4];
+    bytes16(w, CLASS, i, 0);
+    return d->classes > 0 ? below(w[0], d->classes) : 0;
+}
+
+/* `features` bytes of class `label`. */
+static void numbers(uint8_t *x, int64_t features, int32_t label, int64_t i)
 {
     uint32_t w[4], proto[4];
-    bytes16(w, CLASS, i, 0);
-    const int32_t label = classes > 0 ? (int32_t)(((uint64_t)w[0] * (uint64_t)classes) >> 32) : 0;
     for (int64_t e = 0; e < features; e += 16) {
         bytes16(w, NOISE, i, e / 16);
         bytes16(proto, PROTOTYPE, label, e / 16);
         for (int64_t k = 0; k < 16 && e + k < features; k++)
             x[e + k] = (uint8_t)(average4(w[k / 4], proto[k / 4]) >> (k % 4 * 8));
     }
-    return label;
+}
+
+/* One token: the coin is the lowest bit, the token comes from the highest. */
+static int32_t token(const Data *d, int32_t label, int64_t i, int64_t e)
+{
+    uint32_t w[4], proto[4];
+    bytes16(w, NOISE, i, e / 4);
+    bytes16(proto, PROTOTYPE, label, e / 4);
+    return below(d->labels == 1 && w[e % 4] & 1 ? proto[e % 4] : w[e % 4], d->vocab);
+}
+
+static int32_t class_of_token(const Data *d, int32_t token)
+{
+    uint32_t w[4];
+    bytes16(w, PROTOTYPE, token, 0);
+    return below(w[0], d->classes);
+}
+
+void synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i)
+{
+    const int64_t each = d->features / d->labels;
+    if (d->labels == 1)
+        *label = class_of(d, i);
+    for (int64_t e = 0; d->vocab && e < d->features; e++) {
+        const int32_t t = ((int32_t *)x)[e] = token(d, *label, i, e);
+        if (d->labels > 1)
+            label[e] = class_of_token(d, t);
+    }
+    for (int64_t e = 0; !d->vocab && e < d->labels; e++) {
+        if (d->labels > 1)
+            label[e] = class_of(d, i * d->labels + e);
+        numbers((uint8_t *)x + e * each, each, label[e], i * d->labels + e);
+    }
 }

@@ -378,6 +378,8 @@ START_TEST(input)
                       .x_type = type,
                       .x_scale = 1 / 255.0,
                       .label = label,
+                      .label_stride = sizeof *label,
+                      .label_type = RT_I32,
                       .index = index};
         real *y = buffer(2 * c * hw), *l = buffer(2 * c * hw), *rows = buffer(2 * c * hw);
         int32_t got[2];
@@ -393,10 +395,48 @@ START_TEST(input)
         }
         chw_from_hwc(rows, l, 2, c, hw);
         check_same(rows, y, 2 * c * hw * (int64_t)sizeof(real), "rt_input, channels last");
-        rt_labels(got, &r, 1, 2);
+        rt_labels(got, &r, 1, 2, 1);
         ck_assert(got[0] == 10 && got[1] == 13);
         release(3, y, l, rows);
     }
+}
+END_TEST
+
+/* Windows of a text, three tokens apart, and a token later their labels; padding is token 0 and label -1. */
+START_TEST(tokens)
+{
+    const uint8_t u8[] = {7, 1, 2, 3, 4, 5, 6, 0, 9, 255, 8};
+    uint16_t u16[11];
+    int32_t i32[11];
+    int64_t i64[11];
+    const uint32_t index[3] = {2, 0, 1};
+    for (int i = 0; i < 11; i++)
+        u16[i] = u8[i], i32[i] = u8[i], i64[i] = u8[i];
+    u16[9] = UINT16_MAX, i32[9] = i64[9] = -1;
+    const void *data[4] = {u8, u16, i32, i64};
+    static const int type[4] = {RT_U8, RT_U16, RT_I32, RT_I64}, size[4] = {1, 2, 4, 8};
+    for (int k = 0; k < 4; k++) {
+        const Rt r = {.x = data[k],
+                      .x_stride = 3 * size[k],
+                      .x_type = type[k],
+                      .label = (const char *)data[k] + size[k],
+                      .label_stride = 3 * size[k],
+                      .label_type = type[k],
+                      .index = index};
+        const int32_t padding = k == 0 ? 255 : 0, unscored = k == 0 ? 255 : -1;
+        const int32_t x[12] = {6, 0, 9, padding, 7, 1, 2, 3, 3, 4, 5, 6},
+                      y[12] = {0, 9, unscored, 8, 1, 2, 3, 4, 4, 5, 6, 0};
+        int32_t got[12];
+        rt_tokens(got, &r, 0, 3, 4);
+        ck_assert_mem_eq(got, x, sizeof x);
+        rt_labels(got, &r, 0, 3, 4);
+        ck_assert_mem_eq(got, y, sizeof y);
+        rt_tokens(got, &r, 1, 2, 4);
+        ck_assert_mem_eq(got, x + 4, sizeof x - 4 * sizeof *x);
+    }
+    int32_t none[4] = {1, 1, 1, 1};
+    rt_labels(none, &(Rt){.index = index}, 0, 2, 2);
+    ck_assert(none[0] == 0 && none[3] == 0);
 }
 END_TEST
 
@@ -536,6 +576,7 @@ int main(void)
     tcase_add_loop_test(t, dropout_mask, 0, 7);
     tcase_add_test(t, dropout_rate);
     tcase_add_loop_test(t, input, 0, 2);
+    tcase_add_test(t, tokens);
     tcase_add_test(t, reduce);
     tcase_add_loop_test(t, formulas, 0, 5);
     tcase_add_test(t, norm);

@@ -94,7 +94,7 @@ static void mini_slice(const Rt *r, char *thread, int unit)
     memset(g, 0, PARTIAL_BYTES);
     for (int i = 0; i < SLICE; i++) {
         const int sample = (r->first_shard * SLICES + unit) * SLICE + i;
-        const int label = r->label[r->index[sample]];
+        const int label = ((const int32_t *)r->label)[r->index[sample]];
         mini_input(r, sample, x);
         mini_forward(p, x, h, y);
         const double loss = mini_loss(y, label);
@@ -151,7 +151,7 @@ static void mini_test(const Rt *r, char *thread, int unit)
             memcpy(r->output + sample * O, y, O * sizeof(real));
         if (!r->label)
             continue;
-        const int label = r->label[r->index[sample]];
+        const int label = ((const int32_t *)r->label)[r->index[sample]];
         const double loss = mini_loss(y, label);
         mini_metrics(r, unit, sample, y, label, loss);
     }
@@ -204,7 +204,7 @@ static const RtProgram mini = {
     .shards = SHARDS, .slices = SLICES, .chunk = SLICE, .parameters = PARAMETERS, .flops_per_sample = 960,
     .fixed_bytes = FIXED_BYTES, .shard_bytes = SLICES * PARTIAL_BYTES,
     .thread_bytes = (X + H + O) * sizeof(real), .grad_bytes = PARTIAL_BYTES, .fused_update = true,
-    .input_rank = 3, .input_dim = {1, 4, 4}, .classes = O, .outputs = O, .softmax_output = true,
+    .input_rank = 3, .input_dim = {1, 4, 4}, .classes = O, .labels = 1, .outputs = O, .softmax_output = true,
     .nmetric = 2, .metric = {"loss", "accuracy"}, .param = mini_params, .nparam = 4, .sum = mini_sums, .nsum = 4, .ngradient = 4,
     .train = mini_train, .ntrain = 3, .test = mini_tests, .ntest = 1,
     .recipe = {.data = "synthetic", .samples = 200, .test_samples = 40, .x_scale = 1.0 / 255, .optimizer = RT_SGD,

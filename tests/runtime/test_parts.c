@@ -412,17 +412,48 @@ END_TEST
 
 START_TEST(synthetic_samples_are_functions_of_their_number)
 {
+    Data d = {.features = 33, .classes = 10, .labels = 1};
     uint8_t a[33], b[33], c[33];
     int classes[10] = {0};
-    const int32_t label = synthetic_sample(a, 33, 10, 12345);
-    ck_assert_int_eq(synthetic_sample(b, 33, 10, 12345), label);
+    int32_t label, again, other;
+    synthetic_sample(&d, a, &label, 12345);
+    synthetic_sample(&d, b, &again, 12345);
+    ck_assert_int_eq(again, label);
     ck_assert_mem_eq(a, b, 33);
-    synthetic_sample(c, 33, 10, 12346);
+    synthetic_sample(&d, c, &other, 12346);
     ck_assert_mem_ne(a, c, 33);
-    for (int i = 0; i < 5000; i++)
-        classes[synthetic_sample(a, 1, 10, i)]++;
+    d.features = 1;
+    for (int i = 0; i < 5000; i++) {
+        synthetic_sample(&d, a, &label, i);
+        classes[label]++;
+    }
     for (int i = 0; i < 10; i++)
         ck_assert_int_lt(abs(classes[i] - 500), 100);
+}
+END_TEST
+
+/* With a class a sample, half of the tokens are those of its class; with one a position, equal tokens have equal classes. */
+START_TEST(synthetic_tokens_tell_their_class)
+{
+    const Data whole = {.features = 64, .vocab = 1000, .classes = 3, .labels = 1},
+               each = {.features = 64, .vocab = 1000, .classes = 3, .labels = 64};
+    int32_t a[64], b[64], class_of[1000], label[64], first, second = -1;
+    int same = 0;
+    synthetic_sample(&whole, a, &first, 0);
+    for (int i = 1; second != first; i++)
+        synthetic_sample(&whole, b, &second, i);
+    for (int e = 0; e < 64; e++)
+        same += a[e] == b[e];
+    ck_assert_int_ge(same, 6); /* a quarter of them, both tosses being won */
+    memset(class_of, -1, sizeof class_of);
+    for (int i = 0; i < 200; i++) {
+        synthetic_sample(&each, a, label, i);
+        for (int e = 0; e < 64; e++) {
+            ck_assert(a[e] >= 0 && a[e] < 1000 && label[e] >= 0 && label[e] < 3);
+            ck_assert(class_of[a[e]] < 0 || class_of[a[e]] == label[e]);
+            class_of[a[e]] = label[e];
+        }
+    }
 }
 END_TEST
 
@@ -449,6 +480,7 @@ int main(void)
     tcase_add_test(t, strings_survive_json);
     tcase_add_test(t, the_peak_grows_with_what_is_touched);
     tcase_add_test(t, synthetic_samples_are_functions_of_their_number);
+    tcase_add_test(t, synthetic_tokens_tell_their_class);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

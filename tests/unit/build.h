@@ -41,7 +41,7 @@ static inline Node *input(Bench *b, Shape s)
 
 static inline Node *label(Bench *b)
 {
-    return graph_input(b->g, "label", SCALAR(true), DT_I32, (Span){0});
+    return graph_label(b->g, SCALAR(true), (Span){0});
 }
 
 static inline Node *number(Bench *b, double v)
