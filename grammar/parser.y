@@ -58,6 +58,7 @@ static void set(struct Parser *p, const char *key, Span at, const char *sub, Spa
     Stmt       *stmt;
     Body        body;
     Branches    branches;
+    Items       items;
     ParamDecl   param;
     ParamDecls  params;
     Entry       entry;
@@ -67,7 +68,7 @@ static void set(struct Parser *p, const char *key, Span at, const char *sub, Spa
 %token START_FILE START_SETTING
 %token END 0 "end of file" NEWLINE "end of line"
 %token MODEL "model" BLOCK "block" OP "op" TRAIN "train" IMPORT "import"
-%token FOR "for" IN "in" IF "if" ELSE "else" RETURN "return"
+%token FOR "for" IN "in" SCAN "scan" YIELD "yield" IF "if" ELSE "else" RETURN "return"
 %token AND "and" OR "or" NOT "not" TRUE "true" FALSE "false"
 %token PIPE "|>" DOTDOT ".." FLOOR "//" POW "**" EQ "==" NE "!=" LE "<=" GE ">="
 %token <s> NAME "a name" STRING "a string"
@@ -92,6 +93,7 @@ static void set(struct Parser *p, const char *key, Span at, const char *sub, Spa
 %type <stmt> stmt
 %type <body> body stmts
 %type <branches> branches
+%type <items> items
 %type <param> param
 %type <params> params param_list
 %type <entry> entry
@@ -156,12 +158,21 @@ stmt: NAME '=' expr               { $$ = stmt_bind(p, $1, @1, $3, @$); }
     | FOR NAME IN expr body       { $$ = stmt_for(p, $2, @2, $4, NULL, $5, span_join(@1, @4)); }
     | FOR NAME IN expr DOTDOT expr body
                                   { $$ = stmt_for(p, $2, @2, $4, $6, $7, span_join(@1, @6)); }
+    | SCAN items body             { $$ = stmt_scan(p, $2, NULL, @1, $3, span_join(@1, @2)); }
+    | SCAN items NAME body        { $$ = stmt_scan(p, $2, $3, @3, $4, span_join(@1, @3)); }
+    | YIELD NAME '=' expr         { $$ = stmt_yield(p, $2, @2, $4, @$); }
     | branches                    { $$ = stmt_if(p, $1, @$); }
     | branches ELSE body          { PUSH($1, ((Branch){NULL, $3})); $$ = stmt_if(p, $1, @$); }
     | NAME '=' error              { $$ = stmt_bind(p, $1, @1, expr_new(p, EX_BAD, @3), @$); }
     | RETURN error                { $$ = stmt_return(p, expr_new(p, EX_BAD, @2), @$); }
+    | SCAN error body             { $3.broken = true; $$ = stmt_scan(p, (Items){0}, NULL, @1, $3, @1); }
+    | YIELD error                 { $$ = stmt_yield(p, "", @1, expr_new(p, EX_BAD, @2), @$); }
     | FOR error body              { $3.broken = true; $$ = stmt_for(p, "", @1, expr_new(p, EX_BAD, @2), NULL, $3, @1); }
     ;
+
+items: NAME IN expr               { $$ = (Items){0}; PUSH($$, ((Item){$1, @1, $3})); }
+     | items ',' NAME IN expr     { $$ = $1; PUSH($$, ((Item){$3, @3, $5})); }
+     ;
 
 branches: IF expr body            { $$ = (Branches){0}; PUSH($$, ((Branch){$2, $3})); }
         | IF error body           { $$ = (Branches){0}; PUSH($$, ((Branch){expr_new(p, EX_BAD, @2), $3})); }

@@ -22,6 +22,14 @@ static void add_node(Text *t, const Node *n)
     text_add(t, "\n");
 }
 
+static void add_loop(Text *t, const Loop *l)
+{
+    text_printf(t, "%lld%d", (long long)l->steps, l->reversed);
+    for (int i = 0; i < l->ncarry; i++)
+        text_printf(t, " %d<%d", l->carry[i].state->id, l->carry[i].next->id);
+    text_add(t, "\n");
+}
+
 /* Nothing where the samples come as they are: older checkpoints stay valid. */
 static void add_samples(Text *t, const Normalize *z, const Augment *a)
 {
@@ -41,6 +49,8 @@ const char *emit_hash(Arena *a, const Graph *g, const char *dtype)
 
     for (int i = 0; i < g->nnode; i++)
         add_node(&t, g->node[i]);
+    for (int i = 0; i < g->nloop; i++)
+        add_loop(&t, g->loop[i]);
     text_printf(&t, "%d %.17g %.17g %.17g %.17g %.17g %.17g %.17g %d\n", o->kind, o->lr,
                 o->momentum, o->weight_decay, o->rho, o->beta1, o->beta2, o->eps, o->nesterov);
     text_printf(&t, "%d %.17g %.17g %.17g %.17g", c->kind, c->factor, c->power, c->end, c->warmup);

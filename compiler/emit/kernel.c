@@ -57,7 +57,7 @@ const char *kernel_define(Writer *w, const char *base, const char *params, const
 typedef struct Signature {
     Text params, args, inner;
     int letters;
-    bool rt, first, unit, seen;
+    bool rt, first, unit, seen, step;
 } Signature;
 
 static void comma(Text *t)
@@ -101,7 +101,8 @@ static void add_text(Signature *s, const char *text)
                  {"r->shard_bytes", "const Rt *r", "r", &s->rt},
                  {"first", "int first", "first", &s->first},
                  {"seen", "int seen", "row - slice * SLICE", &s->seen},
-                 {"unit", "int unit", "unit", &s->unit}};
+                 {"unit", "int unit", "unit", &s->unit},
+                 {"step", "int step", "step", &s->step}};
 
     if (!strcmp(text, "units"))
         text = PREPARE_UNITS_TEXT;

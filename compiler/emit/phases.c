@@ -31,7 +31,7 @@ static double expected(Writer *w, const Price *p)
  * up. */
 static void price(Writer *w, Text *t, const Node *n, const Price *p, const char *indent)
 {
-    const double f = n->op->cost ? n->op->cost(n).flops : 0;
+    const double f = n->op->cost ? n->op->cost(n).flops * (double)node_steps(n) : 0;
     const Node *from = source_of(n);
     const char *words = step_price_words(w->arena, n, p);
     Text how = text_new(w->arena);
@@ -120,7 +120,7 @@ static const char *tick(Writer *w, const char *what, const char *call, Span at, 
 static double counted(const Node *n)
 {
     const bool counts = !strncmp(n->op->name, "conv", 4) || !strncmp(n->op->name, "dense", 5);
-    return counts && n->op->cost ? n->op->cost(n).flops : 0;
+    return counts && n->op->cost ? n->op->cost(n).flops * (double)node_steps(n) : 0;
 }
 
 static void statement(Writer *w, Text *t, const Node *n, int *line, const char *indent)
@@ -214,9 +214,55 @@ static void open_chunks(Writer *w)
         text_add(t, "        (void)first;\n");
 }
 
+/* The loop over time that begins with node i of a phase: its head, behind the statements that give its states their first
+ * values.  Returns where it ends; i itself where there is none. */
+static int loop_end(const Phase *p, int i)
+{
+    const int first = i;
+    while (i < p->nnode && p->node[i]->loop && p->node[i]->loop == p->node[first]->loop)
+        i++;
+    return i;
+}
+
+static void open_loop(Text *t, const Loop *l)
+{
+    text_printf(t,
+                l->reversed ? "\n        for (int step = %lld; step >= 0; step--) {\n"
+                            : "\n        for (int step = 0; step < %lld; step++) {\n",
+                (long long)(l->reversed ? l->steps - 1 : l->steps));
+}
+
 static bool before_chunks(const Node *n)
 {
     return n->op->flags & OP_TOTAL;
+}
+
+typedef void Each(Writer *w, const Node *n, int *line, const char *indent);
+
+/* Writes the calls of a chunk, those of a loop over time inside of it. */
+static void chunk_calls(Writer *w, const Phase *p, Each *each, int *line, bool forward)
+{
+    for (int i = 0; i < p->nnode;) {
+        const int first = i, end = loop_end(p, i);
+        bool any = false;
+        for (int k = first; k < end; k++) {
+            any |= !forward || !p->node[k]->backward;
+            if (node_is(p->node[k], "scan_state"))
+                each(w, p->node[k], line, "        ");
+        }
+        if (any)
+            open_loop(&w->body, p->node[first]->loop);
+        do
+            if (!before_chunks(p->node[i]) && !node_is(p->node[i], "scan_state"))
+                each(w, p->node[i], line, end > first ? "            " : "        ");
+        while (++i < end);
+        text_add(&w->body, any ? "        }\n" : "");
+    }
+}
+
+static void call_in_chunk(Writer *w, const Node *n, int *line, const char *indent)
+{
+    statement(w, &w->body, n, line, indent);
 }
 
 /* What the slices do in phase number `phase`: all of forward, loss and backward, or the part of it between two sums that
@@ -234,9 +280,7 @@ void phase_slice(Writer *w, int phase, const char *fn, const char *about)
         if (before_chunks(p->node[i]))
             statement(w, t, p->node[i], &line, "    ");
     open_chunks(w);
-    for (int i = 0; i < p->nnode; i++)
-        if (!before_chunks(p->node[i]))
-            statement(w, t, p->node[i], &line, "        ");
+    chunk_calls(w, p, call_in_chunk, &line, false);
     for (int i = 0; i < g->nmetric; i++)
         if (g->metric[i].node->phase == phase)
             text_printf(t, "%s        rt_metric(r, unit, %d, first, CHUNK, %s); /* %s */\n",
@@ -463,22 +507,22 @@ static bool goes_forward(const Phase *p)
 }
 
 /* One call of the forward pass again, and the look at what it made. */
-static void check_call(Writer *w, const Node *n)
+static void check_call(Writer *w, const Node *n, int *line, const char *indent)
 {
     Text *t = &w->body;
-    const char *indent = before_chunks(n) ? "    " : "        ";
     const char *s = n->backward || !kernel_needed(n) ? "" : kernel_statement(w, n);
 
     if (node_is(n, "label"))
         return;
     if (*s)
         text_printf(t, "%s%s\n", indent, s);
+    (void)line;
     if (n->within || (!*s && (!node_is(n, "concat") || n->backward)))
         return; /* parts of a concat are looked at together */
     if (n->dtype != DT_REAL || !n->shape.batched)
         return;
-    text_printf(t, "        if (!rt_finite(%s, CHUNK * %lld))\n            return %d;\n",
-                pointer_to(w, n), (long long)shape_count(&n->shape), w->nlayer);
+    text_printf(t, "%sif (!rt_finite(%s, CHUNK * %lld))\n%s    return %d;\n", indent,
+                pointer_to(w, n), (long long)shape_count(&n->shape), indent, w->nlayer);
     layer_name(w, n);
 }
 
@@ -495,10 +539,8 @@ void phase_nonfinite(Writer *w, int phase)
     zero_partials(w, t, phase, false);
     for (int i = 0; i < p->nnode; i++)
         if (before_chunks(p->node[i]))
-            check_call(w, p->node[i]);
+            check_call(w, p->node[i], NULL, "    ");
     open_chunks(w);
-    for (int i = 0; i < p->nnode; i++)
-        if (!before_chunks(p->node[i]))
-            check_call(w, p->node[i]);
+    chunk_calls(w, p, check_call, NULL, true);
     text_add(t, "    }\n    return -1;\n}\n\n");
 }

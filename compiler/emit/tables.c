@@ -121,7 +121,7 @@ double emit_flops(const Graph *g)
         if (!(g->node[i]->op->flags & OP_ELEMENTWISE) && g->node[i]->op->cost &&
             (!strncmp(g->node[i]->op->name, "conv", 4) ||
              !strncmp(g->node[i]->op->name, "dense", 5)))
-            f += g->node[i]->op->cost(g->node[i]).flops;
+            f += g->node[i]->op->cost(g->node[i]).flops * (double)node_steps(g->node[i]);
     return f;
 }
 

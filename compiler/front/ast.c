@@ -165,6 +165,26 @@ Stmt *stmt_for(Parser *p, const char *name, Span at, Expr *from, Expr *to, Body 
     return s;
 }
 
+Stmt *stmt_scan(Parser *p, Items items, const char *word, Span at, Body body, Span head)
+{
+    Stmt *s = stmt_new(p, ST_SCAN, head);
+    s->items = items;
+    s->reversed = word != NULL;
+    s->body = body;
+    if (word && strcmp(word, "reversed") != 0) {
+        diag_error(p->diag, at, "unexpected '%s'", word);
+        diag_help(p->diag, "a scan goes over its sequences from the first step to the last, or reversed");
+    }
+    return s;
+}
+
+Stmt *stmt_yield(Parser *p, const char *name, Span at, Expr *value, Span whole)
+{
+    Stmt *s = stmt_bind(p, name, at, value, whole);
+    s->kind = ST_YIELD;
+    return s;
+}
+
 Stmt *stmt_if(Parser *p, Branches branches, Span whole)
 {
     Stmt *s = stmt_new(p, ST_IF, whole);

@@ -67,15 +67,21 @@ typedef struct Body { Stmt **v; int n; bool broken; } Body; /* broken: a stateme
 typedef struct Branch { Expr *cond; Body body; } Branch;              /* cond NULL: else */
 typedef struct Branches { Branch *v; int n; } Branches;
 
-typedef enum { ST_BIND, ST_FOR, ST_IF, ST_RETURN } StmtKind;
+/* item in value: an element of a sequence a step */
+typedef struct Item { const char *name; Span span; Expr *value; } Item;
+typedef struct Items { Item *v; int n; } Items;
+
+typedef enum { ST_BIND, ST_FOR, ST_IF, ST_RETURN, ST_SCAN, ST_YIELD } StmtKind;
 struct Stmt {
     StmtKind    kind;
-    Span        span;                                 /* FOR: its head */
-    const char *name;                                 /* BIND, FOR */
+    Span        span;                                 /* FOR, SCAN: its head */
+    const char *name;                                 /* BIND, FOR, YIELD */
     Span        name_span;
-    Expr       *value;                        /* BIND, RETURN; FOR: the list, or the first number */
+    Expr       *value;                 /* BIND, YIELD, RETURN; FOR: the list, or the first number */
     Expr       *to;                                   /* FOR: one past the last number, or NULL */
-    Body        body;                                 /* FOR */
+    Body        body;                                 /* FOR, SCAN */
+    Items       items;                                /* SCAN */
+    bool        reversed;                             /* SCAN */
     Branches    branches;                             /* IF */
     bool        names_layer;                      /* BIND: its one layer is called `name` (sem.c) */
 };

@@ -51,6 +51,7 @@ typedef struct Lower {
     int         depth, calls;
     int64_t     steps;
     bool        stop;                              /* the budget is spent, and that has been said */
+    struct Scanned *scan;                             /* scan.c: the scan whose body runs now */
     const Stmt *loop;                                 /* outermost loop that runs now */
     const Decl *model;
 } Lower;
@@ -90,6 +91,12 @@ void   lower_run(Lower *l, const Body *body);
 Value  lower_argument(Lower *l, const Decl *decl, int i, const Slot *slot);
 Value  lower_result(Lower *l, Scope *s, Expr *call);  /* what the body of s returned */
 Value  lower_instance(Lower *l, const Decl *decl, const Slot *slot, const char *path, Expr *call);
+
+/* ---- scan.c */
+
+void   lower_scan(Lower *l, Stmt *t);
+void   lower_yield(Lower *l, Stmt *t);
+Value  lower_zeros(Lower *l, Expr *e, const Value *v);/* zeros(128): a tensor */
 
 /* ---- eval.c */
 

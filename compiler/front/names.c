@@ -232,6 +232,47 @@ static void bind(Sem *s, Stmt *t)
     names_declare(s, t->name, t->name_span);
 }
 
+/* A loop's name must be new: what it hides could not be meant. */
+static void loop_name(Sem *s, const char *name, Span at, const char *what)
+{
+    if (map_get(&s->names, name)) {
+        diag_error(s->u->diag, at, "the %s's '%s' would hide another '%s'", what, name, name);
+        diag_help(s->u->diag, "give the %s a name of its own", what);
+    }
+    names_declare(s, name, at);
+}
+
+/* The sequences that a scan leaves are known behind it. */
+static void declare_yields(Sem *s, const Body *body)
+{
+    for (int i = 0; i < body->n; i++) {
+        Stmt *t = body->v[i];
+        if (t->kind == ST_YIELD)
+            bind(s, t);
+        if (t->kind == ST_FOR)
+            declare_yields(s, &t->body);
+        for (int k = 0; t->kind == ST_IF && k < t->branches.n; k++)
+            declare_yields(s, &t->branches.v[k].body);
+    }
+}
+
+static void check_scan(Sem *s, Stmt *t)
+{
+    const int mark = s->nlive;
+    for (int i = 0; i < t->items.n; i++)
+        names_check(s, t->items.v[i].value);
+    for (int i = 0; i < t->items.n; i++)
+        loop_name(s, t->items.v[i].name, t->items.v[i].span, "scan");
+    if (s->scans++) {
+        diag_error(s->u->diag, t->span, "a scan cannot stand in another");
+        diag_help(s->u->diag, "collect what the inner one needs with 'yield', and scan that");
+    }
+    names_body(s, &t->body);
+    s->scans--;
+    leave(s, mark);
+    declare_yields(s, &t->body);
+}
+
 static void check_stmt(Sem *s, Stmt *t)
 {
     const int mark = s->nlive;
@@ -243,20 +284,29 @@ static void check_stmt(Sem *s, Stmt *t)
     case ST_RETURN:
         names_check(s, t->value);
         s->returns = true;
+        if (s->scans) {
+            diag_error(s->u->diag, t->span, "'return' cannot stand in a scan");
+            diag_help(s->u->diag, "a value of every step leaves it by 'yield NAME = VALUE'");
+        }
         break;
     case ST_FOR:
         names_check(s, t->value);
         names_check(s, t->to);
         s->loops++;
-        if (map_get(&s->names, t->name)) {
-            diag_error(s->u->diag, t->name_span, "the loop's '%s' would hide another '%s'", t->name,
-                       t->name);
-            diag_help(s->u->diag, "give the loop a name of its own");
-        }
-        names_declare(s, t->name, t->name_span);
+        loop_name(s, t->name, t->name_span, "loop");
         names_body(s, &t->body);
         leave(s, mark);
         s->loops--;
+        break;
+    case ST_SCAN:
+        check_scan(s, t);
+        break;
+    case ST_YIELD:
+        names_check(s, t->value);
+        if (!s->scans) {
+            diag_error(s->u->diag, t->span, "'yield' stands in a scan only");
+            diag_help(s->u->diag, "it collects a value of every step");
+        }
         break;
     case ST_IF:
         for (int i = 0; i < t->branches.n; i++) {

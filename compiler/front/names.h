@@ -13,7 +13,7 @@ typedef struct Sem {
     Map    binds;                         /* every name that a statement binds: Bound *, counting */
     Bound **live;                                     /* stack of names in scope */
     int    nlive;
-    int    loops;
+    int    loops, scans;
     bool   broken;                       /* a statement was lost: its name may be the missing one */
     bool   returns;
 } Sem;

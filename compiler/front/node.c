@@ -1,5 +1,6 @@
 /* node.c -- a checked call of an operation becomes a node: defaults, attributes, constants. */
 #include "front/lower.h"
+#include "ops/scan.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +113,9 @@ Value node_make(Lower *l, const Op *op, const Slot *slot, const char *path, Expr
     const int before = diag_errors(l->diag), nx = tensors(l, op, slot, &x, e->span);
     if (!l->g->training && strcmp(op->name, "dropout") == 0)
         return value_node(x[0]);
+    for (int i = 0; i < nx && !(op->flags & OP_ELEMENTWISE); i++)
+        if (node_is(x[i], "const")) /* zeros(n): kernels read memory */
+            x[i] = scan_keep(l->g, NULL, x[i]);
     const Node *attrs = attributes(l, op, slot, e->span);
     Node *n;
     if (op->parts)

@@ -39,6 +39,8 @@ static Value real(Lower *l, Expr *e, double x, double y)
 Value number_compute(Lower *l, Expr *e, Function fn, const Value *v)
 {
     const int n = e->args.n;
+    if (fn == FN_ZEROS)
+        return lower_zeros(l, e, v);
     if (fn == FN_MIN || fn == FN_MAX)
         return extreme(l, e, v, n, fn == FN_MAX);
     if (n != 1)

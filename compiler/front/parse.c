@@ -69,7 +69,7 @@ static bool is_reserved(int token)
 
 static bool wants_name(int token) /* behind it */
 {
-    return token == FOR || (declares(token) && token != IMPORT);
+    return token == FOR || token == SCAN || token == YIELD || (declares(token) && token != IMPORT);
 }
 
 static bool may_name(int token) /* behind it */

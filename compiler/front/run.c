@@ -11,7 +11,7 @@ static void poison_body(Lower *l, const Body *body)
         Var *var = t->kind == ST_BIND ? lower_find(l, t->name) : NULL;
         if (var)
             var->v = value_poison();
-        if (t->kind == ST_FOR)
+        if (t->kind == ST_FOR || t->kind == ST_SCAN)
             poison_body(l, &t->body);
         for (int k = 0; t->kind == ST_IF && k < t->branches.n; k++)
             poison_body(l, &t->branches.v[k].body);
@@ -130,6 +130,12 @@ void lower_run(Lower *l, const Body *body)
             break;
         case ST_IF:
             run_if(l, t);
+            break;
+        case ST_SCAN:
+            lower_scan(l, t);
+            break;
+        case ST_YIELD:
+            lower_yield(l, t);
             break;
         }
     }

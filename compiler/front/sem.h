@@ -25,7 +25,8 @@ typedef struct Unit {                                 /* a model file and everyt
 
 /* Functions of numbers that the compiler itself computes. */
 typedef enum {
-    FN_NONE, FN_LEN, FN_INT, FN_FLOAT, FN_MIN, FN_MAX, FN_ABS, FN_SQRT, FN_EXP, FN_LOG
+    FN_NONE, FN_LEN, FN_INT, FN_FLOAT, FN_MIN, FN_MAX, FN_ABS, FN_SQRT, FN_EXP, FN_LOG,
+    FN_ZEROS
 } Function;
 Function function_find(const char *name);
 

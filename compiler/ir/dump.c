@@ -76,6 +76,9 @@ static void dump_node(const Node *n, Arena *a, FILE *f)
         fprintf(f, "  %s", n->name);
     else if (n->param)
         fprintf(f, "  %s", n->param->name);
+    if (n->loop)
+        fprintf(f, "  loop %d x %lld%s", n->loop->id, (long long)n->loop->steps,
+                n->loop->reversed ? " reversed" : "");
     dump_place(n, f);
     dump_span(&n->span, f);
     fputs("\n", f);

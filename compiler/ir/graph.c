@@ -12,6 +12,24 @@ Graph *graph_new(Arena *a, const char *name, bool training)
     return g;
 }
 
+Loop *graph_loop(Graph *g, int64_t steps, bool reversed, Span at)
+{
+    Loop *l = arena_alloc(g->arena, sizeof *l);
+    *l = (Loop){.id = g->nloop + 1, .steps = steps, .reversed = reversed, .span = at};
+    ARENA_PUSH(g->arena, g->loop, g->nloop, l);
+    return l;
+}
+
+Loop *node_loop(const Node *n)
+{
+    return op_leaves(n->op) ? NULL : n->loop;
+}
+
+int64_t node_steps(const Node *n)
+{
+    return n->loop ? n->loop->steps : 1;
+}
+
 Node *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at)
 {
     Node *n = arena_alloc(g->arena, sizeof *n);
@@ -24,6 +42,8 @@ Node *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at)
     n->span = at;
     n->phase = -1;
     n->block = g->block;
+    for (int i = 0; i < nin && !n->loop; i++)
+        n->loop = node_loop(in[i]);
     ARENA_PUSH(g->arena, g->node, g->nnode, n);
     return n;
 }
@@ -165,20 +185,49 @@ Node *node_root(const Node *n)
 /* One sort at work: a depth-first walk with its own stack, for graphs can be 100,000 nodes deep. */
 enum { ABSENT, WAITING, OPEN, PLACED };
 typedef struct Sort {
+    const Graph *g;
     char *state; /* by id */
     int *next;   /* by id: first input not looked at yet */
     Node **stack, **order;
     int depth, count;
+    Node ***member; /* by loop: its nodes */
+    int *nmember;
+    bool *begun; /* by loop */
 } Sort;
+
+static void place(Sort *s, Node *root);
+
+/* All that the loop reads, then its own nodes, in one piece. */
+static void place_loop(Sort *s, const Loop *l)
+{
+    const int at = l->id - 1;
+    s->begun[at] = true;
+    for (int i = 0; i < s->nmember[at]; i++) {
+        const Node *n = s->member[at][i];
+        for (int k = 0; k < n->nin; k++)
+            if (n->in[k]->loop != l && s->state[n->in[k]->id] == WAITING)
+                place(s, n->in[k]);
+    }
+    for (int i = 0; i < s->nmember[at]; i++)
+        if (s->state[s->member[at][i]->id] == WAITING)
+            place(s, s->member[at][i]);
+}
 
 /* Places root after everything it needs.  A cycle is left in place, for verify to report. */
 static void place(Sort *s, Node *root)
 {
+    const int base = s->depth;
+    if (root->loop && !s->begun[root->loop->id - 1])
+        place_loop(s, root->loop);
+    if (s->state[root->id] != WAITING)
+        return;
     s->stack[s->depth++] = root;
     s->state[root->id] = OPEN;
-    while (s->depth) {
+    while (s->depth > base) {
         Node *n = s->stack[s->depth - 1];
         Node *in = s->next[n->id] < n->nin ? n->in[s->next[n->id]++] : NULL;
+        if (in && in->loop && !s->begun[in->loop->id - 1])
+            place_loop(s, in->loop);
         if (in && s->state[in->id] == WAITING) {
             s->state[in->id] = OPEN;
             s->stack[s->depth++] = in;
@@ -195,12 +244,20 @@ static void place(Sort *s, Node *root)
 void graph_sort(Graph *g)
 {
     const size_t ids = (size_t)g->next_id + 1, nodes = (size_t)g->nnode + 1;
-    Sort s = {.state = arena_alloc(g->arena, ids),
+    Sort s = {.g = g,
+              .state = arena_alloc(g->arena, ids),
               .next = arena_alloc(g->arena, ids * sizeof(int)),
               .stack = arena_alloc(g->arena, nodes * sizeof(Node *)),
-              .order = arena_alloc(g->arena, nodes * sizeof(Node *))};
-    for (int i = 0; i < g->nnode; i++)
-        s.state[g->node[i]->id] = WAITING;
+              .order = arena_alloc(g->arena, nodes * sizeof(Node *)),
+              .member = arena_alloc(g->arena, (size_t)(g->nloop + 1) * sizeof(Node **)),
+              .nmember = arena_alloc(g->arena, (size_t)(g->nloop + 1) * sizeof(int)),
+              .begun = arena_alloc(g->arena, (size_t)g->nloop + 1)};
+    for (int i = 0; i < g->nnode; i++) {
+        Node *n = g->node[i];
+        s.state[n->id] = WAITING;
+        if (n->loop)
+            ARENA_PUSH(g->arena, s.member[n->loop->id - 1], s.nmember[n->loop->id - 1], n);
+    }
     for (int i = 0; i < g->nnode; i++)
         if (s.state[g->node[i]->id] == WAITING)
             place(&s, g->node[i]);

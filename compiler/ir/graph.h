@@ -45,6 +45,22 @@ typedef enum { PLACE_NONE, PLACE_FIXED, PLACE_BATCH, PLACE_PARTIAL, PLACE_LOCAL,
 /* One axis of a parameter's way from file order to memory: index i lies at (i / block) * outer + (i % block) * inner. */
 typedef struct Axis { int64_t n, block, outer, inner; } Axis;
 
+/* A loop over time (language.md: scan).  Its body is the nodes whose `loop` it is: the graph stays flat, and a node that reads one
+ * of them is in the loop too, unless the op says that it leaves (ops/scan.c).  What a step hands to the next is a pair: the back
+ * edge from next to state stands here and not in in[], so that the list keeps its order.  A loop's nodes stand together in it. */
+typedef struct Carry { Node *state, *next; } Carry;
+typedef struct Loop {
+    int      id;
+    int64_t  steps;
+    bool     reversed;                                /* from the last step to the first */
+    int      ncarry;
+    Carry   *carry;
+    Span     span;                                    /* the scan in the model */
+    struct Loop *mirror;                              /* pass gradient: the loop that goes back through this one */
+    int      nstack;
+    Node   **stack;                                   /* pass gradient: sequences of this loop's values, made once each */
+} Loop;
+
 typedef struct Param {
     const char *name;                                 /* "conv1.weight": path of bindings, unique */
     Node    *node;                                    /* the one leaf that stands for it */
@@ -77,6 +93,7 @@ struct Node {
     Param     *param;                                 /* op "param" and op "update" */
     bool       needs_grad;                            /* a parameter lies upstream (pass infer) */
     bool       backward;                              /* made by pass gradient */
+    Loop      *loop;                                  /* the loop that computes it, once a step; NULL: none */
 
     Layout     layout;                                /* pass layout */
     int64_t    flat[3];                               /* C, H, W of a flattened LAST value */
@@ -100,6 +117,9 @@ struct Graph {
     const char *block;                                /* while the front builds: of nodes that are added */
     int      nnode, next_id;
     Node   **node;
+    int      nloop;
+    Loop   **loop;
+    Loop    *walked;                                  /* pass gradient: whose values rules read now */
     int      nparam;
     Param  **param;                                   /* in order of first appearance = checkpoint order */
     Node    *input, *label, *output, *loss;           /* label, loss NULL without a train block */
@@ -112,7 +132,8 @@ struct Graph {
 };
 
 Graph *graph_new(Arena *a, const char *name, bool training);
-Node  *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at);   /* appended; shape is the caller's (or op->shape's) to set */
+/* Appended, in the loop that an input is in; shape is the caller's (or op->shape's) to set. */
+Node  *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at);
 /* What the program is given: samples, real or tokens (DT_I32), and class numbers: one a sample, or one a position. */
 Node  *graph_input(Graph *g, const char *name, Shape s, DType t, Span at);
 Node  *graph_label(Graph *g, Shape s, Span at);
@@ -121,7 +142,10 @@ Node  *graph_label(Graph *g, Shape s, Span at);
 Node  *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *init, Span at);
 /* A constant filled with v, not batched unless s says so.  Costs no memory: emitters print it. */
 Node  *graph_const(Graph *g, double v, Shape s, Span at);
-void   graph_sort(Graph *g);                          /* restore order after edits; stable: ties by id */
+void   graph_sort(Graph *g);                          /* restore order after edits, loops in one piece; stable: ties by id */
+Loop  *graph_loop(Graph *g, int64_t steps, bool reversed, Span at);
+Loop  *node_loop(const Node *n);                      /* the loop that readers of n are in: NULL behind an op that leaves */
+int64_t node_steps(const Node *n);                    /* how often a chunk computes n: 1 outside of loops */
 
 Node    *node_root(const Node *n);                                    /* after pass plan: whose bytes n's are */
 const Attr *node_attr(const Node *n, const char *key);                /* NULL if absent */

@@ -66,7 +66,10 @@ static bool shape_dx(Node *n, Diag *d)
 
 static bool shape_dw(Node *n, Diag *d)
 {
+    const Shape *x = &n->in[0]->shape;
     const int64_t dim[2] = {node_int(n, "units"), node_attr(n, "x_shape")->list[0]};
+    if (x->rank == 2) /* of a dense in a scan: its steps are rows here */
+        node_set_attr(diag_arena(d), n, (Attr){.key = "rows", .kind = ATTR_INT, .i = x->dim[0]});
     return check_result(n, shape_make(false, "OI", dim, 2), d);
 }
 

@@ -5,19 +5,41 @@
  */
 #include "ops/grad.h"
 #include "ops/check.h"
+#include "ops/scan.h"
 #include <stdio.h>
 #include <stdlib.h>
 
+/* A sum over samples adds up the steps too: it is one node behind the loop, over sequences. */
+static bool sums(const Op *op, const Node *attrs)
+{
+    const Attr *batched = attrs ? node_attr(attrs, "batched") : NULL;
+    return op->flags & OP_SUM && !(batched && batched->i);
+}
+
+/* x as a rule's node can read it: of a loop that is gone backwards through, the loop that does so has
+ * the values as sequences. */
+static Node *reachable(Graph *g, const Op *op, const Node *attrs, Node *x)
+{
+    Loop *l = node_loop(x);
+    if (l && sums(op, attrs))
+        return scan_stack(g, x);
+    return l && l == g->walked ? scan_item(g, l->mirror, scan_stack(g, x), x->span) : x;
+}
+
 static Node *make(Graph *g, const char *name, const Node *attrs, Span at, int nin, va_list ap)
 {
-    Node *in[8];
+    Node *in[8], *given[8];
     Diag *scratch = diag_new(g->arena, DIAG_NEVER);
     const Op *op = op_find(name);
     for (int i = 0; i < nin && i < 8; i++)
-        in[i] = va_arg(ap, Node *);
+        given[i] = va_arg(ap, Node *);
+    for (int i = 0; op && i < nin && i < 8; i++)
+        in[i] = reachable(g, op, attrs, given[i]);
     Node *n = op ? graph_add(g, op, in, nin, at) : NULL;
     if (n && attrs)
         node_copy_attrs(g, n, attrs);
+    if (n && nin > 0 && in[0] != given[0] && sums(op, attrs)) /* features stand last in a sequence */
+        node_drop_attr(g->arena, n, "align");
     if (!n || (op->shape && !op->shape(n, scratch))) {
         fprintf(stderr, "tenon: internal error: cannot make a node of op %s\n", name);
         diag_print(scratch, stderr);
@@ -83,6 +105,8 @@ void grad_add(Grad *gr, Node *x, Node *dx)
 {
     if (!grad_wanted(gr, x))
         return;
+    if (x->shape.batched && !node_loop(x)) /* read by every step: repeated over time */
+        dx = scan_stack(gr->graph, dx);
     dx = undo_broadcast(gr->graph, x, dx);
     Node *old = gr->sum[x->id];
     gr->sum[x->id] = old ? op_make(gr->graph, "add", x->span, 2, old, dx) : dx;

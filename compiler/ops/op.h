@@ -35,7 +35,8 @@ enum {
     OP_VIEW        = 32,                              /* same bytes, other shape (reshape, flatten in ROW order) */
     OP_TOTAL       = 64,                              /* not batched, of the sums of a shard: made at the head of the slice phases that read it */
     OP_UPDATE      = 128,                             /* changes parameters; in[1] is the sum that it waits for; a root of the graph */
-    OP_PACK        = 256                              /* a copy of parameters made once a step; the emitter adds the arguments unit and units */
+    OP_PACK        = 256,                             /* a copy of parameters made once a step; the emitter adds the arguments unit and units */
+    OP_LEAVES      = 512                              /* computed in a loop over time, read outside of it: a sequence of the loop's values */
 };
 
 typedef struct Price Price;                            /* ops/price.h */

@@ -16,7 +16,8 @@ Price step_price(const Graph *g, const Node *n, const Options *o)
     const Step *s = g->step;
     const bool once = n->phase >= 0 && s->phase[n->phase].kind == PHASE_PREPARE;
     const Market m = market_of(g, o, s->chunk);
-    return times(price_of(n, &m), once ? 1 : (double)(s->batch / s->chunk));
+    const double steps = node_is(n, "scan_state") ? 1 : (double)node_steps(n);
+    return times(price_of(n, &m), once ? 1 : steps * (double)(s->batch / s->chunk));
 }
 
 /* Sums over slices and shards, then weights and states once over. */

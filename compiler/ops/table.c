@@ -46,6 +46,11 @@ const char *op_name(const Op *op)
     return op->name;
 }
 
+bool op_leaves(const Op *op)
+{
+    return op->flags & OP_LEAVES;
+}
+
 bool node_updates(const Node *n)
 {
     return n->op->flags & OP_UPDATE;

@@ -2,11 +2,12 @@
  * first does.
  *
  * Dropout nodes differ by attribute purpose, parameters and updates by their parameter, so
- * randomness and state are safe.
+ * randomness and state are safe.  Nodes of two loops over time differ, however alike they look.
  */
 #include "base/text.h"
 #include "ir/vocabulary.h"
 #include "ops/op.h"
+#include "ops/scan.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 #include <string.h>
@@ -32,7 +33,7 @@ static bool same_attr(const Attr *a, const Attr *b)
 static bool same_value(const Node *a, const Node *b)
 {
     if (a->op != b->op || a->nin != b->nin || a->nattr != b->nattr || a->dtype != b->dtype ||
-        a->param != b->param || !shape_same(&a->shape, &b->shape))
+        a->param != b->param || a->loop != b->loop || !shape_same(&a->shape, &b->shape))
         return false;
     for (int i = 0; i < a->nin; i++)
         if (a->in[i] != b->in[i])
@@ -65,7 +66,7 @@ static void order_inputs(Node *n)
 static bool may_merge(const Node *n)
 {
     const bool sum = (n->op->flags & OP_SUM) && !n->shape.batched;
-    return !sum && !node_updates(n) && !node_is(n, "input") && !node_is(n, "label");
+    return !sum && !node_updates(n) && !scan_carries(n) && !node_is(n, "input") && !node_is(n, "label");
 }
 
 /* The node in the table that n equals, or NULL after n has entered it.  Open addressing; size is a

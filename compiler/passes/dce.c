@@ -12,6 +12,19 @@ static void keep(Node *n)
         n->mark = 1;
 }
 
+/* The two ends of what a loop hands from step to step live together; true when one came to life now. */
+static bool keep_carried(const Graph *g)
+{
+    bool more = false;
+    for (int i = 0; i < g->nloop; i++)
+        for (int k = 0; k < g->loop[i]->ncarry; k++) {
+            const Carry *c = &g->loop[i]->carry[k];
+            more |= c->state->mark != c->next->mark;
+            c->state->mark = c->next->mark = c->state->mark | c->next->mark;
+        }
+    return more;
+}
+
 static bool is_root(const Node *n)
 {
     return node_updates(n) || node_is(n, "input") || node_is(n, "label");
@@ -27,9 +40,11 @@ void pass_dce(Graph *g, const Options *o, Diag *d)
     keep(g->loss);
     for (int i = 0; i < g->nmetric; i++)
         keep(g->metric[i].node);
-    for (int i = g->nnode - 1; i >= 0; i--) /* users stand behind what they use */
-        for (int j = 0; g->node[i]->mark && j < g->node[i]->nin; j++)
-            keep(g->node[i]->in[j]);
+    do
+        for (int i = g->nnode - 1; i >= 0; i--) /* users stand behind what they use */
+            for (int j = 0; g->node[i]->mark && j < g->node[i]->nin; j++)
+                keep(g->node[i]->in[j]);
+    while (keep_carried(g));
     for (int i = 0; i < g->nnode; i++)
         if (g->node[i]->mark)
             g->node[kept++] = g->node[i];

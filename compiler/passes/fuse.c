@@ -345,7 +345,7 @@ static void inline_chains(Graph *g)
         tree[g->node[i]->id] = own_tree(g->node[i]);
     for (int i = 0; i < g->nnode; i++) {
         Node *n = g->node[i], *u = in_loop(n) && n->shape.batched ? readers_only(r, n) : NULL;
-        if (!u || !in_loop(u) || !shape_same(&n->shape, &u->shape) || readers_uses(r, n) != 1)
+        if (!u || !in_loop(u) || u->loop != n->loop || !shape_same(&n->shape, &u->shape) || readers_uses(r, n) != 1)
             continue;
         const Tree *t = &tree[n->id], *whole = &tree[u->id];
         const Tree both = {t->ops + whole->ops, t->leaves + whole->leaves - 1};

@@ -8,21 +8,72 @@
  * every parameter, in checkpoint order.
  */
 #include "ops/grad.h"
+#include "ops/scan.h"
 #include "passes/pass.h"
+
+/* ---- loops over time: what went forward from step to step comes back in a loop of its own */
+
+static Node *zeros(Graph *g, const Node *like)
+{
+    Shape s = like->shape;
+    s.batched = true;
+    return graph_const(g, 0, s, like->span);
+}
+
+/* The gradient of what a step hands on arrives from the step behind it; of the last step's, from
+ * what is behind the loop. */
+static void enter(Graph *g, Grad *gr, Loop *l)
+{
+    l->mirror = graph_loop(g, l->steps, !l->reversed, l->span);
+    for (int i = 0; i < l->ncarry; i++) {
+        const Node *next = l->carry[i].next;
+        Node *last = grad_of(gr, next);
+        if (next->needs_grad)
+            gr->sum[next->id] = scan_state(g, l->mirror, last ? last : zeros(g, next), next->span);
+    }
+}
+
+/* dy, complete at the head of the step, is handed back to the step before. */
+static void hand_back(Graph *g, Grad *gr, Node *state)
+{
+    for (int i = 0; i < state->loop->ncarry; i++) {
+        const Carry *c = &state->loop->carry[i];
+        Node *arrived = grad_of(gr, c->next), *dy = grad_of(gr, state);
+        if (c->state != state || !c->next->needs_grad)
+            continue;
+        scan_next(g, arrived, dy ? dy : zeros(g, state));
+        if (grad_wanted(gr, state->in[0]))
+            grad_add(gr, state->in[0], scan_last(g, arrived, state->span));
+    }
+}
+
+/* dy of a node of a loop, as a value of each step of the loop that comes back. */
+static Node *in_mirror(Graph *g, const Node *n, Node *dy)
+{
+    Loop *l = node_loop(n);
+    return l && node_loop(dy) != l->mirror ? scan_keep(g, l->mirror, dy) : dy;
+}
 
 static void backward(Graph *g, Grad *gr, int forward)
 {
     Node *one = graph_const(g, 1.0 / (double)g->recipe.batch, g->loss->shape, g->loss->span);
     grad_add(gr, g->loss, one);
     for (int i = forward - 1; i >= 0; i--) {
-        Node *n = g->node[i], *dy = grad_of(gr, n);
+        Node *n = g->node[i], *dy;
+        if (n->loop && !n->loop->mirror)
+            enter(g, gr, n->loop);
+        if (node_is(n, "scan_state"))
+            hand_back(g, gr, n);
+        dy = grad_of(gr, n);
         if (!dy)
             continue;
         if (!dy->name && n->name)
             dy->name = arena_printf(g->arena, "d%s", n->name);
+        g->walked = n->loop;
         if (n->op->gradient)
-            n->op->gradient(gr, n, dy);
+            n->op->gradient(gr, n, in_mirror(g, n, dy));
     }
+    g->walked = NULL;
 }
 
 static void update(Graph *g, Grad *gr, Param *p, Diag *d)
@@ -70,5 +121,6 @@ void pass_gradient(Graph *g, const Options *o, Diag *d)
             update(g, gr, g->param[i], d);
     for (int i = forward; i < g->nnode; i++)
         g->node[i]->backward = true;
+    graph_sort(g);
     g->nstate = states(&g->recipe.optimizer);
 }

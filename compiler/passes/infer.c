@@ -14,6 +14,19 @@ static bool needs_grad(const Node *n)
     return reached;
 }
 
+/* What a loop hands on carries it back to the step's head; true when a state learned of it now. */
+static bool carry_over(const Graph *g)
+{
+    bool more = false;
+    for (int i = 0; i < g->nloop; i++)
+        for (int k = 0; k < g->loop[i]->ncarry; k++) {
+            const Carry *c = &g->loop[i]->carry[k];
+            more |= c->next->needs_grad && !c->state->needs_grad;
+            c->state->needs_grad |= c->next->needs_grad;
+        }
+    return more;
+}
+
 void pass_infer(Graph *g, const Options *o, Diag *d)
 {
     (void)o;
@@ -24,4 +37,7 @@ void pass_infer(Graph *g, const Options *o, Diag *d)
             return;
         n->needs_grad = needs_grad(n);
     }
+    while (carry_over(g))
+        for (int i = 0; i < g->nnode; i++)
+            g->node[i]->needs_grad |= needs_grad(g->node[i]);
 }

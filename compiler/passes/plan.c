@@ -98,17 +98,51 @@ static void touch_results(Lives *l, int call, int phase)
             touch(l, kept[i], call, phase);
 }
 
+/* What a loop reads from outside, its states and its sequences live as long as the whole loop, whose head and end are
+ * calls of their own. */
+static void touch_loop(Lives *l, const Phase *p, int from, int to, int call, int phase)
+{
+    for (int i = from; i < to; i++) {
+        Node *n = p->node[i];
+        if (node_is(n, "scan_state") || n->op->flags & OP_LEAVES)
+            touch(l, n, call, phase);
+        for (int k = 0; k < n->nin; k++)
+            if (node_loop(n->in[k]) != n->loop)
+                touch(l, n->in[k], call, phase);
+    }
+}
+
+/* Where the loop that stands at i in the phase ends; i itself: there is none. */
+static int loop_end(const Phase *p, int i)
+{
+    const int first = i;
+    while (i < p->nnode && p->node[i]->loop && p->node[i]->loop == p->node[first]->loop)
+        i++;
+    return i;
+}
+
+static void touch_call(Lives *l, const Phase *p, Node *n, int call, int phase)
+{
+    if (p->kind == PHASE_UPDATE)
+        return;
+    if (p->kind != PHASE_GRADIENT || n->place == PLACE_PARTIAL)
+        touch(l, n, call_of(l, n, call), phase);
+    if (p->kind != PHASE_GRADIENT || n->place == PLACE_NONE)
+        touch_inputs(l, n, call, phase);
+    l->call[n->id] = call;
+}
+
 static void touch_phase(Lives *l, const Phase *p, int phase, int *call)
 {
-    for (int i = 0; i < p->nnode; i++, (*call)++) {
-        Node *n = p->node[i];
-        if (p->kind == PHASE_UPDATE)
-            continue;
-        if (p->kind != PHASE_GRADIENT || n->place == PLACE_PARTIAL)
-            touch(l, n, call_of(l, n, *call), phase);
-        if (p->kind != PHASE_GRADIENT || n->place == PLACE_NONE)
-            touch_inputs(l, n, *call, phase);
-        l->call[n->id] = *call;
+    for (int i = 0; i < p->nnode;) {
+        const int first = i, end = loop_end(p, i);
+        if (end > first)
+            touch_loop(l, p, first, end, (*call)++, phase);
+        do
+            touch_call(l, p, p->node[i], (*call)++, phase);
+        while (++i < end);
+        if (end > first)
+            touch_loop(l, p, first, end, (*call)++, phase);
     }
     for (int i = 0; p->kind == PHASE_SLICE && i < p->nnode; i++)
         if (p->node[i]->op->flags & OP_TOTAL) /* made once, before the chunks: the last one reads it too */

@@ -87,7 +87,7 @@ static bool in_slices(const Graph *g, int phase)
 /* Its value can be had a second time. */
 static bool repeats(const Search *s, const Node *n)
 {
-    return n->nin > 0 && !n->backward && n->dtype == DT_REAL && !s->maker[n->id] &&
+    return n->nin > 0 && !n->loop && !n->backward && n->dtype == DT_REAL && !s->maker[n->id] &&
            !node_is(n, "input") && !node_is(n, "label") && !graph_keeps(s->g, n);
 }
 

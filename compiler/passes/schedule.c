@@ -256,12 +256,56 @@ static int level_of(const Node *n, const int *level)
     return again && l < again->i ? (int)again->i : l;
 }
 
+/* A loop over time runs in one phase: all its nodes have the level of the last.  They stand together
+ * in the list, from `at` on; returns how many. */
+static int loop_level(const Graph *g, int at, int *level)
+{
+    const Loop *l = g->node[at]->loop;
+    int n = 0, last = 0;
+    for (; at + n < g->nnode && g->node[at + n]->loop == l; n++) {
+        const Node *x = g->node[at + n];
+        level[x->id] = level_of(x, level);
+        last = last < level[x->id] ? level[x->id] : last;
+    }
+    for (int i = 0; i < n; i++)
+        level[g->node[at + i]->id] = last;
+    return n;
+}
+
 static int *levels(const Graph *g)
 {
     int *level = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *level);
-    for (int i = 0; i < g->nnode; i++)
-        level[g->node[i]->id] = level_of(g->node[i], level);
+    for (int i = 0; i < g->nnode;)
+        if (g->node[i]->loop)
+            i += loop_level(g, i, level);
+        else
+            level[g->node[i]->id] = level_of(g->node[i], level), i++;
     return level;
+}
+
+/* What a step of a loop hands on takes the state's place when nothing reads that any more: at the end of the step.
+ * The order of all else stays. */
+static void hand_on_last(Graph *g)
+{
+    Node **late = arena_alloc(g->arena, (size_t)(g->nnode + 1) * sizeof *late);
+    for (int i = 0; i < g->nnode;) {
+        const Loop *l = g->node[i]->loop;
+        int to = i, nlate = 0;
+        for (; i < g->nnode && g->node[i]->loop == l; i++)
+            if (node_is(g->node[i], "scan_next"))
+                late[nlate++] = g->node[i];
+            else
+                g->node[to++] = g->node[i];
+        memcpy(g->node + to, late, (size_t)nlate * sizeof *late);
+    }
+}
+
+/* It lies where the state lies. */
+static void join_carried(const Graph *g)
+{
+    for (int i = 0; i < g->nloop; i++)
+        for (int k = 0; k < g->loop[i]->ncarry; k++)
+            g->loop[i]->carry[k].next->alias = g->loop[i]->carry[k].state;
 }
 
 static void push(Graph *g, Phase *p, Node *n)
@@ -451,9 +495,11 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
     if (!check_counts(g, s, d) || !check_statistics(g, s, d))
         return;
     add_sides(g);
+    hand_on_last(g);
     const Readers *r = readers_new(g);
     for (int i = 0; i < g->nnode; i++)
         g->node[i]->alias = NULL, g->node[i]->phase = -1;
+    join_carried(g);
     for (int i = 0; i < g->nnode; i++)
         g->node[i]->mark = kind_of(r, g->node[i]);
     add_sums(g, s, r, o);

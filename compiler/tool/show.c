@@ -76,6 +76,7 @@ static Row row_of(Arena *a, Graph *g, const Node *n)
     Row r = {.name = n->name ? n->name : "", .op = n->op->name, .shape = shape_text(a, &n->shape), .place = ""};
     r.parameters = parameters(g, n);
     r.cost = n->op->cost ? n->op->cost(n) : plain_cost(n);
+    r.cost.flops *= (double)node_steps(n), r.cost.bytes *= (double)node_steps(n);
     if (n->op->layer && !node_is(n, "bias"))
         r.macs = r.cost.flops / 2;
     if (n->span.source)

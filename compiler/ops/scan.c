@@ -1,0 +1,224 @@
+/* scan.c -- loops over time: what enters, is handed on, and leaves.
+ *
+ *   scan_item(x)        the element of the sequence x (N, T, ...) at this step: (N, ...)
+ *   scan_state(first)   what the step before has handed on; in the first step: first
+ *   scan_next(v)        v is handed on: it takes the state's place once the step is complete
+ *   scan_last(next)     what the last step has handed on, for readers behind the loop
+ *   scan_stack(v)       the sequence (N, T, ...) of the values of v, for readers behind the loop
+ *   scan_keep(v)        a copy of v in the loop
+ *
+ * Everything between them is ordinary: a node is in the loop that one of its inputs is in (graph_add).
+ * The gradient is a second loop that goes the other way (passes/gradient.c): what the first hands
+ * forward, its adjoint hands back; an item's gradients are stacked, a stack's are taken apart.
+ * What the two loops share, the values of the forward one, are stacks.
+ */
+#include "ops/scan.h"
+#include "ops/check.h"
+#include <string.h>
+
+/* ---- making them */
+
+static Node *make(Graph *g, const char *op, Loop *l, Node *x, Span at)
+{
+    Node *n = graph_add(g, op_find(op), &x, 1, at);
+    n->loop = l;
+    n->op->shape(n, diag_new(g->arena, DIAG_NEVER));
+    n->needs_grad = x->needs_grad;
+    return n;
+}
+
+static Shape item_shape(const Shape *x)
+{
+    const char *axes = strlen(x->axis) == (size_t)x->rank ? x->axis + 1 : NULL;
+    return shape_make(x->batched, axes, x->dim + 1, x->rank - 1);
+}
+
+Node *scan_item(Graph *g, Loop *l, Node *x, Span at)
+{
+    if (node_is(x, "const"))
+        return graph_const(g, node_float(x, "value"), item_shape(&x->shape), at);
+    return make(g, "scan_item", l, x, at);
+}
+
+Node *scan_state(Graph *g, Loop *l, Node *first, Span at)
+{
+    Node *n = make(g, "scan_state", l, first, at);
+    ARENA_PUSH(g->arena, l->carry, l->ncarry, ((Carry){.state = n}));
+    return n;
+}
+
+/* States take their new values one after the other: one that is handed on itself is copied first. */
+Node *scan_next(Graph *g, Node *state, Node *value)
+{
+    Loop *l = state->loop;
+    if (node_is(value, "scan_state") && value->loop == l)
+        value = scan_keep(g, l, value);
+    Node *n = make(g, "scan_next", l, value, value->span);
+    for (int i = 0; i < l->ncarry; i++)
+        if (l->carry[i].state == state)
+            l->carry[i].next = n;
+    return n;
+}
+
+Node *scan_last(Graph *g, const Node *state, Span at)
+{
+    Node *next = NULL;
+    for (int i = 0; i < state->loop->ncarry; i++)
+        if (state->loop->carry[i].state == state)
+            next = state->loop->carry[i].next;
+    return make(g, "scan_last", NULL, next, at);
+}
+
+Node *scan_keep(Graph *g, Loop *l, Node *v)
+{
+    return make(g, "scan_keep", l, v, v->span);
+}
+
+Node *scan_stack(Graph *g, Node *v)
+{
+    Loop *l = node_loop(v);
+    if (!l)
+        return v;
+    if (node_is(v, "scan_item"))
+        return v->in[0];
+    for (int i = 0; i < l->nstack; i++)
+        if (l->stack[i]->in[0] == v)
+            return l->stack[i];
+    Node *n = make(g, "scan_stack", l, v, v->span);
+    n->name = v->name;
+    ARENA_PUSH(g->arena, l->stack, l->nstack, n);
+    return n;
+}
+
+bool scan_carries(const Node *n)
+{
+    return node_is(n, "scan_state") || node_is(n, "scan_next");
+}
+
+/* ---- shapes */
+
+static bool shape_item(Node *n, Diag *d)
+{
+    const Shape *x = &n->in[0]->shape;
+    return x->rank > 0 && check_result(n, item_shape(x), d);
+}
+
+static bool shape_same_as(Node *n, Diag *d)
+{
+    Shape s = n->in[0]->shape;
+    s.batched = true;
+    return check_result(n, s, d);
+}
+
+static bool shape_stack(Node *n, Diag *d)
+{
+    const Shape *x = &n->in[0]->shape;
+    int64_t dim[SHAPE_MAX];
+
+    if (!n->loop || x->rank == SHAPE_MAX)
+        return false;
+    dim[0] = n->loop->steps;
+    memcpy(dim + 1, x->dim, (size_t)x->rank * sizeof *dim);
+    return check_result(n, shape_make(true, x->rank == 1 ? "TF" : NULL, dim, x->rank + 1), d);
+}
+
+/* ---- gradients; those of scan_state and scan_next are pass gradient's */
+
+static void gradient_item(Grad *gr, Node *n, Node *dy)
+{
+    grad_add(gr, n->in[0], scan_stack(grad_graph(gr), dy));
+}
+
+static void gradient_stack(Grad *gr, Node *n, Node *dy)
+{
+    grad_add(gr, n->in[0], scan_item(grad_graph(gr), n->loop->mirror, dy, n->span));
+}
+
+static void gradient_pass(Grad *gr, Node *n, Node *dy)
+{
+    grad_add(gr, n->in[0], dy);
+}
+
+/* ---- kernels */
+
+static long long numbers(const Node *n, const Call *c)
+{
+    return (long long)(shape_count(&n->shape) * c->n);
+}
+
+static void kernel_copy(const Node *n, Call *c)
+{
+    call_fn(c, "scan_copy");
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    call_text(c, "%lld", numbers(n, c));
+}
+
+static void strided(const Node *n, Call *c, const char *fn, const Shape *step, int64_t steps)
+{
+    call_fn(c, fn);
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    call_text(c, "step");
+    call_text(c, "(Scan){ .n = %lld, .steps = %lld, .size = %lld }", (long long)c->n,
+              (long long)steps, (long long)shape_count(step));
+}
+
+static void kernel_item(const Node *n, Call *c)
+{
+    strided(n, c, "scan_item", &n->shape, n->in[0]->shape.dim[0]);
+}
+
+static void kernel_stack(const Node *n, Call *c)
+{
+    strided(n, c, "scan_put", &n->in[0]->shape, n->shape.dim[0]);
+}
+
+#define VALUE                                                                                      \
+    {                                                                                              \
+        {                                                                                          \
+            "x", ARG_TENSOR, NULL, "a value a sample"                                              \
+        }                                                                                          \
+    }
+
+const Op op_scan[] = {{.name = "scan_item",
+                       .brief = "the element of a sequence at the step of a scan",
+                       .arg = {{"x", ARG_TENSOR, NULL, "a sequence (N, T, ...)"}},
+                       .flags = OP_HIDDEN,
+                       .shape = shape_item,
+                       .gradient = gradient_item,
+                       .kernel = kernel_item},
+                      {.name = "scan_state",
+                       .brief = "what the step before has handed on",
+                       .arg = VALUE,
+                       .flags = OP_HIDDEN,
+                       .shape = shape_same_as,
+                       .kernel = kernel_copy},
+                      {.name = "scan_next",
+                       .brief = "what is handed on to the next step",
+                       .arg = VALUE,
+                       .flags = OP_HIDDEN,
+                       .shape = shape_same_as,
+                       .gradient = gradient_pass,
+                       .kernel = kernel_copy},
+                      {.name = "scan_last",
+                       .brief = "what the last step has handed on",
+                       .arg = VALUE,
+                       .flags = OP_HIDDEN | OP_VIEW,
+                       .shape = shape_same_as,
+                       .gradient = gradient_pass},
+                      {.name = "scan_stack",
+                       .brief = "the sequence of a value of a scan",
+                       .arg = VALUE,
+                       .flags = OP_HIDDEN | OP_LEAVES,
+                       .shape = shape_stack,
+                       .gradient = gradient_stack,
+                       .kernel = kernel_stack},
+                      {.name = "scan_keep",
+                       .brief = "a copy of a value in the loop of a scan",
+                       .arg = VALUE,
+                       .flags = OP_HIDDEN,
+                       .shape = shape_same_as,
+                       .gradient = gradient_pass,
+                       .kernel = kernel_copy},
+                      {0}};

@@ -1,0 +1,15 @@
+/* scan.h -- loops over time: how their nodes are made.  scan.c says what they mean. */
+#ifndef SCAN_H
+#define SCAN_H
+#include "ops/op.h"
+
+Node *scan_item(Graph *g, Loop *l, Node *x, Span at); /* the element of the sequence x at the loop's step */
+Node *scan_state(Graph *g, Loop *l, Node *first, Span at);   /* what the step before has handed on; `first` in the first */
+Node *scan_next(Graph *g, Node *state, Node *value);  /* hands value on; completes the pair that scan_state began */
+Node *scan_last(Graph *g, const Node *state, Span at);       /* what the last step has handed on */
+Node *scan_stack(Graph *g, Node *v);                  /* the sequence of v, one made for all who ask; v itself outside of loops */
+Node *scan_keep(Graph *g, Loop *l, Node *v);          /* a copy of v in the loop */
+
+bool scan_carries(const Node *n);                     /* an end of such a pair */
+
+#endif
