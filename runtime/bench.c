@@ -4,6 +4,7 @@
  * A step is all of it: gathering the samples, forward, backward, update. With --layers or --trace a
  * second round of steps has a clock behind each call.
  */
+#include "bench_comm.h"
 #include "clock.h"
 #include "error.h"
 #include "file.h"
@@ -84,15 +85,16 @@ static void layers(Bench *b, double peak, Log *log)
 /* Seconds of a step: the first since the process began, then the measured ones. */
 typedef struct Times {
     double first, mean, median, least;
+    double waited; /* of the median step, for other ranks: the mean's share of it */
 } Times;
 
-static Times times_of(double *time, int64_t n, double first)
+static Times times_of(double *time, int64_t n, double first, double waited)
 {
     double sum = 0;
     for (int64_t i = 0; i < n; i++)
         sum += time[i];
     qsort(time, (size_t)n, sizeof *time, ascending);
-    return (Times){first, sum / (double)n, time[n / 2], time[0]};
+    return (Times){first, sum / (double)n, time[n / 2], time[0], waited / sum * time[n / 2]};
 }
 
 static void report(const Bench *b, Log *log, Times t, double peak)
@@ -129,6 +131,9 @@ int bench_run(const RtProgram *p, const Options *o)
     Log log;
     if (o->trace)
         file_check(o->trace);
+    if (o->link && o->comm->size == 1)
+        rt_die("bench --comm measures the way between ranks: mpirun -n 2 PROG bench --comm, with a "
+               "program built with --comm mpi");
     Bench b = {.p = p, .o = o, .pool = pool_new(o->threads)};
     b.net = net_new(p, b.pool, o->comm, 1, false);
     b.data = data_in_memory(p, (int64_t)BATCHES * p->batch, b.pool);
@@ -136,14 +141,20 @@ int bench_run(const RtProgram *p, const Options *o)
     random_order(b.order, b.data->n, b.data->n, o->seed, 0, true);
     init_params(p, b.net->fixed, o->seed, b.pool);
     double *time = rt_alloc(sizeof *time * (size_t)n);
+    double waited = o->comm->waited;
     time[0] = step(&b);
     const double first = clock_now() - clock_start();
     for (int i = 0; n > 1 && i < WARM; i++)
         step(&b);
+    if (n > 1)
+        waited = o->comm->waited;
     for (int64_t i = n > 1 ? 0 : 1; i < n; i++)
         time[i] = step(&b);
+    const Times times = times_of(time, n, first, o->comm->waited - waited);
     const double peak = fma_peak(p, b.pool);
-    report(&b, &log, times_of(time, n, first), peak);
+    report(&b, &log, times, peak);
+    if (o->link)
+        bench_comm(b.net, times.median, times.waited, &log);
     if (o->layers || o->trace)
         layers(&b, peak, &log);
     return 0;

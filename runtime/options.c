@@ -78,6 +78,8 @@ static const struct Option {
     {"steps", "N", "measured steps (default 200)", B, COUNT, AT(steps), 1, 1e9},
     {"layers", NULL, "the time of each call of the step as well, adding up to all of it", B, FLAG,
      AT(layers), 0, 0},
+    {"comm", NULL, "the sum over ranks by size, and the steps of more ranks that follow", B, FLAG,
+     AT(link), 0, 0},
     {"trace", "FILE",
      "the first 20 steps as Chrome or Perfetto trace events (JSON), a row a thread", T | B, TEXT,
      AT(trace), 0, 0},

@@ -21,7 +21,7 @@ typedef struct Options {
     int64_t     every_steps;                          /* checkpoint every so many steps, */
     double      every_seconds;                        /* or seconds; 0: after epochs only */
     int64_t     log_steps;                            /* a record every so many steps; 0: after epochs only */
-    bool        resume, shuffle, strict, layers;
+    bool        resume, shuffle, strict, layers, link; /* link: bench --comm */
     double      stop_at;                              /* test accuracy; 0: none */
     int64_t     steps;                                /* bench */
     int64_t     samples;                              /* gradcheck: elements of each parameter */

@@ -12,7 +12,7 @@ timeout -k 5 60 mpirun -n 2 true > /dev/null 2>&1 || { skip "mpirun cannot start
 running() {
     local p
     for p in /proc/[0-9]*; do
-        tr '\0' ' ' < "$p/cmdline" 2> /dev/null | grep -q "^$1" && [ "$(awk '{ print $3 }' "$p/stat" 2> /dev/null)" != Z ] && echo "${p#/proc/}"
+        { tr '\0' ' ' < "$p/cmdline"; } 2> /dev/null | grep -q "^$1" && [ "$(awk '{ print $3 }' "$p/stat" 2> /dev/null)" != Z ] && echo "${p#/proc/}"
     done
     true
 }
@@ -53,6 +53,15 @@ for n in 1 2 4; do
     succeeds "mlp_wide, $n ranks" ranks $n "$work/wide" --epochs 2 --limit-samples 256 --log "$work/log"
     [ $n = 1 ] && want=$(hashes "$work/log") || same "mlp_wide with dropout, $n ranks" "$(hashes "$work/log")" "$want"
 done
+
+# ---- the link between ranks, measured: a power of two of them, and not
+for n in 2 3; do
+    rm -f "$work/log"
+    succeeds "bench --comm, $n ranks" ranks $n "$work/six" bench --comm --steps 3 --threads 1 --log "$work/log"
+    same "sizes, all with a time" "$(field "$work/log" comm seconds | tr ' ' '\n' | awk '$1 > 0' | wc -l)" 9
+    grep -q "measured: [0-9.]* ms" "$work/out" && ok || bad "bench --comm does not set the measured step beside the expected"
+done
+refuses "bench --comm alone" "mpirun -n 2 PROG bench --comm" "$work/six" bench --comm
 
 # ---- checkpoints: another number of ranks goes on
 rm -f "$work/log" "$work/whole"
