@@ -33,8 +33,8 @@ build_mpi lenet "$work/lenet"
 build_mpi lenet "$work/six" --batch 96 --shards 6
 build_mpi mlp_wide "$work/wide" --batch 64 --shards 4 --set 'optimizer=adam(lr = 1e-3)' --set 'clip=norm(1.0)'
 "$TENON" build "$TENON_ROOT/models/lenet.tn" -o "$work/alone"
-"$work/alone" --epochs 2 --data "$work/mnist" --log "$work/log" > /dev/null
-want=$(hashes "$work/log")
+"$work/alone" --epochs 2 --data "$work/mnist" --log "$work/log.lenet" > /dev/null
+want=$(hashes "$work/log.lenet")
 for n in 1 2 4 8; do
     same "lenet, $n ranks, and --comm none" "$(hash $n "$work/lenet" | tail -n 1)" "$want"
 done
@@ -62,6 +62,18 @@ for n in 2 3; do
     grep -q "measured: [0-9.]* ms" "$work/out" && ok || bad "bench --comm does not set the measured step beside the expected"
 done
 refuses "bench --comm alone" "mpirun -n 2 PROG bench --comm" "$work/six" bench --comm
+
+# ---- another MPI: the same bits, and the mpirun of the wrong one is told from a single task
+if command -v mpicc.mpich > /dev/null && command -v mpirun.mpich > /dev/null; then
+    MPICC=mpicc.mpich "$TENON" build "$TENON_ROOT/models/lenet.tn" --comm mpi -o "$work/mpich"
+    want=$(hashes "$work/log.lenet")
+    rm -f "$work/log"
+    succeeds "MPICH, 2 ranks" timeout -k 5 120 mpirun.mpich -n 2 "$work/mpich" --epochs 2 --threads 1 --data "$work/mnist" --log "$work/log"
+    same "MPICH, 2 ranks, and --comm none" "$(hashes "$work/log")" "$want"
+    refuses "the other MPI's mpirun" "the mpirun of the MPI that it was built with" timeout -k 5 60 mpirun.mpich -n 2 "$work/lenet" --epochs 1
+else
+    skip "no MPICH beside the first MPI"
+fi
 
 # ---- checkpoints: another number of ranks goes on
 rm -f "$work/log" "$work/whole"
