@@ -57,23 +57,43 @@ RT_INLINE vec dense_keep(vec x, int k)
     return v_load_n(t, k > 0 ? k : 0);
 }
 
+/* A tile of the sum, in whole panels. */
+RT_INLINE void dense_keep_sum(real *sum, const vec *g, int rows, int vectors)
+{
+    RT_UNROLL
+    for (int i = 0; i < rows; i++) {
+        RT_UNROLL
+        for (int j = 0; j < 2; j++)
+            v_store(sum + i * P + j * V, j < vectors ? g[i * vectors + j] : v_set(0));
+    }
+}
+
 /* The sum of one tile is complete: the update, or the store into r->grad.  `at`: its first element
  * in w, the states and the gradient.  Tiles are summed in whole vectors; behind the panel's `lanes`
  * outputs these hold what follows a row of dy. */
 RT_INLINE void dense_update_tile(DenseUpdate q, Update u, const vec *c, int64_t at, int rows,
                                  int vectors, int lanes)
 {
+    const RtOpt o = *q.o;
+    real *const w = q.w + at, *const s0 = q.s0 ? q.s0 + at : NULL,
+                *const s1 = q.s1 ? q.s1 + at : NULL;
+    vec g[TILE_MAX];
     RT_UNROLL
-    for (int i = 0; i < rows; i++) {
+    for (int i = 0; i < rows * vectors; i++)
+        g[i] = dense_keep(c[i], lanes - i % vectors * V);
+    if (q.r->grad) {
+        dense_keep_sum((real *)(q.r->grad + q.grad) + at, g, rows, vectors);
+        return;
+    }
+    if (o.clip_value > 0) {
         RT_UNROLL
-        for (int j = 0; j < 2; j++) {
-            const int64_t e = at + i * P + j * V;
-            const vec g = j < vectors ? dense_keep(c[i * vectors + j], lanes - j * V) : v_set(0);
-            if (q.r->grad)
-                v_store((real *)(q.r->grad + q.grad) + e, g);
-            else if (j < vectors)
-                update_clipped(q.w + e, q.s0 ? q.s0 + e : NULL, q.s1 ? q.s1 + e : NULL, g, q.o, u);
-        }
+        for (int i = 0; i < rows * vectors; i++)
+            g[i] = v_clamp(g[i], -o.clip_value, o.clip_value);
+    }
+    RT_UNROLL
+    for (int i = 0; i < rows * vectors; i++) {
+        const int e = i / vectors * P + i % vectors * V;
+        u(w + e, s0 ? s0 + e : NULL, s1 ? s1 + e : NULL, g[i], &o);
     }
 }
 
@@ -152,18 +172,37 @@ RT_INLINE void dense_tile_shards(DenseUpdate q, Update u, Dense d, int64_t at, i
 
 /* ---------------------------------------------------- shards of many samples: a block at a time */
 
-/* Tiles first .. end - 1 of a panel: sum += the samples of one shard. */
-RT_INLINE void dense_unit_shard(real *sum, const real *x, const real *dy, int samples, Dense d,
-                                int first, int end, int vectors)
+/* The panel's columns of dy are fetched a block ahead, a share of its rows with each tile: a stride
+ * that the processor does not foresee.  LeNet's 800 x 500 at 512 samples a shard take 8.1 instead of 9.3 us a
+ * sample on one thread of a Zen 4; fetching the rows of x as well makes it 8.6. */
+RT_INLINE void dense_fetch_dy(const real *dy, Dense d, int part, int parts)
+{
+    const int first = DENSE_SAMPLES * part / parts, end = DENSE_SAMPLES * (part + 1) / parts;
+    for (int n = first; n < end; n++) {
+        const real *row = dy + (int64_t)n * d.o;
+        RT_UNROLL
+        for (int i = 0; i < P; i += 64 / (int)sizeof(real))
+            __builtin_prefetch(row + i, 0, 2);
+        if (d.o * sizeof(real) % 64)
+            __builtin_prefetch(row + P - 1, 0, 2);
+    }
+}
+
+/* Tiles first .. end - 1 of a panel: sum += the samples of one shard.  next: dy of the shard that
+ * follows. */
+RT_INLINE void dense_unit_shard(real *sum, const real *x, const real *dy, const real *next,
+                                int samples, Dense d, int first, int end, int vectors)
 {
     real packed[DENSE_SAMPLES * P] __attribute__((aligned(64)));
     const TileSplit t = tile_split(d.k, TILE_ROWS);
     for (int n = 0; n < samples; n += DENSE_SAMPLES) {
         const int count = samples - n < DENSE_SAMPLES ? samples - n : DENSE_SAMPLES;
-        const real *block = x + (int64_t)n * d.k;
+        const real *block = x + (int64_t)n * d.k,
+                   *ahead = n + count < samples ? dy + (int64_t)(n + count) * d.o : next;
         real *to = sum;
         dense_pack_dy(packed, dy + (int64_t)n * d.o, count, d, vectors, P);
         for (int i = first; i < end; i++) {
+            dense_fetch_dy(ahead, d, i - first, end - first);
             if (i < t.bigs)
                 dense_tile_block(to, block + tile_first(t, i), packed, count, d, t.big, vectors);
             else
@@ -187,10 +226,10 @@ RT_INLINE void dense_unit_blocks(DenseUpdate q, Update u, Dense d, int64_t at, i
     const TileSplit t = tile_split(d.k, TILE_ROWS);
     int depth = 0;
     for (int s = 0; s < q.r->shards; s++) {
-        const int64_t shard = s * q.r->shard_bytes;
+        const int64_t shard = s * q.r->shard_bytes, next = (s + 1) % q.r->shards * q.r->shard_bytes;
         memset(stack[depth], 0, sizeof stack[depth]);
         dense_unit_shard(stack[depth++], (const real *)(q.x + shard), (const real *)(q.dy + shard),
-                         q.samples, d, first, end, vectors);
+                         (const real *)(q.dy + next), q.samples, d, first, end, vectors);
         for (int bits = s; bits & 1; bits >>= 1, depth--)
             dense_unit_add(stack[depth - 2], stack[depth - 1]);
     }
