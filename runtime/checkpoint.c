@@ -2,6 +2,7 @@
  * in its metadata. */
 #define _GNU_SOURCE
 #include "checkpoint.h"
+#include "data/vocab.h"
 #include "error.h"
 #include "hash.h"
 #include "json.h"
@@ -77,6 +78,9 @@ void checkpoint_bind(Checkpoint *c, uint64_t data_hash)
     snprintf(c->same, sizeof c->same, "seed %llu, shuffle %s, limit-samples %lld, data %016llx",
              (unsigned long long)c->o->seed, c->o->shuffle ? "on" : "off", (long long)c->o->limit,
              (unsigned long long)data_hash);
+    if (vocab_now())
+        snprintf(c->same + strlen(c->same), sizeof c->same - strlen(c->same),
+                 ", vocabulary %016llx", (unsigned long long)vocab_now()->hash);
     snprintf(c->build, sizeof c->build, "%s, %s, %s, algorithms %016llx, %s", c->p->compiler,
              c->p->target, c->p->cpu, (unsigned long long)hash_algorithms(c->p), c->p->flags);
 }

@@ -1,5 +1,6 @@
 /* evaluate.c -- loss and accuracy over a test set, and the command `test`. */
 #include "clock.h"
+#include "data/vocab.h"
 #include "error.h"
 #include "random.h"
 #include "train.h"
@@ -31,8 +32,10 @@ void evaluate(Net *n, const Data *d, const uint32_t *order, double mean[RT_METRI
         for (int m = 0; m < RT_METRICS; m++)
             sum[m] += n->metric[m];
     }
+    const double all = (double)d->n,
+                 scored = d->scored ? (double)d->scored / (double)d->labels : all;
     for (int m = 0; m < RT_METRICS; m++)
-        mean[m] = sum[m] / (double)d->n;
+        mean[m] = sum[m] / scored;
 }
 
 const char *metrics_text(const RtProgram *p, const double mean[RT_METRICS], const char *prefix,
@@ -50,6 +53,7 @@ int test_run(const RtProgram *p, const Options *o)
     char text[256];
     Log log;
     Pool *pool = pool_new(o->threads);
+    vocab_of_weights(p, o->weights);
     Data *d = data_open(p, o->data ? o->data : p->recipe.data, "test", 0);
     Net *n = net_new(p, pool, o->comm, 1, false);
     weights_load(n, o->weights);

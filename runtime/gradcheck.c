@@ -5,6 +5,7 @@
  * of a maximum) lies within h of w, a smaller h is right. A gradient that is small beside the loss
  * drowns in the loss's rounding at any of them: a wide difference of fourth order settles it.
  */
+#include "data/vocab.h"
 #include "error.h"
 #include "init.h"
 #include "params.h"
@@ -29,6 +30,8 @@ typedef struct Check {
 static void open_check(Check *c, const RtProgram *p, const Options *o)
 {
     Pool *pool = pool_new(o->threads);
+    if (o->weights)
+        vocab_of_weights(p, o->weights);
     Data *d = data_open(p, o->data ? o->data : p->recipe.data, "train", 0);
     *c = (Check){.p = p,
                  .net = net_new(p, pool, o->comm, o->groups, true),

@@ -63,9 +63,9 @@ int rt_main(const RtProgram *p, int argc, char **argv)
     static Options o;
     static Comm comm = {.size = 1, .local_size = 1};
     static int (*const run[COMMANDS])(const RtProgram *, const Options *) =
-        {[TRAIN] = train_run, [TEST] = test_run, [PREDICT] = predict_run,
-         [BENCH] = bench_run, [INFO] = info_run, [GRADCHECK] = gradcheck_run,
-         [GRADS] = grads_run};
+        {[TRAIN] = train_run,         [TEST] = test_run,   [PREDICT] = predict_run,
+         [GENERATE] = generate_run,   [BENCH] = bench_run, [INFO] = info_run,
+         [GRADCHECK] = gradcheck_run, [GRADS] = grads_run};
     setvbuf(stdout, buffer, _IOLBF, sizeof buffer);
     options_parse(&o, p, argc, argv);
     o.comm = &comm;

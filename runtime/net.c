@@ -188,12 +188,26 @@ static void unit(void *arg, int thread, int unit)
     ticks_unit_end(run->n->ticks, thread);
 }
 
-static void run_phase(const Net *n, const Rt *r, const RtPhase *phase)
+static void run_units(const Net *n, const Rt *r, const RtPhase *phase, int units)
 {
     Run run = {n, r, phase};
     ticks_phase_begin(n->ticks);
-    pool_run(n->pool, unit, &run, phase->per_slice ? r->shards * n->p->slices : phase->count);
+    pool_run(n->pool, unit, &run, units);
     ticks_phase_end(n->ticks);
+}
+
+static void run_phase(const Net *n, const Rt *r, const RtPhase *phase)
+{
+    run_units(n, r, phase, phase->per_slice ? r->shards * n->p->slices : phase->count);
+}
+
+/* Slices that hold a sample which counts. */
+static int valid_slices(const Net *n, const Rt *r)
+{
+    const RtProgram *p = n->p;
+    const int shard = p->batch / p->shards, slice = shard / p->slices, all = r->shards * p->slices,
+              valid = (r->valid - r->first_shard * shard + slice - 1) / slice;
+    return valid < 0 ? 0 : valid < all ? valid : all;
 }
 
 /* Where the metrics of shard s of the batch stand, once all ranks have reported. */
@@ -304,7 +318,8 @@ void net_evaluate(Net *n, const Batch *b, void *output)
     v.rt.output = output;
     clear_metrics(n);
     for (int i = 0; i < n->p->ntest; i++)
-        run_phase(n, &v.rt, &n->p->test[i]);
+        run_units(n, &v.rt, &n->p->test[i],
+                  n->p->test[i].per_slice ? valid_slices(n, &v.rt) : n->p->test[i].count);
     sum_metrics(n);
 }
 

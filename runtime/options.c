@@ -15,7 +15,9 @@ static const struct {
 } commands[COMMANDS] = {
     [TRAIN] = {"train", "train the network (the command that needs no name)"},
     [TEST] = {"test", "loss and accuracy of given weights on the test set"},
-    [PREDICT] = {"predict", "outputs (class probabilities) for samples of a .npy or .csv file"},
+    [PREDICT] = {"predict",
+                 "outputs (class probabilities) for samples of a .npy or .csv file, or for texts"},
+    [GENERATE] = {"generate", "goes on with a text, for networks that say which token comes next"},
     [BENCH] = {"bench", "the time of a training step, on synthetic input in memory"},
     [INFO] = {"info", "what this program was made from, and what it needs"},
     [GRADCHECK] = {"gradcheck", "gradients against central differences (build with --dtype f64)"},
@@ -29,11 +31,12 @@ enum {
     T = 1 << TRAIN,
     E = 1 << TEST,
     P = 1 << PREDICT,
+    G = 1 << GENERATE,
     B = 1 << BENCH,
     I = 1 << INFO,
     C = 1 << GRADCHECK,
     D = 1 << GRADS,
-    RUNS = T | E | P | B | C | D
+    RUNS = T | E | P | G | B | C | D
 };
 
 static const struct Option {
@@ -48,6 +51,14 @@ static const struct Option {
     {"epochs", "N", "instead of the recipe's", T, COUNT, AT(epochs), 0, 1e9},
     {"seed", "S", "of weights, order and dropout, instead of the recipe's", T | B | C | D, SEED,
      AT(seed), 0, 0},
+    {"seed", "S", "of what is drawn, instead of the recipe's: one seed, one text", G, SEED,
+     AT(seed), 0, 0},
+    {"prompt", "TEXT", "what to go on with (default: a new line)", G, TEXT, AT(prompt), 0, 0},
+    {"length", "N", "tokens to make (default 500)", G, COUNT, AT(length), 1, 1e9},
+    {"temperature", "X",
+     "below 1 the likely ones are drawn more often, 0: always the likeliest (default 1)", G, REAL,
+     AT(temperature), 0, 1000},
+    {"top-k", "K", "draw from the K likeliest only (default: all)", G, COUNT, AT(top_k), 1, 1e9},
     {"threads", "T", "default: the processors of this process; no result depends on it", RUNS,
      COUNT, AT(threads), 1, 1024},
     {"groups", "N", "compute the shards as N ranks would, in one process (for tests)", T | D, COUNT,
@@ -65,14 +76,16 @@ static const struct Option {
      1, 1e12},
     {"resume", NULL, "go on from the newest checkpoint, to the same bits", T, FLAG, AT(resume), 0,
      0},
-    {"weights", "FILE", "take these parameters (safetensors)", T | E | P | C | D, TEXT, AT(weights),
-     0, 0},
+    {"weights", "FILE", "take these parameters (safetensors)", T | E | P | G | C | D, TEXT,
+     AT(weights), 0, 0},
     {"save", "FILE", "write the parameters at the end (safetensors)", T, TEXT, AT(save), 0, 0},
     {"stop-at", "ACC", "stop after the epoch that reaches this test accuracy; exit 1 below it", T,
      REAL, AT(stop_at), 0, 1},
     {"strict", NULL, "exit 1 when a full run misses the recipe's expectation", T, FLAG, AT(strict),
      0, 0},
-    {"input", "FILE", "samples: .npy (N, ...) or .csv, a row a sample", P, TEXT, AT(input), 0, 0},
+    {"input", "FILE", "samples: .npy (N, ...) or .csv, a row a sample; of texts: a line each", P,
+     TEXT, AT(input), 0, 0},
+    {"text", "TEXT", "one sample, where samples are texts", P, TEXT, AT(text), 0, 0},
     {"output", "FILE", ".npy or .csv (default: CSV on stdout)", P, TEXT, AT(output), 0, 0},
     {"output", "FILE", "loss and gradients (safetensors)", D, TEXT, AT(output), 0, 0},
     {"steps", "N", "measured steps (default 200)", B, COUNT, AT(steps), 1, 1e9},
@@ -247,11 +260,14 @@ static void set(Options *o, const struct Option *t, const char *value)
 
 static void complete(const Options *o)
 {
-    if ((o->command == TEST || o->command == PREDICT) && !o->weights)
+    if ((o->command == TEST || o->command == PREDICT || o->command == GENERATE) && !o->weights)
         rt_die("%s needs --weights FILE, written by `%s --save FILE`", commands[o->command].name,
                program_invocation_short_name);
-    if (o->command == PREDICT && !o->input)
-        rt_die("predict needs --input FILE (.npy or .csv, a row a sample)");
+    if (o->command == PREDICT && !o->input && !o->text)
+        rt_die("predict needs --input FILE (.npy or .csv, a row a sample; of texts a line each, or "
+               "--text TEXT)");
+    if (o->input && o->text)
+        rt_die("--input and --text say what to predict twice: give one of them");
     if (o->command == GRADS && !o->output)
         rt_die("grads needs --output FILE.safetensors");
     if (o->resume && !o->checkpoint)
@@ -272,6 +288,8 @@ void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
                    .timeout = 300,
                    .shuffle = true,
                    .steps = 200,
+                   .length = 500,
+                   .temperature = 1,
                    .samples = 24};
     int i = 1;
     const bool named = argc > 1 && argv[1][0] != '-';

@@ -4,7 +4,7 @@
 #include "comm/comm.h"
 #include "rt.h"
 
-typedef enum Command { TRAIN, TEST, PREDICT, BENCH, INFO, GRADCHECK, GRADS, COMMANDS } Command;
+typedef enum Command { TRAIN, TEST, PREDICT, GENERATE, BENCH, INFO, GRADCHECK, GRADS, COMMANDS } Command;
 
 typedef struct Options {
     Command     command;
@@ -24,6 +24,9 @@ typedef struct Options {
     bool        resume, shuffle, strict, layers, link; /* link: bench --comm */
     double      stop_at;                              /* test accuracy; 0: none */
     int64_t     steps;                                /* bench */
+    const char *text, *prompt;                        /* predict, generate */
+    int64_t     length, top_k;                        /* generate: tokens to make; how many to choose from, 0: all */
+    double      temperature;
     int64_t     samples;                              /* gradcheck: elements of each parameter */
     Comm       *comm;                                 /* no option: the ranks of this run, by rt_main */
 } Options;

@@ -1,6 +1,7 @@
 /* predict.c -- the command `predict`: outputs for samples of a file, a row a sample; classes as
- * probabilities. */
+ * probabilities; of a text its class and how likely that is. */
 #include "data/npy.h"
+#include "data/vocab.h"
 #include "error.h"
 #include "params.h"
 #include "train.h"
@@ -48,6 +49,12 @@ static void softmax(double *v, int64_t n)
         v[i] /= sum;
 }
 
+/* One number that says how likely class 1 is, of 0 and 1. */
+static bool is_truth(const RtProgram *p)
+{
+    return p->classes == 2 && p->outputs == 1;
+}
+
 static void emit_row(Sink *s, const RtProgram *p, const double *v)
 {
     char text[40];
@@ -65,10 +72,50 @@ static void emit_row(Sink *s, const RtProgram *p, const double *v)
         emit(s, "\n", 1);
 }
 
+/* "1<tab>0.9731": the class and its probability; a token as the text that it stands for. */
+static void emit_class(Sink *s, const RtProgram *p, const double *v)
+{
+    char text[64];
+    int64_t best = 0;
+    double share = v[0];
+    for (int64_t i = 1; i < p->outputs; i++)
+        if (v[i] > v[best])
+            share = v[best = i];
+    if (is_truth(p)) {
+        best = v[0] >= 0.5;
+        share = best ? v[0] : 1 - v[0];
+    }
+    if (p->recipe.text.table || best >= vocab_now()->n)
+        emit(s, text, snprintf(text, sizeof text, "%lld", (long long)best));
+    else
+        emit(s, vocab_now()->piece[best].bytes, vocab_now()->piece[best].length);
+    emit(s, text, snprintf(text, sizeof text, "\t%.4f\n", share));
+}
+
+/* The samples; texts by the vocabulary that lies with the weights. */
+static Data *open_samples(const RtProgram *p, const Options *o)
+{
+    const size_t n = o->input ? strlen(o->input) : 0;
+    const bool arrays =
+        n > 4 && (strcmp(o->input + n - 4, ".npy") == 0 || strcmp(o->input + n - 4, ".csv") == 0);
+    if (o->text && !p->recipe.text.unit)
+        rt_die("--text is for programs whose data are texts; %s takes --input FILE.npy", p->model);
+    if (!p->recipe.text.unit || arrays)
+        return data_open_file(p, o->input);
+    if (p->labels > 1)
+        rt_die("%s says which token comes next at each position: `generate` goes on with a text",
+               p->model);
+    if (!vocab_of_weights(p, o->weights))
+        rt_die("%s holds no vocabulary, without which a text cannot be read: take weights that "
+               "this program has saved",
+               o->weights);
+    return o->text ? data_open_text(p, o->text) : data_open_file(p, o->input);
+}
+
 int predict_run(const RtProgram *p, const Options *o)
 {
     static Sink sink;
-    Data *d = data_open_file(p, o->input);
+    Data *d = open_samples(p, o);
     Net *n = net_new(p, pool_new(o->threads), o->comm, 1, false);
     weights_load(n, o->weights);
     open_sink(&sink, p, o->output, d->n);
@@ -83,9 +130,14 @@ int predict_run(const RtProgram *p, const Options *o)
         for (int i = 0; i < valid; i++) {
             for (int64_t k = 0; k < p->outputs; k++)
                 row[k] = params_real(output, p->real_bytes, i * p->outputs + k);
-            if (p->softmax_output)
-                softmax(row, p->outputs);
-            emit_row(&sink, p, row);
+            for (int64_t k = 0; p->softmax_output && k < p->outputs; k += p->classes)
+                softmax(row + k, p->classes);
+            if (is_truth(p))
+                row[0] = 1 / (1 + exp(-row[0]));
+            if (vocab_now() && !sink.to_file)
+                emit_class(&sink, p, row);
+            else
+                emit_row(&sink, p, row);
         }
     }
     if (sink.to_file)

@@ -96,8 +96,15 @@ typedef struct RtSum { int64_t offset, count; int param; } RtSum;          /* co
 
 enum { RT_SGD, RT_RMSPROP, RT_ADAM, RT_ADAMW };
 enum { RT_SCHED_CONSTANT, RT_SCHED_STEP, RT_SCHED_COSINE, RT_SCHED_POLYNOMIAL };
+enum { RT_TEXT_NONE, RT_TEXT_CHAR, RT_TEXT_BYTE, RT_TEXT_WORD, RT_TEXT_BPE };
+typedef struct RtText {
+    int         unit;                                 /* RT_TEXT_*: what a token is; NONE: the data are no text */
+    bool        table;                                /* labelled lines; else one text, to go on with */
+    int64_t     step;                                 /* tokens from a window to the next; 0: end to end, or 1 with one label a window */
+} RtText;
 typedef struct RtRecipe {
     const char *data;                                 /* name to look up, or "synthetic" */
+    RtText      text;
     int64_t     samples, test_samples;                /* synthetic */
     double      x_scale;
     bool        resize;                               /* images of any height and width are stretched to the input's */
@@ -198,7 +205,7 @@ static inline void rt_philox(uint32_t out[4], uint64_t key, uint32_t c0, uint32_
     }
     out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
 }
-enum { RT_PURPOSE_INIT = 1, RT_PURPOSE_SHUFFLE = 2, RT_PURPOSE_DATA = 3, RT_PURPOSE_AUGMENT = 4, RT_PURPOSE_DROPOUT = 16 };   /* + layer ordinal */
+enum { RT_PURPOSE_INIT = 1, RT_PURPOSE_SHUFFLE = 2, RT_PURPOSE_DATA = 3, RT_PURPOSE_AUGMENT = 4, RT_PURPOSE_GENERATE = 5, RT_PURPOSE_DROPOUT = 16 };   /* + layer ordinal */
 
 #ifdef RT_KERNELS                                     /* generated code; the runtime's own files do not need the kernels */
 #include "cpu/kernels.h"

@@ -18,9 +18,13 @@ typedef struct StTensor { const char *name; const RtParam *param; const char *fr
 /* The metadata item in whose place st_write puts a hash over the rest of the file. */
 #define ST_CONTENT "\"content\":\"0000000000000000\""
 
+/* The tensor of bytes that holds a program's vocabulary (data/vocab.h). */
+#define ST_VOCABULARY "vocabulary"
+
 typedef struct StWriter {
     int       real_bytes, n;
     StTensor *tensor;
+    const char *vocabulary; int64_t vocabulary_bytes; /* NULL: none */
     char     *head;                                   /* room for the whole header */
     int64_t   room;
     File      file;

@@ -15,7 +15,7 @@ StWriter *st_writer_new(const RtProgram *p, int n, int64_t metadata_room)
     w->real_bytes = p->real_bytes;
     w->n = n;
     w->tensor = rt_alloc(sizeof *w->tensor * (size_t)n);
-    w->room = metadata_room + 64 + (int64_t)n * (ENTRY + 256);
+    w->room = metadata_room + 64 + ENTRY + (int64_t)n * (ENTRY + 256);
     w->head = rt_alloc((size_t)w->room);
     return w;
 }
@@ -41,6 +41,12 @@ static int64_t header(StWriter *w, const char *metadata)
         n += entry(h + n, w, &w->tensor[i], at);
         at += params_count(w->tensor[i].param) * w->real_bytes;
     }
+    if (w->vocabulary)
+        n += sprintf(h + n,
+                     ",\"" ST_VOCABULARY
+                     "\":{\"dtype\":\"U8\",\"shape\":[%lld],\"data_offsets\":[%lld,%lld]}",
+                     (long long)w->vocabulary_bytes, (long long)at,
+                     (long long)(at + w->vocabulary_bytes));
     h[n++] = '}';
     while (n % 8)
         h[n++] = ' ';
@@ -70,6 +76,10 @@ void st_write(StWriter *w, const char *path, const char *metadata)
     file_write(&w->file, w->head, n);
     for (int i = 0; i < w->n; i++)
         write_tensor(w, &w->tensor[i], &hash);
+    if (w->vocabulary) {
+        hash_add(&hash, w->vocabulary, (size_t)w->vocabulary_bytes);
+        file_write(&w->file, w->vocabulary, w->vocabulary_bytes);
+    }
     const char *place = strstr(metadata, ST_CONTENT);
     if (place) {
         char digits[17];

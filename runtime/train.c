@@ -7,6 +7,7 @@
 #include "train.h"
 #include "checkpoint.h"
 #include "clock.h"
+#include "data/vocab.h"
 #include "error.h"
 #include "expect.h"
 #include "file.h"
@@ -175,6 +176,8 @@ static void open_all(Trainer *t)
     if (o->trace)
         file_check(o->trace);
     t->pool = pool_new(o->threads);
+    if (o->weights)
+        vocab_of_weights(p, o->weights);
     t->data = data_open(p, name, "train", o->limit);
     t->test = data_open(p, name, "test", 0);
     t->net = net_new(p, t->pool, o->comm, o->groups, false);

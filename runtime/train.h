@@ -8,6 +8,7 @@
 int train_run(const RtProgram *p, const Options *o);  /* each returns the exit code */
 int test_run(const RtProgram *p, const Options *o);
 int predict_run(const RtProgram *p, const Options *o);
+int generate_run(const RtProgram *p, const Options *o);
 int bench_run(const RtProgram *p, const Options *o);
 int info_run(const RtProgram *p, const Options *o);
 int gradcheck_run(const RtProgram *p, const Options *o);

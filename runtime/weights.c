@@ -1,5 +1,6 @@
 /* weights.c -- see weights.h. */
 #include "weights.h"
+#include "data/vocab.h"
 #include "error.h"
 #include <stdio.h>
 #include <string.h>
@@ -50,6 +51,8 @@ static void check(const RtParam *p, const StEntry *e, Report *r)
 
 static bool known(const RtProgram *p, const char *name)
 {
+    if (p->vocab && strcmp(name, ST_VOCABULARY) == 0)
+        return true;
     for (int i = 0; i < p->nparam; i++) {
         const size_t n = strlen(p->param[i].name);
         if (strncmp(p->param[i].name, name, n) != 0)
@@ -88,12 +91,22 @@ static int states(const RtParam *p)
     return (p->state[0] >= 0) + (p->state[1] >= 0);
 }
 
+static void add_vocabulary(StWriter *w)
+{
+    const Vocab *v = vocab_now();
+    if (v) {
+        w->vocabulary = v->text;
+        w->vocabulary_bytes = v->text_bytes;
+    }
+}
+
 StWriter *weights_writer(const Net *n)
 {
     const RtProgram *p = n->p;
     StWriter *w = st_writer_new(p, p->nparam, 1024);
     for (int i = 0; i < p->nparam; i++)
         w->tensor[i] = (StTensor){p->param[i].name, &p->param[i], n->fixed + p->param[i].offset};
+    add_vocabulary(w);
     return w;
 }
 
@@ -110,6 +123,7 @@ StWriter *weights_state_writer(const Net *n, int64_t metadata_room)
         count += states(&p->param[i]);
     StWriter *w = st_writer_new(p, count, metadata_room);
     StTensor *t = w->tensor;
+    add_vocabulary(w);
     for (int i = 0; i < p->nparam; i++) {
         const RtParam *q = &p->param[i];
         *t++ = (StTensor){q->name, q, n->fixed + q->offset};

@@ -53,6 +53,8 @@ static void recipe(Writer *w, Text *t, const Recipe *r)
     static const char *const opt[] = {"RT_SGD", "RT_RMSPROP", "RT_ADAM", "RT_ADAMW"};
     static const char *const sched[] = {"RT_SCHED_CONSTANT", "RT_SCHED_STEP", "RT_SCHED_COSINE",
                                         "RT_SCHED_POLYNOMIAL"};
+    static const char *const unit[] = {"RT_TEXT_NONE", "RT_TEXT_CHAR", "RT_TEXT_BYTE",
+                                       "RT_TEXT_WORD", "RT_TEXT_BPE"};
     const Optimizer *o = &r->optimizer;
     const Schedule *c = &r->schedule;
 
@@ -61,6 +63,9 @@ static void recipe(Writer *w, Text *t, const Recipe *r)
                 ".x_scale = %.17g,\n",
                 name_c_string(w->arena, r->data.name), (long long)r->data.samples,
                 (long long)r->data.test_samples, r->data.scale);
+    if (r->data.unit)
+        text_printf(t, "        .text = {.unit = %s, .table = %s, .step = %lld},\n",
+                    unit[r->data.unit], r->data.table ? "true" : "false", (long long)r->data.step);
     if (r->resize)
         text_add(t, "        .resize = true,\n");
     if (r->data.images && r->data.fit)

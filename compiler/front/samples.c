@@ -89,7 +89,7 @@ static bool check_tokens(Lower *l)
     Node *x = l->g->input;
     if (!r->present)
         return true;
-    if (x->dtype == DT_REAL && r->data.vocab) {
+    if (x->dtype == DT_REAL && (r->data.vocab || r->data.unit)) {
         diag_error(l->diag, r->data.span, "the data are tokens of a vocabulary, but '%s' is f32",
                    x->name);
         diag_help(l->diag, "declare it as tokens: %s: i32[%lld]", x->name,
@@ -98,6 +98,11 @@ static bool check_tokens(Lower *l)
     }
     if (x->dtype == DT_REAL)
         return true;
+    if (r->data.unit && x->shape.rank != 1) {
+        diag_error(l->diag, r->data.span, "a text is i32[time], '%s' is %s", x->name,
+                   shape_text(l->arena, &x->shape));
+        return false;
+    }
     if (r->normalize.kind != NORM_NONE) {
         diag_error(l->diag, r->normalize.span, "normalize is for numbers, '%s' is tokens", x->name);
         return false;

@@ -113,6 +113,12 @@ static const Form synthetic = {"synthetic", 1, {COUNT(samples, 10000, 1), COUNT(
 static const char *const fit_words[] = {"crop", "stretch", NULL};
 static const Form imagefolder = {"imagefolder", 2, {{"directory", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0},
                                                     {"fit", WANT_WORD, O(fit), 0, 0, 0, false, fit_words, 0}, SCALE}};
+static const char *const unit_words[] = {"char", "byte", "word", "bpe", NULL};
+#define UNIT(fallback) {"unit", WANT_WORD, O(unit), fallback, 0, 0, false, unit_words, 0}
+static const Form running_text = {"text", 0, {{"file", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0}, UNIT(0), VOCAB,
+                                              {"step", WANT_INT, O(step), 0, 1, 1 << 24, false, NULL, 0}}};
+static const Form labelled_text = {"tsv", 0, {{"directory", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0}, UNIT(2), VOCAB}};
+#undef UNIT
 static const Form named_data = {"data", 0, {SCALE, VOCAB}};
 #undef O
 #undef SCALE
@@ -136,6 +142,25 @@ static bool is_cifar10(const char *name)
     return strcmp(slash ? slash + 1 : name, "cifar10") == 0;
 }
 
+/* The words of `unit` are those of TextUnit less the first; bytes are 256 at least. */
+static void read_text_data(Train *t, Expr *e, bool table)
+{
+    DataSpec *d = &t->r->data;
+    form_fields(t->u, e, table ? &labelled_text : &running_text, d);
+    d->unit++;
+    d->table = table;
+    d->span = e->span;
+    d->name = d->name ? d->name : "";
+    d->scale = 1;
+    const int64_t least = d->unit == TEXT_WORD ? 4 : d->unit == TEXT_CHAR ? 1 : 256;
+    if (d->vocab == 0 && d->unit == TEXT_BYTE)
+        d->vocab = 256;
+    if (d->vocab && d->vocab < least)
+        diag_error(t->u->diag, e->span,
+                   "a vocabulary of this unit has at least %lld tokens, not %lld", (long long)least,
+                   (long long)d->vocab);
+}
+
 static void read_data(Train *t, Expr *e)
 {
     const Expr *head = e->kind == EX_CALL ? e->a : e; /* mnist, "dir", mnist(...), "dir"(...) */
@@ -146,6 +171,10 @@ static void read_data(Train *t, Expr *e)
     if (!name || !*name) {
         diag_error(t->u->diag, e->span, "the data are a name or a directory");
         diag_help(t->u->diag, "write mnist, \"path/to/directory\" or synthetic(samples = 10000)");
+        return;
+    }
+    if (head->kind == EX_NAME && (strcmp(name, "text") == 0 || strcmp(name, "tsv") == 0)) {
+        read_text_data(t, e, strcmp(name, "tsv") == 0);
         return;
     }
     d->images = strcmp(name, "imagefolder") == 0 && head->kind == EX_NAME;

@@ -42,6 +42,7 @@ typedef struct Schedule {
     double    warmup;                                 /* epochs; 0 = none; combines with any kind */
 } Schedule;
 
+typedef enum { TEXT_NONE, TEXT_CHAR, TEXT_BYTE, TEXT_WORD, TEXT_BPE } TextUnit;
 typedef struct DataSpec {
     const char *name;                                 /* "mnist", "synthetic", a directory, any name to look up */
     int64_t     samples, test_samples;                /* synthetic: sizes (defaults 10000, 1000) */
@@ -49,6 +50,9 @@ typedef struct DataSpec {
     bool        xz;                                   /* CIFAR-10: its files may be packed with xz */
     bool        images;                               /* imagefolder: PNG and JPEG files, a folder a class */
     int         fit;                                  /* imagefolder: 0 the middle part, 1 stretched */
+    int         unit;                                 /* TextUnit: the data are text, and tokens so long */
+    bool        table;                                /* tsv: labelled lines; else one text */
+    int64_t     step;                                 /* text: tokens from a window to the next; 0: the runtime's rule */
     int64_t     vocab;                                /* tokens are 0 .. vocab - 1; 0: the samples are no tokens */
     double      scale;                                /* multiplies stored u8; default 1/255.  f32 data are taken as they are */
     Span        span;

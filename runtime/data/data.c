@@ -1,10 +1,13 @@
 /* data.c -- a data set by name, whatever its format, and the batches of it. */
 #include "data/data.h"
+#include "data/text.h"
 #include "error.h"
 #include "hash.h"
 #include "memory.h"
+#include "random.h"
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 int64_t data_features(const RtProgram *p)
 {
@@ -114,11 +117,25 @@ static void open_synthetic(const RtProgram *p, const char *split, int64_t limit,
     d->position = rt_alloc(sizeof *d->position * (size_t)p->batch);
 }
 
+/* A directory of tokens that somebody else has made of a text. */
+static bool holds_arrays(const char *directory)
+{
+    return access(rt_format("%s/train_x.npy", directory), F_OK) == 0;
+}
+
 Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t limit)
 {
     if (strcmp(name, "synthetic") == 0) {
         Data *d = new_data(p, name);
         open_synthetic(p, split, limit, d);
+        return d;
+    }
+    if (p->recipe.text.unit && !holds_arrays(name)) {
+        Data *d = new_data(p, name);
+        if (p->recipe.text.table)
+            tsv_open(p, d->place = find_data(p, name), split, limit, d);
+        else
+            text_open(p, name, split, limit, d);
         return d;
     }
     Data *d = new_data(p, find_data(p, name));
@@ -148,6 +165,18 @@ void data_fill(Data *d, Pool *pool)
         npy_fill(d);
 }
 
+static void open_lines(const RtProgram *p, const char *path, Data *d)
+{
+    const char *slash = strrchr(path, '/');
+    Text t;
+    if (!text_read(p, slash ? rt_format("%.*s", (int)(slash - path), path) : ".",
+                   slash ? slash + 1 : path, &t))
+        rt_die("%s does not exist", path);
+    if (p->recipe.text.unit != RT_TEXT_BYTE)
+        text_check_utf8(&t);
+    text_lines(p, d, &t);
+}
+
 Data *data_open_file(const RtProgram *p, const char *path)
 {
     Data *d = new_data(p, path);
@@ -156,9 +185,19 @@ Data *data_open_file(const RtProgram *p, const char *path)
         npy_open_input(p, path, d);
     else if (n > 4 && strcmp(path + n - 4, ".csv") == 0)
         csv_open_input(p, path, d);
+    else if (p->recipe.text.unit)
+        open_lines(p, path, d);
     else
         rt_die("%s: input is a .npy or a .csv file", path);
     return d;
+}
+
+Data *data_open_text(const RtProgram *p, const char *text)
+{
+    const Text t = {"--text", text, (int64_t)strlen(text), 1};
+    if (p->recipe.text.unit != RT_TEXT_BYTE)
+        text_check_utf8(&t);
+    return text_lines(p, new_data(p, "--text"), &t);
 }
 
 typedef struct Making {
@@ -186,6 +225,11 @@ Data *data_in_memory(const RtProgram *p, int64_t n, Pool *pool)
     return d;
 }
 
+static int64_t token_bytes(int type)
+{
+    return type == RT_U8 ? 1 : type == RT_U16 ? 2 : type == RT_I32 ? 4 : 8;
+}
+
 uint64_t data_hash(const Data *d)
 {
     const int64_t head[4] = {d->n, d->stride, d->type, d->classes};
@@ -193,9 +237,25 @@ uint64_t data_hash(const Data *d)
     hash_add(&h, head, sizeof head);
     if (d->label && !d->synthetic)
         hash_add(&h, d->label, (size_t)(d->n * data_label_stride(d)));
-    if (d->vocab && !d->synthetic)
-        hash_add(&h, d->x, (size_t)(d->n * d->stride));
+    if (d->vocab && !d->synthetic) {
+        const int64_t row = d->features * token_bytes(d->type);
+        hash_add(&h, d->x, (size_t)((d->n - 1) * d->stride + row));
+    }
     return hash_end(&h);
+}
+
+/* Windows of a text and the tokens behind them; from the second epoch on they begin somewhere else. */
+static void next_tokens(const Data *d, Batch *b)
+{
+    int64_t shift = 0;
+    if (d->shift > 1 && b->epoch > 0) {
+        Random r = random_from(b->seed, RT_PURPOSE_DATA, (uint32_t)b->epoch, 0);
+        shift = random_below(&r, (uint32_t)d->shift) * token_bytes(d->type);
+    }
+    b->x = d->x + shift;
+    b->label = d->next + shift;
+    b->label_stride = d->stride;
+    b->label_type = d->type;
 }
 
 /* Synthetic samples are made here, for this batch, by all threads. Their index is their place in
@@ -215,6 +275,8 @@ void data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, 
     b->label_stride = data_label_stride(d);
     b->label_type = RT_I32;
     b->index = order + first;
+    if (d->next)
+        next_tokens(d, b);
     if (!d->synthetic)
         return;
     Making m = {.d = d, .order = order + first};

@@ -44,6 +44,9 @@ typedef struct Data {
     int64_t     whole;                                /* how many those files hold */
     Cifar      *cifar;                                /* CIFAR-10: its opened files */
     Images     *images;                               /* folders: the list of files, and the packed one */
+    const char *next;                                 /* text: labels of the first sample, as far apart as samples; NULL: `label` */
+    int64_t     shift;                                /* text: windows begin up to so many tokens less 1 later, another number each epoch */
+    int64_t     scored;                               /* labels that count; 0: all */
     const char *x_path;                               /* npy: where the samples are from */
     const char *y_numbers;                            /* npy: labels not yet converted, */
     int         y_size;                               /* bytes each, */
@@ -64,8 +67,9 @@ Data    *data_open(const RtProgram *p, const char *name, const char *split, int6
  * one); allocates nothing. */
 void     data_fill(Data *d, Pool *pool);
 
-/* Samples to test or predict, from a .npy or .csv file; no labels. */
+/* Samples to test or predict, from a .npy or .csv file, or lines of text; no labels. */
 Data    *data_open_file(const RtProgram *p, const char *path);
+Data    *data_open_text(const RtProgram *p, const char *text);  /* one */
 
 /* `n` synthetic samples held in memory, for bench and where no data are at hand. */
 Data    *data_in_memory(const RtProgram *p, int64_t n, Pool *pool);

@@ -1,0 +1,25 @@
+/* table.h -- pieces of text, numbered as they come and counted. */
+#ifndef TABLE_H
+#define TABLE_H
+#include <stdint.h>
+
+typedef struct Piece { const char *bytes; int32_t length; } Piece;
+
+typedef struct Table {
+    Piece    *piece;                                  /* by number; bytes are copies of the table's own */
+    int64_t  *count;                                  /* the caller's to keep */
+    int32_t   n, room;
+    int32_t  *slot;                                   /* number + 1, or 0; a power of 2 of them */
+    uint32_t  slots;
+    char     *store;                                  /* where the next copy goes */
+    int64_t   left;
+} Table;
+
+int32_t table_find(const Table *t, const char *bytes, int32_t length);   /* -1: it is not there */
+int32_t table_add(Table *t, const char *bytes, int32_t length);          /* its number, a new one if need be */
+void    table_free(Table *t);                                            /* but for the copies */
+
+/* By count, the largest first, equals by their bytes; or by their bytes alone. */
+void    table_sort(Table *t, int by_count);
+
+#endif

@@ -1,0 +1,26 @@
+/* words.c -- where words begin and end: at everything that is no letter, digit or apostrophe.
+ *
+ * The rule of Keras's text_to_word_sequence, with which the IMDB data set was numbered: ASCII signs but the apostrophe separate
+ * words, capital ASCII letters become small ones, everything beyond ASCII belongs to words.
+ */
+#include "data/vocab.h"
+
+static bool in_word(char c)
+{
+    const unsigned char u = (unsigned char)c;
+    return (u >= '0' && u <= '9') || (u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z') ||
+           u == '\'' || u >= 128;
+}
+
+int32_t word_next(const char **at, const char *end, char word[WORD_MAX])
+{
+    const char *c = *at;
+    int32_t n = 0;
+    while (c < end && !in_word(*c))
+        c++;
+    for (; c < end && in_word(*c); c++)
+        if (n < WORD_MAX)
+            word[n++] = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
+    *at = c;
+    return n;
+}

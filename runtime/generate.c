@@ -1,0 +1,153 @@
+/* generate.c -- the command `generate`: a text goes on, token by token, each drawn from what the network says comes next.
+ *
+ *   p[i] = exp((x[i] - max x) / temperature) / sum, over the top-k largest x
+ *
+ * The window of the last tokens is looked at anew for each.  A network with a label a position reads the text from the window's
+ * first position on; one with one label a window wants it filled, and gets padding in front of a short text.
+ * Number k of a text is drawn with counter k of the seed, so that a seed gives one text, on any number of threads.
+ */
+#include "data/vocab.h"
+#include "error.h"
+#include "params.h"
+#include "random.h"
+#include "train.h"
+#include "weights.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Choice {
+    double x;
+    int32_t token;
+} Choice;
+
+typedef struct Generator {
+    const RtProgram *p;
+    const Options *o;
+    const Vocab *vocab;
+    Net *net;
+    Tokens text;
+    int32_t *window;
+    uint32_t *index;
+    char *output;
+    Choice *choice;
+    double *share;
+} Generator;
+
+/* The largest first, equals by their number. */
+static int by_falling_x(const void *a, const void *b)
+{
+    const Choice *p = a, *q = b;
+    return p->x != q->x ? (p->x < q->x) - (p->x > q->x) : p->token - q->token;
+}
+
+/* One of n choices, the largest first. */
+static int32_t draw(const Generator *g, int n, int64_t number)
+{
+    double sum = 0, u[2];
+    if (g->o->temperature == 0)
+        return g->choice[0].token;
+    for (int i = 0; i < n; i++)
+        sum += g->share[i] = exp((g->choice[i].x - g->choice[0].x) / g->o->temperature);
+    random_uniform2(u, g->o->seed, RT_PURPOSE_GENERATE, (uint32_t)number, (uint32_t)(number >> 32),
+                    0);
+    double left = u[0] * sum;
+    for (int i = 0; i < n; i++)
+        if ((left -= g->share[i]) < 0)
+            return g->choice[i].token;
+    return g->choice[0].token; /* rounding has left nothing */
+}
+
+/* The last tokens of the text into the window; returns the position whose output says what follows. */
+static int64_t fill_window(Generator *g)
+{
+    const int64_t room = g->p->input_dim[0], n = g->text.n < room ? g->text.n : room,
+                  first = g->p->labels > 1 ? 0 : room - n;
+    for (int64_t i = 0; i < room; i++)
+        g->window[i] = -1;
+    memcpy(g->window + first, g->text.at + g->text.n - n, sizeof *g->window * (size_t)n);
+    return g->p->labels > 1 ? n - 1 : 0;
+}
+
+static int32_t next_token(Generator *g, int64_t number)
+{
+    const RtProgram *p = g->p;
+    const int64_t at = fill_window(g) * p->classes;
+    const Batch b = {.x = g->window,
+                     .x_stride = p->input_dim[0] * (int64_t)sizeof *g->window,
+                     .x_type = RT_I32,
+                     .index = g->index,
+                     .valid = 1};
+    int n = 0;
+    net_evaluate(g->net, &b, g->output);
+    for (int32_t i = 0; i < p->classes && i < g->vocab->n; i++)
+        g->choice[n++] = (Choice){params_real(g->output, p->real_bytes, at + i), i};
+    qsort(g->choice, (size_t)n, sizeof *g->choice, by_falling_x);
+    return draw(g, g->o->top_k && g->o->top_k < n ? (int)g->o->top_k : n, number);
+}
+
+static void print(const Generator *g, int32_t token)
+{
+    const Piece piece = g->vocab->piece[token];
+    if (g->vocab->unit == RT_TEXT_WORD)
+        printf("%s", piece.length ? " " : "");
+    fwrite(piece.bytes ? piece.bytes : "", 1, (size_t)piece.length, stdout);
+    fflush(stdout);
+}
+
+/* The prompt's tokens; without one a new line, or token 0 where there is none. */
+static void begin(Generator *g)
+{
+    const char *prompt = g->o->prompt ? g->o->prompt : "\n";
+    const Text t = {"--prompt", prompt, (int64_t)strlen(prompt), 1};
+    const bool none = !g->o->prompt && g->vocab->unit == RT_TEXT_CHAR &&
+                      table_find(&g->vocab->known, "\n", 1) < 0;
+    if (g->vocab->unit != RT_TEXT_BYTE)
+        text_check_utf8(&t);
+    if (!none)
+        vocab_encode(g->vocab, &t, &g->text);
+    if (g->text.n == 0 && g->o->prompt && *prompt)
+        rt_die("--prompt holds no word");
+    if (g->text.n == 0)
+        tokens_add(&g->text, 0);
+    if (g->o->prompt)
+        fwrite(prompt, 1, strlen(prompt), stdout);
+}
+
+static void check(const RtProgram *p, const char *weights)
+{
+    const int64_t t = p->input_dim[0];
+    if (!p->recipe.text.unit || p->recipe.text.table || p->classes < p->vocab ||
+        (p->labels != 1 && p->labels != t))
+        rt_die("generate is for networks that say which token comes next: %s was not built from "
+               "data = text(...), or has %lld "
+               "outputs where the vocabulary has %lld tokens",
+               p->model, (long long)p->classes, (long long)p->vocab);
+    if (!vocab_of_weights(p, weights))
+        rt_die("%s holds no vocabulary, without which no text can be written: take weights that "
+               "this program has saved",
+               weights);
+}
+
+int generate_run(const RtProgram *p, const Options *o)
+{
+    check(p, o->weights);
+    Generator g = {.p = p,
+                   .o = o,
+                   .vocab = vocab_now(),
+                   .net = net_new(p, pool_new(o->threads), o->comm, 1, false)};
+    g.window = rt_alloc(sizeof *g.window * (size_t)p->input_dim[0]);
+    g.index = rt_alloc(sizeof *g.index * (size_t)p->batch);
+    g.output = rt_alloc((size_t)(p->batch * p->outputs * p->real_bytes));
+    g.choice = rt_alloc(sizeof *g.choice * (size_t)p->classes);
+    g.share = rt_alloc(sizeof *g.share * (size_t)p->classes);
+    weights_load(g.net, o->weights);
+    begin(&g);
+    for (int64_t i = 0; i < o->length; i++) {
+        tokens_add(&g.text, next_token(&g, i));
+        print(&g, g.text.at[g.text.n - 1]);
+    }
+    printf("\n");
+    return 0;
+}

@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# text.sh -- programs that train on text: characters, bytes, words and byte pairs; labelled lines; the same bits however it is run;
+# the vocabulary goes with the weights; predict and generate; and what users do wrong is said with its line.
+#
+# TENON_TEST_DATA/imdb: IMDB's reviews, for the check of the whole set.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+# model FILE DATA LABELS: a window of 6 tokens, looked up and joined
+model() {
+    cat > "$1" <<END
+model next(text: i32[time], vocab: int, time: int = 6) {
+    return one_hot(text, vocab) |> flatten |> dense(32) |> relu |> dense($3)
+}
+train next {
+    data      = $2
+    loss      = softmax_cross_entropy
+    optimizer = adam(lr = 0.01)
+    batch     = 32
+    epochs    = 3
+}
+END
+}
+weights_of() { hashes "$1" | tr ' ' '\n' | grep . | tail -n 1; }
+
+for _ in $(seq 250); do echo 'the quick brown fox jumps over the lazy dog'; done > "$work/fox.txt"
+text="text(\"$work/fox.txt\", unit = \"char\", vocab = 28)"
+model "$work/next.tn" "$text" vocab
+succeeds "build" "$TENON" build "$work/next.tn" -o "$work/next"
+succeeds "build, longer" "$TENON" build "$work/next.tn" -o "$work/long" --set model.time=12
+run=("$work/next" --limit-samples 3000)
+"${run[@]}" --log "$work/1.jsonl" --save "$work/w.safetensors" --threads 1 > "$work/out"
+grep -q 'test accuracy 1.0000' "$work/out" && ok || bad "a sentence is not learned: $(tail -1 "$work/out")"
+want=$(weights_of "$work/1.jsonl")
+"${run[@]}" --log "$work/2.jsonl" --threads 2 > /dev/null
+same "two threads" "$want" "$(weights_of "$work/2.jsonl")"
+"${run[@]}" --log "$work/3.jsonl" --groups 4 > /dev/null
+same "four groups" "$want" "$(weights_of "$work/3.jsonl")"
+"${run[@]}" --checkpoint "$work/ck" --checkpoint-every 70 --epochs 2 > /dev/null
+rm "$(ls "$work"/ck/step-*.safetensors | tail -n 1)"
+"${run[@]}" --checkpoint "$work/ck" --resume --log "$work/4.jsonl" > /dev/null 2> "$work/err"
+grep -q 'epoch 2, step 70' "$work/err" && ok || bad "not resumed in the middle of an epoch: $(cat "$work/err")"
+same "resumed in the middle of an epoch" "$want" "$(weights_of "$work/4.jsonl")"
+sed 's/quick/quack/' "$work/fox.txt" > "$work/duck.txt"
+refuses "resumed with another text" "this run has data" "${run[@]}" --checkpoint "$work/ck" --resume --data "$work/duck.txt"
+gzip -k "$work/fox.txt" && mv "$work/fox.txt" "$work/plain.txt"
+"${run[@]}" --log "$work/5.jsonl" > /dev/null
+same "packed with gzip" "$want" "$(weights_of "$work/5.jsonl")"
+
+# generate: one seed, one text
+w=(--weights "$work/w.safetensors")
+succeeds "test by weights" "$work/next" test "${w[@]}"
+"$work/next" generate "${w[@]}" --prompt 'the quick' --length 50 --temperature 0 > "$work/out"
+same "the likeliest text" 'the quick brown fox jumps over the lazy dog
+the quick brown' "$(cat "$work/out")"
+"$work/next" generate "${w[@]}" --length 200 --temperature 4 --seed 5 --threads 1 > "$work/g1"
+"$work/next" generate "${w[@]}" --length 200 --temperature 4 --seed 5 --threads 2 > "$work/g2"
+"$work/next" generate "${w[@]}" --length 200 --temperature 4 --seed 6 > "$work/g3"
+cmp -s "$work/g1" "$work/g2" && ok || bad "another text on two threads"
+cmp -s "$work/g1" "$work/g3" && bad "another seed, the same text" || ok
+"$work/next" generate "${w[@]}" --prompt 'the quick' --length 50 --temperature 4 --top-k 1 > "$work/g4"
+cmp -s "$work/out" "$work/g4" && ok || bad "the likeliest one of one is not the likeliest of all"
+same "what follows" r "$("$work/next" predict "${w[@]}" --text 'the quick b' | cut -f1)"
+
+# the units
+for unit in 'byte", vocab = 256' 'word", vocab = 12' 'bpe", vocab = 270'; do
+    name=${unit%%\"*}
+    model "$work/$name.tn" "text(\"$work/plain.txt\", unit = \"$unit)" vocab
+    succeeds "$name: build" "$TENON" build "$work/$name.tn" -o "$work/$name"
+    succeeds "$name: train" "$work/$name" --epochs 4 --save "$work/$name.safetensors"
+    "$work/$name" generate --weights "$work/$name.safetensors" --prompt 'the quick brown fox jumps over the' --length 1 --temperature 0 > "$work/out"
+    grep -q '^the quick brown fox jumps over the l*' "$work/out" && ok || bad "$name goes on with $(cat "$work/out")"
+    succeeds "$name: test by weights" "$work/$name" test --weights "$work/$name.safetensors"
+    refuses "$name: weights of another unit" 'does not hold the weights|holds a vocabulary of' "$work/$name" test "${w[@]}"
+done
+same "words" 'tenon vocabulary 1 word 11|the|brown|dog|fox|jumps|lazy|over|quick' "$(grep -a -A 8 'tenon vocabulary' "$work/word.safetensors" | sed 's/.*tenon/tenon/' | tr '\n' '|' | sed 's/|$//')"
+
+# what goes wrong
+refuses "no text" "the text $work/none.txt does not exist" "${run[@]}" --data "$work/none.txt"
+: > "$work/empty.txt"
+refuses "an empty text" "empty.txt is empty" "${run[@]}" --data "$work/empty.txt"
+echo 'the quick' > "$work/short.txt"
+refuses "a text shorter than the window" "short.txt has 9 tokens to train on, too few for a window of 12 and the token behind it" "$work/long" --data "$work/short.txt"
+printf 'the quick\nbr\377own' > "$work/latin.txt"
+refuses "a text that is no UTF-8" "latin.txt:2: byte 3 of the line, 0xFF, is no UTF-8" "${run[@]}" --data "$work/latin.txt"
+printf 'overlong \300\257' > "$work/latin.txt"
+refuses "an overlong form" "latin.txt:1: byte 10 of the line, 0xC0, is no UTF-8" "${run[@]}" --data "$work/latin.txt"
+tr 'a-z' 'A-Z' < "$work/plain.txt" | cat "$work/plain.txt" - > "$work/many.txt"
+refuses "more characters than the vocabulary" "has 54 different characters, more than the 28 of next: build it with --set data.vocab=54" "${run[@]}" --data "$work/many.txt"
+refuses "weights with another vocabulary" "many.txt:251: byte 1 of the line, the character 'T', is not one of the 28" "$work/next" test "${w[@]}" --data "$work/many.txt"
+refuses "an unknown character" "the character 'ü', is not one of the 28 in the vocabulary" "$work/next" generate "${w[@]}" --prompt 'für'
+refuses "a prompt that is no UTF-8" "prompt:1: byte 2 of the line, 0xFC, is no UTF-8" "$work/next" generate "${w[@]}" --prompt "$(printf 'f\374r')"
+refuses "generate without weights" "generate needs --weights" "$work/next" generate
+
+# labelled lines
+reviews() { # N: lines, whose class is that of one word among others
+    awk -v n="$1" 'BEGIN { srand(3); split("a film that was really about two people and their dog", w, " ");
+        for (i = 0; i < n; i++) { t = ""; at = int(rand() * 9); for (k = 0; k < 9; k++) t = t (k == at ? (i % 2 ? "Great," : "awful...") : w[1 + int(rand() * 11)]) " ";
+            printf "%d\t%d\t%d\t%s<br />\n", i % 2, i % 10, i, t } }'
+}
+mkdir "$work/small"
+reviews 1200 > "$work/small/small_train.tsv"
+reviews 400 | gzip > "$work/small/small_test.tsv.gz"
+model "$work/reviews.tn" "tsv(\"$work/small\", vocab = 20)" 2
+sed -i 's/time: int = 6/time: int = 12/' "$work/reviews.tn"
+succeeds "reviews: build" "$TENON" build "$work/reviews.tn" -o "$work/reviews"
+"$work/reviews" --save "$work/r.safetensors" --log "$work/6.jsonl" --threads 1 > "$work/out"
+grep -Eq 'test accuracy (1.0000|0.9[0-9]*)' "$work/out" && ok || bad "reviews are not learned: $(tail -1 "$work/out")"
+"$work/reviews" --log "$work/7.jsonl" --threads 2 > /dev/null
+same "reviews: two threads" "$(weights_of "$work/6.jsonl")" "$(weights_of "$work/7.jsonl")"
+printf 'a great film\nan awful one about people\n' > "$work/lines.txt"
+same "reviews: predicted" "1 0" "$("$work/reviews" predict --weights "$work/r.safetensors" --input "$work/lines.txt" | cut -f1 | tr '\n' ' ' | sed 's/ $//')"
+same "reviews: one of them" 1 "$("$work/reviews" predict --weights "$work/r.safetensors" --text 'a great film' | cut -f1)"
+"$work/reviews" predict --weights "$work/r.safetensors" --input "$work/lines.txt" --output "$work/rows.csv"
+same "reviews: a row each" 2 "$(awk -F, '$1 + $2 > 0.9999 && $1 + $2 < 1.0001' "$work/rows.csv" | wc -l)"
+refuses "reviews do not go on" "generate is for networks that say which token comes next" "$work/reviews" generate --weights "$work/r.safetensors"
+
+table=$work/small/small_train.tsv
+cp "$table" "$work/good.tsv"
+sed '7s/.*/a line without a label/' "$work/good.tsv" > "$table"
+refuses "a line without a tab" "small_train.tsv:7: a line is a label, a tab and a text" "$work/reviews"
+sed '9s/^[01]/good/' "$work/good.tsv" > "$table"
+refuses "a label that is no number" "small_train.tsv:9: a line begins with the number of its class, not 'good'" "$work/reviews"
+sed '11s/^[01]/2/' "$work/good.tsv" > "$table"
+refuses "a class too many" "small_train.tsv:11: class 2 is out of range: the classes are 0 to 1" "$work/reviews"
+sed '5s/film/f\xffilm/;5s/$/\xff/' "$work/good.tsv" > "$table"
+refuses "a line that is no UTF-8" "small_train.tsv:5: byte" "$work/reviews"
+rm "$table"
+refuses "no table" "holds no labelled texts: neither train.tsv nor small_train.tsv" "$work/reviews"
+
+if [ -n "$TENON_TEST_DATA" ] && [ -d "$TENON_TEST_DATA/imdb" ]; then
+    model "$work/imdb.tn" 'tsv("imdb", vocab = 1000)' 2
+    succeeds "imdb: build" "$TENON" build "$work/imdb.tn" -o "$work/imdb" --set model.time=80
+    TENON_DATA=$TENON_TEST_DATA "$work/imdb" --epochs 1 --log "$work/8.jsonl" > "$work/out"
+    same "imdb: 25,000 reviews" '"samples":25000' "$(grep -o '"samples":25000' "$work/8.jsonl" | head -1)"
+else
+    skip "IMDB's reviews: TENON_TEST_DATA has no imdb/"
+fi
+finish

@@ -1,0 +1,193 @@
+/* test_text.c -- windows of a text, vocabularies and byte pairs by themselves. */
+#include "data/data.h"
+#include "data/text.h"
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { T = 4, N = 103, TEST = N / 10 };
+static char path[] = "/tmp/tenon-text-XXXXXX";
+
+/* Byte i of the text is i: a token tells where it stands. */
+static RtProgram windows_of(int64_t labels, int64_t step)
+{
+    return (RtProgram){.model = "test",
+                       .batch = 1,
+                       .input_rank = 1,
+                       .input_dim = {T},
+                       .vocab = 256,
+                       .classes = 256,
+                       .labels = labels,
+                       .outputs = labels * 256,
+                       .recipe.text = {.unit = RT_TEXT_BYTE, .step = step}};
+}
+
+static void write_text(void)
+{
+    char bytes[N];
+    for (int i = 0; i < N; i++)
+        bytes[i] = (char)i;
+    const int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, bytes, N), N);
+    close(fd);
+}
+
+static int token(const void *x, int64_t stride, int64_t sample, int at)
+{
+    return ((const uint16_t *)((const char *)x + sample * stride))[at];
+}
+
+/* Every window of both splits: its tokens, and its labels one behind. */
+static void check_windows(const Data *d, const Batch *b, int first, int step, int labels)
+{
+    for (int64_t i = 0; i < d->n; i++)
+        for (int k = 0; k < T; k++) {
+            const int at = first + (int)i * step + k;
+            ck_assert_int_eq(token(b->x, b->x_stride, i, k), at < N ? at : UINT16_MAX);
+            if (labels > 1)
+                ck_assert_int_eq(token(b->label, b->label_stride, i, k), at + 1 < N ? at + 1 : UINT16_MAX);
+            else if (k == 0)
+                ck_assert_int_eq(token(b->label, b->label_stride, i, 0), at + T);
+        }
+}
+
+static Batch batch_of(const Data *d, int64_t epoch)
+{
+    static const uint32_t order[1];
+    Batch b = {.seed = 7, .epoch = epoch};
+    data_batch(d, NULL, order, 0, 1, &b);
+    return b;
+}
+
+START_TEST(the_last_label_of_a_window_follows_it)
+{
+    write_text();
+    const RtProgram p = windows_of(1, 3);
+    const Data *train = data_open(&p, path, "train", 0), *test = data_open(&p, path, "test", 0);
+    unlink(path);
+    ck_assert_int_eq(train->n, (N - TEST - 1 - T) / 3 + 1);
+    ck_assert_int_eq(test->n, (TEST - 1 - T) / 3 + 1);
+    for (int epoch = 0; epoch < 3; epoch++) {
+        const Batch a = batch_of(train, epoch), b = batch_of(test, epoch);
+        check_windows(train, &a, 0, 3, 1);
+        check_windows(test, &b, N - TEST, 3, 1);
+    }
+}
+END_TEST
+
+/* With a label a position each token of the last tenth is a label once; epochs begin at different places. */
+START_TEST(every_token_of_the_test_split_is_scored_once)
+{
+    write_text();
+    const RtProgram p = windows_of(T, 0);
+    const Data *train = data_open(&p, path, "train", 0), *test = data_open(&p, path, "test", 0);
+    unlink(path);
+    const Batch b = batch_of(test, 0), first = batch_of(train, 0);
+    int seen[N] = {0}, shifts[T] = {0};
+    check_windows(test, &b, N - TEST - 1, T, T);
+    for (int64_t i = 0; i < test->n; i++)
+        for (int k = 0; k < T; k++)
+            if (token(b.label, b.label_stride, i, k) != UINT16_MAX)
+                seen[token(b.label, b.label_stride, i, k)]++;
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(seen[i], i >= N - TEST);
+    ck_assert_int_eq(test->scored, TEST);
+    check_windows(train, &first, 0, T, T);
+    for (int epoch = 1; epoch < 60; epoch++) {
+        const Batch a = batch_of(train, epoch);
+        const int shift = token(a.x, a.x_stride, 0, 0);
+        ck_assert(shift >= 0 && shift < T);
+        shifts[shift]++;
+        check_windows(train, &a, shift, T, T);
+        ck_assert_int_lt(token(a.label, a.label_stride, train->n - 1, T - 1), N - TEST);
+    }
+    for (int k = 0; k < T; k++)
+        ck_assert_int_gt(shifts[k], 0);
+}
+END_TEST
+
+/* ---- byte pairs */
+
+static RtProgram pairs(int64_t vocab)
+{
+    return (RtProgram){.model = "test", .vocab = vocab, .recipe.text.unit = RT_TEXT_BPE};
+}
+
+static const Vocab *trained(const RtProgram *p, const char *text)
+{
+    VocabMaker m = {.p = p};
+    const Text t = {"text", text, (int64_t)strlen(text), 1};
+    vocab_count(&m, &t);
+    return vocab_make(&m, "text");
+}
+
+/* The example of Sennrich et al. 2016: low, lower, newest, widest; 5, 2, 6 and 3 times. */
+START_TEST(byte_pairs_are_joined_by_frequency)
+{
+    static const char *const joined[] = {"es", "est", "lo", "low", "new", "newest"};
+    const RtProgram p = pairs(256 + 10);
+    const Vocab *v = trained(&p, "low\nlow\nlow\nlow\nlow\nlower\nlower\nnewest\nnewest\nnewest\n"
+                                 "newest\nnewest\nnewest\nwidest\nwidest\nwidest\n");
+    ck_assert_int_eq(v->n, 266);
+    ck_assert(v->pair[0][0] == 'e' && v->pair[0][1] == 's');
+    ck_assert(v->pair[1][0] == 256 && v->pair[1][1] == 't');
+    for (size_t i = 0; i < sizeof joined / sizeof *joined; i++) {
+        bool found = false;
+        for (int k = 256; k < v->n; k++)
+            found |= v->piece[k].length == (int)strlen(joined[i]) &&
+                     memcmp(v->piece[k].bytes, joined[i], strlen(joined[i])) == 0;
+        ck_assert_msg(found, "%s is no token", joined[i]);
+    }
+}
+END_TEST
+
+static void round_trip(const Vocab *v, const char *text, int64_t n)
+{
+    Tokens t = {.n = 0};
+    int64_t at = 0;
+    vocab_encode(v, &(Text){"text", text, n, 1}, &t);
+    for (int64_t i = 0; i < t.n; at += v->piece[t.at[i++]].length)
+        ck_assert_mem_eq(text + at, v->piece[t.at[i]].bytes, (size_t)v->piece[t.at[i]].length);
+    ck_assert_int_eq(at, n);
+    free(t.at);
+}
+
+START_TEST(encoded_texts_come_back)
+{
+    const RtProgram p = pairs(300);
+    char noise[20000];
+    uint32_t x = 1;
+    for (size_t i = 0; i < sizeof noise; i++) {
+        x = x * 1664525 + 1013904223;
+        noise[i] = "ab \n1.,\xc3\xa4"[x >> 24 & 7];
+    }
+    const Vocab *v = trained(&p, "a bab ab ab  abba 11 1.1\n\nab, ab. \xc3\xa4 \xc3\xa4\xc3\xa4\n");
+    round_trip(v, noise, sizeof noise);
+    char *saved = strndup(v->text, (size_t)v->text_bytes);
+    const uint64_t hash = v->hash;
+    const int64_t bytes = v->text_bytes;
+    vocab_take(&p, "saved", saved, bytes);
+    ck_assert(vocab_now()->hash == hash);
+    round_trip(vocab_now(), noise, sizeof noise);
+    free(saved);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("text");
+    TCase *t = tcase_create("text");
+    tcase_add_test(t, the_last_label_of_a_window_follows_it);
+    tcase_add_test(t, every_token_of_the_test_split_is_scored_once);
+    tcase_add_test(t, byte_pairs_are_joined_by_frequency);
+    tcase_add_test(t, encoded_texts_come_back);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    const int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed > 0;
+}
