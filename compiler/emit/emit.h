@@ -27,6 +27,7 @@ typedef struct EmitUnit {
     const char *name;                                 /* "conv2d_pool_5bdae5c3": its file and its function; the step: "lenet" */
     const char *called;                               /* "conv2d_pool_1": what the step calls it; the step itself: NULL */
     const char *text;
+    bool        once;                                 /* what it does itself is done once a slice: quickly compiled is as good */
 } EmitUnit;
 /* Returns how many; those that take the C compiler longest stand first. */
 int emit_units(const EmitInput *in, Arena *a, EmitUnit **unit);

@@ -176,7 +176,11 @@ static const char *call_statement(Writer *w, const Node *n)
         add_text(&s, "units");
     }
     text_printf(&body, "    %s(%s);\n", c.fn, s.inner.s);
-    return arena_printf(w->arena, "%s(%s);", kernel_define(w, c.fn, s.params.s, body.s), s.args.s);
+    const int before = w->nkernel;
+    const char *name = kernel_define(w, c.fn, s.params.s, body.s);
+    if (w->nkernel > before && !c.plain)
+        w->kernel[before].ways = c.ways;
+    return arena_printf(w->arena, "%s(%s);", name, s.args.s);
 }
 
 static void numbers(Text *t, const char *name, const double *v, int64_t n)

@@ -31,6 +31,7 @@ static const Home home[] = {{"conv2d_winograd_dw", "cpu/winograd_dw.h", true},
                             {"layer_norm", "cpu/layer_norm.h", false},
                             {"accuracy", "cpu/loss.h", false},
                             {"rt_input", "cpu/image.h", false},
+                            {"batch", "cpu/batch_norm.h", false},
                             {"dropout", "cpu/dropout.h", false},
                             {"scan", "cpu/scan.h", false},
                             {"", "cpu/kernels.h", false}}; /* all of them */
@@ -67,6 +68,8 @@ static EmitUnit kernel_unit(const Writer *w, const Kernel *k)
     Arena *a = w->arena;
     Text head = text_new(a), text = text_new(a);
 
+    if (k->ways)
+        text_printf(&head, "#define RT_WAYS (%s)\n#define RT_TILES_CALLED\n", k->ways);
     text_printf(&head, "#include \"rt.h\"\n#include \"cpu/vec.h\"\n#include \"cpu/math.h\"\n");
     if (strcmp(home_of(w, k->base)->header, "cpu/math.h") != 0)
         text_printf(&head, "#include \"%s\"\n", home_of(w, k->base)->header);
@@ -82,6 +85,24 @@ static EmitUnit kernel_unit(const Writer *w, const Kernel *k)
     return (EmitUnit){.name = name, .called = k->name, .text = text.s};
 }
 
+/* The register tiles that direct convolutions call: of no sizes, so once for all programs. */
+static EmitUnit tiles_unit(void)
+{
+    return (EmitUnit){.name = "conv-tiles", /* no name of a model */
+                      .text =
+                          "/* conv-tiles.c -- made by tenon: what the convolutions of a program "
+                          "call. */\n#define RT_TILES_HERE\n#include \"rt.h\"\n#include "
+                          "\"cpu/vec.h\"\n#include \"cpu/conv_sum.h\"\n"};
+}
+
+static bool calls_tiles(const Writer *w)
+{
+    bool some = false;
+    for (int i = 0; i < w->nkernel; i++)
+        some |= w->kernel[i].ways != NULL;
+    return some;
+}
+
 int emit_units(const EmitInput *in, Arena *a, EmitUnit **unit)
 {
     Writer w;
@@ -89,8 +110,10 @@ int emit_units(const EmitInput *in, Arena *a, EmitUnit **unit)
     Text kernels = text_new(a), step = text_new(a);
 
     program_open(&w, in, a);
-    EmitUnit *all = arena_alloc(a, (size_t)(w.nkernel + 1) * sizeof *all), *own = &all[n++];
+    EmitUnit *all = arena_alloc(a, (size_t)(w.nkernel + 2) * sizeof *all), *own = &all[n++];
     text_add(&kernels, "/* ---- kernels: each in a file of its own ---- */\n\n");
+    if (calls_tiles(&w))
+        all[n++] = tiles_unit();
     for (int large = 1; large >= 0; large--)
         for (int i = 0; i < w.nkernel; i++)
             if (home_of(&w, w.kernel[i].base)->large == (large == 1))
@@ -106,7 +129,7 @@ int emit_units(const EmitInput *in, Arena *a, EmitUnit **unit)
                  "\"cpu/input.h\"\n#include "
                  "\"cpu/output.h\"\n#include \"cpu/dense_update.h\"\n",
                  kernels.s, &step);
-    *own = (EmitUnit){.name = in->train->name, .text = step.s};
+    *own = (EmitUnit){.name = in->train->name, .text = step.s, .once = true};
     *unit = all;
     return n;
 }

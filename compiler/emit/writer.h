@@ -12,6 +12,7 @@ typedef struct Kernel {
     const char *name;                                 /* "dense_2": the second of its base */
     const char *key;                                  /* equal for equal kernels */
     const char *base, *params, *body;                 /* "dense", "real *y, const real *a", the statements */
+    const char *ways;                                 /* RT_WAYS of its own file, or NULL */
 } Kernel;
 
 /* A constant of the generated file; the number to try when it is wanted again.  Or a parameter, and its constant. */

@@ -19,6 +19,7 @@ typedef struct Call {
     bool        plain;                                /* --plain: reference kernels, row-major */
     bool        blas;                                 /* --kernels=blas: dense and conv through the library, the rest plain */
     const char *fn;                                   /* NULL: no call */
+    const char *ways;                                 /* RT_WAYS of the file that holds this kernel alone; NULL: nothing is said */
     int         narg;
     CallArg     arg[CALL_ARGS];
 } Call;

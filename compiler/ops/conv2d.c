@@ -20,6 +20,7 @@
 #include "ops/bias.h"
 #include "ops/check.h"
 #include "ops/conv_price.h"
+#include "ops/conv_ways.h"
 #include "ops/elementwise.h"
 #include "ops/example.h"
 #include "ops/window.h"
@@ -180,6 +181,7 @@ static void kernel(const Node *n, Call *c)
         elementwise_call_act(n, c);
     }
     literal_winograd(n, c);
+    c->ways = conv_ways(c->arena, n);
 }
 
 static void kernel_dx(const Node *n, Call *c)
@@ -191,6 +193,7 @@ static void kernel_dx(const Node *n, Call *c)
     if (!c->plain)
         elementwise_call_mask(n, 2, c);
     literal_winograd(n, c);
+    c->ways = conv_ways_dx(c->arena, n);
 }
 
 static void kernel_dw(const Node *n, Call *c)
@@ -200,6 +203,7 @@ static void kernel_dw(const Node *n, Call *c)
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
     literal_winograd(n, c);
+    c->ways = conv_ways_dw(c->arena, n);
 }
 
 static void kernel_pool_dx(const Node *n, Call *c)

@@ -6,7 +6,7 @@
 
 /* The C compiler and how it is called: found once a build. */
 typedef struct Toolchain {
-    const char *cc, *flags, *libraries;
+    const char *cc, *flags, *once, *libraries;            /* once: besides, for the file of the step */
     const char *version;                              /* what the compiler says of itself */
 } Toolchain;
 bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d);

@@ -12,6 +12,7 @@
  */
 #ifndef CPU_BATCH_NORM_H
 #define CPU_BATCH_NORM_H
+#include "cpu/update.h"
 
 typedef struct BatchNorm {
     int n, c, hw; /* samples of the chunk, channels, positions */

@@ -15,6 +15,27 @@
 #define CPU_CONV_H
 #include "cpu/tile.h"
 
+/* The ways through these kernels that a file needs.  Sizes decide, but GCC takes in a kernel with all its ways before it
+ * looks at sizes: the file of one kernel says which are open (compiler/ops/conv_ways.c), others say nothing.  A way that
+ * sizes ask for and the file has not got does not compile. */
+#define RT_WAY_CHANNELS 1   /* depthwise, channels in the lanes */
+#define RT_WAY_FLAT     2   /* 1x1, stride 1: all positions are rows of one product */
+#define RT_WAY_BOXES    4   /* all other sizes */
+#define RT_WAY_WIDE     8   /* forward, few products a position: tiles without a call */
+#define RT_WAY_LEFT     16  /* a last panel that is not full */
+#define RT_WAY_FEW      32  /* weights: few channels */
+#define RT_WAY_TAPS     64  /* weights: tap by tap */
+#define RT_WAY_FAR      128 /* weights: rows too long to be copied */
+#ifndef RT_WAYS
+#define RT_WAYS (-1)
+#endif
+#define RT_WAY(way) (((RT_WAYS) & (RT_WAY_##way)) != 0)
+void rt_no_way(void)
+    __attribute__((error("RT_WAYS leaves out a way that the sizes of this convolution need")));
+#define RT_NEEDS(way, condition)                                                                   \
+    if (!RT_WAY(way) && (condition))                                                               \
+    rt_no_way()
+
 typedef struct Conv {
     int n, c, h, w, o, r, s, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w, groups, oh, ow, pool;
     bool write; /* a gradient of weights is written, else added to what is there */

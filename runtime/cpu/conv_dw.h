@@ -112,7 +112,8 @@ RT_INLINE void conv_dw_outputs(real *dw, ConvImage m, const real *dy, Conv c, in
             const ConvImage at = {m.x + r * c.dil_h * m.row + s * c.dil_w * c.c, m.row};
             for (int k = 0; k < full; k += P)
                 conv_dw_tile(dw + k, (ConvImage){at.x + k, at.row}, dy, c, rows, outputs, P);
-            if (full < length)
+            RT_NEEDS(LEFT, full < length);
+            if (RT_WAY(LEFT) && full < length)
                 conv_dw_tile(dw + full, (ConvImage){at.x + full, at.row}, dy, c, rows, outputs,
                              length - full);
         }
@@ -198,22 +199,30 @@ RT_INLINE void conv2d_dw(real *restrict dw, const real *restrict x, const real *
         memset(dw, 0, sizeof(real) * c.o * c.r * c.s * (c.c / c.groups));
         c.write = false;
     }
-    if (CONV_DEPTHWISE(c) && CONV_DEPTH_FITS(c))
+    const bool channels = CONV_DEPTHWISE(c) && CONV_DEPTH_FITS(c);
+    const bool few = !channels && conv_dw_is_few(c), taps = !channels && !few && conv_dw_by_taps(c);
+    const bool other = !channels && !few && !taps, flat = other && conv_dw_flat(c);
+    RT_NEEDS(CHANNELS, channels);
+    RT_NEEDS(FEW, few);
+    RT_NEEDS(TAPS, taps);
+    RT_NEEDS(FLAT, flat);
+    RT_NEEDS(BOXES, other && !flat && band);
+    RT_NEEDS(FAR, other && !flat && !band);
+    if (RT_WAY(CHANNELS) && channels)
         conv_depth_dw(dw, x, dy, c);
-    else if (conv_dw_is_few(c))
+    if (RT_WAY(FEW) && few)
         conv_dw_few(dw, x, dy, c);
-    else if (conv_dw_by_taps(c))
+    if (RT_WAY(TAPS) && taps)
         conv_dw_taps(dw, x, dy, c);
-    else if (conv_dw_flat(c))
+    if (RT_WAY(FLAT) && flat)
         conv_dw_row(dw, x, dy, c);
-    else
-        for (int n = 0; n < c.n; n++) {
-            if (band)
-                conv_dw_image(dw, x, dy, c, band);
-            else
-                conv_dw_positions(dw, x, dy, c);
-            x += (int64_t)c.h * c.w * c.c, dy += (int64_t)c.oh * c.ow * c.o;
-        }
+    for (int n = 0; n < c.n && other && !flat; n++) {
+        if (RT_WAY(BOXES) && band)
+            conv_dw_image(dw, x, dy, c, band);
+        if (RT_WAY(FAR) && !band)
+            conv_dw_positions(dw, x, dy, c);
+        x += (int64_t)c.h * c.w * c.c, dy += (int64_t)c.oh * c.ow * c.o;
+    }
 }
 
 #endif

@@ -145,7 +145,8 @@ RT_INLINE void conv_dw_taps_row(real *dw, const real *dy, const real *x, int cou
     const int64_t filter = (int64_t)c.r * c.s * inputs;
     for (; channels >= P; channels -= P, dw += P, x += (int64_t)count * P)
         conv_dw_taps_tile(dw, filter, dy, x, count, rows, P, c.write);
-    if (inputs % P && channels)
+    RT_NEEDS(LEFT, inputs % P);
+    if (RT_WAY(LEFT) && inputs % P && channels)
         conv_dw_taps_tile(dw, filter, dy, x, count, rows, inputs % P, c.write);
 }
 

@@ -160,7 +160,8 @@ RT_INLINE ConvGather conv_forward(Conv c)
 RT_INLINE void conv2d(real *restrict y, const real *restrict x, const real *restrict p,
                       const real *restrict bias, Act act, Conv c)
 {
-    if (CONV_DEPTHWISE(c))
+    RT_NEEDS(CHANNELS, CONV_DEPTHWISE(c));
+    if (RT_WAY(CHANNELS) && CONV_DEPTHWISE(c))
         conv_depthwise(y, x, p, bias, act, c);
     else
         conv_gather(y, x, p, bias, NULL, act, d_identity, conv_forward(c), c.n);

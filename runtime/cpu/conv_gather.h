@@ -211,7 +211,7 @@ RT_INLINE void conv_wide_tile(const real *x, int64_t to, ConvPart q, Act act, Ma
 /* Is it worth it for this kernel, and possible in this box? */
 RT_INLINE bool conv_wide(ConvPart q, ConvGather g, ConvLine u)
 {
-    enum { PRODUCTS = 512 };
+    enum { PRODUCTS = 512 }; /* NARROW in compiler/ops/conv_ways.c */
     return !g.across.back && g.down.taps * g.across.taps * g.inputs <= PRODUCTS &&
            g.across.outputs >= conv_wide_rows(q) && u.taps == g.across.taps &&
            u.count >= conv_wide_rows(q);
@@ -245,7 +245,8 @@ RT_INLINE ConvLine conv_wide_box(ConvPart q, Act act, Mask mask, ConvGather g, C
 RT_INLINE void conv_box(ConvPart q, Act act, Mask mask, ConvGather g, ConvLine v, ConvLine u, int n,
                         int end)
 {
-    if (conv_wide(q, g, u))
+    RT_NEEDS(WIDE, conv_wide(q, g, u));
+    if (RT_WAY(WIDE) && conv_wide(q, g, u))
         u = conv_wide_box(q, act, mask, g, v, u, n, end);
     const int vectors = q.lanes > V ? 2 : 1;
     const TileSplit k = tile_split((end - n) * v.count * u.count, vectors == 2 ? TILE_ROWS : 8);
@@ -345,7 +346,8 @@ RT_INLINE void conv_flat_rows(int64_t first, int64_t rows, ConvPart q, Act act, 
                                 P};                                                                \
             __VA_ARGS__;                                                                           \
         }                                                                                          \
-        if (full_ < (g).outputs) {                                                                 \
+        RT_NEEDS(LEFT, full_ < (g).outputs);                                                       \
+        if (RT_WAY(LEFT) && full_ < (g).outputs) {                                                 \
             const ConvPart q = {from_,                                                             \
                                 (bias_) ? (bias_) + to_ + full_ : NULL,                            \
                                 (x) + (group) * (g).inputs,                                        \
@@ -398,8 +400,12 @@ RT_INLINE void conv_gather(real *y, const real *x, const real *p, const real *bi
 
     if (conv_gaps(g.down) || conv_gaps(g.across))
         memset(y, 0, sizeof(real) * n * g.y.sample);
-    if (conv_flat(g))
+    RT_NEEDS(FLAT, conv_flat(g));
+    RT_NEEDS(BOXES, !conv_flat(g));
+    if (RT_WAY(FLAT) && conv_flat(g))
         conv_gather_flat(y, x, p, bias, value, act, mask, g, n);
+    else if (!RT_WAY(BOXES))
+        return;
     else if (blocks == 1 || weights * blocks > n * sample * panels)
         for (int group = 0; group < g.groups; group++)
             CONV_GATHER_PANELS(g, group, y, x, p, bias, value,

@@ -58,27 +58,41 @@ RT_INLINE void conv_sum(vec *to, int rows, int vectors, const vec *start, const 
     for (int i = 0; i < rows * vectors; i++)
         to[i] = t[i];
 }
+
+/* Files of one kernel call them (RT_TILES_CALLED) in a file that all of a program share (RT_TILES_HERE): they are half of
+ * what GCC needs for a 3x3 convolution.  Other files have their own. */
+#define CONV_TILE_ARGUMENTS                                                                        \
+    (vec * to, const vec *start, const real *const *x, const real *p, const ConvRun *run)
+#if defined(RT_TILES_CALLED)
+#define CONV_TILE(rows, vectors) void conv_sum_##rows##x##vectors CONV_TILE_ARGUMENTS;
+#else
+#if defined(RT_TILES_HERE)
+#define CONV_TILE_LINKAGE __attribute__((noinline))
+#else
+#define CONV_TILE_LINKAGE static __attribute__((noinline, unused))
+#endif
 #define CONV_TILE(rows, vectors)                                                                   \
-    static __attribute__((noinline,                                                                \
-                          unused)) void conv_sum_##rows##x##vectors(vec *to, const vec *start,     \
-                                                                    const real *const *x,          \
-                                                                    const real *p,                 \
-                                                                    const ConvRun *run)            \
+    CONV_TILE_LINKAGE void conv_sum_##rows##x##vectors CONV_TILE_ARGUMENTS;                        \
+    CONV_TILE_LINKAGE void conv_sum_##rows##x##vectors CONV_TILE_ARGUMENTS                         \
     {                                                                                              \
         conv_sum(to, rows, vectors, start, x, p, run);                                             \
     }
-CONV_TILE(8, 1)
-CONV_TILE(7, 1)
-CONV_TILE(6, 1)
-CONV_TILE(5, 1)
-CONV_TILE(4, 1)
-CONV_TILE(3, 1)
-CONV_TILE(2, 1) CONV_TILE(1, 1) CONV_TILE(8, 2) CONV_TILE(7, 2) CONV_TILE(6, 2) CONV_TILE(5, 2)
-    CONV_TILE(4, 2) CONV_TILE(3, 2) CONV_TILE(2, 2) CONV_TILE(1, 2)
+#endif
+/* clang-format off */
+CONV_TILE(8, 1) CONV_TILE(7, 1) CONV_TILE(6, 1) CONV_TILE(5, 1)
+CONV_TILE(4, 1) CONV_TILE(3, 1) CONV_TILE(2, 1) CONV_TILE(1, 1)
+#if defined(RT_TILES_HERE) && defined(RT_AVX2) /* more than the registers hold: no one calls them */
+void conv_sum_8x2 CONV_TILE_ARGUMENTS;
+void conv_sum_7x2 CONV_TILE_ARGUMENTS;
+#else
+CONV_TILE(8, 2) CONV_TILE(7, 2)
+#endif
+CONV_TILE(6, 2) CONV_TILE(5, 2) CONV_TILE(4, 2) CONV_TILE(3, 2) CONV_TILE(2, 2) CONV_TILE(1, 2)
+/* clang-format on */
 
-    /* The first `rows` of x, `vectors` wide; as many rows as a tile may have. */
-    RT_INLINE void conv_tile_sum(vec *to, int rows, int vectors, const vec *start,
-                                 const real *const *x, const real *p, const ConvRun *run)
+/* The first `rows` of x, `vectors` wide; as many rows as a tile may have. */
+RT_INLINE void conv_tile_sum(vec *to, int rows, int vectors, const vec *start,
+                             const real *const *x, const real *p, const ConvRun *run)
 {
 #define CONV_CASE(n)                                                                               \
     case n:                                                                                        \

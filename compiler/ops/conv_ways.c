@@ -1,0 +1,114 @@
+/* conv_ways.c -- which ways through the kernels of runtime/cpu/conv.h a convolution's sizes leave open.
+ *
+ * A kernel is one always-inlined tree of functions that decides by literal sizes.  GCC takes in all of the tree before it
+ * looks at a size, and most of its time went into ways not taken: 1x1 256->64 0.40 s, with its one way named 0.11 s.  So
+ * the file of a kernel says which ways it may need.  What depends on the width of vectors stays open: a way too many costs
+ * time, and one too few does not compile (rt_no_way).
+ */
+#include "ops/conv_ways.h"
+#include "base/text.h"
+#include "ops/conv_sizes.h"
+
+enum { LANES = 16, PANEL = 32 }; /* of the widest vectors: all others divide these */
+enum { NARROW = 512 };           /* products of a position, CONV_NARROW of cpu/conv_gather.h */
+
+typedef struct Ways {
+    Text text;
+} Ways;
+
+static void may(Ways *w, bool open, const char *name)
+{
+    if (open)
+        text_printf(&w->text, "%sRT_WAY_%s", w->text.len ? " | " : "", name);
+}
+
+static bool direct(const Node *n)
+{
+    return !node_attr(n, "winograd") && !node_attr(n, "pool");
+}
+
+static bool channels(const ConvSizes *c)
+{
+    return c->groups == c->c && c->o == c->c && c->c > 1;
+}
+
+static bool flat(const ConvSizes *c)
+{
+    return c->r == 1 && c->s == 1 && c->v.stride[0] == 1 && c->v.stride[1] == 1 && !conv_padded(c);
+}
+
+/* Forward and back: `made` channels a group. */
+static const char *gather(Arena *a, const ConvSizes *c, int64_t made, bool wide)
+{
+    Ways w = {text_new(a)};
+    const bool depth = channels(c), one = flat(c) && c->groups == 1;
+
+    may(&w, depth, "CHANNELS");
+    may(&w, !depth && one, "FLAT");
+    may(&w, !depth && !one, "BOXES");
+    may(&w, !depth && !one && wide, "WIDE");
+    may(&w, !depth && made % PANEL != 0, "LEFT");
+    return w.text.s;
+}
+
+const char *conv_ways(Arena *a, const Node *n)
+{
+    if (!direct(n))
+        return NULL;
+    const ConvSizes c = conv_sizes(n);
+    return gather(a, &c, c.outputs, c.r * c.s * c.inputs <= NARROW);
+}
+
+const char *conv_ways_dx(Arena *a, const Node *n)
+{
+    if (!direct(n))
+        return NULL;
+    const ConvSizes c = conv_sizes(n);
+    return gather(a, &c, c.inputs, false);
+}
+
+/* Are taps left out for their padding, a tenth of the products or more, or is a sample small?  conv_dw_by_taps, where
+ * runs are whole vectors; else it may be. */
+static bool taps(const ConvSizes *c)
+{
+    int64_t inside[2] = {0, 0};
+    const int64_t taps[2] = {c->r, c->s};
+
+    for (int i = 0; i < 2; i++)
+        for (int64_t o = 0; o < c->v.out[i]; o++)
+            for (int64_t t = 0; t < taps[i]; t++) {
+                const int64_t at = o * c->v.stride[i] - c->v.before[i] + t * c->v.dilation[i];
+                inside[i] += at >= 0 && at < c->v.in[i];
+            }
+    const bool saves = inside[0] * inside[1] * 10 <= c->oh * c->ow * c->r * c->s * 9;
+    const bool small = flat(c) ? 384 * 1024 / 8 / (c->c + c->o) + 1 < 64 : c->oh * c->ow <= 64;
+    return c->inputs % LANES != 0 || saves || small;
+}
+
+/* May a row of outputs reach more of the padded image, or of one vector of its channels, than the scratch of
+ * conv_forward.h holds? */
+static bool far(const ConvSizes *c)
+{
+    const int64_t width = (c->ow - 1) * c->v.stride[1] + (c->s - 1) * c->v.dilation[1] + 1;
+    const int64_t height = (c->r - 1) * c->v.dilation[0] + 1;
+    return c->s > 12 || width * height * (channels(c) ? LANES : c->c) + 2 * LANES > 256 * 1024 / 8;
+}
+
+const char *conv_ways_dw(Arena *a, const Node *n)
+{
+    if (!direct(n))
+        return NULL;
+    const ConvSizes c = conv_sizes(n);
+    Ways w = {text_new(a)};
+    const bool rows = c.groups == 1 && c.v.dilation[1] == 1, other = !channels(&c) || far(&c);
+    const int64_t run = rows ? c.s * c.inputs : c.inputs;
+
+    may(&w, channels(&c), "CHANNELS");
+    may(&w, rows && run % LANES != 0 && run < 9 * LANES, "FEW");
+    may(&w, other && taps(&c), "TAPS");
+    may(&w, other && flat(&c), "FLAT");
+    may(&w, other && !flat(&c), "BOXES");
+    may(&w, other && !flat(&c) && far(&c), "FAR");
+    may(&w, other && run % PANEL != 0, "LEFT");
+    return w.text.s;
+}
