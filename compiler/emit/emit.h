@@ -33,7 +33,8 @@ typedef struct EmitUnit {
 int emit_units(const EmitInput *in, Arena *a, EmitUnit **unit);
 /* What a checkpoint is tied to: network, recipe, batch, shards, dtype; not the file's lines, kernels or epochs. 16 hex digits. */
 const char *emit_hash(Arena *a, const Graph *forward, const char *dtype);
-/* Textbook operations a sample, forward and backward: two a multiply-add of conv and dense. */
+/* Textbook operations a sample, forward and backward: two a multiply-add of convolutions and products. */
+bool emit_counts_flops(const Node *n);                /* is n one of these? */
 double emit_flops(const Graph *g);
 bool emit_is_call(const Node *n);                     /* does the step call something for n? */
 void emit_dot(const Graph *g, Text *out);             /* Graphviz */

@@ -119,8 +119,7 @@ static const char *tick(Writer *w, const char *what, const char *call, Span at, 
 /* Textbook operations a sample: of convolutions and products, as in flops_per_sample. */
 static double counted(const Node *n)
 {
-    const bool counts = !strncmp(n->op->name, "conv", 4) || !strncmp(n->op->name, "dense", 5);
-    return counts && n->op->cost ? n->op->cost(n).flops * (double)node_steps(n) : 0;
+    return emit_counts_flops(n) ? n->op->cost(n).flops * (double)node_steps(n) : 0;
 }
 
 static void statement(Writer *w, Text *t, const Node *n, int *line, const char *indent)

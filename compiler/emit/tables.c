@@ -118,14 +118,22 @@ const char *emit_flop_text(Arena *a, double flops)
                           : arena_printf(a, "%.0f FLOP", flops);
 }
 
+bool emit_counts_flops(const Node *n)
+{
+    static const char *const counted[] = {"conv", "dense", "matmul", "attention"};
+
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+        if (!strncmp(n->op->name, counted[i], strlen(counted[i])))
+            return n->op->cost;
+    return false;
+}
+
 double emit_flops(const Graph *g)
 {
     double f = 0;
 
     for (int i = 0; i < g->nnode; i++)
-        if (!(g->node[i]->op->flags & OP_ELEMENTWISE) && g->node[i]->op->cost &&
-            (!strncmp(g->node[i]->op->name, "conv", 4) ||
-             !strncmp(g->node[i]->op->name, "dense", 5)))
+        if (emit_counts_flops(g->node[i]))
             f += g->node[i]->op->cost(g->node[i]).flops * (double)node_steps(g->node[i]);
     return f;
 }

@@ -93,6 +93,18 @@ static Value subscript(Lower *l, Expr *e)
     return a.item[i.i];
 }
 
+/* layer.weight: the tensor that a call of the layer has made, for others to use. */
+static Value weight_of(Lower *l, Expr *e, const Layer *layer, Span at)
+{
+    const char *name = arena_printf(l->arena, "%s.weight", layer->path);
+    for (int i = 0; i < l->g->nparam; i++)
+        if (strcmp(l->g->param[i]->name, name) == 0)
+            return value_node(l->g->param[i]->node);
+    lower_fail(l, e, at, "the layer %s has no weight yet", layer->name);
+    diag_help(l->diag, "call it first: its input says how large the weight is");
+    return value_poison();
+}
+
 /* x.channels: from the letters of the dimensions, or their order when they have none. */
 static Value field(Lower *l, Expr *e)
 {
@@ -113,6 +125,8 @@ static Value field(Lower *l, Expr *e)
     at.col = at.end_col - (int)strlen(e->field);
     if (a.kind == V_POISON)
         return a;
+    if (a.kind == V_LAYER && strcmp(e->field, "weight") == 0)
+        return weight_of(l, e, a.layer, at);
     if (a.kind != V_TENSOR)
         return lower_fail(l, e, at, "only tensors have '.%s', this is %s", e->field, value_kind(a));
     const Shape *s = &a.node->shape;

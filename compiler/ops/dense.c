@@ -81,6 +81,16 @@ static Cost cost(const Node *n)
     return (Cost){.flops = 2 * k * o * rows, .bytes = 4 * (k + o) * rows};
 }
 
+/* Where a model multiplies by a weight that is not turned, dense_dx goes forward: y = x w. */
+static void gradient_dx(Grad *gr, Node *n, Node *dy)
+{
+    Graph *g = grad_graph(gr);
+    if (grad_wanted(gr, n->in[1]))
+        grad_add(gr, n->in[1], op_make_like(g, "dense", n, 2, dy, n->in[0]));
+    if (grad_wanted(gr, n->in[0]))
+        grad_add(gr, n->in[0], op_make_like(g, "dense_dw", n, 2, dy, n->in[1]));
+}
+
 static void literal(const Node *n, Call *c)
 {
     call_text(c, "(Dense){ .n = %lld, .k = %lld, .o = %lld }", (long long)(c->n * dense_rows(n)),
@@ -161,6 +171,7 @@ const Op op_dense[] =
               {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"}},
       .flags = OP_HIDDEN,
       .shape = shape_dx,
+      .gradient = gradient_dx,
       .cost = cost,
       .price = dense_price_dx,
       .kernel = kernel_dx},

@@ -9,6 +9,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/loss.h"
+#include <string.h>
 
 static int axis_of(const Node *n)
 {
@@ -16,11 +17,36 @@ static int axis_of(const Node *n)
     return (int)(a < 0 ? a + n->in[0]->shape.rank : a);
 }
 
+static bool is_causal(const Node *n)
+{
+    return node_attr(n, "mask") && !strcmp(node_string(n, "mask"), "causal");
+}
+
+/* A causal mask is for squares of scores: row i counts 0 to i. */
+static bool check_mask(const Node *n, int axis, Diag *d)
+{
+    const Shape *x = &n->in[0]->shape;
+    const int r = x->rank;
+    if (!node_attr(n, "mask") || !strcmp(node_string(n, "mask"), "none"))
+        return true;
+    if (!is_causal(n)) {
+        diag_error(d, node_span(n, "mask"), "softmax has no mask \"%s\"", node_string(n, "mask"));
+        diag_help(d, "\"causal\": in row i only 0 to i count; \"none\": all");
+        return false;
+    }
+    if (r >= 2 && axis == r - 1 && x->dim[r - 2] == x->dim[r - 1])
+        return true;
+    diag_error(d, node_span(n, "mask"),
+               "a causal softmax wants as many rows as columns, and its last axis");
+    check_note(n, 0, d);
+    return false;
+}
+
 static bool shape(Node *n, Diag *d)
 {
     int axis;
     return check_real(n, 0, d) && check_axis(n, "axis", n->in[0]->shape.rank, &axis, d) &&
-           check_result(n, n->in[0]->shape, d);
+           check_mask(n, axis, d) && check_result(n, n->in[0]->shape, d);
 }
 
 static void gradient(Grad *gr, Node *n, Node *dy)
@@ -36,7 +62,11 @@ static void call(const Node *n, Call *c, const char *fn)
     int64_t outer = c->n, inner = 1;
     for (int i = 0; i < x->rank; i++)
         *(i < axis ? &outer : &inner) *= i == axis ? 1 : x->dim[i];
-    call_fn(c, arena_printf(c->arena, "%s%s%s", fn, inner > 1 ? "_along" : "",
+    const bool causal = is_causal(n) && node_is(n, "softmax");
+    call_fn(c, arena_printf(c->arena, "%s%s%s", fn,
+                            inner > 1 ? "_along"
+                            : causal  ? "_causal"
+                                      : "",
                             c->plain ? "_plain" : ""));
     call_out(c, n);
     for (int i = 0; i < n->nin; i++)
@@ -60,7 +90,9 @@ const Op op_softmax[] = {{.name = "softmax",
                           .brief = "numbers made into probabilities",
                           .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, F), or of any rank"},
                                   {"axis", ARG_INT, "-1",
-                                   "the dimension that sums to 1, the batch not counted"}},
+                                   "the dimension that sums to 1, the batch not counted"},
+                                  {"mask", ARG_STRING, "none",
+                                   "\"causal\": in row i only 0 to i count; default: all do"}},
                           .shape = shape,
                           .gradient = gradient,
                           .price = loss_price,
@@ -72,7 +104,8 @@ const Op op_softmax[] = {{.name = "softmax",
                               "    gate = dense(x, 5) |> softmax\n"
                               "    h = dense(x, 5) * gate\n"
                               "    h = h * softmax(dense(x, 5, bias = false), axis = 0)\n"
-                              "    return flatten(h) |> dense(3)\n"
+                              "    p = dense(h, 4) |> softmax(mask = \"causal\")\n"
+                              "    return concat(flatten(h), flatten(p)) |> dense(3)\n"
                               "}\n" EXAMPLE_TRAIN},
                          {.name = "softmax_dx",
                           .brief = "gradient of softmax",

@@ -193,6 +193,10 @@ static Node *turned(Graph *g, Node *w, const Node *dx, const Options *o)
 static void dense_backward(Graph *g, Node *n, const Options *o)
 {
     if (node_is(n, "dense_dx")) {
+        Node *w = n->in[0];
+        if (w->param && !w->mark && !from_peer(g, w)) /* the model multiplies by it, turned */
+            dense_weight(w->param, NULL, false, 2 * o->vector);
+        w->mark += !w->mark;
         want(g, n, 1, LAYOUT_ROW);
         if (n->in[0]->mark == 2)
             set_last(n, n->in[0]->flat);

@@ -13,6 +13,7 @@
 #define CPU_BLAS_H
 #include "cpu/conv.h"
 #include "cpu/dense.h"
+#include "cpu/gemm.h"
 
 #include <cblas.h>
 
@@ -48,6 +49,13 @@ RT_INLINE void dense_dx_blas(real *dx, const real *w, const real *dy, Dense d)
 RT_INLINE void dense_dw_blas(real *dw, const real *x, const real *dy, Dense d)
 {
     blas_product(dw, dy, true, x, false, d.o, d.k, d.n, 1);
+}
+
+RT_INLINE void matmul_blas(real *c, const real *a, const real *b, Gemm g)
+{
+    for (int s = 0; s < g.count; s++)
+        blas_product(c + (int64_t)s * g.m * g.n, a + (int64_t)s * g.m * g.k, g.turn_a,
+                     b + (int64_t)s * g.k * g.n, g.turn_b, g.m, g.n, g.k, 0);
 }
 
 /* ------------------------------------------------------------------------------- convolutions */

@@ -51,6 +51,17 @@ RT_INLINE void softmax_dx_plain(real *dx, const real *y, const real *dy, int n, 
     }
 }
 
+/* Squares of K rows: row i counts numbers 0 to i, the others become 0. */
+RT_INLINE void softmax_causal_plain(real *y, const real *x, int n, int k)
+{
+    for (int i = 0; i < n; i++, y += k, x += k) {
+        const int seen = i % k + 1;
+        const real sum = row_exp_plain(y, x, seen);
+        for (int j = 0; j < k; j++)
+            y[j] = j < seen ? y[j] / sum : 0;
+    }
+}
+
 /* The K numbers that sum to 1 lie `inner` apart. */
 RT_INLINE void softmax_along_plain(real *y, const real *x, int outer, int k, int inner)
 {
@@ -117,6 +128,16 @@ RT_INLINE void softmax_dx(real *restrict dx, const real *restrict y, const real 
         RT_MAP(k, dot += LOAD(y) * LOAD(dy));
         const vec sum = v_set(v_sum(dot));
         RT_MAP(k, STORE(dx, LOAD(y) * (LOAD(dy) - sum)));
+    }
+}
+
+RT_INLINE void softmax_causal(real *restrict y, const real *restrict x, int n, int k)
+{
+    for (int i = 0; i < n; i++, y += k, x += k) {
+        const int seen = i % k + 1;
+        const vec share = v_set(1 / row_exp(y, x, seen));
+        RT_MAP(seen, STORE(y, LOAD(y) * share));
+        memset(y + seen, 0, sizeof(real) * (size_t)(k - seen));
     }
 }
 

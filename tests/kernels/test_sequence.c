@@ -1,5 +1,6 @@
-/* test_sequence.c -- what sequences are made of: norms of rows and softmax along any dimension, against their
- * references, over sizes that leave lanes and rows over. */
+/* test_sequence.c -- what sequences are made of: norms of rows, softmax along any dimension, small
+ * products and attention, against their references, over sizes that leave lanes and rows over. */
+#pragma GCC diagnostic ignored "-Warray-bounds" /* gcc 12 fears for tiles whose size is no literal */
 #include "kernel_test.h"
 
 static const int widths[] = {1, 2, 7, 16, 17, 33, 64, 100, 384};
@@ -69,11 +70,93 @@ START_TEST(softmax_dimensions)
 }
 END_TEST
 
+START_TEST(softmax_squares)
+{
+    const int k = widths[_i], n = 2 * k;
+    const int64_t count = (int64_t)n * k;
+    real *x = random_buffer(count, 1), *a = buffer(count), *b = buffer(count);
+    softmax_causal_plain(a, x, n, k);
+    softmax_causal(b, x, n, k);
+    check_close(b, a, count, "softmax_causal");
+    for (int64_t i = 0; i < count; i++)
+        ck_assert((b[i] == 0) == (i % k > i / k % k));
+    release(3, x, a, b);
+}
+END_TEST
+
+/* --------------------------------------------------------------------------------------- products */
+static const Gemm gemms[] = {{3, 1, 1, 1, 0, 0},    {2, 5, 7, 3, 0, 0},     {1, 16, 32, 16, 0, 0},
+                             {2, 33, 17, 65, 0, 0}, {1, 64, 64, 300, 0, 0}, {2, 13, 40, 128, 0, 0},
+                             {1, 9, 129, 130, 0, 0}};
+enum { GEMMS = sizeof gemms / sizeof *gemms };
+
+START_TEST(products)
+{
+    for (int turn = 0; turn < 4; turn++) {
+        Gemm g = gemms[_i];
+        g.turn_a = turn & 1, g.turn_b = turn & 2;
+        const int64_t na = (int64_t)g.count * g.m * g.k, nb = (int64_t)g.count * g.k * g.n,
+                      nc = (int64_t)g.count * g.m * g.n;
+        real *a = random_buffer(na, 1), *b = random_buffer(nb, 2), *c = buffer(nc), *d = buffer(nc);
+        matmul_plain(c, a, b, g);
+        matmul(d, a, b, g);
+        check_close(d, c, nc, "matmul");
+        release(4, a, b, c, d);
+    }
+}
+END_TEST
+
+/* -------------------------------------------------------------------------------------- attention */
+static const Attention attentions[] = {{2, 1, 1, 1, 0, 1},     {1, 5, 3, 7, 0, .3},
+                                       {2, 33, 2, 16, 0, .25}, {1, 64, 1, 64, 0, .125},
+                                       {1, 70, 2, 33, 0, .2},  {1, 31, 2, 32, 0, .2},
+                                       {1, 100, 1, 20, 0, .3}};
+enum { ATTENTIONS = sizeof attentions / sizeof *attentions };
+
+START_TEST(attentions_close)
+{
+    for (int causal = 0; causal < 2; causal++) {
+        Attention a = attentions[_i];
+        a.causal = causal;
+        const int64_t ny = (int64_t)a.n * a.t * a.heads * a.d, nx = 3 * ny;
+        real *x = random_buffer(nx, 1), *dy = random_buffer(ny, 2), *o = buffer(ny),
+             *y = buffer(ny), *dx = buffer(nx), *dz = buffer(nx);
+        for (int64_t i = 0; i < nx; i++)
+            x[i] *= 2;
+        attention_plain(o, x, a);
+        attention(y, x, a);
+        check_close(y, o, ny, "attention");
+        attention_dx_plain(dx, x, dy, a);
+        attention_dx(dz, x, dy, a);
+        check_close(dz, dx, nx, "attention_dx");
+        release(6, x, dy, o, y, dx, dz);
+    }
+}
+END_TEST
+
+/* One step sees itself alone; the first of two sees nothing of the second. */
+START_TEST(attention_rule)
+{
+    const Attention a = {1, 2, 1, 2, true, 1};
+    const real x[12] = {1, 0, 9, 9, 3, 4, 0, 1, 0, 0, 5, 6};
+    real o[4];
+    attention(o, x, a);
+    ck_assert(o[0] == 3 && o[1] == 4);
+    const double p = 1 / (1 + exp(-9));
+    ck_assert_double_eq_tol((double)o[2], 3 * p + 5 * (1 - p), 1e-5);
+    ck_assert_double_eq_tol((double)o[3], 4 * p + 6 * (1 - p), 1e-5);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("sequences");
     tcase_add_loop_test(t, norms, 0, WIDTHS);
     tcase_add_test(t, norm_rule);
     tcase_add_loop_test(t, softmax_dimensions, 0, WIDTHS);
+    tcase_add_loop_test(t, softmax_squares, 0, WIDTHS);
+    tcase_add_loop_test(t, products, 0, GEMMS);
+    tcase_add_loop_test(t, attentions_close, 0, ATTENTIONS);
+    tcase_add_test(t, attention_rule);
     return run_suite(t, "sequence kernels");
 }

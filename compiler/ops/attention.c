@@ -1,0 +1,260 @@
+/* attention.c -- attention: every step's mixture of values, by how well its query fits their keys.
+ *
+ *   s[i][j] = scale q[i] . k[j]      p[i][.] = softmax over j <= i (mask none: all j)
+ *   o[i] = sum over j of p[i][j] v[j]                  for each head, a part of the features
+ *
+ *   q, k, v (N, T, C)   o (N, T, C)      C = heads D; scale 1 / sqrt(D) unless said
+ *
+ * One node reads q, k and v side by side, (N, T, 3 C), and its gradient is made in one piece as well: where the model
+ * has split them from one dense layer, that layer's result; else a concat.  Scores are never stored, the backward
+ * pass makes those of a few steps at a time again (runtime/cpu/attention.h).
+ * Source: Vaswani et al. 2017, "Attention is all you need".
+ */
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/price.h"
+#include <math.h>
+#include <string.h>
+
+enum { NUMBERS_MOST = 1 << 18 }; /* of a head's keys: packed copies lie on the stack */
+
+static bool is_causal(const Node *n)
+{
+    return !strcmp(node_string(n, "mask"), "causal");
+}
+
+static bool check_heads(const Node *n, const Shape *x, int64_t width, Diag *d)
+{
+    const int64_t heads = node_int(n, "heads");
+    if (width % heads) {
+        diag_error(d, node_span(n, "heads"),
+                   "causal_attention: %lld heads do not divide %lld features", (long long)heads,
+                   (long long)width);
+        check_note(n, 0, d);
+        return false;
+    }
+    if (x->dim[0] <= NUMBERS_MOST / (width / heads))
+        return true;
+    diag_error(d, n->span, "causal_attention over %lld steps with %lld features a head is too long",
+               (long long)x->dim[0], (long long)(width / heads));
+    check_note(n, 0, d);
+    diag_help(d, "their product may be %d: use a shorter time, or more heads", NUMBERS_MOST);
+    return false;
+}
+
+static bool check_mask(const Node *n, Diag *d)
+{
+    const char *mask = node_string(n, "mask");
+    if (!strcmp(mask, "causal") || !strcmp(mask, "none"))
+        return true;
+    diag_error(d, node_span(n, "mask"), "causal_attention has no mask \"%s\"", mask);
+    diag_help(d, "\"causal\": a step sees itself and those before it; \"none\": all");
+    return false;
+}
+
+static bool check_sequence(const Node *n, int i, Diag *d)
+{
+    if (!check_real(n, i, d))
+        return false;
+    if (n->in[i]->shape.rank == 2 && n->in[i]->shape.batched)
+        return true;
+    diag_error(d, n->span, "%s wants sequences (N, T, F), got %s", n->op->name,
+               shape_text(diag_arena(d), &n->in[i]->shape));
+    check_note(n, i, d);
+    return false;
+}
+
+static bool shape_three(Node *n, Diag *d)
+{
+    for (int i = 0; i < 3; i++)
+        if (!check_sequence(n, i, d))
+            return false;
+    const Shape *x = &n->in[0]->shape;
+    for (int i = 1; i < 3; i++) {
+        if (shape_same(x, &n->in[i]->shape))
+            continue;
+        diag_error(d, n->span, "causal_attention of %s and %s: the shapes differ",
+                   shape_text(diag_arena(d), x), shape_text(diag_arena(d), &n->in[i]->shape));
+        check_note(n, 0, d);
+        check_note(n, i, d);
+        return false;
+    }
+    return check_int(n, "heads", 1, d) && check_mask(n, d) && check_heads(n, x, x->dim[1], d) &&
+           check_result(n, *x, d);
+}
+
+/* Are q, k and v the three thirds of one value? */
+static Node *cut_from(Node *const *x)
+{
+    const int64_t width = x[0]->shape.dim[1];
+    for (int i = 0; i < 3; i++) {
+        const Node *s = x[i];
+        if (!node_is(s, "slice") || s->in[0] != x[0]->in[0] ||
+            s->in[0]->shape.dim[1] != 3 * width || node_int(s, "start") != i * width ||
+            s->shape.dim[0] != s->in[0]->shape.dim[0])
+            return NULL;
+    }
+    return x[0]->in[0];
+}
+
+static Node *joined(Graph *g, Node *const *x, Span at)
+{
+    Node like = {.op = op_find("concat"), .span = at};
+    node_set_int(g, &like, "axis", 1);
+    return op_make_like(g, "concat", &like, 3, x[0], x[1], x[2]);
+}
+
+static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+{
+    Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
+    (void)path; /* it has no parameters to name */
+    node_copy_attrs(g, &probe, attrs);
+    if (!shape_three(&probe, d))
+        return NULL;
+    const int64_t size = x[0]->shape.dim[1] / node_int(attrs, "heads");
+    if (!node_attr(&probe, "scale"))
+        node_set_float(g, &probe, "scale", 1 / sqrt((double)size));
+    Node *all = cut_from(x);
+    return op_make_like(g, "attention", &probe, 1, all ? all : joined(g, x, attrs->span));
+}
+
+static bool shape(Node *n, Diag *d)
+{
+    Shape y = n->in[0]->shape;
+    y.dim[1] /= 3;
+    return check_result(n, y, d);
+}
+
+static void gradient(Grad *gr, Node *n, Node *dy)
+{
+    grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "attention_dx", n, 2, n->in[0], dy));
+}
+
+static bool shape_dx(Node *n, Diag *d)
+{
+    return check_result(n, n->in[0]->shape, d);
+}
+
+/* Pairs of steps that see each other, in a head. */
+static double pairs(const Node *n)
+{
+    const double t = (double)n->in[0]->shape.dim[0];
+    return is_causal(n) ? t * (t + 1) / 2 : t * t;
+}
+
+/* Two operations a multiply-add; what the backward pass makes again is not counted. */
+static Cost cost_of(const Node *n, int products)
+{
+    const double width = (double)n->in[0]->shape.dim[1] / 3;
+    return (Cost){.flops = 2 * products * pairs(n) * width,
+                  .bytes = 4 * (products + 2) * width * (double)n->in[0]->shape.dim[0]};
+}
+
+static Cost cost(const Node *n)
+{
+    return cost_of(n, 2);
+}
+
+static Cost cost_dx(const Node *n)
+{
+    return cost_of(n, 4);
+}
+
+/* Tiles over blocks of 32 steps, diagonal blocks whole, and a softmax. */
+static void price_products(const Node *n, const Market *m, Price *p, int deep, int wide, int maps)
+{
+    const Shape *x = &n->in[0]->shape;
+    const int64_t heads = node_int(n, "heads"), size = x->dim[1] / 3 / heads, t = x->dim[0];
+    for (int64_t i = 0; i < t; i += 32) {
+        const int64_t rows = t - i < 32 ? t - i : 32, seen = is_causal(n) ? i + rows : t;
+        const double times = (double)(m->n * heads);
+        price_panels(p, m, times * deep, rows, seen, (double)size);
+        price_panels(p, m, times * wide, rows, size, (double)seen);
+        price_map(p, m, times * (double)(rows * seen), "exp");
+        p->cycles += times * maps * (double)(rows * seen) / m->lanes;
+        p->cycles += times * (double)rows * 60;
+    }
+    p->values = (double)(m->n * m->real * shape_count(x)) * 4 / 3;
+    price_stream(p, m, p->values, p->values);
+}
+
+static void price(const Node *n, const Market *m, Price *p)
+{
+    price_products(n, m, p, 1, 1, 4);
+}
+
+static void price_dx(const Node *n, const Market *m, Price *p)
+{
+    price_products(n, m, p, 2, 3, 12);
+}
+
+static void call(const Node *n, Call *c, const char *fn)
+{
+    const Shape *x = &n->in[0]->shape;
+    const int64_t heads = node_int(n, "heads");
+    call_fn(c, c->plain ? arena_printf(c->arena, "%s_plain", fn) : fn);
+    call_out(c, n);
+    for (int i = 0; i < n->nin; i++)
+        call_in(c, n->in[i]);
+    call_text(c,
+              "(Attention){ .n = %lld, .t = %lld, .heads = %lld, .d = %lld, .causal = %s, .scale = "
+              "%.17g }",
+              (long long)c->n, (long long)x->dim[0], (long long)heads,
+              (long long)(x->dim[1] / 3 / heads), is_causal(n) ? "true" : "false",
+              node_float(n, "scale"));
+}
+
+static void kernel(const Node *n, Call *c)
+{
+    call(n, c, "attention");
+}
+
+static void kernel_dx(const Node *n, Call *c)
+{
+    call(n, c, "attention_dx");
+}
+
+const Op op_attention[] =
+    {{.name = "causal_attention",
+      .brief = "each step's mixture of the values of steps before it, by query and keys",
+      .arg = {{"q", ARG_TENSOR, NULL, "queries (N, T, C)"},
+              {"k", ARG_TENSOR, NULL, "keys (N, T, C)"},
+              {"v", ARG_TENSOR, NULL, "values (N, T, C)"},
+              {"heads", ARG_INT, "1", "parts of the features, each with weights of its own"},
+              {"scale", ARG_FLOAT, "none", "of the scores; default: 1 / sqrt(C / heads)"},
+              {"mask", ARG_STRING, "causal", "\"none\": every step sees all"}},
+      .shape = shape_three,
+      .build = build,
+      .example =
+          "# Once as a transformer has it, once of three values that have nothing in common.\n"
+          "model example(x: f32[5, 6]) {\n"
+          "    p = dense(x, 24) |> split(3, axis = -1)\n"
+          "    h = causal_attention(p[0], p[1], p[2], heads = 2)\n"
+          "    h = causal_attention(h, tanh(h), sigmoid(h), scale = 0.7, mask = \"none\")\n"
+          "    return flatten(h) |> dense(3)\n"
+          "}\n" EXAMPLE_TRAIN},
+     {.name = "attention",
+      .brief = "causal_attention of q, k and v side by side",
+      .arg = {{"x", ARG_TENSOR, NULL, "q, k and v (N, T, 3 C)"},
+              {"heads", ARG_INT, NULL, "as above"},
+              {"scale", ARG_FLOAT, NULL, "as above"},
+              {"mask", ARG_STRING, NULL, "as above"}},
+      .flags = OP_HIDDEN,
+      .shape = shape,
+      .gradient = gradient,
+      .cost = cost,
+      .price = price,
+      .kernel = kernel},
+     {.name = "attention_dx",
+      .brief = "gradient of attention",
+      .arg = {{"x", ARG_TENSOR, NULL, "q, k and v (N, T, 3 C)"},
+              {"dy", ARG_TENSOR, NULL, "gradient of the result"},
+              {"heads", ARG_INT, NULL, "as above"},
+              {"scale", ARG_FLOAT, NULL, "as above"},
+              {"mask", ARG_STRING, NULL, "as above"}},
+      .flags = OP_HIDDEN,
+      .shape = shape_dx,
+      .cost = cost_dx,
+      .price = price_dx,
+      .kernel = kernel_dx},
+     {0}};

@@ -1,0 +1,178 @@
+/* gemm.h -- products of many small matrices: C = A B for each sample and head, A or B turned.
+ *
+ *   c[i][j] = sum over k of a[i][k] b[k][j]            i < m, j < n
+ *
+ * A is read where it lies, one number at a time: i and k may have any steps.  B is packed first, into
+ * panels [ceil(n / P)][k][P] filled up with zeros: turning it costs no more than copying it, and rows of
+ * a larger matrix do not share a few sets of the cache.  C is made in register tiles (tile.h).
+ */
+#ifndef CPU_GEMM_H
+#define CPU_GEMM_H
+#include "cpu/tile.h"
+#include "cpu/transpose.h"
+
+/* `count` matrices; a (m, k), turned (k, m); b (k, n), turned (n, k); c (m, n). */
+typedef struct Gemm {
+    int count, m, n, k;
+    bool turn_a, turn_b;
+} Gemm;
+
+/* ------------------------------------------------------------------------------------- reference */
+RT_INLINE void matmul_plain(real *c, const real *a, const real *b, Gemm g)
+{
+    for (int s = 0; s < g.count; s++) {
+        for (int i = 0; i < g.m; i++)
+            for (int j = 0; j < g.n; j++) {
+                real sum = 0;
+                for (int k = 0; k < g.k; k++)
+                    sum += (g.turn_a ? a[(int64_t)k * g.m + i] : a[(int64_t)i * g.k + k]) *
+                           (g.turn_b ? b[(int64_t)j * g.k + k] : b[(int64_t)k * g.n + j]);
+                c[(int64_t)i * g.n + j] = sum;
+            }
+        a += (int64_t)g.m * g.k, b += (int64_t)g.k * g.n, c += (int64_t)g.m * g.n;
+    }
+}
+
+/* --------------------------------------------------------------------------------------- packing */
+
+/* One panel of `lanes` columns of b (k, n), rows `step` apart. */
+RT_INLINE void gemm_pack_rows(real *restrict to, const real *restrict b, int64_t step, int k,
+                              int lanes)
+{
+    for (int i = 0; i < k; i++, to += P, b += step) {
+        RT_UNROLL
+        for (int j = 0; j < 2; j++)
+            v_store(to + j * V, lanes >= P          ? v_load(b + j * V)
+                                : lanes - j * V > 0 ? v_load_n(b + j * V, tile_lanes(lanes, j))
+                                                    : v_set(0));
+    }
+}
+
+/* Half a panel of b (n, k), its rows `step` apart: column j is row j. */
+RT_INLINE void gemm_pack_half(real *restrict to, const real *restrict b, int64_t step, int k,
+                              int lanes)
+{
+    for (int i = 0; i < k; i += V) {
+        const int some = k - i < V ? k - i : V;
+        vec x[V];
+        RT_UNROLL
+        for (int j = 0; j < V; j++)
+            x[j] = j < lanes ? v_load_lanes(b + j * step + i, some) : v_set(0);
+        v_transpose(x);
+        RT_UNROLL
+        for (int j = 0; j < V; j++)
+            if (j < some)
+                v_store(to + (int64_t)(i + j) * P, x[j]);
+    }
+}
+
+RT_INLINE void gemm_pack_turned(real *restrict to, const real *restrict b, int64_t step, int k,
+                                int lanes)
+{
+    gemm_pack_half(to, b, step, k, lanes > V ? V : lanes);
+    gemm_pack_half(to + V, b + V * step, step, k, lanes - V);
+}
+
+/* All panels: of n columns. */
+#define GEMM_PANELS(n)    (((n) + P - 1) / P)
+#define GEMM_PACKED(n, k) ((int64_t)GEMM_PANELS(n) * (k)*P)
+
+RT_INLINE void gemm_pack(real *restrict to, const real *restrict b, int64_t step, int n, int k,
+                         bool turned)
+{
+    for (int j = 0; j < n; j += P, to += (int64_t)k * P) {
+        const int lanes = n - j < P ? n - j : P;
+        if (turned)
+            gemm_pack_turned(to, b + j * step, step, k, lanes);
+        else
+            gemm_pack_rows(to, b + j, step, k, lanes);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------- product */
+
+/* Where the rows of A and the numbers of a row begin: i * row + k * step. */
+typedef struct GemmA {
+    const real *at;
+    int64_t row, step;
+} GemmA;
+
+/* c (+)= one tile. */
+RT_INLINE void gemm_tile(real *c, int64_t ldc, GemmA a, const real *panel, int k, int rows,
+                         int lanes, bool add)
+{
+    const int vectors = lanes > V ? 2 : 1;
+    vec t[TILE_MAX];
+    RT_UNROLL
+    for (int i = 0; i < rows; i++) {
+        RT_UNROLL
+        for (int j = 0; j < vectors; j++)
+            t[i * vectors + j] =
+                add ? v_load_lanes(c + i * ldc + j * V, tile_lanes(lanes, j)) : v_set(0);
+    }
+    tile_product(t, (TileRows){.count = rows, .step = a.row}, vectors, k, a.at, a.step, panel, P,
+                 P);
+    RT_UNROLL
+    for (int i = 0; i < rows; i++) {
+        RT_UNROLL
+        for (int j = 0; j < vectors; j++)
+            v_store_lanes(c + i * ldc + j * V, t[i * vectors + j], tile_lanes(lanes, j));
+    }
+}
+
+/* One panel of columns for m rows. */
+RT_INLINE void gemm_panel(real *c, int64_t ldc, GemmA a, const real *panel, int m, int k, int lanes,
+                          bool add)
+{
+    const TileSplit t = tile_split(m, lanes > V ? TILE_ROWS : TILE_ROWS_1);
+    for (int i = 0; i < t.bigs; i++, c += t.big * ldc, a.at += t.big * a.row)
+        gemm_tile(c, ldc, a, panel, k, t.big, lanes, add);
+    for (int i = 0; i < t.smalls; i++, c += t.small * ldc, a.at += t.small * a.row)
+        gemm_tile(c, ldc, a, panel, k, t.small, lanes, add);
+}
+
+/* c (m, n) (+)= A times the first k rows of panels that are `depth` rows long. */
+RT_INLINE void gemm_panels(real *c, int64_t ldc, GemmA a, const real *panels, int depth, int m,
+                           int n, int k, bool add)
+{
+    const int full = n / P * P;
+    for (int j = 0; j < full; j += P)
+        gemm_panel(c + j, ldc, a, panels + (int64_t)j * depth, m, k, P, add);
+    if (full < n)
+        gemm_panel(c + full, ldc, a, panels + (int64_t)full * depth, m, k, n - full, add);
+}
+
+/* What is packed at a time: a panel of 128 x P stays in the first cache beside the rows of A. */
+enum { GEMM_DEPTH = 128 };
+
+/* c (+)= one panel's columns. */
+RT_INLINE void matmul_panel(real *c, GemmA a, const real *b, Gemm g, int j, int lanes)
+{
+    real panel[GEMM_DEPTH * P] __attribute__((aligned(64)));
+    for (int k = 0; k < g.k; k += GEMM_DEPTH, a.at += GEMM_DEPTH * a.step) {
+        const int depth = g.k - k < GEMM_DEPTH ? g.k - k : GEMM_DEPTH;
+        if (g.turn_b)
+            gemm_pack_turned(panel, b + (int64_t)j * g.k + k, g.k, depth, lanes);
+        else
+            gemm_pack_rows(panel, b + (int64_t)k * g.n + j, g.n, depth, lanes);
+        if (k == 0)
+            gemm_panel(c + j, g.n, a, panel, g.m, depth, lanes, false);
+        else
+            gemm_panel(c + j, g.n, a, panel, g.m, depth, lanes, true);
+    }
+}
+
+RT_INLINE void matmul(real *restrict c, const real *restrict a, const real *restrict b, Gemm g)
+{
+    const int full = g.n / P * P;
+    for (int s = 0; s < g.count; s++) {
+        const GemmA rows = {a, g.turn_a ? 1 : g.k, g.turn_a ? g.m : 1};
+        for (int j = 0; j < full; j += P)
+            matmul_panel(c, rows, b, g, j, P);
+        if (full < g.n)
+            matmul_panel(c, rows, b, g, full, g.n - full);
+        a += (int64_t)g.m * g.k, b += (int64_t)g.k * g.n, c += (int64_t)g.m * g.n;
+    }
+}
+
+#endif

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# attention.sh -- causal_attention computes what matmul and softmax say when the model spells it out: loss and every gradient
+# within 1e-11 (f64), with its own kernels and with the library's; sequences that leave rows over, in f32 too; any number of threads.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+succeeds "the comparer compiles" cc -std=gnu11 -O1 -o "$work/compare" "$TENON_ROOT/tests/tools/compare.c" -lm
+
+# model FILE TIME ATTENTION: a block of a transformer around it
+model() {
+    cat > "$1" <<M
+block heads_of(x, heads: int) { return reshape(x, [x.time, heads, x.features // heads]) |> transpose([1, 0, 2]) }
+block by_hand(q, k, v, heads: int, mask: string = "causal") {
+    s = matmul(heads_of(q, heads), heads_of(k, heads), transpose_b = true) * (1 / sqrt(float(q.features // heads)))
+    h = matmul(softmax(s, mask = mask), heads_of(v, heads))
+    return transpose(h, [1, 0, 2]) |> reshape([q.time, q.features])
+}
+model m(x: f32[$2, 10]) {
+    h = dense(x, 24) |> layer_norm
+    p = dense(h, 72) |> split(3, axis = -1)
+    h = h + dense($3, 24)
+    h = h + (layer_norm(h) |> dense(50) |> gelu |> dense(24))
+    return flatten(h) |> dense(4)
+}
+train m {
+    data      = synthetic(samples = 64, test_samples = 16)
+    loss      = softmax_cross_entropy
+    optimizer = adamw(lr = 1e-3)
+    batch     = 16
+}
+M
+}
+
+for time in 7 33; do
+    for mask in causal none; do
+        model "$work/fused.tn" $time "causal_attention(p[0], p[1], p[2], heads = 3, mask = \"$mask\")"
+        model "$work/hand.tn" $time "by_hand(p[0], p[1], p[2], heads = 3, mask = \"$mask\")"
+        for form in fused hand; do
+            succeeds "$form $time $mask: build" "$TENON" build "$work/$form.tn" -o "$work/p" --dtype f64
+            succeeds "$form $time $mask: gradients" "$work/p" grads --threads 2 --output "$work/$form.s"
+        done
+        succeeds "$time $mask: causal_attention = matmul and softmax" "$work/compare" "$work/fused.s" "$work/hand.s" 1e-11
+    done
+done
+if echo '#include <cblas.h>' | cc -E - > /dev/null 2>&1; then
+    succeeds "by hand with the library: build" "$TENON" build "$work/hand.tn" -o "$work/p" --dtype f64 --kernels blas
+    "$TENON" emit "$work/hand.tn" --to c -o "$work/c" --kernels blas
+    grep -rq matmul_blas "$work/c" && ok || bad "the library's products are not used"
+    succeeds "by hand with the library: gradients" "$work/p" grads --output "$work/blas.s"
+    succeeds "the library = own kernels" "$work/compare" "$work/fused.s" "$work/blas.s" 1e-11
+else
+    skip "no cblas.h: libopenblas-dev is not installed"
+fi
+
+model "$work/fused.tn" 33 "causal_attention(p[0], p[1], p[2], heads = 3)"
+succeeds "build in f32" "$TENON" build "$work/fused.tn" -o "$work/p"
+succeeds "build in f32, plain" "$TENON" build "$work/fused.tn" -o "$work/q" --plain
+for p in p q; do succeeds "gradients in f32" "$work/$p" grads --output "$work/$p.s"; done
+succeeds "f32: optimised = plain" "$work/compare" "$work/p.s" "$work/q.s" 1e-4
+for t in 1 2 3; do
+    "$work/p" --epochs 2 --threads $t --log "$work/$t.jsonl" > /dev/null
+    hashes=$(grep -o '"weights_hash":"[0-9a-f]*"' "$work/$t.jsonl" | tr '\n' ' ')
+    [ $t = 1 ] && first=$hashes
+    same "$t threads, the same bits" "$first" "$hashes"
+done
+finish
