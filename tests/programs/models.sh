@@ -27,6 +27,18 @@ counts mobilenet_v2 3,504,872 300,774,272
 counts inception_v3 23,834,568 5,713,216,096
 counts inception_v3_cifar10 21,806,058 5,711,188,576
 counts densenet_bc_100_12 769,162 287,929,692
+# what their heads say of memory is what is planned for two threads, to two figures
+for model in $(grep -l '^#   memory ' "$TENON_ROOT"/models/*.tn); do
+    said=$(sed -n 's/^#   memory  *\([0-9.]* [GM]B\) planned.*/\1/p' "$model")
+    "$TENON" show "$model" --cpu x86-64-v4 | awk -v said="${said:-0 MB}" '
+        function mb(n, unit) { return n * (unit == "GB" ? 1000 : unit == "MB" ? 1 : 0.001) }
+        /^memory/ { inside = 1; next }
+        inside && $1 == "threads" { planned += 2 * mb($6, substr($7, 1, 2)) }
+        inside && $1 != "threads" && $1 != "planned" { for (i = 1; i < NF; i++) if ($i ~ /^[0-9.]+$/) { planned += mb($i, $(i + 1)); break } }
+        END { split(said, s, " "); m = mb(s[1], s[2]); exit !(m > 0.93 * planned && m < 1.07 * planned) }' && ok ||
+        bad "$(basename "$model") says it needs $said, and show says another number"
+done
+
 # the memory plan as a picture: one box a buffer, none outside
 succeeds "show --memory" "$TENON" show "$TENON_ROOT/models/resnet56_cifar10.tn" --memory "$work/plan.svg"
 [ "$(grep -c '<rect' "$work/plan.svg")" -gt 100 ] && tail -n 1 "$work/plan.svg" | grep -q '^</svg>$' && ok || bad "the picture of the plan is not whole"
