@@ -2,9 +2,15 @@
 #include "front/lower.h"
 #include <string.h>
 
-static bool output_is_classes(const Graph *g)
+/* What counts right answers; NULL where the output is no answer. */
+static const char *accuracy_of(const Graph *g)
 {
-    return g->output->shape.rank == 1 && g->output->shape.dim[0] > 1;
+    const Shape *y = &g->output->shape;
+    const int rank = g->label->shape.rank + 1;
+    for (int i = 0; i < g->nnode; i++)
+        if (node_is(g->node[i], "sigmoid_cross_entropy") && g->node[i]->in[0] == g->output)
+            return "binary_accuracy";
+    return y->rank == rank && y->dim[rank - 1] > 1 ? "accuracy" : NULL;
 }
 
 /* A class a sample; a class a position where the output has a vector for each position of the input. */
@@ -28,7 +34,9 @@ static Value named_loss(Lower *l, Expr *e)
                     .a = &(Expr){.kind = EX_NAME, .span = e->span, .s = "one_hot"}};
     Expr classes = {.kind = EX_INT,
                     .span = e->span,
-                    .i = l->g->output->shape.rank ? shape_count(&l->g->output->shape) : 1};
+                    .i = l->g->output->shape.rank
+                             ? shape_count(&l->g->output->shape) / shape_count(&l->g->label->shape)
+                             : 1};
     one_hot.args = (Args){(Arg[]){{.value = &arg[1]}, {.name = "classes", .value = &classes}}, 2};
     call.args = (Args){(Arg[]){{.value = &arg[0]},
                                {.value = e->kind == EX_NAME && strcmp(e->s, "mse") == 0 ? &one_hot
@@ -64,8 +72,8 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     }
     g->loss = v.node;
     g->metric[g->nmetric++] = (Metric){"loss", v.node};
-    if (output_is_classes(g)) {
-        Node *accuracy = op_make(g, "accuracy", loss->span, 2, g->output, g->label);
+    if (accuracy_of(g)) {
+        Node *accuracy = op_make(g, accuracy_of(g), loss->span, 2, g->output, g->label);
         g->metric[g->nmetric++] = (Metric){"accuracy", accuracy};
     }
     return diag_errors(u->diag) == before;

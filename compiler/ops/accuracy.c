@@ -1,5 +1,5 @@
 /* accuracy.c -- 1 where the largest number stands at the true class (the first of equals), else 0.
- * It has no gradient. */
+ * It has no gradient.  Of sequences, the share of the positions; one whose class is -1 counts as wrong. */
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/loss.h"
@@ -7,12 +7,12 @@
 
 static bool shape(Node *n, Diag *d)
 {
-    return check_vector(n, 0, d) && check_label(n, 1, d) && loss_result(n, d);
+    return check_labelled(n, d) && loss_result(n, d);
 }
 
 static void kernel(const Node *n, Call *c)
 {
-    loss_call(n, c, "accuracy");
+    loss_call_labelled(n, c, "accuracy");
 }
 
 /* The largest number and the first place where it stands: 5 cycles a vector (1000 classes). */
@@ -25,8 +25,8 @@ const Op op_accuracy[] =
     {{.name = "accuracy",
       .brief =
           "1 for each sample whose largest number stands at its class; measured, not trained on",
-      .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, K), a number a class"},
-              {"label", ARG_TENSOR, NULL, "the class of each sample"}},
+      .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, K), a number a class, or sequences (N, T, K)"},
+              {"label", ARG_TENSOR, NULL, "the class of each sample, or of each position"}},
       .shape = shape,
       .price = price,
       .kernel = kernel,

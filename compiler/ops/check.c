@@ -88,6 +88,20 @@ bool check_label(const Node *n, int i, Diag *d)
     return false;
 }
 
+bool check_labelled(const Node *n, Diag *d)
+{
+    const Shape *x = &n->in[0]->shape, *t = &n->in[1]->shape;
+    if (x->rank != 2 || t->rank != 1 || n->in[1]->dtype != DT_I32)
+        return check_vector(n, 0, d) && check_label(n, 1, d);
+    if (x->dim[0] == t->dim[0])
+        return check_real(n, 0, d);
+    diag_error(d, n->span, "%s of %s has another number of positions than its classes %s",
+               n->op->name, shape_text(diag_arena(d), x), shape_text(diag_arena(d), t));
+    check_note(n, 0, d);
+    check_note(n, 1, d);
+    return false;
+}
+
 bool check_numbers(const Node *n, int i, Diag *d)
 {
     const Node *in = n->in[i];

@@ -16,6 +16,7 @@ bool check_vector(const Node *n, int i, Diag *d);     /* (F) */
 bool check_vectors(const Node *n, int i, Diag *d);     /* (F), or a sequence of them, (T, F) */
 bool check_real(const Node *n, int i, Diag *d);       /* numbers, not classes */
 bool check_label(const Node *n, int i, Diag *d);      /* a class number a sample */
+bool check_labelled(const Node *n, Diag *d);          /* in[0] (K) and a class in[1], or (T, K) and a class a position */
 bool check_numbers(const Node *n, int i, Diag *d);    /* class numbers or tokens: one a sample, or one a position */
 bool check_vocab(const Node *n, int i, const char *key, Diag *d);  /* attribute `key` has room for the tokens of input i */
 

@@ -17,6 +17,21 @@ void loss_price(const Node *n, const Market *m, Price *p)
     p->cycles += 60 * (double)m->n;
 }
 
+void loss_call_labelled(const Node *n, Call *c, const char *fn)
+{
+    const Shape *x = &n->in[0]->shape;
+
+    if (x->rank < 2) {
+        loss_call(n, c, fn);
+        return;
+    }
+    call_fn(c, arena_printf(c->arena, "%s_each", fn));
+    call_out(c, n);
+    for (int i = 0; i < n->nin; i++)
+        call_in(c, n->in[i]);
+    call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)x->dim[0], (long long)x->dim[1]);
+}
+
 void loss_call(const Node *n, Call *c, const char *fn)
 {
     call_fn(c, fn);

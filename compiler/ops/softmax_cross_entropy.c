@@ -8,6 +8,8 @@
  *   y += s (x[t] - mean of x)      dx[i] += s ([i = t] - 1 / K) dy       Szegedy et al. 2016, section 7
  *
  *   x (N, K)   label t (N), 0 <= t < K   y (N)      the program's loss is the mean over the batch
+ *
+ * Of sequences, x (N, T, K) and t (N, T): y is the sum over the positions, divided by T; a position with t = -1 adds nothing.
  */
 #include "ops/check.h"
 #include "ops/example.h"
@@ -26,8 +28,7 @@ static bool check_smoothing(const Node *n, Diag *d)
 
 static bool shape(Node *n, Diag *d)
 {
-    return check_vector(n, 0, d) && check_label(n, 1, d) && check_smoothing(n, d) &&
-           loss_result(n, d);
+    return check_labelled(n, d) && check_smoothing(n, d) && loss_result(n, d);
 }
 
 static void gradient(Grad *gr, Node *n, Node *dy)
@@ -47,9 +48,9 @@ static void call(const Node *n, Call *c, const char *fn)
 {
     const bool smooth = node_attr(n, "smoothing") && node_float(n, "smoothing") > 0;
 
-    loss_call(n, c,
-              arena_printf(c->arena, "%s%s%s", fn, smooth ? "_smooth" : "",
-                           c->plain ? "_plain" : ""));
+    loss_call_labelled(n, c,
+                       arena_printf(c->arena, "%s%s%s", fn, smooth ? "_smooth" : "",
+                                    c->plain ? "_plain" : ""));
     if (smooth)
         call_text(c, "%.17g", node_float(n, "smoothing"));
 }
@@ -67,8 +68,9 @@ static void kernel_dx(const Node *n, Call *c)
 const Op op_softmax_cross_entropy[] =
     {{.name = "softmax_cross_entropy",
       .brief = "the loss of classification, from numbers that softmax would make probabilities",
-      .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, K), a number a class"},
-              {"label", ARG_TENSOR, NULL, "the class of each sample"},
+      .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, K), a number a class, or sequences (N, T, K)"},
+              {"label", ARG_TENSOR, NULL,
+               "the class of each sample, or of each position; -1: none"},
               {"smoothing", ARG_FLOAT, "none",
                "share of the true class spread over all; default: 0"}},
       .shape = shape,

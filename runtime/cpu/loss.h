@@ -6,6 +6,8 @@
  *                          dx = y (dy - sum y dy)
  *   softmax_cross_entropy  log sum exp(x - max) - (x[label] - max)
  *                          dx = dloss (softmax(x) - onehot(label))
+ *   sigmoid_cross_entropy  max(x, 0) - x label + log(1 + exp(-|x|))
+ *                          dx = dloss (sigmoid(x) - label)
  *   mse                    mean (x - t)^2     dx = dloss 2 (x - t) / K
  *   l2                     sum x^2 / 2        dx = dloss x
  */
@@ -255,6 +257,29 @@ SMOOTH(_plain)
 SMOOTH()
 #undef SMOOTH
 
+/* ------------------------------------------------------------------------ sigmoid cross entropy */
+RT_INLINE void sigmoid_cross_entropy(real *restrict loss, const real *restrict x,
+                                     const int32_t *restrict label, int n)
+{
+    for (int i = 0; i < n; i++)
+        loss[i] = s_max(x[i], 0) - x[i] * (real)label[i] + s_log(1 + s_exp(-s_abs(x[i])));
+}
+
+RT_INLINE void sigmoid_cross_entropy_dx(real *restrict dx, const real *restrict x,
+                                        const int32_t *restrict label, const real *restrict dloss,
+                                        int n)
+{
+    for (int i = 0; i < n; i++)
+        dx[i] = (1 / (1 + s_exp(-x[i])) - (real)label[i]) * dloss[i];
+}
+
+RT_INLINE void binary_accuracy(real *restrict correct, const real *restrict x,
+                               const int32_t *restrict label, int n)
+{
+    for (int i = 0; i < n; i++)
+        correct[i] = (x[i] > 0) == (label[i] == 1);
+}
+
 /* ------------------------------------------------------------------------- counts and encodings */
 
 /* 1 where the first of the largest x is the label, else 0. */
@@ -290,6 +315,52 @@ RT_INLINE void one_hot(real *restrict y, const int32_t *restrict label, int n, i
         for (int j = 0; j < k; j++)
             y[j] = j == label[i];
 }
+
+/* ------------------------------------------------------------------------------ a class a position
+ *
+ * x (N, T, K), label (N, T): sums over the positions with a class, not -1, in their order, divided by T. */
+#define EACH(fn, args, ...)                                                                        \
+    RT_INLINE void fn##_each(real *y, const real *x, const int32_t *label, int n, int t, int k args) \
+    {                                                                                              \
+        for (int i = 0; i < n; i++, label += t) {                                                  \
+            real sum = 0;                                                                          \
+            for (int j = 0; j < t; j++, x += k) {                                                  \
+                real one = 0;                                                                      \
+                if (label[j] >= 0)                                                                 \
+                    fn(&one, x, label + j, 1, k __VA_ARGS__);                                      \
+                sum += one;                                                                        \
+            }                                                                                      \
+            y[i] = sum / (real)t;                                                                  \
+        }                                                                                          \
+    }
+#define EACH_DX(fn, args, ...)                                                                     \
+    RT_INLINE void fn##_each(real *dx, const real *x, const int32_t *label, const real *dloss,     \
+                             int n, int t, int k args)                                             \
+    {                                                                                              \
+        for (int i = 0; i < n; i++, label += t) {                                                  \
+            const real each = dloss[i] / (real)t;                                                  \
+            for (int j = 0; j < t; j++, x += k, dx += k)                                           \
+                if (label[j] >= 0)                                                                 \
+                    fn(dx, x, label + j, &each, 1, k __VA_ARGS__);                                 \
+                else                                                                               \
+                    memset(dx, 0, sizeof *dx * (size_t)k);                                         \
+        }                                                                                          \
+    }
+#define COMMA ,
+#define SMOOTHING COMMA real s
+EACH(accuracy, )
+EACH(softmax_cross_entropy_plain, )
+EACH(softmax_cross_entropy, )
+EACH(softmax_cross_entropy_smooth_plain, SMOOTHING, COMMA s)
+EACH(softmax_cross_entropy_smooth, SMOOTHING, COMMA s)
+EACH_DX(softmax_cross_entropy_dx_plain, )
+EACH_DX(softmax_cross_entropy_dx, )
+EACH_DX(softmax_cross_entropy_dx_smooth_plain, SMOOTHING, COMMA s)
+EACH_DX(softmax_cross_entropy_dx_smooth, SMOOTHING, COMMA s)
+#undef SMOOTHING
+#undef COMMA
+#undef EACH_DX
+#undef EACH
 
 /* ----------------------------------------------------------------------------------- mse and l2 */
 RT_INLINE void mse_plain(real *loss, const real *x, const real *t, int n, int k)

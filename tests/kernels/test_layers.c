@@ -402,6 +402,64 @@ START_TEST(input)
 }
 END_TEST
 
+/* A class a position: what the rows give one by one, a position without a class nothing. */
+START_TEST(losses_of_positions)
+{
+    enum { N = 3, T = 5, K = 19, ALL = N * T * K };
+    const real dloss[N] = {1, (real)-0.5, 2};
+    int32_t label[N * T];
+    real *x = random_buffer(ALL, 5), *dx = buffer(ALL), *want = buffer(ALL), *loss = buffer(N),
+         *right = buffer(N), *sum = buffer(N), *hits = buffer(N);
+    for (int i = 0; i < N * T; i++)
+        label[i] = i % 4 == 2 ? -1 : i * 7 % K;
+    softmax_cross_entropy_each(loss, x, label, N, T, K);
+    softmax_cross_entropy_dx_each(dx, x, label, dloss, N, T, K);
+    accuracy_each(right, x, label, N, T, K);
+    memset(want, 0, ALL * sizeof *want);
+    for (int i = 0; i < N; i++) {
+        sum[i] = hits[i] = 0;
+        for (int j = i * T; j < (i + 1) * T; j++) {
+            real one, hit;
+            const real each = dloss[i] / T;
+            if (label[j] < 0)
+                continue;
+            softmax_cross_entropy_plain(&one, x + j * K, label + j, 1, K);
+            accuracy_plain(&hit, x + j * K, label + j, 1, K);
+            softmax_cross_entropy_dx_plain(want + j * K, x + j * K, label + j, &each, 1, K);
+            sum[i] += one / T, hits[i] += hit / T;
+        }
+    }
+    check_close(loss, sum, N, "softmax_cross_entropy_each");
+    check_close(right, hits, N, "accuracy_each");
+    check_close(dx, want, ALL, "softmax_cross_entropy_dx_each");
+    release(7, x, dx, want, loss, right, sum, hits);
+}
+END_TEST
+
+/* Against the formula in double, with numbers whose exponentials overflow. */
+START_TEST(yes_or_no)
+{
+    enum { N = 7 };
+    const real x[N] = {0, 1, -1, 30, -30, 1000, -1000}, dloss[N] = {1, 2, 1, 1, 1, 1, 1};
+    real loss[N], dx[N], right[N];
+    for (int truth = 0; truth < 2; truth++) {
+        int32_t label[N];
+        for (int i = 0; i < N; i++)
+            label[i] = truth;
+        sigmoid_cross_entropy(loss, x, label, N);
+        sigmoid_cross_entropy_dx(dx, x, label, dloss, N);
+        binary_accuracy(right, x, label, N);
+        for (int i = 0; i < N; i++) {
+            const double z = truth ? -(double)x[i] : (double)x[i],
+                         want = z > 40 ? z : log1p(exp(z)), share = 1 / (1 + exp(-(double)x[i]));
+            ck_assert(fabs((double)loss[i] - want) < 1e-6 * (1 + want));
+            ck_assert(fabs((double)dx[i] - (share - truth) * (double)dloss[i]) < 1e-6);
+            ck_assert(right[i] == ((x[i] > 0) == truth));
+        }
+    }
+}
+END_TEST
+
 /* Windows of a text, three tokens apart, and a token later their labels; padding is token 0 and label -1. */
 START_TEST(tokens)
 {
@@ -577,6 +635,8 @@ int main(void)
     tcase_add_test(t, dropout_rate);
     tcase_add_loop_test(t, input, 0, 2);
     tcase_add_test(t, tokens);
+    tcase_add_test(t, losses_of_positions);
+    tcase_add_test(t, yes_or_no);
     tcase_add_test(t, reduce);
     tcase_add_loop_test(t, formulas, 0, 5);
     tcase_add_test(t, norm);

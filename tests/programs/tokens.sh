@@ -24,6 +24,20 @@ succeeds "bench" "$work/m" bench --steps 3
 succeeds "f64" "$TENON" build "$work/m.tn" -o "$work/m64" --dtype f64
 succeeds "gradients" "$work/m64" gradcheck
 
+# a class a position, and a yes or no
+sed 's/|> flatten |> dense(16) |> tanh//' "$work/m.tn" > "$work/each.tn"
+sed 's/dense(3)/dense(1)/; s/softmax_cross/sigmoid_cross/; s/epochs    = 4/epochs    = 12/' "$work/m.tn" > "$work/yes.tn"
+for kind in each yes; do
+    succeeds "$kind: build" "$TENON" build "$work/$kind.tn" -o "$work/$kind"
+    "$work/$kind" --epochs 12 > "$work/fast"
+    grep -Eq 'test accuracy (1.0000|0.99)' "$work/fast" && ok || bad "$kind: not learned: $(tail -1 "$work/fast")"
+    succeeds "$kind: plain" "$TENON" build "$work/$kind.tn" -o "$work/plain" --plain
+    "$work/plain" --epochs 12 > "$work/slow"
+    same "$kind: optimised and plain" "$(tail -n 1 "$work/fast" | cut -d, -f1)" "$(tail -n 1 "$work/slow" | cut -d, -f1)"
+    succeeds "$kind: f64" "$TENON" build "$work/$kind.tn" -o "$work/m64" --dtype f64
+    succeeds "$kind: gradients" "$work/m64" gradcheck
+done
+
 # array FILE DESCR SHAPE NUMBER...: an array in NumPy's format; a number of more than a byte is written as its lowest one
 array() {
     local file=$1 size=${2:2} descr=$2 shape=$3 bytes=

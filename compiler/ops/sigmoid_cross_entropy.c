@@ -1,0 +1,92 @@
+/* sigmoid_cross_entropy.c -- the loss of a yes or no: minus the log of the probability given to what is true.
+ *
+ *   y = max(x, 0) - x t + log(1 + exp(-|x|))      dx = (sigmoid(x) - t) dy
+ *
+ *   x (N, 1)   label t (N), 0 or 1   y (N)         sigmoid(x) is the probability of 1
+ */
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/loss.h"
+#include "ops/price.h"
+
+static bool one_number(Node *n, Diag *d)
+{
+    if (!check_vector(n, 0, d) || !check_label(n, 1, d))
+        return false;
+    if (n->in[0]->shape.dim[0] == 1)
+        return true;
+    diag_error(d, n->span, "%s wants one number a sample, got %s", n->op->name,
+               shape_text(diag_arena(d), &n->in[0]->shape));
+    check_note(n, 0, d);
+    diag_help(d, "end the model with dense(1), or take softmax_cross_entropy");
+    return false;
+}
+
+static bool shape(Node *n, Diag *d)
+{
+    return one_number(n, d) && loss_result(n, d);
+}
+
+static void gradient(Grad *gr, Node *n, Node *dy)
+{
+    grad_add(gr, n->in[0],
+             op_make(grad_graph(gr), "sigmoid_cross_entropy_dx", n->span, 3, n->in[0], n->in[1],
+                     dy));
+}
+
+static bool shape_dx(Node *n, Diag *d)
+{
+    return check_result(n, n->in[0]->shape, d);
+}
+
+static void call(const Node *n, Call *c)
+{
+    call_fn(c, n->op->name);
+    call_out(c, n);
+    for (int i = 0; i < n->nin; i++)
+        call_in(c, n->in[i]);
+    call_text(c, "%lld", (long long)c->n);
+}
+
+/* A division, an exponential and a logarithm of single numbers: 60 cycles. */
+static void price(const Node *n, const Market *m, Price *p)
+{
+    (void)n;
+    p->cycles += 60 * (double)m->n;
+}
+
+const Op op_sigmoid_cross_entropy[] =
+    {{.name = "sigmoid_cross_entropy",
+      .brief =
+          "the loss of a yes or no, from a number that sigmoid would make the probability of yes",
+      .arg = {{"x", ARG_TENSOR, NULL, "a number a sample (N, 1)"},
+              {"label", ARG_TENSOR, NULL, "0 or 1"}},
+      .shape = shape,
+      .gradient = gradient,
+      .price = price,
+      .kernel = call,
+      .example = "model example(x: f32[6]) {\n"
+                 "    return dense(x, 1)\n"
+                 "}\n" EXAMPLE_RECIPE("sigmoid_cross_entropy")},
+     {.name = "sigmoid_cross_entropy_dx",
+      .brief = "gradient of sigmoid_cross_entropy",
+      .arg = {{"x", ARG_TENSOR, NULL, "a number a sample"},
+              {"label", ARG_TENSOR, NULL, "0 or 1"},
+              {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"}},
+      .flags = OP_HIDDEN,
+      .shape = shape_dx,
+      .price = price,
+      .kernel = call},
+     {.name = "binary_accuracy",
+      .brief =
+          "1 for each sample whose number is above 0 where its label is 1, and not where it is 0",
+      .arg = {{"x", ARG_TENSOR, NULL, "a number a sample (N, 1)"},
+              {"label", ARG_TENSOR, NULL, "0 or 1"}},
+      .shape = shape,
+      .price = price,
+      .kernel = call,
+      .example = "# Measured where the loss is sigmoid_cross_entropy: no need to write it.\n"
+                 "model example(x: f32[6]) {\n"
+                 "    return dense(x, 1)\n"
+                 "}\n" EXAMPLE_RECIPE("sigmoid_cross_entropy")},
+     {0}};
