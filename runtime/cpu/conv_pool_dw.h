@@ -27,14 +27,14 @@ RT_INLINE void pool_dw_run(real *dw, const real *x, PoolFrame f, const real *dy,
                            const uint8_t *index, Conv c, int bands, Run u)
 {
     const int64_t corner[4] = {0, pool_corner(f, c, 1), pool_corner(f, c, 2), pool_corner(f, c, 3)};
-    vec t[RUN_MAX];
-    run_load(t, dw, c.s * c.c, u);
+    RunSum t;
+    run_load(&t, dw, c.s * c.c, u);
     for (int py = 0; py < bands; py++) {
         const real *from = x + 2 * py * c.stride_h * f.row;
         for (int px = 0; px < c.ow / 2; px++, from += 2 * c.stride_w * c.c, dy += c.o, index += c.o)
-            run_add(t, *dy, from + corner[*index], c.dil_h * f.row, u);
+            run_add(&t, *dy, from + corner[*index], c.dil_h * f.row, u);
     }
-    run_store(dw, t, c.s * c.c, u);
+    run_store(dw, &t, c.s * c.c, u);
 }
 
 RT_INLINE void pool_dw_rows(real *dw, const real *x, PoolFrame f, const real *dy,

@@ -26,6 +26,26 @@ RT_INLINE hvec h_load_opaque(const real *p)
     __asm__ volatile(RT_MOVE : "=v"(x) : "m"(*(const hvec_memory *)p));
     return x;
 }
+/* The first k reals, 0 < k <= VH. */
+#ifdef RT_DOUBLE
+RT_INLINE hvec h_load_n(const real *p, int k)
+{
+    return _mm256_maskz_loadu_pd(V_MASK(k), p);
+}
+RT_INLINE void h_store_n(real *p, hvec x, int k)
+{
+    _mm256_mask_storeu_pd(p, V_MASK(k), x);
+}
+#else
+RT_INLINE hvec h_load_n(const real *p, int k)
+{
+    return _mm256_maskz_loadu_ps(V_MASK(k), p);
+}
+RT_INLINE void h_store_n(real *p, hvec x, int k)
+{
+    _mm256_mask_storeu_ps(p, V_MASK(k), x);
+}
+#endif
 /* The lower half of x. */
 RT_INLINE hvec h_low(vec x)
 {
@@ -57,6 +77,14 @@ RT_INLINE hvec h_load(const real *p)
 RT_INLINE void h_store(real *p, hvec x)
 {
     v_store(p, x);
+}
+RT_INLINE hvec h_load_n(const real *p, int k)
+{
+    return v_load_n(p, k);
+}
+RT_INLINE void h_store_n(real *p, hvec x, int k)
+{
+    v_store_n(p, x, k);
 }
 RT_INLINE hvec h_load_opaque(const real *p)
 {

@@ -49,6 +49,7 @@
 /* clang-format off */
 #ifdef RT_SCALAR
 enum { V = 1, P = 2 };
+typedef int32_t RtInt;
 typedef real vec;
 #define V_LANE(x, i) (x)
 
@@ -95,15 +96,26 @@ RT_INLINE vec v_set(real x) { return x - (vec){0}; }
 RT_INLINE vec v_load(const real *p) { return *(const vec_memory *)p; }
 RT_INLINE void v_store(real *p, vec x) { *(vec_memory *)p = x; }
 
+/* The numbers of the lanes: 0, 1, 2 ... */
+RT_INLINE vint v_count(void)
+{
+    vint x = {0};
+    RT_UNROLL
+    for (int i = 0; i < V; i++)
+        x[i] = i;
+    return x;
+}
 /* x where the lanes of m are all ones, y where they are all zeros. */
 RT_INLINE vec v_choose(vint m, vec x, vec y) { return (vec)(((vint)x & m) | ((vint)y & ~m)); }
 
 #ifdef RT_AVX512
 #ifdef RT_DOUBLE
 #define V_OP(name) _mm512_##name##_pd
+#define V_MASKED(name) _mm512_##name##_pd_mask
 #define V_MASK(k)  ((__mmask8)((1u << (k)) - 1))
 #else
 #define V_OP(name) _mm512_##name##_ps
+#define V_MASKED(name) _mm512_##name##_ps_mask
 #define V_MASK(k)  ((__mmask16)((1u << (k)) - 1))
 #endif
 RT_INLINE vec v_load_fill(const real *p, int k, real fill)
@@ -114,6 +126,9 @@ RT_INLINE void v_store_n(real *p, vec x, int k) { V_OP(mask_storeu)(p, V_MASK(k)
 RT_INLINE vec v_fma(vec a, vec b, vec c) { return V_OP(fmadd)(a, b, c); }
 RT_INLINE vec v_max(vec a, vec b) { return V_OP(max)(a, b); }
 RT_INLINE vec v_min(vec a, vec b) { return V_OP(min)(a, b); }
+/* The lanes where a == b, a bit each; and the lanes of x that such bits name, moved to the front. */
+RT_INLINE int v_equal(vec a, vec b) { return V_MASKED(cmp)(a, b, _CMP_EQ_OQ); }
+RT_INLINE vec v_together(vec x, int lanes) { return V_OP(maskz_compress)(lanes, x); }
 #ifdef RT_DOUBLE
 RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
 {

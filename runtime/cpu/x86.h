@@ -24,6 +24,7 @@ typedef char RtChar16 __attribute__((vector_size(16)));
 
 #define _mm_movehl_ps(a, b)              ((__m128)__builtin_ia32_movhlps((__m128)(a), (__m128)(b)))
 
+#define _CMP_EQ_OQ 0x00
 #define _CMP_GT_OQ 0x1e
 #define _mm256_fmadd_ps(a, b, c)         ((__m256)__builtin_ia32_vfmaddps256((__m256)(a), (__m256)(b), (__m256)(c)))
 #define _mm256_fmadd_pd(a, b, c)         ((__m256d)__builtin_ia32_vfmaddpd256((__m256d)(a), (__m256d)(b), (__m256d)(c)))
@@ -79,12 +80,18 @@ typedef unsigned short __mmask16;
 #define _mm512_sqrt_pd(a)                ((__m512d)__builtin_ia32_sqrtpd512_mask((__m512d)(a), (__m512d){0}, (__mmask8)-1, RT_ROUND))
 #define _mm512_cmp_ps_mask(a, b, how)    ((__mmask16)__builtin_ia32_cmpps512_mask((__m512)(a), (__m512)(b), how, (__mmask16)-1, RT_ROUND))
 #define _mm512_cmp_pd_mask(a, b, how)    ((__mmask8)__builtin_ia32_cmppd512_mask((__m512d)(a), (__m512d)(b), how, (__mmask8)-1, RT_ROUND))
+#define _mm512_maskz_compress_ps(m, a)   ((__m512)__builtin_ia32_compresssf512_mask((__m512)(a), (__m512){0}, (__mmask16)(m)))
+#define _mm512_maskz_compress_pd(m, a)   ((__m512d)__builtin_ia32_compressdf512_mask((__m512d)(a), (__m512d){0}, (__mmask8)(m)))
 #define _mm512_mask_blend_ps(m, a, b)    ((__m512)__builtin_ia32_blendmps_512_mask((__m512)(a), (__m512)(b), m))
 #define _mm512_mask_blend_pd(m, a, b)    ((__m512d)__builtin_ia32_blendmpd_512_mask((__m512d)(a), (__m512d)(b), m))
 #define _mm512_mask_loadu_ps(a, m, p)    ((__m512)__builtin_ia32_loadups512_mask((const float *)(p), (__m512)(a), m))
 #define _mm512_mask_loadu_pd(a, m, p)    ((__m512d)__builtin_ia32_loadupd512_mask((const double *)(p), (__m512d)(a), m))
 #define _mm512_mask_storeu_ps(p, m, a)   __builtin_ia32_storeups512_mask((float *)(p), (__m512)(a), m)
 #define _mm512_mask_storeu_pd(p, m, a)   __builtin_ia32_storeupd512_mask((double *)(p), (__m512d)(a), m)
+#define _mm256_maskz_loadu_ps(m, p)      ((__m256)__builtin_ia32_loadups256_mask((const float *)(p), (__m256){0}, (__mmask8)(m)))
+#define _mm256_maskz_loadu_pd(m, p)      ((__m256d)__builtin_ia32_loadupd256_mask((const double *)(p), (__m256d){0}, (__mmask8)(m)))
+#define _mm256_mask_storeu_ps(p, m, a)   __builtin_ia32_storeups256_mask((float *)(p), (__m256)(a), (__mmask8)(m))
+#define _mm256_mask_storeu_pd(p, m, a)   __builtin_ia32_storeupd256_mask((double *)(p), (__m256d)(a), (__mmask8)(m))
 #define _mm512_extractf64x4_pd(a, half)  ((__m256d)__builtin_ia32_extractf64x4_mask((__m512d)(a), half, (__m256d){0}, (__mmask8)-1))
 #define _mm512_extractf32x8_ps(a, half)  ((__m256)__builtin_ia32_extractf32x8_mask((__m512)(a), half, (__m256){0}, (__mmask8)-1))
 #define _mm512_castps512_ps256(a)        _mm512_extractf32x8_ps(a, 0)
