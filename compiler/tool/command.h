@@ -14,14 +14,14 @@ typedef struct Command {
     CommandKind  topic;                               /* HELP: of which command; HELP itself = the overview */
     const char  *file;                                /* the model file; OPS: an op's name or NULL */
     const char  *output;                              /* -o; NULL = none */
-    const char  *to;                                  /* emit: "c", "dot" or "slurm" */
+    const char  *to;                                  /* emit: "c", "dot", "pytorch" or "slurm" */
     const char  *keep;                                /* directory for the generated C, or NULL */
     FrontOptions front;
     Options      options;
     DiagColor    color;
     int64_t      ranks;                               /* show: 0 = one */
     bool         all;                                 /* show: every layer, blocks unfolded */
-    const char  *picture;                             /* emit --to dot of a deep network: made before the passes, or NULL */
+    const char  *written;                             /* emit: what was made before the passes, or NULL */
     const char  *memory;                              /* show: where the plan's picture goes, or NULL */
     bool         cost, example, verbose, no_cache;
     const char  *limit;                               /* cache: a new one, as written; or NULL */

@@ -69,15 +69,22 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
     return !c->tune || !f->train || c->options.tuner;
 }
 
-/* Of a graph that nobody could read node by node; NULL of others. */
-static const char *picture_of_blocks(Arena *a, const Graph *g)
+/* What is written from the model as it stands, before the passes change it: a picture of a graph that nobody could read node by
+ * node, or its PyTorch script.  c->written stays NULL where the passes come first. */
+static bool write_forward(Command *c, const Front *f, Diag *d)
 {
     enum { READABLE = 100 };
-    Text out = text_new(a);
-    if (g->nnode <= READABLE)
-        return NULL;
-    emit_dot_blocks(g, &out);
-    return out.s;
+    const Graph *g = f->train ? f->train : f->test;
+    Text out = text_new(diag_arena(d));
+    if (strcmp(c->to, "pytorch") == 0) {
+        if (!emit_pytorch(g, f->source->name, &out, d))
+            return false;
+        c->written = out.s;
+    } else if (strcmp(c->to, "dot") == 0 && g->nnode > READABLE) {
+        emit_dot_blocks(g, &out);
+        c->written = out.s;
+    }
+    return true;
 }
 
 bool tool_begin(Command *c, const Front *f, Diag *d)
@@ -103,8 +110,8 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
         return false;
     if (c->kind == COMMAND_SHOW)
         show_layers(diag_arena(d), f->train ? f->train : f->test, c->all, c->cost);
-    if (c->kind == COMMAND_EMIT && strcmp(c->to, "dot") == 0)
-        c->picture = picture_of_blocks(diag_arena(d), f->train ? f->train : f->test);
+    if (c->kind == COMMAND_EMIT && !write_forward(c, f, d))
+        return false;
     if (f->train)                                     /* before the passes change the graph */
         c->hash = emit_hash(diag_arena(d), f->train, f->recipe.dtype);
     return choose_machine(c, f, d);
@@ -153,11 +160,12 @@ static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
         emit_slurm(g, f->source->name, &out);
         return write_emitted(a, c, arena_printf(a, "%s.sbatch", g->name), out.s, d);
     }
-    if (c->picture)
-        text_add(&out, c->picture);
+    if (c->written)
+        text_add(&out, c->written);
     else
         emit_dot(g, &out);
-    return write_emitted(a, c, arena_printf(a, "%s.dot", g->name), out.s, d);
+    const char *end = strcmp(c->to, "pytorch") == 0 ? "py" : "dot";
+    return write_emitted(a, c, arena_printf(a, "%s.%s", g->name, end), out.s, d);
 }
 
 static bool build(Arena *a, const Command *c, const Front *f, Diag *d)

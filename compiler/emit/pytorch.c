@@ -1,0 +1,431 @@
+/* pytorch.c -- the network as PyTorch modules: a class for the model and one for each distinct block, with our names of parameters, so
+ * that checkpoints fit without a table.
+ *
+ * A block instance is a run of nodes whose block path lies below its own.  Its class is written from its nodes; an instance whose class
+ * would be the same text shares it.  Values that one node reads are written inside its expression, others and those that the model
+ * file names get a variable, under the model file's name where that is free.
+ */
+#include "emit/pytorch.h"
+#include "ops/op.h"
+#include <ctype.h>
+#include <string.h>
+
+enum { LONG = 88 }; /* characters of an expression that is not written inside another */
+
+typedef struct Class {
+    const char *name, *text; /* text: what stands behind `class NAME` */
+} Class;
+
+typedef struct Py {
+    Arena *a;
+    const Graph *g;
+    Diag *d;
+    Text *out; /* classes, inner ones first */
+    int nclass;
+    Class *class;
+    int *uses; /* by node id: readers among the nodes that are written */
+    bool *wanted;
+} Py;
+
+/* What is being written: a block instance, the model, or the loss. */
+typedef struct Scope {
+    const char *path; /* "stage1.basic2"; "" of the model */
+    Text init, body;
+    PyValue *value; /* by node id */
+    int *left;      /* by node id: uses that are still to come */
+    int nlayer;
+    const char **layer; /* attributes that __init__ has made */
+    int nvar;
+    struct Var {
+        const char *name;
+        const Node *holds;
+    } * var;
+    int nargument;
+    const Node **argument;
+} Scope;
+
+/* ---- which nodes */
+
+static bool is_norm(const Node *n)
+{
+    return node_is(n, "batch_norm") || node_is(n, "layer_norm") || node_is(n, "rms_norm");
+}
+
+/* Inputs that are values; the others are the layer's own. */
+static int values(const Node *n)
+{
+    const bool layer = n->op->layer || is_norm(n) || node_is(n, "bias");
+    return layer && n->nin ? 1 : n->nin;
+}
+
+static void want(Py *p, const Node *n)
+{
+    p->uses[n->id]++;
+    if (p->wanted[n->id])
+        return;
+    p->wanted[n->id] = true;
+    for (int i = 0; i < values(n); i++)
+        want(p, n->in[i]);
+}
+
+static bool is_statement(const Py *p, const Node *n)
+{
+    return p->wanted[n->id] && !n->param && !node_is(n, "input") && !node_is(n, "label") &&
+           !node_is(n, "const");
+}
+
+/* The instance below `path` that n stands in, "basic2" or "stage1.basic2"; NULL: n stands in path itself. */
+static const char *child(Py *p, const char *path, const Node *n)
+{
+    const size_t length = strlen(path);
+    const char *block = n->block ? n->block : "";
+    const char *rest = !length ? block
+                       : strncmp(block, path, length) == 0 && block[length] == '.'
+                           ? block + length + 1
+                           : "";
+    const char *dot = strchr(rest, '.');
+    return !*rest ? NULL
+                  : arena_strndup(p->a, block, (size_t)((dot ? dot : rest + strlen(rest)) - block));
+}
+
+static bool below(const char *path, const Node *n)
+{
+    const size_t length = strlen(path);
+    return !length || (n->block && strncmp(n->block, path, length) == 0 &&
+                       (n->block[length] == '.' || !n->block[length]));
+}
+
+/* ---- names */
+
+const char *pytorch_class(Arena *a, const char *name)
+{
+    char *s = arena_strdup(a, name), *to = s;
+    for (const char *from = s; *from; from++)
+        if (*from != '_')
+            *to++ = (char)(from == s || from[-1] == '_' ? toupper((unsigned char)*from) : *from);
+    *to = 0;
+    return s;
+}
+
+/* "stage1.basic12" -> "Basic" */
+static const char *kind_of(Py *p, const char *path)
+{
+    const char *last = strrchr(path, '.');
+    char *s = arena_strdup(p->a, last ? last + 1 : path);
+    for (size_t n = strlen(s); n > 1 && isdigit((unsigned char)s[n - 1]); n--)
+        s[n - 1] = 0;
+    return pytorch_class(p->a, s);
+}
+
+static const char *last_word(const char *name)
+{
+    const char *dot = name ? strrchr(name, '.') : NULL;
+    return dot ? dot + 1 : name;
+}
+
+static bool python_word(const char *s)
+{
+    static const char *const words[] = {"and",   "as",   "assert", "async",   "await",    "class",
+                                        "def",   "del",  "except", "finally", "from",     "global",
+                                        "in",    "is",   "lambda", "None",    "nonlocal", "not",
+                                        "or",    "pass", "raise",  "try",     "while",    "with",
+                                        "yield", "self", "torch",  "nn",      "F",        "output",
+                                        "label"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(s, words[i]) == 0)
+            return true;
+    return false;
+}
+
+/* A variable for n: its name in the model file, with a number while another value that is still needed has that name. */
+static const char *variable(Py *p, Scope *s, const Node *n, const char *name)
+{
+    const char *base = name && !python_word(name) ? name : "h", *word = base;
+    for (int k = 2;; k++) {
+        int i = 0;
+        while (i < s->nvar && strcmp(s->var[i].name, word) != 0)
+            i++;
+        if (i == s->nvar)
+            ARENA_PUSH(p->a, s->var, s->nvar, ((struct Var){word, n}));
+        if (s->left[s->var[i].holds->id] <= 0 || s->var[i].holds == n) {
+            s->var[i].holds = n;
+            return word;
+        }
+        word = arena_printf(p->a, "%s%d", base, k);
+    }
+}
+
+/* Is this the name of a layer, and not of a value? */
+static bool names_layer(const Node *n)
+{
+    return n->op->layer || is_norm(n) || node_is(n, "bias");
+}
+
+/* ---- a scope */
+
+static Scope scope_new(Py *p, const char *path)
+{
+    Scope s = {.path = path, .init = text_new(p->a), .body = text_new(p->a)};
+    s.value = arena_alloc(p->a, sizeof *s.value * (size_t)p->g->next_id);
+    s.left = arena_alloc(p->a, sizeof *s.left * (size_t)p->g->next_id);
+    memcpy(s.left, p->uses, sizeof *s.left * (size_t)p->g->next_id);
+    return s;
+}
+
+static void make(Py *p, Scope *s, const char *name, const char *constructor)
+{
+    for (int i = 0; i < s->nlayer; i++)
+        if (strcmp(s->layer[i], name) == 0)
+            return;
+    ARENA_PUSH(p->a, s->layer, s->nlayer, name);
+    text_printf(&s->init, "        self.%s = %s\n", name, constructor);
+}
+
+/* The value of n as text for one more reader. */
+static PyValue read_value(Py *p, Scope *s, const Node *n)
+{
+    s->left[n->id]--;
+    if (node_is(n, "const"))
+        return (PyValue){pytorch_number(p->a, node_float(n, "value")),
+                         node_float(n, "value") < 0 ? PY_SIGN : PY_ATOM};
+    if (!s->value[n->id].s) { /* from outside the scope */
+        static const char *const usual[] = {"x", "y", "z"};
+        const char *name =
+            node_is(n, "input") ? n->name : usual[s->nargument < 2 ? s->nargument : 2];
+        s->value[n->id] = (PyValue){variable(p, s, n, name), PY_ATOM};
+        ARENA_PUSH(p->a, s->argument, s->nargument, n);
+        if (*s->path)
+            s->left[n->id] = 1 << 20; /* its readers outside are not counted here: it stays */
+    }
+    return s->value[n->id];
+}
+
+/* n becomes a variable where it is read again, or has a name in the model file; else it is written where it is read. */
+static void keep_value(Py *p, Scope *s, const Node *n, PyValue v, bool result)
+{
+    const bool named = n->name && !names_layer(n) && strcmp(n->name, n->op->name) != 0;
+    s->value[n->id] = v;
+    if (result || (p->uses[n->id] <= 1 && !named && strlen(v.s) < LONG))
+        return;
+    const char *name = variable(p, s, n, named ? last_word(n->name) : NULL);
+    text_printf(&s->body, "        %s = %s\n", name, v.s);
+    s->value[n->id] = (PyValue){name, PY_ATOM};
+}
+
+/* "self.conv1", made in __init__; NULL: n has no weights. */
+static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
+{
+    const char *constructor = pytorch_layer(p->a, n, with_bias);
+    if (!constructor)
+        return NULL;
+    const size_t length = *s->path ? strlen(s->path) + 1 : 0;
+    const char *name = NULL;
+    for (int i = 1; i < n->nin && !name; i++)
+        name = n->in[i]->param ? n->in[i]->param->name : NULL;
+    if (!name)
+        name = n->name; /* batch_norm without scale and shift */
+    else
+        name = arena_strndup(p->a, name, (size_t)(strrchr(name, '.') - name));
+    if (strlen(name) <= length || strncmp(name, s->path, length ? length - 1 : 0) != 0 ||
+        strchr(name + length, '.')) {
+        diag_error(p->d, n->span, "--to pytorch cannot share the layer %s between blocks", name);
+        diag_help(p->d, "share it inside one block, or train with Tenon itself");
+        return NULL;
+    }
+    make(p, s, name + length, constructor);
+    return arena_printf(p->a, "self.%s", name + length);
+}
+
+/* The bias that belongs to the layer n, which nobody else reads. */
+static const Node *own_bias(const Py *p, const Node *n)
+{
+    if (!n->op->layer || node_is(n, "bias"))
+        return NULL;
+    for (int i = 0; i < p->g->nnode; i++) {
+        const Node *b = p->g->node[i];
+        if (node_is(b, "bias") && b->in[0] == n && p->uses[n->id] == 1 && b->name && n->name &&
+            strcmp(b->name, n->name) == 0)
+            return b;
+    }
+    return NULL;
+}
+
+static bool write_node(Py *p, Scope *s, const Node *n, bool result)
+{
+    PyValue in[64], v;
+    if (node_is(n, "bias") && own_bias(p, n->in[0]) == n) {
+        read_value(p, s, n->in[0]);
+        keep_value(p, s, n, s->value[n->in[0]->id], result);
+        return true;
+    }
+    if (n->loop || values(n) > 64) {
+        diag_error(p->d, n->span,
+                   n->loop ? "--to pytorch knows no scan yet"
+                           : "--to pytorch takes at most 64 tensors in a call");
+        return false;
+    }
+    const bool biased = own_bias(p, n) != NULL;
+    const char *layer = layer_of(p, s, n, biased);
+    for (int i = 0; i < values(n); i++)
+        in[i] = read_value(p, s, n->in[i]);
+    if (diag_errors(p->d) || !pytorch_value(p->a, n, in, layer, &v, p->d))
+        return false;
+    if (biased)
+        s->value[n->id] = v; /* the bias node names it */
+    else
+        keep_value(p, s, n, v, result);
+    return true;
+}
+
+static bool write_block(Py *p, const char *path, int from, int to, const Node *result,
+                        const char **class, Scope *s);
+
+/* Of the nodes from .. to - 1 of an instance the one that is read behind them. */
+static const Node *result_of(Py *p, const char *path, int from, int to)
+{
+    const Node *result = NULL;
+    for (int i = to; i < p->g->nnode; i++)
+        for (int k = 0; k < values(p->g->node[i]); k++) {
+            const Node *x = p->g->node[i]->in[k];
+            if (!is_statement(p, p->g->node[i]) || !is_statement(p, x) || !below(path, x) ||
+                x == result)
+                continue;
+            bool inside = false;
+            for (int m = from; m < to; m++)
+                inside |= p->g->node[m] == x;
+            if (inside && result) {
+                diag_error(p->d, x->span,
+                           "--to pytorch wants blocks with one result, and %s has several", path);
+                return NULL;
+            }
+            result = inside ? x : result;
+        }
+    for (int m = from; m < to; m++)
+        if (p->g->node[m] == p->g->output)
+            result = p->g->output;
+    return result;
+}
+
+/* A call of the instance `path`, whose nodes begin at `from`; returns where they end. */
+static int write_call(Py *p, Scope *s, const char *path, int from, const Node *own_result)
+{
+    int to = from;
+    const char *class;
+    while (to < p->g->nnode && (!is_statement(p, p->g->node[to]) || below(path, p->g->node[to])))
+        to++;
+    const Node *result = result_of(p, path, from, to);
+    Scope inner = scope_new(p, path);
+    if (!result || !write_block(p, path, from, to, result, &class, &inner))
+        return -1;
+    const char *name = *s->path ? path + strlen(s->path) + 1 : path;
+    make(p, s, name, arena_printf(p->a, "%s()", class));
+    Text t = text_new(p->a);
+    text_printf(&t, "self.%s(", name);
+    for (int i = 0; i < inner.nargument; i++)
+        text_printf(&t, "%s%s", i ? ", " : "", read_value(p, s, inner.argument[i]).s);
+    text_add(&t, ")");
+    keep_value(p, s, result, (PyValue){t.s, PY_ATOM}, result == own_result);
+    return to;
+}
+
+static bool write_nodes(Py *p, Scope *s, int from, int to, const Node *result)
+{
+    for (int i = from; i < to;) {
+        const Node *n = p->g->node[i];
+        const char *inner = is_statement(p, n) ? child(p, s->path, n) : NULL;
+        if (inner && (i = write_call(p, s, inner, i, result)) < 0)
+            return false;
+        if (inner)
+            continue;
+        if (is_statement(p, n) && !write_node(p, s, n, n == result))
+            return false;
+        i++;
+    }
+    return true;
+}
+
+/* The class of that text, printed when it is new. */
+static const char *class_of(Py *p, const char *kind, const char *text)
+{
+    int same = 0;
+    for (int i = 0; i < p->nclass; i++) {
+        if (strcmp(p->class[i].text, text) == 0)
+            return p->class[i].name;
+        const size_t n = strlen(kind);
+        same += strncmp(p->class[i].name, kind, n) == 0 &&
+                strspn(p->class[i].name + n, "0123456789") == strlen(p->class[i].name + n);
+    }
+    const char *name = same ? arena_printf(p->a, "%s%d", kind, same + 1) : kind;
+    ARENA_PUSH(p->a, p->class, p->nclass, ((Class){name, text}));
+    text_printf(p->out, "\n\nclass %s%s", name, text);
+    return name;
+}
+
+static bool write_block(Py *p, const char *path, int from, int to, const Node *result,
+                        const char **class, Scope *s)
+{
+    if (!write_nodes(p, s, from, to, result))
+        return false;
+    Text t = text_new(p->a);
+    text_add(&t, "(nn.Module):\n");
+    if (s->init.len)
+        text_printf(&t, "    def __init__(self):\n        super().__init__()\n%s\n", s->init.s);
+    text_add(&t, "    def forward(self");
+    for (int i = 0; i < s->nargument; i++)
+        text_printf(&t, ", %s", s->value[s->argument[i]->id].s);
+    text_printf(&t, "):\n%s        return %s\n", s->body.s, s->value[result->id].s);
+    *class = class_of(p, *path ? kind_of(p, path) : pytorch_class(p->a, p->g->name), t.s);
+    return true;
+}
+
+/* ---- the model and its loss */
+
+static bool write_loss(Py *p)
+{
+    Scope s = scope_new(p, "");
+    s.value[p->g->output->id] = (PyValue){"output", PY_ATOM};
+    s.value[p->g->label->id] = (PyValue){"label", PY_ATOM};
+    bool *network = p->wanted;
+    p->wanted = arena_alloc(p->a, sizeof *p->wanted * (size_t)p->g->next_id);
+    memset(p->uses, 0, sizeof *p->uses * (size_t)p->g->next_id);
+    p->wanted[p->g->output->id] = true;
+    want(p, p->g->loss);
+    for (int i = 0; i < p->g->nnode; i++) {
+        const Node *n = p->g->node[i];
+        if (is_statement(p, n) && n != p->g->output && !network[n->id] &&
+            !write_node(p, &s, n, n == p->g->loss))
+            return false;
+    }
+    text_printf(p->out, "\n\ndef losses(output, label):\n    \"\"\"A number a sample.\"\"\"\n");
+    for (const char *line = s.body.s; *line;) { /* a function's lines, not a method's */
+        const size_t length = strcspn(line, "\n");
+        text_printf(p->out, "%.*s\n", (int)length - 4, line + 4);
+        line += length + 1;
+    }
+    text_printf(p->out, "    return %s\n", s.value[p->g->loss->id].s);
+    return true;
+}
+
+bool emit_pytorch(const Graph *g, const char *source, Text *out, Diag *d)
+{
+    if (!pytorch_head(g, source, out, d) || !pytorch_network(g, out, d))
+        return false;
+    pytorch_train(g, out);
+    return true;
+}
+
+bool pytorch_network(const Graph *g, Text *out, Diag *d)
+{
+    Arena *a = out->arena;
+    const size_t ids = (size_t)g->next_id;
+    Py p = {.a = a,
+            .g = g,
+            .d = d,
+            .out = out,
+            .uses = arena_alloc(a, ids * sizeof *p.uses),
+            .wanted = arena_alloc(a, ids * sizeof *p.wanted)};
+    const char *class;
+    want(&p, g->output);
+    Scope s = scope_new(&p, "");
+    return write_block(&p, "", 0, g->nnode, g->output, &class, &s) && write_loss(&p);
+}

@@ -1,0 +1,451 @@
+/* pytorch_train.c -- what stands around the network in a PyTorch script: data, recipe, the loop and its log.
+ *
+ * The formulas of optimizers, schedules and losses are ours (runtime/cpu/update.h, runtime/schedule.c); so are the log's records.  The
+ * draws (order, dropout, augmentation, initial weights without --weights) are PyTorch's.
+ */
+#include "emit/pytorch.h"
+#include "ops/op.h"
+#include <math.h>
+#include <string.h>
+
+static const char *number(const Text *t, double v)
+{
+    return pytorch_number(t->arena, v);
+}
+
+static bool has(const Graph *g, const char *op)
+{
+    for (int i = 0; i < g->nnode; i++)
+        if (node_is(g->node[i], op))
+            return true;
+    return false;
+}
+
+/* ---- the head */
+
+static bool supported(const Graph *g, Diag *d)
+{
+    const Recipe *r = &g->recipe;
+    if (r->data.images || r->resize) {
+        diag_error(d, r->data.images ? r->data.span : r->resize_span,
+                   "--to pytorch reads .npy, IDX and CIFAR-10 files as they are: no image files, "
+                   "no resize");
+        diag_help(d, "store the images as .npy arrays of the model's size");
+        return false;
+    }
+    if (g->input->dtype != DT_REAL) {
+        diag_error(d, g->input->span, "--to pytorch takes numbers as input, not tokens");
+        return false;
+    }
+    return true;
+}
+
+static void helpers(const Graph *g, Text *t)
+{
+    bool scale = true, shift = true, bias = false;
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        if (node_is(n, "batch_norm") || node_is(n, "layer_norm")) {
+            scale &= node_bool(n, "scale") || !node_bool(n, "shift");
+            shift &= node_bool(n, "shift") || !node_bool(n, "scale");
+        }
+        bias |= node_is(n, "bias") && !n->in[0]->op->layer;
+    }
+    if (!scale)
+        text_add(t, "\n\ndef without_scale(norm):\n    norm.weight.requires_grad_(False)\n    "
+                    "return norm\n");
+    if (!shift)
+        text_add(t, "\n\ndef without_shift(norm):\n    norm.bias.requires_grad_(False)\n    return "
+                    "norm\n");
+    if (bias)
+        text_add(t, "\n\nclass Bias(nn.Module):\n    def __init__(self, count):\n        "
+                    "super().__init__()\n"
+                    "        self.bias = nn.Parameter(torch.zeros(count))\n\n    def forward(self, "
+                    "x):\n"
+                    "        return x + self.bias.reshape(-1, *[1] * (x.ndim - 2))\n");
+}
+
+bool pytorch_head(const Graph *g, const char *source, Text *t, Diag *d)
+{
+    if (!supported(g, d))
+        return false;
+    text_printf(t,
+                "\"\"\"%s.py -- %s in PyTorch: the same network, data, loss, optimizer and "
+                "schedule; made by tenon from %s.\n\n"
+                "    python %s.py --data DIR [--weights initial.safetensors] [--epochs N] [--log "
+                "FILE.jsonl] [--compile]\n\n"
+                "--weights takes what Tenon's program writes with `--epochs 0 --save "
+                "initial.safetensors` (or any checkpoint): parameters have the same\n"
+                "names.  Records in the log are those of Tenon's programs.\n\"\"\"\n"
+                "import argparse\nimport gzip\nimport json\nimport lzma\nimport math\nimport "
+                "os\nimport time\n\n"
+                "import numpy as np\nimport torch\nimport torch.nn.functional as F\nfrom torch "
+                "import nn\n",
+                g->name, g->name, source, g->name);
+    if (strcmp(g->recipe.dtype, "f64") == 0)
+        text_add(t, "\ntorch.set_default_dtype(torch.float64)\n");
+    helpers(g, t);
+    return true;
+}
+
+/* ---- data */
+
+static const char reading[] =
+    "\n\ndef opened(path):\n"
+    "    for name, way in (path, open), (path + \".gz\", gzip.open), (path + \".xz\", lzma.open):\n"
+    "        if os.path.exists(name):\n"
+    "            with way(name, \"rb\") as f:\n"
+    "                return f.read()\n"
+    "    return None\n"
+    "\n\ndef idx(path):\n"
+    "    data = opened(path)\n"
+    "    rank = data[3]\n"
+    "    shape = np.frombuffer(data, \">i4\", rank, 4)\n"
+    "    return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(shape)\n"
+    "\n\ndef read(place, split):\n"
+    "    \"\"\"Images or vectors as stored, and their classes: IDX files (MNIST), CIFAR-10's "
+    "binary batches, or {split}_x.npy and {split}_y.npy.\"\"\"\n"
+    "    name = {\"train\": \"train\", \"test\": \"t10k\"}[split]\n"
+    "    if opened(f\"{place}/{name}-labels-idx1-ubyte\") is not None:\n"
+    "        return idx(f\"{place}/{name}-images-idx3-ubyte\"), "
+    "idx(f\"{place}/{name}-labels-idx1-ubyte\")\n"
+    "    if opened(f\"{place}/test_batch.bin\") is not None:\n"
+    "        files = [f\"data_batch_{i}.bin\" for i in range(1, 6)] if split == \"train\" else "
+    "[\"test_batch.bin\"]\n"
+    "        rows = np.concatenate([np.frombuffer(opened(f\"{place}/{f}\"), np.uint8).reshape(-1, "
+    "3073) for f in files])\n"
+    "        return rows[:, 1:], rows[:, 0]\n"
+    "    return np.load(f\"{place}/{split}_x.npy\"), np.load(f\"{place}/{split}_y.npy\")\n"
+    "\n\ndef given(model, path):\n"
+    "    \"\"\"Weights and running averages from a safetensors file.\"\"\"\n"
+    "    with open(path, \"rb\") as f:\n"
+    "        data = f.read()\n"
+    "    base = 8 + int.from_bytes(data[:8], \"little\")\n"
+    "    entries = json.loads(data[8:base])\n"
+    "    missing = [n for n, p in model.named_parameters() if p.requires_grad and n not in "
+    "entries]\n"
+    "    if missing:\n"
+    "        raise SystemExit(f\"{path} is not of this network: it holds no {missing[0]}\")\n"
+    "    for name, tensor in model.state_dict().items():\n"
+    "        if name in entries:\n"
+    "            first, last = entries[name][\"data_offsets\"]\n"
+    "            kind = {\"F32\": \"<f4\", \"F64\": \"<f8\"}[entries[name][\"dtype\"]]\n"
+    "            values = np.frombuffer(data[base + first:base + last], "
+    "kind).reshape(entries[name][\"shape\"])\n"
+    "            tensor.copy_(torch.from_numpy(values.copy()))\n";
+
+static void sizes(Text *t, const Shape *s)
+{
+    for (int i = 0; i < s->rank; i++)
+        text_printf(t, "%s%lld", i ? ", " : "", (long long)s->dim[i]);
+}
+
+static void channels(Text *t, const char *name, const double *v, int n)
+{
+    text_printf(t, "    %s = torch.tensor([", name);
+    for (int i = 0; i < n; i++)
+        text_printf(t, "%s%s", i ? ", " : "", number(t, v[i]));
+    text_add(t, n > 1 ? "]).reshape(-1, 1, 1)\n" : "])\n");
+}
+
+static void loading(const Graph *g, Text *t)
+{
+    const Recipe *r = &g->recipe;
+    text_add(t, "\n\ndef loaded(place, split, limit=None):\n");
+    if (strcmp(r->data.name, "synthetic") == 0)
+        text_printf(t,
+                    "    if place is None:                                 # made up, as the "
+                    "recipe says\n"
+                    "        n = %lld if split == \"train\" else %lld\n"
+                    "        x, y = np.random.default_rng(1).random((n, ",
+                    (long long)r->data.samples, (long long)r->data.test_samples);
+    if (strcmp(r->data.name, "synthetic") == 0) {
+        sizes(t, &g->input->shape);
+        text_printf(t, ")), np.arange(n) %% %lld\n    else:\n        x, y = read(place, split)\n",
+                    (long long)g->output->shape.dim[0]);
+    } else
+        text_add(t, "    x, y = read(place, split)\n");
+    text_add(t, "    x, y = x[:limit], y[:limit]\n"
+                "    dtype = torch.get_default_dtype()\n"
+                "    x = torch.from_numpy(np.array(x)).reshape(-1, ");
+    sizes(t, &g->input->shape);
+    text_printf(t, ").to(dtype) * (%s if x.dtype == np.uint8 else 1)\n",
+                r->data.scale == 1.0 / 255 ? "1 / 255" : number(t, r->data.scale));
+    if (r->normalize.kind == NORM_CHANNEL) {
+        channels(t, "mean", r->normalize.mean, r->normalize.nmean);
+        channels(t, "std", r->normalize.std, r->normalize.nstd);
+        text_add(t, "    x = (x - mean) / std\n");
+    }
+    text_add(t, "    return x, torch.from_numpy(np.array(y)).long()\n");
+}
+
+static void augmenting(const Augment *u, Text *t)
+{
+    text_add(t, "\n\ndef augmented(x):\n    n, c, h, w = x.shape\n");
+    if (u->brightness > 0)
+        text_printf(t, "    x = x * (1 + %s * (2 * torch.rand(n, 1, 1, 1) - 1))\n",
+                    number(t, u->brightness));
+    text_printf(t,
+                "    rows = torch.arange(h) + torch.randint(-%lld, %lld, (n, 1))\n    columns = "
+                "torch.arange(w) + torch.randint(-%lld, %lld, (n, 1))\n",
+                (long long)u->shift, (long long)u->shift + 1, (long long)u->shift,
+                (long long)u->shift + 1);
+    if (u->flip)
+        text_add(t,
+                 "    columns = torch.where(torch.rand(n, 1) < 0.5, columns, columns.flip(1))\n");
+    text_add(t, "    there = rows.clamp(0, h - 1)[:, None, :, None], columns.clamp(0, w - 1)[:, "
+                "None, None, :]\n"
+                "    y = x[torch.arange(n)[:, None, None, None], torch.arange(c)[:, None, None], "
+                "*there]\n");
+    if (u->shift && !u->edge)
+        text_add(t, "    outside = ((rows < 0) | (rows >= h))[:, :, None] | ((columns < 0) | "
+                    "(columns >= w))[:, None, :]\n"
+                    "    y = y.masked_fill(outside[:, None], 0)\n");
+    if (u->cutout)
+        text_printf(t,
+                    "    top, left = torch.randint(0, h, (n, 1)) - %lld, torch.randint(0, w, (n, "
+                    "1)) - %lld\n"
+                    "    cut = ((torch.arange(h) >= top) & (torch.arange(h) < top + %lld))[:, :, "
+                    "None]\n"
+                    "    cut = cut & ((torch.arange(w) >= left) & (torch.arange(w) < left + "
+                    "%lld))[:, None, :]\n"
+                    "    y = y.masked_fill(cut[:, None], 0)\n",
+                    (long long)u->cutout / 2, (long long)u->cutout / 2, (long long)u->cutout,
+                    (long long)u->cutout);
+    text_add(t, "    return y\n");
+}
+
+/* ---- recipe */
+
+static void initial(const Graph *g, Text *t)
+{
+    static const char *const fans[] = {"fan_in", "fan_out", "(fan_in + fan_out) / 2"};
+    const Init *i = &g->recipe.init;
+    const char *fan = fans[i->fan];
+    text_add(t, "\n\ndef initialise(model):\n    for m in model.modules():\n        if not "
+                "isinstance(m, (nn.Conv2d, nn.Linear)):\n            continue\n");
+    if (i->kind != INIT_ORTHOGONAL && i->kind != INIT_UNIFORM && i->kind != INIT_NORMAL &&
+        i->kind != INIT_CONSTANT)
+        text_add(t, "        fan_in, fan_out = nn.init._calculate_fan_in_and_fan_out(m.weight)\n");
+    const char *gauss = "        nn.init.normal_(m.weight, 0, math.sqrt(%s / (%s)))\n",
+               *even = "        bound = math.sqrt(%s / (%s))\n        nn.init.uniform_(m.weight, "
+                       "-bound, bound)\n";
+    switch (i->kind) {
+    case INIT_XAVIER:
+        text_printf(t, i->gaussian ? gauss : even, number(t, i->a), fan);
+        break;
+    case INIT_GLOROT:
+        text_printf(t, i->gaussian ? gauss : even, i->gaussian ? "2" : "6", "fan_in + fan_out");
+        break;
+    case INIT_HE:
+        text_printf(t, i->gaussian ? gauss : even, i->gaussian ? "2" : "6", fan);
+        break;
+    case INIT_LECUN:
+        text_printf(t, i->gaussian ? gauss : even, i->gaussian ? "1" : "3", "fan_in");
+        break;
+    case INIT_ORTHOGONAL:
+        text_printf(t, "        nn.init.orthogonal_(m.weight, %s)\n", number(t, i->a));
+        break;
+    case INIT_UNIFORM:
+        text_printf(t, "        nn.init.uniform_(m.weight, %s, %s)\n", number(t, i->a),
+                    number(t, i->b));
+        break;
+    case INIT_NORMAL:
+        text_printf(t, "        nn.init.normal_(m.weight, %s, %s)\n", number(t, i->a),
+                    number(t, i->b));
+        break;
+    default:
+        text_printf(t, "        nn.init.constant_(m.weight, %s)\n", number(t, i->a));
+    }
+    text_add(t, "        if m.bias is not None:\n            nn.init.zeros_(m.bias)\n");
+}
+
+/* Parameters in groups of equal factors. */
+static void groups(const Graph *g, Text *t)
+{
+    const Recipe *r = &g->recipe;
+    text_add(t, "\n\ndef groups(model):\n    \"\"\"Of equal learning rate and decay; what is "
+                "frozen is left out.\"\"\"\n    found = {}\n    factors = {");
+    int n = 0;
+    for (int i = 0; i < g->nparam; i++) {
+        const Param *p = g->param[i];
+        const bool usual = p->lr == 1 && p->decay == (p->file.rank > 1 ? 1 : 0) && !p->frozen;
+        if (!usual && !p->average)
+            text_printf(t, "%s\n        \"%s\": (%s, %s)", n++ ? "," : "", p->name,
+                        p->frozen ? "None" : number(t, p->lr), number(t, p->decay));
+    }
+    text_printf(t,
+                "%s}\n"
+                "    for name, p in model.named_parameters():\n"
+                "        lr, decay = factors.get(name, (1, 1 if p.ndim > 1 else 0))\n"
+                "        p.requires_grad_(p.requires_grad and lr is not None)\n"
+                "        if p.requires_grad:\n"
+                "            found.setdefault((lr, decay), []).append(p)\n"
+                "    return [{\"params\": ps, \"factor\": lr, \"lr\": %s, \"weight_decay\": %s * "
+                "decay} for (lr, decay), ps in found.items()]\n",
+                n ? "\n    " : "", number(t, r->optimizer.lr),
+                number(t, r->optimizer.weight_decay));
+}
+
+static const char *optimizer(const Optimizer *o, Text *t)
+{
+    Arena *a = t->arena;
+    if (o->kind == OPT_SGD)
+        return arena_printf(a,
+                            "torch.optim.SGD(groups(model), momentum=%s, nesterov=%s, fused=True)",
+                            number(t, o->momentum), o->nesterov ? "True" : "False");
+    if (o->kind == OPT_RMSPROP)
+        return arena_printf(a,
+                            "torch.optim.RMSprop(groups(model), alpha=%s, eps=%s, momentum=%s, "
+                            "foreach=True)",
+                            number(t, o->rho), number(t, o->eps), number(t, o->momentum));
+    return arena_printf(a, "torch.optim.%s(groups(model), betas=(%s, %s), eps=%s, fused=True)",
+                        o->kind == OPT_ADAM ? "Adam" : "AdamW", number(t, o->beta1),
+                        number(t, o->beta2), number(t, o->eps));
+}
+
+static void schedule(const Recipe *r, Text *t)
+{
+    const Schedule *s = &r->schedule;
+    text_add(t, "\n\ndef rate(step, steps):\n    \"\"\"The learning rate's factor; steps: of an "
+                "epoch.\"\"\"\n");
+    if (s->warmup > 0)
+        text_printf(t,
+                    "    rise = %s * steps\n    if step + 1 < rise:\n        return (step + 1) / "
+                    "rise\n",
+                    number(t, s->warmup));
+    if (s->kind == SCHED_CONSTANT) {
+        text_add(t, "    return 1.0\n");
+        return;
+    }
+    text_printf(t, s->warmup > 0 ? "    t = max(step / steps, %s)\n" : "    t = step / steps\n",
+                number(t, s->warmup));
+    if (s->kind == SCHED_STEP) {
+        text_printf(t, "    return %s ** sum(t >= at for at in (", number(t, s->factor));
+        for (int i = 0; i < s->nat; i++)
+            text_printf(t, "%s, ", number(t, s->at[i]));
+        text_add(t, "))\n");
+        return;
+    }
+    text_printf(t, "    s = min((t - %s) / (%lld - %s), 1)\n", number(t, s->warmup),
+                (long long)r->epochs, number(t, s->warmup));
+    const char *end = number(t, s->end), *rest = number(t, 1 - s->end);
+    if (s->kind == SCHED_COSINE)
+        text_printf(t, "    return %s + %s * (1 + math.cos(math.pi * s)) / 2\n", end, rest);
+    else
+        text_printf(t, "    return %s + %s * (1 - s) ** %s\n", end, rest, number(t, s->power));
+}
+
+/* ---- the loop */
+
+static const char arguments[] =
+    "\n\ndef main():\n"
+    "    a = argparse.ArgumentParser()\n"
+    "    a.add_argument(\"--data\"%s)\n"
+    "    a.add_argument(\"--weights\")\n"
+    "    a.add_argument(\"--epochs\", type=int, default=%lld)\n"
+    "    a.add_argument(\"--seed\", type=int, default=%lld)\n"
+    "    a.add_argument(\"--threads\", type=int, default=len(os.sched_getaffinity(0)))\n"
+    "    a.add_argument(\"--shuffle\", choices=(\"on\", \"off\"), default=\"on\")\n"
+    "    a.add_argument(\"--limit-samples\", type=int)\n"
+    "    a.add_argument(\"--log\", default=os.devnull)\n"
+    "    a.add_argument(\"--log-steps\", type=int, default=0)\n"
+    "    a.add_argument(\"--compile\", action=\"store_true\")\n"
+    "    o = a.parse_args()\n"
+    "    torch.manual_seed(o.seed)\n"
+    "    torch.set_num_threads(o.threads)\n"
+    "    torch.set_flush_denormal(True)\n"
+    "    x, y = loaded(o.data, \"train\", o.limit_samples)\n"
+    "    test_x, test_y = loaded(o.data, \"test\")\n"
+    "%s"
+    "    model = %s()\n"
+    "    initialise(model)\n"
+    "    if o.weights:\n"
+    "        given(model, o.weights)\n"
+    "%s"
+    "    optimizer = %s\n"
+    "    network = torch.compile(model) if o.compile else model\n"
+    "    steps = -(-len(x) // BATCH)\n"
+    "    with open(o.log, \"a\") as log:\n"
+    "        for epoch in range(1, o.epochs + 1):\n"
+    "            order = torch.randperm(len(x)) if o.shuffle == \"on\" else torch.arange(len(x))\n"
+    "            order = order.repeat(-(-BATCH // len(x)) + 1)[:steps * BATCH]        # the last "
+    "batch is filled up from the front\n"
+    "            began, total, hits = time.perf_counter(), 0.0, 0\n"
+    "            model.train()\n"
+    "            for i in range(steps):\n"
+    "                index = order[i * BATCH:(i + 1) * BATCH]\n"
+    "                step = (epoch - 1) * steps + i\n"
+    "                for g in optimizer.param_groups:\n"
+    "                    g[\"lr\"] = LR * g[\"factor\"] * rate(step, steps)\n"
+    "                output = network(%s)\n"
+    "                loss = losses(output, y[index])\n"
+    "                optimizer.zero_grad(set_to_none=True)\n"
+    "                loss.mean().backward()\n"
+    "%s"
+    "                optimizer.step()\n"
+    "                fresh = min(BATCH, len(x) - i * BATCH)                           # samples "
+    "that this epoch has not counted yet\n"
+    "                total += loss[:fresh].sum().item()\n"
+    "                hits += (output.argmax(1) == y[index])[:fresh].sum().item()\n"
+    "                if o.log_steps and (step + 1) %% o.log_steps == 0:\n"
+    "                    print(json.dumps({\"event\": \"step\", \"step\": step + 1, \"samples\": "
+    "fresh, \"train_loss\": loss[:fresh].mean().item()}), file=log, flush=True)\n"
+    "            seconds = time.perf_counter() - began\n"
+    "            model.eval()\n"
+    "            with torch.no_grad():\n"
+    "                parts = [model(b) for b in test_x.split(BATCH)]\n"
+    "            output = torch.cat(parts)\n"
+    "            record = {\"event\": \"epoch\", \"epoch\": epoch, \"samples\": len(x), "
+    "\"seconds\": seconds, \"samples_per_s\": len(x) / seconds,\n"
+    "                      \"train_loss\": total / len(x), \"train_accuracy\": hits / len(x),\n"
+    "                      \"test_loss\": losses(output, test_y).mean().item(), \"test_accuracy\": "
+    "(output.argmax(1) == test_y).double().mean().item()}\n"
+    "            print(json.dumps(record), file=log, flush=True)\n"
+    "            print(\"epoch {epoch}: {seconds:.2f} s, {samples_per_s:.0f} samples/s, loss "
+    "{train_loss:.4f}, test accuracy {test_accuracy:.4f}\".format(**record))\n"
+    "\n\nif __name__ == \"__main__\":\n"
+    "    main()\n";
+
+static const char *clipping(const Recipe *r, Text *t)
+{
+    Text c = text_new(t->arena);
+    if (r->clip_norm > 0)
+        text_printf(&c, "                nn.utils.clip_grad_norm_(model.parameters(), %s)\n",
+                    number(t, r->clip_norm));
+    if (r->clip_value > 0)
+        text_printf(&c, "                nn.utils.clip_grad_value_(model.parameters(), %s)\n",
+                    number(t, r->clip_value));
+    return c.s;
+}
+
+static bool augments(const Augment *u)
+{
+    return u->shift || u->flip || u->cutout || u->brightness > 0;
+}
+
+void pytorch_train(const Graph *g, Text *t)
+{
+    const Recipe *r = &g->recipe;
+    const bool synthetic = strcmp(r->data.name, "synthetic") == 0,
+               images = has(g, "conv2d") && g->input->shape.rank == 3;
+    text_add(t, reading);
+    loading(g, t);
+    if (augments(&r->augment))
+        augmenting(&r->augment, t);
+    initial(g, t);
+    groups(g, t);
+    schedule(r, t);
+    text_printf(t, "\n\nBATCH, LR = %lld, %s\n", (long long)r->batch, number(t, r->optimizer.lr));
+    text_printf(t, arguments, synthetic ? "" : ", required=True", (long long)r->epochs,
+                (long long)r->seed,
+                r->normalize.kind == NORM_PIXEL
+                    ? "    mean = x.mean(0)\n    x, test_x = x - mean, test_x - mean\n"
+                    : "",
+                pytorch_class(t->arena, g->name),
+                images ? "    model = model.to(memory_format=torch.channels_last)\n    x, test_x = "
+                         "(v.contiguous(memory_format=torch.channels_last) for v in (x, test_x))\n"
+                       : "",
+                optimizer(&r->optimizer, t),
+                augments(&r->augment) ? "augmented(x[index])" : "x[index]", clipping(r, t));
+}
