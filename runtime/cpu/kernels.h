@@ -26,5 +26,6 @@
 #include "cpu/batch_norm.h"
 #include "cpu/gemm.h"      /* matmul */
 #include "cpu/attention.h"
+#include "cpu/embedding.h"
 #include "cpu/layer_norm.h" /* layer_norm, rms_norm */
 #endif

@@ -1,6 +1,7 @@
 /* test_sequence.c -- what sequences are made of: norms of rows, softmax along any dimension, small
  * products and attention, against their references, over sizes that leave lanes and rows over. */
-#pragma GCC diagnostic ignored "-Warray-bounds" /* gcc 12 fears for tiles whose size is no literal */
+#pragma GCC diagnostic ignored                                                                     \
+    "-Warray-bounds" /* gcc 12 fears for tiles whose size is no literal */
 #include "kernel_test.h"
 
 static const int widths[] = {1, 2, 7, 16, 17, 33, 64, 100, 384};
@@ -84,6 +85,44 @@ START_TEST(softmax_squares)
 }
 END_TEST
 
+/* -------------------------------------------------------------------------------------- embedding */
+START_TEST(embeddings)
+{
+    enum { V_TOKENS = 37, ROWS = 50 };
+    const int width = widths[_i];
+    const int64_t count = (int64_t)ROWS * width, table = (int64_t)V_TOKENS * width,
+                  wide = (int64_t)(V_TOKENS + P - 1) / P * P * width;
+    real *w = random_buffer(table, 1), *panels = zero_buffer(wide), *dy = random_buffer(count, 2);
+    real *y = buffer(count), *z = buffer(count), *dw = zero_buffer(table), *dv = zero_buffer(table),
+         *dp = zero_buffer(wide);
+    int32_t token[ROWS];
+    for (int i = 0; i < ROWS; i++)
+        token[i] = i * 11 % 23; /* some twice or three times, some never */
+    for (int v = 0; v < V_TOKENS; v++)
+        for (int j = 0; j < width; j++)
+            panels[((int64_t)(v / P) * width + j) * P + v % P] = w[(int64_t)v * width + j];
+    for (int padding = -1; padding < 2; padding++) {
+        const Embedding e = {ROWS, width, padding, false}, in_panels = {ROWS, width, padding, true};
+        embedding_plain(y, token, w, e);
+        embedding(z, token, w, e);
+        check_same(z, y, count * (int64_t)sizeof(real), "embedding");
+        embedding(z, token, panels, in_panels);
+        check_same(z, y, count * (int64_t)sizeof(real), "embedding from panels");
+        embedding_dw_plain(dw, token, dy, e);
+        embedding_dw(dv, token, dy, e);
+        check_same(dv, dw, table * (int64_t)sizeof(real), "embedding_dw");
+        embedding_dw(dp, token, dy, in_panels);
+        for (int v = 0; v < V_TOKENS; v++)
+            for (int j = 0; j < width; j++)
+                ck_assert(dp[((int64_t)(v / P) * width + j) * P + v % P] ==
+                          dw[(int64_t)v * width + j]);
+    }
+    check_guard(z, count * (int64_t)sizeof(real), "embedding");
+    check_guard(dv, table * (int64_t)sizeof(real), "embedding_dw");
+    release(8, w, panels, dy, y, z, dw, dv, dp);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------- products */
 static const Gemm gemms[] = {{3, 1, 1, 1, 0, 0},    {2, 5, 7, 3, 0, 0},     {1, 16, 32, 16, 0, 0},
                              {2, 33, 17, 65, 0, 0}, {1, 64, 64, 300, 0, 0}, {2, 13, 40, 128, 0, 0},
@@ -155,6 +194,7 @@ int main(void)
     tcase_add_test(t, norm_rule);
     tcase_add_loop_test(t, softmax_dimensions, 0, WIDTHS);
     tcase_add_loop_test(t, softmax_squares, 0, WIDTHS);
+    tcase_add_loop_test(t, embeddings, 0, WIDTHS);
     tcase_add_loop_test(t, products, 0, GEMMS);
     tcase_add_loop_test(t, attentions_close, 0, ATTENTIONS);
     tcase_add_test(t, attention_rule);

@@ -1,0 +1,176 @@
+/* embedding.c -- a learned vector for each token, and for each position.
+ *
+ *   embedding   y[t] = w[token[t]]           token (N, T) or (N)   w (V, F)   y (N, T, F) or (N, F)
+ *               dw[v] = sum over the samples and t with token[t] = v of dy[t], in that order
+ *   position    y[t] = x[t] + w[t]           x, y (N, T, F)        w (T, F)
+ *
+ * The token `padding` gives zeros, and its row is not trained.  A table that a dense product uses as well (tied weights:
+ * matmul(h, tokens.weight, transpose_b = true)) lies in that product's panels; the kernels find its rows there.
+ */
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/price.h"
+
+static bool shape(Node *n, Diag *d)
+{
+    if (!check_numbers(n, 0, d) || !check_int(n, "vocab", 1, d) || !check_int(n, "width", 1, d) ||
+        !check_vocab(n, 0, "vocab", d))
+        return false;
+    const Attr *padding = node_attr(n, "padding");
+    if (padding && (padding->i < 0 || padding->i >= node_int(n, "vocab"))) {
+        diag_error(d, node_span(n, "padding"), "embedding padding is %lld, outside 0 to %lld",
+                   (long long)padding->i, (long long)node_int(n, "vocab") - 1);
+        return false;
+    }
+    Shape y = n->in[0]->shape;
+    if (y.rank > 1) {
+        diag_error(d, n->span, "embedding wants tokens (N, T) or (N), got %s",
+                   shape_text(diag_arena(d), &y));
+        check_note(n, 0, d);
+        return false;
+    }
+    const int64_t dim[2] = {y.rank ? y.dim[0] : node_int(n, "width"), node_int(n, "width")};
+    return check_result(n, shape_make(true, y.rank ? "TF" : "F", dim, y.rank + 1), d);
+}
+
+static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+{
+    Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
+    node_copy_attrs(g, &probe, attrs);
+    if (!shape(&probe, d))
+        return NULL;
+    const int64_t dim[2] = {node_int(attrs, "vocab"), node_int(attrs, "width")};
+    Node *w = graph_param(g, d, arena_printf(g->arena, "%s.weight", path),
+                          shape_make(false, "OI", dim, 2), NULL, attrs->span);
+    if (!w)
+        return NULL;
+    Node *y = op_make_like(g, "embedding", attrs, 2, x[0], w);
+    y->name = path;
+    return y;
+}
+
+static void gradient(Grad *gr, Node *n, Node *dy)
+{
+    if (grad_wanted(gr, n->in[1]))
+        grad_add(gr, n->in[1],
+                 op_make_like(grad_graph(gr), "embedding_dw", n, 3, n->in[0], dy, n->in[1]));
+}
+
+static bool shape_dw(Node *n, Diag *d)
+{
+    return check_result(n, n->in[2]->shape, d);
+}
+
+/* Rows copied, or added, one after the other. */
+static void price(const Node *n, const Market *m, Price *p)
+{
+    const double numbers = (double)(shape_count(&n->in[0]->shape) * m->n * node_int(n, "width"));
+    p->values = 2 * numbers * m->real;
+    p->cycles = 20 + 3 * numbers / m->lanes;
+    price_stream(p, m, p->values, p->values);
+}
+
+/* Does pass layout have a row's numbers apart, those of neighbours side by side? */
+static bool in_panels(const Param *p)
+{
+    return p && p->naxis == 2 && p->axis[0].inner == 1 && p->axis[0].block > 1 && p->axis[1].outer > 1;
+}
+
+/* w is the table: whose memory says whether it lies in panels. */
+static void call(const Node *n, Call *c, const char *fn, const Node *w)
+{
+    const Param *p = w->param;
+    const Attr *padding = node_attr(n, "padding");
+    call_fn(c, c->plain ? arena_printf(c->arena, "%s_plain", fn) : fn);
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    call_in(c, n->in[1]);
+    call_text(c, "(Embedding){ .rows = %lld, .width = %lld, .padding = %lld, .panels = %s }",
+              (long long)(c->n * shape_count(&n->in[0]->shape)), (long long)node_int(n, "width"),
+              padding ? (long long)padding->i : -1LL,
+              in_panels(p) ? "true" : "false");
+}
+
+static void kernel(const Node *n, Call *c)
+{
+    call(n, c, "embedding", n->in[1]);
+}
+
+static void kernel_dw(const Node *n, Call *c)
+{
+    call(n, c, "embedding_dw", n->in[2]);
+}
+
+static bool shape_position(Node *n, Diag *d)
+{
+    if (!check_real(n, 0, d))
+        return false;
+    if (n->in[0]->shape.rank == 2)
+        return check_result(n, n->in[0]->shape, d);
+    diag_error(d, n->span, "position wants sequences (N, T, F), got %s",
+               shape_text(diag_arena(d), &n->in[0]->shape));
+    check_note(n, 0, d);
+    return false;
+}
+
+static Node *build_position(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
+                            Diag *d)
+{
+    Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
+    if (!shape_position(&probe, d))
+        return NULL;
+    Node *w = graph_param(g, d, arena_printf(g->arena, "%s.weight", path),
+                          shape_make(false, "TF", x[0]->shape.dim, 2), NULL, attrs->span);
+    return w ? op_make(g, "add", attrs->span, 2, x[0], w) : NULL;
+}
+
+const Op op_embedding[] =
+    {{.name = "embedding",
+      .brief = "a learned vector for each token",
+      .arg = {{"tokens", ARG_TENSOR, NULL, "tokens (N, T), or class numbers (N)"},
+              {"vocab", ARG_INT, NULL, "how many different ones there are: V"},
+              {"width", ARG_INT, NULL, "numbers of a vector: F"},
+              {"padding", ARG_INT, "none", "the token whose vector is 0 and stays 0"}},
+      .layer = "embedding",
+      .shape = shape,
+      .build = build,
+      .gradient = gradient,
+      .price = price,
+      .kernel = kernel,
+      .example = "# The table of the first layer is the weight of the last: tied weights.\n"
+                 "model example(text: i32[5], vocab: int) {\n"
+                 "    tokens = embedding(vocab, 6, padding = 0)\n"
+                 "    h = tokens(text) |> position |> tanh\n"
+                 "    h = h * embedding(text, vocab, 6)\n"
+                 "    return matmul(h, tokens.weight, transpose_b = true)\n"
+                 "}\n"
+                 "train example {\n"
+                 "    data      = synthetic(samples = 64, test_samples = 16, vocab = 7)\n"
+                 "    loss      = softmax_cross_entropy\n"
+                 "    optimizer = sgd(lr = 0.05)\n"
+                 "    batch     = 8\n"
+                 "    epochs    = 1\n"
+                 "}\n"},
+     {.name = "embedding_dw",
+      .brief = "gradient of embedding for its table",
+      .arg = {{"tokens", ARG_TENSOR, NULL, "as above"},
+              {"dy", ARG_TENSOR, NULL, "gradient of the result"},
+              {"w", ARG_TENSOR, NULL, "the table: for its shape"},
+              {"vocab", ARG_INT, NULL, "as above"},
+              {"width", ARG_INT, NULL, "as above"},
+              {"padding", ARG_INT, "none", "as above"}},
+      .flags = OP_HIDDEN | OP_SUM,
+      .shape = shape_dw,
+      .price = price,
+      .kernel = kernel_dw},
+     {.name = "position",
+      .brief = "adds a learned vector to each step of a sequence",
+      .arg = {{"x", ARG_TENSOR, NULL, "sequences (N, T, F)"}},
+      .layer = "position",
+      .shape = shape_position,
+      .build = build_position,
+      .example = "model example(x: f32[5, 6]) {\n"
+                 "    h = dense(x, 4) |> position |> tanh\n"
+                 "    return flatten(h) |> dense(3)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {0}};
