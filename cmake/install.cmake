@@ -1,6 +1,10 @@
 # install.cmake -- a tree that can be moved: tenon finds everything relative to its own place.
 install(TARGETS tenon RUNTIME DESTINATION bin)
 install(TARGETS tenonrt ARCHIVE DESTINATION lib/tenon)
+if(TARGET tenon-bench)
+    install(TARGETS tenon-bench tenon-peak RUNTIME DESTINATION lib/tenon)
+    install(FILES ${CMAKE_BINARY_DIR}/tenon.commit DESTINATION lib/tenon)
+endif()
 install(DIRECTORY runtime/ DESTINATION share/tenon/runtime FILES_MATCHING PATTERN "*.h" PATTERN "comm/mpi.c")
 install(DIRECTORY models/ DESTINATION share/tenon/models)
 

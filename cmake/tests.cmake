@@ -1,6 +1,7 @@
 # tests.cmake -- one executable for each C file under tests/; ./check runs them, and so does ctest.
 #
 #   tests/unit     the compiler's rooms
+#   tests/sweep    tenon-bench
 #   tests/kernels  each file for every instruction set this machine can run, in f32 and f64
 #   tests/runtime  the runtime, with small programs written by hand
 find_package(PkgConfig QUIET)
@@ -29,6 +30,15 @@ foreach(source ${sources})
     tenon_test(unit_${stem} ${source} tenoncore)
     add_dependencies(tests_quick unit_${stem})
 endforeach()
+
+if(TARGET tenonbench)
+    file(GLOB sources CONFIGURE_DEPENDS tests/sweep/*.c)
+    foreach(source ${sources})
+        get_filename_component(stem ${source} NAME_WE)
+        tenon_test(unit_sweep_${stem} ${source} tenonbench)
+        add_dependencies(tests_quick unit_sweep_${stem})
+    endforeach()
+endif()
 
 file(GLOB sources CONFIGURE_DEPENDS tests/runtime/*.c)
 foreach(source ${sources})

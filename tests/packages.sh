@@ -52,10 +52,20 @@ install_packages() {
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@"
 }
 
+# want_packages ITEM...: the same, but goes on without them; what they are for says so itself when it is asked for.
+want_packages() {
+    local missing
+    missing=$(missing_packages "$@")
+    [ -n "$missing" ] || return 0
+    (need_packages "$@") > /dev/null 2>&1 || echo "going on without $missing"
+}
+
 # The C library's and zlib's headers lie where the distribution's architecture says: a glob finds both.
 packages_build=(gcc:build-essential make:build-essential cmake:cmake flex:flex bison:bison
                 '/usr/include/stdio.h:build-essential' '/usr/include/zlib.h:zlib1g-dev')
-packages_check=("${packages_build[@]}" pkg-config:pkg-config /usr/include/lzma.h:liblzma-dev xz:xz-utils '/usr/include/check.h:check' '/usr/include/*/cblas.h:libopenblas-dev'
+# tenon sweep and tenon results
+packages_sweep=(/usr/include/sqlite3.h:libsqlite3-dev /usr/include/cjson/cJSON.h:libcjson-dev)
+packages_check=("${packages_build[@]}" "${packages_sweep[@]}" pkg-config:pkg-config /usr/include/lzma.h:liblzma-dev xz:xz-utils '/usr/include/check.h:check' '/usr/include/*/cblas.h:libopenblas-dev'
                 mpicc:libopenmpi-dev mpirun:openmpi-bin /usr/include/png.h:libpng-dev /usr/include/turbojpeg.h:libturbojpeg0-dev)
 # 45 MB to fetch: for ./check --all only; without them tests/programs/armv8.sh is skipped
 packages_cross=(aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu '/usr/aarch64-linux-gnu/include/stdio.h:libc6-dev-arm64-cross'

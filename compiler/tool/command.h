@@ -5,7 +5,7 @@
 #include "passes/pass.h"
 
 typedef enum {
-    COMMAND_HELP, COMMAND_VERSION, COMMAND_OPS, COMMAND_CACHE,           /* answered without a model file */
+    COMMAND_HELP, COMMAND_VERSION, COMMAND_SWEEP, COMMAND_RESULTS, COMMAND_OPS, COMMAND_CACHE, /* answered without a model file */
     COMMAND_CHECK, COMMAND_SHOW, COMMAND_BUILD, COMMAND_EMIT, COMMAND_RUN
 } CommandKind;
 
@@ -28,7 +28,7 @@ typedef struct Command {
     bool         clear;                               /* cache */
     const char  *flags;                               /* the options that shape the program, as given: "--plain --dtype f64" */
     const char  *hash;                                /* identity of network and recipe, for checkpoints; set before the passes */
-    char       **argument;                            /* run: what follows --, passed on */
+    char       **argument;                            /* run: what follows --; sweep, results: all words; passed on */
     int          narguments;
     bool         tune;                                /* measure what pass choose leaves open */
     /* accepted words that only some later version obeys */

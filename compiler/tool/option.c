@@ -18,6 +18,8 @@ const CommandRow command_table[] = {
     {"run", COMMAND_RUN, "tenon run FILE [options] [-- program options]", "build, then run at once"},
     {"emit", COMMAND_EMIT, "tenon emit FILE --to c|dot|pytorch|slurm [-o DIR] [options]", "write the generated C, a picture, the same training in PyTorch, or a job script"},
     {"ops", COMMAND_OPS, "tenon ops [NAME] [--example]", "the operations of the language"},
+    {"sweep", COMMAND_SWEEP, "tenon sweep FILE.tn ...|FILE.sweep [options]", "measure models at several settings, into a store"},
+    {"results", COMMAND_RESULTS, "tenon results list|table|compare|report|...", "what a store holds, what changed, a page of it"},
     {"cache", COMMAND_CACHE, "tenon cache [--clear] [--limit SIZE]", "what is kept of earlier builds"},
     {0}};
 

@@ -10,16 +10,28 @@
 
 static const Span nowhere;
 
-/* The directory of the running executable, links followed. */
-static const char *home(Arena *a)
+const char *paths_self(Arena *a)
 {
     char path[PATH_MAX];
     const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n <= 0)
+    return n > 0 ? arena_strndup(a, path, (size_t)n) : NULL;
+}
+
+/* The directory of the running executable, links followed. */
+static const char *home(Arena *a)
+{
+    const char *self = paths_self(a);
+    const char *slash = self ? strrchr(self, '/') : NULL;
+    return !self ? NULL : slash == self ? "/" : arena_strndup(a, self, (size_t)(slash - self));
+}
+
+const char *paths_program(Arena *a, const char *name)
+{
+    const char *dir = home(a);
+    if (!dir)
         return NULL;
-    path[n] = 0;
-    *strrchr(path, '/') = 0;
-    return arena_strdup(a, *path ? path : "/");
+    const char *beside = path_join(a, dir, name), *installed = path_join(a, path_join(a, dir, "../lib/tenon"), name);
+    return file_exists(beside) ? beside : file_exists(installed) ? installed : NULL;
 }
 
 /* The value of a line "key=value" of tenon.paths, or "". */

@@ -14,4 +14,8 @@ typedef struct Paths {
  * wherever it was moved to.  false after an error that lists the places tried. */
 bool paths_find(Arena *a, Paths *p, Diag *d);
 
+const char *paths_self(Arena *a);                     /* the compiler; NULL, errno set, when the system does not tell */
+/* A program of ours: beside the compiler (a build tree) or in ../lib/tenon (an installed one); NULL when it is not there. */
+const char *paths_program(Arena *a, const char *name);
+
 #endif

@@ -1,6 +1,7 @@
 /* tool.c -- the commands of `tenon` as steps of the pipeline in main.c. */
 #include "tool/tool.h"
 #include "emit/emit.h"
+#include "tool/bench.h"
 #include "tool/build.h"
 #include "tool/cache.h"
 #include "tool/file.h"
@@ -27,6 +28,8 @@ bool tool_answer(const Command *c, Diag *d)
         return manual_print(c, d);
     if (c->kind == COMMAND_CACHE)
         return cache_command(c, d);
+    if (c->kind == COMMAND_SWEEP || c->kind == COMMAND_RESULTS)
+        return bench_start(c, d);
     if (c->kind == COMMAND_VERSION)
         puts(TENON_NAME);
     else

@@ -1,0 +1,31 @@
+/* main.c -- tenon-bench: what `tenon sweep` and `tenon results` start.
+ *
+ *   tenon-bench TENON sweep ...      measure: plan, build, run, store     sweep.c
+ *   tenon-bench TENON results ...    ask: list, table, compare, report    results.c
+ *
+ * TENON is the compiler.  It is a program of its own so that the compiler needs no database.
+ */
+#include "sweep/results.h"
+#include "sweep/sweep.h"
+#include <stdio.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    if (argc < 3) {
+        fprintf(stderr, "error: tenon-bench is started by tenon sweep and tenon results\n");
+        return 1;
+    }
+    Arena *a = arena_new();
+    Diag *d = diag_new(a, DIAG_AUTO);
+    const bool sweep = strcmp(argv[2], "sweep") == 0;
+    int code = sweep ? sweep_main(a, d, argv[1], argc - 3, argv + 3)
+                     : results_main(a, d, argc - 3, argv + 3);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        diag_error(d, (Span){0}, "cannot write to stdout");
+        code = 1;
+    }
+    diag_print(d, stderr);
+    arena_free(a);
+    return code;
+}

@@ -1,0 +1,189 @@
+/* measure.c -- one run: FMA peak, warm-up, training (or steps), FMA peak; was the machine ours?
+ *
+ * A run is disturbed when others kept more than a tenth of a processor busy, the hypervisor kept a
+ * twentieth of one, or the FMA peak before or after it was 5 % below the highest one of this sweep.
+ */
+#include "sweep/record.h"
+#include "sweep/sweep.h"
+#include "tool/file.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static const double others_most = 0.10, stolen_most = 0.05, peak_least = 0.95;
+
+static const char *now_text(Arena *a)
+{
+    char text[32];
+    const time_t t = time(NULL);
+    struct tm utc;
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &utc));
+    return arena_strdup(a, text);
+}
+
+static void option(Arena *a, Child *c, const char *name, int64_t value)
+{
+    if (value > 0) {
+        child_word(a, c, name);
+        child_word(a, c, arena_printf(a, "%lld", (long long)value));
+    }
+}
+
+/* `bench` for the warm-up, in one process, and for configurations that ask for steps. */
+static Child command(const Sweep *s, Arena *a, const Config *cf, bool bench, int64_t steps,
+                     const char *log)
+{
+    const Matrix *m = cf->matrix;
+    Child c = {.output = path_join(a, s->work, "output"), .timeout = m->timeout};
+    if (cf->ranks > 1 && (!bench || m->steps)) {
+        child_words(a, &c, "mpirun --bind-to none");
+        option(a, &c, "-n", cf->ranks);
+    }
+    child_word(a, &c, s->built[cf->program].path);
+    if (bench)
+        child_word(a, &c, "bench");
+    option(a, &c, "--threads", cf->threads);
+    option(a, &c, "--steps", bench ? steps : 0);
+    if (bench && m->layers)
+        child_word(a, &c, "--layers");
+    if (!bench) {
+        option(a, &c, "--epochs", m->epochs);
+        option(a, &c, "--limit-samples", m->limit_samples);
+        option(a, &c, "--seed", m->seed);
+        if (m->data) {
+            child_word(a, &c, "--data");
+            child_word(a, &c, m->data);
+        }
+    }
+    child_word(a, &c, "--log");
+    child_word(a, &c, log);
+    return c;
+}
+
+static void add_log(Arena *a, Run *r, const char *path, bool *complete)
+{
+    size_t n;
+    const char *text = file_read(a, path, &n);
+    *complete = text && record_read(a, r, text);
+    remove(path);
+}
+
+/* The run as it is planned. */
+static void describe(const Sweep *s, Arena *a, const Config *c, Run *r)
+{
+    const Matrix *m = c->matrix;
+    const Built *b = &s->built[c->program];
+    const int64_t repeat = r->repeat, attempt = r->attempt;
+    *r = (Run){.repeat = repeat, .attempt = attempt};
+    for (const Field *f = run_field; f->name; f++)
+        if (f->kind == FIELD_REAL)
+            *(double *)((char *)r + f->at) = NAN;
+    r->started = now_text(a);
+    r->label = s->label;
+    r->infrastructure = s->infrastructure;
+    r->framework = c->framework;
+    r->file = c->file;
+    r->model = path_stem(a, c->file);
+    r->build = c->build;
+    r->binary = b->binary;
+    r->compiler = s->compiler;
+    r->compiler_commit = s->commit;
+    r->compile_s = b->compile_s;
+    r->data = m->data;
+    r->batch = c->batch;
+    r->threads = c->threads;
+    r->ranks = c->ranks;
+    r->gpus = c->gpus;
+    r->epochs = m->steps ? 0 : m->epochs;
+    r->steps = m->steps;
+    r->limit_samples = m->limit_samples;
+    r->seed = m->seed;
+}
+
+static void between(Run *r, const Meter *from, const Meter *to, const Child *c)
+{
+    const double wall = to->now - from->now;
+    r->user_s = (double)c->used.ru_utime.tv_sec + 1e-6 * (double)c->used.ru_utime.tv_usec;
+    r->system_s = (double)c->used.ru_stime.tv_sec + 1e-6 * (double)c->used.ru_stime.tv_usec;
+    r->others = fmax(0, (to->busy - from->busy - r->user_s - r->system_s) / wall);
+    r->stolen = (to->stolen - from->stolen) / wall;
+    const double joules = to->joules - from->joules;
+    r->joules = joules >= 0 ? joules : NAN;
+}
+
+static void judge(Sweep *s, Arena *a, Run *r)
+{
+    const int lanes = (int)(r->threads * r->ranks);
+    double *peak = &s->peak[lanes];
+    *peak = fmax(*peak, fmax(r->peak_before, r->peak_after));
+    const double least = fmin(r->peak_before, r->peak_after);
+    if (r->others > others_most)
+        r->disturbed = arena_printf(a, "others kept %.1f processors busy", r->others);
+    else if (r->stolen > stolen_most)
+        r->disturbed = arena_printf(a, "the hypervisor kept %.1f processors", r->stolen);
+    else if (least < peak_least * *peak)
+        r->disturbed = arena_printf(a, "FMA peak %.0f of %.0f GFLOP/s", least, *peak);
+}
+
+static void failed(Arena *a, Run *r, const Child *c)
+{
+    r->status = "failed";
+    r->message = c->late ? arena_printf(a, "ended after %lld s (timeout)", (long long)c->timeout)
+                         : sweep_last_words(a, c->output, c->status);
+}
+
+/* The measurement itself; false: stopped. */
+static bool measure(Sweep *s, Arena *a, const Config *cf, Run *r)
+{
+    const Matrix *m = cf->matrix;
+    const char *log = path_join(a, s->work, "log.jsonl");
+    const int lanes = (int)(cf->threads * cf->ranks);
+    bool complete;
+    remove(log);
+    r->mhz = host_mhz();
+    r->peak_before = host_peak(a, s->peak_program, path_join(a, s->work, "output"), lanes);
+    if (!m->steps) {
+        Child warm = command(s, a, cf, true, m->warm_steps, log);
+        const bool ok = child_run(a, &warm);
+        add_log(a, r, log, &complete);
+        if (child_stopped())
+            return false;
+        if (!ok)
+            return failed(a, r, &warm), true;
+    }
+    Child c = command(s, a, cf, m->steps > 0, m->steps, log);
+    const Meter from = host_meter();
+    const bool ok = child_run(a, &c);
+    const Meter to = host_meter();
+    if (child_stopped())
+        return false;
+    between(r, &from, &to, &c);
+    add_log(a, r, log, &complete);
+    record_summary(r);
+    r->status = "done";
+    if (!ok)
+        failed(a, r, &c);
+    else if (!complete) {
+        r->status = "failed";
+        r->message = "its log holds no measurement";
+    }
+    r->peak_after = host_peak(a, s->peak_program, path_join(a, s->work, "output"), lanes);
+    judge(s, a, r);
+    return true;
+}
+
+bool sweep_measure(Sweep *s, Arena *a, const Config *c, Run *r)
+{
+    const double began = child_now();
+    const char *key = r->key;
+    describe(s, a, c, r);
+    r->key = key;
+    if (s->built[c->program].message) {
+        r->status = "failed";
+        r->message = s->built[c->program].message;
+    } else if (!measure(s, a, c, r))
+        return false;
+    r->seconds = child_now() - began;
+    return !child_stopped();
+}

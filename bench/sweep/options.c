@@ -1,0 +1,211 @@
+/* options.c -- the command line of `tenon sweep`. */
+#include "sweep/sweep.h"
+#include "tool/file.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const Span nowhere;
+
+typedef enum { OPTION_TEXT, OPTION_NUMBER, OPTION_TRUE, OPTION_HELP } OptionKind;
+
+static const struct Option {
+    const char *name, *value;
+    OptionKind kind;
+    size_t field; /* offset in Sweep */
+    int least;
+    const char *help;
+} table[] = {{"store", "FILE", OPTION_TEXT, offsetof(Sweep, store_path), 0,
+              "where the results go (default results.db)"},
+             {"label", "NAME", OPTION_TEXT, offsetof(Sweep, label), 0,
+              "what to call this version (default: the compiler's commit)"},
+             {"infrastructure", "NAME", OPTION_TEXT, offsetof(Sweep, infrastructure), 0,
+              "what to call this machine (default: its processor)"},
+             {"only", "PATTERN", OPTION_TEXT, offsetof(Sweep, only), 0,
+              "only the models whose name fits: lenet*"},
+             {"order", "N", OPTION_NUMBER, offsetof(Sweep, order), 0,
+              "the seed of the order of runs (default 1)"},
+             {"retries", "N", OPTION_NUMBER, offsetof(Sweep, retries), 0,
+              "how often a disturbed run is made again (default 2)"},
+             {"jobs", "N", OPTION_NUMBER, offsetof(Sweep, jobs), 1,
+              "programs that are built at a time (default 2)"},
+             {"cold", NULL, OPTION_TRUE, offsetof(Sweep, cold), 0,
+              "build without the cache, one at a time: compile times mean something"},
+             {"retry-failed", NULL, OPTION_TRUE, offsetof(Sweep, retry_failed), 0,
+              "run again what failed before"},
+             {"dry-run", NULL, OPTION_TRUE, offsetof(Sweep, dry_run), 0,
+              "say what would be run, and stop"},
+             {"help", NULL, OPTION_HELP, 0, 0, "this text"},
+             {0}};
+
+static void help(void)
+{
+    char option[64];
+    puts("tenon sweep MODEL.tn ... | FILE.sweep [options]\n"
+         "build models at several settings, run each of them several times, keep everything in a "
+         "store\n\n"
+         "What to measure; after a FILE.sweep these replace its own settings.  LIST: 64,128,256");
+    setting_help();
+    puts("\nHow:");
+    for (const struct Option *o = table; o->name; o++) {
+        snprintf(option, sizeof option, "--%s%s%s", o->name, o->value ? " " : "",
+                 o->value ? o->value : "");
+        printf("  %-28s %s\n", option, o->help);
+    }
+    puts("\nDone runs are not made again: the same command goes on where one was stopped.\n"
+         "Exit code: 0 done, 1 error or failed runs, 75 stopped on request.");
+}
+
+static const struct Option *find(const char *name)
+{
+    for (const struct Option *o = table; o->name; o++)
+        if (strcmp(o->name, name) == 0)
+            return o;
+    return NULL;
+}
+
+static bool unknown(Sweep *s, const char *name)
+{
+    const char **known = NULL;
+    int n = setting_names(s->arena, &known);
+    for (const struct Option *o = table; o->name; o++)
+        ARENA_PUSH(s->arena, known, n, o->name);
+    diag_error(s->diag, nowhere, "tenon sweep has no option '--%s'", name);
+    if (text_nearest(name, known, n))
+        diag_suggest(s->diag, name, known, n);
+    else
+        diag_help(s->diag, "tenon sweep --help lists them");
+    return false;
+}
+
+static bool take(Sweep *s, const struct Option *o, const char *value)
+{
+    char *field = (char *)s + o->field, *end;
+    if (o->kind == OPTION_TEXT)
+        *(const char **)field = value;
+    if (o->kind == OPTION_TRUE)
+        *(bool *)field = true;
+    if (o->kind != OPTION_NUMBER)
+        return true;
+    errno = 0;
+    const long long v = strtoll(value, &end, 10);
+    if (end == value || *end || errno || v < o->least || v > 1000000000) {
+        diag_error(s->diag, nowhere, "--%s needs a whole number from %d, not '%s'", o->name,
+                   o->least, value);
+        return false;
+    }
+    *(int64_t *)field = v;
+    return true;
+}
+
+/* A setting of the command line: into `m`, and noted, so that it can replace those of a file. */
+typedef struct Given {
+    Matrix m;
+    const Setting *setting[64];
+    int n;
+    const char **file;
+    int nfile;
+} Given;
+
+static bool option(Sweep *s, Given *g, const char *name, const char *equals, int *i, int argc,
+                   char **argv)
+{
+    const struct Option *o = find(name);
+    const Setting *t = o ? NULL : setting_find(name);
+    const char *value = equals ? equals + 1 : NULL;
+    if (!o && !t)
+        return unknown(s, name);
+    const bool wants = t || o->value;
+    if (wants && !value && *i + 1 < argc)
+        value = argv[++*i];
+    if (wants != (value != NULL)) {
+        diag_error(s->diag, nowhere, wants ? "--%s needs a value" : "--%s takes no value", name);
+        return false;
+    }
+    if (o)
+        return take(s, o, value);
+    if (g->n < (int)(sizeof g->setting / sizeof *g->setting))
+        g->setting[g->n++] = t;
+    return setting_option(s->arena, &g->m, t, value, s->diag);
+}
+
+static bool read_words(Sweep *s, Given *g, int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i];
+        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+            return help(), false;
+        if (strncmp(word, "--", 2) == 0 && word[2]) {
+            const char *equals = strchr(word, '=');
+            const char *name = arena_strndup(s->arena, word + 2, strcspn(word + 2, "="));
+            if (!option(s, g, name, equals, &i, argc, argv))
+                return false;
+        } else if (*word == '-')
+            return unknown(s, word + 1);
+        else
+            ARENA_PUSH(s->arena, g->file, g->nfile, word);
+    }
+    return true;
+}
+
+static bool ends(const char *s, const char *with)
+{
+    const size_t n = strlen(s), m = strlen(with);
+    return n >= m && strcmp(s + n - m, with) == 0;
+}
+
+/* Keeps the files that fit --only; false when none is left. */
+static bool keep_only(Sweep *s)
+{
+    int left = 0;
+    for (int i = 0; i < s->plan.nmatrix; i++) {
+        Words *w = &s->plan.matrix[i].file;
+        const char **file = NULL;
+        int n = 0;
+        for (int k = 0; k < w->n; k++)
+            if (!s->only || text_glob(s->only, path_stem(s->arena, w->v[k])))
+                ARENA_PUSH(s->arena, file, n, w->v[k]);
+        *w = (Words){file, n};
+        left += n;
+    }
+    if (!left)
+        diag_error(s->diag, nowhere, "--only: no model's name fits '%s'", s->only);
+    return left;
+}
+
+bool sweep_options(Sweep *s, int argc, char **argv)
+{
+    Given g = {0};
+    matrix_default(&g.m);
+    if (!read_words(s, &g, argc, argv))
+        return false;
+    int sweeps = 0;
+    for (int i = 0; i < g.nfile; i++) {
+        sweeps += ends(g.file[i], ".sweep");
+        if (!file_exists(g.file[i]))
+            diag_error(s->diag, nowhere, "there is no file %s", g.file[i]);
+        else if (!ends(g.file[i], ".sweep") && !ends(g.file[i], ".tn"))
+            diag_error(s->diag, nowhere, "%s is neither a model (.tn) nor a sweep file (.sweep)",
+                       g.file[i]);
+    }
+    if (!g.nfile || (sweeps && g.nfile > 1)) {
+        diag_error(s->diag, nowhere,
+                   g.nfile ? "a sweep file comes alone"
+                           : "tenon sweep needs a model file or a sweep file");
+        diag_help(s->diag, "tenon sweep MODEL.tn ... | FILE.sweep [options]");
+    }
+    if (diag_errors(s->diag))
+        return false;
+    if (sweeps) {
+        if (!sweep_file_read(s->arena, g.file[0], &s->plan, s->diag))
+            return false;
+        for (int i = 0; i < s->plan.nmatrix; i++)
+            for (int k = 0; k < g.n; k++)
+                setting_copy(&s->plan.matrix[i], &g.m, g.setting[k]);
+    } else {
+        g.m.file = (Words){g.file, g.nfile};
+        ARENA_PUSH(s->arena, s->plan.matrix, s->plan.nmatrix, g.m);
+    }
+    return keep_only(s);
+}

@@ -1,0 +1,49 @@
+/* results.h -- `tenon results`: questions to a store. */
+#ifndef SWEEP_RESULTS_H
+#define SWEEP_RESULTS_H
+#include "sweep/store.h"
+
+/* Runs that repeat each other: the same label, network, settings and machine. */
+typedef struct Group {
+    const Run *first; /* what they have in common */
+    const Run **run;  /* those that count: done, and of each repeat the last attempt */
+    int n, failed, disturbed;
+    double *rate; /* samples/s of each */
+    double median, least, most;
+} Group;
+
+typedef struct Results {
+    Arena *arena;
+    Diag *diag;
+    Store *store;
+    const char *store_path, *output;
+    const char *label, *model; /* filters, NULL = all */
+    const char *word[3];       /* of the command: an id, two labels */
+    int nword;
+    double floor;
+    bool csv, markdown;
+    Run *run;
+    int nrun;
+    Group *group; /* by model, build, batch, ranks, threads, label */
+    int ngroup;
+} Results;
+
+int results_main(Arena *a, Diag *d, int argc, char **argv);
+
+void results_group(Arena *a, Run *run, int n, Group **group, int *ngroup);
+const char *group_name(Arena *a, const Run *r);  /* "lenet, batch 128, 2 threads" */
+const char *group_where(Arena *a, const Run *r); /* the same without the model */
+
+/* The commands: exit codes. */
+int results_list(Results *r);
+int results_show(Results *r);
+int results_table(Results *r);
+int results_export(Results *r);
+int results_compare(Results *r);
+int results_plot(Results *r);
+int results_report(Results *r);
+
+/* Writes to --output, whole or not at all, or to stdout. */
+int results_write(Results *r, const Text *t);
+
+#endif

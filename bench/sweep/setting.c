@@ -1,0 +1,241 @@
+/* setting.c -- the settings of a matrix, a row each: the same for sweep files and the command line.
+ *
+ * A list may be written with brackets or, on the command line, without: [64, 128] or 64,128.
+ */
+#include "sweep/setting.h"
+#include "base/text.h"
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const framework_known[] = {"tenon", NULL};
+
+#define AT(field) offsetof(Matrix, field)
+static const Setting table[] =
+    {{"batch", "LIST", SETTING_COUNTS, AT(batch), 1, NULL,
+      "samples a step (default: the recipe's)"},
+     {"threads", "LIST", SETTING_COUNTS, AT(threads), 1, "all",
+      "threads of each process; all = one a processor (the default)"},
+     {"ranks", "LIST", SETTING_COUNTS, AT(ranks), 1, NULL,
+      "processes, by mpirun where more than 1 (default 1)"},
+     {"gpus", "LIST", SETTING_COUNTS, AT(gpus), 0, NULL, "GPUs; 0 = the processor (default 0)"},
+     {"framework", "LIST", SETTING_WORDS, AT(framework), 0, NULL, "who computes (so far: tenon)"},
+     {"build", "LIST", SETTING_TEXTS, AT(build), 0, NULL,
+      "options of tenon build to compare: \"\", \"--fast\""},
+     {"epochs", "N", SETTING_COUNT, AT(epochs), 1, NULL,
+      "epochs to train; the first one warms up (default 3)"},
+     {"steps", "N", SETTING_COUNT, AT(steps), 1, NULL,
+      "instead of epochs: so many steps on made-up samples"},
+     {"repeat", "R", SETTING_COUNT, AT(repeat), 1, NULL, "runs of each configuration (default 3)"},
+     {"layers", "yes|no", SETTING_FLAG, AT(layers), 0, NULL,
+      "also the time of each layer (default no)"},
+     {"limit_samples", "N", SETTING_COUNT, AT(limit_samples), 1, NULL,
+      "only the first N samples of an epoch"},
+     {"data", "NAME|DIR", SETTING_TEXT, AT(data), 0, NULL, "the data set (default: the recipe's)"},
+     {"seed", "N", SETTING_COUNT, AT(seed), 1, NULL, "the training's seed (default: the recipe's)"},
+     {"warm_steps", "N", SETTING_COUNT, AT(warm_steps), 1, NULL,
+      "steps that warm up before each run (default 20)"},
+     {"timeout", "S", SETTING_COUNT, AT(timeout), 1, NULL,
+      "a run that takes longer is ended, and failed (default 86400)"},
+     {0}};
+#undef AT
+
+static bool same_name(const char *a, const char *b)
+{
+    for (; *a && *b; a++, b++)
+        if (*a != *b && !(*a == '_' && *b == '-') && !(*a == '-' && *b == '_'))
+            return false;
+    return *a == *b;
+}
+
+const Setting *setting_find(const char *name)
+{
+    for (const Setting *s = table; s->name; s++)
+        if (same_name(s->name, name))
+            return s;
+    return NULL;
+}
+
+int setting_names(Arena *a, const char ***name)
+{
+    int n = 0;
+    for (const Setting *s = table; s->name; s++)
+        ARENA_PUSH(a, *name, n, s->name);
+    return n;
+}
+
+void setting_help(void)
+{
+    char option[64];
+    for (const Setting *s = table; s->name; s++) {
+        snprintf(option, sizeof option, "--%s %s", s->name, s->value);
+        for (char *c = option; *c; c++)
+            *c = *c == '_' ? '-' : *c;
+        printf("  %-28s %s\n", option, s->help);
+    }
+}
+
+void matrix_default(Matrix *m)
+{
+    static const int64_t zero, one = 1;
+    static const char *const tenon = "tenon", *const none = "";
+    *m = (Matrix){.framework = {&tenon, 1},
+                  .build = {&none, 1},
+                  .batch = {&zero, 1},
+                  .threads = {&zero, 1},
+                  .ranks = {&one, 1},
+                  .gpus = {&zero, 1},
+                  .epochs = 3,
+                  .repeat = 3,
+                  .warm_steps = 20,
+                  .timeout = 86400};
+}
+
+void setting_copy(Matrix *to, const Matrix *from, const Setting *s)
+{
+    static const size_t bytes[] =
+        {[SETTING_COUNTS] = sizeof(Counts), [SETTING_WORDS] = sizeof(Words),
+         [SETTING_TEXTS] = sizeof(Words),   [SETTING_COUNT] = sizeof(int64_t),
+         [SETTING_TEXT] = sizeof(char *),   [SETTING_FLAG] = sizeof(bool)};
+    memcpy((char *)to + s->field, (const char *)from + s->field, bytes[s->kind]);
+    if (strcmp(s->name, "epochs") == 0) /* the one takes the other's place */
+        to->steps = 0;
+    if (strcmp(s->name, "steps") == 0)
+        to->epochs = 0;
+}
+
+/* ---- values */
+
+static bool read_count(Reader *r, const Setting *s, int64_t *v)
+{
+    const Token *t = &r->now;
+    if (s->all && t->kind == TOKEN_WORD && strcmp(t->text, s->all) == 0)
+        *v = 0;
+    else if (t->kind == TOKEN_NUMBER && t->number >= s->least && t->number <= INT_MAX)
+        *v = t->number;
+    else if (t->kind == TOKEN_NUMBER) {
+        diag_error(r->diag, t->at, "%s is a number from %d to %d, not %s", s->name, s->least,
+                   INT_MAX, t->text);
+        return false;
+    } else
+        return reader_expected(r, s->all ? "a whole number, or all," : "a whole number"), false;
+    reader_next(r);
+    return true;
+}
+
+static bool read_framework(Reader *r, const char **v)
+{
+    const Token *t = &r->now;
+    int n = 0;
+    if (t->kind != TOKEN_WORD && t->kind != TOKEN_TEXT)
+        return reader_expected(r, "the name of a framework"), false;
+    for (; framework_known[n]; n++)
+        if (strcmp(framework_known[n], t->text) == 0) {
+            *v = framework_known[n];
+            reader_next(r);
+            return true;
+        }
+    diag_error(r->diag, t->at, "unknown framework '%s'", t->text);
+    if (text_nearest(t->text, framework_known, n))
+        diag_suggest(r->diag, t->text, framework_known, n);
+    else
+        diag_help(r->diag, "so far sweeps run tenon's programs; bench/run measures its peers");
+    return false;
+}
+
+static bool read_text(Reader *r, const char **v)
+{
+    if (r->now.kind != TOKEN_TEXT && r->now.kind != TOKEN_WORD)
+        return reader_expected(r, "a text in quotes"), false;
+    *v = r->now.text;
+    reader_next(r);
+    return true;
+}
+
+static bool read_flag(Reader *r, bool *v)
+{
+    const Token *t = &r->now;
+    if (t->kind != TOKEN_WORD || (strcmp(t->text, "yes") != 0 && strcmp(t->text, "no") != 0))
+        return reader_expected(r, "yes or no"), false;
+    *v = strcmp(t->text, "yes") == 0;
+    reader_next(r);
+    return true;
+}
+
+static bool read_item(Reader *r, const Setting *s, int64_t *count, const char **word)
+{
+    return s->kind == SETTING_COUNTS  ? read_count(r, s, count)
+           : s->kind == SETTING_WORDS ? read_framework(r, word)
+                                      : read_text(r, word);
+}
+
+/* [a, b, c], or a, b, c up to the end where there is nothing else to come. */
+static bool read_list(Reader *r, const Setting *s, void *field, bool open)
+{
+    int64_t *count = NULL, c = 0;
+    const char **word = NULL, *w = NULL;
+    int n = 0, m = 0;
+    const bool bracket = reader_sign(r, '[');
+    do {
+        if (!read_item(r, s, &c, &w))
+            return false;
+        ARENA_PUSH(r->arena, count, n, c);
+        ARENA_PUSH(r->arena, word, m, w);
+    } while ((bracket || open) && reader_sign(r, ','));
+    if (bracket && !reader_sign(r, ']'))
+        return reader_expected(r, "',' or ']'"), false;
+    if (s->kind == SETTING_COUNTS)
+        *(Counts *)field = (Counts){count, n};
+    else
+        *(Words *)field = (Words){word, n};
+    return true;
+}
+
+static bool read_value(Reader *r, Matrix *m, const Setting *s, bool open)
+{
+    void *field = (char *)m + s->field;
+    switch (s->kind) {
+    case SETTING_COUNT:
+        return read_count(r, s, field);
+    case SETTING_TEXT:
+        return read_text(r, field);
+    case SETTING_FLAG:
+        return read_flag(r, field);
+    default:
+        return read_list(r, s, field, open);
+    }
+}
+
+bool setting_read(Reader *r, Matrix *m, const Setting *s)
+{
+    Matrix read = *m;
+    if (!read_value(r, &read, s, false))
+        return false;
+    setting_copy(m, &read, s);
+    return true;
+}
+
+bool setting_option(Arena *a, Matrix *m, const Setting *s, const char *value, Diag *d)
+{
+    Matrix read = *m;
+    if (s->kind == SETTING_TEXT) {
+        *(const char **)((char *)&read + s->field) = value;
+    } else if (s->kind == SETTING_TEXTS) { /* one set of options, as it is */
+        const char **word = arena_alloc(a, sizeof *word);
+        *word = value;
+        *(Words *)((char *)&read + s->field) = (Words){word, 1};
+    } else {
+        Source *source = arena_alloc(a, sizeof *source);
+        Reader r;
+        *source =
+            (Source){.name = arena_printf(a, "--%s", s->name), .text = value, .len = strlen(value)};
+        source->path = source->name;
+        reader_begin(&r, a, source, d);
+        if (!read_value(&r, &read, s, true))
+            return false;
+        if (r.now.kind != TOKEN_END)
+            return reader_expected(&r, "the end of the value"), false;
+    }
+    setting_copy(m, &read, s);
+    return true;
+}

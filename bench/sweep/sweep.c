@@ -1,0 +1,363 @@
+/* sweep.c -- `tenon sweep`: plan, build, run one after the other, store; go on where one stopped. */
+#define _GNU_SOURCE
+#include "sweep/sweep.h"
+#include "tool/file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+enum { STOPPED = 75 }; /* exit code: done runs are stored, the same command goes on */
+
+static const Span nowhere;
+
+/* A run of the plan. */
+typedef struct Item {
+    const Config *config;
+    const char *key;
+    int64_t repeat, attempt; /* attempts that are stored */
+    bool done;
+    double seconds; /* that one took; 0 = not known */
+} Item;
+
+typedef struct Queue {
+    Item *item; /* in the order of running */
+    int n, todo, done, failed, disturbed;
+} Queue;
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+const char *sweep_name(Arena *a, const Config *c)
+{
+    Text t = text_new(a);
+    text_add(&t, path_stem(a, c->file));
+    if (c->batch)
+        text_printf(&t, ", batch %lld", (long long)c->batch);
+    if (c->ranks > 1)
+        text_printf(&t, ", %lld ranks", (long long)c->ranks);
+    text_printf(&t, ", %lld thread%s", (long long)c->threads, plural(c->threads));
+    if (*c->build)
+        text_printf(&t, ", %s", c->build);
+    return t.s;
+}
+
+const char *sweep_key(const Sweep *s, Arena *a, const Config *c, int64_t repeat)
+{
+    const Matrix *m = c->matrix;
+    const char *what =
+        arena_printf(a, "%s|%s|%s|%s|%s|%lld|%lld|%lld|%lld|%lld|%lld|%s|%lld|%d|%lld", s->label,
+                     s->built[c->program].binary, c->framework, path_stem(a, c->file), c->build,
+                     (long long)c->batch, (long long)c->threads, (long long)c->ranks,
+                     (long long)m->epochs, (long long)m->steps, (long long)m->limit_samples,
+                     m->data ? m->data : "", (long long)m->seed, m->layers, (long long)repeat);
+    return arena_printf(a, "%016llx", (unsigned long long)text_hash(what, strlen(what), 0));
+}
+
+/* ---- beginning */
+
+static bool open_work(Sweep *s)
+{
+    s->work = arena_printf(s->arena, "%s.work", s->store_path);
+    const int error = dir_make(s->arena, s->work);
+    const char *path = path_join(s->arena, s->work, "lock");
+    s->lock = error ? -1 : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (s->lock < 0) {
+        diag_error(s->diag, nowhere, "cannot write into %s: %s", s->work,
+                   strerror(error ? error : errno));
+        return false;
+    }
+    if (flock(s->lock, LOCK_EX | LOCK_NB) != 0) {
+        diag_error(s->diag, nowhere, "another sweep is at work on %s", s->store_path);
+        diag_help(s->diag, "two at a time would disturb each other; wait for it");
+        return false;
+    }
+    return true;
+}
+
+/* Programs and logs; the lock goes last. */
+static void remove_work(Sweep *s)
+{
+    for (int i = 0; i < s->plan.nprogram; i++)
+        if (s->built[i].path)
+            unlink(s->built[i].path);
+    unlink(path_join(s->arena, s->work, "output"));
+    unlink(path_join(s->arena, s->work, "lock"));
+    rmdir(s->work);
+}
+
+static bool has_program(Arena *a, const char *name)
+{
+    const char *path = getenv("PATH");
+    while (path && *path) {
+        const size_t n = strcspn(path, ":");
+        if (n && access(path_join(a, arena_strndup(a, path, n), name), X_OK) == 0)
+            return true;
+        path += n + (path[n] == ':');
+    }
+    return false;
+}
+
+/* A program that lies where this one lies. */
+static const char *beside_us(Arena *a, const char *name)
+{
+    char path[4096];
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(path, '/');
+    return slash ? arena_printf(a, "%.*s/%s", (int)(slash - path), path, name) : name;
+}
+
+/* "tenon 0.1.0" as the compiler says, and the commit that its build wrote down beside it. */
+static void compiler(Sweep *s)
+{
+    Child c = {.output = path_join(s->arena, s->work, "output"), .timeout = 60};
+    size_t n;
+    child_word(s->arena, &c, s->tenon);
+    child_word(s->arena, &c, "--version");
+    s->compiler = child_run(s->arena, &c) ? file_read(s->arena, c.output, &n) : NULL;
+    s->compiler =
+        s->compiler ? arena_strndup(s->arena, s->compiler, strcspn(s->compiler, "\n")) : "tenon";
+    const char *text = file_read(s->arena, beside_us(s->arena, "tenon.commit"), &n);
+    s->commit =
+        text && *text && *text != '\n' ? arena_strndup(s->arena, text, strcspn(text, "\n")) : NULL;
+    if (!s->label)
+        s->label = s->commit ? s->commit : s->compiler;
+}
+
+/* ---- the queue */
+
+static const Run *stored(const Run *run, int n, const char *key, int64_t *attempts)
+{
+    const Run *last = NULL;
+    *attempts = 0;
+    for (int i = 0; i < n; i++)
+        if (strcmp(run[i].key, key) == 0) {
+            last = &run[i];
+            *attempts = run[i].attempt > *attempts ? run[i].attempt : *attempts;
+        }
+    return last;
+}
+
+static Queue queue_of(Sweep *s)
+{
+    Queue q = {0};
+    Run *run;
+    Item *item = NULL;
+    int n = 0;
+    const int nrun = store_runs(s->store, NULL, &run);
+    for (int i = 0; i < s->plan.nconfig; i++) {
+        const Config *c = &s->plan.config[i];
+        for (int64_t k = 1; k <= c->matrix->repeat; k++) {
+            Item it = {.config = c, .repeat = k, .key = sweep_key(s, s->arena, c, k)};
+            const Run *last = stored(run, nrun, it.key, &it.attempt);
+            if (last && strcmp(last->status, "failed") == 0)
+                it.done = !s->retry_failed;
+            else if (last)
+                it.done = !last->disturbed || it.attempt > s->retries;
+            it.seconds = last ? last->seconds : 0;
+            ARENA_PUSH(s->arena, item, n, it);
+            q.todo += !it.done;
+        }
+    }
+    const int *order = plan_order(s->arena, n, (uint64_t)s->order);
+    q.item = arena_alloc(s->arena, sizeof *q.item * (size_t)(n + 1));
+    for (int i = 0; i < n; i++)
+        q.item[i] = item[order[i]];
+    q.n = n;
+    return q;
+}
+
+/* Seconds of what is left: of the same configuration where one was run, else the mean of all. */
+static double time_left(const Queue *q)
+{
+    double known = 0, sum = 0;
+    int nknown = 0, unknown = 0;
+    for (int i = 0; i < q->n; i++)
+        if (q->item[i].seconds > 0) {
+            known += q->item[i].seconds;
+            nknown++;
+        }
+    for (int i = 0; i < q->n; i++) {
+        if (q->item[i].done)
+            continue;
+        double mine = q->item[i].seconds;
+        for (int k = 0; k < q->n && mine == 0; k++)
+            if (q->item[k].config == q->item[i].config)
+                mine = q->item[k].seconds;
+        sum += mine;
+        unknown += mine == 0;
+    }
+    return nknown ? sum + unknown * known / nknown : NAN;
+}
+
+static const char *time_text(Arena *a, double s)
+{
+    if (isnan(s) || s == 0)
+        return "";
+    return s < 90     ? arena_printf(a, "   %.0f s left", s)
+           : s < 5400 ? arena_printf(a, "   %.0f min left", s / 60)
+                      : arena_printf(a, "   %.1f h left", s / 3600);
+}
+
+static void say(Arena *a, const Queue *q, const Item *it, const Run *r, int all)
+{
+    printf("[%*d/%d] %s, run %lld of %lld", all > 99 ? 3 : 2, q->done, all,
+           sweep_name(a, it->config), (long long)it->repeat, (long long)it->config->matrix->repeat);
+    if (strcmp(r->status, "failed") == 0)
+        printf(": failed: %.*s", (int)strcspn(r->message, "\n"), r->message);
+    else {
+        printf(": %s samples/s", text_commas(a, llround(r->samples_per_s)));
+        if (r->epoch_s > 0)
+            printf(", %.2f s/epoch", r->epoch_s);
+        if (r->accuracy >= 0)
+            printf(", accuracy %.4f", r->accuracy);
+        if (r->disturbed)
+            printf("; disturbed: %s", r->disturbed);
+    }
+    printf("%s\n", time_text(a, time_left(q)));
+    fflush(stdout);
+}
+
+/* One attempt, measured and stored.  false: stopped, or the store cannot be written. */
+static bool attempt(Sweep *s, Queue *q, Item *it, int all)
+{
+    Arena *a = arena_new();
+    Run r = {.key = it->key, .repeat = it->repeat, .attempt = it->attempt + 1};
+    const Built *b = &s->built[it->config->program];
+    bool ok = sweep_measure(s, a, it->config, &r);
+    if (ok) {
+        r.source = store_text(s->store, b->source);
+        r.info = store_text(s->store, b->info);
+        r.machine = store_text(s->store, s->host.text);
+        ok = !store_failed(s->store) && store_add(s->store, &r);
+    }
+    if (ok) {
+        const bool failed = strcmp(r.status, "failed") == 0;
+        it->attempt++;
+        it->seconds = r.seconds;
+        it->done = failed || !r.disturbed || it->attempt > s->retries;
+        q->done += it->done;
+        q->failed += failed;
+        q->disturbed += it->done && !failed && r.disturbed != NULL;
+        say(a, q, it, &r, all);
+    }
+    arena_free(a);
+    return ok;
+}
+
+/* Runs that were disturbed come again after all others, when the machine may be quiet. */
+static bool run_all(Sweep *s, Queue *q)
+{
+    const int all = q->todo;
+    for (bool again = true; again;) {
+        again = false;
+        for (int i = 0; i < q->n; i++) {
+            if (q->item[i].done)
+                continue;
+            if (child_stopped() || !attempt(s, q, &q->item[i], all))
+                return false;
+            again = again || !q->item[i].done;
+        }
+    }
+    return true;
+}
+
+static int runs(const Plan *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->nconfig; i++)
+        n += (int)p->config[i].matrix->repeat;
+    return n;
+}
+
+static void print_plan(const Sweep *s)
+{
+    const Plan *p = &s->plan;
+    for (int i = 0; i < p->nskipped; i++)
+        printf("skipped: %s\n", p->skipped[i]);
+    for (int i = 0; i < p->nconfig && s->dry_run; i++)
+        printf("%s: %lld run%s of %lld %s\n", sweep_name(s->arena, &p->config[i]),
+               (long long)p->config[i].matrix->repeat, plural(p->config[i].matrix->repeat),
+               (long long)(p->config[i].matrix->steps ? p->config[i].matrix->steps
+                                                      : p->config[i].matrix->epochs),
+               p->config[i].matrix->steps ? "steps" : "epochs");
+    printf("%d run%s of %d configuration%s, %d program%s to build, into %s\n", runs(p),
+           plural(runs(p)), p->nconfig, plural(p->nconfig), p->nprogram, plural(p->nprogram),
+           s->store_path);
+}
+
+static int finish(const Sweep *s, const Queue *q, double seconds)
+{
+    printf("%d run%s in %.0f s", q->done, plural(q->done), seconds);
+    if (q->failed)
+        printf(", %d failed", q->failed);
+    if (q->disturbed)
+        printf(", %d disturbed in each of %lld attempts", q->disturbed, (long long)s->retries + 1);
+    printf("; tenon results table --store %s\n", s->store_path);
+    if (q->failed)
+        diag_error(s->diag, nowhere, "%d run%s failed; tenon results list --store %s says why",
+                   q->failed, plural(q->failed), s->store_path);
+    return q->failed > 0;
+}
+
+static int sweep(Sweep *s)
+{
+    const double began = child_now();
+    compiler(s);
+    if (!sweep_build(s))
+        return STOPPED;
+    Queue q = queue_of(s);
+    if (store_failed(s->store))
+        return 1;
+    if (q.todo < q.n)
+        printf("%d of %d runs are stored already\n", q.n - q.todo, q.n);
+    fflush(stdout);
+    if (run_all(s, &q)) {
+        const int code = finish(s, &q, child_now() - began);
+        remove_work(s);
+        return code;
+    }
+    if (!child_stopped())
+        return 1;
+    diag_error(s->diag, nowhere, "stopped after %d of %d runs; the same command goes on", q.done,
+               q.todo);
+    return STOPPED;
+}
+
+int sweep_main(Arena *a, Diag *d, const char *tenon, int argc, char **argv)
+{
+    Sweep s = {.arena = a,
+               .diag = d,
+               .tenon = tenon,
+               .store_path = "results.db",
+               .order = 1,
+               .retries = 2,
+               .jobs = 2,
+               .lock = -1};
+    host_look(a, &s.host);
+    s.peak_program = beside_us(a, "tenon-peak");
+    s.infrastructure = s.host.cpu;
+    if (!sweep_options(&s, argc, argv))
+        return diag_errors(d) > 0;
+    if (!plan_expand(a, &s.plan, s.host.processors, has_program(a, "mpirun"), d))
+        return 1;
+    print_plan(&s);
+    if (s.dry_run || !s.plan.nconfig)
+        return 0;
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0); /* in containers there may be no one else */
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+    s.peak = arena_alloc(a, sizeof *s.peak * (size_t)(s.host.processors + 1));
+    child_watch();
+    if (!(s.store = store_open(a, s.store_path, d)))
+        return 1;
+    const int code = open_work(&s) ? sweep(&s) : 1;
+    store_close(s.store);
+    return code;
+}

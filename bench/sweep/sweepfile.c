@@ -1,0 +1,149 @@
+/* sweepfile.c -- reads a sweep file.
+ *
+ *   repeat = 5                              settings above a block hold for all blocks below
+ *   sweep "../models/lenet.tn", "../models/mlp.tn" {
+ *       batch   = [64, 128]
+ *       threads = [1, all]
+ *   }
+ *
+ *   file    = (setting | "sweep" text {"," text} "{" {setting} "}")
+ *   setting = name "=" value
+ *
+ * Model files are found from the sweep file's place.  All errors of a file come in one run.
+ */
+#include "base/text.h"
+#include "sweep/setting.h"
+#include "tool/file.h"
+#include <string.h>
+
+typedef struct SweepFile {
+    Reader reader;
+    Plan *plan;
+    const char *dir;
+    int errors;
+} SweepFile;
+
+static bool is_word(const Reader *r, const char *word)
+{
+    return r->now.kind == TOKEN_WORD && strcmp(r->now.text, word) == 0;
+}
+
+/* After an error: on to the next line that begins with a name, or to a brace. */
+static void recover(Reader *r)
+{
+    const int line = r->now.at.line;
+    while (r->now.kind != TOKEN_END && !(r->now.kind == TOKEN_SIGN && strchr("{}", *r->now.text)) &&
+           !(r->now.kind == TOKEN_WORD && r->now.at.line > line))
+        reader_next(r);
+}
+
+static bool setting(Reader *r, Matrix *m)
+{
+    const Token name = r->now;
+    if (name.kind != TOKEN_WORD)
+        return reader_expected(r, "a setting, NAME = VALUE,"), false;
+    const Setting *s = setting_find(name.text);
+    if (!s) {
+        const char **known = NULL;
+        const int n = setting_names(r->arena, &known);
+        diag_error(r->diag, name.at, "sweeps have no setting '%s'", name.text);
+        if (text_nearest(name.text, known, n))
+            diag_suggest(r->diag, name.text, known, n);
+        else
+            diag_help(r->diag, "tenon sweep --help lists them");
+        return false;
+    }
+    reader_next(r);
+    if (!reader_sign(r, '='))
+        return reader_expected(r, "'='"), false;
+    return setting_read(r, m, s);
+}
+
+static bool file_name(SweepFile *f, const char **name)
+{
+    Reader *r = &f->reader;
+    if (r->now.kind != TOKEN_TEXT)
+        return reader_expected(r, "a model file in quotes"), false;
+    *name = *r->now.text == '/' ? r->now.text : path_join(r->arena, f->dir, r->now.text);
+    if (!file_exists(*name)) {
+        diag_error(r->diag, r->now.at, "there is no model file %s", *name);
+        diag_help(r->diag, "files are looked for beside the sweep file");
+        return false;
+    }
+    reader_next(r);
+    return true;
+}
+
+static bool block_head(SweepFile *f, Words *files)
+{
+    Reader *r = &f->reader;
+    const char **file = NULL, *name;
+    int n = 0;
+    do {
+        if (!file_name(f, &name))
+            return false;
+        ARENA_PUSH(r->arena, file, n, name);
+    } while (reader_sign(r, ','));
+    *files = (Words){file, n};
+    return true;
+}
+
+static void block(SweepFile *f, const Matrix *above)
+{
+    Reader *r = &f->reader;
+    Matrix m = *above;
+    const Span at = r->now.at;
+    reader_next(r);
+    if (!block_head(f, &m.file)) {
+        f->errors++;
+        recover(r);
+    }
+    if (!reader_sign(r, '{')) {
+        reader_expected(r, "'{'");
+        f->errors++;
+        return;
+    }
+    while (r->now.kind != TOKEN_END && !(r->now.kind == TOKEN_SIGN && *r->now.text == '}'))
+        if (!setting(r, &m)) {
+            f->errors++;
+            if (r->now.kind == TOKEN_SIGN && *r->now.text == '{') /* not ours to find again */
+                reader_next(r);
+            recover(r);
+        }
+    if (!reader_sign(r, '}')) {
+        diag_error(r->diag, at, "this sweep has no '}'");
+        f->errors++;
+    }
+    ARENA_PUSH(r->arena, f->plan->matrix, f->plan->nmatrix, m);
+}
+
+bool sweep_file_read(Arena *a, const char *path, Plan *p, Diag *d)
+{
+    const char *why, *slash = strrchr(path, '/');
+    const Source *s = source_read(a, path, &why);
+    SweepFile f = {.plan = p};
+    Matrix above;
+    if (!s) {
+        diag_error(d, (Span){0}, "cannot read %s: %s", path, why);
+        return false;
+    }
+    f.dir = slash ? arena_strndup(a, path, (size_t)(slash - path)) : ".";
+    reader_begin(&f.reader, a, s, d);
+    matrix_default(&above);
+    while (f.reader.now.kind != TOKEN_END) {
+        if (is_word(&f.reader, "sweep"))
+            block(&f, &above);
+        else if (!setting(&f.reader, &above)) {
+            f.errors++;
+            recover(&f.reader);
+            while (reader_sign(&f.reader, '{') || reader_sign(&f.reader, '}'))
+                ;
+        }
+    }
+    if (!f.errors && !p->nmatrix) {
+        diag_error(d, (Span){0}, "%s sweeps nothing", path);
+        diag_help(d, "add a block: sweep \"model.tn\" { batch = [64, 128] }");
+        f.errors++;
+    }
+    return !f.errors;
+}

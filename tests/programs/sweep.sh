@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# sweep.sh -- tenon sweep stores each run once, whatever kills it; tenon results answers; mistakes are answered with their place.
+set -uo pipefail
+. "$(dirname "$0")/../common.sh"
+
+if "$TENON" sweep --help 2>&1 | grep -q 'left out when this tenon was built'; then skip "built without SQLite or cJSON"; finish; exit; fi
+export TENON_CACHE=$work/cache
+cd "$work"
+small_mnist small 600 200
+cp "$TENON_ROOT/models/mlp.tn" .
+quick=(--data small --epochs 2 --warm-steps 2 --retries 0)
+sweep() { "$TENON" sweep "$@"; }
+results() { local command=$1; shift; "$TENON" results "$command" --store store.db "$@"; }
+stored() { if [ -e store.db ]; then results list 2> /dev/null | tail -n +2 | wc -l; else echo 0; fi; }
+
+# kill -9, twice, once a few more runs are stored
+plan=(mlp.tn --batch 50,100 --threads 1,2 --repeat 4 --store store.db --label one --layers yes "${quick[@]}")
+before=0
+for kill in 1 2; do
+    "$TENON" sweep "${plan[@]}" > "log$kill" 2>&1 & pid=$!
+    for ((i = 0; i < 600; i++)); do
+        [ "$(stored)" -lt $((before + 3)) ] || break
+        kill -0 $pid 2> /dev/null || break
+        sleep 0.05
+    done
+    kill -9 $pid && ok || bad "the sweep was over before it could be killed: $(cat "log$kill")"
+    wait $pid 2> /dev/null || true
+    results export --csv -o "kept$kill.csv"
+    before=$(stored)
+    [ "$before" -ge $((kill * 3)) ] && ok || bad "only $before runs were stored before kill $kill"
+done
+succeeds "the sweep after two kills" sweep "${plan[@]}"
+grep -q "$before of 16 runs are stored already" out && ok || bad "it does not say what is there already: $(cat out)"
+same "all runs, once" "$(stored)" 16
+results export --csv -o all.csv
+for kill in 1 2; do
+    same "what was stored before kill $kill is as it was" "$(head -n "$(wc -l < "kept$kill.csv")" all.csv | cksum)" "$(cksum < "kept$kill.csv")"
+done
+same "the nine columns" "$(head -n 1 all.csv | cut -d, -f1-9)" "infrastructure,model,script,batch_size,gpus,accuracy,epochs,time,samples_sec"
+same "each configuration has each repeat" "$(results list | tail -n +2 | sed 's/.*mlp, batch/batch/' | awk '{ print $2 $3, $5 }' | sort -u | wc -l)" 16
+succeeds "nothing is left to do" sweep "${plan[@]}"
+same "nothing was run again" "$(stored)" 16
+[ ! -e store.db.work ] && ok || bad "the sweep leaves store.db.work behind"
+
+# answers
+results table > table
+grep -Eq '^one +mlp, batch 100, 2 threads +[0-9,]+ +[0-9,]+ \.\. [0-9,]+ +4 ' table && ok || bad "table: $(cat table)"
+results show 1 > show
+for line in 'samples_per_s +[0-9]' 'planned_bytes +[0-9]' 'peak_bytes +[0-9]' 'peak_before +[0-9]' 'first_step_ms +[0-9]' 'compile_s +[0-9]' \
+    '  algorithms: ' '  cpu: ' '  model mlp' 'weights_hash +[0-9a-f]{16}' '^ +2 .* [0-9a-f]{16}$' ' dense_1 .*mlp.tn:'; do
+    grep -Eq -- "$line" show && ok || bad "show has no line '$line'"
+done
+results plot > plot
+same "a bar a configuration" "$(grep -c '#' plot)" 4
+same "one network, one batch: one hash for any number of threads" "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "weights_hash") c = i } NR > 1 { print $4, $c }' all.csv | sort -u | wc -l)" 2
+
+# compare: of the same programs nothing may differ in bits; runs of a ms on a busy machine may differ in speed
+sweep "${plan[@]}" --label two --repeat 1 --batch 50 > out 2>&1 || bad "a second label: $(cat out)"
+results compare one two > compare || true
+grep -q 'batch 50, 1 thread .*too few runs to say' compare && ok || bad "compare: $(cat compare)"
+grep -q 'WEIGHTS DIFFER' compare && bad "compare: $(cat compare)" || ok
+refuses "a label that is not there" "no run in store.db has the label 'ones'" results compare ones two
+refuses "a run that is not there" "there is no run 99 in store.db" results show 99
+refuses "a command that is not there" "tenon results has no command 'lst'" "$TENON" results lst
+
+# a failed run is a row, and the sweep goes on
+sed 's/dense(h, 64)/dense(h, nothing)/' mlp.tn > broken.tn
+rc=0; sweep broken.tn mlp.tn --batch 50 --threads 1 --repeat 1 --store failed.db "${quick[@]}" > out 2>&1 || rc=$?
+same "exit code of a sweep with failed runs" $rc 1
+same "both are stored" "$("$TENON" results list --store failed.db | grep -Ec 'failed: broken.tn:.*error|mlp, batch 50, 1 thread .* 0\.')" 2
+rc=0; sweep mlp.tn --batch 50 --threads 1 --repeat 1 --store failed.db --label nodata --retries 0 --epochs 1 --data nowhere > out 2>&1 || rc=$?
+"$TENON" results list --store failed.db | grep -q 'failed: .*nowhere' && ok || bad "a data set that is not there: $(cat out)"
+
+# sweep files
+cat > some.sweep << 'END'
+repeat = 2
+sweep "mlp.tn" {
+    batch   = [50, 100]
+    threads = [1, all, 64]
+}
+END
+succeeds "a sweep file" sweep some.sweep --dry-run
+grep -q 'skipped: 1 rank of 64 threads' out && ok || bad "what the machine cannot do is not said: $(cat out)"
+printf 'repeat = 5\nsweep "mlp.tn" {\n    batch = [64, x]\n    layrs = yes\n    framework = [mxnet]\n}\nsweep "none.tn" { }\n' > wrong.sweep
+refuses "a sweep file with mistakes" '^wrong.sweep:3:18: error: a whole number is expected' sweep wrong.sweep
+for line in "^      \|                  \^$" "^wrong.sweep:4:5: error: sweeps have no setting 'layrs'" "did you mean 'layers'" \
+    "^wrong.sweep:5:18: error: unknown framework 'mxnet'" "^wrong.sweep:7:7: error: there is no model file"; do
+    grep -Eq -- "$line" err && ok || bad "wrong.sweep: no line '$line' in: $(cat err)"
+done
+refuses "an unknown framework" "^--framework:1:7: error: unknown framework 'keras'" sweep mlp.tn --framework tenon,keras
+refuses "an unknown option" "tenon sweep has no option '--batches'" sweep mlp.tn --batches 3
+refuses "a model that is not there" "there is no file none.tn" sweep none.tn
+
+# stores
+refuses "no store" "there is no store nothing.db" "$TENON" results list --store nothing.db
+cp all.csv text.db
+refuses "a file that is no store" "text.db is no store of results" sweep mlp.tn --store text.db
+if command -v python3 > /dev/null && python3 -c 'import sqlite3' 2> /dev/null; then
+    cp store.db newer.db
+    python3 -c 'import sqlite3; d = sqlite3.connect("newer.db"); d.execute("PRAGMA user_version = 2"); d.execute("PRAGMA wal_checkpoint"); d.close()'
+    refuses "a newer schema" "the store newer.db has schema 2; this tenon knows schema 1" "$TENON" results list --store newer.db
+    python3 -c 'import sqlite3; d = sqlite3.connect("other.db"); d.execute("CREATE TABLE t (x)"); d.commit()'
+    refuses "another program's database" "other.db is a database, but no store of results" sweep mlp.tn --store other.db
+    python3 -c '
+import sqlite3, time
+d = sqlite3.connect("store.db", isolation_level=None)
+d.execute("BEGIN EXCLUSIVE"); open("locked", "w"); time.sleep(60)' & pid=$!
+    for ((i = 0; i < 100; i++)); do [ -e locked ] && break; sleep 0.1; done
+    refuses "a locked store" "the store store.db is locked by another program" sweep mlp.tn --store store.db --label three --batch 50 --threads 1 --repeat 1 "${quick[@]}"
+    kill $pid; wait $pid 2> /dev/null || true
+else
+    skip "no python3 with sqlite3"
+fi
+mkdir two.db.work
+(flock 9; touch taken; sleep 60) 9> two.db.work/lock & pid=$!
+for ((i = 0; i < 100; i++)); do [ -e taken ] && break; sleep 0.1; done
+refuses "two sweeps into one store" "another sweep is at work on two.db" sweep mlp.tn --store two.db "${quick[@]}"
+kill $pid; wait $pid 2> /dev/null
+
+# a full disk: no file may grow beyond what this store has, and little more
+succeeds "a store to be filled" sweep mlp.tn --store full.db --batch 50 --threads 1 --repeat 2 "${quick[@]}"
+size=$(stat -c %s full.db)
+(ulimit -f $((size / 1024)); sweep mlp.tn --store full.db --batch 50 --threads 1 --repeat 20 --layers yes "${quick[@]}") > out 2> err || true
+grep -Eq "error: cannot (write|open|read) the store full.db|No space|too large" err && ok || bad "a full disk: $(cat out err)"
+same "what was stored before the disk was full" "$("$TENON" results list --store full.db | tail -n +2 | wc -l | awk '{ print ($1 >= 2) }')" 1
+if [ "$(id -u)" != 0 ]; then
+    chmod a-w store.db
+    refuses "a read-only store" "the store store.db cannot be written" sweep "${plan[@]}" --repeat 9
+    succeeds "reading it" results table
+fi
+finish
