@@ -72,6 +72,15 @@ RT_INLINE void wino_dw_gradient(vec *z, const real *dy, WinoTile at, Conv c, int
             v_store((t_) + e * (step_) + k, d[e]);                                                 \
     }
 
+/* Whole vectors have a code of their own. */
+RT_INLINE void wino_dw_input(vec *d, const real *x, WinoTile at, Conv c, int a, int lanes)
+{
+    if (lanes == V)
+        wino_input_vector(d, x, at, c, a, V);
+    else
+        wino_input_vector(d, x, at, c, a, lanes);
+}
+
 /* sums[e] (outs x ins) = or += Z[e]' V[e] over `tiles` tiles. */
 RT_INLINE void wino_dw_product(real *restrict sums, const real *restrict z, const real *restrict v,
                                WinoBlock b, int ins, int outs, int tiles, int points, bool fresh)
@@ -142,7 +151,7 @@ RT_INLINE void conv2d_winograd_dw(real *restrict dw, const real *restrict x,
                     const WinoTile at = wino_tile(first + t, c, m);
                     if (o == 0 || b.tiles < tiles)
                         WINO_DW_EACH(v + (int64_t)t * b.in, v_step, ins, P, a,
-                                     wino_input_vector(d, x + i + k, at, c, a, lanes))
+                                     wino_dw_input(d, x + i + k, at, c, a, lanes))
                     WINO_DW_EACH(z + (int64_t)t * b.row, z_step, outs, TILE_ROWS, a,
                                  wino_dw_gradient(d, dy + o + k, at, c, a, m, lanes))
                 }

@@ -12,9 +12,10 @@ look() { awk -f "$TENON_ROOT/tests/tools/inner_loops.awk" "$@"; }
 known=$(sed 's/ *#.*//' <<'END'
 wino_pack             x86-64-v3  29  0   # 36 values of a transform in 16 registers; once a step
 wino_pack             x86-64-v4   2  0   # the same in 32
-conv2d_winograd_pool  x86-64-v3 260  0   # 36 values of two transforms in 16 registers, beside the products
-conv2d_winograd_pool  x86-64-v4  21  0   # the same in 32
+conv2d_winograd_pool  x86-64-v3 260  1   # 36 values of two transforms in 16 registers, beside the products
+conv2d_winograd_pool  x86-64-v4 110  2   # the same in 32, once more for the last few channels
 conv2d_winograd_dw    x86-64-v3   2  0   # 16 values of a transform in 16 registers, beside 62 multiply-adds; once a filter
+conv2d_winograd_dw    x86-64-v4   0  1   # a pointer
 softmax_cross_entropy x86-64-v3   3  0   # coefficients of exp, beside 18 multiply-adds
 softmax_cross_entropy x86-64-v4   2  0   # the same, beside 9
 batch_statistics      x86-64-v3   4  0   # constants of a loop over channels, once a step
