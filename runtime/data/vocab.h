@@ -2,7 +2,7 @@
  *
  *   char   the characters (code points) of the text, sorted
  *   byte   bytes 0 .. 255, whatever they are
- *   word   lower case, letters and digits and apostrophes; 0 is padding, 1 begins a text, 2 is any unknown word; then the
+ *   word   in lower case (words.c); 0 is padding, 1 begins a text, 2 is any unknown word; then the
  *          words of the training texts, the most frequent first, equally frequent ones by their bytes
  *   bpe    bytes 0 .. 255, then pairs of tokens, the most frequent first (bpe.c)
  *

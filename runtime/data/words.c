@@ -1,15 +1,16 @@
-/* words.c -- where words begin and end: at everything that is no letter, digit or apostrophe.
+/* words.c -- where words begin and end: at blanks and at ASCII signs other than the apostrophe.
  *
- * The rule of Keras's text_to_word_sequence, with which the IMDB data set was numbered: ASCII signs but the apostrophe separate
- * words, capital ASCII letters become small ones, everything beyond ASCII belongs to words.
+ * The rule of Keras's text_to_word_sequence, with which the IMDB data set was numbered (its training reviews have 88,584 different
+ * words by either): capital ASCII letters become small ones, everything beyond ASCII belongs to words.
  */
 #include "data/vocab.h"
 
 static bool in_word(char c)
 {
     const unsigned char u = (unsigned char)c;
-    return (u >= '0' && u <= '9') || (u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z') ||
-           u == '\'' || u >= 128;
+    const bool blank = u == ' ' || (u >= '\t' && u <= '\r'),
+               sign = (u > ' ' && u < '0') || (u > '9' && u < 'A') || (u > 'Z' && u < 'a') || (u > 'z' && u < 127);
+    return !blank && (!sign || u == '\'');
 }
 
 int32_t word_next(const char **at, const char *end, char word[WORD_MAX])
