@@ -5,7 +5,7 @@
  *   he          uniform bound sqrt(6 / fan),  sigma sqrt(2 / fan)              He et al. 2015
  *   lecun       uniform bound sqrt(3 / in),   sigma sqrt(1 / in)               LeCun et al. 1998
  *   orthogonal  a * Q of the QR of a gaussian matrix                           Saxe et al. 2014
- *   uniform(a, b)   normal(mean a, std b)   constant(a)
+ *   uniform(a, b)   normal(mean a, std b)   constant(a)   second: a in the second b numbers, else 0
  */
 #include "init.h"
 #include "error.h"
@@ -136,7 +136,13 @@ static void fill(void *arg, int thread, int unit)
     double v[PARAMS_CHUNK];
     const int64_t first = (int64_t)unit * PARAMS_CHUNK, left = params_count(p) - first;
     const int n = (int)(left < PARAMS_CHUNK ? left : PARAMS_CHUNK);
-    draw(v, p, law(p), j->seed, first, n);
+    if (p->init.kind == RT_SECOND)
+        for (int k = 0; k < n; k++)
+            v[k] = (double)(first + k) >= p->init.b && (double)(first + k) < 2 * p->init.b
+                       ? p->init.a
+                       : 0;
+    else
+        draw(v, p, law(p), j->seed, first, n);
     params_put(p, j->fixed + p->offset, j->p->real_bytes, first, n, v);
 }
 

@@ -72,7 +72,7 @@ typedef struct RtPhase {
 
 /* File order to memory order of a parameter: see the generated table. Index i of an axis lies at (i / block) * outer + (i % block) * inner. */
 typedef struct RtAxis { int64_t n, block, outer, inner; } RtAxis;
-enum { RT_XAVIER, RT_GLOROT, RT_HE, RT_LECUN, RT_ORTHOGONAL, RT_UNIFORM, RT_NORMAL, RT_CONSTANT };
+enum { RT_XAVIER, RT_GLOROT, RT_HE, RT_LECUN, RT_ORTHOGONAL, RT_UNIFORM, RT_NORMAL, RT_CONSTANT, RT_SECOND };
 enum { RT_FAN_IN, RT_FAN_OUT, RT_FAN_AVG };
 typedef struct RtInit { int kind; bool gaussian; int fan; double a, b; } RtInit;   /* as compiler/ir/recipe.h says in words */
 typedef struct RtParam {

@@ -6,7 +6,8 @@
 static void parameter(Writer *w, Text *t, const Param *p)
 {
     static const char *const kind[] = {"RT_XAVIER",     "RT_GLOROT",  "RT_HE",     "RT_LECUN",
-                                       "RT_ORTHOGONAL", "RT_UNIFORM", "RT_NORMAL", "RT_CONSTANT"};
+                                       "RT_ORTHOGONAL", "RT_UNIFORM", "RT_NORMAL", "RT_CONSTANT",
+                                       "RT_SECOND"};
     static const char *const fan[] = {"RT_FAN_IN", "RT_FAN_OUT", "RT_FAN_AVG"};
 
     text_printf(t, "    {.name = %s, .rank = %d, .dim = {", name_c_string(w->arena, p->name),

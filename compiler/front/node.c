@@ -44,7 +44,8 @@ static Attr attribute(Lower *l, const OpArg *arg, Value v, Span span)
     return a;
 }
 
-/* The checked attributes of a call, as a node that is not in the graph. */
+/* The checked attributes of a call, as a node that is not in the graph; of a tensor that may be left out,
+ * that it is there. */
 static Node *attributes(Lower *l, const Op *op, const Slot *slot, Span at)
 {
     Node *n = arena_alloc(l->arena, sizeof *n);
@@ -52,6 +53,9 @@ static Node *attributes(Lower *l, const Op *op, const Slot *slot, Span at)
     n->span = at;
     for (int i = 0; i < OP_ARGS && op->arg[i].name; i++) {
         const OpArg *arg = &op->arg[i];
+        if (arg->type == ARG_TENSOR && slot[i].given && arg->fallback)
+            ARENA_PUSH(l->arena, n->attr, n->nattr,
+                       ((Attr){.key = arg->name, .kind = ATTR_BOOL, .i = 1, .span = slot[i].span}));
         if (arg->type == ARG_TENSOR || arg->type == ARG_TENSORS ||
             (!slot[i].given && strcmp(arg->fallback, "none") == 0))
             continue;

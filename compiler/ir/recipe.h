@@ -13,7 +13,8 @@
  *   lecun(dist)     sigma sqrt(1 / in),  uniform bound sqrt(3 / in)
  *   orthogonal(gain)  Saxe et al. 2014   uniform(low, high)   normal(mean, std)   constant(value)
  * Everything of one dimension (biases) starts at 0 unless the op says otherwise. */
-typedef enum { INIT_XAVIER, INIT_GLOROT, INIT_HE, INIT_LECUN, INIT_ORTHOGONAL, INIT_UNIFORM, INIT_NORMAL, INIT_CONSTANT } InitKind;
+typedef enum { INIT_XAVIER, INIT_GLOROT, INIT_HE, INIT_LECUN, INIT_ORTHOGONAL, INIT_UNIFORM, INIT_NORMAL, INIT_CONSTANT,
+               INIT_SECOND /* a in the second b numbers, else 0: the forget gate of lstm */ } InitKind;
 typedef enum { FAN_IN, FAN_OUT, FAN_AVG } Fan;
 typedef struct Init {
     InitKind kind;

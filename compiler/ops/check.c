@@ -16,8 +16,9 @@ static const char *made_by(const Node *n, Arena *a)
 {
     const char *what = node_is(n, "input") || node_is(n, "label")
                            ? arena_printf(a, "the model's %s", n->name ? n->name : "input")
-                       : node_is(n, "const") ? "a number"
-                                             : arena_printf(a, "made by %s", written(n));
+                       : node_is(n, "const")     ? "a number"
+                       : node_is(n, "scan_keep") ? "made by zeros"
+                                                 : arena_printf(a, "made by %s", written(n));
     return n->span.source ? arena_printf(a, "%s on line %d", what, n->span.line) : what;
 }
 

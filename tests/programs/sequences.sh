@@ -71,6 +71,51 @@ same "the same bits after a resume" "$(train --checkpoint "$work/c" --resume 2> 
 succeeds "build without vectors" "$TENON" build "$work/net.tn" -o "$work/g" --cpu generic
 succeeds "trains without vectors" "$work/g" train --epochs 1
 
+# lstm, gru and rnn equal their cells written as a scan.  Names of the two are of one length, so that a file of weights can be renamed.
+layer() { # NAME, the call, the cell's states, its body: the layer and the scan with the weights of NAME1
+    printf 'model layer(x: f32[6, 5]) {\n    return dense(%s, 3)\n}\n' "$2" > "$work/layer.tn"
+    printf 'model layer(x: f32[6, 5]) {\n%s\n    return dense(h, 3)\n}\n' "$3" > "$work/cell.tn"
+    recipe layer | tee -a "$work/layer.tn" >> "$work/cell.tn"
+    for p in layer cell; do succeeds "$1: build $p" "$TENON" build "$work/$p.tn" -o "$work/$p" --dtype f64; done
+    "$work/layer" train --epochs 1 --save "$work/weights" > /dev/null
+    rename() { LC_ALL=C sed 's/lstm1[.]recurrent/recurren.weight/g;s/[rg][nr][nu]1[.]recurrent/recurre.weight/g
+                             s/gru1[.]candidate_bias/candidate_bias.bias/g' "$1" > "$1.renamed"; }
+    rename "$work/weights"
+    "$work/layer" grads --weights "$work/weights" --output "$work/grads.layer" > /dev/null
+    rename "$work/grads.layer"
+    succeeds "$1: takes the layer's weights" "$work/cell" grads --weights "$work/weights.renamed" --output "$work/grads.cell"
+    succeeds "$1 = its scan" "$work/compare" "$work/grads.layer.renamed" "$work/grads.cell" 1e-11
+}
+layer lstm1 'lstm(x, 4)' '    h = zeros(4)
+    c = zeros(4)
+    scan step in x {
+        lstm1 = dense(step, 16)
+        recurren = dense(h, 16, bias = false)
+        gates = split(lstm1 + recurren, 4)
+        c = sigmoid(gates[1]) * c + sigmoid(gates[0]) * tanh(gates[2])
+        h = sigmoid(gates[3]) * tanh(c)
+    }'
+layer rnn1 'rnn(x, 4, activation = "relu", all = true) |> flatten' '    h = zeros(4)
+    scan step in x {
+        rnn1 = dense(step, 4)
+        recurre = dense(h, 4, bias = false)
+        h = relu(rnn1 + recurre)
+        yield hs = h
+    }
+    h = flatten(hs)'
+layer gru1 'gru(x, 4)' '    h = zeros(4)
+    candidate_bias = bias(zeros(4))
+    scan step in x {
+        gru1 = dense(step, 12)
+        recurre = dense(h, 12, bias = false)
+        a = split(gru1, 3)
+        b = split(recurre, 3)
+        r = sigmoid(a[0] + b[0])
+        z = sigmoid(a[1] + b[1])
+        n = tanh(a[2] + r * (b[2] + candidate_bias))
+        h = (1 - z) * n + z * h
+    }'
+
 # The loop stays a loop: 100 times the steps, the same text but for the digits of its sizes.
 { echo 'model long(x: f32[steps, 5], steps: int = 40) {
     h = zeros(8)

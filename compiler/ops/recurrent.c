@@ -1,0 +1,329 @@
+/* recurrent.c -- lstm, gru and rnn: layers over time, made of a scan (scan.c).
+ *
+ *   lstm   i, f, g, o = W x + U h + b in this order (Keras's and cuDNN's)
+ *          c = sigmoid(f) c + sigmoid(i) tanh(g)      h = sigmoid(o) tanh(c)
+ *   gru    r, z, n in this order (cuDNN's; Keras has z, r, n)
+ *          r, z = sigmoid(W x + U h + b)      h = n + z (h - n)
+ *          reset "after":  n = tanh(Wn x + bn + r (Un h + d))       cuDNN, PyTorch, Keras since 2.1
+ *          reset "before": n = tanh(Wn x + bn + Un (r h))           Cho et al. 2014, Keras before
+ *   rnn    h = act(W x + U h + b)
+ *
+ *   x (N, T, I)   weight W (G H, I)   recurrent U (G H, H)   bias b (G H), one: cuDNN's second is zero
+ *   gru: candidate_bias d (H); with reset "before" recurrent (2 H, H) and candidate Un (H, H)
+ *
+ * W x + b of all steps is one product before the loop.  U begins orthogonal, W and b as the recipe
+ * says, the forget gate's part of b at forget_bias.
+ * Source: Hochreiter & Schmidhuber 1997; Gers et al. 2000 (forget gate); Cho et al. 2014.
+ */
+#include "base/text.h"
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/scan.h"
+#include <string.h>
+
+typedef struct Layer {
+    Graph *g;
+    Diag *d;
+    const Node *attrs;
+    int64_t width;
+    bool reversed;
+    const char *path;   /* of its parameters */
+    Node *x, *first[2]; /* the sequence; first states, NULL: zeros */
+    Node *all, *last;   /* results */
+} Layer;
+
+/* ---- small parts */
+
+static Node *param(Layer *y, const char *name, int64_t rows, int64_t columns, const Init *init)
+{
+    const int64_t dim[2] = {rows, columns};
+    return graph_param(y->g, y->d, arena_printf(y->g->arena, "%s.%s", y->path, name),
+                       shape_make(false, columns ? "OI" : "O", dim, columns ? 2 : 1), init,
+                       y->attrs->span);
+}
+
+static Node *recurrent_param(Layer *y, const char *name, int64_t rows)
+{
+    const Init init = {.kind = INIT_ORTHOGONAL, .a = 1};
+    return param(y, name, rows, y->width, &init);
+}
+
+static Node *product(Layer *y, Node *x, Node *w)
+{
+    Node like = {.op = op_find("dense"), .span = y->attrs->span};
+    node_set_int(y->g, &like, "units", w->shape.dim[0]);
+    node_set_attr(y->g->arena, &like, (Attr){.key = "bias", .kind = ATTR_BOOL});
+    return op_make_like(y->g, "dense", &like, 2, x, w);
+}
+
+static Node *make1(Layer *y, const char *op, Node *a)
+{
+    return op_make(y->g, op, y->attrs->span, 1, a);
+}
+
+static Node *make2(Layer *y, const char *op, Node *a, Node *b)
+{
+    return op_make(y->g, op, y->attrs->span, 2, a, b);
+}
+
+/* Gate k of z: its numbers k H .. (k + 1) H - 1. */
+static Node *gate(Layer *y, Node *z, int k)
+{
+    Node like = {.op = op_find("slice"), .span = y->attrs->span};
+    node_set_int(y->g, &like, "axis", 0);
+    node_set_int(y->g, &like, "start", k * y->width);
+    node_set_int(y->g, &like, "size", y->width);
+    return op_make_like(y->g, "slice", &like, 1, z);
+}
+
+static Node *joined(Layer *y, int axis, Node *a, Node *b)
+{
+    Node like = {.op = op_find("concat"), .span = y->attrs->span};
+    node_set_int(y->g, &like, "axis", axis);
+    return op_make_like(y->g, "concat", &like, 2, a, b);
+}
+
+/* ---- cells: z is W x + b of the step, state[] in and out */
+
+typedef struct Cell {
+    const char *name;
+    int gates, states;
+    bool (*open)(Layer *y, Node **u); /* the parameters that the step reads */
+    void (*step)(Layer *y, Node *z, Node *const *u, Node **state);
+} Cell;
+
+static bool open_plain(Layer *y, Node **u)
+{
+    const int gates = node_is(y->attrs, "lstm") ? 4 : 1;
+    return (u[0] = recurrent_param(y, "recurrent", gates * y->width)) != NULL;
+}
+
+static void step_lstm(Layer *y, Node *z, Node *const *u, Node **state)
+{
+    z = make2(y, "add", z, product(y, state[0], u[0]));
+    Node *i = make1(y, "sigmoid", gate(y, z, 0)), *f = make1(y, "sigmoid", gate(y, z, 1));
+    Node *g = make1(y, "tanh", gate(y, z, 2)), *o = make1(y, "sigmoid", gate(y, z, 3));
+    state[1] = make2(y, "add", make2(y, "mul", f, state[1]), make2(y, "mul", i, g));
+    state[0] = make2(y, "mul", o, make1(y, "tanh", state[1]));
+}
+
+static void step_rnn(Layer *y, Node *z, Node *const *u, Node **state)
+{
+    const char *act = node_string(y->attrs, "activation");
+    state[0] = make1(y, act, make2(y, "add", z, product(y, state[0], u[0])));
+}
+
+static bool before(const Layer *y)
+{
+    return !strcmp(node_string(y->attrs, "reset"), "before");
+}
+
+static bool open_gru(Layer *y, Node **u)
+{
+    const Init zero = {.kind = INIT_CONSTANT};
+    u[0] = recurrent_param(y, "recurrent", (before(y) ? 2 : 3) * y->width);
+    u[1] = before(y) ? recurrent_param(y, "candidate", y->width)
+                     : param(y, "candidate_bias", y->width, 0, &zero);
+    return u[0] && u[1];
+}
+
+static void step_gru(Layer *y, Node *z, Node *const *u, Node **state)
+{
+    Node *h = state[0], *v = product(y, h, u[0]);
+    Node *r = make1(y, "sigmoid", make2(y, "add", gate(y, z, 0), gate(y, v, 0)));
+    Node *k = make1(y, "sigmoid", make2(y, "add", gate(y, z, 1), gate(y, v, 1)));
+    Node *n = before(y) ? product(y, make2(y, "mul", r, h), u[1])
+                        : make2(y, "mul", r, make2(y, "add", gate(y, v, 2), u[1]));
+    n = make1(y, "tanh", make2(y, "add", gate(y, z, 2), n));
+    state[0] = make2(y, "add", n, make2(y, "mul", k, make2(y, "sub", h, n)));
+}
+
+static const Cell cells[] = {{"lstm", 4, 2, open_plain, step_lstm},
+                             {"gru", 3, 1, open_gru, step_gru},
+                             {"rnn", 1, 1, open_plain, step_rnn}};
+
+static const Cell *cell_of(const Node *attrs)
+{
+    const Cell *c = cells;
+    while (strcmp(c->name, attrs->op->name) != 0)
+        c++;
+    return c;
+}
+
+/* ---- a layer in one direction */
+
+/* W x + b of all steps; NULL after an error. */
+static Node *input(Layer *y, const Cell *c)
+{
+    const int64_t rows = c->gates * y->width;
+    const bool lstm = !strcmp(c->name, "lstm");
+    const Init bias = {.kind = lstm ? INIT_SECOND : INIT_CONSTANT,
+                       .a = lstm ? node_float(y->attrs, "forget_bias") : 0,
+                       .b = (double)y->width};
+    Node *w = param(y, "weight", rows, y->x->shape.dim[1], NULL);
+    Node *b = w ? param(y, "bias", rows, 0, &bias) : NULL;
+    return b ? make2(y, "bias", product(y, y->x, w), b) : NULL;
+}
+
+/* One mask for all steps, drawn before the loop. */
+static Node *mask(Layer *y)
+{
+    const double rate = node_float(y->attrs, "recurrent_dropout");
+    if (rate == 0 || !y->g->training)
+        return NULL;
+    Node like = {.op = op_find("dropout"), .span = y->attrs->span};
+    Node *one = graph_const(y->g, 1, shape_make(true, "F", &y->width, 1), y->attrs->span);
+    node_set_float(y->g, &like, "rate", rate);
+    return like.op->build(y->g, &one, 1, &like, y->path, y->d);
+}
+
+static bool run(Layer *y)
+{
+    static const char *const name[] = {"h", "c"};
+    const Cell *c = cell_of(y->attrs);
+    Node *z = input(y, c), *u[2], *in[2], *state[2], *kept = mask(y);
+
+    if (!z || !c->open(y, u))
+        return false;
+    Loop *l = graph_loop(y->g, z->shape.dim[0], y->reversed, y->attrs->span);
+    for (int i = 0; i < c->states; i++) {
+        Node *zero = graph_const(y->g, 0, shape_make(true, "F", &y->width, 1), y->attrs->span);
+        in[i] = state[i] = scan_state(y->g, l, y->first[i] ? y->first[i] : zero, y->attrs->span);
+        state[i]->name = arena_printf(y->g->arena, "%s.%s", y->path, name[i]);
+    }
+    if (kept)
+        state[0] = make2(y, "mul", state[0], kept);
+    z = scan_item(y->g, l, z, y->attrs->span);
+    z->name = arena_printf(y->g->arena, "%s.z", y->path);
+    c->step(y, z, u, state);
+    for (int i = 0; i < c->states; i++) {
+        state[i]->name = in[i]->name;
+        scan_next(y->g, in[i], state[i]);
+    }
+    y->all = scan_stack(y->g, state[0]);
+    y->last = scan_last(y->g, in[0], y->attrs->span);
+    return true;
+}
+
+/* ---- the ops */
+
+static bool check_state(const Node *n, int i, Diag *d)
+{
+    const Shape *s = &n->in[i]->shape;
+    if (s->batched && s->rank == 1 && s->dim[0] == node_int(n, "width") &&
+        node_int(n, "layers") == 1 && !node_bool(n, "bidirectional"))
+        return true;
+    diag_error(d, n->span, "the first state of %s is (N, %lld), of one layer in one direction",
+               n->op->name, (long long)node_int(n, "width"));
+    check_note(n, i, d);
+    return false;
+}
+
+static bool check(const Node *n, Diag *d)
+{
+    const double rate = node_float(n, "recurrent_dropout");
+    if (n->in[0]->shape.rank != 2) {
+        diag_error(d, n->span, "%s wants sequences (N, T, F), got %s", n->op->name,
+                   shape_text(diag_arena(d), &n->in[0]->shape));
+        check_note(n, 0, d);
+        return false;
+    }
+    if (!check_real(n, 0, d) || !check_int(n, "width", 1, d) || !check_int(n, "layers", 1, d))
+        return false;
+    if (rate < 0 || rate >= 1) {
+        diag_error(d, node_span(n, "recurrent_dropout"),
+                   "%s recurrent_dropout is %g, outside 0 <= rate < 1", n->op->name, rate);
+        return false;
+    }
+    for (int i = 1; i < n->nin; i++)
+        if (!check_state(n, i, d))
+            return false;
+    return true;
+}
+
+/* An argument that is one of two words. */
+static bool check_word(const Node *n, const char *key, const char *a, const char *b, Diag *d)
+{
+    const Attr *v = node_attr(n, key);
+    if (!v || !strcmp(v->s, a) || !strcmp(v->s, b))
+        return true;
+    diag_error(d, node_span(n, key), "%s %s is \"%s\"", n->op->name, key, v->s);
+    diag_help(d, "use \"%s\" or \"%s\"", a, b);
+    return false;
+}
+
+static const char *path_of(Graph *g, const char *path, int64_t layer, bool back)
+{
+    if (layer > 0)
+        path = arena_printf(g->arena, "%s.layer%lld", path, (long long)layer + 1);
+    return back ? arena_printf(g->arena, "%s.reverse", path) : path;
+}
+
+static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+{
+    Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
+    Node *all = x[0], *last = NULL;
+
+    node_copy_attrs(g, &probe, attrs);
+    if (!check(&probe, d) || !check_word(&probe, "reset", "after", "before", d) ||
+        !check_word(&probe, "activation", "tanh", "relu", d))
+        return NULL;
+    if (node_attr(attrs, "c") && !node_attr(attrs, "h")) {
+        diag_error(d, attrs->span, "%s is given its first c without its first h", attrs->op->name);
+        return NULL;
+    }
+    for (int64_t k = 0; k < node_int(attrs, "layers"); k++) {
+        Layer y = {.g = g, .d = d, .attrs = attrs, .width = node_int(attrs, "width"), .x = all};
+        Layer back = y;
+        y.path = path_of(g, path, k, false), back.path = path_of(g, path, k, true);
+        y.first[0] = nx > 1 ? x[1] : NULL, y.first[1] = nx > 2 ? x[2] : NULL;
+        back.reversed = true;
+        if (!run(&y) || (node_bool(attrs, "bidirectional") && !run(&back)))
+            return NULL;
+        all = back.all ? joined(&y, 1, y.all, back.all) : y.all;
+        last = back.all ? joined(&y, 0, y.last, back.last) : y.last;
+    }
+    return node_bool(attrs, "all") ? all : last;
+}
+
+#define ARGS(...)                                                                                  \
+    {"x", ARG_TENSOR, NULL, "a sequence (N, T, F)"},                                               \
+        {"width", ARG_INT, NULL, "numbers in the state: H"},                                       \
+        {"all", ARG_BOOL, "false", "the states of all steps (N, T, H), not the last one (N, H)"},  \
+        {"layers", ARG_INT, "1", "so many, each over the states of the one before"},               \
+        {"bidirectional", ARG_BOOL, "false",                                                       \
+         "with a second one from the last step to the first: 2 H"},                                \
+        {"recurrent_dropout", ARG_FLOAT, "0",                                                      \
+         "share of h that a step does not see, the same in all"},                                  \
+        __VA_ARGS__,                                                                               \
+    {                                                                                              \
+        "h", ARG_TENSOR, "none", "first state (N, H); else zeros"                                  \
+    }
+#define EXAMPLE(call)                                                                              \
+    "model example(x: f32[5, 4]) {\n"                                                              \
+    "    h = " call "\n"                                                                           \
+    "    return dense(h, 3)\n"                                                                     \
+    "}\n" EXAMPLE_TRAIN
+
+const Op op_recurrent[] =
+    {{.name = "lstm",
+      .brief = "long short-term memory over the steps of a sequence; gates i, f, g, o, one bias",
+      .arg = {ARGS({"forget_bias", ARG_FLOAT, "1", "first value of the forget gate's bias"}),
+              {"c", ARG_TENSOR, "none", "first cell (N, H), beside h; else zeros"}},
+      .layer = "lstm",
+      .build = build,
+      .example = EXAMPLE("lstm(x, 3, layers = 2, bidirectional = true, all = true) |> lstm(4)")},
+     {.name = "gru",
+      .brief = "gated recurrent units over the steps of a sequence; gates r, z, n",
+      .arg = {ARGS({"reset", ARG_STRING, "after",
+                    "the gate r works after the recurrent product, or \"before\" it"})},
+      .layer = "gru",
+      .build = build,
+      .example = EXAMPLE("concat(gru(x, 4), gru(x, 3, reset = \"before\"))")},
+     {.name = "rnn",
+      .brief = "a plain recurrent layer over the steps of a sequence",
+      .arg = {ARGS({"activation", ARG_STRING, "tanh", "\"tanh\" or \"relu\""})},
+      .layer = "rnn",
+      .build = build,
+      .example = EXAMPLE("rnn(x, 4)")},
+     {0}};
