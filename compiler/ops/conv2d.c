@@ -152,6 +152,8 @@ static void literal(const Node *n, Call *call)
         text_printf(&t, ", .pool = %lld", (long long)c.pool);
     if (call->writes)
         text_add(&t, ", .write = true");
+    if (node_is(n, "conv2d") && n->within)
+        text_printf(&t, ", .ldy = %lld", (long long)node_row(n));
     text_add(&t, " }");
     call_text(call, "%s", t.s);
 }

@@ -25,12 +25,20 @@ static bool has_rows(const Node *n)
                                : n->shape.rank == 3 && n->layout == LAYOUT_LAST);
 }
 
+/* A convolution that runs the direct kernel of runtime/cpu/conv_gather.h. */
+static bool gathers(const Node *n)
+{
+    const Attr *x = node_attr(n, "x_shape");
+    return node_is(n, "conv2d") && !node_attr(n, "winograd") && !node_attr(n, "pool") &&
+           (node_int(n, "groups") == 1 || node_int(n, "groups") < x->list[0]);
+}
+
 /* The kernel that makes n can leave room between its rows. */
 static bool writes_rows(const Node *n)
 {
     static const char *const kernel[] = {"concat",   "slice",    "crop",       "transpose",
                                          "max_pool", "avg_pool", "batch_norm", "batch_norm_test"};
-    bool can = in_loop(n) && !node_attr(n, "inline");
+    bool can = (in_loop(n) && !node_attr(n, "inline")) || gathers(n);
     for (size_t i = 0; i < sizeof kernel / sizeof *kernel; i++)
         can |= node_is(n, kernel[i]);
     return can;

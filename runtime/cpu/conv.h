@@ -39,6 +39,7 @@ void rt_no_way(void)
 typedef struct Conv {
     int n, c, h, w, o, r, s, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w, groups, oh, ow, pool;
     bool write; /* a gradient of weights is written, else added to what is there */
+    int ldy;    /* conv2d, direct, not depthwise: reals from a position of y to the next; 0: o */
 } Conv;
 
 /* ------------------------------------------------------------------------------ plain reference */

@@ -142,7 +142,7 @@ RT_INLINE void conv_position(vec *t, ConvPanel q, const real *x, Conv c, int oy,
 /* ------------------------------------------------------------------------------------- the kernel */
 RT_INLINE ConvGather conv_forward(Conv c)
 {
-    const int64_t in = c.c, out = c.o;
+    const int64_t in = c.c, out = c.ldy ? c.ldy : c.o;
     return (ConvGather){
         {c.h, c.oh, c.r, c.stride_h, c.pad_h, c.dil_h, false},
         {c.w, c.ow, c.s, c.stride_w, c.pad_w, c.dil_w, false},

@@ -139,6 +139,16 @@ START_TEST(forward)
     check_guard(y, count_y(c) * (int64_t)sizeof(real), "conv2d");
     real *yr = rows(y, c.n, c.o, c.oh * c.ow);
     check_close(yr, expect, count_y(c), "conv2d");
+    if (!CONV_DEPTHWISE(c)) { /* the same with room between the rows */
+        Conv wide = c;
+        wide.ldy = c.o + 21;
+        const int64_t positions = (int64_t)c.n * c.oh * c.ow;
+        real *yw = spread(NULL, positions, c.o, wide.ldy);
+        conv2d(yw, xl, p, bias, v_relu, wide);
+        check_spread(yw, y, positions, c.o, wide.ldy, "conv2d");
+        check_guard(yw, positions * wide.ldy * (int64_t)sizeof(real), "conv2d, wide");
+        release(1, yw);
+    }
     release(9, x, w, bias, expect, y, xl, wl, p, yr);
 }
 END_TEST
