@@ -5,6 +5,7 @@
  * specialises it once.
  */
 #include "emit/writer.h"
+#include "ops/scan.h"
 #include "ops/step_price.h"
 #include <string.h>
 
@@ -14,7 +15,8 @@ static bool lies_there(const Node *n)
     bool all = node_is(n, "concat");
     for (int i = 0; all && i < n->nin; i++)
         all = n->in[i]->within == n;
-    return all || (node_is(n, "slice") && n->within == n->in[0]);
+    return all || (node_is(n, "slice") && n->within == n->in[0]) || scan_in_place(n) ||
+           (node_is(n, "scan_stack") && n->in[0]->within == n);
 }
 
 bool kernel_needed(const Node *n)

@@ -7,6 +7,7 @@
  *   GRAD(type, AT)             r->grad + AT: a sum after reduction
  */
 #include "emit/writer.h"
+#include "ops/scan.h"
 #include <string.h>
 
 const char *pointer_type(const Node *n)
@@ -56,9 +57,24 @@ static const char *begin_of(Writer *w, const Node *n)
     }
 }
 
+/* Reals from one step to the next where n is, or lies in, a step of a sequence that lies step by step; 0: it does not. */
+static int64_t step_reals(const Writer *w, const Node *n)
+{
+    int64_t start;
+    n = node_frame(n, &start);
+    const bool step = n->within || scan_in_place(n);
+    return step ? shape_count(&n->shape) * w->g->step->chunk : 0;
+}
+
 const char *pointer_to(Writer *w, const Node *n)
 {
     int64_t start;
+    const int64_t step = step_reals(w, n);
+    if (step) {
+        node_frame(n, &start);
+        const char *from = start ? arena_printf(w->arena, " + %lld", (long long)start) : "";
+        return arena_printf(w->arena, "%s + step * %lld%s", begin_of(w, n), (long long)step, from);
+    }
     if (node_frame(n, &start) != n && start > 0)
         return arena_printf(w->arena, "%s + %lld", begin_of(w, n), (long long)start);
     return begin_of(w, n);

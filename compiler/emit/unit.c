@@ -38,6 +38,7 @@ static const Home home[] = {{"conv2d_winograd_dw", "cpu/winograd_dw.h", true},
                             {"batch", "cpu/batch_norm.h", false},
                             {"dropout", "cpu/dropout.h", false},
                             {"scan", "cpu/scan.h", false},
+                            {"time", "cpu/scan.h", false},
                             {"", "cpu/kernels.h", false}}; /* all of them */
 
 static const Home *home_of(const Writer *w, const char *base)

@@ -38,6 +38,8 @@ static void dump_value(const Node *n, Arena *a, FILE *f)
     fprintf(f, " %s%s", shape_text(a, &n->shape), dtype[n->dtype]);
     if (n->layout == LAYOUT_LAST)
         fputs(" last", f);
+    if (n->layout == LAYOUT_TIME)
+        fputs(" time", f);
 }
 
 static void dump_place(const Node *n, FILE *f)

@@ -89,7 +89,7 @@ static void set_fans(Param *p)
 
 const Node *node_frame(const Node *n, int64_t *start)
 {
-    for (*start = 0; n->within; n = n->within)
+    for (*start = 0; n->within && !op_leaves(n->within->op); n = n->within)
         *start += n->start;
     return n;
 }

@@ -31,8 +31,9 @@ typedef struct Attr {
 enum { LOOP_OPS = 32, LOOP_LEAVES = 12 };
 
 /* How a value lies in memory.  ROW: its dims in order, last one fastest.  LAST: a (C, H, W) sample stored as (H, W, C);
- * a flattened one (rank 1 with flat[] = C, H, W) keeps that order.  Weights in memory are described by Param.axis. */
-typedef enum { LAYOUT_ROW, LAYOUT_LAST } Layout;
+ * a flattened one (rank 1 with flat[] = C, H, W) keeps that order.  TIME: the (T, F) sequences of a chunk's samples stored
+ * as (T, N, F), a step after the other.  Weights in memory are described by Param.axis. */
+typedef enum { LAYOUT_ROW, LAYOUT_LAST, LAYOUT_TIME } Layout;
 
 /* Where a value lives (set by the passes schedule and plan).
  *   FIXED    one copy: parameters, optimizer state, packed weights, gradients after reduction
@@ -164,7 +165,8 @@ void     node_drop_attr(Arena *a, Node *n, const char *key);
 void     node_copy_attrs(Graph *g, Node *to, const Node *from);
 bool     node_is(const Node *n, const char *op_name);
 
-/* The value in whose memory n lies, directly or through others (within); n itself when in none.  *start: reals from there. */
+/* The value in whose memory n lies, directly or through others (within); n itself when in none.  *start: reals from there.
+ * A step of a sequence (pass steps) is a piece of its own: its rows lie as if it were alone. */
 const Node *node_frame(const Node *n, int64_t *start);
 int64_t  node_row(const Node *n);                     /* reals from a row of channels to the next: its frame's channels */
 

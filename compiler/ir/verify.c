@@ -53,7 +53,8 @@ static bool check_memory(Verify *v, const Node *n)
     const int64_t *f = n->flat;
     if (n->layout == LAYOUT_LAST && n->shape.rank == 1 && f[0] * f[1] * f[2] != n->shape.dim[0])
         return fail(v, n, "a flattened value stored channels last has a wrong flat[]");
-    if (n->place == PLACE_VIEW && !n->within &&
+    const bool step = n->nin == 1 && n->in[0]->layout == LAYOUT_TIME && n->loop; /* of a sequence */
+    if (n->place == PLACE_VIEW && !n->within && !step &&
         (n->nin < 1 || shape_count(&n->shape) != shape_count(&n->in[0]->shape)))
         return fail(v, n, "a view has another size than what it views");
     if (n->param && n->param->count_memory < shape_count(&n->param->file))

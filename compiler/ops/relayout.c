@@ -1,5 +1,6 @@
 /* relayout.c -- the same image in another order in memory: rows (C, H, W) or channels last
- * (H, W, C).  Made by pass layout; attribute to = "row" or "last".
+ * (H, W, C).  Made by pass layout; attribute to = "row" or "last".  Or sequences step by step: "time",
+ * made by pass steps.
  */
 #include "ops/check.h"
 #include <string.h>
@@ -16,6 +17,14 @@ static bool shape(Node *n, Diag *d)
 static void kernel(const Node *n, Call *c)
 {
     const Shape *x = &n->in[0]->shape;
+    if (n->layout == LAYOUT_TIME) {
+        call_fn(c, "time_from_row");
+        call_out(c, n);
+        call_in(c, n->in[0]);
+        call_text(c, "(Scan){ .n = %lld, .steps = %lld, .size = %lld }", (long long)c->n,
+                  (long long)x->dim[0], (long long)x->dim[1]);
+        return;
+    }
     const bool row = !strcmp(node_string(n, "to"), "row");
     const int64_t *flat = row ? n->in[0]->flat : n->flat;
     const int64_t *chw = x->rank == 3 ? x->dim : flat;
@@ -28,8 +37,8 @@ static void kernel(const Node *n, Call *c)
 
 const Op op_relayout[] = {{.name = "relayout",
                            .brief = "a copy in another order in memory",
-                           .arg = {{"x", ARG_TENSOR, NULL, "images"},
-                                   {"to", ARG_STRING, NULL, "\"row\" or \"last\""}},
+                           .arg = {{"x", ARG_TENSOR, NULL, "images, or sequences"},
+                                   {"to", ARG_STRING, NULL, "\"row\", \"last\" or \"time\""}},
                            .flags = OP_HIDDEN,
                            .shape = shape,
                            .kernel = kernel},

@@ -90,6 +90,11 @@ Node *scan_stack(Graph *g, Node *v)
     return n;
 }
 
+bool scan_in_place(const Node *n)
+{
+    return node_is(n, "scan_item") && n->in[0]->layout == LAYOUT_TIME;
+}
+
 bool scan_carries(const Node *n)
 {
     return node_is(n, "scan_state") || node_is(n, "scan_next");
@@ -169,8 +174,18 @@ static void kernel_item(const Node *n, Call *c)
     strided(n, c, "scan_item", &n->shape, n->in[0]->shape.dim[0]);
 }
 
+/* Step by step, all samples of a step are one element. */
 static void kernel_stack(const Node *n, Call *c)
 {
+    if (n->layout == LAYOUT_TIME) {
+        call_fn(c, "scan_put");
+        call_out(c, n);
+        call_in(c, n->in[0]);
+        call_text(c, "step");
+        call_text(c, "(Scan){ .n = 1, .steps = %lld, .size = %lld }", (long long)n->shape.dim[0],
+                  numbers(n->in[0], c));
+        return;
+    }
     strided(n, c, "scan_put", &n->in[0]->shape, n->shape.dim[0]);
 }
 

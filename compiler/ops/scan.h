@@ -10,6 +10,7 @@ Node *scan_last(Graph *g, const Node *state, Span at);       /* what the last st
 Node *scan_stack(Graph *g, Node *v);                  /* the sequence of v, one made for all who ask; v itself outside of loops */
 Node *scan_keep(Graph *g, Loop *l, Node *v);          /* a copy of v in the loop */
 
+bool scan_in_place(const Node *n);                    /* a scan_item that lies in its sequence (pass steps) */
 bool scan_carries(const Node *n);                     /* an end of such a pair */
 
 #endif

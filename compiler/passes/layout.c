@@ -170,7 +170,7 @@ enum { DX_SUM = 4 };
 
 static bool turns(const Graph *g, const Node *dx)
 {
-    return node_int(dx, "units") <= DX_SUM * g->recipe.batch * dense_rows(dx);
+    return node_int(dx, "units") <= DX_SUM * g->recipe.batch * dense_rows(dx) * node_steps(dx);
 }
 
 /* The copy of w that dense_dx reads, one for all who do.  Reals as dense.h counts them:

@@ -22,6 +22,8 @@ const Pass pass_table[] = {
      "which algorithm computes a convolution; before layout, which packs weights for it"},
     {"layout", pass_layout, true, false, true,
      "channels innermost, weights in panels; after fuse, which decides who reads what"},
+    {"steps", pass_steps, true, false, true,
+     "sequences of scans lie step by step; after layout, before what it lays out is cut up"},
     {"slices", pass_slices, true, false, true,
      "parts of a concat are written, and slices read, where they lie; needs the layout"},
     {"schedule", pass_schedule, false, false, false,

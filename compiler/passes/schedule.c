@@ -8,6 +8,7 @@
 #include "ir/step.h"
 #include "ops/dense_price.h"
 #include "ops/op.h"
+#include "ops/scan.h"
 #include "passes/pass.h"
 #include <string.h>
 
@@ -315,8 +316,10 @@ static void push(Graph *g, Phase *p, Node *n)
 
 static Node *base_of(Node *n)
 {
-    while (n->within || n->op->flags & OP_VIEW || (n->alias && n->alias != n))
-        n = n->within ? n->within : n->op->flags & OP_VIEW ? n->in[0] : n->alias;
+    while (n->within || n->op->flags & OP_VIEW || scan_in_place(n) || (n->alias && n->alias != n))
+        n = n->within                                    ? n->within
+            : n->op->flags & OP_VIEW || scan_in_place(n) ? n->in[0]
+                                                         : n->alias;
     return n;
 }
 
@@ -324,7 +327,7 @@ static void place(const Step *s, Node *n)
 {
     if (node_is(n, "const") || (n->op->flags & OP_UPDATE) || node_attr(n, "inline"))
         n->place = PLACE_NONE;
-    else if (n->op->flags & OP_VIEW || n->within)
+    else if (n->op->flags & OP_VIEW || n->within || scan_in_place(n))
         n->place = PLACE_VIEW;
     else if (n->mark == SUMMED)
         n->place = PLACE_PARTIAL;

@@ -28,4 +28,11 @@ RT_INLINE void scan_put(real *restrict y, const real *restrict x, int step, Scan
         scan_copy(y + ((int64_t)i * s.steps + step) * s.size, x + (int64_t)i * s.size, s.size);
 }
 
+/* y (T, N, size) from x (N, T, size) */
+RT_INLINE void time_from_row(real *restrict y, const real *restrict x, Scan s)
+{
+    for (int t = 0; t < s.steps; t++, y += (int64_t)s.n * s.size)
+        scan_item(y, x, t, s);
+}
+
 #endif
