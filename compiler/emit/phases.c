@@ -5,6 +5,7 @@
  */
 #include "emit/writer.h"
 #include "ops/dense_price.h"
+#include "ops/embedding.h"
 #include "ops/step_price.h"
 #include <string.h>
 
@@ -332,6 +333,8 @@ static const char *weights(Writer *w, const Param *p)
 /* One sum: its units, as a C constant expression, and its statement. */
 static const char *sum_units(Writer *w, const Sum *s)
 {
+    if (s->panels && node_is(s->root, "embedding_dw"))
+        return arena_printf(w->arena, "%lld", (long long)embedding_units(s->root));
     return s->panels ? arena_printf(w->arena, "DENSE_UNITS(%s)", dense_size(w, s->param))
                      : arena_printf(w->arena, "%lld", (long long)range_units(s->count));
 }
@@ -387,6 +390,31 @@ static void record_call(Writer *w, const Sum *s, const char *units, bool from_gr
             "        ");
 }
 
+/* Of a large table: sum and update of a few rows. */
+static void table_call(Writer *w, const Sum *s)
+{
+    const Node *token = s->root->in[0], *dy = s->root->in[1];
+    const Attr *padding = node_attr(s->root, "padding");
+    const char *fn = kernel_define(
+        w, "embedding_dw_update",
+        "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const char *token, "
+        "const "
+        "char *dy",
+        arena_printf(w->arena,
+                     "    embedding_dw_update(r, unit, grad, w, s0, s1, token, dy, %s, %s, "
+                     "(EmbeddingUpdate){ .vocab = %lld, .width = %lld, .padding = %lld, .rows = "
+                     "%lld, .slices = SLICES });\n",
+                     factors(w, s->param), update_name(w->g), (long long)s->param->file.dim[0],
+                     (long long)s->param->file.dim[1], padding ? (long long)padding->i : -1LL,
+                     (long long)(w->g->step->slice * shape_count(&token->shape))));
+    wrapped(&w->body,
+            arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn, (long long)s->offset,
+                         weights(w, s->param), shard_pointer(w, token), shard_pointer(w, dy),
+                         tick(w, sum_name(s), fn, s->root->span, 0, "",
+                              step_price_sum(w->g, s, false, w->in->options))),
+            "        ");
+}
+
 static void sum_call(Writer *w, const Sum *s, const char *units)
 {
     Text *t = &w->body;
@@ -394,6 +422,10 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
 
     if (s->update && !s->param) {
         record_call(w, s, units, false);
+        return;
+    }
+    if (s->panels && node_is(s->root, "embedding_dw")) {
+        table_call(w, s);
         return;
     }
     if (s->panels) {

@@ -7,6 +7,7 @@
  * The token `padding` gives zeros, and its row is not trained.  A table that a dense product uses as well (tied weights:
  * matmul(h, tokens.weight, transpose_b = true)) lies in that product's panels; the kernels find its rows there.
  */
+#include "ops/embedding.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/price.h"
@@ -70,10 +71,31 @@ static void price(const Node *n, const Market *m, Price *p)
     price_stream(p, m, p->values, p->values);
 }
 
+int64_t embedding_units(const Node *n)
+{
+    const int64_t width = n->shape.dim[1], fit = 8192 / width;
+    return price_ceil(n->shape.dim[0], fit < 16 ? 16 : fit / 16 * 16);
+}
+
+/* Each unit looks at all tokens; weights and states stream through, gradients come once. */
+Price embedding_price_update(const Node *n, const Market *m, int64_t samples, int states)
+{
+    const double table = (double)(shape_count(&n->shape) * m->real),
+                 tokens = (double)(samples * shape_count(&n->in[0]->shape));
+    Price p = {.weights = 2 * (1 + states) * table,
+               .values = tokens * (double)(n->shape.dim[1] * m->real)};
+    p.cycles = (double)embedding_units(n) * (tokens + 200) +
+               table / m->real / m->lanes * 8 / m->core->fma + p.values / m->real / m->lanes * 2;
+    price_stream(&p, m, p.weights, (1 + states) * table);
+    price_stream(&p, m, p.values, p.values);
+    return p;
+}
+
 /* Does pass layout have a row's numbers apart, those of neighbours side by side? */
 static bool in_panels(const Param *p)
 {
-    return p && p->naxis == 2 && p->axis[0].inner == 1 && p->axis[0].block > 1 && p->axis[1].outer > 1;
+    return p && p->naxis == 2 && p->axis[0].inner == 1 && p->axis[0].block > 1 &&
+           p->axis[1].outer > 1;
 }
 
 /* w is the table: whose memory says whether it lies in panels. */
@@ -87,8 +109,7 @@ static void call(const Node *n, Call *c, const char *fn, const Node *w)
     call_in(c, n->in[1]);
     call_text(c, "(Embedding){ .rows = %lld, .width = %lld, .padding = %lld, .panels = %s }",
               (long long)(c->n * shape_count(&n->in[0]->shape)), (long long)node_int(n, "width"),
-              padding ? (long long)padding->i : -1LL,
-              in_panels(p) ? "true" : "false");
+              padding ? (long long)padding->i : -1LL, in_panels(p) ? "true" : "false");
 }
 
 static void kernel(const Node *n, Call *c)

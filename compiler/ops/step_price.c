@@ -1,6 +1,7 @@
 /* step_price.c -- prices of a planned step: nodes by their rules, sums over samples by their sizes. */
 #include "ops/step_price.h"
 #include "ops/dense_price.h"
+#include "ops/embedding.h"
 
 static const double REDUCE_CYCLES = 8;  /* a vector of one slice's sum read and added in the tree */
 static const double UPDATE_CYCLES = 12; /* a vector of weights and states updated */
@@ -41,6 +42,8 @@ Price step_price_sum(const Graph *g, const Sum *s, bool from_grad, const Options
 
     if (!s->panels || from_grad)
         return reduced(g, s, from_grad, &m);
+    if (node_is(s->root, "embedding_dw"))
+        return embedding_price_update(s->root, &m, t->batch, g->nstate);
     return dense_price_update(&m, s->param->file.dim[1], s->param->file.dim[0], t->shards,
                               t->shard * dense_rows(s->root), g->nstate);
 }

@@ -17,6 +17,7 @@ enum {
     CHUNK_LEAST = 4,
     SLICES_MOST = 8,
     CHUNK_NUMBERS = 1 << 19, /* the largest value of a chunk: 2 MB of f32 */
+    CHUNK_ROWS = 512,        /* steps of all sequences of a chunk, under attention */
     SMALL_NET = 4 << 20,     /* parameters */
     SUM_NUMBERS = 1 << 26    /* of all slices' weight gradients: 256 MB of f32 */
 };
@@ -74,6 +75,18 @@ static int64_t largest(const Graph *g)
     return most;
 }
 
+/* The steps of a sequence that attention goes over, or 0. */
+static int64_t attention_steps(const Graph *g)
+{
+    int64_t most = 0;
+    for (int i = 0; i < g->nnode; i++) {
+        const Shape *x = &g->node[i]->shape;
+        if (node_is(g->node[i], "attention") && x->dim[0] > most)
+            most = x->dim[0];
+    }
+    return most;
+}
+
 /* A batch of one shard is for all threads: two chunks at least (resnet50 with 16 samples on two threads: 1.9 s a step instead of
  * 3.4), four where another copy of the weights' gradients is small.  Values of a chunk stay near the
  * processor: batch_norm reads what a convolution has just written. */
@@ -101,6 +114,12 @@ void schedule_cut(const Graph *g, Step *s)
     if (s->shards == 1 && has_statistics(t)) {
         s->chunk = chunk_of_one(t, s->shard);
         slices = sums < 2 ? 2 : sums < slices ? sums : slices;
+    }
+    const int64_t steps = attention_steps(t);
+    if (steps > 0) { /* long products need no more rows, and their values are large */
+        const int64_t most = CHUNK_ROWS / steps, each = sums / s->shards;
+        s->chunk = divisor(s->shard, 1, most < 1 ? 1 : most < CHUNK_MOST ? most : CHUNK_MOST);
+        slices = each < 1 ? 1 : each < slices ? each : slices;
     }
     s->slices = divisor(s->shard / s->chunk, 1, slices);
     s->slice = s->shard / s->slices;
@@ -194,6 +213,8 @@ static bool by_panels(const Step *s, const Node *root)
 {
     const int64_t rows = s->shard * dense_rows(root), o = root->shape.dim[0],
                   k = root->shape.dim[1];
+    if (node_is(root, "embedding_dw")) /* by rows of the table, where most of them have no token */
+        return k <= 1024 && s->shard * shape_count(&root->in[0]->shape) < o;
     return rows == s->shard || s->slices * o * k > rows * (o + k);
 }
 
@@ -204,8 +225,8 @@ static void add_sum(Graph *g, Step *s, Node *root, const Readers *r, const Optio
     sum.update = update_of(r, root, &sum.total);
     if (sum.update && node_is(sum.update, "update"))
         sum.param = sum.update->in[0]->param;
-    sum.panels =
-        !o->plain && !o->blas && node_is(root, "dense_dw") && sum.update && by_panels(s, root);
+    const bool product = node_is(root, "dense_dw") || node_is(root, "embedding_dw");
+    sum.panels = !o->plain && !o->blas && product && sum.update && by_panels(s, root);
     sum.count = sum.param ? sum.param->count_memory : shape_count(&root->shape);
     sum.offset = s->grad_bytes;
     s->grad_bytes += (sum.count * (strcmp(g->recipe.dtype, "f64") ? 4 : 8) + 63) / 64 * 64;

@@ -265,7 +265,7 @@ static void bill_sums(Bill *b, const char *part, bool from_grad)
     b->started = false;
     for (int i = 0; i < s->nsum; i++) {
         const Sum *m = &s->sum[i];
-        const char *op = from_grad ? "update" : m->panels ? "dense_dw, update" : s->fused_update ? "sum, update" : "sum";
+        const char *op = from_grad ? "update" : m->panels ? arena_printf(b->arena, "%s, update", m->root->op->name) : s->fused_update ? "sum, update" : "sum";
         if (!from_grad || m->update)
             bill(b, part, m->root, m->param ? m->param->name : "", op, step_price_sum(b->graph, m, from_grad, b->options));
     }

@@ -6,6 +6,7 @@
  */
 #ifndef CPU_EMBEDDING_H
 #define CPU_EMBEDDING_H
+#include "cpu/update.h"
 
 typedef struct Embedding {
     int rows, width, padding;
@@ -61,6 +62,115 @@ RT_INLINE void embedding_dw(real *restrict dw, const int32_t *restrict token,
                 row[(int64_t)j * P] += dy[j];
         else
             RT_MAP(e.width, STORE(row, LOAD(row) + LOAD(dy)));
+    }
+}
+
+/* ------------------------------------------------------------- large tables: sum and update in one */
+
+/* A unit is a few rows of the table: what came back for them is found among the tokens of all shards, summed in the order
+ * of reduce_update (slices of a shard, then shards, in the tree) and used at once.  No gradient of the whole table is
+ * ever stored or cleared; rows without a token are updated with 0, as every optimizer wants it.  The plain reference is
+ * embedding_dw_plain and reduce_update. */
+typedef struct EmbeddingUpdate {
+    int vocab, width, padding;
+    int rows, slices; /* tokens of a slice; slices of a shard */
+} EmbeddingUpdate;
+
+enum { EMBEDDING_LEVELS = 24, EMBEDDING_SIZE = 8192 }; /* of the tree; numbers of a unit, about */
+#define EMBEDDING_ROWS(width)                                                                      \
+    (EMBEDDING_SIZE / (width) < 16 ? 16 : EMBEDDING_SIZE / (width) / 16 * 16)
+
+/* Sums of a unit's rows; those that no token has asked for are not written. */
+typedef struct EmbeddingSum {
+    real *row;
+    bool *seen;
+} EmbeddingSum;
+
+/* The tokens of one slice. */
+RT_INLINE void embedding_gather(EmbeddingSum s, const int32_t *token, const real *dy, int first,
+                                int rows, EmbeddingUpdate e)
+{
+    memset(s.seen, 0, (size_t)rows);
+    for (int i = 0; i < e.rows; i++) {
+        const int v = token[i] - first;
+        const real *from = dy + (int64_t)i * e.width;
+        if (v < 0 || v >= rows || token[i] == e.padding)
+            continue;
+        real *to = s.row + (int64_t)v * e.width;
+        if (s.seen[v])
+            RT_MAP(e.width, STORE(to, LOAD(to) + LOAD(from)));
+        else
+            RT_MAP(e.width, STORE(to, LOAD(from)));
+        s.seen[v] = true;
+    }
+}
+
+/* to += from, of the rows that are there. */
+RT_INLINE void embedding_join(EmbeddingSum to, EmbeddingSum from, int rows, int width)
+{
+    for (int v = 0; v < rows; v++) {
+        real *t = to.row + (int64_t)v * width;
+        const real *f = from.row + (int64_t)v * width;
+        if (!from.seen[v])
+            continue;
+        if (to.seen[v])
+            RT_MAP(width, STORE(t, LOAD(t) + LOAD(f)));
+        else
+            RT_MAP(width, STORE(t, LOAD(f)));
+        to.seen[v] = true;
+    }
+}
+
+/* The sum of all shards held here, at level 0. */
+RT_INLINE void embedding_sum(EmbeddingSum *level, const Rt *r, const char *token, const char *dy,
+                             int first, int rows, EmbeddingUpdate e)
+{
+    int depth = 0;
+    for (int s = 0; s < r->shards; s++) {
+        const int base = depth;
+        for (int q = 0; q < e.slices; q++) {
+            const int64_t at = s * r->shard_bytes;
+            embedding_gather(level[depth++], (const int32_t *)(token + at) + q * e.rows,
+                             (const real *)(dy + at) + (int64_t)q * e.rows * e.width, first, rows,
+                             e);
+            for (int bits = q; bits & 1; bits >>= 1, depth--)
+                embedding_join(level[depth - 2], level[depth - 1], rows, e.width);
+        }
+        for (; depth > base + 1; depth--)
+            embedding_join(level[depth - 2], level[depth - 1], rows, e.width);
+        for (int bits = s; bits & 1; bits >>= 1, depth--)
+            embedding_join(level[depth - 2], level[depth - 1], rows, e.width);
+    }
+    for (; depth > 1; depth--)
+        embedding_join(level[depth - 2], level[depth - 1], rows, e.width);
+}
+
+/* Unit: rows first .. of the table, over all shards held here; grad as in reduce_update. */
+RT_INLINE void embedding_dw_update(const Rt *r, int unit, int64_t grad, real *restrict w,
+                                   real *restrict s0, real *restrict s1, const char *restrict token,
+                                   const char *restrict dy, Factors f, Update u, EmbeddingUpdate e)
+{
+    real row[EMBEDDING_LEVELS][EMBEDDING_ROWS(e.width) * e.width] __attribute__((aligned(64)));
+    bool seen[EMBEDDING_LEVELS][EMBEDDING_ROWS(e.width)];
+    EmbeddingSum level[EMBEDDING_LEVELS];
+    const RtOpt o = update_options(r, f);
+    const int first = unit * EMBEDDING_ROWS(e.width),
+              rows = e.vocab - first < EMBEDDING_ROWS(e.width) ? e.vocab - first
+                                                               : EMBEDDING_ROWS(e.width);
+    for (int i = 0; i < EMBEDDING_LEVELS; i++)
+        level[i] = (EmbeddingSum){row[i], seen[i]};
+    embedding_sum(level, r, token, dy, first, rows, e);
+    for (int v = 0; v < rows; v++)
+        if (!seen[0][v])
+            memset(row[0] + (int64_t)v * e.width, 0, sizeof(real) * (size_t)e.width);
+    const int64_t at = (int64_t)first * e.width, count = (int64_t)rows * e.width;
+    for (int64_t i = 0; i < count; i += V) {
+        const int k = count - i < V ? (int)(count - i) : V;
+        const vec g = v_load_lanes(row[0] + i, k);
+        if (r->grad)
+            v_store_lanes((real *)(r->grad + grad) + at + i, g, k);
+        else
+            update_lanes(w + at + i, s0 ? s0 + at + i : NULL, s1 ? s1 + at + i : NULL, g, &o, u, k);
     }
 }
 

@@ -26,6 +26,6 @@
 #include "cpu/batch_norm.h"
 #include "cpu/gemm.h"      /* matmul */
 #include "cpu/attention.h"
-#include "cpu/embedding.h"
+#include "cpu/embedding.h" /* embedding, embedding_dw_update */
 #include "cpu/layer_norm.h" /* layer_norm, rms_norm */
 #endif

@@ -123,6 +123,58 @@ START_TEST(embeddings)
 }
 END_TEST
 
+/* Sum and update of a large table in one: to the bit what slices' sums and reduce_update make. */
+START_TEST(embedding_updates)
+{
+    enum { VOCAB = 700, SLICES = 3, ROWS = 20, SHARDS = 5 };
+    const int width = widths[_i];
+    const int64_t table = (int64_t)VOCAB * width, values = (int64_t)SLICES * ROWS * width;
+    const int64_t sums = (table * (int64_t)sizeof(real) + 63) / 64 * 64,
+                  shard = sums * SLICES + (values + 16) * (int64_t)sizeof(real) +
+                          (int64_t)sizeof(int32_t) * SLICES * ROWS + 64;
+    const Embedding e = {ROWS, width, 4, false};
+    const EmbeddingUpdate q = {VOCAB, width, 4, ROWS, SLICES};
+    const Factors f = {1, 1};
+    const int64_t step = (shard + 63) / 64 * 64;
+    char *memory = buffer_bytes(step * SHARDS);
+    real *w = random_buffer(table, 1), *v = copy_buffer(w, table), *s0 = zero_buffer(table),
+         *s1 = zero_buffer(table), *t0 = zero_buffer(table), *t1 = zero_buffer(table);
+    Rt r = {.shard = memory, .shard_bytes = step, .shards = SHARDS};
+    r.opt = (RtOpt){.lr = 0.1f,
+                    .momentum = 0.9f,
+                    .beta1 = 0.9f,
+                    .beta2 = 0.99f,
+                    .bias1 = 0.1f,
+                    .bias2 = 0.1f,
+                    .eps = 1e-6f,
+                    .decay = 0.01f};
+    for (int s = 0; s < SHARDS; s++) {
+        char *at = memory + s * step;
+        real *dy = (real *)(at + sums * SLICES);
+        int32_t *token = (int32_t *)(dy + values + 16);
+        memset(at, 0, (size_t)(sums * SLICES));
+        for (int i = 0; i < SLICES * ROWS; i++)
+            token[i] = (i * 37 + s * 5) % 61 * 11 % VOCAB;
+        for (int64_t i = 0; i < values; i++)
+            dy[i] = (real)noise(s, i);
+        for (int k = 0; k < SLICES; k++)
+            embedding_dw((real *)(at + k * sums), token + k * ROWS, dy + (int64_t)k * ROWS * width,
+                         e);
+    }
+    reduce_update(&r, 0, 1, 0, w, s0, s1, memory, sums, SLICES, table, f, update_adam);
+    const int rows = EMBEDDING_ROWS(width);
+    for (int unit = (VOCAB + rows - 1) / rows - 1; unit >= 0; unit--)
+        embedding_dw_update(&r, unit, 0, v, t0, t1,
+                            memory + sums * SLICES + (values + 16) * (int64_t)sizeof(real),
+                            memory + sums * SLICES, f, update_adam, q);
+    check_same(v, w, table * (int64_t)sizeof(real), "embedding_dw_update");
+    check_same(t0, s0, table * (int64_t)sizeof(real), "embedding_dw_update's state");
+    check_same(t1, s1, table * (int64_t)sizeof(real), "embedding_dw_update's state");
+    check_guard(v, table * (int64_t)sizeof(real), "embedding_dw_update");
+    release(7, memory, w, v, s0, s1, t0, t1);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------- products */
 static const Gemm gemms[] = {{3, 1, 1, 1, 0, 0},    {2, 5, 7, 3, 0, 0},     {1, 16, 32, 16, 0, 0},
                              {2, 33, 17, 65, 0, 0}, {1, 64, 64, 300, 0, 0}, {2, 13, 40, 128, 0, 0},
@@ -195,6 +247,7 @@ int main(void)
     tcase_add_loop_test(t, softmax_dimensions, 0, WIDTHS);
     tcase_add_loop_test(t, softmax_squares, 0, WIDTHS);
     tcase_add_loop_test(t, embeddings, 0, WIDTHS);
+    tcase_add_loop_test(t, embedding_updates, 0, WIDTHS);
     tcase_add_loop_test(t, products, 0, GEMMS);
     tcase_add_loop_test(t, attentions_close, 0, ATTENTIONS);
     tcase_add_test(t, attention_rule);
