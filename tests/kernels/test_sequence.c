@@ -175,6 +175,29 @@ START_TEST(embedding_updates)
 }
 END_TEST
 
+/* -------------------------------------------------------------------------------------- positions */
+START_TEST(angles)
+{
+    const int heads = 1 + _i % 3, d = 2 * widths[_i];
+    Rotary r = {.n = 2, .t = 40, .heads = heads, .d = d, .base = 100};
+    const int64_t count = (int64_t)r.n * r.t * heads * d;
+    real *x = random_buffer(count, 1), *a = buffer(count), *b = buffer(count);
+    rotary_plain(a, x, r);
+    rotary(b, x, r);
+    check_close(b, a, count, "rotary");
+    r.back = true;
+    rotary(a, b, r);
+    check_close(a, x, count, "rotary there and back");
+    const Rotary w = {.n = 2, .t = 40, .heads = 1, .d = widths[_i], .base = 100};
+    const int64_t few = (int64_t)w.n * w.t * w.d;
+    real *y = buffer(few), *z = buffer(few);
+    sinusoidal_plain(y, x, w);
+    sinusoidal(z, x, w);
+    check_close(z, y, few, "sinusoidal");
+    release(5, x, a, b, y, z);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------- products */
 static const Gemm gemms[] = {{3, 1, 1, 1, 0, 0},    {2, 5, 7, 3, 0, 0},     {1, 16, 32, 16, 0, 0},
                              {2, 33, 17, 65, 0, 0}, {1, 64, 64, 300, 0, 0}, {2, 13, 40, 128, 0, 0},
@@ -248,6 +271,7 @@ int main(void)
     tcase_add_loop_test(t, softmax_squares, 0, WIDTHS);
     tcase_add_loop_test(t, embeddings, 0, WIDTHS);
     tcase_add_loop_test(t, embedding_updates, 0, WIDTHS);
+    tcase_add_loop_test(t, angles, 0, WIDTHS);
     tcase_add_loop_test(t, products, 0, GEMMS);
     tcase_add_loop_test(t, attentions_close, 0, ATTENTIONS);
     tcase_add_test(t, attention_rule);

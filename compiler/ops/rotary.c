@@ -1,0 +1,141 @@
+/* rotary.c -- where a step stands, told without weights: by turning pairs of features, or by adding waves.
+ *
+ *   rotary      of each head's D features, i and i + D / 2 are a point that step t turns by the angle t base^(-2 i / D):
+ *               y[i] = x[i] cos - x[i + D/2] sin      y[i + D/2] = x[i + D/2] cos + x[i] sin
+ *               dx is dy turned back
+ *   sinusoidal  y[t][2 i] = x + sin(t base^(-2 i / F))      y[t][2 i + 1] = x + cos(the same)      dx = dy
+ *
+ *   x, y (N, T, F)      rotary goes before the queries and keys of attention, whose products then see distances alone
+ *
+ * Source: Su et al. 2021, "RoFormer: enhanced transformer with rotary position embedding" (pairs as in Llama: halves);
+ * Vaswani et al. 2017, "Attention is all you need".
+ */
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/price.h"
+
+static bool check_base(const Node *n, Diag *d)
+{
+    if (node_float(n, "base") > 0)
+        return true;
+    diag_error(d, node_span(n, "base"), "%s base is %g, not above 0", n->op->name,
+               node_float(n, "base"));
+    return false;
+}
+
+static bool check_sequence(const Node *n, Diag *d)
+{
+    const Shape *x = &n->in[0]->shape;
+    if (!check_real(n, 0, d))
+        return false;
+    if (x->rank == 2)
+        return true;
+    diag_error(d, n->span, "%s wants sequences (N, T, F), got %s", n->op->name,
+               shape_text(diag_arena(d), x));
+    check_note(n, 0, d);
+    return false;
+}
+
+static bool shape(Node *n, Diag *d)
+{
+    const Shape *x = &n->in[0]->shape;
+    if (!check_sequence(n, d) || !check_int(n, "heads", 1, d) || !check_base(n, d))
+        return false;
+    if (x->dim[1] % (2 * node_int(n, "heads")) == 0)
+        return check_result(n, *x, d);
+    diag_error(d, node_span(n, "heads"),
+               "rotary turns pairs: %lld features are no pairs of %lld head%s",
+               (long long)x->dim[1], (long long)node_int(n, "heads"),
+               node_int(n, "heads") == 1 ? "" : "s");
+    check_note(n, 0, d);
+    return false;
+}
+
+static bool shape_wave(Node *n, Diag *d)
+{
+    return check_sequence(n, d) && check_base(n, d) && check_result(n, n->in[0]->shape, d);
+}
+
+static void gradient(Grad *gr, Node *n, Node *dy)
+{
+    grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "rotary_dx", n, 1, dy));
+}
+
+static void gradient_wave(Grad *gr, Node *n, Node *dy)
+{
+    grad_add(gr, n->in[0], dy);
+}
+
+/* The angles of a step follow from those before it; samples share them. */
+static void price(const Node *n, const Market *m, Price *p)
+{
+    price_each(p, m, n, 4.0 / m->lanes);
+    p->cycles += 6 * (double)shape_count(&n->shape);
+}
+
+static void call(const Node *n, Call *c, const char *fn, int64_t heads, bool back)
+{
+    const Shape *x = &n->shape;
+    call_fn(c, arena_printf(c->arena, "%s%s", fn, c->plain ? "_plain" : ""));
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    call_text(c,
+              "(Rotary){ .n = %lld, .t = %lld, .heads = %lld, .d = %lld, .back = %s, .base = %.17g "
+              "}",
+              (long long)c->n, (long long)x->dim[0], (long long)heads,
+              (long long)(x->dim[1] / heads), back ? "true" : "false", node_float(n, "base"));
+}
+
+static void kernel(const Node *n, Call *c)
+{
+    call(n, c, "rotary", node_int(n, "heads"), false);
+}
+
+static void kernel_dx(const Node *n, Call *c)
+{
+    call(n, c, "rotary", node_int(n, "heads"), true);
+}
+
+static void kernel_wave(const Node *n, Call *c)
+{
+    call(n, c, "sinusoidal", 1, false);
+}
+
+const Op op_rotary[] =
+    {{.name = "rotary",
+      .brief = "turns pairs of features by angles that grow with the step",
+      .arg = {{"x", ARG_TENSOR, NULL, "queries or keys (N, T, F)"},
+              {"heads", ARG_INT, "1", "parts of the features, each turned alike"},
+              {"base", ARG_FLOAT, "10000", "of the wave lengths"}},
+      .shape = shape,
+      .gradient = gradient,
+      .price = price,
+      .kernel = kernel,
+      .example = "model example(x: f32[5, 6]) {\n"
+                 "    p = dense(x, 24) |> split(3, axis = -1)\n"
+                 "    q = rotary(p[0], heads = 2, base = 100.0)\n"
+                 "    h = causal_attention(q, rotary(p[1], heads = 2), p[2], heads = 2)\n"
+                 "    return flatten(h) |> dense(3)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {.name = "rotary_dx",
+      .brief = "gradient of rotary: turned back",
+      .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"},
+              {"heads", ARG_INT, NULL, "as above"},
+              {"base", ARG_FLOAT, NULL, "as above"}},
+      .flags = OP_HIDDEN,
+      .shape = shape,
+      .price = price,
+      .kernel = kernel_dx},
+     {.name = "sinusoidal",
+      .brief = "adds sines and cosines of each step's number",
+      .arg = {{"x", ARG_TENSOR, NULL, "sequences (N, T, F)"},
+              {"base", ARG_FLOAT, "10000", "of the wave lengths"}},
+      .shape = shape_wave,
+      .gradient = gradient_wave,
+      .price = price,
+      .kernel = kernel_wave,
+      .example = "model example(x: f32[5, 6]) {\n"
+                 "    h = dense(x, 7) |> sinusoidal |> tanh\n"
+                 "    return flatten(h) |> dense(3)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {0}};
