@@ -8,6 +8,8 @@ const Pass pass_table[] = {
     /* name, function, optional, training, own */
     {"infer", pass_infer, false, false, false,
      "shapes proved by each op's own rule; which values a parameter reaches"},
+    {"hoist", pass_hoist, true, false, false,
+     "what a scan does with its elements alone leaves the loop; before gradient, which follows it"},
     {"gradient", pass_gradient, false, true, false,
      "the backward pass and the updates join the graph; later passes see one program"},
     {"simplify", pass_simplify, true, false, false,

@@ -6,6 +6,7 @@
  *   pow(x, -1) = reciprocal(x)
  *   reshape of reshape = one reshape, to the same shape = none; sum_to the same shape = none;
  *   f(numbers) = a number
+ *   slice_dx(a) + slice_dx(b) + .. = concat(a, b, ..) where they cover all: gradients of gates
  *
  * No rule changes a result by more than a rounding, and none drops a term that could be inf or NaN
  * (x * 0 stays). A rule applies only where the result keeps its shape: x * 1 may be what
@@ -71,9 +72,68 @@ static Node *fold(Graph *g, Node *n)
 
 /* ---- the rules: each gives the value to use instead of n, or NULL */
 
+enum { PARTS = 16 };
+
+/* The terms of a sum of gradients of slices; false: there are others, or too many. */
+static bool slices_of(Node *n, Node **part, int *count)
+{
+    if (node_is(n, "add") && n->shape.batched)
+        return slices_of(n->in[1], part, count) && slices_of(n->in[0], part, count);
+    if (!node_is(n, "slice_dx") || *count == PARTS)
+        return false;
+    part[(*count)++] = n;
+    return true;
+}
+
+/* The one dimension along which a slice leaves something out; -1: several, or none. */
+static int cut_axis(const Node *part)
+{
+    const Shape *whole = &part->shape, *cut = &part->in[0]->shape;
+    int axis = -1;
+    for (int i = 0; i < whole->rank; i++)
+        if (whole->dim[i] != cut->dim[i] && axis != -1)
+            return -1;
+        else if (whole->dim[i] != cut->dim[i])
+            axis = i;
+    return axis;
+}
+
+/* Slices of one dimension, side by side, that leave nothing out: they are put together. */
+static Node *join_slices(Graph *g, Node *n)
+{
+    Node *part[PARTS], like = {.op = op_find("concat"), .span = n->span};
+    int count = 0;
+    if (!slices_of(n, part, &count) || count < 2)
+        return NULL;
+    const int axis = cut_axis(part[0]);
+    int64_t at = 0;
+    for (int i = 0; i < count && axis >= 0;
+         i++) { /* the one that begins where the others end comes next */
+        int k = i;
+        while (k < count &&
+               (cut_axis(part[k]) != axis || node_attr(part[k], "start")->list[axis] != at))
+            k++;
+        if (k == count)
+            return NULL;
+        Node *next = part[k];
+        part[k] = part[i], part[i] = next;
+        at += next->in[0]->shape.dim[axis];
+    }
+    if (axis < 0 || at != n->shape.dim[axis])
+        return NULL;
+    for (int i = 0; i < count; i++)
+        part[i] = part[i]->in[0];
+    Node *all = graph_add(g, like.op, part, count, n->span);
+    node_set_int(g, all, "axis", axis);
+    return like.op->shape(all, diag_new(g->arena, DIAG_NEVER)) ? all : NULL;
+}
+
 static Node *simplify_add(Graph *g, Node *n)
 {
     Node *a = n->in[0], *b = n->in[1];
+    Node *joined = join_slices(g, n);
+    if (joined)
+        return joined;
     if (is_const(b, 0))
         return a;
     if (is_const(a, 0))
