@@ -27,6 +27,10 @@ counts mobilenet_v2 3,504,872 300,774,272
 counts inception_v3 23,834,568 5,713,216,096
 counts inception_v3_cifar10 21,806,058 5,711,188,576
 counts densenet_bc_100_12 769,162 287,929,692
+counts lstm_text 107,713 3,960,960
+counts char_lstm 871,745 111,312,896
+counts lstm_imdb 2,691,713 10,485,888
+counts gru_imdb 2,658,945 7,864,448
 # what their heads say of memory is what is planned for two threads, to two figures
 for model in $(grep -l '^#   memory ' "$TENON_ROOT"/models/*.tn); do
     said=$(sed -n 's/^#   memory  *\([0-9.]* [GM]B\) planned.*/\1/p' "$model")

@@ -62,6 +62,29 @@ cmp -s "$work/g1" "$work/g3" && bad "another seed, the same text" || ok
 cmp -s "$work/out" "$work/g4" && ok || bad "the likeliest one of one is not the likeliest of all"
 same "what follows" r "$("$work/next" predict "${w[@]}" --text 'the quick b' | cut -f1)"
 
+# a character at every position: char_lstm, made small
+build char_lstm "$work/lstm" --set model.width=32 --set model.time=16 --set data.vocab=28
+run=("$work/lstm" --data "$work/plain.txt" --epochs 6)
+"${run[@]}" --log "$work/9.jsonl" --save "$work/l.safetensors" --threads 1 > "$work/out"
+want=$(weights_of "$work/9.jsonl")
+"${run[@]}" --log "$work/10.jsonl" --threads 2 > /dev/null
+same "char_lstm: two threads" "$want" "$(weights_of "$work/10.jsonl")"
+"${run[@]}" --log "$work/11.jsonl" --groups 2 > /dev/null
+same "char_lstm: two groups" "$want" "$(weights_of "$work/11.jsonl")"
+"${run[@]}" --checkpoint "$work/lk" --checkpoint-every 25 --epochs 3 > /dev/null
+rm "$(ls "$work"/lk/step-*.safetensors | tail -n 1)"
+"${run[@]}" --checkpoint "$work/lk" --resume --log "$work/12.jsonl" > /dev/null 2> "$work/err"
+grep -q 'epoch 3, step 25' "$work/err" && ok || bad "char_lstm: not resumed in the middle of an epoch: $(cat "$work/err")"
+same "char_lstm: resumed in the middle of an epoch" "$want" "$(weights_of "$work/12.jsonl")"
+"$work/lstm" test --weights "$work/l.safetensors" --data "$work/plain.txt" > "$work/out2"
+same "char_lstm: tested again" "$(field "$work/9.jsonl" epoch test_loss | awk '{ printf "%.4f", $NF }')" "$(sed -n 's/^test loss \([0-9.]*\).*/\1/p' "$work/out2")"
+for threads in 1 2; do
+    "$work/lstm" generate --weights "$work/l.safetensors" --prompt 'the quick' --length 60 --threads $threads > "$work/t$threads"
+done
+cmp -s "$work/t1" "$work/t2" && ok || bad "char_lstm: another text on two threads"
+refuses "predict at every position" "generate. goes on with a text" "$work/lstm" predict --weights "$work/l.safetensors" --text 'the quick'
+run=("$work/next" --limit-samples 3000)
+
 # the units
 for unit in 'byte", vocab = 256' 'word", vocab = 12' 'bpe", vocab = 270'; do
     name=${unit%%\"*}
