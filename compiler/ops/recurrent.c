@@ -222,6 +222,11 @@ static bool check_state(const Node *n, int i, Diag *d)
 static bool check(const Node *n, Diag *d)
 {
     const double rate = node_float(n, "recurrent_dropout");
+    if (node_loop(n->in[0])) {
+        diag_error(d, n->span, "%s cannot stand in a scan: it is one itself", n->op->name);
+        check_note(n, 0, d);
+        return false;
+    }
     if (n->in[0]->shape.rank != 2) {
         diag_error(d, n->span, "%s wants sequences (N, T, F), got %s", n->op->name,
                    shape_text(diag_arena(d), &n->in[0]->shape));

@@ -14,6 +14,7 @@
  */
 #include "ops/scan.h"
 #include "ops/check.h"
+#include "ops/price.h"
 #include <string.h>
 
 /* ---- making them */
@@ -189,6 +190,16 @@ static void kernel_stack(const Node *n, Call *c)
     strided(n, c, "scan_put", &n->in[0]->shape, n->shape.dim[0]);
 }
 
+/* One step's numbers are read and written. */
+static void price(const Node *n, const Market *m, Price *p)
+{
+    const Shape *s = node_is(n, "scan_stack") ? &n->in[0]->shape : &n->shape;
+    const double numbers = 2 * (double)(shape_count(s) * m->n);
+    p->values = numbers * m->real;
+    p->cycles = 20 + numbers / m->lanes;
+    price_stream(p, m, p->values, p->values);
+}
+
 #define VALUE                                                                                      \
     {                                                                                              \
         {                                                                                          \
@@ -202,12 +213,14 @@ const Op op_scan[] = {{.name = "scan_item",
                        .flags = OP_HIDDEN,
                        .shape = shape_item,
                        .gradient = gradient_item,
+                       .price = price,
                        .kernel = kernel_item},
                       {.name = "scan_state",
                        .brief = "what the step before has handed on",
                        .arg = VALUE,
                        .flags = OP_HIDDEN,
                        .shape = shape_same_as,
+                       .price = price,
                        .kernel = kernel_copy},
                       {.name = "scan_next",
                        .brief = "what is handed on to the next step",
@@ -215,6 +228,7 @@ const Op op_scan[] = {{.name = "scan_item",
                        .flags = OP_HIDDEN,
                        .shape = shape_same_as,
                        .gradient = gradient_pass,
+                       .price = price,
                        .kernel = kernel_copy},
                       {.name = "scan_last",
                        .brief = "what the last step has handed on",
@@ -228,6 +242,7 @@ const Op op_scan[] = {{.name = "scan_item",
                        .flags = OP_HIDDEN | OP_LEAVES,
                        .shape = shape_stack,
                        .gradient = gradient_stack,
+                       .price = price,
                        .kernel = kernel_stack},
                       {.name = "scan_keep",
                        .brief = "a copy of a value in the loop of a scan",
@@ -235,5 +250,6 @@ const Op op_scan[] = {{.name = "scan_item",
                        .flags = OP_HIDDEN,
                        .shape = shape_same_as,
                        .gradient = gradient_pass,
+                       .price = price,
                        .kernel = kernel_copy},
                       {0}};
