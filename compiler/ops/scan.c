@@ -196,7 +196,7 @@ static void price(const Node *n, const Market *m, Price *p)
     const Shape *s = node_is(n, "scan_stack") ? &n->in[0]->shape : &n->shape;
     const double numbers = 2 * (double)(shape_count(s) * m->n);
     p->values = numbers * m->real;
-    p->cycles = 20 + numbers / m->lanes;
+    p->cycles = 20 + 2 * numbers / m->lanes;
     price_stream(p, m, p->values, p->values);
 }
 
