@@ -35,6 +35,12 @@ def made_up(samples, features, classes):
     return r.getrandbits(8 * samples * features).to_bytes(samples * features, "little"), [r.randrange(classes) for _ in range(samples)]
 
 
+def numbers(samples, features, below):
+    """-> as many 32-bit numbers below that as bytes, made up"""
+    r = random.Random(2)
+    return struct.pack(f"<{samples * features}i", *(r.randrange(below) for _ in range(samples * features)))
+
+
 def write_samples(root, work, place):
     shape, classes = work.image or (1, 28, 28), work.classes
     if work.model == "mlp_wide":
@@ -42,10 +48,13 @@ def write_samples(root, work, place):
     features = math.prod(shape)
     batches = BATCHES_LEAST if work.deep else max(BATCHES_LEAST, min(BATCHES_MOST, 60000 // work.batch))
     n = batches * work.batch
+    each = math.prod(work.labels)                     # labels a sample
     x, y = mnist(root, n) if shape == (1, 28, 28) else made_up(n, features, classes)
+    x, kind = (numbers(n, features, work.tokens), "<i4") if work.tokens else (x, "|u1")
+    y = numbers(n, each, classes) if work.labels else struct.pack(f"<{n}i", *y)
     for split, count in ("train", n), ("test", min(n, TEST_SAMPLES)):
-        write_npy(f"{place}/{split}_x.npy", "|u1", (count,) + shape, x[:count * features])
-        write_npy(f"{place}/{split}_y.npy", "<i4", (count,), struct.pack(f"<{count}i", *y[:count]))
+        write_npy(f"{place}/{split}_x.npy", kind, (count,) + shape, x[:len(x) // n * count])
+        write_npy(f"{place}/{split}_y.npy", "<i4", (count,) + work.labels, y[:4 * count * each])
 
 
 def tensors(safetensors):

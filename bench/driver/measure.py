@@ -101,7 +101,7 @@ class Session:
         """Tenon, without dropout where the losses are compared; its initial weights become everybody's."""
         os.makedirs(self.place, exist_ok=True)
         write_samples(self.bench.root, self.work, self.place)
-        self.dropout = self.work.model == "mlp_wide"
+        self.dropout = self.work.model in ("mlp_wide", "lstm_imdb")
         twin = Tenon(self.bench, self.work, self.threads, dropout=not self.dropout)
         twin.initial(self.place, f"{self.place}/initial.safetensors")
         write_weights(f"{self.place}/initial.safetensors", twin.info()[1], f"{self.place}/weights.npy")

@@ -6,6 +6,7 @@ threads that spin take nothing from the others.
 import ctypes
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -68,7 +69,7 @@ class Bench:
         name = f"{work.model}-{work.batch}{''.join(flags)}" + ("" if dropout else "-nodrop")
         if not dropout:
             with open(source) as f:
-                text = f.read().replace(" |> dropout(0.2)", "")
+                text = re.sub(r" \|> dropout\([0-9.]+\)", "", f.read())
             if "dropout(" in text:
                 raise Failed(f"{source}: dropout cannot be taken out")
             source = f"{self.dir}/{work.model}.tn"

@@ -18,6 +18,8 @@ class Work:
     image: tuple = ()                                 # (C, H, W) of made-up samples; (): MNIST
     classes: int = 10
     settings: tuple = ()                              # --set of `tenon build`: nothing random, nothing done to the samples
+    tokens: int = 0                                   # samples are numbers below it, not bytes
+    labels: tuple = ()                                # a sample's: (T,) where every position has one
     deep: bool = False                                # with batch norm: first loss and gradient are compared, not later losses
 
     @property
@@ -44,6 +46,13 @@ WORKS = [
     Work("mlp_wide", 32, 1.3, 2),
     Work("lenet", 128, 2.5, 3, threads=1, quick=True),
     Work("mlp", 128, 1.3, 1.45, threads=1, must_v3=0.9, quick=True),
+    Work("lstm_synthetic", 128, 1.4, 1.6, image=(40, 60), classes=60),
+    Work("lstm_synthetic", 32, 1.5, 1.85, image=(40, 60), classes=60),
+    Work("lstm_imdb", 32, 1.5, 2.2, image=(80,), classes=2, tokens=20000,
+         settings=("data=synthetic(samples=640, test_samples=64, vocab=20000, classes=2)", "schedule=constant")),
+    Work("gpt_char", 64, 1.2, 1.6, image=(64,), classes=65, tokens=65, labels=(64,),
+         settings=("data=synthetic(samples=640, test_samples=64, vocab=65)", "schedule=constant", "model.dropout=0", "model.layers=4", "model.heads=4",
+                   "model.width=128", "model.time=64")),
     Work("resnet50_cifar10", 32, 1.8, 2.5, image=(3, 32, 32), deep=True),
     Work("resnet56_cifar10", 32, 1.5, 2.2, image=(3, 32, 32), settings=("augment=[]", "normalize=none", "schedule=constant"), deep=True),
     Work("resnet50", 16, 1.2, 1.5, image=(3, 224, 224), classes=1000, settings=("optimizer=sgd(lr=0.01)",), deep=True),
@@ -52,6 +61,7 @@ WORKS = [
 
 SMALL = ("lenet", "lenet_relu", "mlp", "mlp_wide")
 DEEP = tuple(w.model for w in WORKS if w.deep)
+SEQUENCES = ("lstm_synthetic", "lstm_imdb", "gpt_char")
 CONVOLUTIONS = ("lenet", "lenet_relu") + DEEP
 
 
@@ -83,9 +93,9 @@ PEERS = [
     Peer("openblas", "c", "lenet_openblas.c", models=("lenet",), libraries=("openblas",), quick=True, further=True),
     Peer("openblas", "c", "mlp_openblas.c", models=("mlp",), libraries=("openblas",), quick=True, further=True),
     Peer("onednn", "c", "onednn.cpp", models=("lenet", "lenet_relu", "mlp"), libraries=("dnnl",), quick=True),
-    Peer("torch eager", "python", "torch_step.py", "eager", SMALL + DEEP, env=MALLOC),
+    Peer("torch eager", "python", "torch_step.py", "eager", SMALL + SEQUENCES + DEEP, env=MALLOC),
     Peer("torch eager, channels last", "python", "torch_step.py", "eager_cl", CONVOLUTIONS, env=MALLOC),
-    Peer("torch compile", "python", "torch_step.py", "compile", SMALL + DEEP, env=MALLOC),
+    Peer("torch compile", "python", "torch_step.py", "compile", SMALL + SEQUENCES + DEEP, env=MALLOC),
     Peer("torch compile, channels last", "python", "torch_step.py", "compile_cl", CONVOLUTIONS, env=MALLOC),
     Peer("jax", "python", "jax_step.py", env=XLA),
     Peer("tensorflow graph", "python", "tf_step.py", "graph", SMALL + DEEP, env=QUIET),

@@ -90,21 +90,46 @@ DEEP = {
 }
 
 
+@dataclass(frozen=True)
+class Sequence:
+    """A network of sequence_nets.py; tokens: its samples are numbers of words, not reals."""
+    net: str
+    tokens: bool = False
+    dropout: float = 0.0
+    rmsprop: bool = False                             # else Adam, with decay AdamW
+    lr: float = 1e-3
+    decay: float = 0.0
+    rho: float = 0.9
+    eps: float = 1e-7
+    beta2: float = 0.999
+    clip: float = 0.0                                 # the gradient's norm
+
+
+SEQUENCES = {
+    "lstm_synthetic": Sequence("lstm_synthetic", rmsprop=True, lr=0.01),
+    "lstm_imdb": Sequence("lstm_imdb", tokens=True, dropout=0.5),
+    "gpt_char": Sequence("gpt_char", tokens=True, decay=0.1, beta2=0.99, clip=1.0),
+}
+
+
 class Job:
     """The command line and what lies in DIR."""
 
     def __init__(self, argv):
         model, self.mode, batch, threads, dropout, place = argv
-        self.net, self.batch, self.threads = NETS.get(model) or DEEP[model], int(batch), int(threads)
-        self.deep = isinstance(self.net, Deep)
+        self.net, self.batch, self.threads = (NETS | DEEP | SEQUENCES)[model], int(batch), int(threads)
+        self.deep, self.sequence = isinstance(self.net, Deep), isinstance(self.net, Sequence)
         self.dropout = self.net.dropout if dropout == "1" else 0.0
-        x = np.load(f"{place}/train_x.npy").astype(np.float32) * np.float32(1 / 255)
+        x = np.load(f"{place}/train_x.npy")
+        x = x.astype(np.int64) if self.sequence and self.net.tokens else x.astype(np.float32) * np.float32(1 / 255)
         y = np.load(f"{place}/train_y.npy").astype(np.int32)
         self.batches = len(x) // self.batch
-        image = x.shape[1:] if self.deep else self.net.image
+        image = x.shape[1:] if self.deep or self.sequence else self.net.image
         x = x[:self.batches * self.batch].reshape((self.batches, self.batch) + image)
-        self.x, self.y = list(x), list(y[:self.batches * self.batch].reshape(self.batches, self.batch))
+        self.x, self.y = list(x), list(y[:self.batches * self.batch].reshape((self.batches, self.batch) + y.shape[1:]))
         self.flat, self.weights, self.kinds = np.load(f"{place}/weights.npy"), [], ()
+        if self.sequence:
+            return                                    # cut up by sequence_nets.make
         if self.deep:
             self.kinds, shapes = zip(*deep_nets.shapes(self.net.net, self.net.word))
         self.cut(shapes if self.deep else self.net.shapes())

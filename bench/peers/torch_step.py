@@ -6,6 +6,7 @@ bench/run sets the two variables that keep glibc's malloc from giving pages back
 import os
 import sys
 
+import sequence_nets
 import torch
 from common import KERNEL, Deep, Peer, serve
 from torch import nn
@@ -61,7 +62,9 @@ class Torch(Peer):
         super().__init__(job)
         torch.set_num_threads(job.threads)
         torch.set_flush_denormal(True)
-        if job.deep:
+        if job.sequence:
+            self.model = sequence_nets.make(job.net, job.dropout, job.flat)
+        elif job.deep:
             self.model = deep_network(job.net, job.flat)
         else:
             self.model = network(job.net, job.dropout)
@@ -73,17 +76,21 @@ class Torch(Peer):
         if job.mode.endswith("_cl"):
             self.model = self.model.to(memory_format=torch.channels_last)
             self.x = [x.contiguous(memory_format=torch.channels_last) for x in self.x]
-        self.optimizer = optimizer(job.net, self.model)
+        self.optimizer = (sequence_nets.optimizer if job.sequence else optimizer)(job.net, self.model)
+        self.clip = job.net.clip if job.sequence else 0
         if job.mode.startswith("compile"):
             self.loss = torch.compile(self.loss)
 
     def loss(self, x, y):
-        return nn.functional.cross_entropy(self.model(x), y)
+        measure = self.model.loss if self.job.sequence else nn.functional.cross_entropy
+        return measure(self.model(x), y)
 
     def step(self, i):
         self.optimizer.zero_grad(set_to_none=True)
         loss = self.loss(self.x[i], self.y[i])
         loss.backward()
+        if self.clip:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.clip, foreach=True)
         self.optimizer.step()
         return loss.detach()
 
