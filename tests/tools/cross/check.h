@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef void CheckFunction(int i);
 typedef struct CheckTest { CheckFunction *run; const char *name; int from, to; } CheckTest;
@@ -40,6 +41,7 @@ static SRunner check_runner;
 #define ck_assert_int_lt(a, b)              ck_assert((intmax_t)(a) < (intmax_t)(b))
 #define ck_assert_double_eq(a, b)           ck_assert((double)(a) == (double)(b))
 #define ck_assert_double_eq_tol(a, b, tol)  ck_assert(fabs((double)(a) - (double)(b)) < (double)(tol))
+#define ck_assert_mem_eq(a, b, n)           ck_assert(memcmp(a, b, n) == 0)
 #define ck_assert_ptr_nonnull(p)            ck_assert((p) != NULL)
 
 enum { CK_NORMAL };
