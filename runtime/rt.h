@@ -127,6 +127,7 @@ typedef struct RtCall {
     const char *algorithm;                            /* "direct, pooled before tanh"; "": there is but one */
     double      executed;                             /* FLOPs a sample that the kernel does: idle lanes too, known zeros not */
     double      predicted;                            /* microseconds a step of the nominal core */
+    double      bytes;                                /* read and written a step, as the price counts them */
 } RtCall;
 extern _Thread_local int64_t *rt_ticks;
 void rt_tick(int call);

@@ -270,6 +270,7 @@ void ticks_log(const Ticks *t, Log *log, double peak)
             log_text(log, "algorithm", c->algorithm ? c->algorithm : "");
             log_real(log, "predicted_ms", predicted(t, k, peak));
             log_real(log, "gflops", rate(t, k));
+            log_real(log, "bytes", c->bytes);
         }
         log_end(log);
     }

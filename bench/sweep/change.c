@@ -95,6 +95,20 @@ void compare_groups(Arena *a, const Group *x, const Group *y, double floor, Chan
     parts(a, x, y, floor, c);
 }
 
+const Group *compare_partner(const Group *group, int n, const Group *like)
+{
+    const Run *a = like->first;
+    for (int i = 0; i < n; i++) {
+        const Run *b = group[i].first;
+        if (group[i].n && same_text(a->model, b->model) && same_text(a->framework, b->framework) &&
+            same_text(a->build, b->build) && same_text(a->data, b->data) && a->batch == b->batch &&
+            a->threads == b->threads && a->ranks == b->ranks && a->gpus == b->gpus &&
+            a->steps == b->steps && a->epochs == b->epochs && a->limit_samples == b->limit_samples)
+            return &group[i];
+    }
+    return NULL;
+}
+
 /* Must two runs end with the same weights?  Threads, ranks and repeats do not matter; with the same program's bytes, nor do
  * labels. */
 static bool same_training(const Run *a, const Run *b)

@@ -71,23 +71,6 @@ static bool side(Results *r, const char *word, Side *s)
     return is_store(word) ? side_of_store(r, s) : side_of_label(r, s);
 }
 
-/* The same thing measured: settings are equal, versions need not be. */
-static const Group *partner(const Side *s, const Group *like)
-{
-    const Run *a = like->first;
-    for (int i = 0; i < s->n; i++) {
-        const Run *b = s->group[i].first;
-        if (strcmp(a->model, b->model) == 0 && strcmp(a->framework, b->framework) == 0 &&
-            strcmp(a->build, b->build) == 0 &&
-            strcmp(a->data ? a->data : "", b->data ? b->data : "") == 0 && a->batch == b->batch &&
-            a->threads == b->threads && a->ranks == b->ranks && a->gpus == b->gpus &&
-            a->steps == b->steps && a->epochs == b->epochs &&
-            a->limit_samples == b->limit_samples && s->group[i].n)
-            return &s->group[i];
-    }
-    return NULL;
-}
-
 static const char *verdict(const Change *c)
 {
     static const char *const text[] = {[CHANGE_NONE] = "no change",
@@ -152,7 +135,7 @@ int results_compare(Results *r)
         return 1;
     text_printf(&t, "%-44s %12s %12s  B / A, 99 %% interval\n", "samples/s", "A", "B");
     for (int i = 0; i < a.n; i++) {
-        const Group *other = a.group[i].n ? partner(&b, &a.group[i]) : NULL;
+        const Group *other = a.group[i].n ? compare_partner(b.group, b.n, &a.group[i]) : NULL;
         Change c;
         if (!other)
             continue;

@@ -31,6 +31,9 @@ enum {
 
 void compare_groups(Arena *a, const Group *x, const Group *y, double floor, Change *c);
 
+/* The group that measures the same as `like`, whatever its version; NULL. */
+const Group *compare_partner(const Group *group, int n, const Group *like);
+
 /* Weights that differ inside one label where threads, ranks and repeats must not matter: a line each. */
 int compare_bits(Arena *a, const Group *group, int n, const char ***line);
 

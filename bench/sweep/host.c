@@ -141,12 +141,14 @@ double host_mhz(void)
     return most;
 }
 
-double host_peak(Arena *a, const char *program, const char *output, int threads)
+double host_peak(Arena *a, const char *program, const char *output, int threads, bool memory)
 {
     Child c = {.output = output, .timeout = 60};
     double peak = NAN;
     child_word(a, &c, program);
     child_word(a, &c, arena_printf(a, "%d", threads));
+    if (memory)
+        child_word(a, &c, "memory");
     FILE *f = child_run(a, &c) ? fopen(output, "re") : NULL;
     if (f && fscanf(f, "%lf", &peak) != 1)
         peak = NAN;

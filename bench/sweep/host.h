@@ -20,7 +20,8 @@ typedef struct Meter {
 Meter host_meter(void);
 double host_mhz(void); /* of the fastest processor now; NAN: not told */
 
-/* FMA peak of so many threads, GFLOP/s, as tenon-peak (`program`) measures it; NAN when it does not.  `output` is a file for it. */
-double host_peak(Arena *a, const char *program, const char *output, int threads);
+/* What tenon-peak (`program`) measures on so many threads: FMA peak in GFLOP/s, or bandwidth of memory in GB/s; NAN when it
+ * fails.  `output` is a file for it. */
+double host_peak(Arena *a, const char *program, const char *output, int threads, bool memory);
 
 #endif

@@ -133,6 +133,11 @@ static void failed(Arena *a, Run *r, const Child *c)
                          : sweep_last_words(a, c->output, c->status);
 }
 
+static double peak(const Sweep *s, Arena *a, int threads, bool memory)
+{
+    return host_peak(a, s->peak_program, path_join(a, s->work, "output"), threads, memory);
+}
+
 /* The measurement itself; false: stopped. */
 static bool measure(Sweep *s, Arena *a, const Config *cf, Run *r)
 {
@@ -142,7 +147,10 @@ static bool measure(Sweep *s, Arena *a, const Config *cf, Run *r)
     bool complete;
     remove(log);
     r->mhz = host_mhz();
-    r->peak_before = host_peak(a, s->peak_program, path_join(a, s->work, "output"), lanes);
+    if (!(s->bandwidth[lanes] > 0))
+        s->bandwidth[lanes] = peak(s, a, lanes, true);
+    r->bandwidth = s->bandwidth[lanes];
+    r->peak_before = peak(s, a, lanes, false);
     if (!m->steps) {
         Child warm = command(s, a, cf, true, m->warm_steps, log);
         const bool ok = child_run(a, &warm);
@@ -168,7 +176,7 @@ static bool measure(Sweep *s, Arena *a, const Config *cf, Run *r)
         r->status = "failed";
         r->message = "its log holds no measurement";
     }
-    r->peak_after = host_peak(a, s->peak_program, path_join(a, s->work, "output"), lanes);
+    r->peak_after = peak(s, a, lanes, false);
     judge(s, a, r);
     return true;
 }

@@ -83,7 +83,8 @@ static void layer(Arena *a, Run *r, const cJSON *o)
                      .algorithm = text(a, o, "algorithm"),
                      .ms = real(o, "ms"),
                      .predicted_ms = real(o, "predicted_ms"),
-                     .gflops = real(o, "gflops")};
+                     .gflops = real(o, "gflops"),
+                     .bytes = real(o, "bytes")};
     ARENA_PUSH(a, r->layer, r->nlayer, l);
 }
 

@@ -24,6 +24,7 @@ typedef struct Epoch {
 typedef struct Layer {
     const char *layer, *kernel, *place, *algorithm; /* kernel "": waiting, not a call */
     double ms, predicted_ms, gflops;
+    double bytes; /* read and written a step, counted */
 } Layer;
 
 /* Texts may be NULL, reals NAN, counts 0: not known. */
@@ -42,6 +43,7 @@ typedef struct Run {
     double epoch_s, accuracy, loss, train_accuracy, train_loss; /* the last epoch's */
     double compile_s, first_step_ms, step_ms, flops_per_sample;
     double peak_before, peak_after; /* FMA, GFLOP/s of all threads, around the run */
+    double bandwidth;               /* GB/s of memory, all threads, before the run */
     double others;                  /* processors that others kept busy meanwhile */
     double stolen;                  /* processors that the hypervisor kept */
     double user_s, system_s, mhz, joules;

@@ -110,10 +110,11 @@ static const char *tick(Writer *w, const char *what, const char *call, Span at, 
 
     if (!w->g->training)
         return "";
-    text_printf(&w->calls, "    {%s, \"%.*s\", %s, %.17g, \"%s\", %.4g, %.4g},\n",
+    text_printf(&w->calls, "    {%s, \"%.*s\", %s, %.17g, \"%s\", %.4g, %.4g, %.4g},\n",
                 name_c_string(w->arena, what), (int)strcspn(call, "("), call,
                 name_c_string(w->arena, place), flops, algorithm,
-                p.executed / (double)w->g->step->batch, 1e6 * market_seconds(&m, p.cycles));
+                p.executed / (double)w->g->step->batch, 1e6 * market_seconds(&m, p.cycles),
+                p.weights + p.values);
     return arena_printf(w->arena, " TICK(%d);", w->ncall++);
 }
 

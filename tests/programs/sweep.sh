@@ -63,6 +63,26 @@ refuses "a label that is not there" "no run in store.db has the label 'ones'" re
 refuses "a run that is not there" "there is no run 99 in store.db" results show 99
 refuses "a command that is not there" "tenon results has no command 'lst'" "$TENON" results lst
 
+# the report: one file, nothing from elsewhere, all its sections, no wider than its window
+results report -o report.html || bad "no report"
+for id in summary throughput scaling differences all curves memory roofline account machine; do
+    grep -q "<h2 id=$id>" report.html && ok || bad "the report has no section '$id'"
+done
+grep -Eiq '(https?:)?//|<(script|link|img|iframe)|url\(|@import' report.html && bad "the report refers to something outside" || ok
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+if [ -n "$browser" ]; then
+    { cat report.html; echo '<script>addEventListener("load", () => { const charts = [...document.querySelectorAll("svg.chart")];
+        const flat = charts.filter(c => c.getBoundingClientRect().height < 100 || c.querySelectorAll("circle").length == 0);
+        document.title = "width " + (document.documentElement.scrollWidth <= innerWidth ? "fits" : "is too much") + ", " + charts.length + " charts, " + flat.length + " empty" })</script>'; } > measured.html
+    for width in 390 1200; do
+        timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" --window-size=$width,2000 --screenshot="$work/page$width.png" \
+            --dump-dom "file://$work/measured.html" > dom 2> /dev/null || true
+        grep -Eq '<title>width fits, [5-9] charts, 0 empty' dom && ok || bad "in a browser, $width wide: $(grep -o '<title>[^<]*' dom)"
+    done
+else
+    skip "no chromium to look at the report"
+fi
+
 # a failed run is a row, and the sweep goes on
 sed 's/dense(h, 64)/dense(h, nothing)/' mlp.tn > broken.tn
 rc=0; sweep broken.tn mlp.tn --batch 50 --threads 1 --repeat 1 --store failed.db "${quick[@]}" > out 2>&1 || rc=$?

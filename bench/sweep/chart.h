@@ -1,0 +1,41 @@
+/* chart.h -- a chart as a few lines of SVG: axes, lines with spread, dots.
+ *
+ * Colours are classes (c0 .. c7), so that the page's style decides them for light, dark and paper.  The drawing is 400 units
+ * wide and scales with its place; names of series stand below it, as text that wraps.
+ */
+#ifndef SWEEP_CHART_H
+#define SWEEP_CHART_H
+#include "base/text.h"
+
+typedef struct Point {
+    double x, y;
+    double low, high; /* a whisker where they differ */
+    const char *tip;  /* shown under the pointer, or NULL */
+} Point;
+
+typedef struct Series {
+    const char *name; /* NULL: none below the drawing */
+    Point *point;
+    int n;
+    bool line, dots, dashed;
+    int colour; /* 0 .. 7 */
+} Series;
+
+enum { CHART_COLOURS = 8 };
+
+typedef struct Chart {
+    const char *title, *x, *y; /* the axes' names */
+    bool log_x, log_y;
+    bool whole_x;   /* ticks at whole numbers only */
+    bool from_zero; /* the y axis, where it is not logarithmic */
+    double base_x;  /* of ticks on a logarithmic x axis: 2 or 10 */
+    double most_y;  /* the y axis ends there; 0 = at the largest point */
+    Series *series;
+    int n;
+} Chart;
+
+void chart_draw(Text *t, const Chart *c);
+void html_add(Text *t, const char *s);        /* with <, >, & and quotes escaped */
+const char *chart_number(Arena *a, double v); /* 15000 -> "15k" */
+
+#endif

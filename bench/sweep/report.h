@@ -1,0 +1,50 @@
+/* report.h -- the sections of the report, in their order; each adds nothing where the store knows nothing about it. */
+#ifndef SWEEP_REPORT_H
+#define SWEEP_REPORT_H
+#include "sweep/chart.h"
+#include "sweep/results.h"
+
+typedef struct Report {
+    Results *results;
+    Arena *arena;
+    Text *out;
+    const char *label,
+        *before;  /* the newest, which charts are of, and the one before it, or NULL */
+    Group *group; /* those of the newest with runs that count */
+    int n;
+    const char **model;
+    int nmodel;
+} Report;
+
+extern const char report_style[];
+
+/* pictures.c */
+void report_throughput(Report *r);
+void report_scaling(Report *r);
+void report_curves(Report *r);
+void report_roofline(Report *r);
+
+/* tables.c */
+void report_summary(Report *r);
+void report_machine(Report *r);
+void report_table(Report *r);
+void report_memory(Report *r);
+void report_account(Report *r);
+void report_differences(Report *r);
+void report_failures(Report *r);
+
+const Group *report_fastest(const Report *r,
+                            const char *model); /* of the newest; never NULL for one of r->model */
+
+/* Medians over a group's runs. */
+double group_median(const Group *g, size_t field); /* offset of a double in Run */
+typedef struct LayerTime {
+    const Layer *layer;              /* of the first run */
+    double ms, gflops, flops, bytes; /* a step; flops and bytes 0: not counted */
+} LayerTime;
+int group_layers(Arena *a, const Group *g, LayerTime **layer); /* needs store_details */
+
+void report_begin(Report *r, const char *id, const char *title); /* of a section */
+void report_end(Report *r);
+
+#endif
