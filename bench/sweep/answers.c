@@ -131,18 +131,6 @@ int results_show(Results *r)
 
 /* ---- table */
 
-static double median_of(const Group *g, size_t field)
-{
-    double v[1024];
-    int n = 0;
-    for (int i = 0; i < g->n && n < 1024; i++) {
-        const double x = *(const double *)((const char *)g->run[i] + field);
-        if (!isnan(x))
-            v[n++] = x;
-    }
-    return stats_median(v, n);
-}
-
 int results_table(Results *r)
 {
     Arena *a = r->arena;
@@ -153,15 +141,15 @@ int results_table(Results *r)
     for (int i = 0; i < r->ngroup; i++) {
         const Group *g = &r->group[i];
         const Run *f = g->first;
-        const double gflops = 1e-9 * g->median * median_of(g, offsetof(Run, flops_per_sample));
+        const double gflops = 1e-9 * g->median * group_median(g, offsetof(Run, flops_per_sample));
         text_printf(&t, "%-14.14s %-44.44s %12s  %-21s %3d %9s %9s %6s %10s %10s", f->label,
                     group_name(a, f), rate_text(a, g->median),
                     g->n
                         ? arena_printf(a, "%s .. %s", rate_text(a, g->least), rate_text(a, g->most))
                         : "-",
-                    g->n, real_text(a, median_of(g, offsetof(Run, epoch_s)), "%.3f"),
-                    real_text(a, median_of(g, offsetof(Run, accuracy)), "%.4f"),
-                    real_text(a, 100 * gflops / median_of(g, offsetof(Run, peak_before)),
+                    g->n, real_text(a, group_median(g, offsetof(Run, epoch_s)), "%.3f"),
+                    real_text(a, group_median(g, offsetof(Run, accuracy)), "%.4f"),
+                    real_text(a, 100 * gflops / group_median(g, offsetof(Run, peak_before)),
                               "%.0f %%"),
                     f->planned_bytes ? text_bytes(a, f->planned_bytes) : "-",
                     f->peak_bytes ? text_bytes(a, f->peak_bytes) : "-");

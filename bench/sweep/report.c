@@ -7,18 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-double group_median(const Group *g, size_t field)
-{
-    double v[1024];
-    int n = 0;
-    for (int i = 0; i < g->n && n < 1024; i++) {
-        const double x = *(const double *)((const char *)g->run[i] + field);
-        if (!isnan(x))
-            v[n++] = x;
-    }
-    return stats_median(v, n);
-}
-
 int group_layers(Arena *a, const Group *g, LayerTime **layer)
 {
     int n = 0;

@@ -36,8 +36,6 @@ void report_failures(Report *r);
 const Group *report_fastest(const Report *r,
                             const char *model); /* of the newest; never NULL for one of r->model */
 
-/* Medians over a group's runs. */
-double group_median(const Group *g, size_t field); /* offset of a double in Run */
 typedef struct LayerTime {
     const Layer *layer;              /* of the first run */
     double ms, gflops, flops, bytes; /* a step; flops and bytes 0: not counted */

@@ -2,6 +2,7 @@
 #include "sweep/results.h"
 #include "sweep/stats.h"
 #include "tool/file.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,6 +225,18 @@ const char *group_where(Arena *a, const Run *r)
 const char *group_name(Arena *a, const Run *r)
 {
     return arena_printf(a, "%s, %s", r->model, group_where(a, r));
+}
+
+double group_median(const Group *g, size_t field)
+{
+    double v[1024];
+    int n = 0;
+    for (int i = 0; i < g->n && n < 1024; i++) {
+        const double x = *(const double *)((const char *)g->run[i] + field);
+        if (!isnan(x))
+            v[n++] = x;
+    }
+    return stats_median(v, n);
 }
 
 /* ---- the command */

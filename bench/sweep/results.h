@@ -21,7 +21,7 @@ typedef struct Results {
     const char *word[3];       /* of the command: an id, two labels */
     int nword;
     double floor;
-    bool csv, markdown;
+    bool csv;
     Run *run;
     int nrun;
     Group *group; /* by model, build, batch, ranks, threads, label */
@@ -33,6 +33,9 @@ int results_main(Arena *a, Diag *d, int argc, char **argv);
 void results_group(Arena *a, Run *run, int n, Group **group, int *ngroup);
 const char *group_name(Arena *a, const Run *r);  /* "lenet, batch 128, 2 threads" */
 const char *group_where(Arena *a, const Run *r); /* the same without the model */
+
+/* Over a group's runs, of a double at that offset in Run; NAN where none knows it. */
+double group_median(const Group *g, size_t field);
 
 /* The commands: exit codes. */
 int results_list(Results *r);

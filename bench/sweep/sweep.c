@@ -27,6 +27,7 @@ typedef struct Item {
 typedef struct Queue {
     Item *item; /* in the order of running */
     int n, todo, done, failed, disturbed;
+    double *seconds; /* by configuration, of its last run; 0 = not known */
 } Queue;
 
 static const char *plural(int64_t n)
@@ -171,29 +172,27 @@ static Queue queue_of(Sweep *s)
     for (int i = 0; i < n; i++)
         q.item[i] = item[order[i]];
     q.n = n;
+    q.seconds = arena_alloc(s->arena, sizeof *q.seconds * (size_t)(s->plan.nconfig + 1));
     return q;
 }
 
 /* Seconds of what is left: of the same configuration where one was run, else the mean of all. */
-static double time_left(const Queue *q)
+static double time_left(const Sweep *s, const Queue *q)
 {
-    double known = 0, sum = 0;
+    double *of = q->seconds, known = 0, sum = 0;
     int nknown = 0, unknown = 0;
     for (int i = 0; i < q->n; i++)
         if (q->item[i].seconds > 0) {
+            of[q->item[i].config - s->plan.config] = q->item[i].seconds;
             known += q->item[i].seconds;
             nknown++;
         }
-    for (int i = 0; i < q->n; i++) {
-        if (q->item[i].done)
-            continue;
-        double mine = q->item[i].seconds;
-        for (int k = 0; k < q->n && mine == 0; k++)
-            if (q->item[k].config == q->item[i].config)
-                mine = q->item[k].seconds;
-        sum += mine;
-        unknown += mine == 0;
-    }
+    for (int i = 0; i < q->n; i++)
+        if (!q->item[i].done) {
+            const double mine = of[q->item[i].config - s->plan.config];
+            sum += mine;
+            unknown += mine == 0;
+        }
     return nknown ? sum + unknown * known / nknown : NAN;
 }
 
@@ -206,7 +205,7 @@ static const char *time_text(Arena *a, double s)
                       : arena_printf(a, "   %.1f h left", s / 3600);
 }
 
-static void say(Arena *a, const Queue *q, const Item *it, const Run *r, int all)
+static void say(const Sweep *s, Arena *a, const Queue *q, const Item *it, const Run *r, int all)
 {
     printf("[%*d/%d] %s, run %lld of %lld", all > 99 ? 3 : 2, q->done, all,
            sweep_name(a, it->config), (long long)it->repeat, (long long)it->config->matrix->repeat);
@@ -221,7 +220,7 @@ static void say(Arena *a, const Queue *q, const Item *it, const Run *r, int all)
         if (r->disturbed)
             printf("; disturbed: %s", r->disturbed);
     }
-    printf("%s\n", time_text(a, time_left(q)));
+    printf("%s\n", time_text(a, time_left(s, q)));
     fflush(stdout);
 }
 
@@ -246,7 +245,7 @@ static bool attempt(Sweep *s, Queue *q, Item *it, int all)
         q->done += it->done;
         q->failed += failed;
         q->disturbed += it->done && !failed && r.disturbed != NULL;
-        say(a, q, it, &r, all);
+        say(s, a, q, it, &r, all);
     }
     arena_free(a);
     return ok;

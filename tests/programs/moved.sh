@@ -16,6 +16,9 @@ mv "$work/first" "$work/a second place"
 tree="$work/a second place" elsewhere=$work/elsewhere
 mkdir "$elsewhere"; cd "$elsewhere"
 succeeds "check" "$tree/bin/tenon" check "$tree/share/tenon/models/lenet.tn"
+if [ -e "$(dirname "$TENON")/tenon-bench" ]; then
+    succeeds "a sweep" "$tree/bin/tenon" sweep "$tree/share/tenon/models/mlp.tn" --steps 2 --repeat 1 --threads 1 --retries 0 --store "$work/results.db"
+fi
 succeeds "build" "$tree/bin/tenon" build "$tree/share/tenon/models/mlp.tn" -o "$elsewhere/mlp"
 succeeds "train on the installed data" "$elsewhere/mlp" --epochs 1 --limit-samples 256
 ln -s "$tree/bin/tenon" "$elsewhere/link"

@@ -148,4 +148,44 @@ if [ "$(id -u)" != 0 ]; then
     refuses "a read-only store" "the store store.db cannot be written" sweep "${plan[@]}" --repeat 9
     succeeds "reading it" results table
 fi
+
+# A real slow-down, planted: dense1 of the MLP does its work again in every tenth call.  The two builds take turns, ten runs each
+# (a sweep with one repeat more adds one run), and so do two builds that are equal.  Wants a quiet machine: ./check --all.
+plant() {
+    local dir=$work/$1
+    mkdir -p "$dir"
+    cp -r "$(dirname "$TENON")"/{tenon,tenon-bench,tenon-peak,lib} "$TENON_ROOT"/{runtime,models} "$dir"
+    printf 'source=.\ncflags=\n' > "$dir/tenon.paths"
+    [ "$1" = slow ] || return 0
+    sed -i 's/^RT_INLINE void dense(/RT_INLINE void dense_once(/; $d' "$dir/runtime/cpu/dense.h"
+    cat >> "$dir/runtime/cpu/dense.h" << 'END'
+RT_INLINE void dense(real *y, const real *x, const real *w, const real *bias, Act act, Dense d)
+{
+    static int calls;
+    dense_once(y, x, w, bias, act, d);
+    if (d.k == 784 && ++calls % 10 == 0)
+        dense_once(y, x, w, bias, act, d);
+}
+#endif
+END
+}
+turns() {
+    local i label
+    for ((i = 1; i <= 10; i++)); do
+        for label in "$@"; do
+            "$work/${label%.*}/tenon" sweep mlp.tn --steps 200 --threads 1 --layers yes --repeat $i --retries 3 --label "$label" --store turns.db || return
+        done
+    done
+}
+if [ "$CHECK_ALL" = 1 ]; then
+    plant fast; plant slow
+    succeeds "two builds take turns" turns fast slow fast.again
+    "$TENON" results compare fast slow --store turns.db > compare || true
+    grep -q '^    dense1, dense_1, mlp.tn:[0-9]*: +' compare && ok || bad "the planted slow-down is not found: $(cat compare)"
+    same "it alone is" "$(grep -c '^    ' compare)" 1
+    succeeds "equal builds are" "$TENON" results compare fast fast.again --store turns.db
+    grep -q '1 compared: 0 slower, 0 faster' out && ! grep -q '^    ' out && ok || bad "equal builds differ: $(cat out)"
+else
+    skip "a planted slow-down (./check --all)"
+fi
 finish
