@@ -13,6 +13,7 @@ typedef struct Options {
     int         vector;                               /* reals in a vector of the target and dtype: 16, 8, 4, 2, 1 */
     bool        verify;                               /* graph_verify after every pass (on in debug builds and tests) */
     int64_t     memory_limit;                         /* planned bytes at most, with so many threads; 0: no limit */
+    bool        keep_all;                             /* make nothing again that memory_limit does not ask for */
     int         threads;                              /* of the machine that compiles */
     struct Tuner *tuner;                              /* --tune: settles what pass choose leaves open (ir/choice.h); else NULL */
 } Options;

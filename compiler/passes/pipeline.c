@@ -33,7 +33,8 @@ const Pass pass_table[] = {
     {"plan", pass_plan, false, false, false,
      "lifetimes become offsets in one arena; after all that changes the order of calls"},
     {"recompute", pass_recompute, false, false, false,
-     "--memory-limit: values made again instead of kept; last, for it asks what plans need"},
+     "values made again instead of kept: cheap ones, more under --memory-limit; last, for it asks "
+     "what plans need"},
     {0}};
 
 static void dump(const Graph *g, const Pass *p, const Options *o)

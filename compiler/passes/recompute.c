@@ -1,10 +1,17 @@
-/* recompute.c -- under --memory-limit: values that the backward pass reads are made again there instead of being kept.
+/* recompute.c -- values that the backward pass reads are made again there instead of being kept: cheap ones of large networks,
+ * and under --memory-limit as many as it takes.
  *
  * A value is kept in the shard's memory from the forward phase that makes it to the backward phase that reads it last.  Made
  * again by the same kernel from the same operands it has the same bits, and lives in a chunk's scratch only.  What it is made
  * from must be in memory at that time anyway, or is made again too.  The cheapest values a byte go first, by price, each followed by
- * a new schedule and plan, until the program fits; a step that makes the plan larger is taken back.
- * Bytes are the planned ones, with as many threads as the machine that compiles has.
+ * a new schedule and plan; a step that makes the plan larger is taken back.
+ *
+ *   always               while all of them together add at most a hundredth (SHARE) to the predicted time of the step, where more
+ *                        than 256 MB (LARGE) would be kept.  Such are relu(batch_norm(x)) of an x that is kept for batch_norm's
+ *                        own gradient.  No convolution or dense layer runs twice.  Not under --keep-all, nor --plain.
+ *   --memory-limit       until the program fits, with as many threads as the machine that compiles has, whatever that costs
+ *
+ * The first rule looks at one thread: what it makes does not depend on the machine.
  *
  * Idea: Chen, Xu, Zhang, Guestrin 2016, "Training deep nets with sublinear memory cost".
  */
@@ -13,7 +20,9 @@
 #include "passes/pass.h"
 #include <string.h>
 
-enum { CHAIN_MOST = 64 }; /* operations between a value and what it is made from */
+enum { CHAIN_MOST = 64 };               /* operations between a value and what it is made from */
+static const int64_t LARGE = 256000000; /* bytes kept: more than last-level caches hold */
+static const double SHARE = .01;        /* of the step's predicted cycles */
 
 /* A value made again, in its phase. */
 typedef struct Again {
@@ -25,12 +34,15 @@ typedef struct Again {
 typedef struct Search {
     Graph *g;
     const Options *o;
+    int threads; /* whose scratch counts */
     int ids;     /* nodes had smaller numbers when the search began: candidates */
     bool *tried; /* by id */
     int known;   /* nodes had smaller numbers when the search last looked */
     int *at;     /* by id: the phase of the call that computes a node */
     int *last;   /* by id: the last phase that reads it */
     bool *maker; /* by id: it makes something besides its value */
+    bool *frame; /* by id: others lie within it (pass slices) */
+    bool cheap;  /* no convolution or dense layer twice */
     Again *again;
     int nagain;
     Node **fresh; /* nodes that are not in the graph's list yet */
@@ -68,6 +80,7 @@ static void look(Search *s)
     s->at = arena_alloc(g->arena, ids * sizeof *s->at);
     s->last = arena_alloc(g->arena, ids * sizeof *s->last);
     s->maker = arena_alloc(g->arena, ids * sizeof *s->maker);
+    s->frame = arena_alloc(g->arena, ids * sizeof *s->frame);
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
         if (!node_attr(n, "inline")) {
@@ -76,6 +89,8 @@ static void look(Search *s)
         }
         if (node_is(n, "side"))
             s->maker[n->in[0]->id] = true;
+        if (n->within)
+            s->frame[n->within->id] = true;
     }
 }
 
@@ -84,17 +99,19 @@ static bool in_slices(const Graph *g, int phase)
     return phase >= 0 && g->step->phase[phase].kind == PHASE_SLICE;
 }
 
-/* Its value can be had a second time. */
-static bool repeats(const Search *s, const Node *n)
-{
-    return n->nin > 0 && !n->loop && !n->backward && n->dtype == DT_REAL && !s->maker[n->id] &&
-           !node_is(n, "input") && !node_is(n, "label") && !graph_keeps(s->g, n);
-}
-
 /* Too dear to be made once for each phase that reads it: once for all of them. */
 static bool dear(const Node *n)
 {
     return node_is(n, "conv2d") || node_is(n, "dense");
+}
+
+/* Its value can be had a second time. */
+static bool repeats(const Search *s, const Node *n)
+{
+    const bool alone = !n->within && !s->frame[n->id];
+    return n->nin > 0 && !n->loop && !n->backward && n->dtype == DT_REAL && !s->maker[n->id] &&
+           alone && !(s->cheap && dear(n)) && !node_is(n, "input") && !node_is(n, "label") &&
+           !graph_keeps(s->g, n);
 }
 
 /* ------------------------------------------------------------------------------- making again */
@@ -205,8 +222,8 @@ static double cost(Search *s, Node *n)
     return cycles;
 }
 
-/* The value that costs least for each byte that it would not occupy. */
-static Node *cheapest(Search *s)
+/* The value that costs least for each byte that it would not occupy; *price gets its cycles. */
+static Node *cheapest(Search *s, double *price)
 {
     Node *best = NULL;
     double least = 0;
@@ -215,7 +232,7 @@ static Node *cheapest(Search *s)
         const double cycles = candidate(s, n) ? cost(s, n) : -1;
         const double each = cycles / (double)shape_count(&n->shape);
         if (cycles >= 0 && (!best || each < least))
-            best = n, least = each;
+            best = n, least = each, *price = cycles;
     }
     return best;
 }
@@ -290,7 +307,65 @@ static int64_t planned(Search *s, Diag *d)
     pass_schedule(s->g, s->o, d);
     pass_plan(s->g, s->o, d);
     look(s);
-    return step_bytes(s->g->step, s->o->threads);
+    return step_bytes(s->g->step, s->threads);
+}
+
+/* Makes n again where that is no loss; the bytes planned then, `bytes` before. */
+static int64_t try(Search *s, Node *n, int64_t bytes, Diag *d)
+{
+    const Before b = remember(s);
+    s->tried[n->id] = true;
+    make_again(s, n);
+    const int64_t now = planned(s, d);
+    if (s->cheap ? now < bytes : now <= bytes)
+        return now;
+    go_back(s, &b);
+    return planned(s, d);
+}
+
+/* Predicted cycles of what the slices of a step compute. */
+static double step_cycles(const Search *s)
+{
+    const Graph *g = s->g;
+    double cycles = 0;
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        if (in_slices(g, n->phase) && !node_attr(n, "inline") && !(n->op->flags & OP_VIEW))
+            cycles += step_price(g, n, s->o).cycles;
+    }
+    return cycles;
+}
+
+/* What the head says of "always". */
+static void save_cheaply(Search *s, Diag *d)
+{
+    double left = SHARE * step_cycles(s), cycles = 0;
+    int64_t bytes = step_bytes(s->g->step, s->threads);
+
+    s->cheap = true;
+    for (Node *n; (n = cheapest(s, &cycles)) && cycles <= left;) {
+        const int64_t now = try(s, n, bytes, d);
+        left -= now < bytes ? cycles : 0;
+        bytes = now;
+    }
+    s->cheap = false;
+}
+
+/* Until the plan has at most so many bytes, or nothing is left to try. */
+static void save(Search *s, int64_t limit, Diag *d)
+{
+    double cycles;
+    Node *n;
+
+    memset(s->tried, 0, (size_t)s->ids);
+    for (int64_t bytes = step_bytes(s->g->step, s->threads);
+         bytes > limit && (n = cheapest(s, &cycles));)
+        bytes = try(s, n, bytes, d);
+}
+
+static bool large(const Step *t)
+{
+    return t->shards * t->shard_bytes > LARGE;
 }
 
 static void refuse(const Search *s, int64_t first, int64_t least, Diag *d)
@@ -308,28 +383,22 @@ static void refuse(const Search *s, int64_t first, int64_t least, Diag *d)
 
 void pass_recompute(Graph *g, const Options *o, Diag *d)
 {
-    Search s = {.g = g, .o = o, .ids = g->next_id};
+    Search s = {.g = g, .o = o, .ids = g->next_id, .threads = 1};
     Step *const whole = g->peer ? g->peer->step : g->step; /* evaluation only adds to training's */
     const int64_t first = step_bytes(whole, o->threads);
-    int64_t bytes = first;
+    const bool cheaply = g->training && !o->keep_all && !o->plain && large(g->step);
 
-    if (!o->memory_limit || bytes <= o->memory_limit)
+    if (!cheaply && (!o->memory_limit || first <= o->memory_limit))
         return;
     s.tried = arena_alloc(g->arena, (size_t)s.ids + 1);
     look(&s);
-    while (bytes > o->memory_limit && g->training) {
-        Node *n = cheapest(&s);
-        if (!n)
-            break;
-        const Before b = remember(&s);
-        s.tried[n->id] = true;
-        make_again(&s, n);
-        const int64_t now = planned(&s, d);
-        if (now > bytes)
-            go_back(&s, &b);
-        bytes = now > bytes ? planned(&s, d) : now;
-    }
-    if (bytes > o->memory_limit)
+    if (cheaply)
+        save_cheaply(&s, d);
+    s.threads = o->threads;
+    if (o->memory_limit && g->training)
+        save(&s, o->memory_limit, d);
+    const int64_t bytes = step_bytes(g->peer ? whole : g->step, o->threads);
+    if (o->memory_limit && bytes > o->memory_limit)
         refuse(&s, first, bytes, d);
     if (g->training)
         g->step->again = s.nagain, g->step->bytes_without = first;

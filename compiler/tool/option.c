@@ -41,6 +41,7 @@ const OptionRow option_table[] = {
     {"--comm", "none|mpi|nccl", OPTION_WORD, AT(comm), MAKE, false, "how several processes talk (default none; mpi needs mpicc; nccl: not yet)"},
     {"--tune", NULL, OPTION_TRUE, AT(tune), SHOW | MAKE, false, "measure here which algorithm is the fastest where prices lie close, and keep it"},
     {"--memory-limit", "SIZE", OPTION_SIZE, AT(options.memory_limit), SHOW | MAKE, true, "plan for no more (500M, 2G; with this machine's threads): make values again instead of keeping them"},
+    {"--keep-all", NULL, OPTION_TRUE, AT(options.keep_all), SHOW | MAKE, true, "keep what the backward pass reads, even where making it again is cheap and saves much memory"},
     {"--ranks", "N", OPTION_COUNT, AT(ranks), SHOW, false, "memory of one of N processes"},
     {"--cost", NULL, OPTION_TRUE, AT(cost), SHOW, false, "bytes of each layer, and the price of every call of a training step: algorithm, FLOPs, time"},
     {"--all", NULL, OPTION_TRUE, AT(all), SHOW, false, "every layer a row: blocks unfolded, what they need behind the scenes too"},

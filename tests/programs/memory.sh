@@ -58,6 +58,27 @@ planned=$(field "$work/small.log" start planned_bytes | tr -d ' ')
 before=$(field "$work/whole.log" epoch peak_bytes | tr -d ' ') after=$(field "$work/small.log" epoch peak_bytes | tr -d ' ')
 [ $((before - after)) -ge $((all * 35 / 100)) ] && ok || bad "the peak fell from $before to $after only, with a plan of $planned instead of $all"
 bytes --memory-limit 1G | grep -q 'not kept' && bad "values made again where memory suffices" || ok
+
+# ---- large networks: what is cheap is made again without being asked, and --keep-all keeps it; a dense block's memory too
+large() { # NAME MODEL OPTIONS...: a program with and one without, the same bits, the bytes of both
+    local name=$1 show=("$TENON" show "$TENON_ROOT/models/$2.tn" --set augment=[] --set "data=synthetic(samples=256,test_samples=64)" "${@:3}")
+    "${show[@]}" | grep -q 'not kept' && ok || bad "$name: nothing made again"
+    "${show[@]}" --keep-all | grep -q 'not kept' && bad "$name: made again under --keep-all" || ok
+    build "$2" "$work/kept" "${show[@]:3}" --keep-all
+    build "$2" "$work/again" "${show[@]:3}"
+    for p in kept again; do
+        rm -f "$work/$p.log"
+        succeeds "$name, $p" "$work/$p" --epochs 1 --threads 2 --log "$work/$p.log"
+    done
+    same "$name: weights" "$(hashes "$work/kept.log")" "$(hashes "$work/again.log")"
+    before=$(field "$work/kept.log" epoch peak_bytes | tr -d ' ') after=$(field "$work/again.log" epoch peak_bytes | tr -d ' ')
+    echo "$name: peak $before with everything kept, $after without"
+    [ $((after * 10)) -le $((before * 9)) ] && ok || bad "$name: the peak fell from $before to $after only"
+}
+large "resnet20 of 256" resnet56_cifar10 --set model.depth=20 --batch 256
+large "densenet of 22 layers" densenet_bc_100_12 --set model.depth=22 --batch 128
+bytes | grep -q 'not kept' && bad "values of a small network made again" || ok
+
 refuses "a limit below all plans" "needs .* more than --memory-limit 20.0 MB" bytes --memory-limit 20M
 refuses "a limit that is no size" "--memory-limit needs a size, not '20X'" bytes --memory-limit 20X
 finish
