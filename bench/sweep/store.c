@@ -8,7 +8,8 @@
 
 enum {
     APPLICATION = 0x54656e6f, /* "Teno": PRAGMA application_id */
-    PATIENCE = 5000           /* ms that another writer is waited for */
+    PATIENCE = 5000,          /* ms that another writer is waited for when a store is opened, */
+    LONG_PATIENCE = 600000    /* and with a measured run in our hands */
 };
 
 static const Span nowhere;
@@ -166,8 +167,11 @@ Store *store_open(Arena *a, const char *path, Diag *d)
     if (sqlite3_db_readonly(s->db, "main") == 1)
         check(s, SQLITE_READONLY, "open");
     else if (ours(s, true) && run_sql(s, "PRAGMA journal_mode = WAL", "open") &&
-             run_sql(s, "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON", "open"))
+             run_sql(s, "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON", "open") &&
+             run_sql(s, "BEGIN IMMEDIATE; ROLLBACK", "write")) { /* can we write? */
+        sqlite3_busy_timeout(s->db, LONG_PATIENCE);
         return s;
+    }
     store_close(s);
     return NULL;
 }
