@@ -40,6 +40,8 @@ static double most_of(const Results *r, const char *model)
 
 int results_plot(Results *r)
 {
+    if (r->output)
+        return results_picture(r);
     Text t = text_new(r->arena);
     setlocale(LC_CTYPE, "");
     const bool utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;

@@ -21,7 +21,8 @@ static const struct Command {
               "a CSV row a run; the nine columns of the reports first"},
              {"compare", "A B", 2, 2, results_compare,
               "what changed from A to B (labels, or stores): exit code 1 on a regression"},
-             {"plot", "", 0, 0, results_plot, "samples/s as bars in the terminal"},
+             {"plot", "", 0, 0, results_plot,
+              "samples/s as bars in the terminal; -o FILE.png or .svg: by gnuplot"},
              {"report", "-o FILE.html", 0, 0, results_report,
               "one page with tables and pictures, to send to a colleague"},
              {0}};

@@ -44,6 +44,7 @@ int results_table(Results *r);
 int results_export(Results *r);
 int results_compare(Results *r);
 int results_plot(Results *r);
+int results_picture(Results *r); /* plot with -o */
 int results_report(Results *r);
 
 /* Writes to --output, whole or not at all, or to stdout. */

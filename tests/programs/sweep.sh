@@ -52,6 +52,12 @@ for line in 'samples_per_s +[0-9]' 'planned_bytes +[0-9]' 'peak_bytes +[0-9]' 'p
 done
 results plot > plot
 same "a bar a configuration" "$(grep -c '#' plot)" 4
+if command -v gnuplot > /dev/null; then
+    results plot -o plot.svg && grep -q 'batch' plot.svg && ok || bad "no plot.svg"
+else
+    refuses "a picture without gnuplot" "gnuplot has drawn nothing: cannot run gnuplot" results plot -o plot.svg
+fi
+refuses "a picture of another kind" "a plot is a .png or a .svg, not plot.jpg" results plot -o plot.jpg
 same "one network, one batch: one hash for any number of threads" "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "weights_hash") c = i } NR > 1 { print $4, $c }' all.csv | sort -u | wc -l)" 2
 
 # compare: of the same programs nothing may differ in bits; runs of a ms on a busy machine may differ in speed
