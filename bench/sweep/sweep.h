@@ -50,7 +50,7 @@ const char *sweep_key(const Sweep *s, Arena *a, const Config *c, int64_t repeat)
 
 const char *sweep_name(Arena *a, const Config *c); /* "lenet, batch 128, 2 threads" */
 
-/* At work: stands for a child's end, prints why a program ended. */
+/* What a program said last, in the file `path`; of one that said nothing, its exit status in words. */
 const char *sweep_last_words(Arena *a, const char *path, int status);
 
 #endif
