@@ -62,7 +62,7 @@ endif()
 
 # Kernels are inlined into every case of a test, so their tests take long to compile: -O2, as in generated code, for the
 # widest instruction set of this machine in f32, -O0 for the others: 2 s instead of 30.  test_conv, with sizes that only the
-# run knows, takes 158 s at -O2: -O0 throughout; programs and bench/convs compare convolutions as they are compiled for use.
+# run knows, takes 158 s at -O2, test_sequence 110: -O0 throughout; programs and bench/convs compare them as they are compiled for use.
 set(flags_generic)
 set(flags_x86-64-v3 -march=x86-64-v3)
 set(flags_x86-64-v4 -march=x86-64-v4 -mprefer-vector-width=512)
@@ -76,7 +76,7 @@ foreach(source ${sources})
             tenon_test(${name} ${source})
             target_include_directories(${name} PRIVATE runtime)
             target_compile_options(${name} PRIVATE -ffp-contract=off -fno-math-errno -fno-trapping-math ${flags_${machine}})
-            if(NOT (machine STREQUAL widest AND type STREQUAL f32) OR stem STREQUAL test_conv)
+            if(NOT (machine STREQUAL widest AND type STREQUAL f32) OR stem MATCHES "^test_(conv|sequence)$")
                 target_compile_options(${name} PRIVATE -O0)
             endif()
             if(type STREQUAL f64)
