@@ -18,6 +18,20 @@ conv2d_winograd_dw    x86-64-v3   2  0   # 16 values of a transform in 16 regist
 conv2d_winograd_dw    x86-64-v4   0  1   # a pointer
 softmax_cross_entropy x86-64-v3   3  0   # coefficients of exp, beside 18 multiply-adds
 softmax_cross_entropy x86-64-v4   2  0   # the same, beside 9
+softmax_cross_entropy_dx      x86-64-v3 1 0   # the same, beside 9
+softmax_cross_entropy_dx_each x86-64-v3 1 0   # the same, beside 9
+tanh                  x86-64-v3   3  0   # constants of exp in an elementwise loop, beside 8 multiply-adds
+tanh                  x86-64-v4   3  0   # the same, beside 17
+mul                   x86-64-v3   2  0   # the same
+mul                   x86-64-v4   3  0   # the same
+add                   x86-64-v3   3  0   # the same, beside 26
+add                   x86-64-v4   3  0   # the same
+gelu                  x86-64-v3   2  0   # constants of erf and exp, beside 30
+gelu                  x86-64-v4   1  0   # the same
+gelu_d                x86-64-v3   2  0   # the same, beside 39
+gelu_d                x86-64-v4   1  0   # the same
+attention_dx          x86-64-v3   0  1   # a pointer, beside 460
+attention_dx          x86-64-v4   0  1   # a pointer
 batch_statistics      x86-64-v3   4  0   # constants of a loop over channels, once a step
 batch_statistics      x86-64-v4  17  0   # the same
 batch_record          x86-64-v4  24  0   # the same, with 4 or 8 slices
