@@ -117,7 +117,7 @@ Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *s
     if (v.kind != V_TENSOR && v.kind != V_POISON)
         diag_error(u->diag, returned ? returned->span : model->name_span,
                    "model '%s' returns %s, not a tensor", model->name, value_kind(v));
-    else if (v.kind == V_TENSOR && !v.node->shape.batched)
+    else if (v.kind == V_TENSOR && (!v.node->shape.batched || node_is(v.node, "const")))
         diag_error(u->diag, returned ? returned->span : model->name_span,
                    "the output of model '%s' does not depend on its input", model->name);
     l.g->output = v.kind == V_TENSOR ? v.node : NULL;

@@ -45,6 +45,30 @@ static Value named_loss(Lower *l, Expr *e)
     return lower_eval(l, &call);
 }
 
+/* Texts have labels of their own: a class each (tsv), or the token behind each position or window. */
+static bool check_answers(const Unit *u, const Graph *g)
+{
+    const DataSpec *data = &g->recipe.data;
+    const char *y = shape_text(u->arena, &g->output->shape);
+    const long long classes = shape_count(&g->output->shape) / shape_count(&g->label->shape);
+    if (!g->recipe.present || !data->unit ||
+        (data->table ? g->label->shape.rank == 0 : classes >= data->vocab))
+        return true;
+    if (data->table) {
+        diag_error(u->diag, data->span,
+                   "tsv has one class for a text, and the model returns a vector for each "
+                   "position, %s",
+                   y);
+        diag_help(u->diag, "return one: the last of lstm(h, ...), or mean(h, axes = [0])");
+    } else {
+        diag_error(u->diag, data->span,
+                   "the data have %lld tokens, and the model tells %lld apart, %s",
+                   (long long)data->vocab, classes, y);
+        diag_help(u->diag, "end it with dense(vocab)");
+    }
+    return false;
+}
+
 bool lower_loss(Unit *u, Graph *g, Expr *loss)
 {
     Lower l = {.u = u, .arena = u->arena, .diag = u->diag, .g = g};
@@ -52,6 +76,8 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     Callee c;
     l.scope = lower_scope(&l, NULL, "");
     graph_label(g, label_shape(g), loss->span);
+    if (!check_answers(u, g))
+        return false;
     lower_declare(&l, "output", value_node(g->output));
     lower_declare(&l, "label", value_node(g->label));
     const bool named = loss->kind == EX_NAME && !loss->bad && callee_find(u, loss->s, &c);

@@ -107,6 +107,8 @@ static bool check_tokens(Lower *l)
         diag_error(l->diag, r->normalize.span, "normalize is for numbers, '%s' is tokens", x->name);
         return false;
     }
+    if (r->data.vocab == 0 && diag_errors(l->diag))
+        return false;                                 /* it was wrong, and has been reported */
     if (r->data.vocab == 0) {
         diag_error(l->diag, r->data.span,
                    "'%s' is tokens: the data need the size of their vocabulary", x->name);

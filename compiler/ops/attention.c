@@ -114,6 +114,12 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
     const int64_t size = x[0]->shape.dim[1] / node_int(attrs, "heads");
     if (!node_attr(&probe, "scale"))
         node_set_float(g, &probe, "scale", 1 / sqrt((double)size));
+    if (!(node_float(&probe, "scale") > 0)) {
+        diag_error(d, node_span(&probe, "scale"), "causal_attention scale = %g is not above 0",
+                   node_float(&probe, "scale"));
+        diag_help(d, "leave it out for 1 / sqrt(%lld), or turn the sign of q", (long long)size);
+        return NULL;
+    }
     Node *all = cut_from(x);
     return op_make_like(g, "attention", &probe, 1, all ? all : joined(g, x, attrs->span));
 }

@@ -103,6 +103,11 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
         diag_help(d, "add: train NAME { data = ...; loss = ...; optimizer = ...; batch = ... }; check and show work without");
         return false;
     }
+    if (makes && f->train->nparam == 0) {
+        diag_error(d, nowhere, "model '%s' has no parameters: there is nothing to train", f->train->name);
+        diag_help(d, "give it a layer with weights, such as dense; check and show work without");
+        return false;
+    }
     if (c->memory && !f->train) {
         diag_error(d, nowhere, "%s has no train block, and without one there is no memory plan to draw", c->file);
         return false;
