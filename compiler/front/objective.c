@@ -51,7 +51,7 @@ static bool check_answers(const Unit *u, const Graph *g)
     const DataSpec *data = &g->recipe.data;
     const char *y = shape_text(u->arena, &g->output->shape);
     const long long classes = shape_count(&g->output->shape) / shape_count(&g->label->shape);
-    if (!g->recipe.present || !data->unit ||
+    if (!g->recipe.present || !data->unit || diag_errors(u->diag) ||
         (data->table ? g->label->shape.rank == 0 : classes >= data->vocab))
         return true;
     if (data->table) {

@@ -11,8 +11,12 @@ names=$("$TENON" ops | sed -n 's/^  \([a-z0-9_]*\)(.*/\1/p')
 for op in $names; do
     "$TENON" ops "$op" --example > "$work/$op.tn"
     [ -s "$work/$op.tn" ] || { bad "$op has no example"; continue; }
-    # accuracy is measured beside a loss, without being named
-    grep -qE "\b${op/accuracy/softmax_cross_entropy}\b|[-+*/]" "$work/$op.tn" && ok || bad "$op: its example does not use it"
+    case $op in                                       # measured beside a loss, without being named
+    accuracy) used=softmax_cross_entropy ;;
+    binary_accuracy) used=sigmoid_cross_entropy ;;
+    *) used=$op ;;
+    esac
+    grep -qE "\b$used\b|[-+*/]" "$work/$op.tn" && ok || bad "$op: its example does not use it"
     succeeds "$op: build" "$TENON" build "$work/$op.tn" -o "$work/p" --dtype f64
     succeeds "$op: build --plain" "$TENON" build "$work/$op.tn" -o "$work/q" --dtype f64 --plain
     succeeds "$op: gradients" "$work/p" gradcheck --threads 2
