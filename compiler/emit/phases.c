@@ -215,16 +215,6 @@ static void open_chunks(Writer *w)
         text_add(t, "        (void)first;\n");
 }
 
-/* The loop over time that begins with node i of a phase: its head, behind the statements that give its states their first
- * values.  Returns where it ends; i itself where there is none. */
-static int loop_end(const Phase *p, int i)
-{
-    const int first = i;
-    while (i < p->nnode && p->node[i]->loop && p->node[i]->loop == p->node[first]->loop)
-        i++;
-    return i;
-}
-
 static void open_loop(Text *t, const Loop *l)
 {
     text_printf(t,
@@ -244,7 +234,7 @@ typedef void Each(Writer *w, const Node *n, int *line, const char *indent);
 static void chunk_calls(Writer *w, const Phase *p, Each *each, int *line, bool forward)
 {
     for (int i = 0; i < p->nnode;) {
-        const int first = i, end = loop_end(p, i);
+        const int first = i, end = loop_end(p->node, p->nnode, i);
         bool any = false;
         for (int k = first; k < end; k++) {
             any |= !forward || !p->node[k]->backward;

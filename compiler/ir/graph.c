@@ -180,6 +180,14 @@ Node *node_root(const Node *n)
     }
 }
 
+int loop_end(Node *const *node, int n, int i)
+{
+    const Loop *l = i < n ? node[i]->loop : NULL;
+    while (l && i < n && node[i]->loop == l)
+        i++;
+    return i;
+}
+
 /* ---- editing */
 
 /* One sort at work: a depth-first walk with its own stack, for graphs can be 100,000 nodes deep. */

@@ -149,6 +149,8 @@ Loop  *node_loop(const Node *n);                      /* the loop that readers o
 int64_t node_steps(const Node *n);                    /* how often a chunk computes n: 1 outside of loops */
 
 Node    *node_root(const Node *n);                                    /* after pass plan: whose bytes n's are */
+/* Where the loop over time that begins at i in a list of n nodes ends, whose nodes stand together; i itself: none begins there. */
+int      loop_end(Node *const *node, int n, int i);
 const Attr *node_attr(const Node *n, const char *key);                /* NULL if absent */
 int64_t  node_int(const Node *n, const char *key);                    /* aborts (a bug) if absent */
 double   node_float(const Node *n, const char *key);

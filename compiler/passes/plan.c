@@ -112,15 +112,6 @@ static void touch_loop(Lives *l, const Phase *p, int from, int to, int call, int
     }
 }
 
-/* Where the loop that stands at i in the phase ends; i itself: there is none. */
-static int loop_end(const Phase *p, int i)
-{
-    const int first = i;
-    while (i < p->nnode && p->node[i]->loop && p->node[i]->loop == p->node[first]->loop)
-        i++;
-    return i;
-}
-
 static void touch_call(Lives *l, const Phase *p, Node *n, int call, int phase)
 {
     if (p->kind == PHASE_UPDATE)
@@ -135,7 +126,7 @@ static void touch_call(Lives *l, const Phase *p, Node *n, int call, int phase)
 static void touch_phase(Lives *l, const Phase *p, int phase, int *call)
 {
     for (int i = 0; i < p->nnode;) {
-        const int first = i, end = loop_end(p, i);
+        const int first = i, end = loop_end(p->node, p->nnode, i);
         if (end > first)
             touch_loop(l, p, first, end, (*call)++, phase);
         do

@@ -23,6 +23,22 @@ END
 }
 weights_of() { hashes "$1" | tr ' ' '\n' | grep . | tail -n 1; }
 
+# same_bits NAME GROUPS EPOCH STEP: "${run[@]}" ends in the weights $want on two threads, in groups, and resumed at that step of that epoch
+same_bits() {
+    rm -rf "$work/bits.jsonl" "$work/ck"
+    "${run[@]}" --log "$work/bits.jsonl" --threads 2 > /dev/null
+    same "$1: two threads" "$want" "$(weights_of "$work/bits.jsonl")"
+    rm "$work/bits.jsonl"
+    "${run[@]}" --log "$work/bits.jsonl" --groups "$2" > /dev/null
+    same "$1: $2 groups" "$want" "$(weights_of "$work/bits.jsonl")"
+    rm "$work/bits.jsonl"
+    "${run[@]}" --checkpoint "$work/ck" --checkpoint-every "$4" --epochs "$3" > /dev/null
+    rm "$(ls "$work"/ck/step-*.safetensors | tail -n 1)"
+    "${run[@]}" --checkpoint "$work/ck" --resume --log "$work/bits.jsonl" > /dev/null 2> "$work/err"
+    grep -q "epoch $3, step $4" "$work/err" && ok || bad "$1: not resumed in the middle of an epoch: $(cat "$work/err")"
+    same "$1: resumed in the middle of an epoch" "$want" "$(weights_of "$work/bits.jsonl")"
+}
+
 for _ in $(seq 250); do echo 'the quick brown fox jumps over the lazy dog'; done > "$work/fox.txt"
 text="text(\"$work/fox.txt\", unit = \"char\", vocab = 28)"
 model "$work/next.tn" "$text" vocab
@@ -32,15 +48,7 @@ run=("$work/next" --limit-samples 3000)
 "${run[@]}" --log "$work/1.jsonl" --save "$work/w.safetensors" --threads 1 > "$work/out"
 grep -q 'test accuracy 1.0000' "$work/out" && ok || bad "a sentence is not learned: $(tail -1 "$work/out")"
 want=$(weights_of "$work/1.jsonl")
-"${run[@]}" --log "$work/2.jsonl" --threads 2 > /dev/null
-same "two threads" "$want" "$(weights_of "$work/2.jsonl")"
-"${run[@]}" --log "$work/3.jsonl" --groups 4 > /dev/null
-same "four groups" "$want" "$(weights_of "$work/3.jsonl")"
-"${run[@]}" --checkpoint "$work/ck" --checkpoint-every 70 --epochs 2 > /dev/null
-rm "$(ls "$work"/ck/step-*.safetensors | tail -n 1)"
-"${run[@]}" --checkpoint "$work/ck" --resume --log "$work/4.jsonl" > /dev/null 2> "$work/err"
-grep -q 'epoch 2, step 70' "$work/err" && ok || bad "not resumed in the middle of an epoch: $(cat "$work/err")"
-same "resumed in the middle of an epoch" "$want" "$(weights_of "$work/4.jsonl")"
+same_bits "a text" 4 2 70
 sed 's/quick/quack/' "$work/fox.txt" > "$work/duck.txt"
 refuses "resumed with another text" "this run has data" "${run[@]}" --checkpoint "$work/ck" --resume --data "$work/duck.txt"
 gzip -k "$work/fox.txt" && mv "$work/fox.txt" "$work/plain.txt"
@@ -67,15 +75,7 @@ build char_lstm "$work/lstm" --set model.width=32 --set model.time=16 --set data
 run=("$work/lstm" --data "$work/plain.txt" --epochs 6)
 "${run[@]}" --log "$work/9.jsonl" --save "$work/l.safetensors" --threads 1 > "$work/out"
 want=$(weights_of "$work/9.jsonl")
-"${run[@]}" --log "$work/10.jsonl" --threads 2 > /dev/null
-same "char_lstm: two threads" "$want" "$(weights_of "$work/10.jsonl")"
-"${run[@]}" --log "$work/11.jsonl" --groups 2 > /dev/null
-same "char_lstm: two groups" "$want" "$(weights_of "$work/11.jsonl")"
-"${run[@]}" --checkpoint "$work/lk" --checkpoint-every 25 --epochs 3 > /dev/null
-rm "$(ls "$work"/lk/step-*.safetensors | tail -n 1)"
-"${run[@]}" --checkpoint "$work/lk" --resume --log "$work/12.jsonl" > /dev/null 2> "$work/err"
-grep -q 'epoch 3, step 25' "$work/err" && ok || bad "char_lstm: not resumed in the middle of an epoch: $(cat "$work/err")"
-same "char_lstm: resumed in the middle of an epoch" "$want" "$(weights_of "$work/12.jsonl")"
+same_bits char_lstm 2 3 25
 "$work/lstm" test --weights "$work/l.safetensors" --data "$work/plain.txt" > "$work/out2"
 same "char_lstm: tested again" "$(field "$work/9.jsonl" epoch test_loss | awk '{ printf "%.4f", $NF }')" "$(sed -n 's/^test loss \([0-9.]*\).*/\1/p' "$work/out2")"
 for threads in 1 2; do
