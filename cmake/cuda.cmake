@@ -1,0 +1,46 @@
+# cuda.cmake -- what the CUDA target needs at compile time, and what is left out without it.
+#
+#   TENON_CUDA = AUTO   with the toolkit where it is found (the default)       ON   or stop       OFF   never
+#
+# cuDNN's headers are looked for beside the toolkit's; the library itself is opened when it is needed, and nothing links it.
+set(TENON_CUDA AUTO CACHE STRING "AUTO, ON or OFF: the CUDA target")
+set_property(CACHE TENON_CUDA PROPERTY STRINGS AUTO ON OFF)
+if(TENON_CUDA STREQUAL "OFF")
+    return()
+endif()
+
+find_package(CUDAToolkit 13.0 QUIET)
+find_path(CUDNN_INCLUDE cudnn_graph.h HINTS ${CUDAToolkit_INCLUDE_DIRS} $ENV{CUDNN_HOME}/include)
+if(NOT CUDAToolkit_FOUND OR NOT CUDNN_INCLUDE)
+    set(missing "the CUDA toolkit 13.0 or the headers of cuDNN 9 were not found (CUDACXX=/path/nvcc, CUDNN_HOME=/path)")
+    if(TENON_CUDA STREQUAL "ON")
+        message(FATAL_ERROR "TENON_CUDA=ON, but ${missing}")
+    endif()
+    message(STATUS "No planning of cuDNN graphs: ${missing}")
+    return()
+endif()
+
+# cuDNN, for the planner here and for programs there.
+file(GLOB sources CONFIGURE_DEPENDS runtime/cuda/cudnn_*.c)
+add_library(tenoncudnn STATIC ${sources})
+target_include_directories(tenoncudnn PUBLIC runtime SYSTEM PUBLIC ${CUDNN_INCLUDE} ${CUDAToolkit_INCLUDE_DIRS})
+target_link_libraries(tenoncudnn PUBLIC ${CMAKE_DL_LIBS})
+set_target_properties(tenoncudnn PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+
+# tenon-plan, and the stand-in for the driver that its process loads.
+add_executable(tenon-plan plan/main.c)
+target_link_libraries(tenon-plan PRIVATE tenoncudnn)
+add_library(tenonstandin SHARED plan/standin.c)
+target_include_directories(tenonstandin SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+target_link_options(tenonstandin PRIVATE -Wl,-soname,libcuda.so.1)
+set_target_properties(tenonstandin PROPERTIES NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+add_dependencies(tenon-plan tenonstandin)
+add_dependencies(tenon tenon-plan)
+
+# What tests/cuda/plans.sh loads plans with.
+add_executable(tenon-load EXCLUDE_FROM_ALL tests/cuda/load.c)
+target_link_libraries(tenon-load PRIVATE tenoncudnn)
+set_target_properties(tenon-load PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+if(TENON_TESTS)
+    set_target_properties(tenon-load PROPERTIES EXCLUDE_FROM_ALL OFF)
+endif()

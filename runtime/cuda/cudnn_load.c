@@ -1,0 +1,166 @@
+/* cudnn_load.c -- a program's plans when it starts: the embedded one, one kept on disk, or one made now. */
+#include "cuda/cudnn_load.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- on disk */
+
+/* FNV-1a over all that a plan follows from; the file repeats graph and key, and both are compared. */
+static uint64_t hash(uint64_t h, const void *bytes, size_t n)
+{
+    for (const unsigned char *s = bytes; n--; s++)
+        h = (h ^ *s) * 0x100000001b3;
+    return h;
+}
+
+static void path_of(char path[PATH_MAX], const char *dir, const CudnnPlanned *w, const CudnnKey *k)
+{
+    const unsigned char rules = (unsigned char)(w->rules.exact + 2 * w->rules.any_order);
+    uint64_t h = hash(0xcbf29ce484222325, w->graph, strlen(w->graph));
+    h = hash(hash(h, k, sizeof *k), &rules, 1);
+    snprintf(path, PATH_MAX, "%s/%016llx.plan", dir, (unsigned long long)h);
+}
+
+static char *slurp(const char *path, size_t *n)
+{
+    struct stat s;
+    FILE *f = fopen(path, "rb");
+    char *text = f && fstat(fileno(f), &s) == 0 && s.st_size > 0 ? malloc((size_t)s.st_size) : NULL;
+    *n = text ? fread(text, 1, (size_t)s.st_size, f) : 0;
+    if (f)
+        fclose(f);
+    if (text && *n == (size_t)s.st_size)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* Is the second line the graph? */
+static bool is_of(const char *text, size_t n, const char *graph)
+{
+    const size_t len = strlen(graph);
+    const char *s = memchr(text, '\n', n);
+    return s && (size_t)(text + n - s) > len + 1 && memcmp(s + 1, graph, len) == 0 &&
+           s[1 + len] == '\n';
+}
+
+static bool load_kept(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *w, const char *path)
+{
+    size_t n;
+    char *text = slurp(path, &n);
+    const bool ok = text && is_of(text, n, w->graph) && cudnn_plan_load(p, d, text, n);
+    free(text);
+    return ok;
+}
+
+/* Written beside and renamed: programs that start together see whole files. */
+static void keep(CudnnPlan *p, const char *graph, const char *path)
+{
+    char beside[PATH_MAX + 32];
+    size_t n;
+    char *text = cudnn_plan_text(p, graph, &n);
+    snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid());
+    FILE *f = text ? fopen(beside, "wb") : NULL;
+    bool ok = f && fwrite(text, 1, n, f) == n;
+    ok = f && fclose(f) == 0 && ok;
+    if (f && (!ok || rename(beside, path) != 0))
+        unlink(beside);
+    free(text);
+}
+
+/* mkdir -p of all but what is there. */
+static bool make_dir(char *path)
+{
+    for (char *s = path + 1; *s; s++)
+        if (*s == '/') {
+            *s = 0;
+            mkdir(path, 0777);
+            *s = '/';
+        }
+    return mkdir(path, 0777) == 0 || errno == EEXIST;
+}
+
+bool cudnn_load_dir(char *to, size_t room)
+{
+    const char *own = getenv("TENON_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
+               *home = getenv("HOME");
+    int n = -1;
+    if (own && *own)
+        n = snprintf(to, room, "%s/plans", own);
+    else if (xdg && *xdg)
+        n = snprintf(to, room, "%s/tenon/plans", xdg);
+    else if (home && *home)
+        n = snprintf(to, room, "%s/.cache/tenon/plans", home);
+    return n > 0 && (size_t)n < room && make_dir(to);
+}
+
+/* ---- the three ways */
+
+static bool make(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *w)
+{
+    CudnnGraph *g = malloc(sizeof *g);
+    if (!g)
+        return false;
+    const bool read = cudnn_graph_read(g, d->api, w->graph),
+               ok = read && cudnn_plan_make(p, g, d, &w->rules);
+    if (!read)
+        memcpy(p->why, g->why, sizeof p->why);
+    cudnn_graph_free(g);
+    free(g);
+    return ok;
+}
+
+bool cudnn_load(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *planned, const char *dir,
+                CudnnFrom *from)
+{
+    char path[PATH_MAX];
+    const CudnnKey here = cudnn_key(d);
+    *p = (CudnnPlan){0};
+    *from = CUDNN_EMBEDDED;
+    if (planned->plan && cudnn_plan_load(p, d, planned->plan, planned->bytes))
+        return true;
+    *from = CUDNN_KEPT;
+    if (dir)
+        path_of(path, dir, planned, &here);
+    if (dir && load_kept(p, d, planned, path))
+        return true;
+    *from = CUDNN_MADE;
+    if (!make(p, d, planned))
+        return false;
+    if (dir)
+        keep(p, planned->graph, path);
+    return true;
+}
+
+/* ---- a launch */
+
+bool cudnn_plan_run(CudnnPlan *p, cudnnHandle_t handle, int n, const int64_t *id, void *const *data,
+                    void *workspace)
+{
+    const CudnnApi *api = p->api;
+    cudnnBackendDescriptor_t pack = NULL;
+    cudnnStatus_t s = api->BackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
+    if (!s)
+        s = api->BackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n,
+                                     id);
+    if (!s)
+        s = api->BackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+                                     CUDNN_TYPE_VOID_PTR, n, data);
+    if (!s)
+        s = api->BackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR,
+                                     1, &workspace);
+    if (!s)
+        s = api->BackendFinalize(pack);
+    if (!s)
+        s = api->BackendExecute(handle, p->plan, pack);
+    if (s)
+        snprintf(p->why, sizeof p->why, "cuDNN: %s", api->GetErrorString(s));
+    if (pack)
+        api->BackendDestroyDescriptor(pack);
+    return !s;
+}

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# plans.sh -- cuDNN graphs planned for a GPU by the real library, where there is no GPU and no driver; kept plans loaded again.
+# With CHECK_ALL=1 or `./check --cuda`: fused graphs of every kind, for three architectures.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+bin=$(dirname "$TENON") graphs=$TENON_ROOT/tests/cuda/graphs.txt
+[ "${CHECK_CUDA:-0}" = 1 ] && CHECK_ALL=1
+[ -x "$bin/tenon-plan" ] || { skip "no tenon-plan: the CUDA toolkit or the headers of cuDNN were not there"; finish; exit; }
+refuses "no cuDNN" "cuDNN 9 was not found: .*install it" env TENON_CUDNN=/nowhere/libcudnn.so.9 "$bin/tenon-plan" --version
+refuses "a library that is not cuDNN" "has no cudnnGetVersion" env TENON_CUDNN=libm.so.6 "$bin/tenon-plan" --version
+"$bin/tenon-plan" --version > "$work/version" 2> "$work/err" || { skip "$(cat "$work/err")"; finish; exit; }
+plan() { "$bin/tenon-plan" --jobs 2 "$@"; }
+
+refuses "an unknown architecture" "'sm_91'.*sm_80, sm_90 and sm_100" plan --arch sm_91 "$graphs"
+refuses "an unknown driver" "CUDA version of a driver, such as 13.0" plan --driver 580 "$graphs"
+refuses "no graphs" "which graphs" plan
+refuses "an option without its value" "needs a value" plan "$graphs" --arch
+
+# a graph that is wrong is named, and why; the others are planned all the same
+conv="x bf16 8 64 14 14; w bf16 64 64 3 3; y bf16 8 64 14 14; conv x w y pad 1 1"
+{ echo "$conv foo"; echo "x bf16 8 64 14; conv x"; echo "${conv/64 64 3/64 65 3}"; echo "x bf17 1 2 3 4; conv x"; echo "y bf16 0 3; conv y y y"
+  echo "$conv"; echo "$conv foo | $conv"; } > "$work/graphs"
+plan --out "$work" "$work/graphs" > "$work/answers"
+expect() { if sed -n "$1p" "$work/answers" | grep -qE "$2"; then ok; else bad "line $1 is not '$2': $(sed -n "$1p" "$work/answers")"; fi; }
+expect 1 "^none .*conv x w y pad 1 1 foo: 'foo' is neither a tensor"
+expect 2 "^none .*conv x: conv needs 3 tensors, not 1"
+expect 3 "^none .*BAD_PARAM"
+expect 4 "^none .*'bf17' is neither an operation nor a type"
+expect 5 "^none .*tensor y has a size of 0"
+expect 6 "^plan 0 "
+expect 7 "^plan 1 "
+
+# what is kept is loaded for the same GPU, driver and cuDNN in milliseconds, and is never taken for another: then it is made anew, and kept
+load() { "$bin/tests/tenon-load" "$@" 2>&1 | tr '\n' ' '; }
+loads() { local text=$1 pattern=$2 got; shift 2; got=$(load "$@"); if [[ $got =~ $pattern ]]; then ok; else bad "$text: '$got' is not '$pattern'"; fi; }
+mkdir "$work/kept"
+loads "the same" "^embedded workspace" sm_90 13000 "$work/5.plan" "$work/kept"
+loads "another driver" "the plan is for sm_90 .*driver API 13.0.* here is .*driver API 13.1.* made workspace" sm_90 13010 "$work/5.plan" "$work/kept"
+loads "another driver again" "kept workspace" sm_90 13010 "$work/5.plan" "$work/kept"
+loads "another GPU" "is for sm_90 with 132 .* here is sm_80 with 108 .* made workspace" sm_80 13000 "$work/5.plan" -
+sed '1s/cudnn [0-9]*/cudnn 92600/' "$work/5.plan" > "$work/other.plan"
+loads "another cuDNN" "cuDNN 9.26.0; here is .* made workspace" sm_90 13000 "$work/other.plan" -
+for kept in "$work"/kept/*.plan; do head -c 600 "$kept" > "$work/cut"; cp "$work/cut" "$kept"; done
+loads "a kept plan that is damaged" "made workspace" sm_90 13010 "$work/5.plan" "$work/kept"
+head -c 600 "$work/5.plan" > "$work/half.plan"
+loads "an embedded plan that is damaged" "cannot be loaded.* made workspace" sm_90 13000 "$work/half.plan" -
+
+# every kind of graph
+archs=sm_90 until='^# compiled'
+[ "$CHECK_ALL" = 1 ] && archs="sm_90 sm_80 sm_100" until='^never'
+sed "/$until/q" "$graphs" | grep -E '^(plan|none)' > "$work/lines"
+for arch in $archs; do
+    for rule in - exact; do
+        grep -E "^(plan|none) $rule :" "$work/lines" > "$work/some" || true
+        sed 's/^[^:]*: //' "$work/some" > "$work/graphs"
+        flag=; [ $rule = - ] || flag=--exact
+        # shellcheck disable=SC2086
+        plan --arch $arch $flag "$work/graphs" > "$work/answers"
+        while read -r want _ _ graph <&3 && read -r got rest <&4; do
+            # other architectures have other engines: there the graphs must be understood and answered
+            if [ "$want" = "$got" ] || { [ $arch != sm_90 ] && ! grep -q BAD_PARAM <<< "$rest"; }; then ok; else bad "$arch $rule: $got $rest for: $graph"; fi
+        done 3< "$work/some" 4< "$work/answers"
+        same "$arch $rule: as many answers as graphs" "$(wc -l < "$work/answers")" "$(wc -l < "$work/graphs")"
+    done
+done
+[ "$CHECK_ALL" = 1 ] || skip "graphs that are compiled, and other architectures: CHECK_ALL=1 or ./check --cuda"
+! grep -qE "tensor-cores|rounded-inputs|any-order" "$work/answers" && ok || bad "an exact plan with a note against it: $(cat "$work/answers")"
+finish
