@@ -40,7 +40,8 @@ static void check_divides(const RtProgram *p, int ranks, const char *what)
 {
     char fit[256] = "";
     if (ranks > 1 && p->whole_batch)
-        rt_die("%s must be 1: batch_norm(sync = true) takes statistics of the whole batch inside the "
+        rt_die("%s must be 1: batch_norm(sync = true) takes statistics of the whole batch inside "
+               "the "
                "step, which one process has to hold; without sync each shard has its own",
                what);
     if (p->shards % ranks == 0)
@@ -49,7 +50,8 @@ static void check_divides(const RtProgram *p, int ranks, const char *what)
         if (p->shards % g == 0 && strlen(fit) < 200)
             snprintf(fit + strlen(fit), sizeof fit - strlen(fit), "%s%d", *fit ? ", " : "", g);
     if (p->shards == 1)
-        rt_die("%s %d does not fit a batch of one shard: build with --shards %d, or a multiple of it "
+        rt_die("%s %d does not fit a batch of one shard: build with --shards %d, or a multiple of "
+               "it "
                "(batch_norm then takes its statistics of each shard)",
                what, ranks, ranks);
     rt_die("%s %d does not fit %d shards: possible are %s; or build with another --shards", what,
@@ -172,6 +174,7 @@ static View view(const Net *n, const Batch *b, Hyper h, int first, int count)
                 .label_type = b->label_type,
                 .index = b->index,
                 .valid = b->valid,
+                .scored = (double)p->labels,
                 .seed = b->seed,
                 .epoch = b->epoch,
                 .metric = n->slot + RT_METRICS * (first - n->first) * p->slices,
@@ -273,10 +276,12 @@ static bool run_part(const Net *n, const Rt *r)
  * finite goes no further, and so the others do not either. */
 static bool run_parts(Net *n, const Batch *b, Hyper h)
 {
+    const double scored = data_scored(n->p, b);
     clear_metrics(n);
     n->comm->step = h.step;
     for (int i = 0; i < n->nparts; i++) {
         View v = view(n, b, h, n->part[i].first, n->part[i].count);
+        v.rt.scored = scored;
         if (n->reduced)
             v.rt.grad = n->grad + i * n->grad_bytes;
         if (!run_part(n, &v.rt))

@@ -101,6 +101,7 @@ static void add_text(Signature *s, const char *text)
     } extra[] = {{"r", "const Rt *r", "r", &s->rt},
                  {"r->shards", "const Rt *r", "r", &s->rt},
                  {"r->shard_bytes", "const Rt *r", "r", &s->rt},
+                 {"r->scored", "const Rt *r", "r", &s->rt},
                  {"first", "int first", "first", &s->first},
                  {"seen", "int seen", "row - slice * SLICE", &s->seen},
                  {"unit", "int unit", "unit", &s->unit},

@@ -1,5 +1,5 @@
 /* accuracy.c -- 1 where the largest number stands at the true class (the first of equals), else 0.
- * It has no gradient.  Of sequences, the share of the positions; one whose class is -1 counts as wrong. */
+ * It has no gradient.  Of sequences, the share of the positions; one whose class is -1 does not count. */
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/loss.h"

@@ -9,7 +9,8 @@
  *
  *   x (N, K)   label t (N), 0 <= t < K   y (N)      the program's loss is the mean over the batch
  *
- * Of sequences, x (N, T, K) and t (N, T): y is the sum over the positions, divided by T; a position with t = -1 adds nothing.
+ * Of sequences, x (N, T, K) and t (N, T): y is the sum over the positions with t >= 0, divided by how many of those a sample of
+ * the batch has in the mean; a position with t = -1 does not count.  The program's loss is then the mean over all that do.
  */
 #include "ops/check.h"
 #include "ops/example.h"

@@ -318,9 +318,11 @@ RT_INLINE void one_hot(real *restrict y, const int32_t *restrict label, int n, i
 
 /* ------------------------------------------------------------------------------ a class a position
  *
- * x (N, T, K), label (N, T): sums over the positions with a class, not -1, in their order, divided by T. */
+ * x (N, T, K), label (N, T): sums over the positions with a class, not -1, in their order, divided by `scored`, the positions
+ * with a class that a sample of the batch has in the mean: the mean over samples is that over positions. */
 #define EACH(fn, args, ...)                                                                        \
-    RT_INLINE void fn##_each(real *y, const real *x, const int32_t *label, int n, int t, int k args) \
+    RT_INLINE void fn##_each(real *y, const real *x, const int32_t *label, double scored, int n,   \
+                             int t, int k args)                                                    \
     {                                                                                              \
         for (int i = 0; i < n; i++, label += t) {                                                  \
             real sum = 0;                                                                          \
@@ -330,15 +332,15 @@ RT_INLINE void one_hot(real *restrict y, const int32_t *restrict label, int n, i
                     fn(&one, x, label + j, 1, k __VA_ARGS__);                                      \
                 sum += one;                                                                        \
             }                                                                                      \
-            y[i] = sum / (real)t;                                                                  \
+            y[i] = sum / (real)scored;                                                             \
         }                                                                                          \
     }
 #define EACH_DX(fn, args, ...)                                                                     \
     RT_INLINE void fn##_each(real *dx, const real *x, const int32_t *label, const real *dloss,     \
-                             int n, int t, int k args)                                             \
+                             double scored, int n, int t, int k args)                              \
     {                                                                                              \
         for (int i = 0; i < n; i++, label += t) {                                                  \
-            const real each = dloss[i] / (real)t;                                                  \
+            const real each = dloss[i] / (real)scored;                                             \
             for (int j = 0; j < t; j++, x += k, dx += k)                                           \
                 if (label[j] >= 0)                                                                 \
                     fn(dx, x, label + j, &each, 1, k __VA_ARGS__);                                 \

@@ -258,6 +258,25 @@ static void next_tokens(const Data *d, Batch *b)
     b->label_type = d->type;
 }
 
+static bool is_scored(const Batch *b, const char *row, int64_t i)
+{
+    return b->label_type == RT_U16 ? ((const uint16_t *)row)[i] != UINT16_MAX
+                                   : ((const int32_t *)row)[i] >= 0;
+}
+
+double data_scored(const RtProgram *p, const Batch *b)
+{
+    int64_t count = 0;
+    if (p->labels == 1)
+        return 1;
+    for (int i = 0; i < p->batch; i++) {
+        const char *row = (const char *)b->label + (int64_t)b->index[i] * b->label_stride;
+        for (int64_t k = 0; k < p->labels; k++)
+            count += is_scored(b, row, k);
+    }
+    return (double)(count ? count : 1) / p->batch;
+}
+
 /* Synthetic samples are made here, for this batch, by all threads. Their index is their place in
  * the epoch, and x and label are set so far back that index finds them: a mask keyed by the index
  * is then another one in every step. */

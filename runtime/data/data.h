@@ -84,6 +84,10 @@ uint64_t data_hash(const Data *d);  /* of size, type and labels: are these the s
 void     data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, int valid,
                     Batch *b);
 
+/* Labels of the batch that are scored, divided by its samples: of all `batch` samples, also those that fill it up; the same on
+ * every rank.  At least one counts, so that it can divide. */
+double   data_scored(const RtProgram *p, const Batch *b);
+
 /* Bytes from a sample's labels to the next one's, as Data.label holds them. */
 int64_t  data_label_stride(const Data *d);
 

@@ -212,6 +212,7 @@ void npy_fill(Data *d)
         if (d->labels == 1 || label != -1)
             data_check_label(d, d->y_path, i / d->labels, label);
         d->label[i] = (int32_t)label;
+        d->scored += d->labels > 1 && label >= 0;
     }
 }
 

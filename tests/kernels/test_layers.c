@@ -406,27 +406,27 @@ END_TEST
 START_TEST(losses_of_positions)
 {
     enum { N = 3, T = 5, K = 19, ALL = N * T * K };
-    const real dloss[N] = {1, (real)-0.5, 2};
+    const real dloss[N] = {1, (real)-0.5, 2}, scored = (real)3.75;
     int32_t label[N * T];
     real *x = random_buffer(ALL, 5), *dx = buffer(ALL), *want = buffer(ALL), *loss = buffer(N),
          *right = buffer(N), *sum = buffer(N), *hits = buffer(N);
     for (int i = 0; i < N * T; i++)
         label[i] = i % 4 == 2 ? -1 : i * 7 % K;
-    softmax_cross_entropy_each(loss, x, label, N, T, K);
-    softmax_cross_entropy_dx_each(dx, x, label, dloss, N, T, K);
-    accuracy_each(right, x, label, N, T, K);
+    softmax_cross_entropy_each(loss, x, label, scored, N, T, K);
+    softmax_cross_entropy_dx_each(dx, x, label, dloss, scored, N, T, K);
+    accuracy_each(right, x, label, scored, N, T, K);
     memset(want, 0, ALL * sizeof *want);
     for (int i = 0; i < N; i++) {
         sum[i] = hits[i] = 0;
         for (int j = i * T; j < (i + 1) * T; j++) {
             real one, hit;
-            const real each = dloss[i] / T;
+            const real each = dloss[i] / scored;
             if (label[j] < 0)
                 continue;
             softmax_cross_entropy_plain(&one, x + j * K, label + j, 1, K);
             accuracy_plain(&hit, x + j * K, label + j, 1, K);
             softmax_cross_entropy_dx_plain(want + j * K, x + j * K, label + j, &each, 1, K);
-            sum[i] += one / T, hits[i] += hit / T;
+            sum[i] += one / scored, hits[i] += hit / scored;
         }
     }
     check_close(loss, sum, N, "softmax_cross_entropy_each");

@@ -6,7 +6,7 @@ Of each case: ten steps of the recipe's optimizer in f64 and f32, dropout, augme
     f64   losses agree to 1e-9, the first step's gradient of every parameter to 1e-8 (relative L2)
     f32   Tenon is at most twice as far from the f64 run as PyTorch is, in the mean over the losses and over all gradients;
           distances below 1e-6, eight times the rounding of one number, are not compared
-          lenet and mlp: losses within 1e-4, gradients within 1e-3 as well
+          lenet, mlp and the recurrent ones: losses within 1e-4, gradients within 1e-3 as well
 """
 import json
 import os
@@ -18,7 +18,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from torch import nn
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 import torch_nets as nets
+import torch_sequences as seqs
 
 STEPS, FLOOR = 10, 1e-6
 NAMES = {"F64": np.float64, "F32": np.float32}
@@ -29,7 +32,7 @@ class Case:
     name: str
     model: str
     net: object                                       # -> module
-    image: tuple
+    image: tuple                                      # of a sample; (time,) where it is tokens
     classes: int
     batch: int
     lr: float
@@ -38,11 +41,20 @@ class Case:
     decay: float = 0.0
     settings: dict = field(default_factory=dict)
     close: bool = False                               # no deep chain of decisions: f32 has bounds of its own
+    vocab: int = 0                                    # samples are tokens below it; 0: numbers
+    each: bool = False                                # a class a position, one in eight of them not scored
+    truth: bool = False                               # one output, classes 0 and 1
 
 
 # An untrained ResNet-50 on a few small images is chaos at usual rates: PyTorch itself, started from weights that differ by one part
 # in 1e14, is 9 % away after ten steps at 1e-4, and 6e-10 at 1e-5.  At 1e-6 updates still move losses in the third digit.
 RATE = 1e-6
+
+
+def words(name, model, net, time, vocab, classes, optimizer="adam", **more):
+    lr = 0.01 if optimizer == "rmsprop" else 1e-3
+    settings = {"model.time": time, **more.pop("settings", {})}
+    return Case(name, model, net, (time,), classes, 16, lr, optimizer, settings=settings, vocab=vocab, **more)
 
 
 def deep(name, model, net, side, classes, batch, **settings):
@@ -56,6 +68,15 @@ CASES = [
     Case("resnet20", "resnet56_cifar10", lambda: nets.resnet_cifar(20), (3, 32, 32), 10, 16, 1e-3, "adam",
          settings={"model.depth": 20}),
     Case("resnet56", "resnet56_cifar10", lambda: nets.resnet_cifar(56), (3, 32, 32), 10, 16, 1e-3, "adam"),
+    Case("lstm_synthetic", "lstm_synthetic", lambda: seqs.lstm_synthetic(60, 128), (40, 60), 60, 16, 0.01, "rmsprop", close=True),
+    words("lstm_text", "lstm_text", lambda: seqs.lstm_text(65, 128), 40, 65, 65, "rmsprop", close=True),
+    words("lstm_imdb", "lstm_imdb", lambda: seqs.imdb(500, 128, seqs.Recurrent(nn.LSTM, 128, 128)), 80, 500, 2, close=True, truth=True),
+    words("gru_imdb", "gru_imdb", lambda: seqs.imdb(500, 128, seqs.Recurrent(nn.GRU, 128, 128)), 80, 500, 2, close=True, truth=True),
+    words("gru_before", "gru_before", lambda: seqs.imdb(500, 128, seqs.GruBefore(128, 128)), 80, 500, 2, close=True, truth=True),
+    words("char_lstm", "char_lstm", lambda: seqs.char_lstm(65, 64), 32, 65, 65, close=True, each=True, settings={"model.width": 64}),
+    words("gpt_char", "gpt_char", lambda: seqs.Gpt(65, 64, 4, 4, 128), 64, 65, 65, each=True,
+          settings={"model.layers": 4, "model.heads": 4, "model.width": 128, "model.dropout": 0}),
+    words("text_cnn", "text_cnn", lambda: seqs.TextCnn(500, 128, 20), 40, 500, 2, truth=True, settings={"model.filters": 20}),
     deep("resnet50_32", "resnet50", lambda: nets.resnet50(1000), 32, 1000, 8, size=32),
     deep("resnet50_64", "resnet50", lambda: nets.resnet50(1000), 64, 1000, 8, size=64),
     deep("inception_v3", "inception_v3", lambda: nets.inception_v3(299), 299, 1000, 2),
@@ -89,14 +110,31 @@ def write_tensors(path, tensors):
 
 
 def write_data(case, place):
-    """Ten batches of images that a network can tell apart: noise over a pattern of the class."""
+    """Ten batches of samples that a network can tell apart: noise over a pattern of the class."""
     r = np.random.default_rng(1)
     n = STEPS * case.batch
-    y = r.integers(0, case.classes, n).astype(np.int32)
+    y = r.integers(0, case.classes, (n,) + (case.image if case.each else ())).astype(np.int32)
+    if case.vocab:
+        return save_data(case, place, *tokens(case, r, y))
     patterns = r.standard_normal((min(case.classes, 10),) + case.image)
-    x = (r.standard_normal((n,) + case.image) + patterns[y % 10]).astype(np.float32)
+    return save_data(case, place, (r.standard_normal((n,) + case.image) + patterns[y % 10]).astype(np.float32), y)
+
+
+def tokens(case, r, y):
+    """-> tokens half of which are the class's own, and classes.  With a class a position it is the next token, or -1; else a fifth of
+    the samples begin with padding, token 0."""
+    own = r.integers(1, case.vocab, (case.classes,) + case.image)
+    x = np.where(r.random((len(y),) + case.image) < 0.5, own[y[:, 0] if case.each else y], r.integers(1, case.vocab, (len(y),) + case.image))
+    if case.each:
+        y = np.where(r.random(y.shape) < 0.125, -1, np.roll(x, -1, 1)).astype(np.int32)
+    else:
+        x[::5, :case.image[0] // 4] = 0
+    return x.astype(np.int32), y
+
+
+def save_data(case, place, x, y):
     os.makedirs(place, exist_ok=True)
-    for split, k in ("train", n), ("test", case.batch):
+    for split, k in ("train", len(x)), ("test", case.batch):
         np.save(f"{place}/{split}_x.npy", x[:k])
         np.save(f"{place}/{split}_y.npy", y[:k])
     return x, y
@@ -111,10 +149,13 @@ def models_as_compared(models, to):
         if name.endswith(".tn"):
             with open(f"{models}/{name}") as f:
                 text = f.read()
-            text = re.sub(r" \|> dropout\([0-9.]+\)", "", text)
-            text = re.sub(r"(?m)^    (normalize|augment|resize|schedule) .*\n", "", text)
+            text = re.sub(r" \|> dropout\([0-9.]+\)", "", text).replace("dropout(h, 0.5)", "h")
+            text = re.sub(r"(?m)^    (normalize|augment|resize|schedule|clip) .*\n", "", text)
             with open(f"{to}/{name}", "w") as f:
                 f.write(text)
+            if name == "gru_imdb.tn":                             # the older GRU
+                with open(f"{to}/gru_before.tn", "w") as f:
+                    f.write(text.replace("gru(width)", 'gru(width, reset = "before")'))
 
 
 def call(*words):
@@ -124,18 +165,22 @@ def call(*words):
 
 
 def build(tenon, case, place, dtype):
-    rule = f"sgd(lr={case.lr}, momentum={case.momentum}, weight_decay={case.decay})" if case.optimizer == "sgd" else f"adam(lr={case.lr})"
-    words = [f"--set={k}={v}" for k, v in {**case.settings, "optimizer": rule, "data": f"{place}/data"}.items()]
-    call(tenon, "build", f"{place}/../models/{case.model}.tn", "-o", f"{place}/{dtype}", "--dtype", dtype, "--batch", str(case.batch), *words)
+    rule = f"{case.optimizer}(lr={case.lr})"
+    if case.optimizer == "sgd":
+        rule = f"sgd(lr={case.lr}, momentum={case.momentum}, weight_decay={case.decay})"
+    data = f"synthetic(samples={case.batch}, vocab={case.vocab})" if case.vocab else f"{place}/data"
+    options = [f"--set={k}={v}" for k, v in {**case.settings, "optimizer": rule, "data": data}.items()]
+    call(tenon, "build", f"{place}/../models/{case.model}.tn", "-o", f"{place}/{dtype}", "--dtype", dtype, "--batch", str(case.batch), *options)
     return f"{place}/{dtype}"
 
 
 def run_tenon(program, place, weights):
     """-> losses of ten steps, gradients of the first."""
-    call(program, "grads", "--weights", weights, "--output", f"{place}/grads")
+    data = "--data", f"{place}/data"
+    call(program, "grads", "--weights", weights, "--output", f"{place}/grads", *data)
     if os.path.exists(f"{place}/log"):
         os.remove(f"{place}/log")
-    call(program, "train", "--weights", weights, "--shuffle", "off", "--epochs", "1", "--log", f"{place}/log", "--log-steps", "1")
+    call(program, "train", "--weights", weights, "--shuffle", "off", "--epochs", "1", "--log", f"{place}/log", "--log-steps", "1", *data)
     with open(f"{place}/log") as f:
         records = [json.loads(line) for line in f]
     losses = [r["train_loss"] for r in records if r["event"] == "step"]
@@ -148,6 +193,12 @@ def run_tenon(program, place, weights):
 def state_of(module):
     """Parameters and running statistics in the order of the file."""
     return [(k, t) for k, t in module.state_dict(keep_vars=True).items() if not k.endswith("num_batches_tracked")]
+
+
+def loss_of(case, output, y):
+    if case.truth:
+        return binary_cross_entropy_with_logits(output[:, 0], y.to(output.dtype))
+    return cross_entropy(output.flatten(0, -2), y.flatten(), ignore_index=-1)
 
 
 def run_torch(case, weights, x, y, dtype):
@@ -164,12 +215,13 @@ def run_torch(case, weights, x, y, dtype):
                 trained[name] = t
     groups = [{"params": [p for p in trained.values() if p.ndim > 1], "weight_decay": case.decay},
               {"params": [p for p in trained.values() if p.ndim == 1], "weight_decay": 0.0}]
-    rule = torch.optim.SGD(groups, lr=case.lr, momentum=case.momentum) if case.optimizer == "sgd" else torch.optim.Adam(groups, lr=case.lr)
+    rule = {"sgd": lambda: torch.optim.SGD(groups, lr=case.lr, momentum=case.momentum), "adam": lambda: torch.optim.Adam(groups, lr=case.lr),
+            "rmsprop": lambda: torch.optim.RMSprop(groups, lr=case.lr, alpha=0.9, eps=1e-7)}[case.optimizer]()
     losses, gradients = [], {}
     for i in range(STEPS):
         part = slice(i * case.batch, (i + 1) * case.batch)
         rule.zero_grad()
-        loss = torch.nn.functional.cross_entropy(module(torch.from_numpy(x[part]).to(dtype)), torch.from_numpy(y[part]).long())
+        loss = loss_of(case, module(torch.from_numpy(x[part]).to(torch.long if case.vocab else dtype)), torch.from_numpy(y[part]).long())
         loss.backward()
         if i == 0:
             gradients = {k: p.grad.numpy().astype(np.float64) for k, p in trained.items()}
@@ -200,7 +252,7 @@ def together(a, b):
 def compare(tenon, case, place):
     x, y = write_data(case, f"{place}/data")
     program = {d: build(tenon, case, place, d) for d in ("f64", "f32")}
-    call(program["f32"], "train", "--epochs", "0", "--save", f"{place}/f32.weights")
+    call(program["f32"], "train", "--epochs", "0", "--save", f"{place}/f32.weights", "--data", f"{place}/data")
     weights = read_tensors(f"{place}/f32.weights")
     write_tensors(f"{place}/f64.weights", {k: v.astype(np.float64) for k, v in weights.items()})
 

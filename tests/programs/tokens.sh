@@ -50,6 +50,26 @@ array() {
     printf "$bytes" >> "$file"
 }
 
+# A position whose label is -1 is as good as absent: 6 of 12 that are scored are a text of 6, in the loss to the last bit.
+mkdir "$work/long" "$work/short"
+for split in train test; do
+    array "$work/long/${split}_x.npy" '<i4' '(2, 12)' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 0 1 2 3 4
+    array "$work/long/${split}_y.npy" '<i4' '(2, 12)' -1 0 -1 1 -1 2 -1 1 -1 0 -1 1 2 -1 1 -1 0 -1 0 -1 -1 1 -1 2
+    array "$work/short/${split}_x.npy" '<i4' '(2, 6)' 2 4 6 8 10 12 13 15 17 19 2 4
+    array "$work/short/${split}_y.npy" '<i4' '(2, 6)' 0 1 2 1 0 1 2 1 0 0 1 2
+done
+of_data() { # DIRECTORY OPTION...: losses and accuracies of a step of two samples, and of the test before it
+    "$TENON" build "$work/each.tn" -o "$work/of_$1" --dtype f64 --batch 2 --set shards=2 "${@:2}" > /dev/null
+    rm -f "$work/of.jsonl"
+    "$work/of_$1" --data "$work/$1" --epochs 1 --shuffle off --log-steps 1 --log "$work/of.jsonl" --threads 2 --save "$work/of_$1.safetensors" > /dev/null
+    echo "$(field "$work/of.jsonl" step train_loss) $(field "$work/of.jsonl" step train_accuracy) $("$work/of_$1" test --data "$work/$1" --weights "$work/of_short.safetensors" | tail -n 1)"
+}
+want=$(of_data short --set model.time=6)
+same "positions that are not scored" "$want" "$(of_data long)"
+"$work/of_long" --data "$work/long" --epochs 1 --groups 2 --save "$work/groups.safetensors" > /dev/null
+cmp -s "$work/of_long.safetensors" "$work/groups.safetensors" && ok || bad "positions that are not scored: other weights in two groups"
+succeeds "gradients beside positions that are not scored" "$work/of_long" gradcheck --data "$work/long"
+
 mkdir "$work/d"
 run=("$work/m" --data "$work/d" --epochs 1)
 for split in train test; do array "$work/d/${split}_y.npy" '<i8' '(2,)' 0 2; done
