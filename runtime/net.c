@@ -3,7 +3,8 @@
  *
  * A rank runs the phases for each part of its shards into a gradient buffer of the part's own;
  * the buffers are added as the tree goes, here and between ranks, and every rank does the same
- * update. With one part and one rank the update happens inside the gradient phases instead: the
+ * update. Between ranks the buffer goes bucket by bucket: added while the phases behind go on, and
+ * updated while the next bucket is added. With one part and one rank the update happens inside the gradient phases instead: the
  * same arithmetic. So no bit depends on the number of ranks, or of groups.
  */
 #include "net.h"
@@ -34,6 +35,7 @@ typedef struct Run {
     const Net *n;
     const Rt *r;
     const RtPhase *phase;
+    int first; /* unit */
 } Run;
 
 static void check_divides(const RtProgram *p, int ranks, const char *what)
@@ -115,6 +117,7 @@ Net *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_g
                        .real_bytes = p->real_bytes,
                        .shards = p->shards};
     comm_sum_plan(comm, &n->sum);
+    comm_posts(comm, p->nbucket + 1);
     n->fixed = memory_map(net_bytes(n), true, "the arena");
     n->shard = n->fixed + memory_round(p->fixed_bytes);
     n->thread = n->shard + shards * n->shard_bytes;
@@ -187,13 +190,13 @@ static void unit(void *arg, int thread, int unit)
 {
     const Run *run = arg;
     ticks_unit_begin(run->n->ticks, thread);
-    run->phase->run(run->r, run->n->thread + thread * run->n->thread_bytes, unit);
+    run->phase->run(run->r, run->n->thread + thread * run->n->thread_bytes, run->first + unit);
     ticks_unit_end(run->n->ticks, thread);
 }
 
-static void run_units(const Net *n, const Rt *r, const RtPhase *phase, int units)
+static void run_units(const Net *n, const Rt *r, const RtPhase *phase, int first, int units)
 {
-    Run run = {n, r, phase};
+    Run run = {n, r, phase, first};
     ticks_phase_begin(n->ticks);
     pool_run(n->pool, unit, &run, units);
     ticks_phase_end(n->ticks);
@@ -201,7 +204,7 @@ static void run_units(const Net *n, const Rt *r, const RtPhase *phase, int units
 
 static void run_phase(const Net *n, const Rt *r, const RtPhase *phase)
 {
-    run_units(n, r, phase, phase->per_slice ? r->shards * n->p->slices : phase->count);
+    run_units(n, r, phase, 0, phase->per_slice ? r->shards * n->p->slices : phase->count);
 }
 
 /* Slices that hold a sample which counts. */
@@ -226,8 +229,8 @@ static void add_metrics(void *arg, int to, int from)
         reported(n, to)[m] += reported(n, from)[m];
 }
 
-/* Slices in order within a shard, shards of all ranks in the tree. */
-static void sum_metrics(Net *n)
+/* What this rank has to report, slices in order within a shard; returns the number of the post. */
+static int64_t report(Net *n)
 {
     const int size = report_size(n), slices = n->p->slices;
     double *mine = n->report + n->comm->rank * size;
@@ -235,7 +238,15 @@ static void sum_metrics(Net *n)
     for (int i = 0; i < n->shards * slices * RT_METRICS; i++)
         mine[i / RT_METRICS / slices * RT_METRICS + i % RT_METRICS] += n->slot[i];
     mine[size - 1] = n->stop;
-    comm_gather(n->comm, n->report, (int64_t)sizeof *mine * size, "the metrics of a step");
+    return comm_post_gather(n->comm, n->report, (int64_t)sizeof *mine * size,
+                            "the metrics of a step");
+}
+
+/* Shards of all ranks in the tree. */
+static void sum_metrics(Net *n, int64_t posted)
+{
+    const int size = report_size(n);
+    comm_await(n->comm, posted);
     n->all_stop = false;
     for (int r = 0; r < n->comm->size; r++)
         n->all_stop |= n->report[(r + 1) * size - 1] != 0;
@@ -257,24 +268,54 @@ static bool finite_loss(const Net *n, const Rt *r)
     return isfinite(sum);
 }
 
+static const RtPhase *gradient_phase(const RtProgram *p)
+{
+    const RtPhase *phase = p->train;
+    while (!phase->to_grad)
+        phase++;
+    return phase;
+}
+
+/* The sums of a bucket; where they are the last of this rank, they are on their way to the others from here. */
+static void run_bucket(Net *n, const Rt *r, int bucket, int first, bool last)
+{
+    const RtBucket *b = &n->p->bucket[bucket];
+    run_units(n, r, gradient_phase(n->p), first, b->units);
+    if (!last)
+        return;
+    char during[64];
+    snprintf(during, sizeof during, "the sum of gradients, bucket %d of %d", bucket + 1,
+             n->p->nbucket);
+    const int64_t number = comm_post_sum(n->comm, &n->sum, b->offset / n->p->real_bytes,
+                                         b->bytes / n->p->real_bytes, during);
+    n->posted = bucket == 0 ? number : n->posted;
+}
+
 /* Forward, backward and sums of one part; with r->grad NULL the update too. The loss is looked at
  * before any phase that could touch a parameter. */
-static bool run_part(const Net *n, const Rt *r)
+static bool run_part(Net *n, const Rt *r, bool last)
 {
-    for (int i = 0; i < n->p->ntrain; i++) {
-        const RtPhase *phase = &n->p->train[i];
-        if (phase->from_grad)
+    const RtProgram *p = n->p;
+    int bucket = 0, unit = 0;
+    for (int i = 0; i < p->ntrain; i++) {
+        const RtPhase *phase = &p->train[i];
+        if (phase->from_grad || (phase->to_grad && r->grad))
             continue;
         run_phase(n, r, phase);
         if (phase->per_slice && !finite_loss(n, r))
             return false;
+        for (; r->grad && bucket < p->nbucket && p->bucket[bucket].ready <= i; bucket++) {
+            run_bucket(n, r, bucket, unit, last);
+            unit += p->bucket[bucket].units;
+        }
     }
     return true;
 }
 
-/* All sums of the step: this rank's parts, then with the other ranks'. A rank whose loss is not
- * finite goes no further, and so the others do not either. */
-static bool run_parts(Net *n, const Batch *b, Hyper h)
+/* All sums of the step: this rank's parts, then with the other ranks', which goes on when this returns; *reported
+ * gets the number of the post behind them. A rank whose loss is not finite goes no further, and so the others do not
+ * either. */
+static bool run_parts(Net *n, const Batch *b, Hyper h, int64_t *reported)
 {
     const double scored = data_scored(n->p, b);
     clear_metrics(n);
@@ -284,36 +325,52 @@ static bool run_parts(Net *n, const Batch *b, Hyper h)
         v.rt.scored = scored;
         if (n->reduced)
             v.rt.grad = n->grad + i * n->grad_bytes;
-        if (!run_part(n, &v.rt))
+        if (!run_part(n, &v.rt, i + 1 == n->nparts))
             return false;
     }
-    sum_metrics(n);
-    if (n->comm->size > 1)
-        comm_sum(n->comm, &n->sum);
-    else if (n->nparts > 1)
+    *reported = report(n);
+    if (n->comm->size == 1 && n->nparts > 1)
         grad_tree(n->p, n->pool, n->grad, n->grad_bytes, n->part, n->nparts);
     return true;
 }
 
 bool net_gradients(Net *n, const Batch *b)
 {
-    return run_parts(n, b, (Hyper){0, 0});
+    int64_t reported;
+    if (!run_parts(n, b, (Hyper){0, 0}, &reported))
+        return false;
+    sum_metrics(n, reported); /* behind all buckets */
+    return true;
+}
+
+/* A bucket's update needs that bucket alone; clipping by norm needs all of them. */
+static void update(Net *n, const Rt *r, const RtPhase *phase)
+{
+    const RtProgram *p = n->p;
+    int unit = 0;
+    if (p->recipe.clip_norm > 0) {
+        comm_await(n->comm, n->posted + p->nbucket - 1);
+        grad_clip(p, n->pool, n->grad, n->partial, p->recipe.clip_norm);
+    }
+    for (int b = 0; b < p->nbucket; b++) {
+        comm_await(n->comm, n->posted + b);
+        run_units(n, r, phase, unit, p->bucket[b].updates);
+        unit += p->bucket[b].updates;
+    }
 }
 
 bool net_step(Net *n, const Batch *b, Hyper h)
 {
     const RtProgram *p = n->p;
-    if (!run_parts(n, b, h))
+    int64_t reported;
+    if (!run_parts(n, b, h, &reported))
         return false;
-    if (!n->reduced)
-        return true;
-    if (p->recipe.clip_norm > 0)
-        grad_clip(p, n->pool, n->grad, n->partial, p->recipe.clip_norm);
     View v = view(n, b, h, n->first, n->shards);
     v.rt.grad = n->grad;
-    for (int i = 0; i < p->ntrain; i++)
+    for (int i = 0; n->reduced && i < p->ntrain; i++)
         if (p->train[i].from_grad)
-            run_phase(n, &v.rt, &p->train[i]);
+            update(n, &v.rt, &p->train[i]);
+    sum_metrics(n, reported);
     return true;
 }
 
@@ -323,9 +380,9 @@ void net_evaluate(Net *n, const Batch *b, void *output)
     v.rt.output = output;
     clear_metrics(n);
     for (int i = 0; i < n->p->ntest; i++)
-        run_units(n, &v.rt, &n->p->test[i],
+        run_units(n, &v.rt, &n->p->test[i], 0,
                   n->p->test[i].per_slice ? valid_slices(n, &v.rt) : n->p->test[i].count);
-    sum_metrics(n);
+    sum_metrics(n, report(n));
 }
 
 int net_first_nonfinite(Net *n, const Batch *b)

@@ -23,6 +23,7 @@ typedef struct Net {
     bool        reduced;                              /* sums go through `grad`, updates follow */
     char       *fixed, *shard, *thread, *grad;
     CommSum     sum;
+    int64_t     posted;                               /* of this step's buckets, the first one's number (comm_post_sum) */
     int64_t     shard_bytes, thread_bytes, grad_bytes;/* from one region to the next */
     double     *slot;                                 /* [slices of this rank][RT_METRICS] */
     double     *report;                               /* [ranks][shards of a rank][RT_METRICS], [.. + 1]: one that stops */

@@ -69,6 +69,7 @@ typedef struct RtPhase {
     int         count;
     bool        from_grad;                            /* runs only when r->grad is set: the update after a reduction */
     const char *what;                                 /* "forward and backward, a slice of 16 samples" */
+    bool        to_grad;                              /* sums: where r->grad is set they run bucket by bucket instead */
 } RtPhase;
 
 /* File order to memory order of a parameter: see the generated table. Index i of an axis lies at (i / block) * outer + (i % block) * inner. */
@@ -94,6 +95,13 @@ typedef struct RtParam {
  * In the region of a group or rank, sums lie one after another; `grad_bytes` in all. */
 /* Gradients come first; behind them, sums that are none (statistics for running averages). */
 typedef struct RtSum { int64_t offset, count; int param; } RtSum;          /* count in reals; param: index whose whole gradient it is, or -1 */
+
+/* Neighbours in r->grad that ranks add as one, in the order in which the backward pass is done with them. */
+typedef struct RtBucket {
+    int64_t     offset, bytes;                        /* in r->grad */
+    int         ready;                                /* the phase of `train` behind which its sums may run */
+    int         units, updates;                       /* of the gradient phase, of the update phase; those of bucket b follow b - 1's */
+} RtBucket;
 
 enum { RT_SGD, RT_RMSPROP, RT_ADAM, RT_ADAMW };
 enum { RT_SCHED_CONSTANT, RT_SCHED_STEP, RT_SCHED_COSINE, RT_SCHED_POLYNOMIAL };
@@ -166,6 +174,7 @@ typedef struct RtProgram {
     int         nmetric; const char *metric[RT_METRICS];                   /* "loss", "accuracy" */
     const RtParam *param;  int nparam;
     const RtSum   *sum;    int nsum, ngradient;
+    const RtBucket *bucket; int nbucket;
     const RtPhase *train;  int ntrain;                /* one training step */
     const RtPhase *test;   int ntest;                 /* one evaluation batch: same slices; thread_bytes covers both */
     RtRecipe    recipe;

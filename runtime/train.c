@@ -20,6 +20,7 @@
 #include "schedule.h"
 #include "ticks.h"
 #include "weights.h"
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ struct Trainer {
     int64_t saved_total;     /* the last checkpoint: step, */
     double saved_time;       /* and moment */
     double began, rate_from; /* this process's part of the epoch */
-    double waited;           /* for other ranks, before it */
+    double waited, busy;     /* of comm, in it */
     Result result;
     Ticks *ticks; /* --trace: of the first steps */
 };
@@ -249,7 +250,8 @@ static void __attribute__((noreturn)) not_finite(Trainer *t, const Batch *b)
     const int layer = net_first_nonfinite(t->net, b);
     char where[400] = "";
     if (layer == 0 && !bad)
-        rt_die("the samples hold numbers that are not finite: in epoch %lld, step %lld of %lld; the "
+        rt_die("the samples hold numbers that are not finite: in epoch %lld, step %lld of %lld; "
+               "the "
                "loss is not finite, and nothing was updated by them",
                (long long)t->at.epoch + 1, (long long)t->at.step + 1, (long long)t->steps);
     if (layer >= 0 && layer < p->nlayer)
@@ -354,7 +356,7 @@ static bool train_epoch(Trainer *t)
     post_order(t, t->at.epoch + 1);
     t->began = clock_now();
     t->rate_from = (double)t->at.samples;
-    t->waited = t->o->comm->waited;
+    const double waited = t->o->comm->waited, busy = t->o->comm->busy;
     while (t->at.step < t->steps && !stopping(t)) {
         one_step(t);
         draw_bar(t);
@@ -366,27 +368,41 @@ static bool train_epoch(Trainer *t)
         }
     }
     t->at.seconds = epoch_seconds(t);
+    t->waited = t->o->comm->waited - waited;
+    t->busy = t->o->comm->busy - busy;
     return !stopping(t);
+}
+
+/* ", waiting for ranks 4 % of the time: 18 % of the communication" */
+static const char *hidden_text(const Trainer *t, char text[128])
+{
+    *text = '\0';
+    if (t->o->comm->size > 1 && t->busy > 0)
+        snprintf(text, 128, ", waiting for ranks %.0f %% of the time: %.0f %% of the communication",
+                 100 * t->waited / t->at.seconds, 100 * fmin(1, t->waited / t->busy));
+    return text;
 }
 
 static void report_epoch(Trainer *t)
 {
     const Result *r = &t->result;
     const Position *a = &t->at;
-    char hash[17], train[256], test[256];
+    char hash[17], train[256], test[256], hidden[128];
     const double rate = (double)a->samples / a->seconds;
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)params_hash(t->p, t->net->fixed));
     bar_clear(&t->bar);
-    printf("epoch %2lld/%lld  %6.2f s  %7.0f samples/s  %s, %s\n", (long long)a->epoch + 1,
+    printf("epoch %2lld/%lld  %6.2f s  %7.0f samples/s  %s, %s%s\n", (long long)a->epoch + 1,
            (long long)t->o->epochs, a->seconds, rate, metrics_text(t->p, r->train, "", train),
-           metrics_text(t->p, r->test, "test ", test));
+           metrics_text(t->p, r->test, "test ", test), hidden_text(t, hidden));
     log_begin(&t->log, "epoch");
     log_count(&t->log, "epoch", a->epoch + 1);
     log_count(&t->log, "samples", a->samples);
     log_real(&t->log, "seconds", a->seconds);
     log_real(&t->log, "samples_per_s", rate);
-    if (t->o->comm->size > 1)
-        log_real(&t->log, "comm_seconds", t->o->comm->waited - t->waited);
+    if (t->o->comm->size > 1) {
+        log_real(&t->log, "comm_seconds", t->busy);
+        log_real(&t->log, "comm_wait_seconds", t->waited);
+    }
     log_metrics(t, "train", r->train);
     log_metrics(t, "test", r->test);
     log_count(&t->log, "peak_bytes", memory_peak());

@@ -340,7 +340,7 @@ static const char *factors(Writer *w, const Param *p)
                         p ? p->decay : 0);
 }
 
-static const char *sum_name(const Sum *s)
+const char *phase_sum_name(const Sum *s)
 {
     return s->param ? s->param->name : s->update ? s->update->in[0]->name : s->root->op->name;
 }
@@ -401,7 +401,7 @@ static void table_call(Writer *w, const Sum *s)
     wrapped(&w->body,
             arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn, (long long)s->offset,
                          weights(w, s->param), shard_pointer(w, token), shard_pointer(w, dy),
-                         tick(w, sum_name(s), fn, s->root->span, 0, "",
+                         tick(w, phase_sum_name(s), fn, s->root->span, 0, "",
                               step_price_sum(w->g, s, false, w->in->options))),
             "        ");
 }
@@ -437,7 +437,7 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
         wrapped(t,
                 arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn, (long long)s->offset,
                              weights(w, s->param), shard_pointer(w, x), shard_pointer(w, dy),
-                             tick(w, sum_name(s), fn, s->root->span, counted(s->root), "",
+                             tick(w, phase_sum_name(s), fn, s->root->span, counted(s->root), "",
                                   step_price_sum(w->g, s, false, w->in->options))),
                 "        ");
         return;
@@ -456,7 +456,7 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
             arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld, %s, %lld);%s", fn, units,
                          (long long)s->offset, weights(w, s->param), (long long)s->count,
                          shard_pointer(w, s->root), (long long)bytes,
-                         tick(w, sum_name(s), fn, s->root->span, 0, "",
+                         tick(w, phase_sum_name(s), fn, s->root->span, 0, "",
                               step_price_sum(w->g, s, false, w->in->options))),
             "        ");
 }
@@ -474,9 +474,17 @@ static void update_call(Writer *w, const Sum *s, const char *units)
     wrapped(&w->body,
             arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld);%s", fn, units,
                          (long long)s->offset, weights(w, s->param), (long long)s->count,
-                         tick(w, sum_name(s), fn, s->root->span, 0, "",
+                         tick(w, phase_sum_name(s), fn, s->root->span, 0, "",
                               step_price_sum(w->g, s, true, w->in->options))),
             "        ");
+}
+
+static int bucket_of(const Step *s, int sum)
+{
+    int b = 0;
+    while (sum >= s->bucket[b].first + s->bucket[b].sums)
+        b++;
+    return b;
 }
 
 /* Runs `each` of the sums as consecutive ranges of units; *total gets the sum of units as a C
@@ -496,7 +504,9 @@ void phase_ranges(Writer *w, const char *fn, const char *about, bool from_grad, 
         if (!m->update && (from_grad || m->total))
             continue;
         text_printf(total, "%s%s", total->len ? " + " : "", units);
-        text_printf(t, "    if (unit < %s) { /* %s */\n", units, sum_name(m));
+        Text *in_bucket = &w->units[from_grad][bucket_of(s, i)];
+        text_printf(in_bucket, "%s%s", in_bucket->len ? " + " : "", units);
+        text_printf(t, "    if (unit < %s) { /* %s */\n", units, phase_sum_name(m));
         if (from_grad)
             update_call(w, m, units);
         else

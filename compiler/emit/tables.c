@@ -5,9 +5,9 @@
 
 static void parameter(Writer *w, Text *t, const Param *p)
 {
-    static const char *const kind[] = {"RT_XAVIER",     "RT_GLOROT",  "RT_HE",     "RT_LECUN",
-                                       "RT_ORTHOGONAL", "RT_UNIFORM", "RT_NORMAL", "RT_CONSTANT",
-                                       "RT_SECOND"};
+    static const char *const kind[] = {"RT_XAVIER", "RT_GLOROT",     "RT_HE",
+                                       "RT_LECUN",  "RT_ORTHOGONAL", "RT_UNIFORM",
+                                       "RT_NORMAL", "RT_CONSTANT",   "RT_SECOND"};
     static const char *const fan[] = {"RT_FAN_IN", "RT_FAN_OUT", "RT_FAN_AVG"};
 
     text_printf(t, "    {.name = %s, .rank = %d, .dim = {", name_c_string(w->arena, p->name),
@@ -101,6 +101,32 @@ const char *emit_isa(const char *cpu)
            : !strcmp(cpu, "x86-64-v3") ? "RT_ISA_X86_V3"
            : !strcmp(cpu, "armv8-a")   ? "RT_ISA_ARMV8"
                                        : "RT_ISA_ANY";
+}
+
+static const char *or_none(const char *units)
+{
+    return *units ? units : "0";
+}
+
+/* What ranks add as one, where it is ready, and what waits for it. */
+static void buckets(const Writer *w, Text *t)
+{
+    const Step *s = w->in->train->step;
+    text_add(t,
+             "/* ---- what ranks add while the backward pass goes on: a bucket is complete behind "
+             "train[ready]; its update waits for it ---- */\n\n"
+             "static const RtBucket buckets[] = {\n");
+    for (int b = 0; b < s->nbucket; b++) {
+        const Bucket *k = &s->bucket[b];
+        text_printf(t, "    /* %d: %s .. %s */\n", b, phase_sum_name(&s->sum[k->first]),
+                    phase_sum_name(&s->sum[k->first + k->sums - 1]));
+        text_printf(t,
+                    "    {.offset = %lld, .bytes = %lld, .ready = %d,\n     .units = %s,\n     "
+                    ".updates = %s},\n",
+                    (long long)k->offset, (long long)k->bytes, k->ready, or_none(w->units[0][b].s),
+                    or_none(w->units[1][b].s));
+    }
+    text_add(t, "};\n\n");
 }
 
 static int64_t parameters_of(const Graph *g)
@@ -208,8 +234,8 @@ static void program(Writer *w, Text *t)
         text_printf(t, "%s\"%s\"", i ? ", " : "", g->metric[i].name);
     text_printf(t,
                 "},\n    .param = params, .nparam = %d, .sum = sums, .nsum = %d, .ngradient = "
-                "%d,\n",
-                g->nparam, s->nsum, s->ngradient);
+                "%d,\n    .bucket = buckets, .nbucket = %d,\n",
+                g->nparam, s->nsum, s->ngradient, s->nbucket);
     if (g->input->nin > 0)
         text_printf(t, "    .input_mean = &params[%d],\n", param_index(g, g->input->in[0]->param));
     text_add(t, "    .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest "
@@ -245,6 +271,7 @@ void tables_write(Writer *w, Text *t)
         parameter(w, t, g->param[i]);
     text_add(t, "};\n\n");
     sums(g, t);
+    buckets(w, t);
     text_add(t, "static const char *const data_dirs[] = {");
     for (int i = 0; i < w->in->ndata_dirs; i++)
         text_printf(t, "%s, ", name_c_string(w->arena, w->in->data_dirs[i]));

@@ -105,12 +105,24 @@ static void head(Writer *w, const char *includes, Text *t)
                 "(bytes)))\n\n");
 }
 
-static void row(Text *t, const char *fn, bool per_slice, const char *count, bool from_grad,
-                const char *what)
+static void row(Text *t, const char *fn, PhaseKind kind, const char *count, const char *what)
 {
-    text_printf(t,
-                "    {.run = %s, .per_slice = %s, .count = %s, .from_grad = %s, .what = \"%s\"},\n",
-                fn, per_slice ? "true" : "false", count, from_grad ? "true" : "false", what);
+    text_printf(
+        t, "    {.run = %s, .per_slice = %s, .count = %s, .from_grad = %s, .what = \"%s\"%s},\n",
+        fn, kind == PHASE_SLICE ? "true" : "false", count, kind == PHASE_UPDATE ? "true" : "false",
+        what, kind == PHASE_GRADIENT ? ", .to_grad = true" : "");
+}
+
+/* "; complete behind it: bucket 1 of 3" */
+static const char *completes(Arena *a, const Step *s, int phase)
+{
+    Text t = text_new(a);
+    for (int b = 0; b < s->nbucket && s->nbucket > 1; b++)
+        if (s->bucket[b].ready == phase)
+            text_printf(&t, "%s%d",
+                        t.len ? ", " : "\n * Behind it complete, for ranks to add: bucket ", b);
+    text_add(&t, t.len ? "." : "");
+    return t.s;
 }
 
 static int count_slices(const Step *s)
@@ -134,11 +146,12 @@ static void slice_phase(Writer *w, const Graph *g, int phase, int number, Text *
     const char *about =
         of > 1 ? arena_printf(a, "%s, a chunk at a time: part %d of %d.", work, number, of)
                : arena_printf(a, "%s%s.", work, g->training ? ", a chunk at a time" : "");
+    const char *buckets = g->training ? completes(a, g->step, phase) : "";
 
-    phase_slice(w, phase, fn, about);
+    phase_slice(w, phase, fn, arena_printf(a, "%s%s", about, buckets));
     if (g->training)
         phase_nonfinite(w, phase);
-    row(table, fn, true, "0", false,
+    row(table, fn, PHASE_SLICE, "0",
         g->training ? "forward and backward of a slice" : "forward of a slice");
 }
 
@@ -159,7 +172,7 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
         case PHASE_PREPARE:
             fn = ++prepares > 1 ? arena_printf(w->arena, "%s_%d", fn, prepares) : fn;
             phase_prepare(w, p, fn);
-            row(table, fn, false, PREPARE_UNITS_TEXT, false, "pack weights");
+            row(table, fn, p->kind, PREPARE_UNITS_TEXT, "pack weights");
             break;
         case PHASE_SLICE:
             slice_phase(w, g, i, ++slices, table);
@@ -169,13 +182,13 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
                          "Sums over slices and shards in the fixed tree; the update follows "
                          "inside, unless a reduction stands between.",
                          false, &units);
-            row(table, fn, false, units.s, false, "sum gradients, update");
+            row(table, fn, p->kind, units.s, "sum gradients, update");
             break;
         case PHASE_UPDATE:
             phase_ranges(w, fn,
                          "The update from reduced gradients: ranks, groups, clipping by norm.",
                          true, &update);
-            row(table, fn, false, update.s, true, "update");
+            row(table, fn, p->kind, update.s, "update");
             break;
         }
     }
@@ -191,6 +204,11 @@ void program_open(Writer *w, const EmitInput *in, Arena *a)
     w->train = text_new(a), w->test = text_new(a);
     w->of_node[0] = arena_alloc(a, sizeof(char *) * (size_t)(in->train->next_id + 1));
     w->of_node[1] = arena_alloc(a, sizeof(char *) * (size_t)(in->test->next_id + 1));
+    for (int i = 0; i < 2; i++) {
+        w->units[i] = arena_alloc(a, sizeof(Text) * (size_t)(in->train->step->nbucket + 1));
+        for (int b = 0; b < in->train->step->nbucket; b++)
+            w->units[i][b] = text_new(a);
+    }
     name_params(w, in->train);
     graph_phases(w, in->train, &w->train);
     fixed_constants(w, &w->offsets);

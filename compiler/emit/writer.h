@@ -29,6 +29,7 @@ typedef struct Writer {
     const char  *prefix;                              /* "" for training, "TEST_" for evaluation */
     Text         offsets, body, calls, train, test;   /* the parts of the file that grow side by side */
     int          ncall;                               /* rows of calls: clocks of bench --layers */
+    Text        *units[2];                            /* a bucket each: C expressions, of the gradient phase and of the update */
     Text         layers;                              /* names of the values that nonfinite_K() look at */
     int          nlayer, nforward;                    /* their number; the number of those functions */
     int          nkernel;
@@ -69,6 +70,7 @@ void phase_prepare(Writer *w, const Phase *p, const char *fn);
 void phase_slice(Writer *w, int phase, const char *fn, const char *about);
 void phase_nonfinite(Writer *w, int phase);           /* nonfinite_K(), if the phase goes forward, and the names that it answers with */
 /* The sums as consecutive ranges of units; *total gets the number of units as a C expression. */
+const char *phase_sum_name(const Sum *s);             /* "conv1.weight", "norm.mean" */
 void phase_ranges(Writer *w, const char *fn, const char *about, bool from_grad, Text *total);
 
 /* target_c.c: the program around its kernels */

@@ -15,6 +15,8 @@ typedef struct Options {
     int64_t     memory_limit;                         /* planned bytes at most, with so many threads; 0: no limit */
     bool        keep_all;                             /* make nothing again that memory_limit does not ask for */
     int         threads;                              /* of the machine that compiles */
+    bool        overlap;                              /* --comm: ranks add gradients while the backward pass goes on */
+    int64_t     bucket;                               /* bytes that they add as one; 0: by the model of passes/buckets.c */
     struct Tuner *tuner;                              /* --tune: settles what pass choose leaves open (ir/choice.h); else NULL */
 } Options;
 

@@ -40,12 +40,21 @@ typedef struct Sum {
     int64_t offset;                                   /* bytes in the gradient buffer */
 } Sum;
 
+/* A few neighbours of the sums, which ranks add as one. */
+typedef struct Bucket {
+    int     first, sums;                              /* of Step.sum */
+    int64_t offset, bytes;                            /* of the gradient buffer */
+    int     ready;                                    /* the slice phase behind which its sums are complete */
+} Bucket;
+
 typedef struct Step {
     int64_t batch, shards, shard, slices, slice, chunk;   /* shards in the batch; samples a shard; slices a shard; samples a slice; samples a chunk */
     int     nphase;
     Phase  *phase;
     int     nsum, ngradient;                          /* gradients first, then what running averages follow */
     Sum    *sum;
+    int     nbucket;
+    Bucket *bucket;
     bool    fused_update;
     int     nbuffer;
     Buffer *buffer;

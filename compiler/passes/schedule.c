@@ -9,6 +9,7 @@
 #include "ops/dense_price.h"
 #include "ops/op.h"
 #include "ops/scan.h"
+#include "passes/buckets.h"
 #include "passes/pass.h"
 #include <string.h>
 
@@ -263,9 +264,9 @@ static int kind_of(const Readers *r, const Node *n)
 
 /* Which prepare or slice phase: the first in which everything that n needs is there.  Units share what is prepared, so what
  * is prepared from it waits for a barrier; a shard's total is known one barrier after the last sample has joined the sum. */
-static int level_of(const Node *n, const int *level)
+static int level_of(const Node *n, const int *level, const int *least)
 {
-    int l = 0;
+    int l = least[n->id];
     for (int i = 0; i < n->nin; i++) {
         const Node *x = n->in[i];
         if (n->mark == PREPARE && x->mark == PREPARE && l <= level[x->id])
@@ -280,13 +281,13 @@ static int level_of(const Node *n, const int *level)
 
 /* A loop over time runs in one phase: all its nodes have the level of the last.  They stand together
  * in the list, from `at` on; returns how many. */
-static int loop_level(const Graph *g, int at, int *level)
+static int loop_level(const Graph *g, int at, int *level, const int *least)
 {
     const Loop *l = g->node[at]->loop;
     int n = 0, last = 0;
     for (; at + n < g->nnode && g->node[at + n]->loop == l; n++) {
         const Node *x = g->node[at + n];
-        level[x->id] = level_of(x, level);
+        level[x->id] = level_of(x, level, least);
         last = last < level[x->id] ? level[x->id] : last;
     }
     for (int i = 0; i < n; i++)
@@ -294,14 +295,32 @@ static int loop_level(const Graph *g, int at, int *level)
     return n;
 }
 
-static int *levels(const Graph *g)
+static void find_levels(const Graph *g, int *level, const int *least)
 {
-    int *level = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *level);
     for (int i = 0; i < g->nnode;)
         if (g->node[i]->loop)
-            i += loop_level(g, i, level);
+            i += loop_level(g, i, level, least);
         else
-            level[g->node[i]->id] = level_of(g->node[i], level), i++;
+            level[g->node[i]->id] = level_of(g->node[i], level, least), i++;
+}
+
+/* What only later buckets need waits until the sums of a bucket are complete. */
+static int *levels(const Graph *g, const Step *s)
+{
+    int *level = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *level);
+    int *least = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *least);
+    const int *bucket = buckets_claim(g, s);
+    find_levels(g, level, least);
+    for (int b = 0; b + 1 < s->nbucket; b++) {
+        const int next = buckets_level(s, b, level) + 1;
+        for (int i = 0; i < g->nnode; i++) {
+            const Node *n = g->node[i];
+            if (n->backward && bucket[n->id] > b && bucket[n->id] < s->nbucket &&
+                (n->mark == SLICE || n->mark == SUMMED))
+                least[n->id] = next;
+        }
+        find_levels(g, level, least);
+    }
     return level;
 }
 
@@ -455,6 +474,9 @@ static void phases(Graph *g, Step *s, const Readers *r, const int *level)
             if (in_slice(g->node[i]) && level[g->node[i]->id] == l)
                 push(g, p, g->node[i]);
         close_phase(s);
+        for (int b = 0; b < s->nbucket; b++)
+            if (buckets_level(s, b, level) >= l)
+                s->bucket[b].ready = s->nphase - 1;
     }
     p = add_phase(g, s, PHASE_GRADIENT);
     for (int i = 0; i < s->nsum; i++)
@@ -527,6 +549,7 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
     for (int i = 0; i < g->nnode; i++)
         g->node[i]->mark = kind_of(r, g->node[i]);
     add_sums(g, s, r, o);
+    buckets_cut(g, s, o);
     s->fused_update = g->recipe.clip_norm == 0;
     for (int i = 0; i < g->nnode; i++)
         if (g->node[i]->op->flags & OP_UPDATE && !(g->node[i]->in[1]->mark == SUMMED))
@@ -536,7 +559,7 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
             s->fused_update = false;
     for (int i = 0; i < g->nnode; i++)
         place(s, g->node[i]);
-    const int *level = levels(g);
+    const int *level = levels(g, s);
     keep(g, s, level);
     phases(g, s, r, level);
 }

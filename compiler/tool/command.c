@@ -300,5 +300,6 @@ bool command_parse(Arena *a, int argc, char **argv, Command *c, Diag *d)
             return false;
     }
     c->flags = r.flags.s;
+    c->options.overlap = c->comm && strcmp(c->comm, "mpi") == 0;
     return complete(&r);
 }

@@ -561,7 +561,7 @@ static void test_slice(const Rt *r, char *t, int unit)
 static const RtPhase train[] = {
     {.run = train_prepare, .per_slice = false, .count = 8, .from_grad = false, .what = "pack weights"},
     {.run = train_slice, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice"},
-    {.run = train_gradient, .per_slice = false, .count = 1 + DENSE_UNITS(500, 10) + 1 + DENSE_UNITS(800, 500) + 1 + 7 + 1 + 1, .from_grad = false, .what = "sum gradients, update"},
+    {.run = train_gradient, .per_slice = false, .count = 1 + DENSE_UNITS(500, 10) + 1 + DENSE_UNITS(800, 500) + 1 + 7 + 1 + 1, .from_grad = false, .what = "sum gradients, update", .to_grad = true},
     {.run = train_update, .per_slice = false, .count = 1 + 2 + 1 + 64 + 1 + 7 + 1 + 1, .from_grad = true, .what = "update"},
 };
 
@@ -673,6 +673,15 @@ static const RtSum sums[] = {
     {.offset = 1772928, .count = 500, .param = 0},
 };
 
+/* ---- what ranks add while the backward pass goes on: a bucket is complete behind train[ready]; its update waits for it ---- */
+
+static const RtBucket buckets[] = {
+    /* 0: dense2.bias .. conv1.weight */
+    {.offset = 0, .bytes = 1774976, .ready = 1,
+     .units = 1 + DENSE_UNITS(500, 10) + 1 + DENSE_UNITS(800, 500) + 1 + 7 + 1 + 1,
+     .updates = 1 + 2 + 1 + 64 + 1 + 7 + 1 + 1},
+};
+
 static const char *const data_dirs[] = {NULL};
 
 const RtProgram rt_program = {
@@ -684,6 +693,7 @@ const RtProgram rt_program = {
     .input_rank = 3, .input_dim = {1, 28, 28}, .classes = 10, .labels = 1, .outputs = 10, .softmax_output = true,
     .nmetric = 2, .metric = {"loss", "accuracy"},
     .param = params, .nparam = 8, .sum = sums, .nsum = 8, .ngradient = 8,
+    .bucket = buckets, .nbucket = 1,
     .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest = sizeof test / sizeof *test,
     .recipe = {
         .data = "mnist", .samples = 0, .test_samples = 0, .x_scale = 0.0039215686274509803,

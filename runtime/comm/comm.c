@@ -57,12 +57,9 @@ void comm_broadcast(Comm *c, void *bytes, int64_t n, const char *during)
 }
 
 /* Recursive doubling where the ranks are a power of two, else each to each. */
-void comm_gather(Comm *c, void *all, int64_t each, const char *during)
+void comm_gather_now(Comm *c, void *all, int64_t each)
 {
     char *const bytes = all;
-    if (c->size == 1)
-        return;
-    comm_enter(c, during);
     if ((c->size & (c->size - 1)) == 0)
         for (int d = 1; d < c->size; d *= 2) {
             Exchange e = {.n = 0};
@@ -79,6 +76,14 @@ void comm_gather(Comm *c, void *all, int64_t each, const char *during)
             comm_receive(c, &e, from, bytes + from * each, each);
             comm_wait(c, &e);
         }
+}
+
+void comm_gather(Comm *c, void *all, int64_t each, const char *during)
+{
+    if (c->size == 1)
+        return;
+    comm_enter(c, during);
+    comm_gather_now(c, all, each);
     comm_leave(c);
 }
 
@@ -203,7 +208,7 @@ void comm_open(Comm *c, const RtProgram *p, double limit)
     s->of = rt_alloc(sizeof *s->of * (size_t)c->size);
     s->answered = rt_alloc(sizeof *s->answered * (size_t)c->size);
     rt_at_death(end_all);
-    comm_watch(s);
+    comm_start(s);
     introduce(c, p);
 }
 
@@ -211,8 +216,9 @@ void comm_close(Comm *c)
 {
     if (c->size == 1)
         return;
+    comm_await_all(c);
     rt_at_death(NULL);
-    pthread_mutex_lock(&c->state->lock); /* for good: the attendant is silent from here on */
+    pthread_mutex_lock(&c->state->lock); /* for good: the other thread is silent from here on */
     c->state->t->close();
 }
 

@@ -13,7 +13,8 @@ typedef struct Comm {
     int     rank, size;
     int     local_rank, local_size;                   /* of the ranks on this machine */
     int64_t step;                                     /* of the run: for messages */
-    double  waited;                                   /* seconds spent in here so far */
+    double  waited;                                   /* seconds that the caller spent in here so far */
+    double  busy;                                     /* seconds of communication: more, where it went on beside other work */
     struct CommState *state;                          /* NULL: alone */
 } Comm;
 
@@ -50,5 +51,13 @@ typedef struct CommSum {
 
 void comm_sum_plan(const Comm *c, CommSum *s);
 void comm_sum(Comm *c, const CommSum *s);             /* the sum of all into the first buffer of every rank */
+
+/* The same beside other work: posts are done one after another by a thread of their own, all ranks' in the same order.  Anything else in
+ * here waits first for all posts to be done.  A post returns its number; comm_await returns when that one is done. */
+void    comm_posts(Comm *c, int most);                /* room for so many at a time */
+/* Of reals from .. from + n - 1.  during: "the sum of gradients, bucket 2" */
+int64_t comm_post_sum(Comm *c, const CommSum *s, int64_t from, int64_t n, const char *during);
+int64_t comm_post_gather(Comm *c, void *all, int64_t each, const char *during);
+void    comm_await(Comm *c, int64_t post);
 
 #endif

@@ -15,12 +15,31 @@ typedef struct Whereabouts {
     double  seconds;                                  /* since then */
 } Whereabouts;
 
+/* What the thread of comm/post.c does: a sum, or where `sum` is NULL a gather. */
+typedef struct Post {
+    const CommSum  *sum;
+    int64_t         from, n;
+    void           *all;
+    int64_t         each;
+    char            during[64];
+} Post;
+
+typedef struct Posts {
+    pthread_mutex_t lock;                             /* around what stands here */
+    pthread_cond_t  posted, finished;
+    pthread_t       thread;
+    Post           *post; int most;                   /* number k at k % most */
+    int64_t         next, done;                       /* the number of the next one; those below `done` are done */
+    int64_t         awaited;                          /* somebody waits until so many are done */
+} Posts;
+
 typedef struct CommState {
     const RtTransport *t;
     Comm           *comm;
     double          limit;
     pthread_mutex_t lock;                             /* around every use of the transport */
-    pthread_t       attendant;                        /* answers while this rank computes */
+    Posts           posts;
+    bool            background;                       /* the thread of posts is at work: it naps while it waits */
     char          (*host)[64];
     const char     *doing;                            /* NULL: computing; */
     double          since;
@@ -28,12 +47,21 @@ typedef struct CommState {
     bool           *answered;
 } CommState;
 
-/* Starts the thread that answers for this rank while it computes. */
-void comm_watch(CommState *s);
+/* Starts the thread of posts, which also answers for this rank while it computes. */
+void comm_start(CommState *s);
+bool comm_hurry(CommState *s);                        /* does somebody wait for a post? */
+void comm_await_all(Comm *c);
 
-/* Around everything that a rank does with others; nothing nests. */
-void comm_enter(Comm *c, const char *during);
-void comm_leave(Comm *c);
+/* Around everything that a rank does with others; nothing nests.  Returns the seconds between. */
+void   comm_begin(CommState *s, const char *during);
+double comm_end(CommState *s);
+void   comm_enter(Comm *c, const char *during);       /* the same by the caller's thread, behind all posts */
+void   comm_leave(Comm *c);
+void   comm_attend(CommState *s);                     /* answers who asks where this rank is */
+
+/* Between comm_begin and comm_end. */
+void comm_gather_now(Comm *c, void *all, int64_t each);
+void comm_sum_now(Comm *c, const CommSum *s, int64_t from, int64_t n);
 
 /* Sends and receives under way, waited for together. */
 typedef struct Exchange { int request[TRANSPORT_REQUESTS]; int n; } Exchange;

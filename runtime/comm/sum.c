@@ -8,13 +8,13 @@
  * Otherwise every rank adds one piece of the vector, for which all others send it their nodes'
  * parts, and sends the sum back: up to a few times the bytes, the same bits.
  *
- * Long vectors go bucket by bucket: what is received then stays in the cache until it is added.
+ * Long vectors go stretch by stretch: what is received then stays in the cache until it is added.
  */
 #include "comm/state.h"
 #include "error.h"
 #include <string.h>
 
-enum { BUCKET = 1 << 20, GRAIN = 16 }; /* reals: of a bucket, and what pieces are multiples of */
+enum { STRETCH = 1 << 20, GRAIN = 16 }; /* reals: of a stretch, and what pieces are multiples of */
 
 static void add(char *to, const char *from, int64_t n, int real_bytes)
 {
@@ -120,15 +120,10 @@ static void sum_pieces(Comm *c, const CommSum *s, char *x, int64_t n)
 
 /* ---- */
 
-static int64_t bucket_of(const CommSum *s)
-{
-    return s->n < BUCKET ? s->n : BUCKET;
-}
-
 void comm_sum_plan(const Comm *c, CommSum *s)
 {
     const int each = s->shards / c->size;
-    const int64_t n = bucket_of(s);
+    const int64_t n = s->n < STRETCH ? s->n : STRETCH;
     if (c->size == 1)
         return;
     s->node = rt_alloc(sizeof *s->node * TREE_NODES * (size_t)c->size);
@@ -143,19 +138,23 @@ void comm_sum_plan(const Comm *c, CommSum *s)
         s->scratch_bytes = s->first[c->size] * (n / c->size + 2 * GRAIN) * s->real_bytes;
 }
 
+void comm_sum_now(Comm *c, const CommSum *s, int64_t from, int64_t n)
+{
+    for (int64_t at = 0; at < n; at += STRETCH) {
+        const int64_t reals = n - at < STRETCH ? n - at : STRETCH;
+        char *x = s->buffer + (from + at) * s->real_bytes;
+        if (s->node)
+            sum_pieces(c, s, x, reals);
+        else
+            sum_halves(c, x, reals, s->real_bytes, s->scratch);
+    }
+}
+
 void comm_sum(Comm *c, const CommSum *s)
 {
-    const int64_t bucket = bucket_of(s);
     if (c->size == 1)
         return;
     comm_enter(c, "the sum of gradients");
-    for (int64_t at = 0; at < s->n; at += bucket) {
-        const int64_t n = s->n - at < bucket ? s->n - at : bucket;
-        char *x = s->buffer + at * s->real_bytes;
-        if (s->node)
-            sum_pieces(c, s, x, n);
-        else
-            sum_halves(c, x, n, s->real_bytes, s->scratch);
-    }
+    comm_sum_now(c, s, 0, s->n);
     comm_leave(c);
 }

@@ -2,8 +2,8 @@
  *
  * MPI has no time limit: a rank that is stopped, or behind a cut line, leaves all others waiting for
  * ever.  So every wait here polls; one that lasts longer than the limit asks all ranks where they
- * are.  A rank that waits itself answers from its own polling, one that computes by its attendant, a
- * thread that wakes a few times a second.  Who does not answer is named, or, when all do, who is
+ * are.  A rank that waits itself answers from its own polling, one that computes by the thread of
+ * comm/post.c, which wakes a few times a second.  Who does not answer is named, or, when all do, who is
  * somewhere else.
  */
 #define _GNU_SOURCE
@@ -46,7 +46,7 @@ static void take(CommState *s, int from, int tag, void *bytes, int n)
 }
 
 /* Answers who asks; notes who answers. */
-static void attend(CommState *s)
+void comm_attend(CommState *s)
 {
     char ask;
     for (int from; (from = s->t->waiting(TAG_ASK)) >= 0;) {
@@ -60,26 +60,6 @@ static void attend(CommState *s)
     }
 }
 
-static void *attendant(void *arg)
-{
-    CommState *s = arg;
-    for (;;) {
-        nap(200000);
-        if (pthread_mutex_trylock(&s->lock) == 0) {
-            attend(s);
-            pthread_mutex_unlock(&s->lock);
-        }
-    }
-    return NULL;
-}
-
-void comm_watch(CommState *s)
-{
-    s->since = clock_now();
-    if (pthread_create(&s->attendant, NULL, attendant, s) != 0)
-        rt_die("no thread could be started");
-}
-
 /* ---- a wait that lasted too long */
 
 static void ask_all(CommState *s)
@@ -91,7 +71,7 @@ static void ask_all(CommState *s)
         if (r != c->rank)
             post(s, r, TAG_ASK, "", 1);
     while (clock_now() - began < ASKING) {
-        attend(s);
+        comm_attend(s);
         nap(1000);
     }
 }
@@ -128,22 +108,39 @@ static void __attribute__((noreturn)) give_up(CommState *s)
 
 /* ---- waiting */
 
-void comm_enter(Comm *c, const char *during)
+void comm_begin(CommState *s, const char *during)
 {
-    CommState *s = c->state;
     pthread_mutex_lock(&s->lock);
     s->since = clock_now();
     s->doing = during;
 }
 
-void comm_leave(Comm *c)
+double comm_end(CommState *s)
 {
-    CommState *s = c->state;
-    const double now = clock_now();
-    c->waited += now - s->since;
+    const double now = clock_now(), spent = now - s->since;
     s->doing = NULL;
     s->since = now;
     pthread_mutex_unlock(&s->lock);
+    return spent;
+}
+
+void comm_enter(Comm *c, const char *during)
+{
+    comm_await_all(c);
+    comm_begin(c->state, during);
+}
+
+void comm_leave(Comm *c)
+{
+    const double spent = comm_end(c->state);
+    c->waited += spent;
+    c->busy += spent;
+}
+
+/* Beside other work a wait leaves the processor to it: 20 us are less than a message takes between hosts. */
+static bool napping(CommState *s)
+{
+    return s->background && !comm_hurry(s);
 }
 
 void comm_wait(Comm *c, Exchange *e)
@@ -154,15 +151,16 @@ void comm_wait(Comm *c, Exchange *e)
         for (int i = 0; i < e->n; i++)
             if (s->t->done(e->request[i]))
                 e->request[i--] = e->request[--e->n];
-        if (polls < EAGER)
+        const bool aside = napping(s);
+        if (polls < EAGER && !aside)
             continue;
-        if (polls < PATIENT) {
+        if (polls < PATIENT && !aside) {
             sched_yield();
             continue;
         }
-        nap(50);
+        nap(aside ? 20 : 50);
         if (polls % 200 == 0) {
-            attend(s);
+            comm_attend(s);
             if (clock_now() - began > s->limit)
                 give_up(s);
         }

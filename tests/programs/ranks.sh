@@ -38,6 +38,11 @@ want=$(hashes "$work/log.lenet")
 for n in 1 2 4 8; do
     same "lenet, $n ranks, and --comm none" "$(hash $n "$work/lenet" | tail -n 1)" "$want"
 done
+# the gradient in buckets of any size, added while the backward pass goes on
+build_mpi lenet "$work/small" --bucket 4k
+same "lenet, 2 ranks, buckets of 4 kB" "$(hash 2 "$work/small" | tail -n 1)" "$want"
+grep -q "waiting for ranks [0-9]* % of the time: [0-9]* % of the communication" "$work/out" && ok || bad "no word of the communication that was not hidden"
+[ "$(field "$work/log" epoch comm_wait_seconds | wc -w)" = 2 ] && ok || bad "the log does not say how long rank 0 waited"
 "$work/six" --epochs 2 --data "$work/mnist" --log "$work/log.six" > /dev/null
 want=$(hashes "$work/log.six")
 for n in 2 3 6; do

@@ -191,10 +191,14 @@ static const RtParam mini_params[] = {
 static const RtSum mini_sums[] = {
     {W1 * sizeof(real), X * H, 0}, {B1 * sizeof(real), H, 1}, {W2 * sizeof(real), O * H, 2}, {B2 * sizeof(real), O, 3}};
 enum { MINI_UNITS = (PARAMETERS + 7) / 8 };
-static const RtPhase mini_train[] = {{mini_slice, true, 0, false, "forward and backward"},
-                                     {mini_sum, false, MINI_UNITS, false, "sum and update"},
-                                     {mini_from_grad, false, MINI_UNITS, true, "update"}};
-static const RtPhase mini_tests[] = {{mini_test, true, 0, false, "forward"}};
+static const RtPhase mini_train[] = {{mini_slice, true, 0, false, "forward and backward", false},
+                                     {mini_sum, false, MINI_UNITS, false, "sum and update", true},
+                                     {mini_from_grad, false, MINI_UNITS, true, "update", false}};
+enum { MINI_HIDDEN = W2 / 8 };                        /* units of the first layer */
+static const RtBucket mini_buckets[] = {
+    {0, W2 * sizeof(real), 0, MINI_HIDDEN, MINI_HIDDEN},
+    {W2 * sizeof(real), (PADDED - W2) * sizeof(real), 0, MINI_UNITS - MINI_HIDDEN, MINI_UNITS - MINI_HIDDEN}};
+static const RtPhase mini_tests[] = {{mini_test, true, 0, false, "forward", false}};
 static int (*const mini_checks[])(const Rt *r, char *thread, int unit) = {mini_nonfinite};
 static const char *const mini_layers[] = {"input (mini.tn:1)", "hidden (mini.tn:2)", "out (mini.tn:3)"};
 
@@ -206,6 +210,7 @@ static const RtProgram mini = {
     .thread_bytes = (X + H + O) * sizeof(real), .grad_bytes = PARTIAL_BYTES, .fused_update = true,
     .input_rank = 3, .input_dim = {1, 4, 4}, .classes = O, .labels = 1, .outputs = O, .softmax_output = true,
     .nmetric = 2, .metric = {"loss", "accuracy"}, .param = mini_params, .nparam = 4, .sum = mini_sums, .nsum = 4, .ngradient = 4,
+    .bucket = mini_buckets, .nbucket = 2,
     .train = mini_train, .ntrain = 3, .test = mini_tests, .ntest = 1,
     .recipe = {.data = "synthetic", .samples = 200, .test_samples = 40, .x_scale = 1.0 / 255, .optimizer = RT_SGD,
                .lr = 0.2, .momentum = 0.9, .weight_decay = 1e-4, .schedule = RT_SCHED_STEP, .nat = 1, .at = {6},

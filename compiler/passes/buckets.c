@@ -1,0 +1,65 @@
+/* buckets.c -- what ranks add while the backward pass goes on: the gradients, in the order in which it is done with them, in pieces.
+ *
+ * Sums stand in the order of the backward pass, the last layer's first, one after another in the gradient buffer; a bucket is a few
+ * neighbours.  What only later buckets need waits until the sums of one bucket are complete: it goes to a later slice phase, and
+ * ranks add the bucket meanwhile.
+ *
+ * How large: a sum over ranks takes A + S B seconds for S bytes.  k buckets cost k A, and the last S / k bytes hide behind nothing:
+ * k A + B S / k is least where a bucket has sqrt(S A / B) bytes.  A and B are those of 16 ranks on 10 Gbit/s and 30 us a
+ * message (2 log2 16 messages, 2 * 15/16 S bytes); they stand under a root, so a network twice as fast asks for 1.4 times the bytes.
+ *
+ * Without ranks there is one bucket.  No bit depends on it: sums are what they were, only begun earlier.
+ */
+#include "passes/buckets.h"
+#include "ops/op.h"
+#include <math.h>
+
+static const double A = 2 * 4 * 30e-6, B = 2 * 15.0 / 16 * 8 / 10e9;
+
+static int64_t best_size(const Step *s)
+{
+    return (int64_t)sqrt((double)s->grad_bytes * A / B);
+}
+
+void buckets_cut(Graph *g, Step *s, const Options *o)
+{
+    const int64_t most = o->bucket ? o->bucket : o->overlap ? best_size(s) : s->grad_bytes;
+    Bucket b = {.first = 0};
+    for (int i = 0; i < s->nsum; i++) {
+        const int64_t end = i + 1 < s->nsum ? s->sum[i + 1].offset : s->grad_bytes;
+        b.sums++;
+        b.bytes = end - b.offset;
+        if (i + 1 < s->nsum && (i + 1 >= s->ngradient || b.bytes < most))
+            continue; /* the averages go with the last gradients */
+        ARENA_PUSH(g->arena, s->bucket, s->nbucket, b);
+        b = (Bucket){.first = i + 1, .offset = end};
+    }
+}
+
+int *buckets_claim(const Graph *g, const Step *s)
+{
+    int *by = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *by);
+    for (int id = 0; id <= g->next_id; id++)
+        by[id] = s->nbucket;
+    for (int b = s->nbucket - 1; b >= 0; b--)
+        for (int i = 0; i < s->bucket[b].sums; i++)
+            by[s->sum[s->bucket[b].first + i].root->id] = b;
+    for (int i = g->nnode - 1; i >= 0; i--) { /* users stand behind what they use */
+        const Node *n = g->node[i];
+        for (int k = 0; k < n->nin && !(n->op->flags & OP_UPDATE); k++)
+            if (by[n->in[k]->id] > by[n->id])
+                by[n->in[k]->id] = by[n->id];
+    }
+    return by;
+}
+
+int buckets_level(const Step *s, int bucket, const int *level)
+{
+    const Bucket *b = &s->bucket[bucket];
+    int last = 0;
+    for (int i = 0; i < b->sums; i++) {
+        const int l = level[s->sum[b->first + i].root->id];
+        last = last < l ? l : last;
+    }
+    return last;
+}
