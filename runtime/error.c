@@ -18,7 +18,8 @@ static _Atomic(const char *) unfinished[UNFINISHED];
 static atomic_flag dying = ATOMIC_FLAG_INIT;
 static const char *speaker = "";
 static bool quiet;
-static void (*_Atomic at_death)(void);
+static void (*_Atomic at_death)(int code);
+static volatile sig_atomic_t exit_code = EXIT_FAILURE;
 
 static bool swap(const char *from, const char *to)
 {
@@ -47,7 +48,7 @@ void rt_speaker(const char *who, bool notes)
     quiet = !notes;
 }
 
-void rt_at_death(void (*end)(void))
+void rt_at_death(void (*end)(int code))
 {
     atomic_store(&at_death, end);
 }
@@ -70,10 +71,10 @@ static void say(const char *kind, const char *fmt, va_list ap)
 static void late(int signal)
 {
     (void)signal;
-    _exit(EXIT_FAILURE);
+    _exit(exit_code);
 }
 
-void rt_die(const char *fmt, ...)
+static void __attribute__((noreturn)) die(int code, const char *fmt, va_list ap)
 {
     if (quiet) { /* a mistake that all ranks make is told by rank 0, whose launcher ends the others */
         signal(SIGTERM, SIG_DFL);
@@ -81,23 +82,35 @@ void rt_die(const char *fmt, ...)
     }
     while (atomic_flag_test_and_set(&dying)) /* the first thread to die speaks for all */
         pause();
-    va_list ap;
-    va_start(ap, fmt);
+    exit_code = code;
     fflush(stdout);
     say("error: ", fmt, ap);
-    va_end(ap);
     for (int i = 0; i < UNFINISHED; i++) {
         const char *path = atomic_load(&unfinished[i]);
         if (path)
             unlink(path);
     }
-    void (*end)(void) = atomic_load(&at_death);
+    void (*end)(int) = atomic_load(&at_death);
     if (end) {
         signal(SIGALRM, late); /* the end of others can hang where a line is cut */
         alarm(GRACE);
-        end();
+        end(code);
     }
-    _exit(EXIT_FAILURE);
+    _exit(code);
+}
+
+void rt_die(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    die(EXIT_FAILURE, fmt, ap);
+}
+
+void rt_lost(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    die(EXIT_LOST, fmt, ap);
 }
 
 void rt_note(const char *fmt, ...)

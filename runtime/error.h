@@ -6,10 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { EXIT_STOPPED = 75 };  /* stopped on request, a checkpoint is saved */
+enum {
+    EXIT_STOPPED = 75, /* stopped on request, a checkpoint is saved */
+    EXIT_LOST = 76     /* another rank is lost: the last checkpoint is worth another try */
+};
 
 /* "PROG: error: ..." on stderr, then exit 1; from any thread. Removes unfinished files. */
 void rt_die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+/* The same with EXIT_LOST. */
+void rt_lost(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void rt_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 void rt_said(void);            /* before a good end: dies when standard output could not be written */
@@ -23,7 +29,7 @@ void rt_finished(const char *path);
  * ranks make alike, are its business; what ends the other processes of a run when this one dies:
  * it may last, and may return. */
 void rt_speaker(const char *who, bool notes);
-void rt_at_death(void (*end)(void));
+void rt_at_death(void (*end)(int code));
 
 /* Dies when this machine lacks instructions that generated code uses freely. */
 struct RtProgram;

@@ -144,7 +144,7 @@ static void usage(const RtProgram *p, int command)
             printf("  %-26s %s\n", word, options[i].help);
         }
     printf("  %-26s %s\n", "--help, --version", "");
-    printf("\nExit code: 0 done, 1 error, 75 stopped on request with a checkpoint saved.\n");
+    printf("\nExit code: 0 done, 1 error, 75 stopped on request with a checkpoint saved, 76 another rank is lost.\n");
     rt_said();
     exit(0);
 }

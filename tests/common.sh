@@ -46,6 +46,15 @@ build() {
     bad "tenon build models/$model.tn $*"; finish; exit 1
 }
 
+# running TEXT: processes whose command line begins so; what has ended and only waits to be noticed does not count
+running() {
+    local p
+    for p in /proc/[0-9]*; do
+        { tr '\0' ' ' < "$p/cmdline"; } 2> /dev/null | grep -q "^$1" && [ "$(awk '{ print $3 }' "$p/stat" 2> /dev/null)" != Z ] && echo "${p#/proc/}"
+    done
+    true
+}
+
 # shipped_models: the model files, one a line; the networks whose kernels take a minute to compile only with CHECK_ALL=1
 shipped_models() {
     local file

@@ -178,9 +178,9 @@ static void __attribute__((noreturn)) unknown_to_mpi(int tasks, const char *word
 
 static CommState *the_run; /* for the moment of death */
 
-static void end_all(void)
+static void end_all(int code)
 {
-    the_run->t->abort(EXIT_FAILURE);
+    the_run->t->abort(code);
 }
 
 void comm_open(Comm *c, const RtProgram *p, double limit)

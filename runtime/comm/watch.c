@@ -102,8 +102,9 @@ static void __attribute__((noreturn)) give_up(CommState *s)
                          n ? ", " : "", r, comm_host(c, r), (long long)w->step + 1,
                          w->doing[0] ? ", at " : ", computing", w->doing, w->seconds);
         }
-    rt_die("%.0f s at %s in step %lld, longer than --timeout: %s", clock_now() - s->since, s->doing,
-           (long long)c->step + 1, named ? text : "all ranks answer and wait as this one does");
+    rt_lost("%.0f s at %s in step %lld, longer than --timeout: %s", clock_now() - s->since,
+            s->doing, (long long)c->step + 1,
+            named ? text : "all ranks answer and wait as this one does");
 }
 
 /* ---- waiting */

@@ -8,14 +8,6 @@ command -v mpicc > /dev/null && command -v mpirun > /dev/null || { skip "no mpic
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_btl_vader_single_copy_mechanism=none          # containers forbid it, and say so on stderr
 timeout -k 5 60 mpirun -n 2 true > /dev/null 2>&1 || { skip "mpirun cannot start two processes here"; finish; exit; }
-# running TEXT: processes whose command line holds it, launchers left out
-running() {
-    local p
-    for p in /proc/[0-9]*; do
-        { tr '\0' ' ' < "$p/cmdline"; } 2> /dev/null | grep -q "^$1" && [ "$(awk '{ print $3 }' "$p/stat" 2> /dev/null)" != Z ] && echo "${p#/proc/}"
-    done
-    true
-}
 build_mpi() { local model=$1 program=$2; shift 2; build "$model" "$program" --comm mpi "$@"; }
 # ranks N COMMAND...: with a limit, so that a run that hangs is a failure and not the end of the tests
 ranks() { local n=$1; shift; timeout -k 5 120 mpirun -n "$n" --bind-to none "$@"; }
