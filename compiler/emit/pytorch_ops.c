@@ -5,64 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *pytorch_number(Arena *a, double v)
-{
-    for (int digits = 1; digits <= 17; digits++) {
-        const char *s = arena_printf(a, "%.*g", digits, v);
-        if (strtod(s, NULL) == v)
-            return s;
-    }
-    return arena_printf(a, "float('%g')", v);
-}
-
 /* ---- layers: what keeps weights */
-
-/* "3" of two equal numbers, "(1, 7)" of others. */
-static const char *pair(Arena *a, const int64_t v[2])
-{
-    return v[0] == v[1] ? arena_printf(a, "%lld", (long long)v[0])
-                        : arena_printf(a, "(%lld, %lld)", (long long)v[0], (long long)v[1]);
-}
 
 static void option(Text *t, const char *name, const int64_t v[2], int64_t usual)
 {
     if (v[0] != usual || v[1] != usual)
-        text_printf(t, ", %s=%s", name, pair(t->arena, v));
-}
-
-static Window window(const Node *n)
-{
-    const int64_t *x = node_attr(n, "x_shape")->list;
-    return window_of(n, x[1], x[2]);
-}
-
-/* How many rows and columns of padding the windows reach behind the image, at least 0. */
-static void reached(const Window *v, int64_t after[2])
-{
-    for (int i = 0; i < 2; i++) {
-        after[i] = (v->out[i] - 1) * v->stride[i] + (v->kernel[i] - 1) * v->dilation[i] + 1 -
-                   v->in[i] - v->before[i];
-        after[i] = after[i] > 0 ? after[i] : 0;
-    }
-}
-
-/* "same" may want a row more behind than before: that is padded by hand. */
-static bool lopsided(const Window *v)
-{
-    int64_t after[2];
-    reached(v, after);
-    return after[0] > v->before[0] || after[1] > v->before[1];
+        text_printf(t, ", %s=%s", name, python_pair(t->arena, v));
 }
 
 static const char *conv_layer(Arena *a, const Node *n, bool bias)
 {
-    const Window v = window(n);
+    const Window v = python_window(n);
+    int64_t after[2];
     const int64_t none[2] = {0, 0}, groups[2] = {node_int(n, "groups"), node_int(n, "groups")};
     Text t = text_new(a);
     text_printf(&t, "nn.Conv2d(%lld, %lld, %s", (long long)n->in[0]->shape.dim[0],
-                (long long)node_int(n, "filters"), pair(a, v.kernel));
+                (long long)node_int(n, "filters"), python_pair(a, v.kernel));
     option(&t, "stride", v.stride, 1);
-    option(&t, "padding", lopsided(&v) ? none : v.before, 0);
+    option(&t, "padding", python_lopsided(&v, after) ? none : v.before, 0);
     option(&t, "dilation", v.dilation, 1);
     option(&t, "groups", groups, 1);
     text_add(&t, bias ? ")" : ", bias=False)");
@@ -80,9 +40,9 @@ static const char *norm_layer(Arena *a, const Node *n)
     Text t = text_new(a);
     text_printf(&t, "nn.%s(%lld", name, (long long)x->dim[batch ? 0 : x->rank - 1]);
     if (rms || node_float(n, "epsilon") != 1e-5)
-        text_printf(&t, ", eps=%s", pytorch_number(a, node_float(n, "epsilon")));
+        text_printf(&t, ", eps=%s", python_number(a, node_float(n, "epsilon")));
     if (batch && node_float(n, "momentum") != 0.9)
-        text_printf(&t, ", momentum=1 - %s", pytorch_number(a, node_float(n, "momentum")));
+        text_printf(&t, ", momentum=1 - %s", python_number(a, node_float(n, "momentum")));
     const bool scale = node_bool(n, "scale"), shift = !rms && node_bool(n, "shift");
     if (!scale && !shift)
         text_add(&t, batch ? ", affine=False" : ", elementwise_affine=False");
@@ -92,7 +52,7 @@ static const char *norm_layer(Arena *a, const Node *n)
     return arena_printf(a, "without_%s(%s)", scale ? "shift" : "scale", t.s);
 }
 
-const char *pytorch_layer(Arena *a, const Node *n, bool with_bias)
+static const char *layer(Arena *a, const Node *n, bool with_bias)
 {
     if (node_is(n, "conv2d"))
         return conv_layer(a, n, with_bias);
@@ -107,12 +67,9 @@ const char *pytorch_layer(Arena *a, const Node *n, bool with_bias)
     return NULL;
 }
 
-/* ---- expressions: $0, $1 stand for the operands, #key for an attribute */
+/* ---- expressions */
 
-static const struct Word {
-    const char *op, *python;
-    int binds;
-} words[] = {
+static const PyWord words[] = {
     {"add", "$0 + $1", PY_SUM},
     {"sub", "$0 - $1", PY_SUM},
     {"mul", "$0 * $1", PY_PRODUCT},
@@ -150,68 +107,8 @@ static const struct Word {
     {"mse", "($0 - $1).square().flatten(1).mean(1)", PY_ATOM},
     {"l2", "0.5 * $0.square().flatten(1).sum(1)", PY_PRODUCT},
     {"one_hot", "F.one_hot($0, #classes).to(torch.get_default_dtype())", PY_ATOM},
+    {NULL, NULL, 0},
 };
-
-/* Attributes in a word; an absent one is 0. */
-static const char *attribute(Arena *a, const Node *n, const char *key)
-{
-    const Attr *at = node_attr(n, key);
-    if (!at)
-        return "0";
-    return at->kind == ATTR_FLOAT ? pytorch_number(a, at->f)
-                                  : arena_printf(a, "%lld", (long long)at->i);
-}
-
-static const char *inside(Arena *a, PyValue v, int binds)
-{
-    return (int)v.binds < binds ? arena_printf(a, "(%s)", v.s) : v.s;
-}
-
-/* An operand.  Ours broadcast the dimensions of a sample from the last on; PyTorch counts the batch among them. */
-static const char *operand(Arena *a, const Node *n, const PyValue *in, int i, int binds)
-{
-    const Shape *x = &n->in[i]->shape;
-    Text t = text_new(a);
-    if (!x->batched || x->rank == n->shape.rank || !(n->op->flags & OP_ELEMENTWISE) ||
-        node_is(n->in[i], "const"))
-        return inside(a, in[i], binds);
-    text_printf(&t, "%s.reshape(-1", inside(a, in[i], PY_ATOM));
-    for (int k = x->rank; k < n->shape.rank; k++)
-        text_add(&t, ", 1");
-    for (int k = 0; k < x->rank; k++)
-        text_printf(&t, ", %lld", (long long)x->dim[k]);
-    text_add(&t, ")");
-    return t.s;
-}
-
-/* How strongly the operand at p must bind: not at all as an argument; behind an operator more than in front of it. */
-static int wanted(const struct Word *w, const char *p)
-{
-    const char before = p > w->python ? p[-1] : 0, after = p[2];
-    if ((before == '(' || before == 0 || before == ' ') && (after == ',' || after == ')') &&
-        strchr(w->python, '('))
-        return PY_SUM;
-    if (after == '.' || w->binds == PY_POWER || w->binds == PY_ATOM)
-        return PY_ATOM;
-    return before == ' ' ? w->binds + 1 : w->binds;
-}
-
-static PyValue filled(Arena *a, const Node *n, const struct Word *w, const PyValue *in)
-{
-    Text t = text_new(a);
-    for (const char *p = w->python; *p; p++) {
-        if (*p == '$') {
-            text_add(&t, operand(a, n, in, p[1] - '0', wanted(w, p)));
-            p++;
-        } else if (*p == '#') {
-            const size_t length = strcspn(p + 1, ",)");
-            text_add(&t, attribute(a, n, arena_strndup(a, p + 1, length)));
-            p += length;
-        } else
-            text_addn(&t, p, 1);
-    }
-    return (PyValue){t.s, (int)w->binds};
-}
 
 /* A dimension of a sample as one of the batch. */
 static int axis(const Node *n, int64_t axis)
@@ -219,23 +116,15 @@ static int axis(const Node *n, int64_t axis)
     return (int)(axis < 0 ? axis + n->in[0]->shape.rank : axis) + 1;
 }
 
-static const char *list(Arena *a, const int64_t *v, int n, int64_t more)
-{
-    Text t = text_new(a);
-    for (int i = 0; i < n; i++)
-        text_printf(&t, "%s%lld", i ? ", " : "", (long long)(v[i] + more));
-    return t.s;
-}
-
 static const char *pool(Arena *a, const Node *n, const char *x)
 {
-    const Window v = window(n);
+    const Window v = python_window(n);
     const Attr *count = node_attr(n, "count_include_pad");
     const bool max = node_is(n, "max_pool");
     Text t = text_new(a);
-    text_printf(&t, "F.%s_pool2d(%s, %s", max ? "max" : "avg", x, pair(a, v.kernel));
+    text_printf(&t, "F.%s_pool2d(%s, %s", max ? "max" : "avg", x, python_pair(a, v.kernel));
     if (memcmp(v.stride, v.kernel, sizeof v.stride) != 0)
-        text_printf(&t, ", %s", pair(a, v.stride));
+        text_printf(&t, ", %s", python_pair(a, v.stride));
     option(&t, "padding", v.before, 0);
     if (!max && (v.before[0] || v.before[1]) && !(count && count->i))
         text_add(&t, ", count_include_pad=False");
@@ -272,7 +161,7 @@ static const char *padded(Arena *a, const char *x, const int64_t *before, const 
     text_printf(&t, "F.pad(%s, (%lld, %lld, %lld, %lld)", x, (long long)before[1],
                 (long long)after[1], (long long)before[0], (long long)after[0]);
     if (value != 0)
-        text_printf(&t, ", value=%s", pytorch_number(a, value));
+        text_printf(&t, ", value=%s", python_number(a, value));
     text_add(&t, ")");
     return t.s;
 }
@@ -281,7 +170,7 @@ static const char *smoothed(Arena *a, const Node *n, const PyValue *in)
 {
     const Attr *s = node_attr(n, "smoothing");
     const char *more =
-        s && s->f > 0 ? arena_printf(a, ", label_smoothing=%s", pytorch_number(a, s->f)) : "";
+        s && s->f > 0 ? arena_printf(a, ", label_smoothing=%s", python_number(a, s->f)) : "";
     return arena_printf(a, "F.cross_entropy(%s, %s, reduction=\"none\"%s)", in[0].s, in[1].s, more);
 }
 
@@ -303,7 +192,7 @@ static const char *reduced(Arena *a, const Node *n, const char *x)
 /* Ops whose words depend on more than their operands; NULL: none of them. */
 static const char *shaped(Arena *a, const Node *n, const PyValue *in)
 {
-    const char *x = inside(a, in[0], PY_ATOM);
+    const char *x = python_inside(a, in[0], PY_ATOM);
     if (node_is(n, "max_pool") || node_is(n, "avg_pool"))
         return pool(a, n, in[0].s);
     if ((node_is(n, "sum_to") || node_is(n, "amax_to")) && n->shape.batched)
@@ -311,10 +200,11 @@ static const char *shaped(Arena *a, const Node *n, const PyValue *in)
     if (node_is(n, "concat") || node_is(n, "stack"))
         return joined(a, n, in, node_is(n, "stack") ? "stack" : "cat");
     if (node_is(n, "reshape"))
-        return arena_printf(a, "%s.reshape(-1, %s)", x, list(a, n->shape.dim, n->shape.rank, 0));
+        return arena_printf(a, "%s.reshape(-1, %s)", x,
+                            python_list(a, n->shape.dim, n->shape.rank, 0));
     if (node_is(n, "transpose"))
         return arena_printf(a, "%s.permute(0, %s)", x,
-                            list(a, node_attr(n, "axes")->list, n->shape.rank, 1));
+                            python_list(a, node_attr(n, "axes")->list, n->shape.rank, 1));
     if (node_is(n, "slice"))
         return arena_printf(a, "%s.narrow(%d, %lld, %lld)", x, axis(n, node_int(n, "axis")),
                             (long long)node_int(n, "start"), (long long)node_int(n, "size"));
@@ -332,34 +222,34 @@ static const char *shaped(Arena *a, const Node *n, const PyValue *in)
     return NULL;
 }
 
-static PyValue called(Arena *a, const Node *n, const char *layer, PyValue x)
+static const char *called(Arena *a, const Node *n, const char *layer, PyValue x)
 {
     int64_t after[2];
     if (node_is(n, "conv2d")) {
-        const Window v = window(n);
-        reached(&v, after);
-        if (lopsided(&v))
+        const Window v = python_window(n);
+        if (python_lopsided(&v, after))
             x.s = padded(a, x.s, v.before, after, 0);
     }
-    return (PyValue){arena_printf(a, "%s(%s)", layer, x.s), PY_ATOM};
+    return arena_printf(a, "%s(%s)", layer, x.s);
 }
 
-bool pytorch_value(Arena *a, const Node *n, const PyValue *in, const char *layer, PyValue *v,
-                   Diag *d)
+static const char *wider(Arena *a, const char *x, const Shape *from, int rank)
 {
-    if (layer) {
-        *v = called(a, n, layer, in[0]);
-        return true;
-    }
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (node_is(n, words[i].op)) {
-            *v = filled(a, n, &words[i], in);
-            return true;
-        }
-    *v = (PyValue){shaped(a, n, in), PY_ATOM};
-    if (v->s)
-        return true;
-    diag_error(d, n->span, "--to pytorch has no word for %s", n->op->name);
-    diag_help(d, "the model can be trained with Tenon itself: tenon build");
-    return false;
+    Text t = text_new(a);
+    text_printf(&t, "%s.reshape(-1", x);
+    for (int k = from->rank; k < rank; k++)
+        text_add(&t, ", 1");
+    text_printf(&t, ", %s)", python_list(a, from->dim, from->rank, 0));
+    return t.s;
 }
+
+const Dialect pytorch = {.to = "pytorch",
+                         .model = "nn.Module",
+                         .block = "nn.Module",
+                         .call = "forward(self",
+                         .losses = "losses(output, label)",
+                         .word = words,
+                         .layer = layer,
+                         .called = called,
+                         .wider = wider,
+                         .shaped = shaped};

@@ -10,35 +10,10 @@
 
 static const char *number(const Text *t, double v)
 {
-    return pytorch_number(t->arena, v);
-}
-
-static bool has(const Graph *g, const char *op)
-{
-    for (int i = 0; i < g->nnode; i++)
-        if (node_is(g->node[i], op))
-            return true;
-    return false;
+    return python_number(t->arena, v);
 }
 
 /* ---- the head */
-
-static bool supported(const Graph *g, Diag *d)
-{
-    const Recipe *r = &g->recipe;
-    if (r->data.images || r->resize) {
-        diag_error(d, r->data.images ? r->data.span : r->resize_span,
-                   "--to pytorch reads .npy, IDX and CIFAR-10 files as they are: no image files, "
-                   "no resize");
-        diag_help(d, "store the images as .npy arrays of the model's size");
-        return false;
-    }
-    if (g->input->dtype != DT_REAL) {
-        diag_error(d, g->input->span, "--to pytorch takes numbers as input, not tokens");
-        return false;
-    }
-    return true;
-}
 
 static void helpers(const Graph *g, Text *t)
 {
@@ -65,9 +40,9 @@ static void helpers(const Graph *g, Text *t)
                     "        return x + self.bias.reshape(-1, *[1] * (x.ndim - 2))\n");
 }
 
-bool pytorch_head(const Graph *g, const char *source, Text *t, Diag *d)
+static bool head(const Graph *g, const char *source, Text *t, Diag *d)
 {
-    if (!supported(g, d))
+    if (!python_data_supported(g, "pytorch", d))
         return false;
     text_printf(t,
                 "\"\"\"%s.py -- %s in PyTorch: the same network, data, loss, optimizer and "
@@ -90,32 +65,7 @@ bool pytorch_head(const Graph *g, const char *source, Text *t, Diag *d)
 
 /* ---- data */
 
-static const char reading[] =
-    "\n\ndef opened(path):\n"
-    "    for name, way in (path, open), (path + \".gz\", gzip.open), (path + \".xz\", lzma.open):\n"
-    "        if os.path.exists(name):\n"
-    "            with way(name, \"rb\") as f:\n"
-    "                return f.read()\n"
-    "    return None\n"
-    "\n\ndef idx(path):\n"
-    "    data = opened(path)\n"
-    "    rank = data[3]\n"
-    "    shape = np.frombuffer(data, \">i4\", rank, 4)\n"
-    "    return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(shape)\n"
-    "\n\ndef read(place, split):\n"
-    "    \"\"\"Images or vectors as stored, and their classes: IDX files (MNIST), CIFAR-10's "
-    "binary batches, or {split}_x.npy and {split}_y.npy.\"\"\"\n"
-    "    name = {\"train\": \"train\", \"test\": \"t10k\"}[split]\n"
-    "    if opened(f\"{place}/{name}-labels-idx1-ubyte\") is not None:\n"
-    "        return idx(f\"{place}/{name}-images-idx3-ubyte\"), "
-    "idx(f\"{place}/{name}-labels-idx1-ubyte\")\n"
-    "    if opened(f\"{place}/test_batch.bin\") is not None:\n"
-    "        files = [f\"data_batch_{i}.bin\" for i in range(1, 6)] if split == \"train\" else "
-    "[\"test_batch.bin\"]\n"
-    "        rows = np.concatenate([np.frombuffer(opened(f\"{place}/{f}\"), np.uint8).reshape(-1, "
-    "3073) for f in files])\n"
-    "        return rows[:, 1:], rows[:, 0]\n"
-    "    return np.load(f\"{place}/{split}_x.npy\"), np.load(f\"{place}/{split}_y.npy\")\n"
+static const char given[] =
     "\n\ndef given(model, path):\n"
     "    \"\"\"Weights and running averages from a safetensors file.\"\"\"\n"
     "    with open(path, \"rb\") as f:\n"
@@ -304,38 +254,6 @@ static const char *optimizer(const Optimizer *o, Text *t)
                         number(t, o->beta2), number(t, o->eps));
 }
 
-static void schedule(const Recipe *r, Text *t)
-{
-    const Schedule *s = &r->schedule;
-    text_add(t, "\n\ndef rate(step, steps):\n    \"\"\"The learning rate's factor; steps: of an "
-                "epoch.\"\"\"\n");
-    if (s->warmup > 0)
-        text_printf(t,
-                    "    rise = %s * steps\n    if step + 1 < rise:\n        return (step + 1) / "
-                    "rise\n",
-                    number(t, s->warmup));
-    if (s->kind == SCHED_CONSTANT) {
-        text_add(t, "    return 1.0\n");
-        return;
-    }
-    text_printf(t, s->warmup > 0 ? "    t = max(step / steps, %s)\n" : "    t = step / steps\n",
-                number(t, s->warmup));
-    if (s->kind == SCHED_STEP) {
-        text_printf(t, "    return %s ** sum(t >= at for at in (", number(t, s->factor));
-        for (int i = 0; i < s->nat; i++)
-            text_printf(t, "%s, ", number(t, s->at[i]));
-        text_add(t, "))\n");
-        return;
-    }
-    text_printf(t, "    s = min((t - %s) / (%lld - %s), 1)\n", number(t, s->warmup),
-                (long long)r->epochs, number(t, s->warmup));
-    const char *end = number(t, s->end), *rest = number(t, 1 - s->end);
-    if (s->kind == SCHED_COSINE)
-        text_printf(t, "    return %s + %s * (1 + math.cos(math.pi * s)) / 2\n", end, rest);
-    else
-        text_printf(t, "    return %s + %s * (1 - s) ** %s\n", end, rest, number(t, s->power));
-}
-
 /* ---- the loop */
 
 static const char arguments[] =
@@ -424,28 +342,37 @@ static bool augments(const Augment *u)
     return u->shift || u->flip || u->cutout || u->brightness > 0;
 }
 
-void pytorch_train(const Graph *g, Text *t)
+static void train(const Graph *g, Text *t)
 {
     const Recipe *r = &g->recipe;
     const bool synthetic = strcmp(r->data.name, "synthetic") == 0,
-               images = has(g, "conv2d") && g->input->shape.rank == 3;
-    text_add(t, reading);
+               images = python_has(g, "conv2d") && g->input->shape.rank == 3;
+    python_read(t);
+    text_add(t, given);
     loading(g, t);
     if (augments(&r->augment))
         augmenting(&r->augment, t);
     initial(g, t);
     groups(g, t);
-    schedule(r, t);
+    python_rate(r, t);
     text_printf(t, "\n\nBATCH, LR = %lld, %s\n", (long long)r->batch, number(t, r->optimizer.lr));
     text_printf(t, arguments, synthetic ? "" : ", required=True", (long long)r->epochs,
                 (long long)r->seed,
                 r->normalize.kind == NORM_PIXEL
                     ? "    mean = x.mean(0)\n    x, test_x = x - mean, test_x - mean\n"
                     : "",
-                pytorch_class(t->arena, g->name),
+                python_class(t->arena, g->name),
                 images ? "    model = model.to(memory_format=torch.channels_last)\n    x, test_x = "
                          "(v.contiguous(memory_format=torch.channels_last) for v in (x, test_x))\n"
                        : "",
                 optimizer(&r->optimizer, t),
                 augments(&r->augment) ? "augmented(x[index])" : "x[index]", clipping(r, t));
+}
+
+bool emit_pytorch(const Graph *g, const char *source, Text *out, Diag *d)
+{
+    if (!head(g, source, out, d) || !python_network(g, &pytorch, out, d))
+        return false;
+    train(g, out);
+    return true;
 }

@@ -1,11 +1,11 @@
-/* pytorch.c -- the network as PyTorch modules: a class for the model and one for each distinct block, with our names of parameters, so
- * that checkpoints fit without a table.
+/* python.c -- the network as classes of a Python framework: one for the model and one for each distinct block, with our names of
+ * parameters, so that checkpoints fit without a table.  What a class and an operation look like is the dialect's (python.h).
  *
  * A block instance is a run of nodes whose block path lies below its own.  Its class is written from its nodes; an instance whose class
  * would be the same text shares it.  Values that one node reads are written inside its expression, others and those that the model
  * file names get a variable, under the model file's name where that is free.
  */
-#include "emit/pytorch.h"
+#include "emit/python.h"
 #include "ops/op.h"
 #include <ctype.h>
 #include <string.h>
@@ -18,6 +18,7 @@ typedef struct Class {
 
 typedef struct Py {
     Arena *a;
+    const Dialect *dialect;
     const Graph *g;
     Diag *d;
     Text *out; /* classes, inner ones first */
@@ -35,6 +36,7 @@ typedef struct Scope {
     int *left;      /* by node id: uses that are still to come */
     int nlayer;
     const char **layer; /* attributes that __init__ has made */
+    int nameless;       /* of them those that no parameter names */
     int nvar;
     struct Var {
         const char *name;
@@ -97,7 +99,7 @@ static bool below(const char *path, const Node *n)
 
 /* ---- names */
 
-const char *pytorch_class(Arena *a, const char *name)
+const char *python_class(Arena *a, const char *name)
 {
     char *s = arena_strdup(a, name), *to = s;
     for (const char *from = s; *from; from++)
@@ -114,7 +116,7 @@ static const char *kind_of(Py *p, const char *path)
     char *s = arena_strdup(p->a, last ? last + 1 : path);
     for (size_t n = strlen(s); n > 1 && isdigit((unsigned char)s[n - 1]); n--)
         s[n - 1] = 0;
-    return pytorch_class(p->a, s);
+    return python_class(p->a, s);
 }
 
 static const char *last_word(const char *name)
@@ -125,12 +127,13 @@ static const char *last_word(const char *name)
 
 static bool python_word(const char *s)
 {
-    static const char *const words[] = {"and",   "as",   "assert", "async",   "await",    "class",
-                                        "def",   "del",  "except", "finally", "from",     "global",
-                                        "in",    "is",   "lambda", "None",    "nonlocal", "not",
-                                        "or",    "pass", "raise",  "try",     "while",    "with",
-                                        "yield", "self", "torch",  "nn",      "F",        "output",
-                                        "label"};
+    static const char *const words[] = {"and",   "as",    "assert", "async",   "await",    "class",
+                                        "def",   "del",   "except", "finally", "from",     "global",
+                                        "in",    "is",    "lambda", "None",    "nonlocal", "not",
+                                        "or",    "pass",  "raise",  "try",     "while",    "with",
+                                        "yield", "self",  "torch",  "nn",      "F",        "output",
+                                        "label", "keras", "layers", "ops",     "mx",       "np",
+                                        "gluon"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(s, words[i]) == 0)
             return true;
@@ -186,7 +189,7 @@ static PyValue read_value(Py *p, Scope *s, const Node *n)
 {
     s->left[n->id]--;
     if (node_is(n, "const"))
-        return (PyValue){pytorch_number(p->a, node_float(n, "value")),
+        return (PyValue){python_number(p->a, node_float(n, "value")),
                          node_float(n, "value") < 0 ? PY_SIGN : PY_ATOM};
     if (!s->value[n->id].s) { /* from outside the scope */
         static const char *const usual[] = {"x", "y", "z"};
@@ -215,20 +218,26 @@ static void keep_value(Py *p, Scope *s, const Node *n, PyValue v, bool result)
 /* "self.conv1", made in __init__; NULL: n has no weights. */
 static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
 {
-    const char *constructor = pytorch_layer(p->a, n, with_bias);
+    const char *constructor = p->dialect->layer(p->a, n, with_bias);
     if (!constructor)
         return NULL;
     const size_t length = *s->path ? strlen(s->path) + 1 : 0;
     const char *name = NULL;
     for (int i = 1; i < n->nin && !name; i++)
         name = n->in[i]->param ? n->in[i]->param->name : NULL;
-    if (!name)
-        name = n->name; /* batch_norm without scale and shift */
-    else
+    if (name)
         name = arena_strndup(p->a, name, (size_t)(strrchr(name, '.') - name));
+    else if (is_norm(n))
+        name = n->name; /* without scale and shift */
+    else {
+        name = arena_printf(p->a, "%s%d", n->op->name, ++s->nameless);
+        make(p, s, name, constructor);
+        return arena_printf(p->a, "self.%s", name);
+    }
     if (strlen(name) <= length || strncmp(name, s->path, length ? length - 1 : 0) != 0 ||
         strchr(name + length, '.')) {
-        diag_error(p->d, n->span, "--to pytorch cannot share the layer %s between blocks", name);
+        diag_error(p->d, n->span, "--to %s cannot share the layer %s between blocks",
+                   p->dialect->to, name);
         diag_help(p->d, "share it inside one block, or train with Tenon itself");
         return NULL;
     }
@@ -260,15 +269,16 @@ static bool write_node(Py *p, Scope *s, const Node *n, bool result)
     }
     if (n->loop || values(n) > 64) {
         diag_error(p->d, n->span,
-                   n->loop ? "--to pytorch knows no scan yet"
-                           : "--to pytorch takes at most 64 tensors in a call");
+                   n->loop ? "--to %s knows no scan yet"
+                           : "--to %s takes at most 64 tensors in a call",
+                   p->dialect->to);
         return false;
     }
     const bool biased = own_bias(p, n) != NULL;
     const char *layer = layer_of(p, s, n, biased);
     for (int i = 0; i < values(n); i++)
         in[i] = read_value(p, s, n->in[i]);
-    if (diag_errors(p->d) || !pytorch_value(p->a, n, in, layer, &v, p->d))
+    if (diag_errors(p->d) || !python_value(p->a, p->dialect, n, in, layer, &v, p->d))
         return false;
     if (biased)
         s->value[n->id] = v; /* the bias node names it */
@@ -295,7 +305,8 @@ static const Node *result_of(Py *p, const char *path, int from, int to)
                 inside |= p->g->node[m] == x;
             if (inside && result) {
                 diag_error(p->d, x->span,
-                           "--to pytorch wants blocks with one result, and %s has several", path);
+                           "--to %s wants blocks with one result, and %s has several",
+                           p->dialect->to, path);
                 return NULL;
             }
             result = inside ? x : result;
@@ -367,14 +378,14 @@ static bool write_block(Py *p, const char *path, int from, int to, const Node *r
     if (!write_nodes(p, s, from, to, result))
         return false;
     Text t = text_new(p->a);
-    text_add(&t, "(nn.Module):\n");
+    text_printf(&t, "(%s):\n", *path ? p->dialect->block : p->dialect->model);
     if (s->init.len)
         text_printf(&t, "    def __init__(self):\n        super().__init__()\n%s\n", s->init.s);
-    text_add(&t, "    def forward(self");
+    text_printf(&t, "    def %s", p->dialect->call);
     for (int i = 0; i < s->nargument; i++)
         text_printf(&t, ", %s", s->value[s->argument[i]->id].s);
     text_printf(&t, "):\n%s        return %s\n", s->body.s, s->value[result->id].s);
-    *class = class_of(p, *path ? kind_of(p, path) : pytorch_class(p->a, p->g->name), t.s);
+    *class = class_of(p, *path ? kind_of(p, path) : python_class(p->a, p->g->name), t.s);
     return true;
 }
 
@@ -396,7 +407,7 @@ static bool write_loss(Py *p)
             !write_node(p, &s, n, n == p->g->loss))
             return false;
     }
-    text_printf(p->out, "\n\ndef losses(output, label):\n    \"\"\"A number a sample.\"\"\"\n");
+    text_printf(p->out, "\n\ndef %s:\n    \"\"\"A number a sample.\"\"\"\n", p->dialect->losses);
     for (const char *line = s.body.s; *line;) { /* a function's lines, not a method's */
         const size_t length = strcspn(line, "\n");
         text_printf(p->out, "%.*s\n", (int)length - 4, line + 4);
@@ -406,19 +417,12 @@ static bool write_loss(Py *p)
     return true;
 }
 
-bool emit_pytorch(const Graph *g, const char *source, Text *out, Diag *d)
-{
-    if (!pytorch_head(g, source, out, d) || !pytorch_network(g, out, d))
-        return false;
-    pytorch_train(g, out);
-    return true;
-}
-
-bool pytorch_network(const Graph *g, Text *out, Diag *d)
+bool python_network(const Graph *g, const Dialect *dialect, Text *out, Diag *d)
 {
     Arena *a = out->arena;
     const size_t ids = (size_t)g->next_id;
     Py p = {.a = a,
+            .dialect = dialect,
             .g = g,
             .d = d,
             .out = out,

@@ -1,0 +1,63 @@
+/* python.h -- training scripts for Python's frameworks: what they have in common.
+ *
+ * python.c writes the network as classes, python_words.c an operation as an expression, python_data.c what reads the data.  A framework
+ * is a Dialect and a file that writes the rest of its script: pytorch_ops.c and pytorch_train.c, keras_ops.c and keras_train.c.
+ */
+#ifndef PYTHON_H
+#define PYTHON_H
+#include "emit/emit.h"
+#include "ops/window.h"
+
+/* A value in Python: its text, and how strongly it holds together. */
+typedef struct PyValue {
+    const char *s;
+    enum { PY_SUM, PY_PRODUCT, PY_SIGN, PY_POWER, PY_ATOM } binds;
+} PyValue;
+
+/* An operation as text: $0, $1 stand for the operands, #key for an attribute. */
+typedef struct PyWord {
+    const char *op, *python;
+    int binds;
+} PyWord;
+
+typedef struct Dialect {
+    const char *to;            /* the word behind --to, for messages */
+    const char *model, *block; /* their base classes */
+    const char *call;          /* "forward(self": the method that computes, up to its arguments */
+    const char *losses;        /* "losses(output, label)" */
+    const PyWord *word;        /* ends with op NULL */
+    /* The layer that n is, "nn.Conv2d(1, 20, 5)"; with_bias: its bias node joins it.  NULL: n is an expression. */
+    const char *(*layer)(Arena *a, const Node *n, bool with_bias);
+    /* A call of that layer, "self.conv1". */
+    const char *(*called)(Arena *a, const Node *n, const char *layer, PyValue x);
+    /* x, an atom whose samples are of shape `from`, so that it broadcasts against samples of `rank` dimensions. */
+    const char *(*wider)(Arena *a, const char *x, const Shape *from, int rank);
+    /* Operations whose words depend on more than their operands; binds as an atom; NULL: none of them. */
+    const char *(*shaped)(Arena *a, const Node *n, const PyValue *in);
+} Dialect;
+
+/* The expression of n from those of its inputs; layer: "self.conv1", or NULL.  Reports, and returns false, when the dialect has no word
+ * for n here. */
+bool python_value(Arena *a, const Dialect *dialect, const Node *n, const PyValue *in,
+                  const char *layer, PyValue *v, Diag *d);
+const char *python_inside(Arena *a, PyValue v, int binds); /* in parentheses where it binds less */
+const char *python_number(Arena *a, double v); /* the shortest text that means the same number */
+const char *python_class(Arena *a, const char *name); /* "resnet_block" -> "ResnetBlock" */
+const char *python_pair(Arena *a,
+                        const int64_t v[2]); /* "3" of two equal numbers, "(1, 7)" of others */
+const char *python_list(Arena *a, const int64_t *v, int n,
+                        int64_t more); /* "2, 3": each plus more */
+
+Window python_window(const Node *n); /* of a convolution or a pooling */
+/* Rows and columns of padding that the windows reach behind the image, at least 0; is that more than before it? */
+bool python_lopsided(const Window *v, int64_t after[2]);
+
+/* `class Lenet(...)` and those of its blocks; `def losses(...)`. */
+bool python_network(const Graph *g, const Dialect *dialect, Text *out, Diag *d);
+
+bool python_has(const Graph *g, const char *op);
+bool python_data_supported(const Graph *g, const char *to, Diag *d);
+void python_read(Text *t);                  /* opened, idx, read: files as stored */
+void python_rate(const Recipe *r, Text *t); /* rate(step, steps): the schedule */
+
+#endif
