@@ -40,7 +40,9 @@ bool emit_is_call(const Node *n);                     /* does the step call some
 void emit_dot(const Graph *g, Text *out);             /* Graphviz */
 void emit_dot_blocks(const Graph *forward, Text *out);  /* the same of the model as written, a box a block instance */
 void emit_memory(const Graph *g, Text *out);          /* SVG: lifetimes and places of the training step's buffers */
-bool emit_pytorch(const Graph *forward, const char *source, Text *out, Diag *d);   /* a training script; reports what PyTorch has no word for */
+/* A training script for another framework; reports what it has no word for. */
+bool emit_pytorch(const Graph *forward, const char *source, Text *out, Diag *d);
+bool emit_keras(const Graph *forward, const char *source, Text *out, Diag *d);     /* Keras 3: behind it TensorFlow, JAX or PyTorch */
 void emit_slurm(const Graph *g, const char *source, Text *out);          /* a job script */
 
 #endif

@@ -334,7 +334,7 @@ static int write_call(Py *p, Scope *s, const char *path, int from, const Node *o
     text_printf(&t, "self.%s(", name);
     for (int i = 0; i < inner.nargument; i++)
         text_printf(&t, "%s%s", i ? ", " : "", read_value(p, s, inner.argument[i]).s);
-    text_add(&t, ")");
+    text_printf(&t, "%s)", p->dialect->passed);
     keep_value(p, s, result, (PyValue){t.s, PY_ATOM}, result == own_result);
     return to;
 }
@@ -384,7 +384,8 @@ static bool write_block(Py *p, const char *path, int from, int to, const Node *r
     text_printf(&t, "    def %s", p->dialect->call);
     for (int i = 0; i < s->nargument; i++)
         text_printf(&t, ", %s", s->value[s->argument[i]->id].s);
-    text_printf(&t, "):\n%s        return %s\n", s->body.s, s->value[result->id].s);
+    text_printf(&t, "%s):\n%s        return %s\n", p->dialect->more, s->body.s,
+                s->value[result->id].s);
     *class = class_of(p, *path ? kind_of(p, path) : python_class(p->a, p->g->name), t.s);
     return true;
 }

@@ -24,8 +24,10 @@ typedef struct Dialect {
     const char *to;            /* the word behind --to, for messages */
     const char *model, *block; /* their base classes */
     const char *call;          /* "forward(self": the method that computes, up to its arguments */
-    const char *losses;        /* "losses(output, label)" */
-    const PyWord *word;        /* ends with op NULL */
+    const char *more,
+        *passed; /* what stands behind a class's arguments, ", training=None", and those of its calls */
+    const char *losses; /* "losses(output, label)" */
+    const PyWord *word; /* ends with op NULL */
     /* The layer that n is, "nn.Conv2d(1, 20, 5)"; with_bias: its bias node joins it.  NULL: n is an expression. */
     const char *(*layer)(Arena *a, const Node *n, bool with_bias);
     /* A call of that layer, "self.conv1". */

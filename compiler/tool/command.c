@@ -37,7 +37,7 @@ static bool supported(const Command *c, Diag *d)
     if (c->target && strcmp(c->target, "cpu") != 0)
         return refuse(d, "--target", c->target, "leave --target out: programs run on the processor");
     if (c->to && strcmp(c->to, "cuda") == 0)
-        return refuse(d, "--to", c->to, "use --to c, dot, pytorch or slurm");
+        return refuse(d, "--to", c->to, "use --to c, dot, pytorch, keras or slurm");
     if (c->comm && strcmp(c->comm, "nccl") == 0)
         return refuse(d, "--comm", c->comm, "use --comm mpi: ranks on processors");
     if (c->tune && (c->options.blas || c->options.plain)) {

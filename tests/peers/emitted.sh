@@ -1,23 +1,27 @@
 #!/usr/bin/env bash
-# emitted.sh -- scripts of `tenon emit --to pytorch`: those of all models are Python; from the same weights and batches theirs are our
-# losses, step by step, in f64.
+# emitted.sh -- scripts of `tenon emit --to pytorch` and `--to keras`: those of all models are Python; from the same weights and batches
+# theirs are our losses, step by step, in f64.
 #
 #   TENON_TORCH=PYTHON   an interpreter that has torch and numpy (default: python3); without one the losses are skipped
+#   TENON_KERAS=PYTHON   one that has keras and at least one of tensorflow, jax, torch
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
-python=${TENON_TORCH:-python3}
+torch=${TENON_TORCH:-python3} keras=${TENON_KERAS:-python3}
 export PYTHONDONTWRITEBYTECODE=1
 
-for model in "$TENON_ROOT"/models/*.tn; do
-    name=$(basename "$model" .tn)
-    if ! "$TENON" emit "$model" --to pytorch -o "$work" > /dev/null 2> "$work/err"; then
-        grep -q "error: --to pytorch" "$work/err" && ok || bad "$name: $(head -n 1 "$work/err")"
-    elif ! command -v python3 > /dev/null; then skip "$name: no python3"
-    elif python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$work/$name.py" 2> "$work/err"; then ok
-    else bad "$name.py is no Python: $(tail -n 1 "$work/err")"; fi
-done
-for name in lenet resnet56_cifar10 inception_v3; do
-    [ -s "$work/$name.py" ] && ok || bad "$name has no PyTorch script"
+for to in pytorch keras; do
+    mkdir "$work/$to"
+    for model in "$TENON_ROOT"/models/*.tn; do
+        name=$(basename "$model" .tn)
+        "$TENON" emit "$model" --to $to -o "$work/$to" > /dev/null 2> "$work/err" && continue
+        grep -q "error: --to $to" "$work/err" && ok || bad "$name: $(head -n 1 "$work/err")"
+    done
+    for name in lenet resnet56_cifar10 inception_v3; do
+        [ -s "$work/$to/$name.py" ] && ok || bad "$name has no script for $to"
+    done
+    if ! command -v python3 > /dev/null; then skip "scripts for $to: no python3"
+    elif python3 -c 'import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]' "$work/$to"/*.py 2> "$work/err"; then ok
+    else bad "no Python: $(tail -n 4 "$work/err")"; fi
 done
 
 # Formulas, reductions, crops, pads, sharing, a nest of blocks, factors, clipping, a loss of its own.
@@ -51,25 +55,36 @@ train odd {
     epochs    = 2
 }
 TN
-if ! "$python" -c 'import torch, numpy' 2> /dev/null; then
-    for name in lenet mlp odd; do skip "$name: $python has no torch (TENON_TORCH names an interpreter that has)"; done
-    finish; exit
-fi
 small_mnist "$work/mnist" 80 40 || true
 
 # steps LOG: its losses, a line each
 steps() { sed -n 's/.*"event": *"step".*"train_loss": *\([-0-9.e]*\).*/\1/p' "$1"; }
-for model in "$TENON_ROOT/models/lenet.tn" "$TENON_ROOT/models/mlp.tn" "$work/odd.tn"; do
-    name=$(basename "$model" .tn)
-    settings=(--dtype f64 --batch 16 --shards 1)
-    "$TENON" build "$model" "${settings[@]}" -o "$work/$name"
-    "$TENON" emit "$model" "${settings[@]}" --to pytorch -o "$work"
-    "$work/$name" --data "$work/mnist" --epochs 0 --save "$work/w" > /dev/null
-    run=(--data "$work/mnist" --weights "$work/w" --epochs 2 --shuffle off --limit-samples 72 --log-steps 1)
+
+# against TO PYTHON SAMPLES MODEL [BACKEND]: ten steps of ours and of the script's
+against() {
+    local to=$1 python=$2 model=$4 name; name=$(basename "$4" .tn)
+    local data=(--data "$work/mnist" --limit-samples "$3") run
+    if [ ! -e "$work/$name.w" ]; then
+        "$TENON" build "$model" "${settings[@]}" -o "$work/$name"
+        "$work/$name" "${data[@]}" --epochs 0 --save "$work/$name.w" > /dev/null
+    fi
+    run=("${data[@]}" --weights "$work/$name.w" --epochs 2 --shuffle off --log-steps 1)
+    "$TENON" emit "$model" "${settings[@]}" --to "$to" -o "$work/$to" > /dev/null
     rm -f "$work/ours" "$work/theirs"
     "$work/$name" "${run[@]}" --log "$work/ours" > /dev/null
-    succeeds "$name.py runs" "$python" "$work/$name.py" "${run[@]}" --log "$work/theirs"
-    apart=$(paste <(steps "$work/ours") <(steps "$work/theirs") | awk '{ d = ($1 - $2) / $1; d = d < 0 ? -d : d; if (d > m) m = d } END { print NR == 10 && m < 1e-8 ? "close" : NR " steps, " m }')
-    same "$name: the losses of ten steps, apart by at most 1e-8" "$apart" close
+    KERAS_BACKEND=${5:-} succeeds "$name.py for $to ${5:-} runs" "$python" "$work/$to/$name.py" "${run[@]}" --log "$work/theirs"
+    local most=1e-8; [ "$to" = pytorch ] || most=1e-6        # Keras computes parts of batch_norm in f32
+    apart=$(paste <(steps "$work/ours") <(steps "$work/theirs") | awk -v most=$most '{ d = ($1 - $2) / $1; d = d < 0 ? -d : d; if (d > m) m = d } END { print NR == 10 && m < most ? "close" : NR " steps, " m }')
+    same "$name for $to ${5:-}: the losses of ten steps, apart by at most $most" "$apart" close
+}
+
+settings=(--dtype f64 --batch 16 --shards 1)
+for model in "$TENON_ROOT/models/lenet.tn" "$TENON_ROOT/models/mlp.tn" "$work/odd.tn"; do
+    if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"      # the last batch is filled up
+    else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
+    for backend in tensorflow jax torch; do
+        if "$keras" -c "import keras, $backend" 2> /dev/null; then against keras "$keras" 80 "$model" $backend
+        else skip "$(basename "$model") for keras: $keras has no $backend or no keras (TENON_KERAS names an interpreter that has)"; fi
+    done
 done
 finish
