@@ -7,6 +7,8 @@
 typedef struct Options {
     bool        plain;                                /* leave optional passes out, use reference kernels */
     bool        blas;                                 /* dense and conv through a BLAS library, row-major */
+    bool        cuda;                                 /* --target cuda: row-major, one chunk a shard, kernels of runtime/cuda */
+    const char *arch;                                 /* of the GPU: "sm_90" */
     bool        fast;                                 /* allow F(4x4) Winograd; --exact is the default */
     const char *dump;                                 /* pass name whose result goes to stderr, "all", or NULL */
     const char *cpu;                                  /* "native", "x86-64-v3", ... */

@@ -50,8 +50,9 @@ Price step_price_sum(const Graph *g, const Sum *s, bool from_grad, const Options
 
 bool step_writes_sum(const Graph *g, const Node *n, const Options *o)
 {
-    if (!node_is(n, "conv2d_dw") || g->step->slice != g->step->chunk || o->plain || o->blas ||
-        (n->alias && n->alias != n))
+    const bool once = o->cuda ? n->op->flags & OP_SUM && !n->loop
+                              : node_is(n, "conv2d_dw") && !o->plain && !o->blas;
+    if (!once || g->step->slice != g->step->chunk || (n->alias && n->alias != n))
         return false;
     for (int i = 0; i < g->nnode; i++)
         if (g->node[i] != n && g->node[i]->alias == n)

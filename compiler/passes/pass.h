@@ -10,7 +10,7 @@ typedef struct Pass {
     void      (*run)(Graph *g, const Options *o, Diag *d);
     bool        optional;                             /* left out by --plain */
     bool        training;                             /* only for the training graph */
-    bool        own;                                  /* only for Tenon's own kernels: not with --kernels=blas */
+    bool        own;                                  /* only for Tenon's own kernels of the processor: not with --kernels=blas, --target cuda */
     const char *why;
 } Pass;
 

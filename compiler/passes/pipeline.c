@@ -58,7 +58,7 @@ bool pass_run_all(Graph *g, const Options *o, Diag *d)
 {
     const int before = diag_errors(d);
     for (const Pass *p = pass_table; p->name; p++) {
-        if ((p->optional && o->plain) || (p->own && o->blas) || (p->training && !g->training))
+        if ((p->optional && o->plain) || (p->own && (o->blas || o->cuda)) || (p->training && !g->training))
             continue;
         p->run(g, o, d);
         if (diag_errors(d) > before || !verify(g, p, o, d))

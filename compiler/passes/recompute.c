@@ -386,7 +386,7 @@ void pass_recompute(Graph *g, const Options *o, Diag *d)
     Search s = {.g = g, .o = o, .ids = g->next_id, .threads = 1};
     Step *const whole = g->peer ? g->peer->step : g->step; /* evaluation only adds to training's */
     const int64_t first = step_bytes(whole, o->threads);
-    const bool cheaply = g->training && !o->keep_all && !o->plain && large(g->step);
+    const bool cheaply = g->training && !o->keep_all && !o->plain && !o->cuda && large(g->step);
 
     if (!cheaply && (!o->memory_limit || first <= o->memory_limit))
         return;

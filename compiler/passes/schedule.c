@@ -132,6 +132,14 @@ void schedule_cut(const Graph *g, Step *s)
     s->slice = s->shard / s->slices;
 }
 
+/* A kernel of a GPU takes all samples of a shard at once, and a batch is one shard unless the recipe says otherwise. */
+static void cut_for_device(const Graph *g, Step *s)
+{
+    s->shards = g->recipe.shards ? g->recipe.shards : 1;
+    s->chunk = s->slice = s->shard = s->batch / s->shards;
+    s->slices = 1;
+}
+
 /* The mean of one number is that number: batch_norm's result would be its shift, whatever the
  * sample. */
 static bool check_statistics(const Graph *g, const Step *s, Diag *d)
@@ -233,7 +241,7 @@ static void add_sum(Graph *g, Step *s, Node *root, const Readers *r, const Optio
     if (sum.update && node_is(sum.update, "update"))
         sum.param = sum.update->in[0]->param;
     const bool product = node_is(root, "dense_dw") || node_is(root, "embedding_dw");
-    sum.panels = !o->plain && !o->blas && product && sum.update && by_panels(s, root);
+    sum.panels = !o->plain && !o->blas && !o->cuda && product && sum.update && by_panels(s, root);
     sum.count = sum.param ? sum.param->count_memory : shape_count(&root->shape);
     sum.offset = s->grad_bytes;
     s->grad_bytes += (sum.count * (strcmp(g->recipe.dtype, "f64") ? 4 : 8) + 63) / 64 * 64;
@@ -544,6 +552,8 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
     Step *s = g->step = arena_alloc(g->arena, sizeof *s);
 
     schedule_cut(g, s);
+    if (o->cuda)
+        cut_for_device(g, s);
     if (!check_counts(g, s, d) || !check_statistics(g, s, d))
         return;
     add_sides(g);

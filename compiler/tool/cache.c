@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 static const Span nowhere;
-static const char *const suffix[] = {"", ".o"}, *const plural[] = {"programs", "objects"};
+static const char *const suffix[] = {"", ".o", ".plan"}, *const plural[] = {"programs", "objects", "plans"};
 
 void key_add(Key *k, const void *bytes, size_t len)
 {
@@ -102,7 +102,7 @@ typedef struct Entry { const char *path; struct timespec used; int64_t bytes; Ca
 static bool is_entry(const char *name, CacheKind *kind)
 {
     const size_t n = strspn(name, "0123456789abcdef");
-    *kind = strncmp(name + n, ".o", 2) == 0 ? CACHE_OBJECT : CACHE_PROGRAM;
+    *kind = strncmp(name + n, ".o", 2) == 0 ? CACHE_OBJECT : strncmp(name + n, ".plan", 5) == 0 ? CACHE_PLAN : CACHE_PROGRAM;
     return n == 32 && (name[n] == 0 || name[n] == '.');
 }
 
@@ -131,12 +131,15 @@ typedef struct Counts { int64_t hits[CACHE_KINDS], asked[CACHE_KINDS]; } Counts;
 
 static Counts read_counts(int fd)
 {
-    char text[200] = "";
+    char text[300] = "";
     Counts n = {0};
-    if (pread(fd, text, sizeof text - 1, 0) <= 0 ||
-        sscanf(text, "programs %" SCNd64 " of %" SCNd64 "\nobjects %" SCNd64 " of %" SCNd64, &n.hits[0], &n.asked[0], &n.hits[1],
-               &n.asked[1]) != 4)
-        return (Counts){0};
+    const char *line = pread(fd, text, sizeof text - 1, 0) > 0 ? text : NULL;
+    for (int k = 0; line && k < CACHE_KINDS; k++) {   /* an older compiler knew fewer kinds */
+        if (sscanf(line, "%*s %" SCNd64 " of %" SCNd64, &n.hits[k], &n.asked[k]) != 2)
+            break;
+        line = strchr(line, '\n');
+        line += line != NULL;
+    }
     return n;
 }
 
@@ -152,11 +155,10 @@ static void add_counts(Arena *a, const Cache *c)
         return;
     flock(fd, LOCK_EX);                               /* until it is closed */
     Counts n = read_counts(fd);
+    Text t = text_new(a);
     for (int k = 0; k < CACHE_KINDS; k++)
-        n.hits[k] += c->hits[k], n.asked[k] += c->asked[k];
-    const char *text = arena_printf(a, "programs %" PRId64 " of %" PRId64 "\nobjects %" PRId64 " of %" PRId64 "\n", n.hits[0],
-                                    n.asked[0], n.hits[1], n.asked[1]);
-    if (pwrite(fd, text, strlen(text), 0) < 0 || ftruncate(fd, (off_t)strlen(text)) != 0)
+        text_printf(&t, "%s %" PRId64 " of %" PRId64 "\n", plural[k], n.hits[k] + c->hits[k], n.asked[k] + c->asked[k]);
+    if (pwrite(fd, t.s, t.len, 0) < 0 || ftruncate(fd, (off_t)t.len) != 0)
         unlink(counts_path(a, c));                    /* a full disk: counting starts anew */
     close(fd);
 }
@@ -241,7 +243,7 @@ bool cache_report(Arena *a, Diag *d)
                    100.0 * (double)count.hits[k] / (double)count.asked[k]);
         putchar('\n');
     }
-    printf("  %-10s %7s  %9s of %s\n", "all", "", text_bytes(a, bytes[0] + bytes[1]), text_bytes(a, limit_of(a, &c)));
+    printf("  %-10s %7s  %9s of %s\n", "all", "", text_bytes(a, bytes[0] + bytes[1] + bytes[2]), text_bytes(a, limit_of(a, &c)));
     return true;
 }
 

@@ -9,7 +9,7 @@ typedef struct Key { uint64_t a, b; } Key;
 void key_add(Key *k, const void *bytes, size_t len);
 void key_text(Key *k, const char *s);
 
-typedef enum { CACHE_PROGRAM, CACHE_OBJECT, CACHE_KINDS } CacheKind;
+typedef enum { CACHE_PROGRAM, CACHE_OBJECT, CACHE_PLAN, CACHE_KINDS } CacheKind;
 
 typedef struct Cache {
     const char *dir;                                  /* $TENON_CACHE, $XDG_CACHE_HOME/tenon or ~/.cache/tenon */

@@ -26,18 +26,41 @@ static bool refuse(Diag *d, const char *option, const char *word, const char *he
     return false;
 }
 
+/* What a program for a GPU cannot be combined with, so far. */
+static bool supported_cuda(const Command *c, Diag *d)
+{
+    const struct {
+        bool given;
+        const char *option;
+    } not_yet[] = {{c->options.blas, "--kernels=blas"}, {c->tune, "--tune"},
+                   {c->options.fast, "--fast"}, {c->comm && strcmp(c->comm, "none") != 0, "--comm"},
+                   {c->options.memory_limit > 0, "--memory-limit"}};
+    for (size_t i = 0; i < sizeof not_yet / sizeof *not_yet; i++)
+        if (not_yet[i].given) {
+            diag_error(d, nowhere, "%s is for programs on the processor; those for a GPU have nothing like it yet", not_yet[i].option);
+            diag_help(d, "leave it out, or leave out --target cuda");
+            return false;
+        }
+    return true;
+}
+
 static bool supported(const Command *c, Diag *d)
 {
+    if (c->options.cuda && !supported_cuda(c, d))
+        return false;
+    if (c->options.arch && !c->options.cuda) {
+        diag_error(d, nowhere, "--arch names a GPU, and this program is for the processor");
+        diag_help(d, "add --target cuda, or use --cpu");
+        return false;
+    }
     if (c->options.blas && c->options.plain) {
         diag_error(d, nowhere, "--plain and --kernels=blas exclude each other: --plain uses no library");
         diag_help(d, "leave one of them out");
         return false;
     }
     const char *dtype = c->front.dtype;
-    if (c->target && strcmp(c->target, "cpu") != 0)
-        return refuse(d, "--target", c->target, "leave --target out: programs run on the processor");
-    if (c->to && strcmp(c->to, "cuda") == 0)
-        return refuse(d, "--to", c->to, "use --to c, dot, pytorch, keras or slurm");
+    if (c->options.cuda && c->kind != COMMAND_SHOW)
+        return refuse(d, c->target ? "--target" : "--to", "cuda", "tenon show --target cuda predicts what a step would take");
     if (c->comm && strcmp(c->comm, "nccl") == 0)
         return refuse(d, "--comm", c->comm, "use --comm mpi: ranks on processors");
     if (c->tune && (c->options.blas || c->options.plain)) {
@@ -244,13 +267,28 @@ static bool read_command(Reader *r)
     return true;
 }
 
+/* To show what a GPU would do in another type needs no program in it: the graph stays one of f32. */
+static void take_gpu_dtype(Command *c)
+{
+    const char *t = c->front.dtype ? c->front.dtype : "f32";
+    if (!c->options.cuda || c->kind != COMMAND_SHOW)
+        return;
+    c->gpu_dtype = t;
+    if (strcmp(t, "tf32") == 0 || strcmp(t, "bf16") == 0 || strcmp(t, "f16") == 0)
+        c->front.dtype = "f32";
+}
+
 static bool complete(Reader *r)
 {
     Command *c = r->command;
     const CommandRow *row = command_row(c->kind);
+    c->options.cuda = (c->target && strcmp(c->target, "cuda") == 0) || (c->to && strcmp(c->to, "cuda") == 0);
+    if (c->options.cuda && !c->options.arch)
+        c->options.arch = "sm_90";
     c->options.blas = c->kernels && strcmp(c->kernels, "blas") == 0;
     if (c->kind < COMMAND_CHECK)
         return true;
+    take_gpu_dtype(c);
     if (!c->file)
         diag_error(r->diag, nowhere, "tenon %s needs a model file", row->name);
     else if (c->kind == COMMAND_BUILD && !c->output)

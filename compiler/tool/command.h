@@ -31,6 +31,8 @@ typedef struct Command {
     char       **argument;                            /* run: what follows --; sweep, results: all words; passed on */
     int          narguments;
     bool         tune;                                /* measure what pass choose leaves open */
+    const char  *gpu_dtype;                           /* show --target cuda: "f32", "tf32", "bf16", "f16" */
+    const char  *driver;                              /* --driver: the CUDA version of the driver planned for, or NULL */
     /* accepted words that only some later version obeys */
     const char  *target, *comm, *kernels;
 } Command;

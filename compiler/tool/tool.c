@@ -8,6 +8,7 @@
 #include "tool/manual.h"
 #include "tool/objects.h"
 #include "tool/show.h"
+#include "tool/show_gpu.h"
 #include "tool/tune.h"
 #include <errno.h>
 #include <stdio.h>
@@ -219,8 +220,10 @@ static bool draw_memory(Arena *a, const char *path, const Graph *g, Diag *d)
     return !error;
 }
 
-static bool show(Arena *a, const Command *c, const Graph *g, Diag *d)
+static bool show(Arena *a, const Command *c, Graph *g, Diag *d)
 {
+    if (c->options.cuda)
+        return show_gpu(a, c, g, d);
     if (c->memory && !draw_memory(a, c->memory, g, d))
         return false;
     if (c->cost)

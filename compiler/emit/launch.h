@@ -1,0 +1,42 @@
+/* launch.h -- a training step as launches on a GPU: which nodes share one, and which library computes it.
+ *
+ * Convolutions and attention go to cuDNN as graphs with what follows them fused, products to cuBLASLt with its epilogues, the rest to
+ * kernels of our own, chains of elementwise operations as one.  Before pass fuse, whose patterns are the processor's: the graph is that
+ * of --target cuda.
+ */
+#ifndef LAUNCH_H
+#define LAUNCH_H
+#include "base/text.h"
+#include "ir/gpu.h"
+#include "ir/graph.h"
+
+typedef enum { BY_CUDNN, BY_CUBLAS, BY_KERNEL, BY_VIEW } LaunchBy;
+
+typedef struct Launch {
+    LaunchBy by;
+    const Node *node;    /* whose name and line it bears */
+    const char *pattern; /* "conv2d + bias + relu" */
+    /* cuDNN: the graph as tenon-plan reads it, then the graph without what was fused (way 1), split at " | ". */
+    const char *ways;
+    const char *rest;         /* pattern of what way 1 leaves to a kernel; NULL: there is one way */
+    double operations, bytes; /* of one launch */
+    double rest_bytes;        /* of that kernel: way 1 moves them besides */
+    int64_t times;            /* launches a step: in a loop over time once a turn */
+    int nread, nwrite;
+    const Node **read, **write; /* values, in whichever memory they lie */
+    int last;                   /* node of the list behind which it stands */
+} Launch;
+
+/* The launches of a training step, in order; returns how many. */
+int launch_list(Arena *a, Graph *train, GpuType t, Launch **out);
+/* Most bytes of activations and gradients that live at once between launches; no plan needs fewer. */
+int64_t launch_peak(Arena *a, const Graph *train, GpuType t, const Launch *launch, int n);
+/* Parameters, gradients, optimizer's states, and a copy of parameters in the tensors' type. */
+int64_t launch_fixed(const Graph *train, GpuType t);
+
+/* launch_graph.c: a node as a graph of cuDNN's, with so many of `fused`; the words are runtime/cuda/cudnn_graph.h's.  `fused`: the nodes
+ * that follow a convolution (bias, activation, batch_moments) or its gradient (relu_d). */
+const char *launch_graph(Arena *a, const Graph *g, GpuType t, const Node *n,
+                         const Node *const *fused, int nfused);
+
+#endif

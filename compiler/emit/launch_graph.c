@@ -1,0 +1,193 @@
+/* launch_graph.c -- convolutions, their gradients and attention in the words that tenon-plan reads.
+ *
+ * Dims are (N, C, H, W).  Exact f32 lies as it is counted, for its engines want that order; all else lies channels innermost.  Numbers a
+ * channel (bias, statistics) are f32.
+ */
+#include "emit/launch.h"
+#include "ops/window.h"
+#include <string.h>
+
+typedef struct Words {
+    Text t;
+    const Node *n;
+    GpuType type;
+    int64_t batch;
+} Words;
+
+/* A part of an image's channels lies among the others, as wide as all. */
+static const Node *frame_of(const Node *n)
+{
+    return node_is(n, "slice") && n->shape.rank == 3 && node_int(n, "axis") == 0 ? n->in[0] : n;
+}
+
+static void image(Words *w, const char *name, const Node *n, const int64_t *chw)
+{
+    const int64_t all = frame_of(n)->shape.dim[0], pixels = chw[1] * chw[2];
+    text_printf(&w->t, "%s %s %lld %lld %lld %lld", name, gpu_type_name(w->type),
+                (long long)w->batch, (long long)chw[0], (long long)chw[1], (long long)chw[2]);
+    if (w->type == GPU_F32)
+        text_add(&w->t, " row");
+    else if (frame_of(n) != n)
+        text_printf(&w->t, " strides %lld 1 %lld %lld", (long long)(all * pixels),
+                    (long long)(all * chw[2]), (long long)all);
+    text_add(&w->t, "; ");
+}
+
+static void result(Words *w, const char *name, const char *type, const char *kind)
+{
+    const int64_t *d = w->n->shape.dim;
+    text_printf(&w->t, "%s %s %lld %lld %lld %lld%s%s; ", name, type, (long long)w->batch,
+                (long long)d[0], (long long)d[1], (long long)d[2], w->type == GPU_F32 ? " row" : "",
+                kind);
+}
+
+static void filters(Words *w, const char *name)
+{
+    const Window v = window_of(w->n, 1 << 20, 1 << 20);
+    const int64_t *x = node_attr(w->n, "x_shape")->list;
+    text_printf(&w->t, "%s %s %lld %lld %lld %lld%s; ", name, gpu_type_name(w->type),
+                (long long)node_int(w->n, "filters"), (long long)(x[0] / node_int(w->n, "groups")),
+                (long long)v.kernel[0], (long long)v.kernel[1], w->type == GPU_F32 ? " row" : "");
+}
+
+static void channels(Words *w, const char *name)
+{
+    text_printf(&w->t, "%s f32 1 %lld 1 1; ", name, (long long)w->n->shape.dim[0]);
+}
+
+/* "conv x w y pad 1 1 stride 2 2" */
+static void convolve(Words *w, const char *op, const char *operands)
+{
+    const int64_t *x = node_attr(w->n, "x_shape")->list;
+    const Window v = window_of(w->n, x[1], x[2]);
+    const struct {
+        const char *word;
+        const int64_t *v;
+        int64_t usual;
+    } option[] = {{"pad", v.before, 0},
+                  {"post", v.after, -1},
+                  {"stride", v.stride, 1},
+                  {"dilate", v.dilation, 1}};
+    text_printf(&w->t, "%s %s", op, operands);
+    for (int i = 0; i < 4; i++) {
+        const bool as_before = i == 1 && v.before[0] == v.after[0] && v.before[1] == v.after[1];
+        if (!as_before && (option[i].v[0] != option[i].usual || option[i].v[1] != option[i].usual))
+            text_printf(&w->t, " %s %lld %lld", option[i].word, (long long)option[i].v[0],
+                        (long long)option[i].v[1]);
+    }
+}
+
+static const Node *one(const char *op, const Node *const *fused, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (node_is(fused[i], op))
+            return fused[i];
+    return NULL;
+}
+
+/* y = act(conv(x, w) + b), or y = conv(x, w) with the sums that batch_norm wants. */
+static void forward(Words *w, const Node *const *fused, int nfused)
+{
+    static const char *const between[] = {"s", "t"};
+    const char *at = "y", *type = gpu_type_name(w->type);
+    const bool sums = one("batch_moments", fused, nfused) != NULL;
+    const int chain = sums ? 0 : nfused;
+    image(w, "x", w->n->in[0], node_attr(w->n, "x_shape")->list);
+    filters(w, "w");
+    if (one("bias", fused, nfused))
+        channels(w, "b");
+    result(w, "y", type, "");
+    if (sums)
+        channels(w, "u"), channels(w, "v");
+    for (int i = 0; i < chain; i++)
+        result(w, between[i], "f32", " virtual");
+    at = chain ? between[0] : "y";
+    convolve(w, "conv", arena_printf(w->t.arena, "x w %s", at));
+    for (int i = 0; i < chain; i++) {
+        const char *to = i + 1 < chain ? between[i + 1] : "y";
+        const bool bias = node_is(fused[i], "bias"), six = node_is(fused[i], "relu6");
+        text_printf(&w->t,
+                    bias  ? "; add %s b %s"
+                    : six ? "; relu %s %s upper 6"
+                          : "; %s %s %s",
+                    bias || six ? at : fused[i]->op->name, bias || six ? to : at, to);
+        at = to;
+    }
+    if (sums)
+        text_add(&w->t, "; genstats y u v");
+}
+
+static void backward(Words *w, const Node *const *fused, int nfused)
+{
+    const bool data = node_is(w->n, "conv2d_dx");
+    const Node *dy = w->n->in[1];
+    image(w, "dy", dy, dy->shape.dim);
+    if (!data) {
+        image(w, "x", w->n->in[0], node_attr(w->n, "x_shape")->list);
+        filters(w, "dw");
+        convolve(w, "wgrad", "x dy dw");
+        return;
+    }
+    filters(w, "w");
+    result(w, "dx", gpu_type_name(w->type), "");
+    if (nfused) {
+        result(w, "y", gpu_type_name(w->type), "");
+        result(w, "t", gpu_type_name(w->type), " virtual");
+    }
+    convolve(w, "dgrad", nfused ? "dy w t" : "dy w dx");
+    if (nfused)
+        text_printf(&w->t, "; %s t y dx", fused[0]->op->name);
+}
+
+/* softmax(scale q k^T) v by heads; q, k and v are the thirds of one value (N, T, 3 C).  l: log of the sums, for the way back. */
+static void attend(Words *w)
+{
+    const Node *n = w->n;
+    const long long b = w->batch, h = node_int(n, "heads"), t = n->shape.dim[0],
+                    c = n->shape.dim[1], d = c / h;
+    const char *type = gpu_type_name(w->type);
+    const bool causal = strcmp(node_string(n, "mask"), "causal") == 0;
+    Text *x = &w->t;
+    text_printf(x, "q %s %lld %lld %lld %lld strides %lld %lld %lld 1; ", type, b, h, t, d,
+                3 * c * t, d, 3 * c);
+    text_printf(x, "k %s %lld %lld %lld %lld strides %lld %lld 1 %lld; ", type, b, h, d, t,
+                3 * c * t, d, 3 * c);
+    text_printf(x, "v %s %lld %lld %lld %lld strides %lld %lld %lld 1; ", type, b, h, t, d,
+                3 * c * t, d, 3 * c);
+    text_printf(x, "o %s %lld %lld %lld %lld strides %lld %lld %lld 1; ", type, b, h, t, d, c * t,
+                d, c);
+    text_printf(x, "l f32 %lld %lld %lld 1 row; c f32 1 1 1 1 value; ", b, h, t);
+    const char *const scores[] = {"s", "r", "z", "e"}, *const rows[] = {"m", "g", "a"};
+    for (int i = 0; i < 4; i++)
+        text_printf(x, "%s f32 %lld %lld %lld %lld row virtual; ", scores[i], b, h, t, t);
+    for (int i = 0; i < 3; i++)
+        text_printf(x, "%s f32 %lld %lld %lld 1 row virtual; ", rows[i], b, h, t);
+    text_printf(x, "p %s %lld %lld %lld %lld row virtual; ", type, b, h, t, t);
+    if (causal) {
+        text_printf(x,
+                    "i i32 %lld %lld %lld %lld row virtual; j i32 %lld %lld %lld %lld row "
+                    "virtual; ",
+                    b, h, t, t, b, h, t, t);
+        text_printf(x,
+                    "f bool %lld %lld %lld %lld row virtual; n f32 1 1 1 1 value; k2 f32 %lld %lld "
+                    "%lld %lld row virtual; ",
+                    b, h, t, t, b, h, t, t);
+        text_add(x, "matmul q k s; mul s c r; index r i axis 2; index r j axis 3; ge i j f; select "
+                    "f r n k2; largest k2 m; sub k2 m z; ");
+    } else
+        text_add(x, "matmul q k s; mul s c r; largest r m; sub r m z; ");
+    text_add(x, "exp z e; sum e g; log g a; add m a l; div e g p; matmul p v o");
+}
+
+const char *launch_graph(Arena *a, const Graph *g, GpuType t, const Node *n,
+                         const Node *const *fused, int nfused)
+{
+    Words w = {.t = text_new(a), .n = n, .type = t, .batch = g->recipe.batch};
+    if (node_is(n, "attention"))
+        attend(&w);
+    else if (node_is(n, "conv2d"))
+        forward(&w, fused, nfused);
+    else
+        backward(&w, fused, nfused);
+    return w.t.s;
+}

@@ -1,0 +1,50 @@
+/* gpu.c -- the GPU that predictions are made for. */
+#include "ir/gpu.h"
+#include <stddef.h>
+#include <string.h>
+
+/* Dense figures, without sparsity.  The gap is what Hazy Research's megakernel post (2025) measured on an H100: 1.3 us a kernel. */
+static const Gpu gpus[] = {
+    {"sm_80", "A100 80 GB", "data sheet", 80000000000, 2.04e12, 19.5e12, 156e12, 312e12, 1.3e-6},
+    {"sm_90", "H200", "4.3 TB/s and bf16 790 TFLOP/s measured on one, the rest from its data sheet",
+     141000000000, 4.3e12, 67e12, 494e12, 790e12, 1.3e-6},
+    {"sm_100", "B200", "data sheet", 180000000000, 7.7e12, 75e12, 1125e12, 2250e12, 1.3e-6},
+};
+
+const Gpu *gpu_of(const char *arch)
+{
+    for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++)
+        if (strcmp(gpus[i].arch, arch) == 0)
+            return &gpus[i];
+    return &gpus[1];
+}
+
+GpuType gpu_type(const char *dtype)
+{
+    return strcmp(dtype, "tf32") == 0   ? GPU_TF32
+           : strcmp(dtype, "bf16") == 0 ? GPU_BF16
+           : strcmp(dtype, "f16") == 0  ? GPU_F16
+                                        : GPU_F32;
+}
+
+const char *gpu_type_name(GpuType t)
+{
+    return t == GPU_BF16 ? "bf16" : t == GPU_F16 ? "f16" : "f32";
+}
+
+int gpu_bytes(GpuType t)
+{
+    return t == GPU_BF16 || t == GPU_F16 ? 2 : 4;
+}
+
+double gpu_peak(const Gpu *g, GpuType t)
+{
+    return t == GPU_F32 ? g->f32 : t == GPU_TF32 ? g->tf32 : g->half;
+}
+
+double gpu_seconds(const Gpu *g, GpuType t, bool product, double operations, double bytes)
+{
+    const double work = operations / (product ? gpu_peak(g, t) : g->f32),
+                 move = bytes / g->bandwidth;
+    return g->gap + (work > move ? work : move);
+}

@@ -1,0 +1,164 @@
+/* plans.c -- cuDNN graphs planned by tenon-plan, a program beside the compiler, and kept in the cache by content.
+ *
+ * An entry is tenon-plan's answer, a line, and the plan behind it.  That a graph has no engine is kept as well.
+ */
+#include "tool/plans.h"
+#include "tool/cache.h"
+#include "tool/file.h"
+#include "tool/paths.h"
+#include "tool/process.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const Span nowhere;
+
+static Process run_planner(Arena *a, const char *path, const char *const *word, int n)
+{
+    Argv v = {0};
+    argv_add(a, &v, path);
+    for (int i = 0; i < n; i++)
+        argv_add(a, &v, word[i]);
+    argv_end(a, &v);
+    Process p = process_of(a, v);
+    process_run(&p);
+    process_pass_on();
+    return p;
+}
+
+const char *plans_version(Arena *a, const char **why)
+{
+    const char *path = paths_program(a, "tenon-plan");
+    if (!path) {
+        *why = "this tenon was built without the CUDA toolkit or cuDNN's headers";
+        return NULL;
+    }
+    const Process p = run_planner(a, path, (const char *const[]){"--version"}, 1);
+    const char *text = arena_strndup(a, p.output.s, strcspn(p.output.s, "\n"));
+    if (p.status == 0)
+        return text;
+    *why = strncmp(text, "tenon-plan: ", 12) == 0 ? text + 12 : text;
+    return NULL;
+}
+
+/* ---- answers */
+
+/* "plan 0 62 tensor-cores 131 1976 12.5" or "none 3.0 no engine knows this graph" */
+static bool read_answer(Arena *a, const char *line, GraphPlan *p)
+{
+    char notes[128];
+    int end = 0;
+    size_t bytes;
+    p->planned = sscanf(line, "plan %d %lld %127s %lld %zu %lf", &p->way, &p->engine, notes, &p->workspace, &bytes, &p->ms) == 6;
+    if (p->planned)
+        p->notes = arena_strdup(a, notes);
+    else if (sscanf(line, "none %lf %n", &p->ms, &end) == 1 && end > 0)
+        p->why = arena_strndup(a, line + end, strcspn(line + end, "\n"));
+    return p->planned || p->why;
+}
+
+static Key key_of(const GraphPlan *p, const char *version, const PlanWish *w)
+{
+    Key k = {0, 0};
+    key_text(&k, version);
+    key_text(&k, w->arch);
+    key_text(&k, w->driver);
+    key_text(&k, w->exact ? "exact" : "");
+    key_text(&k, p->ways);
+    return k;
+}
+
+static bool find(Arena *a, Cache *cache, const char *version, const PlanWish *w, GraphPlan *p)
+{
+    size_t len = 0;
+    const char *bytes = w->no_cache ? NULL : cache_get(a, cache, CACHE_PLAN, key_of(p, version, w), &len);
+    const char *end = bytes ? memchr(bytes, '\n', len) : NULL;
+    if (!end || !read_answer(a, bytes, p))
+        return false;
+    p->text = end + 1, p->bytes = (size_t)(bytes + len - p->text);
+    return p->kept = true;
+}
+
+static void keep(Arena *a, Cache *cache, const char *version, const PlanWish *w, const GraphPlan *p, const char *line)
+{
+    Text t = text_new(a);
+    text_addn(&t, line, strcspn(line, "\n"));
+    text_add(&t, "\n");
+    text_addn(&t, p->text ? p->text : "", p->bytes);
+    cache_put(a, cache, CACHE_PLAN, key_of(p, version, w), t.s, t.len);
+}
+
+/* ---- those that are not kept */
+
+static bool broken(Diag *d, const Process *p)
+{
+    diag_error(d, nowhere, "tenon-plan failed: %s", *p->output.s ? p->output.s : p->error ? strerror(p->error) : "it said nothing");
+    diag_help(d, "run it by hand: %s", argv_text(diag_arena(d), &p->command));
+    return false;
+}
+
+static bool read_answers(Arena *a, const char *dir, const Process *run, const PlanWish *w, const char *version, Cache *cache, GraphPlan **p,
+                         int n, Diag *d)
+{
+    const char *line = run->output.s;
+    for (int i = 0; i < n; i++) {
+        if (!read_answer(a, line, p[i]))
+            return broken(d, run);
+        if (p[i]->planned)
+            p[i]->text = file_read(a, path_join(a, dir, arena_printf(a, "%d.plan", i)), &p[i]->bytes);
+        if (!p[i]->planned || p[i]->text)
+            keep(a, cache, version, w, p[i], line);
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    return true;
+}
+
+static void remove_dir(Arena *a, const char *dir, int n)
+{
+    for (int i = 0; i < n; i++)
+        unlink(path_join(a, dir, arena_printf(a, "%d.plan", i)));
+    unlink(path_join(a, dir, "graphs"));
+    rmdir(dir);
+}
+
+static bool plan_missing(Arena *a, const char *version, const PlanWish *w, Cache *cache, GraphPlan **p, int n, Diag *d)
+{
+    bool made;
+    Text graphs = text_new(a);
+    const char *dir = dir_temporary(a, "tenon-plans", &made);
+    for (int i = 0; i < n; i++)
+        text_printf(&graphs, "%s\n", p[i]->ways);
+    const char *file = path_join(a, dir, "graphs");
+    const int error = made ? file_write(a, file, graphs.s, graphs.len, 0666) : errno;
+    if (error) {
+        diag_error(d, nowhere, "cannot write the graphs to plan to %s: %s", dir, strerror(error));
+        return false;
+    }
+    const char *word[] = {"--arch", w->arch, "--driver", w->driver, "--jobs", arena_printf(a, "%d", w->jobs), "--out", dir, file, "--exact"};
+    const Process run = run_planner(a, paths_program(a, "tenon-plan"), word, w->exact ? 10 : 9);
+    const bool ok = run.status == 0 ? read_answers(a, dir, &run, w, version, cache, p, n, d) : broken(d, &run);
+    remove_dir(a, dir, n);
+    return ok;
+}
+
+bool plans_make(Arena *a, const char *version, const PlanWish *w, GraphPlan *p, int n, Diag *d)
+{
+    Cache cache;
+    GraphPlan **missing = NULL;
+    int *same = arena_alloc(a, (size_t)(n + 1) * sizeof *same), nmissing = 0;
+    cache_open(a, &cache);
+    for (int i = 0; i < n; i++) {
+        for (same[i] = 0; strcmp(p[same[i]].ways, p[i].ways) != 0;)
+            same[i]++;
+        if (same[i] == i && !find(a, &cache, version, w, &p[i]))
+            ARENA_PUSH(a, missing, nmissing, &p[i]);
+    }
+    const bool ok = nmissing == 0 || plan_missing(a, version, w, &cache, missing, nmissing, d);
+    for (int i = 0; i < n; i++)
+        p[i] = p[same[i]];
+    cache_close(a, &cache, NULL);
+    return ok;
+}

@@ -1,0 +1,158 @@
+/* show_gpu.c -- what `tenon show --target cuda` prints: the step as launches, and what memory it wants.
+ *
+ * Times are a roofline's (ir/gpu.h): predicted, never measured.
+ */
+#include "tool/show_gpu.h"
+#include "emit/launch.h"
+#include "tool/plans.h"
+#include "tool/process.h"
+#include <stdio.h>
+#include <string.h>
+
+typedef struct Sheet {
+    Arena      *arena;
+    const Gpu  *gpu;
+    GpuType     type;
+    GraphPlan  *plan;                                 /* of the launches that are cuDNN's, in order; NULL: not planned */
+    const char *unplanned;                            /* why not */
+    double      seconds, operations, bytes;           /* of a step */
+    int64_t     launches, workspace;                  /* the largest: launches follow each other */
+} Sheet;
+
+typedef struct Line {
+    const char *place, *name, *pattern, *engine;
+    int64_t     times, workspace;
+    double      operations, bytes, seconds;           /* of all its launches */
+} Line;
+
+static const char *count(Arena *a, double v)
+{
+    return v > 0 ? text_commas(a, (int64_t)(v + .5)) : "-";
+}
+
+static void print_line(Sheet *s, const Line *l)
+{
+    Arena *a = s->arena;
+    printf("%4s  %-24s %-44s %-26s %6s %12s %14s %18s %10.2f us\n", l->place, l->name, l->pattern, l->engine, l->times > 1 ? count(a, (double)l->times) : "",
+           l->workspace ? text_bytes(a, l->workspace) : "-", count(a, l->bytes), count(a, l->operations), 1e6 * l->seconds);
+    s->seconds += l->seconds, s->operations += l->operations, s->bytes += l->bytes, s->launches += l->times;
+    s->workspace = l->workspace > s->workspace ? l->workspace : s->workspace;
+}
+
+static const char *engine_text(const Sheet *s, const GraphPlan *p)
+{
+    if (!p)
+        return "cuDNN, not planned";
+    return arena_printf(s->arena, "cuDNN %lld%s%s", p->engine, *p->notes == '-' ? "" : " ", *p->notes == '-' ? "" : p->notes);
+}
+
+/* The first way fused everything; behind the other one a kernel of ours does the rest. */
+static void show_launch(Sheet *s, const Launch *l, const GraphPlan *p)
+{
+    const bool product = l->by == BY_CUDNN || l->by == BY_CUBLAS, apart = p && p->way > 0;
+    const double t = (double)l->times;
+    const char *end = apart ? strstr(l->pattern, " + ") : NULL;
+    Line x = {.place = l->node->span.source ? arena_printf(s->arena, "%d", l->node->span.line) : "", .name = l->node->name ? l->node->name : "",
+              .pattern = end ? arena_strndup(s->arena, l->pattern, (size_t)(end - l->pattern)) : l->pattern, .times = l->times,
+              .operations = l->operations * t, .bytes = l->bytes * t};
+    x.engine = l->by == BY_CUDNN ? engine_text(s, p) : l->by == BY_CUBLAS ? "cuBLASLt" : "own kernel";
+    x.workspace = p ? p->workspace : 0;
+    x.seconds = t * gpu_seconds(s->gpu, s->type, product, l->operations, l->bytes);
+    print_line(s, &x);
+    if (!apart)
+        return;
+    x.pattern = l->rest, x.engine = "own kernel", x.operations = 0, x.workspace = 0, x.bytes = l->rest_bytes;
+    x.seconds = gpu_seconds(s->gpu, s->type, false, 0, l->rest_bytes);
+    print_line(s, &x);
+}
+
+/* ---- planning */
+
+static bool all_have_engines(const Launch *l, int n, const GraphPlan *p, const Command *c, Diag *d)
+{
+    const int before = diag_errors(d);
+    for (int i = 0, k = 0; i < n; i++) {
+        if (l[i].by != BY_CUDNN || p[k++].planned)
+            continue;
+        diag_error(d, l[i].node->span, "cuDNN has no engine on %s for this %s in %s", c->options.arch, l[i].pattern, c->gpu_dtype);
+        diag_note(d, "%s", p[k - 1].why);
+        diag_note(d, "the graph: %s", p[k - 1].ways);
+        diag_help(d, "try another --dtype or --arch, or sizes that are multiples of 8");
+    }
+    return diag_errors(d) == before;
+}
+
+static bool plan(Sheet *s, const Command *c, const Launch *l, int n, Diag *d)
+{
+    Arena *a = s->arena;
+    const PlanWish wish = {.arch = c->options.arch, .driver = c->driver ? c->driver : "13.0", .exact = s->type == GPU_F32,
+                           .jobs = process_cores(), .no_cache = c->no_cache};
+    GraphPlan *p = arena_alloc(a, (size_t)(n + 1) * sizeof *p);
+    int k = 0;
+    for (int i = 0; i < n; i++)
+        if (l[i].by == BY_CUDNN)
+            p[k++].ways = l[i].ways;
+    const char *version = k ? plans_version(a, &s->unplanned) : NULL;
+    if (!version)
+        return true;
+    s->plan = p;
+    return plans_make(a, version, &wish, p, k, d) && all_have_engines(l, n, p, c, d);
+}
+
+/* ---- memory */
+
+static void print_bytes(Arena *a, const char *what, int64_t bytes, const char *how)
+{
+    printf("  %-28s %12s   %s\n", what, text_bytes(a, bytes), how);
+}
+
+static void show_memory(const Sheet *s, const Graph *g, const Launch *l, int n)
+{
+    /* cuBLASLt asks for 32 MB on Hopper; CUDA's context, its libraries' code and NVRTC's take about half a gigabyte. */
+    enum { PRODUCTS = 32 << 20, CONTEXT = 500000000 };
+    static const struct { const char *name; double bytes; } cards[] = {
+        {"A100 40 GB", 40e9}, {"A100 and H100 80 GB", 80e9}, {"H200", 141e9}, {"B200", 180e9}};
+    Arena *a = s->arena;
+    const int64_t fixed = launch_fixed(g, s->type), values = launch_peak(a, g, s->type, l, n);
+    const int64_t workspace = s->workspace > PRODUCTS ? s->workspace : PRODUCTS, all = fixed + values + workspace + CONTEXT;
+    printf("memory\n");
+    print_bytes(a, "parameters and their own", fixed, arena_printf(a, "f32 values, gradients, %d of optimizer state%s", g->nstate,
+                                                                 gpu_bytes(s->type) < 4 ? ", a copy to compute with" : ""));
+    print_bytes(a, "activations and gradients", values, "most that live at once");
+    print_bytes(a, "workspace", workspace, "of the largest launch; 32 MB for products");
+    print_bytes(a, "CUDA", CONTEXT, "context and libraries, about");
+    print_bytes(a, "all", all, "and the data set, as it is stored, when it fits");
+    for (size_t i = 0; i < sizeof cards / sizeof *cards; i++)
+        printf("  %s %s\n", (double)all < .95 * cards[i].bytes ? "fits" : "does not fit", cards[i].name);
+}
+
+static void show_total(const Sheet *s, const Graph *g)
+{
+    Arena *a = s->arena;
+    printf("      %s launches a step, %s FLOPs, %s bytes: %.1f us, %s samples/s predicted\n", text_commas(a, s->launches), count(a, s->operations),
+           count(a, s->bytes), 1e6 * s->seconds, count(a, (double)g->recipe.batch / s->seconds));
+    printf("      predicted: a roofline of the %s (%s): gap %.1f us + the larger of FLOPs / %.0f T/s (products), bytes / %.1f TB/s; "
+           "a floor, not a measurement\n", s->gpu->name, s->gpu->source, 1e6 * s->gpu->gap, 1e-12 * gpu_peak(s->gpu, s->type),
+           1e-12 * s->gpu->bandwidth);
+}
+
+bool show_gpu(Arena *a, const Command *c, Graph *train, Diag *d)
+{
+    Sheet s = {.arena = a, .gpu = gpu_of(c->options.arch), .type = gpu_type(c->gpu_dtype)};
+    Launch *l;
+    const int n = launch_list(a, train, s.type, &l);
+    if (!plan(&s, c, l, n, d))
+        return false;
+    printf("\na step of %lld samples on %s (%s), %s\n", (long long)train->recipe.batch, s.gpu->name, c->options.arch, c->gpu_dtype);
+    printf("%4s  %-24s %-44s %-26s %6s %12s %14s %18s %13s\n", "line", "name", "launch", "engine", "times", "workspace", "bytes", "FLOPs", "predicted");
+    for (int i = 0, k = 0; i < n; i++) {
+        const GraphPlan *p = l[i].by == BY_CUDNN && s.plan ? &s.plan[k++] : NULL;
+        if (l[i].by != BY_VIEW)
+            show_launch(&s, &l[i], p);
+    }
+    show_total(&s, train);
+    if (s.unplanned)
+        printf("      cuDNN's graphs are not planned, so engines and workspaces are missing: %s\n", s.unplanned);
+    show_memory(&s, train, l, n);
+    return true;
+}
