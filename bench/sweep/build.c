@@ -1,6 +1,8 @@
 /* build.c -- the programs of a sweep: built before the first run, so that no compiler disturbs one. */
+#include "sweep/framework.h"
 #include "sweep/sweep.h"
 #include "tool/file.h"
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,8 +14,8 @@ static const char *hash_of(Arena *a, const char *bytes, size_t n)
 /* The same name for the same program, so that a sweep that goes on finds its place. */
 static const char *place(Sweep *s, const Program *p)
 {
-    const char *what = arena_printf(s->arena, "%s|%s|%lld|%d", p->config->file, p->config->build,
-                                    (long long)p->config->batch, p->mpi);
+    const char *what = arena_printf(s->arena, "%s|%s|%lld|%d|%s", p->config->file, p->config->build,
+                                    (long long)p->config->batch, p->mpi, p->config->framework);
     const char *stem = path_stem(s->arena, p->config->file);
     return path_join(s->arena, s->work,
                      arena_printf(s->arena, "%s-%s", stem, hash_of(s->arena, what, strlen(what))));
@@ -24,7 +26,8 @@ static Child command(Sweep *s, const Program *p, const Built *b)
     Child c = {.output = arena_printf(s->arena, "%s.build", b->path)};
     Arena *a = s->arena;
     child_word(a, &c, s->tenon);
-    child_word(a, &c, "build");
+    const char *to = framework_find(p->config->framework)->to;
+    child_words(a, &c, to ? arena_printf(a, "emit --to %s", to) : "build");
     child_word(a, &c, p->config->file);
     child_word(a, &c, "-o");
     child_word(a, &c, b->path);
@@ -34,7 +37,7 @@ static Child command(Sweep *s, const Program *p, const Built *b)
     }
     if (p->mpi)
         child_words(a, &c, "--comm mpi");
-    if (s->cold)
+    if (s->cold && !to)
         child_word(a, &c, "--no-cache");
     child_words(a, &c, p->config->build);
     return c;
@@ -65,10 +68,24 @@ static const char *info_of(Sweep *s, const Built *b)
     return text;
 }
 
+/* The script in the directory `path`. */
+static const char *script_in(Sweep *s, const char *path)
+{
+    glob_t found;
+    const char *script = path;
+    if (glob(path_join(s->arena, path, "*.py"), 0, NULL, &found) == 0) {
+        script = arena_strdup(s->arena, found.gl_pathv[0]);
+        globfree(&found);
+    }
+    return script;
+}
+
 static void finished(Sweep *s, int i, const Child *c)
 {
     Built *b = &s->built[i];
     size_t n = 0;
+    if (c->status == 0 && framework_find(s->plan.program[i].config->framework)->to)
+        b->path = script_in(s, b->path);
     const char *bytes = c->status == 0 ? file_read(s->arena, b->path, &n) : NULL;
     b->compile_s = c->seconds;
     if (bytes) {
@@ -113,7 +130,7 @@ bool sweep_build(Sweep *s)
         finished(s, i, &c[i]);
     }
     for (int i = 0; i < n; i++)
-        if (!s->built[i].message)
+        if (!s->built[i].message && !framework_find(s->plan.program[i].config->framework)->to)
             s->built[i].info = info_of(s, &s->built[i]);
     return !child_stopped();
 }

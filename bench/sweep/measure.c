@@ -3,11 +3,13 @@
  * A run is disturbed when others kept more than a tenth of a processor busy, the hypervisor kept a
  * twentieth of one, or the FMA peak before or after it was 5 % below the highest one of this sweep.
  */
+#include "sweep/framework.h"
 #include "sweep/record.h"
 #include "sweep/sweep.h"
 #include "tool/file.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -30,6 +32,41 @@ static void option(Arena *a, Child *c, const char *name, int64_t value)
     }
 }
 
+/* What a training takes that Tenon's programs and others' scripts read alike. */
+static void training(Arena *a, Child *c, const Matrix *m)
+{
+    option(a, c, "--epochs", m->epochs);
+    option(a, c, "--limit-samples", m->limit_samples);
+    option(a, c, "--seed", m->seed);
+    if (m->data) {
+        child_word(a, c, "--data");
+        child_word(a, c, m->data);
+    }
+}
+
+/* A script of another framework, on so many processors; it finds data by name in $TENON_DATA, or beside the model. */
+static Child script(const Sweep *s, Arena *a, const Config *cf, const char *log)
+{
+    const Framework *f = framework_find(cf->framework);
+    const char *slash = strrchr(cf->file, '/');
+    Child c = {.output = path_join(a, s->work, "output"), .timeout = cf->matrix->timeout};
+    child_word(a, &c, "env");
+    child_words(a, &c, f->setting);
+    if (!getenv("TENON_DATA"))
+        child_word(a, &c,
+                   arena_printf(a, "TENON_DATA=%.*sdata", slash ? (int)(slash + 1 - cf->file) : 0,
+                                cf->file));
+    if (cf->threads < s->host.processors)
+        child_words(a, &c, arena_printf(a, "taskset -c 0-%lld", (long long)cf->threads - 1));
+    child_word(a, &c, s->python);
+    child_word(a, &c, s->built[cf->program].path);
+    training(a, &c, cf->matrix);
+    child_words(a, &c, f->option);
+    child_word(a, &c, "--log");
+    child_word(a, &c, log);
+    return c;
+}
+
 /* `bench` for the warm-up, in one process, and for configurations that ask for steps. */
 static Child command(const Sweep *s, Arena *a, const Config *cf, bool bench, int64_t steps,
                      const char *log)
@@ -47,15 +84,8 @@ static Child command(const Sweep *s, Arena *a, const Config *cf, bool bench, int
     option(a, &c, "--steps", bench ? steps : 0);
     if (bench && m->layers)
         child_word(a, &c, "--layers");
-    if (!bench) {
-        option(a, &c, "--epochs", m->epochs);
-        option(a, &c, "--limit-samples", m->limit_samples);
-        option(a, &c, "--seed", m->seed);
-        if (m->data) {
-            child_word(a, &c, "--data");
-            child_word(a, &c, m->data);
-        }
-    }
+    if (!bench)
+        training(a, &c, m);
     child_word(a, &c, "--log");
     child_word(a, &c, log);
     return c;
@@ -131,6 +161,10 @@ static void failed(Arena *a, Run *r, const Child *c)
     r->status = "failed";
     r->message = c->late ? arena_printf(a, "ended after %lld s (timeout)", (long long)c->timeout)
                          : sweep_last_words(a, c->output, c->status);
+    const char *last = strrchr(r->message, '\n');
+    if (last &&
+        framework_find(r->framework)->to) /* of a traceback the last line says what is wrong */
+        r->message = arena_printf(a, "%s\n%s", last + 1, r->message);
 }
 
 static double peak(const Sweep *s, Arena *a, int threads, bool memory)
@@ -144,6 +178,7 @@ static bool measure(Sweep *s, Arena *a, const Config *cf, Run *r)
     const Matrix *m = cf->matrix;
     const char *log = path_join(a, s->work, "log.jsonl");
     const int lanes = (int)(cf->threads * cf->ranks);
+    const bool foreign = framework_find(cf->framework)->to != NULL; /* their first epoch warms up */
     bool complete;
     remove(log);
     r->mhz = host_mhz();
@@ -151,7 +186,7 @@ static bool measure(Sweep *s, Arena *a, const Config *cf, Run *r)
         s->bandwidth[lanes] = peak(s, a, lanes, true);
     r->bandwidth = s->bandwidth[lanes];
     r->peak_before = peak(s, a, lanes, false);
-    if (!m->steps) {
+    if (!m->steps && !foreign) {
         Child warm = command(s, a, cf, true, m->warm_steps, log);
         const bool ok = child_run(a, &warm);
         add_log(a, r, log, &complete);
@@ -160,7 +195,7 @@ static bool measure(Sweep *s, Arena *a, const Config *cf, Run *r)
         if (!ok)
             return failed(a, r, &warm), true;
     }
-    Child c = command(s, a, cf, m->steps > 0, m->steps, log);
+    Child c = foreign ? script(s, a, cf, log) : command(s, a, cf, m->steps > 0, m->steps, log);
     const Meter from = host_meter();
     const bool ok = child_run(a, &c);
     const Meter to = host_meter();

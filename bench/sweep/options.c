@@ -28,6 +28,8 @@ static const struct Option {
               "the seed of the order of runs (default 1)"},
              {"retries", "N", OPTION_NUMBER, offsetof(Sweep, retries), 0,
               "how often a disturbed run is made again (default 2)"},
+             {"python", "PROGRAM", OPTION_TEXT, offsetof(Sweep, python), 0,
+              "runs the scripts of other frameworks (default python3)"},
              {"jobs", "N", OPTION_NUMBER, offsetof(Sweep, jobs), 1,
               "programs that are built at a time (default 2)"},
              {"cold", NULL, OPTION_TRUE, offsetof(Sweep, cold), 0,

@@ -1,4 +1,5 @@
 /* pictures.c -- the report's charts. */
+#include "sweep/framework.h"
 #include "sweep/report.h"
 #include <inttypes.h>
 #include <math.h>
@@ -18,6 +19,7 @@ static int64_t lanes(const Run *r)
 static const char *line_name(Arena *a, const Run *r)
 {
     Text t = text_new(a);
+    text_add(&t, framework_words(a, r->framework));
     if (r->ranks > 1)
         text_printf(&t, "%" PRId64 " ranks, ", r->ranks);
     text_printf(&t, "%" PRId64 " thread%s%s%s", r->threads, r->threads == 1 ? "" : "s",
@@ -89,7 +91,8 @@ static const Group *alone(const Report *r, const Group *g)
     for (int i = 0; i < r->n; i++) {
         const Run *x = r->group[i].first, *y = g->first;
         if (of_model(&r->group[i], y->model) && lanes(x) == 1 && x->batch == y->batch &&
-            x->steps == y->steps && x->epochs == y->epochs && strcmp(x->build, y->build) == 0)
+            x->steps == y->steps && x->epochs == y->epochs && strcmp(x->build, y->build) == 0 &&
+            strcmp(x->framework, y->framework) == 0)
             return &r->group[i];
     }
     return NULL;
@@ -108,10 +111,12 @@ static bool scaling(Report *r, const char *model, Chart *c)
         most = lanes(g->first) > most ? lanes(g->first) : most;
         if (lanes(g->first) == 1)
             continue;
-        Series *s = series_named(a, c,
-                                 arena_printf(a, "batch %" PRId64 "%s%s%s", g->first->batch, how,
-                                              g->first->build && *g->first->build ? ", " : "",
-                                              g->first->build ? g->first->build : ""));
+        Series *s =
+            series_named(a, c,
+                         arena_printf(a, "%sbatch %" PRId64 "%s%s%s",
+                                      framework_words(a, g->first->framework), g->first->batch, how,
+                                      g->first->build && *g->first->build ? ", " : "",
+                                      g->first->build ? g->first->build : ""));
         if (!s->n)
             add_point(a, s, (Point){1, 1, 1, 1, NULL});
         add_point(a, s,
@@ -180,7 +185,8 @@ static void curve(Report *r, const char *model, const char *name, size_t field)
         if (!of_model(&r->group[i], model) || !shown(r, &r->group[i]))
             continue;
         Series *s = series_named(a, &c,
-                                 arena_printf(a, "batch %" PRId64 "%s%s", run->batch,
+                                 arena_printf(a, "%sbatch %" PRId64 "%s%s",
+                                              framework_words(a, run->framework), run->batch,
                                               *run->build ? ", " : "", run->build));
         for (int k = 0; k < run->nepoch; k++) {
             const double v = *(const double *)((const char *)&run->epoch[k] + field);

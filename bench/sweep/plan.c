@@ -1,6 +1,7 @@
 /* plan.c -- from matrices to configurations, and to the programs that they need. */
 #include "sweep/plan.h"
 #include "base/text.h"
+#include "sweep/framework.h"
 #include <string.h>
 
 enum { RUNS_MAX = 20000 }; /* some loops here go over all pairs */
@@ -11,7 +12,7 @@ static int program_for(Arena *a, Plan *p, const Config *c)
     for (int i = 0; i < p->nprogram; i++) {
         const Config *q = p->program[i].config;
         if (p->program[i].mpi == mpi && q->batch == c->batch && strcmp(q->file, c->file) == 0 &&
-            strcmp(q->build, c->build) == 0)
+            strcmp(q->build, c->build) == 0 && strcmp(q->framework, c->framework) == 0)
             return i;
     }
     Config *copy = arena_alloc(a, sizeof *copy);
@@ -34,6 +35,12 @@ static const char *impossible(Arena *a, const Config *c, int64_t processors, boo
     if (c->gpus > 0)
         return arena_printf(a, "%lld GPU%s: tenon's programs run on the processor so far",
                             (long long)c->gpus, c->gpus > 1 ? "s" : "");
+    if (framework_find(c->framework)->to && (c->ranks > 1 || c->matrix->steps || *c->build))
+        return arena_printf(a, "%s of %s: scripts train whole epochs in one process",
+                            c->ranks > 1       ? "ranks"
+                            : c->matrix->steps ? "steps"
+                                               : "options of build",
+                            c->framework);
     if (c->threads * c->ranks > processors)
         return arena_printf(a, "%lld rank%s of %lld thread%s: there are %lld processors",
                             (long long)c->ranks, c->ranks > 1 ? "s" : "", (long long)c->threads,

@@ -1,5 +1,6 @@
 /* results.c -- `tenon results`: its command line, and runs put into groups. */
 #include "sweep/results.h"
+#include "sweep/framework.h"
 #include "sweep/stats.h"
 #include "tool/file.h"
 #include <math.h>
@@ -214,7 +215,7 @@ void results_group(Arena *a, Run *run, int n, Group **group, int *ngroup)
 const char *group_where(Arena *a, const Run *r)
 {
     Text t = text_new(a);
-    text_printf(&t, "batch %lld", (long long)r->batch);
+    text_printf(&t, "%sbatch %lld", framework_words(a, r->framework), (long long)r->batch);
     if (r->ranks > 1)
         text_printf(&t, ", %lld ranks", (long long)r->ranks);
     text_printf(&t, ", %lld thread%s", (long long)r->threads, r->threads == 1 ? "" : "s");

@@ -4,11 +4,10 @@
  */
 #include "sweep/setting.h"
 #include "base/text.h"
+#include "sweep/framework.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-
-const char *const framework_known[] = {"tenon", NULL};
 
 #define AT(field) offsetof(Matrix, field)
 static const Setting table[] =
@@ -19,7 +18,8 @@ static const Setting table[] =
      {"ranks", "LIST", SETTING_COUNTS, AT(ranks), 1, NULL,
       "processes, by mpirun where more than 1 (default 1)"},
      {"gpus", "LIST", SETTING_COUNTS, AT(gpus), 0, NULL, "GPUs; 0 = the processor (default 0)"},
-     {"framework", "LIST", SETTING_WORDS, AT(framework), 0, NULL, "who computes (so far: tenon)"},
+     {"framework", "LIST", SETTING_WORDS, AT(framework), 0, NULL,
+      "who computes: tenon (the default), pytorch, keras-jax, ..."},
      {"build", "LIST", SETTING_TEXTS, AT(build), 0, NULL,
       "options of tenon build to compare: \"\", \"--fast\""},
      {"epochs", "N", SETTING_COUNT, AT(epochs), 1, NULL,
@@ -139,7 +139,8 @@ static bool read_framework(Reader *r, const char **v)
     if (text_nearest(t->text, framework_known, n))
         diag_suggest(r->diag, t->text, framework_known, n);
     else
-        diag_help(r->diag, "so far sweeps run tenon's programs; bench/run measures its peers");
+        diag_help(r->diag, "there are tenon, pytorch, pytorch-compiled, keras-tensorflow, "
+                           "keras-tensorflow-xla, keras-jax and keras-torch");
     return false;
 }
 

@@ -1,6 +1,7 @@
 /* sweep.c -- `tenon sweep`: plan, build, run one after the other, store; go on where one stopped. */
 #define _GNU_SOURCE
 #include "sweep/sweep.h"
+#include "sweep/framework.h"
 #include "tool/file.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -39,6 +40,8 @@ const char *sweep_name(Arena *a, const Config *c)
 {
     Text t = text_new(a);
     text_add(&t, path_stem(a, c->file));
+    if (framework_find(c->framework)->to)
+        text_printf(&t, ", %s", c->framework);
     if (c->batch)
         text_printf(&t, ", batch %lld", (long long)c->batch);
     if (c->ranks > 1)
@@ -336,6 +339,7 @@ int sweep_main(Arena *a, Diag *d, const char *tenon, int argc, char **argv)
                .diag = d,
                .tenon = tenon,
                .store_path = "results.db",
+               .python = "python3",
                .order = 1,
                .retries = 2,
                .jobs = 2,

@@ -20,6 +20,7 @@ typedef struct Sweep {
     Arena *arena; /* of all of it */
     Diag *diag;
     const char *tenon;        /* the compiler */
+    const char *python;       /* runs the scripts of other frameworks */
     const char *peak_program; /* tenon-peak */
     const char *store_path, *label, *infrastructure, *only;
     const char *compiler, *commit; /* "tenon 0.1.0"; "59cbae6" or NULL */

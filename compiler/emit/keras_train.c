@@ -62,7 +62,7 @@ static bool head(const Graph *g, const char *source, Text *t, Diag *d)
                 "initial.safetensors` (or any checkpoint).  Records in the log\n"
                 "are those of Tenon's programs.\n\"\"\"\n"
                 "import argparse\nimport gzip\nimport json\nimport lzma\nimport math\nimport "
-                "os\nimport time\n\n%s"
+                "os\nimport resource\nimport time\n\n%s"
                 "import keras\nimport numpy as np\nfrom keras import layers, ops\n",
                 g->name, g->name, source, g->name,
                 f64 ? "os.environ[\"JAX_ENABLE_X64\"] = \"1\"\n" : "");
@@ -395,15 +395,13 @@ static const char logging[] =
     "        self.write(event=\"epoch\", epoch=epoch + 1, samples=self.samples, "
     "seconds=self.seconds, samples_per_s=self.samples / self.seconds,\n"
     "                   train_loss=loss, train_accuracy=accuracy, test_loss=test_loss, "
-    "test_accuracy=test_accuracy)\n"
+    "test_accuracy=test_accuracy,\n"
+    "                   peak_bytes=1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
     "        print(f\"epoch {epoch + 1}: {self.seconds:.2f} s, {self.samples / self.seconds:.0f} "
     "samples/s, loss {loss:.4f}, \"\n"
     "              f\"test accuracy {test_accuracy:.4f}\")\n";
 
 static const char running[] =
-    "\n\ndef main():\n"
-    "    a = argparse.ArgumentParser()\n"
-    "    a.add_argument(\"--data\"%s)\n"
     "    a.add_argument(\"--weights\")\n"
     "    a.add_argument(\"--epochs\", type=int, default=%lld)\n"
     "    a.add_argument(\"--seed\", type=int, default=%lld)\n"
@@ -431,6 +429,10 @@ static const char running[] =
     "metrics=[keras.metrics.SparseCategoricalAccuracy(\"accuracy\")],\n"
     "                  jit_compile=o.compile or keras.backend.backend() == \"jax\")\n"
     "    with open(o.log, \"a\") as log:\n"
+    "        print(json.dumps({\"event\": \"start\", \"target\": f\"Keras {keras.__version__} on "
+    "{keras.backend.backend()}\", "
+    "\"batch\": BATCH, \"seed\": o.seed, \"samples\": len(x),\n"
+    "                          \"parameters\": model.count_params()}), file=log, flush=True)\n"
     "        model.fit(%s, batch_size=%s, epochs=o.epochs, verbose=0,%s\n"
     "                  validation_data=(test_x, test_y), validation_batch_size=BATCH, "
     "callbacks=[Log(log, o.log_steps, len(x))])\n"
@@ -452,8 +454,8 @@ static void train(const Graph *g, Text *t)
     optimizer(r, t);
     python_rate(r, t);
     text_add(t, logging);
-    text_printf(t, running, strcmp(r->data.name, "synthetic") == 0 ? "" : ", required=True",
-                (long long)r->epochs, (long long)r->seed,
+    python_main(r, t);
+    text_printf(t, running, (long long)r->epochs, (long long)r->seed,
                 r->normalize.kind == NORM_PIXEL
                     ? "    mean = x.mean(0)\n    x, test_x = x - mean, test_x - mean\n"
                     : "",

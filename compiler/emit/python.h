@@ -59,7 +59,9 @@ bool python_network(const Graph *g, const Dialect *dialect, Text *out, Diag *d);
 
 bool python_has(const Graph *g, const char *op);
 bool python_data_supported(const Graph *g, const char *to, Diag *d);
-void python_read(Text *t);                  /* opened, idx, read: files as stored */
+void python_read(Text *t); /* opened, idx, read: files as stored */
+/* The first lines of main: a parser of arguments `a` with --data, by default where our programs look first, in $TENON_DATA. */
+void python_main(const Recipe *r, Text *t);
 void python_rate(const Recipe *r, Text *t); /* rate(step, steps): the schedule */
 
 #endif

@@ -62,6 +62,21 @@ void python_read(Text *t)
     text_add(t, reading);
 }
 
+void python_main(const Recipe *r, Text *t)
+{
+    const char *name = r->data.name;
+    text_add(t, "\n\ndef main():\n    a = argparse.ArgumentParser()\n");
+    if (strcmp(name, "synthetic") == 0)
+        text_add(t, "    a.add_argument(\"--data\")\n");
+    else if (strchr(name, '/'))
+        text_printf(t, "    a.add_argument(\"--data\", default=\"%s\")\n", name);
+    else
+        text_printf(t,
+                    "    a.add_argument(\"--data\", "
+                    "default=os.path.join(os.environ.get(\"TENON_DATA\", \".\"), \"%s\"))\n",
+                    name);
+}
+
 void python_rate(const Recipe *r, Text *t)
 {
     const Schedule *s = &r->schedule;

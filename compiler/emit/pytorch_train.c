@@ -53,7 +53,7 @@ static bool head(const Graph *g, const char *source, Text *t, Diag *d)
                 "initial.safetensors` (or any checkpoint): parameters have the same\n"
                 "names.  Records in the log are those of Tenon's programs.\n\"\"\"\n"
                 "import argparse\nimport gzip\nimport json\nimport lzma\nimport math\nimport "
-                "os\nimport time\n\n"
+                "os\nimport resource\nimport time\n\n"
                 "import numpy as np\nimport torch\nimport torch.nn.functional as F\nfrom torch "
                 "import nn\n",
                 g->name, g->name, source, g->name);
@@ -257,9 +257,6 @@ static const char *optimizer(const Optimizer *o, Text *t)
 /* ---- the loop */
 
 static const char arguments[] =
-    "\n\ndef main():\n"
-    "    a = argparse.ArgumentParser()\n"
-    "    a.add_argument(\"--data\"%s)\n"
     "    a.add_argument(\"--weights\")\n"
     "    a.add_argument(\"--epochs\", type=int, default=%lld)\n"
     "    a.add_argument(\"--seed\", type=int, default=%lld)\n"
@@ -285,6 +282,10 @@ static const char arguments[] =
     "    network = torch.compile(model) if o.compile else model\n"
     "    steps = -(-len(x) // BATCH)\n"
     "    with open(o.log, \"a\") as log:\n"
+    "        print(json.dumps({\"event\": \"start\", \"target\": f\"PyTorch {torch.__version__}\", "
+    "\"batch\": BATCH, \"seed\": o.seed, \"samples\": len(x),\n"
+    "                          \"parameters\": sum(p.numel() for p in model.parameters())}), "
+    "file=log, flush=True)\n"
     "        for epoch in range(1, o.epochs + 1):\n"
     "            order = torch.randperm(len(x)) if o.shuffle == \"on\" else torch.arange(len(x))\n"
     "            order = order.repeat(-(-BATCH // len(x)) + 1)[:steps * BATCH]        # the last "
@@ -318,7 +319,9 @@ static const char arguments[] =
     "\"seconds\": seconds, \"samples_per_s\": len(x) / seconds,\n"
     "                      \"train_loss\": total / len(x), \"train_accuracy\": hits / len(x),\n"
     "                      \"test_loss\": losses(output, test_y).mean().item(), \"test_accuracy\": "
-    "(output.argmax(1) == test_y).double().mean().item()}\n"
+    "(output.argmax(1) == test_y).double().mean().item(),\n"
+    "                      \"peak_bytes\": 1024 * "
+    "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}\n"
     "            print(json.dumps(record), file=log, flush=True)\n"
     "            print(\"epoch {epoch}: {seconds:.2f} s, {samples_per_s:.0f} samples/s, loss "
     "{train_loss:.4f}, test accuracy {test_accuracy:.4f}\".format(**record))\n"
@@ -345,8 +348,7 @@ static bool augments(const Augment *u)
 static void train(const Graph *g, Text *t)
 {
     const Recipe *r = &g->recipe;
-    const bool synthetic = strcmp(r->data.name, "synthetic") == 0,
-               images = python_has(g, "conv2d") && g->input->shape.rank == 3;
+    const bool images = python_has(g, "conv2d") && g->input->shape.rank == 3;
     python_read(t);
     text_add(t, given);
     loading(g, t);
@@ -356,8 +358,8 @@ static void train(const Graph *g, Text *t)
     groups(g, t);
     python_rate(r, t);
     text_printf(t, "\n\nBATCH, LR = %lld, %s\n", (long long)r->batch, number(t, r->optimizer.lr));
-    text_printf(t, arguments, synthetic ? "" : ", required=True", (long long)r->epochs,
-                (long long)r->seed,
+    python_main(r, t);
+    text_printf(t, arguments, (long long)r->epochs, (long long)r->seed,
                 r->normalize.kind == NORM_PIXEL
                     ? "    mean = x.mean(0)\n    x, test_x = x - mean, test_x - mean\n"
                     : "",

@@ -114,6 +114,8 @@ for line in "^      \|                  \^$" "^wrong.sweep:4:5: error: sweeps ha
     grep -Eq -- "$line" err && ok || bad "wrong.sweep: no line '$line' in: $(cat err)"
 done
 refuses "an unknown framework" "^--framework:1:7: error: unknown framework 'keras'" sweep mlp.tn --framework tenon,keras
+refuses "a framework that is not there" "1 run failed" sweep mlp.tn --framework pytorch --epochs 1 --repeat 1 --retries 0 --python /nonexistent --store none.db
+"$TENON" results list --store none.db | grep -q 'mlp, pytorch, .*failed: .*/nonexistent' && ok || bad "the failed run of a script does not say that there is no Python: $("$TENON" results list --store none.db)"
 refuses "an unknown option" "tenon sweep has no option '--batches'" sweep mlp.tn --batches 3
 refuses "a model that is not there" "there is no file none.tn" sweep none.tn
 

@@ -1,0 +1,41 @@
+/* framework.c -- the table of frameworks.
+ *
+ * PyTorch's settings of malloc: by default glibc gives the pages of large tensors back at every step (bench/README.md).
+ */
+#include "sweep/framework.h"
+#include <string.h>
+
+#define KEEP_PAGES "MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=2000000000"
+
+static const Framework table[] = {
+    {"tenon", NULL, "", ""},
+    {"pytorch", "pytorch", KEEP_PAGES, ""},
+    {"pytorch-compiled", "pytorch", KEEP_PAGES, "--compile"},
+    {"keras-tensorflow", "keras", "KERAS_BACKEND=tensorflow TF_CPP_MIN_LOG_LEVEL=3", ""},
+    {"keras-tensorflow-xla", "keras", "KERAS_BACKEND=tensorflow TF_CPP_MIN_LOG_LEVEL=3",
+     "--compile"},
+    {"keras-jax", "keras", "KERAS_BACKEND=jax", ""},
+    {"keras-torch", "keras", "KERAS_BACKEND=torch " KEEP_PAGES, ""},
+};
+
+const char *const framework_known[] = {"tenon",
+                                       "pytorch",
+                                       "pytorch-compiled",
+                                       "keras-tensorflow",
+                                       "keras-tensorflow-xla",
+                                       "keras-jax",
+                                       "keras-torch",
+                                       NULL};
+
+const Framework *framework_find(const char *name)
+{
+    const Framework *f = table;
+    while (strcmp(f->name, name) != 0)
+        f++;
+    return f;
+}
+
+const char *framework_words(Arena *a, const char *name)
+{
+    return name && strcmp(name, table[0].name) != 0 ? arena_printf(a, "%s, ", name) : "";
+}
