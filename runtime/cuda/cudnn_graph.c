@@ -82,7 +82,7 @@ static void lay_out(const int64_t *dim, int rank, bool last, bool turned, int64_
 
 static void read_tensor(CudnnGraph *g, const char *name, const char **s)
 {
-    int64_t dim[RANK], stride[RANK], v, bytes = 0;
+    int64_t dim[RANK], stride[RANK], v, count = 1, bytes = 0;
     char w[CUDNN_NAME];
     bool isvirtual = false, value = false, row = false, turned = false, given = false;
     cudnnDataType_t type = CUDNN_DATA_FLOAT;
@@ -90,7 +90,7 @@ static void read_tensor(CudnnGraph *g, const char *name, const char **s)
     if (!word(s, w, sizeof w) || !type_of(w, &type))
         cudnn_fail(g, "'%s' is neither an operation nor a type of tensor '%s'", w, name);
     while (rank < RANK && number(s, &v)) {
-        if (v < 1)
+        if (v < 1 || __builtin_mul_overflow(count, v, &count))
             cudnn_fail(g, "tensor %s has a size of %lld", name, (long long)v);
         dim[rank++] = v;
     }
@@ -107,6 +107,8 @@ static void read_tensor(CudnnGraph *g, const char *name, const char **s)
             turned = true;
         else
             cudnn_fail(g, "tensor %s: what is '%s'?", name, w);
+        if (*g->why)
+            return;
     }
     if (rank == 0 || g->ntensor == CUDNN_TENSORS || strlen(name) >= CUDNN_NAME)
         cudnn_fail(g, "tensor %s: no sizes, a long name, or more than %d tensors", name,

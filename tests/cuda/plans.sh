@@ -20,7 +20,7 @@ refuses "an option without its value" "needs a value" plan "$graphs" --arch
 # a graph that is wrong is named, and why; the others are planned all the same
 conv="x bf16 8 64 14 14; w bf16 64 64 3 3; y bf16 8 64 14 14; conv x w y pad 1 1"
 { echo "$conv foo"; echo "x bf16 8 64 14; conv x"; echo "${conv/64 64 3/64 65 3}"; echo "x bf17 1 2 3 4; conv x"; echo "y bf16 0 3; conv y y y"
-  echo "$conv"; echo "$conv foo | $conv"; } > "$work/graphs"
+  echo "$conv"; echo "$conv foo | $conv"; echo "x f32 4000000000 4000000000 4000000000 1; conv x"; } > "$work/graphs"
 plan --out "$work" "$work/graphs" > "$work/answers"
 expect() { if sed -n "$1p" "$work/answers" | grep -qE "$2"; then ok; else bad "line $1 is not '$2': $(sed -n "$1p" "$work/answers")"; fi; }
 expect 1 "^none .*conv x w y pad 1 1 foo: 'foo' is neither a tensor"
@@ -30,6 +30,7 @@ expect 4 "^none .*'bf17' is neither an operation nor a type"
 expect 5 "^none .*tensor y has a size of 0"
 expect 6 "^plan 0 "
 expect 7 "^plan 1 "
+expect 8 "^none .*tensor x has a size of 4000000000"
 
 # what is kept is loaded for the same GPU, driver and cuDNN in milliseconds, and is never taken for another: then it is made anew, and kept
 load() { "$bin/tests/tenon-load" "$@" 2>&1 | tr '\n' ' '; }

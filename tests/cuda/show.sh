@@ -1,13 +1,11 @@
 #!/usr/bin/env bash
 # show.sh -- `tenon show --target cuda`: a step as launches, every cuDNN graph of it planned by the real library where that is there.
-# With CHECK_ALL=1 or `./check --cuda`: all models in all types, and other architectures.
 # show.sh --update writes the golden table anew.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
 golden=$TENON_ROOT/tests/cuda/lenet.launches models=$TENON_ROOT/models
 export TENON_CACHE=$work/cache
-[ "${CHECK_CUDA:-0}" = 1 ] && CHECK_ALL=1
 show() { "$TENON" show "$models/$1.tn" --target cuda "${@:2}"; }
 
 # what does not depend on cuDNN: launches, bytes, times; and without it the table says what is missing
@@ -52,14 +50,4 @@ END
 refuses "a graph without an engine" "none.tn:2:9: error: cuDNN has no engine on sm_90 for this attention in bf16" \
     "$TENON" show "$work/none.tn" --target cuda --dtype bf16
 
-if [ "$CHECK_ALL" = 1 ]; then
-    for file in "$models"/*.tn; do
-        for dtype in f32 tf32 bf16 f16; do plans "$(basename "$file" .tn)" --dtype $dtype; done
-    done
-    for arch in sm_80 sm_100; do
-        for model in lenet lenet_relu resnet56_cifar10; do plans $model --dtype bf16 --arch $arch; done
-    done
-else
-    skip "fused graphs of all models: CHECK_ALL=1 or ./check --cuda"
-fi
 finish
