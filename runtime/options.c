@@ -94,8 +94,8 @@ static const struct Option {
     {"comm", NULL, "the sum over ranks by size, and the steps of more ranks that follow", B, FLAG,
      AT(link), 0, 0},
     {"trace", "FILE",
-     "the first 20 steps as Chrome or Perfetto trace events (JSON), a row a thread", T | B, TEXT,
-     AT(trace), 0, 0},
+     "the first 20 steps as Chrome or Perfetto trace events (JSON), a row a thread; of rank 0",
+     T | B, TEXT, AT(trace), 0, 0},
     {"samples", "K", "checked elements of each parameter (default 24)", C, COUNT, AT(samples), 1,
      1e9},
 };
@@ -144,7 +144,8 @@ static void usage(const RtProgram *p, int command)
             printf("  %-26s %s\n", word, options[i].help);
         }
     printf("  %-26s %s\n", "--help, --version", "");
-    printf("\nExit code: 0 done, 1 error, 75 stopped on request with a checkpoint saved, 76 another rank is lost.\n");
+    printf("\nExit code: 0 done, 1 error, 75 stopped on request with a checkpoint saved, 76 "
+           "another rank is lost.\n");
     rt_said();
     exit(0);
 }

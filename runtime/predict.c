@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct Sink {
     File file;
@@ -21,6 +22,15 @@ static void emit(Sink *s, const void *bytes, int64_t n)
         file_write(&s->file, bytes, n);
     else
         fwrite(bytes, 1, (size_t)n, stdout);
+}
+
+/* The output would take the place of what is read. */
+static void keep_apart(const char *output, const char *input)
+{
+    struct stat a, b;
+    if (output && input && stat(output, &a) == 0 && stat(input, &b) == 0 && a.st_dev == b.st_dev &&
+        a.st_ino == b.st_ino && S_ISREG(a.st_mode))
+        rt_die("--output %s is the file that is read (%s): name another one", output, input);
 }
 
 static void open_sink(Sink *s, const RtProgram *p, const char *path, int64_t rows)
@@ -115,6 +125,8 @@ static Data *open_samples(const RtProgram *p, const Options *o)
 int predict_run(const RtProgram *p, const Options *o)
 {
     static Sink sink;
+    keep_apart(o->output, o->input);
+    keep_apart(o->output, o->weights);
     Data *d = open_samples(p, o);
     Net *n = net_new(p, pool_new(o->threads), o->comm, 1, false);
     weights_load(n, o->weights);
