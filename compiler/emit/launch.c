@@ -92,18 +92,17 @@ static double operations(const Maker *m, const Node *n)
 
 static const char *const activations[] = {"relu", "relu6", "tanh", "sigmoid", "gelu", NULL};
 
-/* What may follow in the same cuDNN graph: bias and activation that nobody else reads, or the sums of batch_norm. */
+/* What may follow in the same cuDNN graph: bias and activation that nobody else reads, or the sums of
+ * batch_norm; no engine makes these in exact f32. */
 static int followers(const Maker *m, const Node *n, const Node **fused)
 {
     int k = 0;
     const Node *next = readers_only(m->readers, n);
-    if (m->type == GPU_F32) /* exact f32 has no fused engines without tensor cores */
-        return 0;
     if (next && node_is(next, "bias") && !next->loop)
         fused[k++] = next, next = readers_only(m->readers, next);
     if (next && in(next, activations) && !next->loop)
         fused[k++] = next;
-    for (int i = 0; !k && i < readers_count(m->readers, n); i++)
+    for (int i = 0; !k && m->type != GPU_F32 && i < readers_count(m->readers, n); i++)
         if (node_is(readers_at(m->readers, n, i), "batch_moments"))
             fused[k++] = readers_at(m->readers, n, i);
     return k;
@@ -119,34 +118,23 @@ static int followers_dx(const Maker *m, const Node *n, const Node **fused)
     return 1;
 }
 
-static const char *fused_pattern(Maker *m, const Node *const *fused, int n)
-{
-    Text t = text_new(m->arena);
-    for (int i = 0; i < n; i++)
-        text_printf(&t, "%s%s", i ? " + " : "", fused[i]->op->name);
-    return t.s;
-}
-
 static void convolution(Maker *m, const Node *n)
 {
-    const Node *fused[4];
-    const int k = node_is(n, "conv2d")      ? followers(m, n, fused)
-                  : node_is(n, "conv2d_dx") ? followers_dx(m, n, fused)
-                                            : 0;
     const int i = add(m, BY_CUDNN, n, n->op->name);
     Launch *l = &m->launch[i];
     l->operations = operations(m, n);
-    l->ways = launch_graph(m->arena, m->g, m->type, n, fused, k);
-    if (!k)
-        return;
-    l->rest = fused_pattern(m, fused, k);
-    l->pattern = arena_printf(m->arena, "%s + %s", l->pattern, l->rest);
-    l->ways = arena_printf(m->arena, "%s | %s", l->ways,
-                           launch_graph(m->arena, m->g, m->type, n, fused, 0));
+    l->nfused = node_is(n, "conv2d")      ? followers(m, n, l->fused)
+                : node_is(n, "conv2d_dx") ? followers_dx(m, n, l->fused)
+                                          : 0;
+    l->ways = launch_graph(m->arena, m->g, m->type, n, l->fused, l->nfused);
+    for (int f = l->nfused; f-- > 0;)
+        l->ways = arena_printf(m->arena, "%s | %s", l->ways,
+                               launch_graph(m->arena, m->g, m->type, n, l->fused, f));
+    for (int f = 0; f < l->nfused; f++)
+        claim(m, i, l->fused[f]), join_pattern(m, i, l->fused[f]);
     /* Apart, the result is read once more; what changes it also writes it, and a mask is read either way. */
-    l->rest_bytes = bytes(m, n) * (node_is(fused[0], "batch_moments") ? 1 : 2);
-    for (int f = 0; f < k; f++)
-        claim(m, i, fused[f]);
+    if (l->nfused)
+        l->rest_bytes = bytes(m, n) * (node_is(l->fused[0], "batch_moments") ? 1 : 2);
 }
 
 /* ---- products: cuBLASLt's relu is ours, its gelu is another (tanh), and it has no tanh */

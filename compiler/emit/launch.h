@@ -16,11 +16,12 @@ typedef struct Launch {
     LaunchBy by;
     const Node *node;    /* whose name and line it bears */
     const char *pattern; /* "conv2d + bias + relu" */
-    /* cuDNN: the graph as tenon-plan reads it, then the graph without what was fused (way 1), split at " | ". */
+    /* cuDNN: the graph as tenon-plan reads it with all of `fused`, then with one node fewer, and so on to none, split at " | ". */
     const char *ways;
-    const char *rest;         /* pattern of what way 1 leaves to a kernel; NULL: there is one way */
+    int nfused;
+    const Node *fused[2];
     double operations, bytes; /* of one launch */
-    double rest_bytes;        /* of that kernel: way 1 moves them besides */
+    double rest_bytes;        /* of a kernel for what a later way leaves out */
     int64_t times;            /* launches a step: in a loop over time once a turn */
     int nread, nwrite;
     const Node **read, **write; /* values, in whichever memory they lie */

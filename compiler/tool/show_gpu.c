@@ -4,6 +4,7 @@
  */
 #include "tool/show_gpu.h"
 #include "emit/launch.h"
+#include "ops/op.h"
 #include "tool/plans.h"
 #include "tool/process.h"
 #include <stdio.h>
@@ -46,22 +47,30 @@ static const char *engine_text(const Sheet *s, const GraphPlan *p)
     return arena_printf(s->arena, "cuDNN %lld%s%s", p->engine, *p->notes == '-' ? "" : " ", *p->notes == '-' ? "" : p->notes);
 }
 
-/* The first way fused everything; behind the other one a kernel of ours does the rest. */
+/* The nodes of a launch: `fused` of them behind the first, or what those leave to a kernel of ours. */
+static const char *pattern(Arena *a, const Launch *l, int from, int to)
+{
+    Text t = text_new(a);
+    for (int i = from; i < to; i++)
+        text_printf(&t, "%s%s", i > from ? " + " : "", i ? l->fused[i - 1]->op->name : l->node->op->name);
+    return t.s;
+}
+
+/* The first way fuses everything; behind another one a kernel of ours does the rest. */
 static void show_launch(Sheet *s, const Launch *l, const GraphPlan *p)
 {
     const bool product = l->by == BY_CUDNN || l->by == BY_CUBLAS, apart = p && p->way > 0;
     const double t = (double)l->times;
-    const char *end = apart ? strstr(l->pattern, " + ") : NULL;
+    const int with = apart ? l->nfused - p->way + 1 : 0;
     Line x = {.place = l->node->span.source ? arena_printf(s->arena, "%d", l->node->span.line) : "", .name = l->node->name ? l->node->name : "",
-              .pattern = end ? arena_strndup(s->arena, l->pattern, (size_t)(end - l->pattern)) : l->pattern, .times = l->times,
-              .operations = l->operations * t, .bytes = l->bytes * t};
+              .pattern = apart ? pattern(s->arena, l, 0, with) : l->pattern, .times = l->times, .operations = l->operations * t, .bytes = l->bytes * t};
     x.engine = l->by == BY_CUDNN ? engine_text(s, p) : l->by == BY_CUBLAS ? "cuBLASLt" : "own kernel";
     x.workspace = p ? p->workspace : 0;
     x.seconds = t * gpu_seconds(s->gpu, s->type, product, l->operations, l->bytes);
     print_line(s, &x);
     if (!apart)
         return;
-    x.pattern = l->rest, x.engine = "own kernel", x.operations = 0, x.workspace = 0, x.bytes = l->rest_bytes;
+    x.pattern = pattern(s->arena, l, with, l->nfused + 1), x.engine = "own kernel", x.operations = 0, x.workspace = 0, x.bytes = l->rest_bytes;
     x.seconds = gpu_seconds(s->gpu, s->type, false, 0, l->rest_bytes);
     print_line(s, &x);
 }
