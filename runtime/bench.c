@@ -85,16 +85,22 @@ static void layers(Bench *b, double peak, Log *log)
 /* Seconds of a step: the first since the process began, then the measured ones. */
 typedef struct Times {
     double first, mean, median, least;
-    double waited; /* of the median step, for other ranks: the mean's share of it */
+    double waited,
+        sum; /* of the median step, for other ranks, and of all communication: the mean's share of it */
 } Times;
 
-static Times times_of(double *time, int64_t n, double first, double waited)
+static Times times_of(double *time, int64_t n, double first, double waited, double busy)
 {
     double sum = 0;
     for (int64_t i = 0; i < n; i++)
         sum += time[i];
     qsort(time, (size_t)n, sizeof *time, ascending);
-    return (Times){first, sum / (double)n, time[n / 2], time[0], waited / sum * time[n / 2]};
+    return (Times){first,
+                   sum / (double)n,
+                   time[n / 2],
+                   time[0],
+                   waited / sum * time[n / 2],
+                   busy / sum * time[n / 2]};
 }
 
 static void report(const Bench *b, Log *log, Times t, double peak)
@@ -122,6 +128,11 @@ static void report(const Bench *b, Log *log, Times t, double peak)
     log_real(log, "gflops", gflops);
     log_real(log, "fma_peak_gflops", peak);
     log_real(log, "share_of_peak", gflops / peak);
+    if (b->o->comm->size > 1) {
+        log_count(log, "ranks", b->o->comm->size);
+        log_real(log, "comm_ms", 1e3 * t.sum);
+        log_real(log, "comm_wait_ms", 1e3 * t.waited);
+    }
     log_end(log);
 }
 
@@ -141,20 +152,20 @@ int bench_run(const RtProgram *p, const Options *o)
     random_order(b.order, b.data->n, b.data->n, o->seed, 0, true);
     init_params(p, b.net->fixed, o->seed, b.pool);
     double *time = rt_alloc(sizeof *time * (size_t)n);
-    double waited = o->comm->waited;
+    double waited = o->comm->waited, busy = o->comm->busy;
     time[0] = step(&b);
     const double first = clock_now() - clock_start();
     for (int i = 0; n > 1 && i < WARM; i++)
         step(&b);
     if (n > 1)
-        waited = o->comm->waited;
+        waited = o->comm->waited, busy = o->comm->busy;
     for (int64_t i = n > 1 ? 0 : 1; i < n; i++)
         time[i] = step(&b);
-    const Times times = times_of(time, n, first, o->comm->waited - waited);
+    const Times times = times_of(time, n, first, o->comm->waited - waited, o->comm->busy - busy);
     const double peak = fma_peak(p, b.pool);
     report(&b, &log, times, peak);
     if (o->link)
-        bench_comm(b.net, times.median, times.waited, &log);
+        bench_comm(b.net, times.median, times.sum, times.waited, &log);
     if (o->layers || o->trace)
         layers(&b, peak, &log);
     return 0;

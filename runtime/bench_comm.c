@@ -118,14 +118,17 @@ static void print_sizes(const Comm *c, Link l, const double *bytes, const double
 }
 
 /* The global batch stays the same, so does the work: compute is what this step computed, shared out. */
-static void print_steps(const Net *n, Link l, double step, double sum)
+static void print_steps(const Net *n, Link l, double step, double sum, double waited)
 {
     const Comm *c = n->comm;
-    const double bytes = (double)n->p->grad_bytes, work = (step - sum) * c->size;
-    printf("\na step: %.3f ms, of which %.3f ms for the sum of %.0f bytes (%.0f %%; the model: "
-           "%.3f ms)\n",
-           1e3 * step, 1e3 * sum, bytes, 100 * sum / step, 1e3 * expected(l, c->size, bytes));
-    printf("expected of this batch, with this link and processors like these for each rank:\n");
+    const double bytes = (double)n->p->grad_bytes, work = (step - waited) * c->size;
+    printf("\na step: %.3f ms; the sum of %.0f bytes in %d buckets takes %.3f ms (the model: %.3f "
+           "ms), of "
+           "which %.3f ms are not hidden\n",
+           1e3 * step, bytes, n->p->nbucket, 1e3 * sum, 1e3 * expected(l, c->size, bytes),
+           1e3 * waited);
+    printf("expected of this batch, with this link, processors like these for each rank, and "
+           "nothing hidden:\n");
     printf("%8s %12s %10s %12s\n", "ranks", "a step", "speed-up", "efficiency");
     for (int ranks = 1; ranks <= n->p->shards; ranks++) {
         if (n->p->shards % ranks != 0 || ((ranks & (ranks - 1)) != 0 && ranks != c->size))
@@ -138,13 +141,14 @@ static void print_steps(const Net *n, Link l, double step, double sum)
     }
 }
 
-void bench_comm(const Net *n, double step_seconds, double sum_seconds, Log *log)
+void bench_comm(const Net *n, double step_seconds, double sum_seconds, double waited_seconds,
+                Log *log)
 {
     Comm *c = n->comm;
     double bytes[SIZES], seconds[SIZES];
     const Link l = measure_link(c, n->p->real_bytes, bytes, seconds);
     print_sizes(c, l, bytes, seconds);
-    print_steps(n, l, step_seconds, sum_seconds);
+    print_steps(n, l, step_seconds, sum_seconds, waited_seconds);
     for (int i = 0; i < SIZES; i++) {
         log_begin(log, "comm");
         log_count(log, "ranks", c->size);

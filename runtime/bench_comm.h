@@ -4,8 +4,8 @@
 #include "log.h"
 #include "net.h"
 
-/* After measured steps: step_seconds and sum_seconds are the medians of a step and of what stood in it for other ranks.
+/* After measured steps: the median step, and of it what went to communication, and what of that was not hidden behind other work.
  * All ranks, two or more, call it; rank 0 prints on standard output and records "comm" to the log. */
-void bench_comm(const Net *n, double step_seconds, double sum_seconds, Log *log);
+void bench_comm(const Net *n, double step_seconds, double sum_seconds, double waited_seconds, Log *log);
 
 #endif

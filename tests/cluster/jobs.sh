@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# jobs.sh -- the job script of `tenon emit --to slurm` on a Slurm of its own, with hosts made of namespaces: the job goes on by itself after
+# a warning of the time limit, a killed rank and a lost node, and ends with the bits of a run that nothing happened to.
+#
+# About a minute: with CHECK_CLUSTER=1 (./check --cluster).  Skipped where Slurm or namespaces are missing.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+hosts=$(dirname "$(readlink -f "$0")")/hosts.sh
+export HOSTS=j$$
+[ "${CHECK_CLUSTER:-0}" = 1 ] || { skip "a job that loses a rank and a node: ./check --cluster"; finish; exit; }
+command -v mpicc slurmctld slurmd munged > /dev/null && "$hosts" able ||
+    { skip "no Slurm on several hosts here: root, iproute2, Open MPI, slurm-wlm and munge make it"; finish; exit; }
+slurm=$work/slurm port=$((20000 + $$ % 10000))
+end() {
+    "$hosts" down
+    [ ! -e "$slurm/munged.pid" ] || kill "$(cat "$slurm/munged.pid")" 2> /dev/null || true
+    rm -rf "$work" 2> /dev/null || { sleep 1; rm -rf "$work"; }
+}
+trap end EXIT
+chmod 755 "$work"
+
+# ---- a Slurm: its controller on node1, slurmd on the others
+conf() {
+    cat << END
+ClusterName=$HOSTS
+SlurmctldHost=node1
+SlurmctldPort=$port
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=$slurm/munge.sock
+CredType=cred/munge
+StateSaveLocation=$slurm/state
+SlurmdSpoolDir=$slurm/spool/%n
+TmpFS=$slurm/tmp/%n
+SlurmctldPidFile=$slurm/slurmctld.pid
+SlurmdPidFile=$slurm/slurmd.%n.pid
+SlurmctldLogFile=$slurm/slurmctld.log
+SlurmdLogFile=$slurm/slurmd.%n.log
+MailProg=/bin/true
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SwitchType=switch/none
+MpiDefault=pmix
+SlurmdParameters=config_overrides
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+ReturnToService=2
+SlurmdTimeout=10
+KillWait=5
+JobRequeue=1
+SchedulerParameters=bf_interval=2,sched_interval=2,requeue_delay=1
+NodeName=node[2-4] Port=$((port + 1)) CPUs=2 RealMemory=1000 State=UNKNOWN
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+END
+}
+mkdir -p "$slurm/state" "$slurm"/{spool,tmp}/node{2,3,4}
+conf > "$slurm/slurm.conf"
+export SLURM_CONF=$slurm/slurm.conf
+head -c 128 /dev/urandom > "$slurm/munge.key"
+chmod 600 "$slurm/munge.key"
+munged --force --key-file="$slurm/munge.key" --socket="$slurm/munge.sock" --seed-file="$slurm/munge.seed" --pid-file="$slurm/munged.pid" \
+    --log-file="$slurm/munged.log" 2> /dev/null
+"$hosts" up 4
+on() { "$hosts" run 1 "$@"; }
+on slurmctld -f "$SLURM_CONF"
+for k in 2 3 4; do "$hosts" run $k slurmd -f "$SLURM_CONF" -N node$k; done
+for _ in $(seq 100); do [ "$(on sinfo -h -t idle -o %D 2> /dev/null | head -n 1)" = 3 ] && break; sleep 0.2; done
+[ "$(on sinfo -h -t idle -o %D 2> /dev/null | head -n 1)" = 3 ] || { skip "Slurm's nodes do not come up here"; finish; exit; }
+
+# ---- a job
+small_mnist "$work/mnist" 640 300 || true
+cd "$work"
+"$TENON" build "$TENON_ROOT/models/lenet.tn" --comm mpi -o lenet
+"$TENON" emit "$TENON_ROOT/models/lenet.tn" --to slurm -o .
+./lenet --epochs 60 --data "$work/mnist" --log whole > /dev/null
+export OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=eth0 OMPI_MCA_mpi_yield_when_idle=1
+job=$(on sbatch --parsable --ntasks=2 --nodes=2 --cpus-per-task=1 lenet.sbatch --max-restarts 2 --epochs 60 --data "$work/mnist" \
+    --timeout 5 --checkpoint-every 2)
+log=lenet-$job.jsonl
+epochs() { { grep '"event":"epoch"' "$log" 2> /dev/null || true; } | wc -l; }
+state() { on scontrol show job "$job" | tr ' ' '\n' | sed -n "s/^$1=//p"; }
+free=                                                 # the restart whose two minutes were cut short
+# runs N: until the log has N epochs more than now, or the job has ended; a job that waits for its two minutes to pass is let go
+runs() {
+    local until=$(($(epochs) + $1)) since=$SECONDS
+    while [ "$(epochs)" -lt $until ] && [ $((SECONDS - since)) -lt 90 ]; do
+        case $(state JobState) in COMPLETED | FAILED | CANCELLED | TIMEOUT) return ;; esac
+        if [ "$(state Reason)" = BeginTime ] && [ "$(state Restarts)" != "$free" ]; then
+            free=$(state Restarts)
+            on scontrol update JobId="$job" StartTime=now+2
+        fi
+        sleep 0.5
+    done
+}
+runs 4
+[ "$(epochs)" -ge 4 ] && ok || { bad "the job does not run"; cat lenet-*.out; }
+
+on scancel --signal=TERM "$job"
+runs 4
+[ "$(state Restarts)" = 1 ] && ok || bad "after a warning: $(state Restarts) restarts"
+grep -q "saved in" "lenet-$job.out" && ok || bad "after a warning: no word of a checkpoint"
+
+pid=$(for p in $(running "$work/./lenet"); do grep -qz "^SLURM_PROCID=1\$" "/proc/$p/environ" && echo "$p"; done | head -n 1) || true
+kill -9 "$pid"
+runs 4
+[ "$(state Restarts)" = 2 ] && ok || bad "after a killed rank: $(state Restarts) restarts"
+[ "$(cat "lenet-$job.lost" 2> /dev/null)" = 1 ] && ok || bad "a killed rank was not counted"
+
+"$hosts" off 3
+runs 4
+[ "$(state Restarts)" = 3 ] && ok || bad "after a lost node: $(state Restarts) restarts"
+case $(state NodeList) in *node3* | *2-3* | *3-4*) bad "the job has a lost node: $(state NodeList)" ;; *) ok ;; esac
+
+runs 60
+[ "$(state JobState)" = COMPLETED ] && ok || { bad "the job is $(state JobState)"; tail -n 5 "lenet-$job.out"; }
+same "weights at the end" "$(hashes "$log" | tr ' ' '\n' | sort -u)" "$(hashes whole | tr ' ' '\n' | sort -u)"
+[ $failed = 0 ] || cat "lenet-$job.out"
+finish
