@@ -1,4 +1,4 @@
-/* conv.h -- two-dimensional convolution: sizes, plain reference, packed weights.
+/* conv.h -- two-dimensional convolution: sizes, plain reference.
  *
  *   plain: x (N, C, H, W)   w (O, C/groups, R, S)       y (N, O, OH, OW)
  *   fast:  x (N, H, W, C)   w (O, R, S, C/groups)       y (N, OH, OW, O)
@@ -7,8 +7,8 @@
  *                     iy = oy stride - pad + r dil, ix likewise
  *
  * pad is what lies before the first row and column; what lies behind the last follows from OH, OW.
- * The fast kernels are in conv_forward.h, conv_dx.h, conv_dw.h, conv_pool_forward.h,
- * conv_pool_dx.h and conv_pool_dw.h.
+ * Weights are packed by conv_pack.h; the fast kernels are in conv_forward.h, conv_dx.h, conv_dw.h,
+ * conv_pool_forward.h, conv_pool_dx.h and conv_pool_dw.h.
  * Source: Dumoulin & Visin 2016, "A guide to convolution arithmetic for deep learning".
  */
 #ifndef CPU_CONV_H
@@ -82,92 +82,7 @@ RT_INLINE void conv2d_dw_plain(real *dw, const real *x, const real *dy, Conv c)
     CONV_PLAIN_EACH(c, dw[at_w] += dy[at_y] * x[at_x]);
 }
 
-/* ---------------------------------------------------------------------------------- packed weights
- * Forward: panels of P outputs, [group][ceil(O/g / P)][R][S][C/g][P], zeros behind the last output.
- * Back: the same with outputs and inputs exchanged, [group][ceil(C/g / P)][R][S][O/g][P].
- * Depthwise: [R][S][C], forward and back.
- * Back through a fused max-pool: [O][R][run], run = S C/g filled up with zeros to whole vectors:
- * what one output's row of taps adds to. */
-RT_INLINE int conv_ceil(int n, int unit)
-{
-    return (n + unit - 1) / unit;
-}
-#define CONV_DEPTHWISE(q) ((q).groups == (q).c && (q).o == (q).c && (q).c > 1 && !(q).pool)
-#define CONV_PACK_COUNT(q)                                                                         \
-    (CONV_DEPTHWISE(q) ? (int64_t)(q).r * (q).s * (q).c                                            \
-                       : (int64_t)(q).groups * (((q).o / (q).groups + P - 1) / P) * (q).r *        \
-                             (q).s * ((q).c / (q).groups) * P)
-#define CONV_PACK_BACK_COUNT(q)                                                                    \
-    (CONV_DEPTHWISE(q) ? (int64_t)(q).r * (q).s * (q).c                                            \
-                       : (int64_t)(q).groups * (((q).c / (q).groups + P - 1) / P) * (q).r *        \
-                             (q).s * ((q).o / (q).groups) * P)
-#define CONV_RUN(q)           (((q).s * ((q).c / (q).groups) + V - 1) / V * V)
-#define CONV_PACK_DX_COUNT(q) ((int64_t)(q).o * (q).r * CONV_RUN(q))
-
-RT_INLINE void conv2d_pack_depthwise(real *restrict p, const real *restrict w, Conv c, int unit,
-                                     int units)
-{
-    const int taps = c.r * c.s;
-    for (int i = (int)((int64_t)c.c * unit / units); i < (int64_t)c.c * (unit + 1) / units; i++)
-        for (int tap = 0; tap < taps; tap++)
-            p[(int64_t)tap * c.c + i] = w[(int64_t)i * taps + tap];
-}
-
-/* Unit of `units` packs its share of the panels' rows: P outputs of one (group, panel, r, s). */
-RT_INLINE void conv2d_pack(real *restrict p, const real *restrict w, Conv c, int unit, int units)
-{
-    const int outputs = c.o / c.groups, inputs = c.c / c.groups, panels = conv_ceil(outputs, P),
-              taps = c.r * c.s;
-    const int64_t rows = (int64_t)c.groups * panels * taps, stride = (int64_t)taps * inputs;
-    if (CONV_DEPTHWISE(c)) {
-        conv2d_pack_depthwise(p, w, c, unit, units);
-        return;
-    }
-    for (int64_t row = rows * unit / units; row < rows * (unit + 1) / units; row++) {
-        const int tap = (int)(row % taps), panel = (int)(row / taps % panels),
-                  group = (int)(row / taps / panels);
-        const int first = panel * P, lanes = outputs - first < P ? outputs - first : P;
-        const real *from = w + (group * outputs + first) * stride + (int64_t)tap * inputs;
-        for (int i = 0; i < inputs; i++)
-            for (int j = 0; j < P; j++)
-                p[(row * inputs + i) * P + j] = j < lanes ? from[j * stride + i] : 0;
-    }
-}
-
-/* The same share of the rows back: P inputs of one (group, panel, r, s) for each of its outputs. */
-RT_INLINE void conv2d_pack_back(real *restrict p, const real *restrict w, Conv c, int unit,
-                                int units)
-{
-    const int outputs = c.o / c.groups, inputs = c.c / c.groups, panels = conv_ceil(inputs, P),
-              taps = c.r * c.s;
-    const int64_t rows = (int64_t)c.groups * panels * taps;
-    if (CONV_DEPTHWISE(c)) {
-        conv2d_pack_depthwise(p, w, c, unit, units);
-        return;
-    }
-    for (int64_t row = rows * unit / units; row < rows * (unit + 1) / units; row++) {
-        const int tap = (int)(row % taps), panel = (int)(row / taps % panels),
-                  group = (int)(row / taps / panels);
-        const int first = panel * P, lanes = inputs - first < P ? inputs - first : P;
-        for (int o = 0; o < outputs; o++) {
-            real *to = p + (row * outputs + o) * P;
-            memcpy(to, w + (((int64_t)group * outputs + o) * taps + tap) * inputs + first,
-                   sizeof(real) * lanes);
-            memset(to + lanes, 0, sizeof(real) * (P - lanes));
-        }
-    }
-}
-
-RT_INLINE void conv2d_pack_dx(real *restrict p, const real *restrict w, Conv c, int unit, int units)
-{
-    const int length = c.s * (c.c / c.groups), run = CONV_RUN(c);
-    const int64_t rows = (int64_t)c.o * c.r;
-    for (int64_t row = rows * unit / units; row < rows * (unit + 1) / units; row++) {
-        memcpy(p + row * run, w + row * length, sizeof(real) * length);
-        memset(p + row * run + length, 0, sizeof(real) * (run - length));
-    }
-}
-
+#include "cpu/conv_pack.h"
 #include "cpu/conv_pool_dw.h"
 #include "cpu/conv_pool_dx.h"
 #include "cpu/conv_pool_forward.h"

@@ -113,6 +113,11 @@ static real *packed(const real *w, Conv c, Order order)
     check_guard(p, count * (int64_t)sizeof(real), "pack");
     for (int64_t i = 0; i < count; i++)
         ck_assert_msg(p[i] == p[i], "packed weight %d was not written", (int)i);
+    if (order == ORDER_FORWARD && !CONV_DEPTHWISE(c)) {
+        real *plain = buffer(count);
+        conv2d_pack_plain(plain, w, c);
+        ck_assert_msg(!memcmp(p, plain, (size_t)count * sizeof *p), "packed otherwise than by the definition");
+    }
     return p;
 }
 
