@@ -16,8 +16,12 @@ static bool compile(Arena *a, Command *c, Diag *d)
         return printf("%s: ok\n", c->file) > 0;
     if (!tool_begin(c, &f, d) || (f.train && !pass_run_all(f.train, &c->options, d)))
         return false;
+    f.token = f.train ? pass_token(f.test) : NULL;
     f.test->peer = f.train;                           /* evaluation uses the parameters where training planned them */
-    return (!f.train || pass_run_all(f.test, &c->options, d)) && tool_finish(c, &f, d);
+    if (f.token)
+        f.token->peer = f.train;
+    return (!f.train || pass_run_all(f.test, &c->options, d)) && (!f.token || pass_run_all(f.token, &c->options, d)) &&
+           tool_finish(c, &f, d);
 }
 
 int main(int argc, char **argv)

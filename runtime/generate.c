@@ -2,8 +2,10 @@
  *
  *   p[i] = exp((x[i] - max x) / temperature) / sum, over the top-k largest x
  *
- * The window of the last tokens is looked at anew for each.  A network with a label a position reads the text from the window's
- * first position on; one with one label a window wants it filled, and gets padding in front of a short text.
+ * A network with a label a position looks at each token once: the program keeps its states, keys and values (net_token).  A
+ * recurrent one remembers all of the text so; one that knows positions (attention) has room for a window of them, and
+ * when the text is longer the window of the last tokens is looked at anew for each.  So it is from the first token on with
+ * one label a window, which wants it filled and gets padding in front of a short text, and with --anew.
  * Number k of a text is drawn with counter k of the seed, so that a seed gives one text, on any number of threads.
  */
 #include "data/vocab.h"
@@ -28,6 +30,7 @@ typedef struct Generator {
     const Vocab *vocab;
     Net *net;
     Tokens text;
+    Trail trail; /* of the text's first trail.position tokens */
     int32_t *window;
     uint32_t *index;
     char *output;
@@ -70,7 +73,8 @@ static int64_t fill_window(Generator *g)
     return g->p->labels > 1 ? n - 1 : 0;
 }
 
-static int32_t next_token(Generator *g, int64_t number)
+/* The network's output for the last tokens; returns where in it the numbers begin that say what follows. */
+static int64_t look_at_window(Generator *g)
 {
     const RtProgram *p = g->p;
     const int64_t at = fill_window(g) * p->classes;
@@ -79,8 +83,29 @@ static int32_t next_token(Generator *g, int64_t number)
                      .x_type = RT_I32,
                      .index = g->index,
                      .valid = 1};
-    int n = 0;
     net_evaluate(g->net, &b, g->output);
+    return at;
+}
+
+static bool goes_on(const Generator *g)
+{
+    const RtProgram *p = g->p;
+    return p->ntoken > 0 && !g->o->anew && (p->window == 0 || g->text.n <= p->window);
+}
+
+/* The same of the tokens that have come since. */
+static int64_t look_at_tokens(Generator *g)
+{
+    while (g->trail.position < g->text.n)
+        net_token(g->net, &g->trail, g->text.at[g->trail.position], g->output);
+    return 0;
+}
+
+static int32_t next_token(Generator *g, int64_t number)
+{
+    const RtProgram *p = g->p;
+    const int64_t at = goes_on(g) ? look_at_tokens(g) : look_at_window(g);
+    int n = 0;
     for (int32_t i = 0; i < p->classes && i < g->vocab->n; i++)
         g->choice[n++] = (Choice){params_real(g->output, p->real_bytes, at + i), i};
     qsort(g->choice, (size_t)n, sizeof *g->choice, by_falling_x);
@@ -137,6 +162,7 @@ int generate_run(const RtProgram *p, const Options *o)
                    .o = o,
                    .vocab = vocab_now(),
                    .net = net_new(p, pool_new(o->threads), o->comm, 1, false)};
+    g.trail = net_trail(p);
     g.window = rt_alloc(sizeof *g.window * (size_t)p->input_dim[0]);
     g.index = rt_alloc(sizeof *g.index * (size_t)p->batch);
     g.output = rt_alloc((size_t)(p->batch * p->outputs * p->real_bytes));

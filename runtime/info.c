@@ -27,6 +27,10 @@ int info_run(const RtProgram *p, const Options *o)
     printf("shards: %d\n", p->shards);
     printf("slices: %d\n", p->shards * p->slices);
     printf("chunk: %d\n", p->chunk);
+    if (p->ntoken > 0 && p->window > 0)
+        printf("generate: a token at a time, %lld at most\n", (long long)p->window);
+    else if (p->ntoken > 0)
+        printf("generate: a token at a time\n");
     printf("epochs: %lld\n", (long long)q->epochs);
     printf("seed: %lld\n", (long long)q->seed);
     printf("parameters: %lld\n", (long long)p->parameters);

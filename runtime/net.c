@@ -385,6 +385,36 @@ void net_evaluate(Net *n, const Batch *b, void *output)
     sum_metrics(n, report(n));
 }
 
+Trail net_trail(const RtProgram *p)
+{
+    const size_t state = (size_t)(p->carried * p->real_bytes);
+    return (Trail){.carried = rt_alloc(state + 1),
+                   .carry = rt_alloc(state + 1),
+                   .cache = rt_alloc((size_t)(p->cached * p->real_bytes) + MEMORY_SLACK)};
+}
+
+/* What is made of the parameters alone is made before the first token. */
+void net_token(Net *n, Trail *t, int32_t token, void *output)
+{
+    const uint32_t first = 0;
+    const Batch b = {.x = &token,
+                     .x_stride = sizeof token,
+                     .x_type = RT_I32,
+                     .index = &first,
+                     .valid = 1};
+    View v = view(n, &b, (Hyper){0, 0}, n->first, 1);
+    v.rt.output = output;
+    v.rt.carried = t->carried, v.rt.carry = t->carry, v.rt.cache = t->cache;
+    v.rt.position = t->position++;
+    for (int i = 0; i < n->p->ntoken; i++) {
+        const RtPhase *phase = &n->p->token[i];
+        if (phase->per_slice || v.rt.position == 0)
+            run_units(n, &v.rt, phase, 0, phase->per_slice ? 1 : phase->count);
+    }
+    char *const left = t->carry;
+    t->carry = t->carried, t->carried = left;
+}
+
 int net_first_nonfinite(Net *n, const Batch *b)
 {
     View v = view(n, b, (Hyper){0, 0}, n->first, n->shards);

@@ -49,6 +49,16 @@ bool    net_gradients(Net *n, const Batch *b);  /* the same up to the sums, whic
 /* output: NULL or [batch][outputs] reals. */
 void    net_evaluate(Net *n, const Batch *b, void *output);
 
+/* What the tokens of a text leave for the one behind them. */
+typedef struct Trail {
+    char   *carried, *carry, *cache;                  /* as in Rt */
+    int64_t position;
+} Trail;
+Trail   net_trail(const RtProgram *p);                /* of a text without tokens yet */
+
+/* One token more; output: [classes] reals, what may come next. */
+void    net_token(Net *n, Trail *t, int32_t token, void *output);
+
 /* Where in the forward pass of this batch the first value is not finite: an index into p->layer,
  * or -1. */
 int     net_first_nonfinite(Net *n, const Batch *b);

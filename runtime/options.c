@@ -59,6 +59,8 @@ static const struct Option {
      "below 1 the likely ones are drawn more often, 0: always the likeliest (default 1)", G, REAL,
      AT(temperature), 0, 1000},
     {"top-k", "K", "draw from the K likeliest only (default: all)", G, COUNT, AT(top_k), 1, 1e9},
+    {"anew", NULL, "look at the whole window for each token, not at the new one alone", G, FLAG,
+     AT(anew), 0, 0},
     {"threads", "T", "default: the processors of this process; no result depends on it", RUNS,
      COUNT, AT(threads), 1, 1024},
     {"groups", "N", "compute the shards as N ranks would, in one process (for tests)", T | D, COUNT,

@@ -27,6 +27,7 @@ typedef struct Options {
     const char *text, *prompt;                        /* predict, generate */
     int64_t     length, top_k;                        /* generate: tokens to make; how many to choose from, 0: all */
     double      temperature;
+    bool        anew;                                 /* generate: the whole window for each token */
     int64_t     samples;                              /* gradcheck: elements of each parameter */
     Comm       *comm;                                 /* no option: the ranks of this run, by rt_main */
 } Options;

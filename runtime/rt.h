@@ -55,6 +55,10 @@ typedef struct Rt {
     double     *metric;                               /* [slices of this process][RT_METRICS] */
     real       *output;                               /* predict: [batch][outputs] in logical order, else NULL */
     double      loss_scale;                           /* 1 / global batch */
+    /* a token at a time: states as the token before left them and for the next one, keys and values, tokens before this one */
+    const char *carried;
+    char       *carry, *cache;
+    int64_t     position;
     RtOpt       opt;                                  /* last: the one part whose size follows `real`; the runtime is compiled once for both */
 } Rt;
 /* Types of stored samples and labels.  U16's largest number, and any negative one, is padding as a token and -1 as a label:
@@ -177,6 +181,10 @@ typedef struct RtProgram {
     const RtBucket *bucket; int nbucket;
     const RtPhase *train;  int ntrain;                /* one training step */
     const RtPhase *test;   int ntest;                 /* one evaluation batch: same slices; thread_bytes covers both */
+    /* generate: one token of one text, index[0]; reals of states, and of keys and values; positions at most, 0: any number.
+     * NULL: only whole windows can be looked at. */
+    const RtPhase *token; int ntoken;
+    int64_t     carried, cached, window;
     RtRecipe    recipe;
     const char *const *layer; int nlayer;             /* for messages: name and place of each value that the step checks, in order */
     /* After a loss that is not finite, phase by phase: recomputes the forward pass of one slice of the batch in r and returns

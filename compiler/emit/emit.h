@@ -7,6 +7,7 @@
 
 typedef struct EmitInput {
     Graph         *train, *test;                      /* both through all passes */
+    Graph         *token;                             /* and this one: generate, a token at a time; may be NULL */
     const Options *options;
     const char    *source_name;                       /* "models/lenet.tn", as in the comment at the top */
     const char    *compiler_version;                  /* "tenon 0.1.0" */

@@ -162,7 +162,12 @@ static const char *call_statement(Writer *w, const Node *n)
     for (int i = 0; i < c.narg; i++) {
         const CallArg *a = &c.arg[i];
         const Node *node = a->kind == CALL_SIDE ? side_of(w, n) : a->node;
-        if (a->kind == CALL_TEXT) {
+        if (a->kind == CALL_PLACE) {
+            comma(&s.params), comma(&s.args), comma(&s.inner);
+            text_add(&s.params, "int64_t at");
+            text_add(&s.args, a->text);
+            text_add(&s.inner, "at");
+        } else if (a->kind == CALL_TEXT) {
             add_text(&s, a->text);
         } else if (a->kind == CALL_SUMS || a->kind == CALL_ALL_SUMS) {
             add_sums(w, &s, node, a->kind == CALL_ALL_SUMS);

@@ -152,7 +152,7 @@ const char *name_of_state(const Writer *w, const Param *p, int k)
 
 const char *name_of(Writer *w, const Node *n)
 {
-    const char **slot = &w->of_node[w->g->training ? 0 : 1][n->id];
+    const char **slot = &w->of_node[writer_graph(w)][n->id];
     const char *stem = n->name ? n->name : n->op->name;
 
     if (*slot)

@@ -200,6 +200,8 @@ static void open_slice(Writer *w, const char *type, const char *fn, const char *
     Text *t = &w->body;
 
     text_printf(t, "/* %s */\nstatic %s %s(const Rt *r, char *t, int unit)\n{\n", about, type, fn);
+    if (w->g->token)
+        text_add(t, "    enum { CHUNK = 1, SLICE = 1, SLICES = 1, SHARD = 1 };\n");
     text_add(t, "    const int slice = unit % SLICES;\n    char *const shard = r->shard + unit / "
                 "SLICES * r->shard_bytes;\n\n    (void)shard;\n");
     if (in_parts(w))

@@ -248,6 +248,12 @@ static void program(Writer *w, Text *t)
                 "nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,\n    .call = calls, "
                 ".ncall = sizeof calls / sizeof *calls, "
                 ".data_dirs = data_dirs,\n");
+    if (in->token)
+        text_printf(t,
+                    "    .token = token, .ntoken = sizeof token / sizeof *token, .carried = %lld, "
+                    ".cached = %lld, .window = %lld,\n",
+                    (long long)in->token->carried, (long long)in->token->cached,
+                    (long long)in->token->window);
     if (in->mpi)
         text_add(t, "    .transport = &rt_mpi,\n");
     if (whole_batch(g))

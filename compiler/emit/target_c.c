@@ -29,6 +29,14 @@ static void fixed_constants(Writer *w, Text *t)
     text_add(t, "};\n\n");
 }
 
+/* The three graphs of a program, in the order of writer_graph(). */
+static const struct {
+    const char *word, *prefix, *head, *work;
+} kinds[] = {{"train", "", "", "Forward, loss and backward of one slice"},
+             {"test", "TEST_", "evaluation: ", "Forward of one slice of an evaluation batch"},
+             {"token", "TOKEN_",
+              "a token at a time: ", "Forward of one token, with what those before it left"}};
+
 static void region_constants(Writer *w, Text *t, Place a, Place b, const char *about)
 {
     const Graph *g = w->g;
@@ -37,10 +45,10 @@ static void region_constants(Writer *w, Text *t, Place a, Place b, const char *a
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
         if (!(n->place == a || n->place == b) || node_root(n) != n || node_is(n, "param") ||
-            !w->of_node[g->training ? 0 : 1][n->id])
+            !w->of_node[writer_graph(w)][n->id])
             continue;
         if (!any)
-            text_printf(t, "enum { /* %s%s */\n", g->training ? "" : "evaluation: ", about);
+            text_printf(t, "enum { /* %s%s */\n", kinds[writer_graph(w)].head, about);
         any = true;
         constant(w, t, n,
                  n->place == PLACE_PARTIAL ? ", a slice"
@@ -136,9 +144,7 @@ static int count_slices(const Step *s)
 /* A phase of the slices; numbered where there are several. */
 static void slice_phase(Writer *w, const Graph *g, int phase, int number, Text *table)
 {
-    const char *const word = g->training ? "train" : "test";
-    const char *work = g->training ? "Forward, loss and backward of one slice"
-                                   : "Forward of one slice of an evaluation batch";
+    const char *const word = kinds[writer_graph(w)].word, *const work = kinds[writer_graph(w)].work;
     const int of = count_slices(g->step);
     Arena *a = w->arena;
     const char *fn =
@@ -152,16 +158,18 @@ static void slice_phase(Writer *w, const Graph *g, int phase, int number, Text *
     if (g->training)
         phase_nonfinite(w, phase);
     row(table, fn, PHASE_SLICE, "0",
-        g->training ? "forward and backward of a slice" : "forward of a slice");
+        g->training ? "forward and backward of a slice"
+        : g->token  ? "forward of a token"
+                    : "forward of a slice");
 }
 
 static void graph_phases(Writer *w, const Graph *g, Text *table)
 {
-    const char *const word = g->training ? "train" : "test";
     Text units = text_new(w->arena), update = text_new(w->arena);
     int slices = 0, prepares = 0;
 
-    w->g = g, w->prefix = g->training ? "" : "TEST_";
+    w->g = g, w->prefix = kinds[writer_graph(w)].prefix;
+    const char *const word = kinds[writer_graph(w)].word;
     for (int i = 0; i < g->step->nphase; i++) {
         const Phase *p = &g->step->phase[i];
         const char *fn = arena_printf(w->arena, "%s_%s", word,
@@ -201,7 +209,7 @@ void program_open(Writer *w, const EmitInput *in, Arena *a)
     *w = (Writer){.arena = a, .in = in, .g = in->train, .prefix = ""};
     w->body = text_new(a), w->calls = text_new(a), w->layers = text_new(a),
     w->offsets = text_new(a);
-    w->train = text_new(a), w->test = text_new(a);
+    w->train = text_new(a), w->test = text_new(a), w->token = text_new(a);
     w->of_node[0] = arena_alloc(a, sizeof(char *) * (size_t)(in->train->next_id + 1));
     w->of_node[1] = arena_alloc(a, sizeof(char *) * (size_t)(in->test->next_id + 1));
     for (int i = 0; i < 2; i++) {
@@ -209,11 +217,17 @@ void program_open(Writer *w, const EmitInput *in, Arena *a)
         for (int b = 0; b < in->train->step->nbucket; b++)
             w->units[i][b] = text_new(a);
     }
+    w->of_node[2] =
+        in->token ? arena_alloc(a, sizeof(char *) * (size_t)(in->token->next_id + 1)) : NULL;
     name_params(w, in->train);
     graph_phases(w, in->train, &w->train);
     fixed_constants(w, &w->offsets);
     constants(w, &w->offsets);
     graph_phases(w, in->test, &w->test);
+    constants(w, &w->offsets);
+    if (!in->token)
+        return;
+    graph_phases(w, in->token, &w->token);
     constants(w, &w->offsets);
 }
 
@@ -228,6 +242,8 @@ void program_text(Writer *w, const char *includes, const char *kernels, Text *ou
                 "static const RtPhase train[] = {\n%s};\n\nstatic const RtPhase test[] = "
                 "{\n%s};\n\n",
                 w->train.s, w->test.s);
+    if (w->in->token)
+        text_printf(out, "static const RtPhase token[] = {\n%s};\n\n", w->token.s);
     text_printf(out, "static const char *const layers[] = {\n%s};\n\n", w->layers.s);
     text_add(out, "static int (*const nonfinite[])(const Rt *r, char *t, int unit) = {");
     for (int i = 0; i < w->nforward; i++)

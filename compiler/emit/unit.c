@@ -40,6 +40,7 @@ static const Home home[] = {{"conv2d_winograd_dw", "cpu/winograd_dw.h", true},
                             {"batch", "cpu/batch_norm.h", false},
                             {"dropout", "cpu/dropout.h", false},
                             {"scan", "cpu/scan.h", false},
+                            {"token", "cpu/token.h", false},
                             {"time", "cpu/scan.h", false},
                             {"", "cpu/kernels.h", false}}; /* all of them */
 

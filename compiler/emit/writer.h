@@ -26,8 +26,8 @@ typedef struct Writer {
     Arena      *arena;
     const EmitInput *in;
     const Graph *g;                                   /* the graph being written */
-    const char  *prefix;                              /* "" for training, "TEST_" for evaluation */
-    Text         offsets, body, calls, train, test;   /* the parts of the file that grow side by side */
+    const char  *prefix;                              /* "" for training, "TEST_" for evaluation, "TOKEN_" for generate */
+    Text         offsets, body, calls, train, test, token; /* the parts of the file that grow side by side */
     int          ncall;                               /* rows of calls: clocks of bench --layers */
     Text        *units[2];                            /* a bucket each: C expressions, of the gradient phase and of the update */
     Text         layers;                              /* names of the values that nonfinite_K() look at */
@@ -36,8 +36,14 @@ typedef struct Writer {
     Kernel      *kernel;
     uint64_t     nname, room;
     Name        *name;                                /* constants used so far: a hash table with `room` places */
-    const char **of_node[2];                          /* constant of each node by id: training, evaluation */
+    const char **of_node[3];                          /* constant of each node by id: of each writer_graph() */
 } Writer;
+
+/* Which graph is being written: 0 training, 1 evaluation, 2 a token at a time. */
+static inline int writer_graph(const Writer *w)
+{
+    return w->g->training ? 0 : w->g->token ? 2 : 1;
+}
 
 /* names.c */
 const char *name_of(Writer *w, const Node *n);        /* "CONV1", "D_CONV1", "CONV1_WEIGHT": unique in the file */

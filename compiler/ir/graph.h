@@ -129,6 +129,8 @@ struct Graph {
     Recipe   recipe;
     int      nstate;                                  /* optimizer states a parameter: 0, 1 or 2 */
     Graph   *peer;                                    /* evaluation: the training graph, already planned, whose parameters it uses */
+    bool     token;                                   /* by passes/token.c: of one token at a time, which leave */
+    int64_t  carried, cached, window;                 /* so many reals of states, and of keys and values; positions at most, 0: any number */
     struct Step *step;                                /* ir/step.h: made by pass schedule, filled by pass plan */
 };
 

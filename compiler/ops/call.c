@@ -45,6 +45,11 @@ void call_sums(Call *c, const Node *n, bool all)
     add(c, (CallArg){.kind = all ? CALL_ALL_SUMS : CALL_SUMS, .node = n});
 }
 
+void call_place(Call *c, int64_t at)
+{
+    add(c, (CallArg){CALL_PLACE, NULL, arena_printf(c->arena, "%lld", (long long)at)});
+}
+
 void call_text(Call *c, const char *fmt, ...)
 {
     va_list ap;

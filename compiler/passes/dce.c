@@ -27,7 +27,8 @@ static bool keep_carried(const Graph *g)
 
 static bool is_root(const Node *n)
 {
-    return node_updates(n) || node_is(n, "input") || node_is(n, "label");
+    return node_updates(n) || node_is(n, "input") || node_is(n, "label") ||
+           node_is(n, "token_next");
 }
 
 void pass_dce(Graph *g, const Options *o, Diag *d)

@@ -21,6 +21,9 @@ bool pass_run_all(Graph *g, const Options *o, Diag *d);               /* false a
 PASS(infer); PASS(hoist); PASS(gradient); PASS(simplify); PASS(cse); PASS(dce); PASS(fuse); PASS(choose); PASS(layout); PASS(steps); PASS(slices); PASS(schedule); PASS(plan); PASS(recompute);
 #undef PASS
 
+/* The evaluation graph `from`, not yet through the passes, for a token at a time; NULL when there is none.  token.c */
+Graph *pass_token(const Graph *from);
+
 struct Step;
 void schedule_cut(const Graph *g, struct Step *s);    /* batch, shards, slices and chunks alone, for prices before pass schedule */
 

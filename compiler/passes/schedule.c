@@ -114,6 +114,9 @@ void schedule_cut(const Graph *g, Step *s)
     const int64_t sums = SUM_NUMBERS / (parameters(t) + 1);
     int64_t slices = SLICES_MOST;
 
+    s->batch = s->shards = s->shard = s->slices = s->slice = s->chunk = 1;
+    if (g->token)
+        return;
     s->batch = g->recipe.batch;
     s->shards = g->recipe.shards ? g->recipe.shards : default_shards(t);
     s->shard = s->batch / s->shards;

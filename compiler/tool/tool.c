@@ -147,7 +147,7 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
 /* What `emit` writes names no place of this machine; what `build` compiles knows where data lie. */
 static EmitInput emit_input(const Command *c, const Front *f)
 {
-    return (EmitInput){.train = f->train, .test = f->test, .options = &c->options, .source_name = f->source->name,
+    return (EmitInput){.train = f->train, .test = f->test, .token = f->token, .options = &c->options, .source_name = f->source->name,
                        .compiler_version = TENON_NAME, .hash = c->hash, .flags = c->flags, .dtype = f->recipe.dtype,
                        .cpu = c->options.cpu, .mpi = c->comm && strcmp(c->comm, "mpi") == 0};
 }

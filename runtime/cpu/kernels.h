@@ -21,6 +21,7 @@
 #include "cpu/loss.h"      /* softmax, softmax_cross_entropy, accuracy, one_hot, l2, mse */
 #include "cpu/dropout.h"
 #include "cpu/scan.h"      /* loops over time */
+#include "cpu/token.h"     /* a token at a time */
 #include "cpu/output.h"    /* metrics, outputs, the check for non-finite values */
 #include "cpu/update.h"    /* update_sgd ..., tree sums, clipping */
 #include "cpu/batch_norm.h"

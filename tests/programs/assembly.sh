@@ -31,6 +31,7 @@ gelu                  x86-64-v4   1  0   # the same
 gelu_d                x86-64-v3   2  0   # the same, beside 39
 gelu_d                x86-64-v4   1  0   # the same
 attention_dx          x86-64-v3   0  1   # a pointer, beside 460
+token_attention       x86-64-v3  14  0   # constants of exp, beside 21; once a token that is generated
 attention_dx          x86-64-v4   0  1   # a pointer
 batch_statistics      x86-64-v3   4  0   # constants of a loop over channels, once a step
 batch_statistics      x86-64-v4  17  0   # the same

@@ -82,6 +82,54 @@ for threads in 1 2; do
     "$work/lstm" generate --weights "$work/l.safetensors" --prompt 'the quick' --length 60 --threads $threads > "$work/t$threads"
 done
 cmp -s "$work/t1" "$work/t2" && ok || bad "char_lstm: another text on two threads"
+
+# a token at a time, from what those before have left, is what the whole window says
+same "char_lstm: goes on" "generate: a token at a time" "$("$work/lstm" info | grep generate)"
+succeeds "char_lstm of long windows" "$TENON" build "$TENON_ROOT/models/char_lstm.tn" -o "$work/lstm_long" --set model.width=32 --set model.time=120 --set data.vocab=28
+go_on() { "$1" generate --weights "$2" --prompt 'the quick' --length "$3" --temperature 2 --seed 4 "${@:4}" > "$work/went.$#"; } # into went.N, N words
+go_on "$work/lstm" "$work/l.safetensors" 100
+go_on "$work/lstm_long" "$work/l.safetensors" 100 --anew
+cmp -s "$work/went.3" "$work/went.4" && ok || bad "char_lstm: a token at a time, another text than by whole windows"
+# parts FILE BODY: a network of positions, looked at in any way that there is
+parts() {
+    printf 'model next(text: i32[time], vocab: int, time: int = 24) {\n    h = embedding(text, vocab, 16)\n%s\n    return dense(h, vocab)\n}\n' "$2" > "$1"
+    sed -n '/^train/,/^}/p' "$work/next.tn" >> "$1"
+}
+parts "$work/gpt.tn" '    p = position(h) |> layer_norm |> dense(48) |> split(3, axis = -1)
+    h = h + causal_attention(p[0], p[1], p[2], heads = 2)
+    h = rms_norm(h) |> dense(32) |> gelu |> dense(16)'
+parts "$work/turned.tn" '    p = sinusoidal(h) |> dense(48) |> split(3, axis = -1)
+    h = causal_attention(rotary(p[0], heads = 2), rotary(p[1], heads = 2), p[2], heads = 2, scale = 0.7)
+    p = split(dense(h, 32), 2, axis = -1)
+    h = concat([p[0] * softmax(p[1]), h], axis = -1)'
+parts "$work/own.tn" '    s = zeros(16)
+    q = zeros(16)
+    scan x in gru(h, 16, all = true), y in h {
+        old = s
+        s = tanh(dense(x, 16) + dense(s, 16)) * y
+        q = old
+        yield hs = s + 0.5 * q
+    }
+    h = rnn(hs, 16, all = true)'
+parts "$work/both.tn" '    h = lstm(h, 8, all = true, bidirectional = true)'
+parts "$work/none.tn" '    p = dense(h, 48) |> split(3, axis = -1)
+    h = causal_attention(p[0], p[1], p[2], mask = "none") |> position'
+parts "$work/mixed.tn" '    h = h + (transpose(h, [1, 0]) |> dense(time) |> transpose([1, 0]))'
+for part in gpt turned own both none mixed; do
+    succeeds "$part: build" "$TENON" build "$work/$part.tn" -o "$work/$part" --verify --dtype f64
+    succeeds "$part: train" "$work/$part" --epochs 1 --limit-samples 64 --save "$work/$part.safetensors"
+    case $part in gpt | turned) how=" a token at a time, 24 at most" ;; own) how=" a token at a time" ;; *) how= ;; esac
+    same "$part: is known to look back only, or not" ".$how" ".$("$work/$part" info | sed -n 's/^generate://p')"
+    go_on "$work/$part" "$work/$part.safetensors" 15
+    go_on "$work/$part" "$work/$part.safetensors" 15 --anew
+    cmp -s "$work/went.3" "$work/went.4" && ok || bad "$part: a token at a time, another text than by whole windows"
+    go_on "$work/$part" "$work/$part.safetensors" 40
+    same "$part: goes on behind the window" 50 "$(wc -c < "$work/went.3")"
+    [ -n "$how" ] || continue
+    succeeds "$part: plain" "$TENON" build "$work/$part.tn" -o "$work/plain_$part" --plain --dtype f64
+    go_on "$work/plain_$part" "$work/$part.safetensors" 40 --threads 2
+    cmp -s "$work/went.3" "$work/went.5" && ok || bad "$part: another text by the plain program"
+done
 refuses "predict at every position" "generate. goes on with a text" "$work/lstm" predict --weights "$work/l.safetensors" --text 'the quick'
 run=("$work/next" --limit-samples 3000)
 

@@ -1,0 +1,141 @@
+/* token.c -- what a network reads and leaves when it is given one token of a text at a time: made by passes/token.c.
+ *
+ *   token_state(first)      a state as the token before has left it; before the first token: first, a number
+ *   token_next(v)           v is that state for the next token; a root of the graph
+ *   token_row(w)            the row of w (T, ...) for this token's position
+ *   token_rotary(x), token_sinusoidal(x)      rotary and sinusoidal at this token's position
+ *   token_attention(x)      causal attention of this token to those before, whose keys and values are kept
+ *
+ * Where they keep it: runtime/cpu/token.h.  `at` counts reals.
+ */
+#include "ops/check.h"
+
+static bool shape_same_as(Node *n, Diag *d)
+{
+    Shape s = n->in[0]->shape;
+    s.batched = true;
+    return check_result(n, s, d);
+}
+
+static bool shape_row(Node *n, Diag *d)
+{
+    const Shape *w = &n->in[0]->shape;
+    return check_result(n, shape_make(true, w->rank == 2 ? "F" : NULL, w->dim + 1, w->rank - 1), d);
+}
+
+static bool shape_attention(Node *n, Diag *d)
+{
+    Shape s = n->in[0]->shape;
+    s.dim[0] /= 3;
+    return check_result(n, s, d);
+}
+
+static void open(const Node *n, Call *c, const char *fn)
+{
+    call_fn(c, fn);
+    call_out(c, n);
+    if (!node_is(n->in[0], "const"))
+        call_in(c, n->in[0]);
+    call_text(c, "r");
+}
+
+static long long count(const Node *n)
+{
+    return (long long)shape_count(&n->shape);
+}
+
+static void kernel_state(const Node *n, Call *c)
+{
+    open(n, c, "token_state");
+    call_place(c, node_int(n, "at"));
+    call_text(c, "%lld, %.17g", count(n), node_float(n->in[0], "value"));
+}
+
+static void kernel_next(const Node *n, Call *c)
+{
+    open(n, c, "token_next");
+    call_place(c, node_int(n, "at"));
+    call_text(c, "%lld", count(n));
+}
+
+static void kernel_row(const Node *n, Call *c)
+{
+    open(n, c, "token_row");
+    call_text(c, "%lld", count(n));
+}
+
+static void kernel_rotary(const Node *n, Call *c)
+{
+    const long long heads = (long long)node_int(n, "heads");
+    open(n, c, "token_rotary");
+    call_text(c, "%lld, %lld, %.17g", heads, count(n) / heads, node_float(n, "base"));
+}
+
+static void kernel_wave(const Node *n, Call *c)
+{
+    open(n, c, "token_sinusoidal");
+    call_text(c, "%lld, %.17g", count(n), node_float(n, "base"));
+}
+
+static void kernel_attention(const Node *n, Call *c)
+{
+    const long long heads = (long long)node_int(n, "heads");
+    open(n, c, c->plain ? "token_attention_plain" : "token_attention");
+    call_place(c, node_int(n, "at"));
+    call_text(c, "(TokenAttention){ .t = %lld, .heads = %lld, .d = %lld, .scale = %.17g }",
+              (long long)node_int(n, "time"), heads, count(n) / heads, node_float(n, "scale"));
+}
+
+#define AT                                                                                         \
+    {                                                                                              \
+        "at", ARG_INT, NULL, "where it is kept"                                                    \
+    }
+#define HEADS                                                                                      \
+    {                                                                                              \
+        "heads", ARG_INT, NULL, "as in the op of the language"                                     \
+    }
+
+const Op op_token[] = {{.name = "token_state",
+                        .brief = "a state as the token before has left it",
+                        .arg = {{"first", ARG_TENSOR, NULL, "before the first token"}, AT},
+                        .flags = OP_HIDDEN,
+                        .shape = shape_same_as,
+                        .kernel = kernel_state},
+                       {.name = "token_next",
+                        .brief = "a state for the next token",
+                        .arg = {{"x", ARG_TENSOR, NULL, "the state"}, AT},
+                        .flags = OP_HIDDEN,
+                        .shape = shape_same_as,
+                        .kernel = kernel_next},
+                       {.name = "token_row",
+                        .brief = "what a table has for this token's position",
+                        .arg = {{"w", ARG_TENSOR, NULL, "a row a position"}},
+                        .flags = OP_HIDDEN,
+                        .shape = shape_row,
+                        .kernel = kernel_row},
+                       {.name = "token_rotary",
+                        .brief = "rotary at this token's position",
+                        .arg = {{"x", ARG_TENSOR, NULL, "queries or keys"},
+                                HEADS,
+                                {"base", ARG_FLOAT, NULL, "of the wave lengths"}},
+                        .flags = OP_HIDDEN,
+                        .shape = shape_same_as,
+                        .kernel = kernel_rotary},
+                       {.name = "token_sinusoidal",
+                        .brief = "sinusoidal at this token's position",
+                        .arg = {{"x", ARG_TENSOR, NULL, "features"},
+                                {"base", ARG_FLOAT, NULL, "of the wave lengths"}},
+                        .flags = OP_HIDDEN,
+                        .shape = shape_same_as,
+                        .kernel = kernel_wave},
+                       {.name = "token_attention",
+                        .brief = "causal attention of this token to those before",
+                        .arg = {{"x", ARG_TENSOR, NULL, "q, k and v side by side"},
+                                HEADS,
+                                {"scale", ARG_FLOAT, NULL, "of the scores"},
+                                {"time", ARG_INT, NULL, "tokens that there is room for"},
+                                AT},
+                        .flags = OP_HIDDEN,
+                        .shape = shape_attention,
+                        .kernel = kernel_attention},
+                       {0}};

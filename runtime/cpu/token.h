@@ -1,0 +1,132 @@
+/* token.h -- one token of a text at a time (compiler/passes/token.c): what the tokens before it have left.
+ *
+ *   states    r->carried and r->carry, reals: as the token before left them, and for the next one; the runtime swaps the two
+ *   cache     r->cache: of each attention the keys (C, T) and the values (T, C) of the tokens so far, and T scores
+ *
+ * `at` says where the one at hand begins, in reals.
+ *
+ * r->position counts the tokens before this one, from 0.
+ */
+#ifndef CPU_TOKEN_H
+#define CPU_TOKEN_H
+
+/* y (n): a state; before the first token all `first`. */
+RT_INLINE void token_state(real *y, const Rt *r, int64_t at, int n, double first)
+{
+    const real *x = (const real *)r->carried + at;
+    for (int i = 0; i < n; i++)
+        y[i] = r->position > 0 ? x[i] : (real)first;
+}
+
+/* y = x (n), also for the next token. */
+RT_INLINE void token_next(real *y, const real *x, const Rt *r, int64_t at, int n)
+{
+    memcpy(y, x, sizeof *y * (size_t)n);
+    memcpy((real *)r->carry + at, x, sizeof *y * (size_t)n);
+}
+
+/* y (n): row r->position of w (T, n). */
+RT_INLINE void token_row(real *y, const real *w, const Rt *r, int n)
+{
+    memcpy(y, w + r->position * n, sizeof *y * (size_t)n);
+}
+
+/* ------------------------------------------------------------------------------------- positions
+ *
+ * As in rotary.h, at the one step r->position. */
+RT_INLINE double token_angle(const Rt *r, int i, int d, double base)
+{
+    return (double)r->position * pow(base, -2.0 * i / d);
+}
+
+RT_INLINE void token_rotary(real *y, const real *x, const Rt *r, int heads, int d, double base)
+{
+    for (int h = 0; h < heads; h++, x += d, y += d)
+        for (int i = 0; i < d / 2; i++) {
+            const double angle = token_angle(r, i, d, base);
+            const real c = (real)cos(angle), s = (real)sin(angle), a = x[i], b = x[i + d / 2];
+            y[i] = a * c - b * s;
+            y[i + d / 2] = b * c + a * s;
+        }
+}
+
+RT_INLINE void token_sinusoidal(real *y, const real *x, const Rt *r, int d, double base)
+{
+    for (int i = 0; i < d; i++) {
+        const double angle = token_angle(r, i / 2, d, base);
+        y[i] = x[i] + (real)(i % 2 ? cos(angle) : sin(angle));
+    }
+}
+
+/* ------------------------------------------------------------------------------------- attention
+ *
+ *   s[j] = scale q . k[j]      p = softmax of s over j <= r->position      o = sum over j of p[j] v[j]
+ *
+ *   x (3 C): q, k, v      o (C), C = heads D      the cache keeps k and v of this token for those behind it
+ */
+typedef struct TokenAttention {
+    int t, heads, d; /* tokens that the cache has room for; C = heads d */
+    double scale;
+} TokenAttention;
+
+RT_INLINE void token_keep(real *keys, real *values, const real *x, int64_t j, TokenAttention a)
+{
+    const int width = a.heads * a.d;
+    for (int c = 0; c < width; c++)
+        keys[(int64_t)c * a.t + j] = x[width + c];
+    memcpy(values + j * width, x + 2 * width, sizeof *x * (size_t)width);
+}
+
+RT_INLINE void token_attention_plain(real *o, const real *x, const Rt *r, int64_t at,
+                                     TokenAttention a)
+{
+    const int seen = (int)r->position + 1, width = a.heads * a.d;
+    const int64_t all = (int64_t)a.t * width;
+    real *keys = (real *)r->cache + at, *values = keys + all, *p = values + all;
+    token_keep(keys, values, x, r->position, a);
+    for (int c0 = 0; c0 < width; c0 += a.d) {
+        real top = 0, sum = 0;
+        for (int j = 0; j < seen; j++) {
+            p[j] = 0;
+            for (int c = c0; c < c0 + a.d; c++)
+                p[j] += x[c] * keys[(int64_t)c * a.t + j];
+            p[j] *= (real)a.scale;
+            top = j == 0 || p[j] > top ? p[j] : top;
+        }
+        for (int j = 0; j < seen; j++)
+            sum += p[j] = s_exp(p[j] - top);
+        for (int c = c0; c < c0 + a.d; c++) {
+            o[c] = 0;
+            for (int j = 0; j < seen; j++)
+                o[c] += p[j] / sum * values[(int64_t)j * width + c];
+        }
+    }
+}
+
+/* The same with the steps, then the features, in the lanes. */
+RT_INLINE void token_attention(real *restrict o, const real *restrict x, const Rt *r, int64_t at,
+                               TokenAttention a)
+{
+    const int seen = (int)r->position + 1, width = a.heads * a.d;
+    const int64_t all = (int64_t)a.t * width;
+    real *keys = (real *)r->cache + at, *values = keys + all, *p = values + all;
+    token_keep(keys, values, x, r->position, a);
+    for (int c0 = 0; c0 < width; c0 += a.d, keys += (int64_t)a.d * a.t) {
+        real top = -INFINITY, sum = 0;
+        RT_MAP(seen, vec s = v_set(0);
+               for (int c = 0; c < a.d; c++) s =
+                   v_fma(v_set(x[c0 + c]), LOAD(keys + (int64_t)c * a.t), s);
+               STORE(p, s * v_set((real)a.scale)));
+        for (int j = 0; j < seen; j++)
+            top = p[j] > top ? p[j] : top;
+        RT_MAP(seen, STORE(p, v_exp(LOAD(p) - v_set(top))));
+        for (int j = 0; j < seen; j++)
+            sum += p[j];
+        RT_MAP(a.d, vec y = v_set(0);
+               for (int j = 0; j < seen; j++) y =
+                   v_fma(v_set(p[j]), LOAD(values + (int64_t)j * width + c0), y);
+               STORE(o + c0, y / v_set(sum)));
+    }
+}
+
+#endif
