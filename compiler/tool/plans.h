@@ -25,7 +25,7 @@ typedef struct GraphPlan {
     bool        kept;                                 /* found in the cache */
 } GraphPlan;
 
-/* Is tenon-plan here, and does it find cuDNN?  Its version ("cudnn 91900"), or NULL, with the reason in *why. */
+/* Is tenon-plan here, and does it find cuDNN?  Its version ("cudnn 91900 rules 1"), or NULL, with the reason in *why. */
 const char *plans_version(Arena *a, const char **why);
 /* Plans all of them; equal graphs once.  False after an error: a graph without an engine is none, it is an answer. */
 bool plans_make(Arena *a, const char *version, const PlanWish *w, GraphPlan *p, int n, Diag *d);

@@ -147,6 +147,11 @@ static void show_total(const Sheet *s, const Graph *g)
 
 bool show_gpu(Arena *a, const Command *c, Graph *train, Diag *d)
 {
+    if (strcmp(train->recipe.dtype, "f64") == 0) {
+        diag_error(d, train->recipe.span, "a step on a GPU is predicted in f32, tf32, bf16 or f16, not in f64");
+        diag_help(d, "add --dtype f32");
+        return false;
+    }
     Sheet s = {.arena = a, .gpu = gpu_of(c->options.arch), .type = gpu_type(c->gpu_dtype)};
     Launch *l;
     const int n = launch_list(a, train, s.type, &l);

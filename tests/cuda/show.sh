@@ -17,6 +17,7 @@ grep -q "graphs are not planned, so engines and workspaces are missing: " "$work
 TENON_CUDNN=/nowhere/libcudnn.so.9 show gpt_char --dtype bf16 --batch 2048 > "$work/large"
 grep -q "does not fit A100 40 GB" "$work/large" && grep -q "fits H200" "$work/large" && ok || bad "gpt_char at 2048 should need between 40 and 141 GB"
 refuses "an unknown architecture" "--arch takes sm_80" show lenet --arch sm_70
+refuses "f64" "predicted in f32, tf32, bf16 or f16" show lenet --dtype f64
 refuses "an architecture without the target" "add --target cuda" "$TENON" show "$models/lenet.tn" --arch sm_80
 
 "$(dirname "$TENON")/tenon-plan" --version > /dev/null 2>&1 || { skip "cuDNN is not here: engines of the models"; finish; exit; }
