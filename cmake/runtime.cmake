@@ -31,6 +31,19 @@ else()
     message(STATUS "libpng or libturbojpeg was not found (Debian: apt-get install libpng-dev libturbojpeg0-dev): no imagefolder")
 endif()
 
+# nvcc compiles programs for GPUs, when they are built; nothing of tenon itself needs it.  OFF: --target cuda says that it is missing.
+set(WITH_CUDA AUTO CACHE STRING "programs for GPUs: AUTO (where nvcc is found), ON (nvcc must be there) or OFF")
+if(NOT WITH_CUDA STREQUAL "OFF")
+    find_program(TENON_NVCC nvcc HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin)
+    if(TENON_NVCC)
+        target_compile_definitions(tenoncore PRIVATE TENON_NVCC="${TENON_NVCC}")
+    elseif(WITH_CUDA STREQUAL "ON")
+        message(FATAL_ERROR "WITH_CUDA=ON, but nvcc was not found: install NVIDIA's CUDA toolkit, or set TENON_NVCC to it")
+    else()
+        message(STATUS "nvcc was not found (NVIDIA's CUDA toolkit): tenon build --target cuda will say so; tenon emit --to cuda works")
+    endif()
+endif()
+
 # tenon.paths beside the compiler says "this is a build tree, its sources lie there"; an installed tenon has none.
 get_filename_component(here ${CMAKE_BINARY_DIR} REALPATH)
 get_filename_component(there ${CMAKE_SOURCE_DIR} REALPATH)

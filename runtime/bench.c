@@ -6,6 +6,7 @@
  */
 #include "bench_comm.h"
 #include "clock.h"
+#include "device.h"
 #include "error.h"
 #include "file.h"
 #include "fma_peak.h"
@@ -57,7 +58,7 @@ static double step(Bench *b)
         ticks_step_end(ticks);
     const double seconds = clock_now() - began;
     if (!finite) /* diverged on made-up data: start again */
-        init_params(b->p, b->net->fixed, b->o->seed, b->pool);
+        init_params(b->p, b->net->fixed, b->o->seed, b->pool), net_changed(b->net);
     b->total++;
     return seconds;
 }
@@ -109,8 +110,11 @@ static void report(const Bench *b, Log *log, Times t, double peak)
     const double rate = p->batch / t.median, gflops = rate * p->flops_per_sample / 1e9;
     printf("%s, batch %d, %d threads: step %.3f ms (best %.3f), %.0f samples/s\n", p->model,
            p->batch, b->o->threads, 1e3 * t.median, 1e3 * t.least, rate);
-    printf("%.1f GFLOP/s of the textbook's operations; the machine's FMA peak is %.1f: %.0f %%\n",
-           gflops, peak, 100 * gflops / peak);
+    if (peak > 0)
+        printf("%.1f GFLOP/s of the textbook's operations; the machine's FMA peak is %.1f: %.0f %%\n", gflops, peak,
+               100 * gflops / peak);
+    else
+        printf("%.1f GFLOP/s of the textbook's operations on %s\n", gflops, p->device->describe());
     printf("first step %.1f ms after the start of the process\n", 1e3 * t.first);
     log_open(log, b->o->log, true);
     log_begin(log, "bench");
@@ -126,8 +130,10 @@ static void report(const Bench *b, Log *log, Times t, double peak)
     log_real(log, "first_step_ms", 1e3 * t.first);
     log_real(log, "samples_per_s", rate);
     log_real(log, "gflops", gflops);
-    log_real(log, "fma_peak_gflops", peak);
-    log_real(log, "share_of_peak", gflops / peak);
+    if (peak > 0) {
+        log_real(log, "fma_peak_gflops", peak);
+        log_real(log, "share_of_peak", gflops / peak);
+    }
     if (b->o->comm->size > 1) {
         log_count(log, "ranks", b->o->comm->size);
         log_real(log, "comm_ms", 1e3 * t.sum);
@@ -162,7 +168,7 @@ int bench_run(const RtProgram *p, const Options *o)
     for (int64_t i = n > 1 ? 0 : 1; i < n; i++)
         time[i] = step(&b);
     const Times times = times_of(time, n, first, o->comm->waited - waited, o->comm->busy - busy);
-    const double peak = fma_peak(p, b.pool);
+    const double peak = p->device ? 0 : fma_peak(p, b.pool); /* the processor's says nothing of a device */
     report(&b, &log, times, peak);
     if (o->link)
         bench_comm(b.net, times.median, times.sum, times.waited, &log);

@@ -55,6 +55,7 @@ static void open_check(Check *c, const RtProgram *p, const Options *o)
 /* Every sample of the batch counts, also one that is there twice. */
 static double loss(Check *c)
 {
+    net_changed(c->net);
     if (!net_gradients(c->net, &c->batch))
         rt_die("the loss of the first batch is not finite");
     return c->net->metric[c->loss] / c->p->batch;

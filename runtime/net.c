@@ -12,6 +12,7 @@
 #include "error.h"
 #include "grad.h"
 #include "memory.h"
+#include "remote.h"
 #include "ticks.h"
 #include <math.h>
 #include <stddef.h>
@@ -76,15 +77,21 @@ static int64_t shared_bytes(const RtProgram *p, int threads, int shards)
            threads * memory_round(p->thread_bytes);
 }
 
+/* Regions of scratch: one a thread; a device has one. */
+static int lanes(const RtProgram *p, int threads)
+{
+    return p->device ? 1 : threads;
+}
+
 int64_t net_bytes_alone(const RtProgram *p, int threads)
 {
-    return shared_bytes(p, threads, p->shards) +
+    return shared_bytes(p, lanes(p, threads), p->shards) +
            (p->fused_update ? 0 : memory_round(p->grad_bytes));
 }
 
 int64_t net_bytes(const Net *n)
 {
-    return shared_bytes(n->p, pool_threads(n->pool), n->shards) +
+    return shared_bytes(n->p, lanes(n->p, pool_threads(n->pool)), n->shards) +
            (n->reduced ? n->nparts * n->grad_bytes : 0) + n->sum.scratch_bytes;
 }
 
@@ -92,6 +99,27 @@ int64_t net_bytes(const Net *n)
 static int report_size(const Net *n)
 {
     return n->shards * RT_METRICS + 1;
+}
+
+static void map_here(Net *n, int threads)
+{
+    n->fixed = memory_map(net_bytes(n), true, "the arena");
+    n->shard = n->fixed + memory_round(n->p->fixed_bytes);
+    n->thread = n->shard + n->shards * n->shard_bytes;
+    n->grad = n->sum.buffer = n->thread + threads * n->thread_bytes;
+    n->sum.scratch = n->grad + n->nparts * n->grad_bytes;
+}
+
+/* The arena lies on the device; here are copies of what files hold, and of gradients that a command asks for. */
+static void map_there(Net *n)
+{
+    if (n->nparts > 1)
+        rt_die("--groups is for programs on the processor: leave it out");
+    n->fixed = memory_map(memory_round(n->p->fixed_bytes) + n->grad_bytes, true, "copies of the parameters");
+    n->grad = n->fixed + memory_round(n->p->fixed_bytes);
+    n->remote = remote_new(n->p, n->fixed, n->reduced);
+    n->shard = remote_shard(n->remote);
+    n->thread = remote_scratch(n->remote);
 }
 
 Net *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_gradients)
@@ -118,11 +146,10 @@ Net *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_g
                        .shards = p->shards};
     comm_sum_plan(comm, &n->sum);
     comm_posts(comm, p->nbucket + 1);
-    n->fixed = memory_map(net_bytes(n), true, "the arena");
-    n->shard = n->fixed + memory_round(p->fixed_bytes);
-    n->thread = n->shard + shards * n->shard_bytes;
-    n->grad = n->sum.buffer = n->thread + threads * n->thread_bytes;
-    n->sum.scratch = n->grad + n->nparts * n->grad_bytes;
+    if (p->device)
+        map_there(n);
+    else
+        map_here(n, threads);
     n->slot = rt_alloc(sizeof *n->slot * RT_METRICS * (size_t)(shards * p->slices));
     n->report = rt_alloc(sizeof *n->report * (size_t)(report_size(n) * comm->size));
     n->partial = rt_alloc(sizeof *n->partial * (size_t)grad_blocks(p));
@@ -197,6 +224,10 @@ static void unit(void *arg, int thread, int unit)
 static void run_units(const Net *n, const Rt *r, const RtPhase *phase, int first, int units)
 {
     Run run = {n, r, phase, first};
+    for (int i = 0; n->remote && i < units; i++) /* launches: the device shares them out */
+        phase->run(r, n->thread, first + i);
+    if (n->remote)
+        return;
     ticks_phase_begin(n->ticks);
     pool_run(n->pool, unit, &run, units);
     ticks_phase_end(n->ticks);
@@ -259,12 +290,14 @@ static void clear_metrics(Net *n)
     memset(n->slot, 0, sizeof *n->slot * RT_METRICS * (size_t)(n->shards * n->p->slices));
 }
 
+/* Of the shards that r is about. */
 static bool finite_loss(const Net *n, const Rt *r)
 {
     const int loss = net_metric_index(n->p, "loss");
     double sum = 0;
+    const double *slot = n->slot + RT_METRICS * (r->first_shard - n->first) * n->p->slices;
     for (int i = 0; loss >= 0 && i < r->shards * n->p->slices; i++)
-        sum += r->metric[i * RT_METRICS + loss];
+        sum += slot[i * RT_METRICS + loss];
     return isfinite(sum);
 }
 
@@ -302,14 +335,17 @@ static bool run_part(Net *n, const Rt *r, bool last)
         if (phase->from_grad || (phase->to_grad && r->grad))
             continue;
         run_phase(n, r, phase);
-        if (phase->per_slice && !finite_loss(n, r))
+        if (phase->per_slice && !n->remote && !finite_loss(n, r))
             return false;
         for (; r->grad && bucket < p->nbucket && p->bucket[bucket].ready <= i; bucket++) {
             run_bucket(n, r, bucket, unit, last);
             unit += p->bucket[bucket].units;
         }
     }
-    return true;
+    if (!n->remote)
+        return true;
+    remote_metrics(n->remote, n->slot); /* the update there has looked at the loss itself */
+    return finite_loss(n, r);
 }
 
 /* All sums of the step: this rank's parts, then with the other ranks', which goes on when this returns; *reported
@@ -324,7 +360,9 @@ static bool run_parts(Net *n, const Batch *b, Hyper h, int64_t *reported)
         View v = view(n, b, h, n->part[i].first, n->part[i].count);
         v.rt.scored = scored;
         if (n->reduced)
-            v.rt.grad = n->grad + i * n->grad_bytes;
+            v.rt.grad = n->remote ? remote_grad(n->remote) : n->grad + i * n->grad_bytes;
+        if (n->remote)
+            remote_begin(n->remote, &v.rt, sizeof v, b, false);
         if (!run_part(n, &v.rt, i + 1 == n->nparts))
             return false;
     }
@@ -340,6 +378,8 @@ bool net_gradients(Net *n, const Batch *b)
     if (!run_parts(n, b, (Hyper){0, 0}, &reported))
         return false;
     sum_metrics(n, reported); /* behind all buckets */
+    if (n->remote)
+        remote_gradients(n->remote, n->grad);
     return true;
 }
 
@@ -367,6 +407,10 @@ bool net_step(Net *n, const Batch *b, Hyper h)
         return false;
     View v = view(n, b, h, n->first, n->shards);
     v.rt.grad = n->grad;
+    if (n->remote && n->reduced) {
+        v.rt.grad = remote_grad(n->remote);
+        remote_begin(n->remote, &v.rt, sizeof v, b, false);
+    }
     for (int i = 0; n->reduced && i < p->ntrain; i++)
         if (p->train[i].from_grad)
             update(n, &v.rt, &p->train[i]);
@@ -379,9 +423,15 @@ void net_evaluate(Net *n, const Batch *b, void *output)
     View v = view(n, b, (Hyper){0, 0}, n->first, n->shards);
     v.rt.output = output;
     clear_metrics(n);
+    if (n->remote)
+        remote_begin(n->remote, &v.rt, sizeof v, b, output != NULL);
     for (int i = 0; i < n->p->ntest; i++)
         run_units(n, &v.rt, &n->p->test[i], 0,
                   n->p->test[i].per_slice ? valid_slices(n, &v.rt) : n->p->test[i].count);
+    if (n->remote)
+        remote_metrics(n->remote, n->slot);
+    if (n->remote && output)
+        remote_output(n->remote, output);
     sum_metrics(n, report(n));
 }
 
@@ -415,10 +465,22 @@ void net_token(Net *n, Trail *t, int32_t token, void *output)
     t->carry = t->carried, t->carried = left;
 }
 
+void net_changed(Net *n)
+{
+    remote_changed(n->remote);
+}
+
+void net_fetch(Net *n)
+{
+    remote_fetch(n->remote);
+}
+
 int net_first_nonfinite(Net *n, const Batch *b)
 {
     View v = view(n, b, (Hyper){0, 0}, n->first, n->shards);
     int first = -1;
+    if (n->remote)
+        remote_begin(n->remote, &v.rt, sizeof v, b, false);
     for (int phase = 0; first < 0 && phase < n->p->nforward; phase++)
         for (int i = 0; i < n->shards * n->p->slices; i++) {
             const int at = n->p->nonfinite[phase](&v.rt, n->thread, i);

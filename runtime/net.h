@@ -28,6 +28,7 @@ typedef struct Net {
     double     *slot;                                 /* [slices of this rank][RT_METRICS] */
     double     *report;                               /* [ranks][shards of a rank][RT_METRICS], [.. + 1]: one that stops */
     double     *partial;  /* clipping by norm: squares, a block of sums each */
+    struct Remote *remote; /* where the program's memory lies when a device runs it: fixed is a copy, shard and thread its addresses */
     struct Ticks *ticks;  /* ticks.h: bench --layers, --trace; NULL: not measured */
     double      metric[RT_METRICS];  /* of the last batch: sums over its valid samples */
     bool        stop, all_stop;      /* this rank was asked to stop; some rank was, as all know after a step */
@@ -58,6 +59,10 @@ Trail   net_trail(const RtProgram *p);                /* of a text without token
 
 /* One token more; output: [classes] reals, what may come next. */
 void    net_token(Net *n, Trail *t, int32_t token, void *output);
+
+/* Of a device's program: fixed was written here; fixed is to be read here. */
+void    net_changed(Net *n);
+void    net_fetch(Net *n);
 
 /* Where in the forward pass of this batch the first value is not finite: an index into p->layer,
  * or -1. */

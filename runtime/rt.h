@@ -15,6 +15,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#ifdef __cplusplus                                    /* programs for a GPU are C++ */
+extern "C" {
+#define _Thread_local thread_local
+#endif
 
 #ifdef RT_F64                                         /* -DRT_F64: the flag; RT_F64 below: a type of stored samples */
 #undef RT_F64
@@ -53,6 +57,7 @@ typedef struct Rt {
     int64_t     epoch;                                /* 0-based */
     /* results, a slot a slice, summed by the runtime in slice order within a shard, shards in the tree */
     double     *metric;                               /* [slices of this process][RT_METRICS] */
+    const struct Rt *there;                           /* a device's own copy of this, which its kernels read; NULL on the processor */
     real       *output;                               /* predict: [batch][outputs] in logical order, else NULL */
     double      loss_scale;                           /* 1 / global batch */
     /* a token at a time: states as the token before left them and for the next one, keys and values, tokens before this one */
@@ -87,9 +92,9 @@ typedef struct RtParam {
     int64_t     dim[6];                               /* in files: (O, I, H, W), (out, in), (n) */
     int         naxis;
     RtAxis      axis[8];
+    int64_t     count_memory;
     int64_t     offset;                               /* bytes in fixed; count_memory reals, padding 0 */
     int64_t     state[2];                             /* bytes in fixed, -1 = none; same layout */
-    int64_t     count_memory;
     int64_t     fan_in, fan_out;
     RtInit      init;
     bool        frozen;                               /* the recipe lets nothing train it */
@@ -117,9 +122,9 @@ typedef struct RtText {
 } RtText;
 typedef struct RtRecipe {
     const char *data;                                 /* name to look up, or "synthetic" */
-    RtText      text;
     int64_t     samples, test_samples;                /* synthetic */
     double      x_scale;
+    RtText      text;
     bool        resize;                               /* images of any height and width are stretched to the input's */
     bool        stretch;                              /* folders of images: stretched to the input's size, not cropped */
     int         optimizer;
@@ -157,6 +162,9 @@ extern const RtDecode rt_decode_images;
 
 typedef struct RtTransport RtTransport;               /* comm/transport.h */
 extern const RtTransport rt_mpi;
+
+typedef struct RtDevice RtDevice;                     /* device.h */
+extern const RtDevice rt_cuda;
 
 typedef struct RtProgram {
     const char *model, *source, *source_hash;         /* "lenet", "models/lenet.tn", 16 hex digits of network + recipe + batch + shards + dtype */
@@ -197,6 +205,7 @@ typedef struct RtProgram {
     bool        whole_batch;                          /* a statistic of the whole batch stands inside the step: no groups, no ranks */
     const RtDecode *decode;                           /* &rt_decode_images: data may be folders of images; NULL: linked without libpng */
     const char *const *data_dirs;                     /* where data are looked up by name after $TENON_DATA, ended by NULL; may be NULL */
+    const RtDevice *device;                           /* whose memory the step works in: &rt_cuda; NULL: the processor's own */
 } RtProgram;
 
 enum { RT_ISA_ANY, RT_ISA_X86_V3, RT_ISA_X86_V4, RT_ISA_ARMV8 };
@@ -211,9 +220,15 @@ int rt_tune(const RtProgram *p, const RtTrial *trial, int n, int64_t bytes);
 /* Which local slice and shard a unit of a per-slice phase is. */
 static inline int rt_shard_of(int unit, int slices) { return unit / slices; }
 
+#ifdef __CUDACC__                                     /* device code calls it, too */
+#define RT_EVERYWHERE __host__ __device__
+#else
+#define RT_EVERYWHERE
+#endif
+
 /* Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): 128 random bits from a 128-bit counter and
  * a 64-bit key.  Key = seed; counter = (element block, purpose, sample, epoch). */
-static inline void rt_philox(uint32_t out[4], uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3)
+static inline RT_EVERYWHERE void rt_philox(uint32_t out[4], uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3)
 {
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (int i = 0; i < 10; i++) {
@@ -225,6 +240,10 @@ static inline void rt_philox(uint32_t out[4], uint64_t key, uint32_t c0, uint32_
     out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
 }
 enum { RT_PURPOSE_INIT = 1, RT_PURPOSE_SHUFFLE = 2, RT_PURPOSE_DATA = 3, RT_PURPOSE_AUGMENT = 4, RT_PURPOSE_GENERATE = 5, RT_PURPOSE_DROPOUT = 16 };   /* + layer ordinal */
+
+#ifdef __cplusplus
+}
+#endif
 
 #ifdef RT_KERNELS                                     /* generated code; the runtime's own files do not need the kernels */
 #include "cpu/kernels.h"

@@ -209,6 +209,7 @@ static void open_all(Trainer *t)
 
 static void save_checkpoint(Trainer *t)
 {
+    net_fetch(t->net);
     checkpoint_save(t->checkpoint, &t->at);
     t->saved_total = t->at.total;
     t->saved_time = clock_now();
@@ -246,6 +247,7 @@ static int stopped(Trainer *t)
 static void __attribute__((noreturn)) not_finite(Trainer *t, const Batch *b)
 {
     const RtProgram *p = t->p;
+    net_fetch(t->net);
     const RtParam *bad = params_nonfinite(p, t->net->fixed);
     const int layer = net_first_nonfinite(t->net, b);
     char where[400] = "";
@@ -418,6 +420,7 @@ static void finish_epoch(Trainer *t)
         t->result.train[m] = a->sum[m] / (double)a->samples;
     evaluate(t->net, t->test, t->test_order, t->result.test);
     t->result.known = true;
+    net_fetch(t->net);
     comm_same(t->o->comm, params_hash(t->p, t->net->fixed), "other weights");
     report_epoch(t);
     *a = (Position){.epoch = a->epoch + 1, .total = a->total};
@@ -428,6 +431,7 @@ static void finish_epoch(Trainer *t)
 static void finish(Trainer *t)
 {
     char hash[17];
+    net_fetch(t->net);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)params_hash(t->p, t->net->fixed));
     if (t->save)
         st_write(t->save, t->o->save, "\"format\":\"tenon weights 1\"");

@@ -22,12 +22,18 @@ typedef struct EmitInput {
 
 void emit_c(const EmitInput *in, Text *out);          /* the whole generated file */
 
+/* The whole program for a GPU, a C++ file with CUDA's kernels.  First ask whether all of it has such a form: what has none is
+ * reported at its line. */
+bool emit_cuda_able(const Graph *train, const Graph *test, Diag *d);
+void emit_cuda(const EmitInput *in, Text *out);
+
 /* The same program in files that compile on their own, side by side: the step and each distinct kernel.  The text of a kernel
  * says nothing of the model, and its name ends in a hash of the text: equal kernels of two models are equal files. */
 typedef struct EmitUnit {
     const char *name;                                 /* "conv2d_pool_5bdae5c3": its file and its function; the step: "lenet" */
     const char *called;                               /* "conv2d_pool_1": what the step calls it; the step itself: NULL */
     const char *text;
+    bool        cuda;                                 /* for nvcc: the file ends in .cu */
     bool        once;                                 /* what it does itself is done once a slice: quickly compiled is as good */
 } EmitUnit;
 /* Returns how many; those that take the C compiler longest stand first. */

@@ -266,6 +266,8 @@ static const char *input_statement(Writer *w, const Node *n)
 
 const char *kernel_statement(Writer *w, const Node *n)
 {
+    if (w->in->options->cuda)
+        return cuda_statement(w, n);
     if (node_is(n, "input") || node_is(n, "label"))
         return input_statement(w, n);
     if (n->op->flags & OP_ELEMENTWISE || node_is(n, "bias"))

@@ -6,6 +6,7 @@
  */
 #include "emit/nest.h"
 #include "ops/elementwise.h"
+#include "ops/step_price.h"
 #include <string.h>
 
 static const char letters[] = "abcdefghrsuv"; /* not those of the loops, nor y */
@@ -85,6 +86,25 @@ static const char *arguments(Writer *w, const Nest *t, const Node *n)
     return p.s;
 }
 
+/* On a GPU a thread takes a number, and the next one as many on as there are threads. */
+static const char *spread(Writer *w, const Nest *t, const Node *n)
+{
+    const int64_t all = nest_trips(t, false) * nest_trips(t, true);
+    const char *value = expression(w, t, n, false), *at = nest_offset(w, t, t->out, t->n);
+    Text b = text_new(w->arena);
+
+    if (t->n == 1) {
+        text_printf(&b, "    FOR_EACH(i, %lld)\n        y[%s] = %s;\n", (long long)all,
+                    *at ? at + 3 : "0", value);
+    } else {
+        text_printf(&b, "    FOR_EACH(at, %lld) {\n", (long long)all);
+        nest_indices(&b, t, false, "at");
+        text_printf(&b, "        y[%s] = %s;\n    }\n", *at ? at + 3 : "0", value);
+    }
+    return kernel_launch(w, n->op->name, parameters(w, t, n), b.s, arguments(w, t, n),
+                         arena_printf(w->arena, "each_blocks(%lld)", (long long)all));
+}
+
 const char *loop_statement(Writer *w, const Node *n)
 {
     Nest t = {0};
@@ -94,6 +114,8 @@ const char *loop_statement(Writer *w, const Node *n)
     nest_walk(n, n, false, t.out);
     collect(n, n, &t);
     nest_collapse(&t);
+    if (w->in->options->cuda)
+        return spread(w, &t, n);
     const bool vector = !w->in->options->plain && nest_vectorizable(&t);
     const char *value = expression(w, &t, n, vector);
     nest_open_loops(&b, &t, vector ? t.n - 1 : t.n);
@@ -153,6 +175,28 @@ static void write_join(Writer *w, Text *b, const Nest *t, bool max)
     }
 }
 
+/* On a GPU a block adds what one number of y is the sum of. */
+static const char *spread_sum(Writer *w, const Nest *t, const Node *n)
+{
+    const bool max = node_is(n, "amax_to");
+    const bool adds = !n->shape.batched && !max && !step_writes_sum(w->g, n, w->in->options);
+    const char *to = nest_offset(w, t, t->out, t->n),
+               *from = nest_offset(w, t, t->leaf[0].stride, t->n);
+    const int64_t kept = nest_trips(t, false), summed = nest_trips(t, true);
+    Text b = text_new(w->arena);
+
+    text_printf(&b, "    block_%s(%lld, %lld, [=](int at, int of) {\n", max ? "maxima" : "sums",
+                (long long)kept, (long long)summed);
+    nest_indices(&b, t, false, "at");
+    nest_indices(&b, t, true, "of");
+    text_printf(&b, "        return a[%s];\n    }, [=](int at, real sum) {\n",
+                *from ? from + 3 : "0");
+    nest_indices(&b, t, false, "at");
+    text_printf(&b, "        y[%s] %s sum;\n    });\n", *to ? to + 3 : "0", adds ? "+=" : "=");
+    return kernel_launch(w, n->op->name, parameters(w, t, n), b.s, arguments(w, t, n),
+                         arena_printf(w->arena, "sum_blocks(%lld)", (long long)kept));
+}
+
 const char *loop_sum(Writer *w, const Node *n)
 {
     const Node *x = n->in[0];
@@ -165,6 +209,8 @@ const char *loop_sum(Writer *w, const Node *n)
     nest_walk(x, n, along_first(n), t.out);
     t.leaf[0].node = x, t.leaf[0].letter = 'a';
     nest_collapse(&t);
+    if (w->in->options->cuda)
+        return spread_sum(w, &t, n);
     write_first(w, &b, n);
     const bool rows =
         t.out[t.n - 1] == 1 && t.leaf[0].stride[t.n - 1] == 1 &&

@@ -69,6 +69,9 @@ static bool take(Writer *w, const char *text)
 static const char words[] =
     /* the file's own */
     " CHUNK SLICE SLICES SHARD FIXED LOCAL BATCH PARTIAL GRAD KERNEL TICK"
+    /* of a file for a GPU, and of runtime/cuda's headers */
+    " LAUNCH DEVICE SIZE SHARED FOR_EACH THREADS WARP WARPS TILE DEPTH SIDE EACH ALONG_K ALONG_RESULT"
+    " UPDATE_EACH UPDATE_LEVELS CUDA_ CUDART_"
     /* the runtime's */
     " ATTENTION_ROWS ATTENTION_SCORES EMBEDDING_LEVELS EMBEDDING_ROWS EMBEDDING_SIZE"
     " GEMM_DEPTH GEMM_PACKED GEMM_PANELS"

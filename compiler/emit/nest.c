@@ -127,3 +127,33 @@ void nest_open_loops(Text *b, const Nest *t, int loops)
         text_printf(b, "    %*sfor (int %c = 0; %c < %lld; %c++)\n", 0, "", "ijklmpq"[i],
                     "ijklmpq"[i], (long long)t -> count[i], "ijklmpq"[i]);
 }
+
+int64_t nest_trips(const Nest *t, bool summed)
+{
+    int64_t all = 1;
+
+    for (int i = 0; i < t->n; i++)
+        all *= (t->out[i] == 0) == summed ? t->count[i] : 1;
+    return all;
+}
+
+/* The innermost loop turns fastest. */
+void nest_indices(Text *b, const Nest *t, bool summed, const char *flat)
+{
+    const char *lead = "        const int ";
+    int64_t inner = nest_trips(t, summed), outer = 1;
+
+    for (int i = 0; i < t->n; i++) {
+        if ((t->out[i] == 0) != summed)
+            continue;
+        inner /= t->count[i];
+        text_printf(b, "%s%c = %s", lead, "ijklmpq"[i], flat);
+        if (inner > 1)
+            text_printf(b, " / %lld", (long long)inner);
+        if (outer > 1)
+            text_printf(b, " %% %lld", (long long)t->count[i]);
+        outer *= t->count[i];
+        lead = ", ";
+    }
+    text_add(b, *lead == ',' ? ";\n" : "");
+}

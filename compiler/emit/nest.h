@@ -35,4 +35,8 @@ bool nest_vectorizable(const Nest *t);                /* the innermost loop: str
 const char *nest_offset(Writer *w, const Nest *t, const int64_t *stride, int loops);
 void        nest_open_loops(Text *b, const Nest *t, int loops);
 
+/* Of a GPU: "const int i = at / 576, k = at % 576;", what the number `flat` says of those loops whose output stride is 0, or is not. */
+void        nest_indices(Text *b, const Nest *t, bool summed, const char *flat);
+int64_t     nest_trips(const Nest *t, bool summed);   /* of those loops: how many numbers that counts */
+
 #endif

@@ -42,10 +42,12 @@ static void price(Writer *w, Text *t, const Node *n, const Price *p, const char 
     if (from)
         text_printf(t, "%s -> ", shape_text(w->arena, &from->shape));
     text_add(t, shape_text(w->arena, &n->shape));
-    if (f >= 1e3)
+    if (f >= 1e3 && w->in->options->cuda)
+        text_printf(&how, "%s a sample", emit_flop_text(w->arena, f));
+    else if (f >= 1e3)
         text_printf(&how, "%s%s%s a sample, %.0f %% of peak expected", words, *words ? "   " : "",
                     emit_flop_text(w->arena, f), 100 * expected(w, p));
-    else
+    else if (!w->in->options->cuda)
         text_add(&how, words);
     if (how.len && strlen(indent) + t->len + how.len > 91) /* slashes, stars and blanks: 9 */
         text_printf(t, "\n%s *", indent);
@@ -74,7 +76,7 @@ static void origin(Writer *w, Text *t, const Node *n, int *line, const char *ind
 }
 
 /* One call, broken after its own commas where a line would pass 100 columns. */
-static void wrapped(Text *t, const char *s, const char *indent)
+void phase_wrapped(Text *t, const char *s, const char *indent)
 {
     const size_t lead = strlen(indent);
     size_t column = lead;
@@ -82,7 +84,7 @@ static void wrapped(Text *t, const char *s, const char *indent)
 
     text_add(t, indent);
     for (const char *p = s; *s; p++) {
-        depth += (*p == '(') - (*p == ')');
+        depth += (*p == '(' || *p == '{') - (*p == ')' || *p == '}');
         if (*p && !(*p == ',' && depth == 1))
             continue;
         const size_t piece = (size_t)(p - s) + (*p != 0);
@@ -108,7 +110,8 @@ static const char *tick(Writer *w, const char *what, const char *call, Span at, 
         at.source ? arena_printf(w->arena, "%s:%d", base ? base + 1 : at.source->name, at.line)
                   : "";
 
-    if (!w->g->training)
+    if (!w->g->training ||
+        w->in->options->cuda) /* clocks of a GPU's calls would see their launches alone */
         return "";
     text_printf(&w->calls, "    {%s, \"%.*s\", %s, %.17g, \"%s\", %.4g, %.4g, %.4g},\n",
                 name_c_string(w->arena, what), (int)strcspn(call, "("), call,
@@ -124,7 +127,7 @@ static double counted(const Node *n)
     return emit_counts_flops(n) ? n->op->cost(n).flops * (double)node_steps(n) : 0;
 }
 
-static void statement(Writer *w, Text *t, const Node *n, int *line, const char *indent)
+void phase_statement(Writer *w, Text *t, const Node *n, int *line, const char *indent)
 {
     const char *s = kernel_needed(n) ? kernel_statement(w, n) : "";
     Text p = text_new(w->arena);
@@ -135,11 +138,11 @@ static void statement(Writer *w, Text *t, const Node *n, int *line, const char *
     origin(w, t, n, line, indent);
     price(w, &p, n, &cost, indent);
     text_printf(t, "%s/* %s */\n", indent, p.s);
-    wrapped(t,
-            arena_printf(w->arena, "%s%s", s,
-                         tick(w, n->name ? n->name : n->op->name, s, n->span, counted(n),
-                              step_price_words(w->arena, n, &cost), cost)),
-            indent);
+    phase_wrapped(t,
+                  arena_printf(w->arena, "%s%s", s,
+                               tick(w, n->name ? n->name : n->op->name, s, n->span, counted(n),
+                                    step_price_words(w->arena, n, &cost), cost)),
+                  indent);
 }
 
 /* ------------------------------------------------------------------------------- phases */
@@ -155,13 +158,13 @@ void phase_prepare(Writer *w, const Phase *p, const char *fn)
                 fn);
     for (int i = 0; i < p->nnode; i++)
         if (p->node[i]->op->flags & OP_PACK)
-            statement(w, t, p->node[i], &line, "    ");
+            phase_statement(w, t, p->node[i], &line, "    ");
     bool rest = false;
     for (int i = 0; i < p->nnode; i++) {
         if (p->node[i]->op->flags & OP_PACK || !kernel_needed(p->node[i]))
             continue;
         text_add(t, rest ? "" : "    if (unit == 0) {\n");
-        statement(w, t, p->node[i], &line, "        ");
+        phase_statement(w, t, p->node[i], &line, "        ");
         rest = true;
     }
     text_add(t, rest ? "    }\n" : "");
@@ -255,7 +258,7 @@ static void chunk_calls(Writer *w, const Phase *p, Each *each, int *line, bool f
 
 static void call_in_chunk(Writer *w, const Node *n, int *line, const char *indent)
 {
-    statement(w, &w->body, n, line, indent);
+    phase_statement(w, &w->body, n, line, indent);
 }
 
 /* What the slices do in phase number `phase`: all of forward, loss and backward, or the part of it between two sums that
@@ -271,7 +274,7 @@ void phase_slice(Writer *w, int phase, const char *fn, const char *about)
     zero_partials(w, t, phase, true);
     for (int i = 0; i < p->nnode; i++)
         if (before_chunks(p->node[i]))
-            statement(w, t, p->node[i], &line, "    ");
+            phase_statement(w, t, p->node[i], &line, "    ");
     open_chunks(w);
     chunk_calls(w, p, call_in_chunk, &line, false);
     for (int i = 0; i < g->nmetric; i++)
@@ -374,13 +377,13 @@ static void record_call(Writer *w, const Sum *s, const char *units, bool from_gr
                                (long long)pointer_slice_bytes(w, s->root), (long long)rows,
                                node_bool(n, "sync") ? "true" : "false", tail));
     const char *moments = from_grad ? "" : arena_printf(a, ", %s", shard_pointer(w, s->root));
-    wrapped(&w->body,
-            arena_printf(a, "%s(r, unit, %s, %lld, FIXED(real, %s), FIXED(real, %s)%s);%s", fn,
-                         units, (long long)s->offset, name_of(w, n->in[0]), name_of(w, n->in[2]),
-                         moments,
-                         tick(w, n->in[0]->name, fn, n->span, 0, "",
-                              step_price_sum(w->g, s, from_grad, w->in->options))),
-            "        ");
+    phase_wrapped(&w->body,
+                  arena_printf(a, "%s(r, unit, %s, %lld, FIXED(real, %s), FIXED(real, %s)%s);%s",
+                               fn, units, (long long)s->offset, name_of(w, n->in[0]),
+                               name_of(w, n->in[2]), moments,
+                               tick(w, n->in[0]->name, fn, n->span, 0, "",
+                                    step_price_sum(w->g, s, from_grad, w->in->options))),
+                  "        ");
 }
 
 /* Of a large table: sum and update of a few rows. */
@@ -400,12 +403,13 @@ static void table_call(Writer *w, const Sum *s)
                      factors(w, s->param), update_name(w->g), (long long)s->param->file.dim[0],
                      (long long)s->param->file.dim[1], padding ? (long long)padding->i : -1LL,
                      (long long)(w->g->step->slice * shape_count(&token->shape))));
-    wrapped(&w->body,
-            arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn, (long long)s->offset,
-                         weights(w, s->param), shard_pointer(w, token), shard_pointer(w, dy),
-                         tick(w, phase_sum_name(s), fn, s->root->span, 0, "",
-                              step_price_sum(w->g, s, false, w->in->options))),
-            "        ");
+    phase_wrapped(&w->body,
+                  arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn,
+                               (long long)s->offset, weights(w, s->param), shard_pointer(w, token),
+                               shard_pointer(w, dy),
+                               tick(w, phase_sum_name(s), fn, s->root->span, 0, "",
+                                    step_price_sum(w->g, s, false, w->in->options))),
+                  "        ");
 }
 
 static void sum_call(Writer *w, const Sum *s, const char *units)
@@ -436,12 +440,13 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
                                        rows, factors(w, s->param), update_name(w->g), rows,
                                        (long long)s->param->file.dim[1],
                                        (long long)s->param->file.dim[0]));
-        wrapped(t,
-                arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn, (long long)s->offset,
-                             weights(w, s->param), shard_pointer(w, x), shard_pointer(w, dy),
-                             tick(w, phase_sum_name(s), fn, s->root->span, counted(s->root), "",
-                                  step_price_sum(w->g, s, false, w->in->options))),
-                "        ");
+        phase_wrapped(t,
+                      arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn,
+                                   (long long)s->offset, weights(w, s->param), shard_pointer(w, x),
+                                   shard_pointer(w, dy),
+                                   tick(w, phase_sum_name(s), fn, s->root->span, counted(s->root),
+                                        "", step_price_sum(w->g, s, false, w->in->options))),
+                      "        ");
         return;
     }
     int64_t bytes = 0;
@@ -454,13 +459,13 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
                                    "    reduce_update(r, unit, units, grad, w, s0, s1, sums, "
                                    "slice_bytes, SLICES, count, %s, %s);\n",
                                    factors(w, s->param), update_name(w->g)));
-    wrapped(t,
-            arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld, %s, %lld);%s", fn, units,
-                         (long long)s->offset, weights(w, s->param), (long long)s->count,
-                         shard_pointer(w, s->root), (long long)bytes,
-                         tick(w, phase_sum_name(s), fn, s->root->span, 0, "",
-                              step_price_sum(w->g, s, false, w->in->options))),
-            "        ");
+    phase_wrapped(t,
+                  arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld, %s, %lld);%s", fn, units,
+                               (long long)s->offset, weights(w, s->param), (long long)s->count,
+                               shard_pointer(w, s->root), (long long)bytes,
+                               tick(w, phase_sum_name(s), fn, s->root->span, 0, "",
+                                    step_price_sum(w->g, s, false, w->in->options))),
+                  "        ");
 }
 
 static void update_call(Writer *w, const Sum *s, const char *units)
@@ -473,12 +478,12 @@ static void update_call(Writer *w, const Sum *s, const char *units)
         w, "grad_update", RANGE_PARAMS,
         arena_printf(w->arena, "    grad_update(r, unit, units, grad, w, s0, s1, count, %s, %s);\n",
                      factors(w, s->param), update_name(w->g)));
-    wrapped(&w->body,
-            arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld);%s", fn, units,
-                         (long long)s->offset, weights(w, s->param), (long long)s->count,
-                         tick(w, phase_sum_name(s), fn, s->root->span, 0, "",
-                              step_price_sum(w->g, s, true, w->in->options))),
-            "        ");
+    phase_wrapped(&w->body,
+                  arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld);%s", fn, units,
+                               (long long)s->offset, weights(w, s->param), (long long)s->count,
+                               tick(w, phase_sum_name(s), fn, s->root->span, 0, "",
+                                    step_price_sum(w->g, s, true, w->in->options))),
+                  "        ");
 }
 
 static int bucket_of(const Step *s, int sum)
@@ -522,7 +527,7 @@ void phase_ranges(Writer *w, const char *fn, const char *about, bool from_grad, 
  * non-finite values */
 
 /* The name and place of a value whose check answers with its number. */
-static void layer_name(Writer *w, const Node *n)
+void phase_layer_name(Writer *w, const Node *n)
 {
     const char *base = n->span.source ? strrchr(n->span.source->name, '/') : NULL;
     text_printf(&w->layers, "    \"%s (%s:%d)\",\n", n->name ? n->name : n->op->name,
@@ -532,7 +537,7 @@ static void layer_name(Writer *w, const Node *n)
 }
 
 /* Is any of its calls part of the forward pass? */
-static bool goes_forward(const Phase *p)
+bool phase_goes_forward(const Phase *p)
 {
     for (int i = 0; i < p->nnode; i++)
         if (!p->node[i]->backward && kernel_needed(p->node[i]))
@@ -546,8 +551,6 @@ static void check_call(Writer *w, const Node *n, int *line, const char *indent)
     Text *t = &w->body;
     const char *s = n->backward || !kernel_needed(n) ? "" : kernel_statement(w, n);
 
-    if (node_is(n, "label"))
-        return;
     if (*s)
         text_printf(t, "%s%s\n", indent, s);
     (void)line;
@@ -557,7 +560,7 @@ static void check_call(Writer *w, const Node *n, int *line, const char *indent)
         return;
     text_printf(t, "%sif (!rt_finite(%s, CHUNK * %lld))\n%s    return %d;\n", indent,
                 pointer_to(w, n), (long long)shape_count(&n->shape), indent, w->nlayer);
-    layer_name(w, n);
+    phase_layer_name(w, n);
 }
 
 void phase_nonfinite(Writer *w, int phase)
@@ -565,7 +568,7 @@ void phase_nonfinite(Writer *w, int phase)
     Text *t = &w->body;
     const Phase *p = &w->g->step->phase[phase];
 
-    if (!goes_forward(p))
+    if (!phase_goes_forward(p))
         return;
     open_slice(w, "int", arena_printf(w->arena, "nonfinite_%d", w->nforward++),
                "After a loss that is not finite: the forward pass again, up to the first value "

@@ -76,10 +76,10 @@ static void recipe(Writer *w, Text *t, const Recipe *r)
                 ".rho = %.17g,\n",
                 opt[o->kind], o->lr, o->momentum, o->weight_decay, o->rho);
     text_printf(t,
-                "        .beta1 = %.17g, .beta2 = %.17g, .eps = %.17g, .nesterov = %s, .clip_norm "
-                "= %.17g, .clip_value = %.17g,\n",
-                o->beta1, o->beta2, o->eps, o->nesterov ? "true" : "false", r->clip_norm,
-                r->clip_value);
+                "        .beta1 = %.17g, .beta2 = %.17g, .eps = %.17g, .clip_norm = %.17g, "
+                ".clip_value = %.17g, .nesterov = %s,\n",
+                o->beta1, o->beta2, o->eps, r->clip_norm, r->clip_value,
+                o->nesterov ? "true" : "false");
     text_printf(t, "        .schedule = %s, .nat = %d, .at = {", sched[c->kind], c->nat);
     for (int i = 0; i < c->nat; i++)
         text_printf(t, "%s%.17g", i ? ", " : "", c->at[i]);
@@ -191,6 +191,17 @@ static bool whole_batch(const Graph *g)
     return false;
 }
 
+/* What the calls of a step cost a nominal core: the clocks of bench --layers stand beside it. */
+static void calls(const Writer *w, Text *t)
+{
+    const Market m = market_of(w->in->train, w->in->options, w->in->train->step->chunk);
+
+    text_printf(t,
+                "    .core = \"%s\", .core_gflops = %.4g, .call = calls, .ncall = sizeof calls / "
+                "sizeof *calls,\n",
+                m.core->like, core_peak_gflops(m.core, m.real));
+}
+
 static void program(Writer *w, Text *t)
 {
     const EmitInput *in = w->in;
@@ -203,10 +214,11 @@ static void program(Writer *w, Text *t)
                 "\"%s\",\n",
                 g->name, name_c_string(w->arena, in->source_name), in->hash);
     text_printf(t,
-                "    .compiler = \"%s\", .flags = %s, .target = \"cpu\", .cpu = \"%s\", .isa = %s, "
+                "    .compiler = \"%s\", .flags = %s, .target = \"%s\", .cpu = \"%s\", .isa = %s, "
                 ".real_bytes = sizeof(real),\n",
-                in->compiler_version, name_c_string(w->arena, in->flags), in->cpu,
-                emit_isa(in->cpu));
+                in->compiler_version, name_c_string(w->arena, in->flags),
+                in->options->cuda ? "cuda" : "cpu", in->options->cuda ? in->options->arch : in->cpu,
+                in->options->cuda ? "RT_ISA_ANY" : emit_isa(in->cpu));
     text_printf(t,
                 "    .batch = %lld, .shards = %lld, .slices = SLICES, .chunk = CHUNK,\n    "
                 ".parameters = %lld, .flops_per_sample = %.0f,\n",
@@ -229,6 +241,8 @@ static void program(Writer *w, Text *t)
     text_printf(t, ".classes = %lld, .labels = %lld, .outputs = %lld, .softmax_output = %s,\n",
                 (long long)(truth ? 2 : outputs / labels), (long long)labels, (long long)outputs,
                 has(g, "softmax_cross_entropy") ? "true" : "false");
+    if (g->input->nin > 0)
+        text_printf(t, "    .input_mean = &params[%d],\n", param_index(g, g->input->in[0]->param));
     text_printf(t, "    .nmetric = %d, .metric = {", g->nmetric);
     for (int i = 0; i < g->nmetric; i++)
         text_printf(t, "%s\"%s\"", i ? ", " : "", g->metric[i].name);
@@ -236,32 +250,29 @@ static void program(Writer *w, Text *t)
                 "},\n    .param = params, .nparam = %d, .sum = sums, .nsum = %d, .ngradient = "
                 "%d,\n    .bucket = buckets, .nbucket = %d,\n",
                 g->nparam, s->nsum, s->ngradient, s->nbucket);
-    if (g->input->nin > 0)
-        text_printf(t, "    .input_mean = &params[%d],\n", param_index(g, g->input->in[0]->param));
     text_add(t, "    .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest "
                 "= sizeof test / sizeof *test,\n");
     recipe(w, t, &g->recipe);
-    const Market m = market_of(g, in->options, s->chunk);
-    text_printf(t, "    .core = \"%s\", .core_gflops = %.4g,\n", m.core->like,
-                core_peak_gflops(m.core, m.real));
     text_add(t, "    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .nonfinite = "
-                "nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,\n    .call = calls, "
-                ".ncall = sizeof calls / sizeof *calls, "
-                ".data_dirs = data_dirs,\n");
+                "nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,\n");
+    if (!in->options->cuda)
+        calls(w, t);
     if (in->token)
         text_printf(t,
                     "    .token = token, .ntoken = sizeof token / sizeof *token, .carried = %lld, "
                     ".cached = %lld, .window = %lld,\n",
                     (long long)in->token->carried, (long long)in->token->cached,
                     (long long)in->token->window);
+    if (g->recipe.data.xz)
+        text_add(t, "    .unpack_xz = &rt_unpack_xz,\n");
     if (in->mpi)
         text_add(t, "    .transport = &rt_mpi,\n");
     if (whole_batch(g))
         text_add(t, "    .whole_batch = true,\n");
-    if (g->recipe.data.xz)
-        text_add(t, "    .unpack_xz = &rt_unpack_xz,\n");
     if (g->recipe.data.images)
         text_add(t, "    .decode = &rt_decode_images,\n");
+    text_printf(t, "    .data_dirs = data_dirs,%s\n",
+                in->options->cuda ? " .device = &rt_cuda," : "");
     text_add(t, "};\n\n");
     text_add(t, "int main(int argc, char **argv)\n{\n    return rt_main(&rt_program, argc, "
                 "argv);\n}\n");

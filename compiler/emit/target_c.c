@@ -76,31 +76,41 @@ static const char *counted(Arena *a, int64_t n, const char *thing)
     return arena_printf(a, "%lld %s%s", (long long)n, thing, n == 1 ? "" : "s");
 }
 
-static void head(Writer *w, const char *includes, Text *t)
+/* The first comment but for its end: what the program is, and what it needs. */
+void program_head(Writer *w, const char *suffix, Text *t)
 {
     const Graph *g = w->in->train;
     const Step *s = g->step;
     Arena *a = w->arena;
 
-    text_printf(t, "/* %s.c -- made by tenon from %s; change the model, not this file.\n *\n",
-                g->name, w->in->source_name);
+    text_printf(t, "/* %s%s -- made by tenon from %s; change the model, not this file.\n *\n",
+                g->name, suffix, w->in->source_name);
     int64_t n = 0;
     for (int i = 0; i < g->nparam; i++)
         n += g->param[i]->average ? 0 : shape_count(&g->param[i]->file);
     text_printf(t, " *   %s parameter%s, %s a sample forward and backward (textbook count)\n",
                 text_commas(a, n), n == 1 ? "" : "s", emit_flop_text(a, emit_flops(g)));
-    text_printf(t, " *   batch %lld = %s of %s; a shard = %s of %lld, a slice = %s of %lld\n",
-                (long long)s->batch, counted(a, s->shards, "shard"), counted(a, s->shard, "sample"),
-                counted(a, s->slices, "slice"), (long long)s->slice,
-                counted(a, s->slice / s->chunk, "chunk"), (long long)s->chunk);
-    text_printf(t, " *   memory: parameters %s, optimizer states %s, packed weights %s,\n",
+    text_printf(t, " *   batch %lld = %s of %s", (long long)s->batch,
+                counted(a, s->shards, "shard"), counted(a, s->shard, "sample"));
+    if (!w->in->options->cuda)
+        text_printf(t, "; a shard = %s of %lld, a slice = %s of %lld",
+                    counted(a, s->slices, "slice"), (long long)s->slice,
+                    counted(a, s->slice / s->chunk, "chunk"), (long long)s->chunk);
+    text_printf(t, "\n *   memory: parameters %s, optimizer states %s, packed weights %s,\n",
                 text_bytes(a, s->parameter_bytes), text_bytes(a, s->state_bytes),
                 text_bytes(a, s->fixed_bytes - s->parameter_bytes - s->state_bytes));
-    text_printf(t,
-                " *           %s a shard (no plan below %s), %s a thread (no plan below %s)\n */\n",
+    text_printf(t, " *           %s a shard (no plan below %s), %s %s (no plan below %s)\n",
                 text_bytes(a, s->shard_bytes), text_bytes(a, s->bound_shard),
-                text_bytes(a, s->thread_bytes), text_bytes(a, s->bound_thread));
-    text_printf(t, "#include \"rt.h\"\n%s\n", includes);
+                text_bytes(a, s->thread_bytes), w->in->options->cuda ? "scratch" : "a thread",
+                text_bytes(a, s->bound_thread));
+}
+
+static void head(Writer *w, const char *includes, Text *t)
+{
+    const Step *s = w->in->train->step;
+
+    program_head(w, ".c", t);
+    text_printf(t, " */\n#include \"rt.h\"\n%s\n", includes);
     text_printf(t, "enum { CHUNK = %lld, SLICE = %lld, SLICES = %lld, SHARD = %lld };\n\n",
                 (long long)s->chunk, (long long)s->slice, (long long)s->slices,
                 (long long)s->shard);
@@ -204,7 +214,7 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
 
 /* ------------------------------------------------------------------------------- the whole */
 
-void program_open(Writer *w, const EmitInput *in, Arena *a)
+void program_begin(Writer *w, const EmitInput *in, Arena *a)
 {
     *w = (Writer){.arena = a, .in = in, .g = in->train, .prefix = ""};
     w->body = text_new(a), w->calls = text_new(a), w->layers = text_new(a),
@@ -220,24 +230,31 @@ void program_open(Writer *w, const EmitInput *in, Arena *a)
     w->of_node[2] =
         in->token ? arena_alloc(a, sizeof(char *) * (size_t)(in->token->next_id + 1)) : NULL;
     name_params(w, in->train);
-    graph_phases(w, in->train, &w->train);
-    fixed_constants(w, &w->offsets);
-    constants(w, &w->offsets);
-    graph_phases(w, in->test, &w->test);
-    constants(w, &w->offsets);
-    if (!in->token)
-        return;
-    graph_phases(w, in->token, &w->token);
+}
+
+void program_offsets(Writer *w, bool parameters)
+{
+    if (parameters)
+        fixed_constants(w, &w->offsets);
     constants(w, &w->offsets);
 }
 
-void program_text(Writer *w, const char *includes, const char *kernels, Text *out)
+void program_open(Writer *w, const EmitInput *in, Arena *a)
 {
-    head(w, includes, out);
-    text_add(out, w->offsets.s);
-    text_add(out, kernels);
-    text_printf(out, "/* ---- the step: phases with a barrier between two ---- */\n\n%s",
-                w->body.s);
+    program_begin(w, in, a);
+    graph_phases(w, in->train, &w->train);
+    program_offsets(w, true);
+    graph_phases(w, in->test, &w->test);
+    program_offsets(w, false);
+    if (!in->token)
+        return;
+    graph_phases(w, in->token, &w->token);
+    program_offsets(w, false);
+}
+
+/* The tables behind the phases. */
+void program_end(Writer *w, Text *out)
+{
     text_printf(out,
                 "static const RtPhase train[] = {\n%s};\n\nstatic const RtPhase test[] = "
                 "{\n%s};\n\n",
@@ -249,8 +266,19 @@ void program_text(Writer *w, const char *includes, const char *kernels, Text *ou
     for (int i = 0; i < w->nforward; i++)
         text_printf(out, "%snonfinite_%d", i ? ", " : "", i);
     text_add(out, "};\n\n");
-    text_printf(out, "static const RtCall calls[] = {\n%s};\n\n", w->calls.s);
+    if (!w->in->options->cuda)
+        text_printf(out, "static const RtCall calls[] = {\n%s};\n\n", w->calls.s);
     tables_write(w, out);
+}
+
+void program_text(Writer *w, const char *includes, const char *kernels, Text *out)
+{
+    head(w, includes, out);
+    text_add(out, w->offsets.s);
+    text_add(out, kernels);
+    text_printf(out, "/* ---- the step: phases with a barrier between two ---- */\n\n%s",
+                w->body.s);
+    program_end(w, out);
 }
 
 void emit_c(const EmitInput *in, Text *out)

@@ -13,6 +13,7 @@ typedef struct Kernel {
     const char *key;                                  /* equal for equal kernels */
     const char *base, *params, *body;                 /* "dense", "real *y, const real *a", the statements */
     const char *ways;                                 /* RT_WAYS of its own file, or NULL */
+    const char *blocks;                               /* CUDA: how many blocks of threads run it */
 } Kernel;
 
 /* A constant of the generated file; the number to try when it is wanted again.  Or a parameter, and its constant. */
@@ -75,6 +76,12 @@ const char *move_statement(Writer *w, const Node *n);
 void phase_prepare(Writer *w, const Phase *p, const char *fn);
 void phase_slice(Writer *w, int phase, const char *fn, const char *about);
 void phase_nonfinite(Writer *w, int phase);           /* nonfinite_K(), if the phase goes forward, and the names that it answers with */
+/* What the phases of every target share: a call under its line of the model, broken at its commas; names for messages. */
+void phase_statement(Writer *w, Text *t, const Node *n, int *line, const char *indent);
+void phase_wrapped(Text *t, const char *s, const char *indent);
+void phase_layer_name(Writer *w, const Node *n);
+bool phase_goes_forward(const Phase *p);
+const char *phase_sum_name(const Sum *s);
 /* The sums as consecutive ranges of units; *total gets the number of units as a C expression. */
 const char *phase_sum_name(const Sum *s);             /* "conv1.weight", "norm.mean" */
 void phase_ranges(Writer *w, const char *fn, const char *about, bool from_grad, Text *total);
@@ -84,6 +91,15 @@ void program_open(Writer *w, const EmitInput *in, Arena *a);            /* write
 /* Puts them together, with these includes besides rt.h and that section of kernels. */
 void program_text(Writer *w, const char *includes, const char *kernels, Text *out);
 
+/* target_c.c, for target_cuda.c: offsets of the graph at hand; the lines of the head that say what the program is. */
+void program_begin(Writer *w, const EmitInput *in, Arena *a);
+void program_offsets(Writer *w, bool parameters);
+void program_head(Writer *w, const char *suffix, Text *t);
+void program_end(Writer *w, Text *out);               /* the tables behind the phases, and main */
+
+/* cuda_kernel.c: launches of runtime/cuda's kernels; kernel_launch: of one made here, in so many blocks (a C expression) */
+const char *kernel_launch(Writer *w, const char *base, const char *params, const char *body, const char *args, const char *blocks);
+const char *cuda_statement(Writer *w, const Node *n);
 /* tables.c */
 const char *emit_flop_text(Arena *a, double flops);   /* "13.18 MFLOP", "576.0 kFLOP" */
 const char *emit_isa(const char *cpu);                /* "RT_ISA_X86_V4" */

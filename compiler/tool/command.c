@@ -34,7 +34,7 @@ static bool supported_cuda(const Command *c, Diag *d)
         const char *option;
     } not_yet[] = {{c->options.blas, "--kernels=blas"}, {c->tune, "--tune"},
                    {c->options.fast, "--fast"}, {c->comm && strcmp(c->comm, "none") != 0, "--comm"},
-                   {c->options.memory_limit > 0, "--memory-limit"}};
+                   {c->options.memory_limit > 0, "--memory-limit"}, {c->options.bucket > 0, "--bucket"}};
     for (size_t i = 0; i < sizeof not_yet / sizeof *not_yet; i++)
         if (not_yet[i].given) {
             diag_error(d, nowhere, "%s is for programs on the processor; those for a GPU have nothing like it yet", not_yet[i].option);
@@ -59,8 +59,6 @@ static bool supported(const Command *c, Diag *d)
         return false;
     }
     const char *dtype = c->front.dtype;
-    if (c->options.cuda && c->kind != COMMAND_SHOW)
-        return refuse(d, c->target ? "--target" : "--to", "cuda", "tenon show --target cuda predicts what a step would take");
     if (c->comm && strcmp(c->comm, "nccl") == 0)
         return refuse(d, "--comm", c->comm, "use --comm mpi: ranks on processors");
     if (c->tune && (c->options.blas || c->options.plain)) {

@@ -16,6 +16,9 @@
 #include <unistd.h>
 
 static const Span nowhere;
+#ifndef TENON_NVCC
+#define TENON_NVCC ""                                 /* configured without CUDA */
+#endif
 static const char FLAGS[] = "-std=gnu11 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math";
 static const char ONCE[] = "-O1";                     /* a step's own file: ResNet-50's takes 1.8 instead of 2.9 s */
 #ifdef TENON_LZMA
@@ -41,6 +44,24 @@ static void wrap_compiler(Toolchain *t)
     t->cc = mpicc && *mpicc ? mpicc : "mpicc";
 }
 
+/* nvcc compiles and links all of a program for a GPU.  FMA stands where the source says so, there too; the GPU's code is for
+ * --arch and, as PTX, for what comes after it; CUDA's runtime is inside the program, so that it starts anywhere. */
+static bool find_nvcc(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
+{
+    const char *nvcc = getenv("NVCC"), *more = getenv("TENON_NVCCFLAGS"), *arch = in->command->options.arch + strlen("sm_");
+    t->cc = nvcc && *nvcc ? nvcc : TENON_NVCC;
+    t->flags = arena_printf(a, "-O2 -fmad=false -lineinfo -cudart static -gencode arch=compute_%s,code=[sm_%s,compute_%s] -Xcompiler -O2,-ffp-contract=off,-static-libstdc++,-static-libgcc%s %s",
+                            arch, arch, arch, strcmp(in->dtype, "f64") == 0 ? " -DRT_F64" : "", more ? more : "");
+    t->once = "";
+    t->libraries = arena_printf(a, "-Xlinker --as-needed -lz %s%s-lm -lpthread -ldl", in->xz ? LZMA : "", in->images ? IMAGES : "");
+    if (*t->cc)
+        return true;
+    diag_error(d, nowhere, "--target cuda needs nvcc, NVIDIA's CUDA compiler, and this " TENON_NAME " was configured without one");
+    diag_help(d, "install the CUDA toolkit and configure tenon again, or name it: NVCC=/usr/local/cuda/bin/nvcc tenon build ...; "
+                 "tenon emit --to cuda works without");
+    return false;
+}
+
 /* It is known by what it says of itself; one that cannot be started is reported here. */
 bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
 {
@@ -54,6 +75,8 @@ bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
                             o->plain ? " -g" : "", o->blas ? " -DRT_BLAS" : "", in->paths->cflags, more ? more : "");
     t->once = arena_printf(a, "%s %s", ONCE, more ? more : "");
     t->libraries = arena_printf(a, "-lz %s%s%s-lm -lpthread", in->xz ? LZMA : "", in->images ? IMAGES : "", o->blas ? "-lopenblas " : "");
+    if (o->cuda && !find_nvcc(a, in, t, d))
+        return false;
     if (in->images && !*IMAGES) {
         diag_error(d, nowhere, "imagefolder needs libpng and libturbojpeg, and this " TENON_NAME " was built without them");
         diag_help(d, "install them (Debian: apt-get install libpng-dev libturbojpeg0-dev) and build tenon again, or save the "
@@ -69,8 +92,10 @@ bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
     t->version = p.output.s;
     if (p.status >= 0)
         return true;
-    diag_error(d, nowhere, "cannot run the C compiler '%s': %s", t->cc, strerror(p.error));
-    if (in->mpi)
+    diag_error(d, nowhere, "cannot run the %s compiler '%s': %s", o->cuda ? "CUDA" : "C", t->cc, strerror(p.error));
+    if (o->cuda)
+        diag_help(d, "install NVIDIA's CUDA toolkit, or name its compiler: NVCC=/usr/local/cuda/bin/nvcc; tenon emit --to cuda works without");
+    else if (in->mpi)
         diag_help(d, "--comm mpi needs an MPI (Debian: apt-get install libopenmpi-dev openmpi-bin), or name its compiler: MPICC=...");
     else
         diag_help(d, "install one (Debian: apt-get install gcc libc6-dev), or name it: CC=clang tenon build ...");
@@ -151,9 +176,14 @@ static const char *file_of(Arena *a, const char *dir, const char *name, const ch
     return path_join(a, dir, arena_printf(a, "%s%s", name, suffix));
 }
 
-static bool write_text(Arena *a, const char *dir, const char *name, const char *text, Diag *d)
+static const char *suffix_of(const EmitUnit *u)
 {
-    const char *path = file_of(a, dir, name, ".c");
+    return u->cuda ? ".cu" : ".c";
+}
+
+static bool write_text(Arena *a, const char *dir, const char *name, const char *suffix, const char *text, Diag *d)
+{
+    const char *path = file_of(a, dir, name, suffix);
     const int error = file_write(a, path, text, strlen(text), 0666);
     return !error || io_error(d, "the generated C to", path, error);
 }
@@ -164,23 +194,35 @@ const char *objects_keep(Arena *a, const BuildInput *in, Diag *d)
     const int error = dir_make(a, units);
     if (error)
         return io_error(d, "directory", units, error), NULL;
-    bool ok = write_text(a, keep, in->name, in->text, d);
+    bool ok = write_text(a, keep, in->name, in->command->options.cuda ? ".cu" : ".c", in->text, d);
     for (int i = 0; ok && i < in->nunit; i++)
-        ok = write_text(a, units, in->unit[i].name, in->unit[i].text, d);
+        ok = write_text(a, units, in->unit[i].name, suffix_of(&in->unit[i]), in->unit[i].text, d);
     return ok ? units : NULL;
 }
 
-bool objects_add_mpi(Arena *a, BuildInput *in, Diag *d)
+/* A file of the runtime that is compiled with the program: it needs what not every machine has. */
+static bool add_runtime(Arena *a, BuildInput *in, const char *file, const char *name, const char *called, Diag *d)
 {
     size_t len = 0;
-    const char *path = path_join(a, in->paths->runtime, "comm/mpi.c");
-    const EmitUnit u = {.name = "comm_mpi", .called = "rt_mpi", .text = file_read(a, path, &len)};
+    const char *path = path_join(a, in->paths->runtime, file);
+    const EmitUnit u = {.name = name, .called = called, .text = file_read(a, path, &len)};
     if (!u.text) {
         diag_error(d, nowhere, "cannot read %s: %s", path, strerror(errno));
         return false;
     }
     ARENA_PUSH(a, in->unit, in->nunit, u);
-    return in->mpi = true;
+    return true;
+}
+
+bool objects_add_mpi(Arena *a, BuildInput *in, Diag *d)
+{
+    return in->mpi = add_runtime(a, in, "comm/mpi.c", "comm_mpi", "rt_mpi", d);
+}
+
+bool objects_add_cuda(Arena *a, BuildInput *in, const char *program, Diag *d)
+{
+    ARENA_PUSH(a, in->unit, in->nunit, ((EmitUnit){.name = in->name, .text = program, .cuda = true}));
+    return add_runtime(a, in, "cuda/gpu.c", "cuda_gpu", "rt_cuda", d);
 }
 
 /* ---- messages */
@@ -225,16 +267,18 @@ static bool compile_error(Arena *a, const Toolchain *t, const Process *p, const 
 /* ---- compiling */
 
 /* The directory's name stays out of the object: it is the same wherever it was made, unless it is kept for a debugger. */
-static Process compiling(Arena *a, const BuildInput *in, const Toolchain *t, bool once, const char *source, const char *object, const char *dir)
+static Process compiling(Arena *a, const BuildInput *in, const Toolchain *t, const EmitUnit *u, const char *source, const char *object, const char *dir)
 {
     Argv v = {0};
     argv_split(a, &v, t->cc);
     argv_split(a, &v, t->flags);
-    if (once)
+    if (u->once)
         argv_split(a, &v, t->once);
+    if (u->cuda)
+        argv_add(a, &v, "-std=c++20");
     argv_add(a, &v, "-I");
     argv_add(a, &v, in->paths->runtime);
-    if (!in->command->keep)
+    if (!in->command->keep && !in->command->options.cuda)
         argv_add(a, &v, arena_printf(a, "-ffile-prefix-map=%s=.", dir));
     argv_add(a, &v, "-c");
     argv_add(a, &v, "-o");
@@ -272,12 +316,12 @@ static bool compile(Arena *a, const BuildInput *in, const Toolchain *t, Cache *c
     int n = 0;
     for (int i = 0; sources && i < in->nunit; i++) {
         const EmitUnit *u = &in->unit[i];
-        Job j = {.key = object_key(a, in, t, u), .source = file_of(a, sources, u->name, ".c"), .object = file_of(a, dir, u->name, ".o")};
+        Job j = {.key = object_key(a, in, t, u), .source = file_of(a, sources, u->name, suffix_of(u)), .object = file_of(a, dir, u->name, ".o")};
         if (from_cache(a, in, cache, &j))
             continue;
-        if (sources == dir && !write_text(a, dir, u->name, u->text, d))
+        if (sources == dir && !write_text(a, dir, u->name, suffix_of(u), u->text, d))
             return false;
-        process[n] = compiling(a, in, t, u->once, j.source, j.object, dir);
+        process[n] = compiling(a, in, t, u, j.source, j.object, dir);
         if (in->command->verbose)
             fprintf(stderr, "%s\n", argv_text(a, &process[n].command));
         job[n++] = j;

@@ -19,6 +19,8 @@ Key program_key(Arena *a, const BuildInput *in, const Toolchain *t);
 const char *objects_program(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache, const char *dir, Diag *d);
 /* --comm mpi: the runtime's file that speaks to MPI is compiled with the program, by the mpicc that is there. */
 bool objects_add_mpi(Arena *a, BuildInput *in, Diag *d);
+/* The units of a program for a GPU: its one generated file, and the runtime's part that calls CUDA. */
+bool objects_add_cuda(Arena *a, BuildInput *in, const char *program, Diag *d);
 /* --keep: the C as it is read and, in DIR/NAME_units, as it is compiled.  The directory of the latter, NULL after an error. */
 const char *objects_keep(Arena *a, const BuildInput *in, Diag *d);
 

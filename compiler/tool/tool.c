@@ -155,7 +155,7 @@ static EmitInput emit_input(const Command *c, const Front *f)
 static const char *generate(Arena *a, const EmitInput *in)
 {
     Text out = text_new(a);
-    emit_c(in, &out);
+    (in->options->cuda ? emit_cuda : emit_c)(in, &out);
     return out.s;
 }
 
@@ -178,8 +178,8 @@ static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
 {
     const Graph *g = f->train ? f->train : f->test;
     const EmitInput in = emit_input(c, f);
-    if (strcmp(c->to, "c") == 0)
-        return write_emitted(a, c, arena_printf(a, "%s.c", g->name), generate(a, &in), d);
+    if (strcmp(c->to, "c") == 0 || strcmp(c->to, "cuda") == 0)
+        return write_emitted(a, c, arena_printf(a, "%s.%s", g->name, c->options.cuda ? "cu" : "c"), generate(a, &in), d);
     Text out = text_new(a);
     if (strcmp(c->to, "slurm") == 0) {
         emit_slurm(g, f->source->name, &out);
@@ -204,7 +204,10 @@ static bool build(Arena *a, const Command *c, const Front *f, Diag *d)
     BuildInput in = {.name = f->train->name, .text = c->keep ? generate(a, &emit) : NULL, .xz = f->recipe.data.xz,
                      .images = f->recipe.data.images,
                      .dtype = f->recipe.dtype, .command = c, .machine = machine_find(c->options.cpu), .paths = &paths};
-    in.nunit = emit_units(&emit, a, &in.unit);
+    if (!c->options.cuda)
+        in.nunit = emit_units(&emit, a, &in.unit);
+    else if (!objects_add_cuda(a, &in, generate(a, &emit), d))
+        return false;
     if (emit.mpi && !objects_add_mpi(a, &in, d))
         return false;
     return c->kind == COMMAND_RUN ? build_and_run(a, &in, d) : build_program(a, &in, d);
@@ -234,6 +237,9 @@ static bool show(Arena *a, const Command *c, Graph *g, Diag *d)
 bool tool_finish(const Command *c, const Front *f, Diag *d)
 {
     Arena *a = diag_arena(d);
+    const bool program = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN || (c->kind == COMMAND_EMIT && !strcmp(c->to, "cuda"));
+    if (program && c->options.cuda && !emit_cuda_able(f->train, f->test, d))
+        return false;
     switch (c->kind) {
     case COMMAND_SHOW: return !f->train || show(a, c, f->train, d);
     case COMMAND_EMIT: return emit(a, c, f, d);

@@ -294,6 +294,11 @@ void data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, 
     b->label_stride = data_label_stride(d);
     b->label_type = RT_I32;
     b->index = order + first;
+    b->stored = d->x;
+    b->stored_label = d->label;
+    b->stored_bytes = (d->synthetic ? d->batch : d->n) * d->stride;
+    b->label_bytes = (d->synthetic ? d->batch : d->n) * b->label_stride;
+    b->fresh = d->synthetic;
     if (d->next)
         next_tokens(d, b);
     if (!d->synthetic)

@@ -5,12 +5,14 @@ set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
 
-emit() { "$TENON" emit models/lenet.tn --to c --cpu x86-64-v3 -o "$1"; }
+emit() { "$TENON" emit models/lenet.tn --to c --cpu x86-64-v3 -o "$1"; "$TENON" emit models/lenet.tn --to cuda -o "$1"; }
 if [ "${1:-}" = --update ]; then emit generated/lenet; exit; fi
 
 emit "$work/lenet"
-if diff -u generated/lenet/lenet.c "$work/lenet/lenet.c" > "$work/diff"; then ok
-else bad "generated/lenet/lenet.c is not what the compiler writes; tests/programs/generated.sh --update rewrites it"; head -n 30 "$work/diff"; fi
+for file in lenet.c lenet.cu; do
+    if diff -u generated/lenet/$file "$work/lenet/$file" > "$work/diff"; then ok
+    else bad "generated/lenet/$file is not what the compiler writes; tests/programs/generated.sh --update rewrites it"; head -n 30 "$work/diff"; fi
+done
 
 # clean MODEL CPU COMPILER FLAGS...: compiles without a warning
 clean() {

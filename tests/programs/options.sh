@@ -37,7 +37,7 @@ refuses "an unknown pass" "did you mean 'fuse'" "$TENON" emit "$lenet" --dump fu
 refuses "an unknown operation" "did you mean 'conv2d'" "$TENON" ops conv2
 refuses "an operation like no other" "tenon ops. lists them" "$TENON" ops nosuch
 refuses "ranks that do not divide" "3 ranks" "$TENON" show "$lenet" --ranks 3
-for later in "--target cuda" "--comm nccl" "--dtype bf16"; do
+for later in "--comm nccl" "--dtype bf16"; do
     # shellcheck disable=SC2086
     refuses "$later" "not there yet" "$TENON" build "$lenet" -o "$work/p" $later
 done

@@ -1,0 +1,236 @@
+/* cuda_kernel.c -- each distinct kernel of a GPU once, and the line that launches it.
+ *
+ * An op describes its call as for the processor's plain kernels (ops/call.h): runtime/cuda has a device function of
+ * the same name and arguments.  Around it stands a __global__ function with literal sizes, so that nvcc specialises
+ * it, and `NAME_blocks`, how many blocks of threads that takes.  What is a sum over samples says at the end whether it
+ * is written, or added to what other calls have left there.
+ */
+#include "emit/writer.h"
+#include "ops/step_price.h"
+#include <string.h>
+
+/* The functions of runtime/cuda: without _plain, as ops name them. */
+static const char *const form[] = {"conv2d",
+                                   "conv2d_dx",
+                                   "conv2d_dw",
+                                   "dense",
+                                   "dense_dx",
+                                   "dense_dw",
+                                   "max_pool",
+                                   "max_pool_dx",
+                                   "avg_pool",
+                                   "avg_pool_dx",
+                                   "softmax_cross_entropy",
+                                   "softmax_cross_entropy_dx",
+                                   "accuracy",
+                                   "dropout",
+                                   "dropout_dx"};
+
+static const char *without_plain(Arena *a, const char *fn)
+{
+    const size_t n = strlen(fn), tail = strlen("_plain");
+    return n > tail && !strcmp(fn + n - tail, "_plain") ? arena_strndup(a, fn, n - tail) : fn;
+}
+
+static bool has_form(const char *fn)
+{
+    for (size_t i = 0; i < sizeof form / sizeof *form; i++)
+        if (!strcmp(form[i], fn))
+            return true;
+    return false;
+}
+
+const char *kernel_launch(Writer *w, const char *base, const char *params, const char *body,
+                          const char *args, const char *blocks)
+{
+    const int before = w->nkernel;
+    const char *name = kernel_define(w, base, params, body);
+
+    if (w->nkernel > before)
+        w->kernel[before].blocks = blocks;
+    return arena_printf(w->arena, "LAUNCH(%s, %s);", name, args);
+}
+
+/* ------------------------------------------------------------------------------- calls that ops describe */
+
+typedef struct Signature {
+    Text params, args, inner, sizes;
+    int letters;
+    bool rt, first;
+} Signature;
+
+static void comma(Text *t)
+{
+    if (t->len)
+        text_add(t, ", ");
+}
+
+static void add_parameter(Signature *s, const char *param, const char *arg)
+{
+    comma(&s->params), comma(&s->args);
+    text_add(&s->params, param);
+    text_add(&s->args, arg);
+}
+
+/* y: the result; a, b, c ... the inputs in order; a constant is a number everywhere. */
+static void add_pointer(Writer *w, Signature *s, const Node *n, bool out)
+{
+    const char letter[2] = {(char)('a' + s->letters), 0};
+
+    comma(&s->inner);
+    if (!out)
+        s->letters++;
+    if (node_is(n, "const")) {
+        text_printf(&s->inner, "Constant{(real)%.17g}", node_float(n, "value"));
+        return;
+    }
+    add_parameter(s,
+                  arena_printf(w->arena, "%s%s *%s", out ? "" : "const ", pointer_type(n),
+                               out ? "y" : letter),
+                  pointer_to(w, n));
+    text_add(&s->inner, out ? "y" : letter);
+}
+
+/* "r" and "first" are the step's; all else is a literal, of which the number of blocks may depend.  (Conv){ ... } is C's way to
+ * write Conv{ ... }. */
+static void add_text(Writer *w, Signature *s, const char *text)
+{
+    comma(&s->inner);
+    if (!strcmp(text, "r") || !strcmp(text, "first")) {
+        bool *seen = *text == 'r' ? &s->rt : &s->first;
+        text_add(&s->inner, text);
+        if (!*seen)
+            add_parameter(s, *text == 'r' ? "const Rt *r" : "int first",
+                          *text == 'r' ? "r->there" : text);
+        *seen = true;
+        return;
+    }
+    const char *close = strchr(text, ')');
+    if (text[0] == '(' && text[1] >= 'A' && text[1] <= 'Z' && close)
+        text = arena_printf(w->arena, "%.*s%s", (int)(close - text - 1), text + 1, close + 1);
+    comma(&s->sizes);
+    text_add(&s->sizes, text);
+    text_add(&s->inner, text);
+}
+
+static Call call_of(Arena *a, const Graph *g, const Node *n)
+{
+    Call c = {.arena = a,
+              .n = g->step ? g->step->chunk : 1,
+              .shards = g->step ? g->step->shards : 1,
+              .slices = 1,
+              .slice = g->step ? g->step->slice : 1,
+              .plain = true};
+    n->op->kernel(n, &c);
+    return c;
+}
+
+static const char *call_statement(Writer *w, const Node *n)
+{
+    Arena *a = w->arena;
+    const Call c = call_of(a, w->g, n);
+    Signature s = {text_new(a), text_new(a), text_new(a), text_new(a), 0, false, false};
+
+    if (!c.fn)
+        return "";
+    for (int i = 0; i < c.narg; i++)
+        if (c.arg[i].kind == CALL_TEXT)
+            add_text(w, &s, c.arg[i].text);
+        else
+            add_pointer(w, &s, c.arg[i].node, c.arg[i].kind == CALL_OUT);
+    if (n->op->flags & OP_SUM && !n->shape.batched)
+        text_printf(&s.inner, ", %s", step_writes_sum(w->g, n, w->in->options) ? "true" : "false");
+    const char *fn = without_plain(a, c.fn);
+    return kernel_launch(w, fn, s.params.s, arena_printf(a, "    %s(%s);\n", fn, s.inner.s),
+                         s.args.s, arena_printf(a, "%s_blocks(%s)", fn, s.sizes.s));
+}
+
+/* Samples and labels come from the data in the GPU's memory, by the batch's index. */
+static const char *input_statement(Writer *w, const Node *n)
+{
+    const long long all = shape_count(&n->shape) * w->g->step->chunk;
+    const char *fn = node_is(n, "label") ? "rt_labels" : "rt_input";
+    const char *body =
+        arena_printf(w->arena, "    %s(y, r, first, %lld, %lld);\n", fn,
+                     (long long)w->g->step->chunk, (long long)shape_count(&n->shape));
+    const char *params = arena_printf(w->arena, "%s *y, const Rt *r, int first", pointer_type(n));
+
+    return kernel_launch(w, fn, params, body,
+                         arena_printf(w->arena, "%s, r->there, first", pointer_to(w, n)),
+                         arena_printf(w->arena, "each_blocks(%lld)", all));
+}
+
+const char *cuda_statement(Writer *w, const Node *n)
+{
+    if (node_is(n, "input") || node_is(n, "label"))
+        return input_statement(w, n);
+    if (n->op->flags & OP_ELEMENTWISE || node_is(n, "bias"))
+        return loop_statement(w, n);
+    if (node_is(n, "sum_to") || node_is(n, "amax_to"))
+        return loop_sum(w, n);
+    return n->op->kernel ? call_statement(w, n) : "";
+}
+
+/* ------------------------------------------------------------------------------- what has no form */
+
+static bool missing(const Node *n, const char *what, Diag *d)
+{
+    diag_error(d, n->span, "%s has no CUDA form yet", what);
+    diag_help(d, "programs for the processor have it: leave out --target cuda");
+    return false;
+}
+
+static bool input_able(const Graph *g, const Node *n, Diag *d)
+{
+    if (n->dtype == DT_I32 && !node_is(n, "label"))
+        return missing(n, "an input of tokens", d);
+    if (g->training && g->recipe.augment.given && !node_is(n, "label"))
+        return missing(n, "augmentation", d);
+    if ((g->recipe.resize || g->recipe.normalize.kind != NORM_NONE) && !node_is(n, "label"))
+        return missing(n, "a normalised or resized input", d);
+    return true;
+}
+
+static bool node_able(const Graph *g, const Node *n, Diag *d)
+{
+    if (node_is(n, "input") || node_is(n, "label"))
+        return input_able(g, n, d);
+    if (n->loop)
+        return missing(n, "a loop over time", d);
+    if (!kernel_needed(n) || n->op->flags & OP_ELEMENTWISE || node_is(n, "bias") ||
+        node_is(n, "sum_to") || node_is(n, "amax_to"))
+        return true;
+    if (n->op->kernel) {
+        const Call c = call_of(g->arena, g, n);
+        if (!c.fn || has_form(without_plain(g->arena, c.fn)))
+            return true;
+    }
+    return missing(n, n->op->name, d);
+}
+
+static bool graph_able(const Graph *g, Diag *d)
+{
+    bool able = true;
+    for (int i = 0; i < g->nnode; i++)
+        if (!g->node[i]
+                 ->backward) /* a forward op without a form is said once, not for its gradients too */
+            able &= node_able(g, g->node[i], d);
+    for (int i = 0; able && i < g->nnode; i++)
+        able &= node_able(g, g->node[i], d);
+    return able;
+}
+
+bool emit_cuda_able(const Graph *train, const Graph *test, Diag *d)
+{
+    if (!graph_able(train, d) || !graph_able(test, d))
+        return false;
+    for (int i = 0; i < train->step->nsum; i++)
+        if (!train->step->sum[i].param)
+            return missing(train->step->sum[i].root, "a running average", d);
+    if (train->recipe.clip_norm > 0) {
+        diag_error(d, (Span){0}, "clipping gradients by their norm has no CUDA form yet");
+        diag_help(d, "use clip by value, or leave out --target cuda");
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,316 @@
+/* target_cuda.c -- the generated program for a GPU: the same step as the processor's, a kernel launch for each call.
+ *
+ * A phase is a function of the host that launches kernels one after another; a unit of a slice phase is a shard, and a kernel
+ * takes all its samples.  One stream keeps the order, so barriers between phases need no words.  The file is C++ for nvcc and,
+ * for the tests, for any C++ compiler (runtime/cuda/cuda.cuh); tables and main are the processor's.
+ */
+#include "emit/writer.h"
+#include "ops/step_price.h"
+#include <ctype.h>
+#include <string.h>
+
+static void head(Writer *w, Text *t)
+{
+    const Step *s = w->in->train->step;
+
+    program_head(w, ".cu", t);
+    text_printf(t,
+                " *   for %s; a launch of more blocks than fit at once is the GPU's to share out\n "
+                "*/\n"
+                "#include \"rt.h\"\n#include \"cuda/kernels.cuh\"\n\nenum { SHARD = %lld, CHUNK = "
+                "SHARD, SLICES = 1 };\n\n",
+                w->in->options->arch, (long long)s->shard);
+    text_add(t, "/* Addresses in the GPU's memory: parameters; scratch; a shard's values, and its "
+                "sums. */\n"
+                "#define FIXED(type, at) ((type *)(r->fixed + (at)))\n"
+                "#define LOCAL(type, at) ((type *)(t + (at)))\n"
+                "#define BATCH(type, at, bytes) ((type *)(shard + (at)))\n"
+                "#define PARTIAL(type, at, bytes) ((type *)(shard + (at)))\n\n");
+}
+
+static void open_phase(Writer *w, const char *type, const char *fn, const char *about, bool shards)
+{
+    text_printf(&w->body, "/* %s */\nstatic %s %s(const Rt *r, char *t, int unit)\n{\n", about,
+                type, fn);
+    if (shards)
+        text_add(&w->body,
+                 "    char *const shard = r->shard + unit * r->shard_bytes;\n"
+                 "    const int first = (r->first_shard + unit) * SHARD;\n\n    (void)shard;\n");
+    else
+        text_add(&w->body, "    (void)t, (void)unit;\n");
+}
+
+/* Sums that several calls add to begin as 0. */
+static void clear_sums(Writer *w, int phase, bool backward)
+{
+    const Step *s = w->g->step;
+
+    for (int i = 0; i < s->nbuffer; i++) {
+        const Buffer *b = &s->buffer[i];
+        if (b->place == PLACE_PARTIAL && b->first == phase && (backward || !b->node->backward) &&
+            !step_writes_sum(w->g, b->node, w->in->options))
+            text_printf(&w->body, "    rt_cuda_clear(%s, %lld);\n", pointer_to(w, b->node),
+                        (long long)b->bytes);
+    }
+}
+
+static void metrics(Writer *w, int phase)
+{
+    const Graph *g = w->g;
+    const long long n = g->step->chunk;
+
+    for (int i = 0; i < g->nmetric; i++) {
+        if (g->metric[i].node->phase != phase)
+            continue;
+        const char *launch =
+            kernel_launch(w, "rt_metric",
+                          "const Rt *r, int unit, int metric, int first, const real *a",
+                          arena_printf(w->arena,
+                                       "    rt_metric(r, unit, metric, first, %lld, a);\n", n),
+                          arena_printf(w->arena, "r->there, unit, %d, first, %s", i,
+                                       pointer_to(w, g->metric[i].node)),
+                          "1");
+        text_add(&w->body, i ? "" : "\n");
+        phase_wrapped(&w->body, arena_printf(w->arena, "%s /* %s */", launch, g->metric[i].name),
+                      "    ");
+    }
+    if (g->training || g->output->phase != phase)
+        return;
+    const long long outputs = shape_count(&g->output->shape);
+    const char *launch =
+        kernel_launch(w, "rt_output", "const Rt *r, int first, const real *a",
+                      arena_printf(w->arena, "    rt_output(r, first, %lld, %lld, a);\n", n,
+                                   outputs),
+                      arena_printf(w->arena, "r->there, first, %s", pointer_to(w, g->output)),
+                      arena_printf(w->arena, "each_blocks(%lld)", n * outputs));
+    phase_wrapped(&w->body, launch, "    ");
+}
+
+static void prepare(Writer *w, const Phase *p, const char *fn)
+{
+    int line = 0;
+
+    open_phase(w, "void", fn, "Once a step: what depends on the parameters only.", false);
+    for (int i = 0; i < p->nnode; i++)
+        phase_statement(w, &w->body, p->node[i], &line, "    ");
+    text_add(&w->body, "}\n\n");
+}
+
+static void slice(Writer *w, int phase, const char *fn)
+{
+    const Phase *p = &w->g->step->phase[phase];
+    int line = 0;
+
+    open_phase(w, "void", fn,
+               w->g->training ? "Forward, loss and backward of one shard."
+                              : "Forward of one shard of an evaluation batch.",
+               true);
+    clear_sums(w, phase, true);
+    for (int i = 0; i < p->nnode; i++)
+        phase_statement(w, &w->body, p->node[i], &line, "    ");
+    metrics(w, phase);
+    text_add(&w->body, "}\n\n");
+}
+
+/* After a loss that is not finite: forward again, and a look at each value. */
+static void nonfinite(Writer *w, int phase)
+{
+    Text *t = &w->body;
+    const Phase *p = &w->g->step->phase[phase];
+
+    if (!phase_goes_forward(p))
+        return;
+    open_phase(w, "int", arena_printf(w->arena, "nonfinite_%d", w->nforward++),
+               "After a loss that is not finite: the forward pass again, up to the first value "
+               "that is not.",
+               true);
+    clear_sums(w, phase, false);
+    for (int i = 0; i < p->nnode; i++) {
+        const Node *n = p->node[i];
+        const char *s =
+            n->backward || !kernel_needed(n) ? "" : kernel_statement(w, n);
+        if (!*s)
+            continue;
+        phase_wrapped(t, s, "    ");
+        if (n->within || n->dtype != DT_REAL || !n->shape.batched)
+            continue;
+        text_printf(t, "    if (!rt_cuda_finite(%s, %lld))\n        return %d;\n", pointer_to(w, n),
+                    (long long)(shape_count(&n->shape) * w->g->step->chunk), w->nlayer);
+        phase_layer_name(w, n);
+    }
+    text_add(t, "    return -1;\n}\n\n");
+}
+
+/* ------------------------------------------------------------------------------- the update */
+
+/* A row a parameter: where things lie, how much there is, what it makes of the recipe's rate and decay. */
+static void update_rows(Writer *w, Text *t)
+{
+    const Step *s = w->in->train->step;
+
+    text_add(t, "/* Where each parameter's sum lies in a shard and in the gradients, its weights "
+                "and states, how many they are;\n"
+                " * and what it makes of the recipe's learning rate and decay. */\n"
+                "static RT_TABLE UpdateRow update_rows[] = {\n");
+    for (int i = 0; i < s->nsum; i++) {
+        const Sum *m = &s->sum[i];
+        const Param *p = m->param;
+        text_printf(t, "    {%s, %lld, %s, %s, %s, %lld, %.17g, %.17g}, /* %s */\n",
+                    name_of(w, node_root(m->root)), (long long)m->offset, name_of_param(w, p),
+                    p->offset_state[0] < 0 ? "-1" : name_of_state(w, p, 0),
+                    p->offset_state[1] < 0 ? "-1" : name_of_state(w, p, 1), (long long)m->count,
+                    p->lr, p->decay, phase_sum_name(m));
+    }
+    text_add(t, "};\n\n");
+}
+
+static int64_t update_blocks(const Step *s)
+{
+    enum { EACH = 1024 }; /* numbers a block of threads: UPDATE_EACH of runtime/cuda/update.cuh */
+    int64_t n = 0;
+
+    for (int i = 0; i < s->nsum; i++)
+        n += (s->sum[i].count + EACH - 1) / EACH;
+    return n;
+}
+
+static void update(Writer *w, const char *fn, bool from_grad)
+{
+    static const char *const rule[] = {"update_sgd", "update_rmsprop", "update_adam",
+                                       "update_adamw"};
+    const Graph *g = w->g;
+    int loss = -1;
+
+    for (int i = 0; i < g->nmetric; i++)
+        loss = !strcmp(g->metric[i].name, "loss") ? i : loss;
+    const char *launch =
+        kernel_launch(w, "update", "const Rt *r, bool from_grad",
+                      arena_printf(w->arena, "    update(r, update_rows, %d, from_grad, %d, %s);\n",
+                                   g->step->nsum, loss, rule[g->recipe.optimizer.kind]),
+                      arena_printf(w->arena, "r->there, %s", from_grad ? "true" : "false"),
+                      arena_printf(w->arena, "%lld", (long long)update_blocks(g->step)));
+    open_phase(w, "void", fn,
+               from_grad ? "The update from reduced gradients: groups."
+                         : "Sums over shards in the fixed tree and the update of all parameters; "
+                           "none when the loss is not finite.",
+               false);
+    text_printf(&w->body, "    %s\n}\n\n", launch);
+}
+
+/* ------------------------------------------------------------------------------- the whole */
+
+static void row(Text *t, const char *fn, PhaseKind kind, const char *what)
+{
+    text_printf(
+        t, "    {.run = %s, .per_slice = %s, .count = %d, .from_grad = %s, .what = \"%s\"%s},\n", fn,
+        kind == PHASE_SLICE ? "true" : "false", kind != PHASE_SLICE,
+        kind == PHASE_UPDATE ? "true" : "false", what,
+        kind == PHASE_GRADIENT ? ", .to_grad = true" : "");
+}
+
+/* All sums and all updates are one launch, so a program has one bucket. */
+static void one_bucket(Writer *w)
+{
+    for (int i = 0; i < 2; i++)
+        text_add(&w->units[i][0], "1");
+}
+
+static void graph_phases(Writer *w, const Graph *g, Text *table)
+{
+    static const char *const kind[] = {"prepare", "slice", "gradient", "update"};
+    const char *const word = g->training ? "train" : "test";
+    int seen[4] = {0};
+
+    w->g = g, w->prefix = g->training ? "" : "TEST_";
+    for (int i = 0; i < g->step->nphase; i++) {
+        const Phase *p = &g->step->phase[i];
+        const int number = ++seen[p->kind];
+        const char *fn =
+            arena_printf(w->arena, number > 1 ? "%s_%s_%d" : "%s_%s", word, kind[p->kind], number);
+        switch (p->kind) {
+        case PHASE_PREPARE:
+            prepare(w, p, fn);
+            row(table, fn, p->kind, "what depends on parameters only");
+            break;
+        case PHASE_SLICE:
+            slice(w, i, fn);
+            if (g->training)
+                nonfinite(w, i);
+            row(table, fn, p->kind,
+                g->training ? "forward and backward of a shard" : "forward of a shard");
+            break;
+        case PHASE_GRADIENT:
+        case PHASE_UPDATE:
+            update(w, fn, p->kind == PHASE_UPDATE);
+            row(table, fn, p->kind,
+                p->kind == PHASE_UPDATE ? "update" : "sum gradients, update");
+            break;
+        }
+    }
+}
+
+/* The first "Conv{ ... }" of a kernel's text, its length in *len; NULL: its sizes are plain numbers. */
+static const char *struct_in(const char *text, size_t *len)
+{
+    const char *open = strchr(text, '{'), *close = open ? strchr(open, '}') : NULL, *name = open;
+
+    while (name && name > text && isalpha((unsigned char)name[-1]))
+        name--;
+    *len = close ? (size_t)(close + 1 - name) : 0;
+    return close && name < open && isupper((unsigned char)*name) ? name : NULL;
+}
+
+/* `text` with `literal` written as a call of the function that returns it. */
+static const char *with_size(Arena *a, const char *text, const char *literal, const char *name)
+{
+    const char *at = literal ? strstr(text, literal) : NULL;
+    return at ? arena_printf(a, "%.*s%s_size()%s", (int)(at - text), text, name,
+                             at + strlen(literal))
+              : text;
+}
+
+/* Its sizes, how many blocks they take, the kernel: sizes once, however often they are used. */
+static void kernel(const Writer *w, Text *t, const Kernel *k)
+{
+    Arena *a = w->arena;
+    size_t len;
+    const char *at = struct_in(k->body, &len);
+    const char *literal = at ? arena_strndup(a, at, len) : NULL;
+
+    if (literal) {
+        const int type = (int)strcspn(literal, "{");
+        text_printf(t, "SIZE %.*s %s_size()\n{\n", type, literal, k->name);
+        phase_wrapped(t, arena_printf(a, "return %s;", literal), "    ");
+        text_add(t, "}\n");
+    }
+    text_printf(t, "constexpr int %s_blocks = %s;\nKERNEL %s(%s)\n{\n%s}\n\n", k->name,
+                with_size(a, k->blocks, literal, k->name), k->name, k->params,
+                with_size(a, k->body, literal, k->name));
+}
+
+void emit_cuda(const EmitInput *in, Text *out)
+{
+    Writer w;
+
+    program_begin(&w, in, out->arena);
+    one_bucket(&w);
+    graph_phases(&w, in->train, &w.train);
+    Text rows = text_new(out->arena);
+    w.g = in->train, w.prefix = "";
+    update_rows(&w, &rows);
+    program_offsets(&w, true);
+    graph_phases(&w, in->test, &w.test);
+    program_offsets(&w, false);
+
+    head(&w, out);
+    text_add(out, w.offsets.s);
+    text_add(out, rows.s);
+    text_add(out, "/* ---- kernels: sizes are literals, so nvcc specialises each ---- */\n\n");
+    for (int i = 0; i < w.nkernel; i++)
+        kernel(&w, out, &w.kernel[i]);
+    text_printf(out,
+                "/* ---- the step: launches in order; a phase begins when the one before it is "
+                "done ---- */\n\n%s",
+                w.body.s);
+    program_end(&w, out);
+}

@@ -1,0 +1,137 @@
+/* conv.cuh -- two-dimensional convolution and its gradients.
+ *
+ *   x (N, C, H, W)   w (O, C/groups, R, S)   y (N, O, OH, OW)
+ *
+ * Forward and dx are products whose columns are positions of all images and whose depth is a filter's taps: the matrix that
+ * would hold each position's window is never stored, its places are computed (implicit GEMM).  The gradient of the filters sums
+ * over all positions and makes little of them, so there a block takes one filter and input channel, its threads share the
+ * positions, and their sums join in the order of threads.cuh.
+ */
+#ifndef CUDA_CONV_CUH
+#define CUDA_CONV_CUH
+
+struct Conv {
+    int n, c, h, w, o, r, s, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w, groups, oh, ow;
+};
+
+/* Channels that a filter sees, and filters of a group. */
+SIZE int conv_inputs(Conv c)
+{
+    return c.c / c.groups;
+}
+SIZE int conv_outputs(Conv c)
+{
+    return c.o / c.groups;
+}
+
+/* ------------------------------------------------------------------------------- forward */
+
+SIZE int conv2d_blocks(Conv c)
+{
+    return c.groups * product_blocks(conv_outputs(c), c.n * c.oh * c.ow);
+}
+
+/* Rows: a group's filters.  Columns: positions (n, oy, ox).  Depth: taps (i, r, s), as they lie in w. */
+DEVICE void conv2d(real *y, const real *x, const real *w, Conv c)
+{
+    const int blocks = product_blocks(conv_outputs(c), c.n * c.oh * c.ow), group = blockIdx.x / blocks;
+    const int taps = conv_inputs(c) * c.r * c.s, o0 = group * conv_outputs(c), i0 = group * conv_inputs(c);
+
+    product<ALONG_K, ALONG_RESULT>(
+        blockIdx.x % blocks, conv_outputs(c), c.n * c.oh * c.ow, taps,
+        [=](int o, int tap) { return w[(int64_t)(o0 + o) * taps + tap]; },
+        [=](int at, int tap) {
+            const int n = at / (c.oh * c.ow), oy = at / c.ow % c.oh, ox = at % c.ow;
+            const int i = tap / (c.r * c.s), r = tap / c.s % c.r, s = tap % c.s;
+            const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h, ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
+            const bool inside = iy >= 0 && iy < c.h && ix >= 0 && ix < c.w;
+            return inside ? x[(((int64_t)n * c.c + i0 + i) * c.h + iy) * c.w + ix] : 0;
+        },
+        [=](int o, int at, real sum) {
+            const int n = at / (c.oh * c.ow), place = at % (c.oh * c.ow);
+            y[((int64_t)n * c.o + o0 + o) * (c.oh * c.ow) + place] = sum;
+        });
+}
+
+/* ------------------------------------------------------------------------------- dx */
+
+SIZE int conv2d_dx_blocks(Conv c)
+{
+    return c.groups * product_blocks(conv_inputs(c), c.n * c.h * c.w);
+}
+
+/* Rows: a group's input channels.  Columns: pixels (n, iy, ix).  Depth: (o, r, s); pixel iy meets tap r at output
+ * (iy + pad - r dil) / stride, where that is whole. */
+DEVICE void conv2d_dx(real *dx, const real *w, const real *dy, Conv c)
+{
+    const int blocks = product_blocks(conv_inputs(c), c.n * c.h * c.w), group = blockIdx.x / blocks;
+    const int o0 = group * conv_outputs(c), i0 = group * conv_inputs(c);
+
+    product<ALONG_K, ALONG_RESULT>(
+        blockIdx.x % blocks, conv_inputs(c), c.n * c.h * c.w, conv_outputs(c) * c.r * c.s,
+        [=](int i, int tap) {
+            const int o = tap / (c.r * c.s), place = tap % (c.r * c.s);
+            return w[((int64_t)(o0 + o) * conv_inputs(c) + i) * (c.r * c.s) + place];
+        },
+        [=](int at, int tap) {
+            const int n = at / (c.h * c.w), iy = at / c.w % c.h, ix = at % c.w;
+            const int o = tap / (c.r * c.s), r = tap / c.s % c.r, s = tap % c.s;
+            const int up = iy + c.pad_h - r * c.dil_h, left = ix + c.pad_w - s * c.dil_w;
+            const int oy = up / c.stride_h, ox = left / c.stride_w;
+            const bool meets = up >= 0 && left >= 0 && up % c.stride_h == 0 && left % c.stride_w == 0 && oy < c.oh && ox < c.ow;
+            return meets ? dy[(((int64_t)n * c.o + o0 + o) * c.oh + oy) * c.ow + ox] : 0;
+        },
+        [=](int i, int at, real sum) {
+            const int n = at / (c.h * c.w), place = at % (c.h * c.w);
+            dx[((int64_t)n * c.c + i0 + i) * (c.h * c.w) + place] = sum;
+        });
+}
+
+/* ------------------------------------------------------------------------------- dw */
+
+struct ConvSums {
+    real of_warp[WARPS][WARP];
+};
+
+/* dw[o][i][r][s] = sum over (n, oy, ox) of dy[n][o][oy][ox] x[n][i][iy][ix]; a block an (o, i), 32 taps at a time: a thread has a
+ * sum for each, lane t of a warp gets the warp's for tap t, and thread t adds those of the warps in order. */
+SIZE int conv2d_dw_blocks(Conv c)
+{
+    return c.o * conv_inputs(c);
+}
+DEVICE void conv2d_dw(real *dw, const real *x, const real *dy, Conv c, bool write)
+{
+    SHARED(ConvSums, sums);
+    const int o = blockIdx.x / conv_inputs(c), i = blockIdx.x % conv_inputs(c);
+    const int channel = o / conv_outputs(c) * conv_inputs(c) + i, places = c.oh * c.ow, taps = c.r * c.s;
+
+    for (int tap0 = 0; tap0 < taps; tap0 += WARP) {
+        real sum[WARP] = {};
+        for (int at = threadIdx.x; at < c.n * places; at += THREADS) {
+            const int n = at / places, oy = at / c.ow % c.oh, ox = at % c.ow;
+            const real d = dy[((int64_t)n * c.o + o) * places + at % places];
+            const real *image = x + ((int64_t)n * c.c + channel) * (c.h * c.w);
+            RT_UNROLL
+            for (int t = 0; t < WARP; t++) {
+                const int r = (tap0 + t) / c.s, s = (tap0 + t) % c.s;
+                const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h, ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
+                if (r < c.r && iy >= 0 && iy < c.h && ix >= 0 && ix < c.w)
+                    sum[t] = s_fma(d, image[iy * c.w + ix], sum[t]);
+            }
+        }
+        warp_sums(sum);
+        sums.of_warp[threadIdx.x / WARP][threadIdx.x % WARP] = sum[0];
+        block_sync(); /* all warps' sums are there */
+        const int tap = tap0 + threadIdx.x;
+        if (threadIdx.x < WARP && tap < taps) {
+            real all = 0;
+            for (int k = 0; k < WARPS; k++)
+                all += sums.of_warp[k][threadIdx.x];
+            real *to = dw + (int64_t)blockIdx.x * taps + tap;
+            *to = write ? all : *to + all;
+        }
+        block_sync(); /* they are read */
+    }
+}
+
+#endif

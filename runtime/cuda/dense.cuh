@@ -1,0 +1,54 @@
+/* dense.cuh -- y = x W^T and its gradients, as products.
+ *
+ *   x (N, K)   y (N, O)   W (O, K) as in files
+ */
+#ifndef CUDA_DENSE_CUH
+#define CUDA_DENSE_CUH
+
+struct Dense {
+    int n, k, o;
+};
+
+/* y[n][o] = sum over k of x[n][k] w[o][k] */
+SIZE int dense_blocks(Dense d)
+{
+    return product_blocks(d.n, d.o);
+}
+DEVICE void dense(real *y, const real *x, const real *w, Dense d)
+{
+    product<ALONG_K, ALONG_K>(
+        blockIdx.x, d.n, d.o, d.k, [=](int n, int k) { return x[(int64_t)n * d.k + k]; },
+        [=](int o, int k) { return w[(int64_t)o * d.k + k]; },
+        [=](int n, int o, real sum) { y[(int64_t)n * d.o + o] = sum; });
+}
+
+/* dx[n][k] = sum over o of dy[n][o] w[o][k] */
+SIZE int dense_dx_blocks(Dense d)
+{
+    return product_blocks(d.n, d.k);
+}
+DEVICE void dense_dx(real *dx, const real *w, const real *dy, Dense d)
+{
+    product<ALONG_K, ALONG_RESULT>(
+        blockIdx.x, d.n, d.k, d.o, [=](int n, int o) { return dy[(int64_t)n * d.o + o]; },
+        [=](int k, int o) { return w[(int64_t)o * d.k + k]; },
+        [=](int n, int k, real sum) { dx[(int64_t)n * d.k + k] = sum; });
+}
+
+/* dw[o][k] = sum over n of dy[n][o] x[n][k], written or added to what is there. */
+SIZE int dense_dw_blocks(Dense d)
+{
+    return product_blocks(d.o, d.k);
+}
+DEVICE void dense_dw(real *dw, const real *x, const real *dy, Dense d, bool write)
+{
+    product<ALONG_RESULT, ALONG_RESULT>(
+        blockIdx.x, d.o, d.k, d.n, [=](int o, int n) { return dy[(int64_t)n * d.o + o]; },
+        [=](int k, int n) { return x[(int64_t)n * d.k + k]; },
+        [=](int o, int k, real sum) {
+            real *to = dw + (int64_t)o * d.k + k;
+            *to = write ? sum : *to + sum;
+        });
+}
+
+#endif

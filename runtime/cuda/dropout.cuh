@@ -1,0 +1,41 @@
+/* dropout.cuh -- zeroes a share `rate` of the elements and scales the others by 1/(1 - rate), with the bits of the processor's
+ * (runtime/cpu/dropout.h): element e of a sample is dropped when word e % 4 of
+ *     philox(seed; e / 4, RT_PURPOSE_DROPOUT + purpose, stored sample, epoch)
+ * falls below rate * 2^32.  A thread takes the four elements of a block of bits.
+ */
+#ifndef CUDA_DROPOUT_CUH
+#define CUDA_DROPOUT_CUH
+
+SIZE int dropout_blocks(int, real, int n, int k)
+{
+    return each_blocks(n * ceil_div(k, 4));
+}
+DEVICE void dropout(real *y, const real *x, const Rt *r, int purpose, int first, real rate, int n, int k)
+{
+    const uint32_t limit = rate >= 1 ? UINT32_MAX : (uint32_t)((double)rate * 4294967296.0);
+    const real scale = rate >= 1 ? 0 : 1 / (1 - rate);
+    const int fours = ceil_div(k, 4);
+
+    FOR_EACH(at, n * fours) {
+        const int i = at / fours, e = at % fours * 4;
+        uint32_t bits[4];
+        rt_philox(bits, r->seed, (uint32_t)(e / 4), (uint32_t)(RT_PURPOSE_DROPOUT + purpose), r->index[first + i],
+                  (uint32_t)r->epoch);
+        RT_UNROLL
+        for (int j = 0; j < 4; j++)
+            if (e + j < k)
+                y[(int64_t)i * k + e + j] = bits[j] < limit ? 0 : x[(int64_t)i * k + e + j] * scale;
+    }
+}
+
+/* The gradient: the same mask on dy. */
+SIZE int dropout_dx_blocks(int purpose, real rate, int n, int k)
+{
+    return dropout_blocks(purpose, rate, n, k);
+}
+DEVICE void dropout_dx(real *dx, const real *dy, const Rt *r, int purpose, int first, real rate, int n, int k)
+{
+    dropout(dx, dy, r, purpose, first, rate, n, k);
+}
+
+#endif

@@ -1,0 +1,171 @@
+/* gpu.c -- the GPU of a program: found, or its absence explained; its memory, and copies in the order of one stream.
+ *
+ * CUDA's own words mislead ("driver version is insufficient" where there is none), so each way of not having a GPU has its own
+ * message.  Nothing here runs before a command needs the GPU: --help and info start on any machine.
+ *
+ * Compiled with each program, like comm/mpi.c: the runtime library knows no CUDA.
+ */
+#include "cuda/gpu.h"
+#include "device.h"
+#include "error.h"
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+cudaStream_t rt_cuda_stream;
+
+enum { STAGING = 4 << 20 }; /* bytes that a copy to the GPU takes through pinned memory at a time */
+static char *staging;
+static char description[320];
+
+void rt_cuda_check(cudaError_t error, const char *what)
+{
+    if (error != cudaSuccess)
+        rt_die("the GPU failed at %s: %s (%s)", what, cudaGetErrorString(error),
+               cudaGetErrorName(error));
+}
+
+/* ---- which GPU */
+
+/* Is libcuda.so.1 there at all?  Asked once CUDA has said no. */
+static bool driver_library(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY);
+    if (library)
+        dlclose(library);
+    return library != NULL;
+}
+
+static void __attribute__((noreturn)) no_gpu(cudaError_t error)
+{
+    int driver = 0, runtime = 0;
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    switch (error) {
+    case cudaErrorStubLibrary:
+        rt_die("the libcuda.so.1 that was found is the toolkit's stub, not a driver: take its "
+               "directory out of LD_LIBRARY_PATH, "
+               "and run this on a machine with an NVIDIA GPU");
+    case cudaErrorNoDevice:
+        rt_die("the NVIDIA driver is there, but no GPU: none in this machine, or "
+               "CUDA_VISIBLE_DEVICES hides it");
+    case cudaErrorInsufficientDriver:
+        if (driver == 0 && !driver_library())
+            rt_die("no NVIDIA driver on this machine (libcuda.so.1 was not found): this program "
+                   "needs an NVIDIA GPU; build it "
+                   "without --target cuda to run it here");
+        rt_die("the NVIDIA driver is for CUDA %d.%d, and this program needs %d.%d: install a newer "
+               "driver",
+               driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    default:
+        rt_die("no GPU can be used: %s (%s)", cudaGetErrorString(error), cudaGetErrorName(error));
+    }
+}
+
+static int attribute(enum cudaDeviceAttr a)
+{
+    int value = 0;
+    rt_cuda_check(cudaDeviceGetAttribute(&value, a, 0), "asking what the GPU can do");
+    return value;
+}
+
+/* "sm_90" runs on 9.0 and, through its PTX, on whatever is newer. */
+static void open_gpu(const RtProgram *p)
+{
+    int count = 0, runtime = 0;
+    const cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess || count == 0)
+        no_gpu(error == cudaSuccess ? cudaErrorNoDevice : error);
+    const int major = attribute(cudaDevAttrComputeCapabilityMajor),
+              minor = attribute(cudaDevAttrComputeCapabilityMinor);
+    const int needs = atoi(p->cpu + strlen("sm_"));
+    if (major * 10 + minor < needs)
+        rt_die("this program is for GPUs from sm_%d on, and the one here is sm_%d%d: build it with "
+               "--arch sm_%d%d",
+               needs, major, minor, major, minor);
+    rt_cuda_check(cudaSetDevice(0), "taking the GPU");
+    rt_cuda_check(cudaStreamCreateWithFlags(&rt_cuda_stream, cudaStreamNonBlocking),
+                  "making a stream");
+    rt_cuda_check(cudaMallocHost((void **)&staging, STAGING), "asking for pinned memory");
+    cudaRuntimeGetVersion(&runtime);
+    snprintf(description, sizeof description, "sm_%d%d, %d multiprocessors, CUDA %d.%d", major,
+             minor, attribute(cudaDevAttrMultiProcessorCount), runtime / 1000, runtime % 1000 / 10);
+}
+
+static const char *describe(void)
+{
+    return description;
+}
+
+/* ---- memory */
+
+static void wait(void)
+{
+    rt_cuda_check(cudaStreamSynchronize(rt_cuda_stream), "the step");
+}
+
+static void *memory(int64_t bytes, const char *what)
+{
+    void *there = NULL;
+    const cudaError_t error = cudaMalloc(&there, (size_t)bytes);
+    if (error == cudaErrorMemoryAllocation) {
+        size_t free_bytes = 0, all = 0;
+        cudaMemGetInfo(&free_bytes, &all);
+        rt_die("no room on the GPU for %s: %.1f MB are needed, %.1f of %.1f MB are free; a smaller "
+               "--batch needs less",
+               what, (double)bytes / 1e6, (double)free_bytes / 1e6, (double)all / 1e6);
+    }
+    rt_cuda_check(error, what);
+    return there;
+}
+
+/* Through pinned memory, which the one before has left when the stream is empty. */
+static void put(void *there, const void *here, int64_t bytes)
+{
+    for (int64_t at = 0; at < bytes; at += STAGING) {
+        const int64_t n = bytes - at < STAGING ? bytes - at : STAGING;
+        wait();
+        memcpy(staging, (const char *)here + at, (size_t)n);
+        rt_cuda_check(cudaMemcpyAsync((char *)there + at, staging, (size_t)n,
+                                      cudaMemcpyHostToDevice, rt_cuda_stream),
+                      "copying to the GPU");
+    }
+}
+
+static void get(void *here, const void *there, int64_t bytes)
+{
+    rt_cuda_check(cudaMemcpyAsync(here, there, (size_t)bytes, cudaMemcpyDeviceToHost,
+                                  rt_cuda_stream),
+                  "copying from the GPU");
+    wait();
+}
+
+void rt_cuda_clear(void *there, int64_t bytes)
+{
+    rt_cuda_check(cudaMemsetAsync(there, 0, (size_t)bytes, rt_cuda_stream),
+                  "clearing memory of the GPU");
+}
+
+bool rt_cuda_finite(const void *there, int64_t count)
+{
+    enum { AT_ONCE = 1024 };
+    real piece[AT_ONCE];
+    bool finite = true;
+    for (int64_t at = 0; finite && at < count; at += AT_ONCE) {
+        const int64_t n = count - at < AT_ONCE ? count - at : AT_ONCE;
+        get(piece, (const real *)there + at, n * (int64_t)sizeof(real));
+        for (int64_t i = 0; i < n; i++)
+            finite &= isfinite(piece[i]) != 0;
+    }
+    return finite;
+}
+
+const RtDevice rt_cuda = {.name = "cuda",
+                          .open = open_gpu,
+                          .memory = memory,
+                          .put = put,
+                          .get = get,
+                          .clear = rt_cuda_clear,
+                          .describe = describe};

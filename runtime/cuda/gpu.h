@@ -1,0 +1,21 @@
+/* gpu.h -- the GPU as launches see it: one stream, and the check of every call. */
+#ifndef CUDA_GPU_H
+#define CUDA_GPU_H
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern cudaStream_t rt_cuda_stream;
+
+/* After a call of the CUDA runtime: ends the program unless error is cudaSuccess; what: "dense_1", "copying to the GPU". */
+void rt_cuda_check(cudaError_t error, const char *what);
+void rt_cuda_clear(void *there, int64_t bytes);       /* to 0, in the stream */
+bool rt_cuda_finite(const void *there, int64_t count);  /* are these reals finite?  Waits; for messages */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

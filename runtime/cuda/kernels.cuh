@@ -1,0 +1,21 @@
+/* kernels.cuh -- all kernels of a GPU, for generated programs.
+ *
+ * They have the names and arguments of runtime/cpu's plain kernels, row-major (N, C, H, W), weights as in files; sizes are
+ * constants, so nvcc specialises each call.  Rules that the tests rely on (tests/cuda): threads meet at block_sync and the
+ * sums of threads.cuh only, shared memory is named by SHARED, nothing is launched but by LAUNCH.  No sum is left to atomics:
+ * the order of every sum depends on sizes alone, so the same program gives the same bits on the same kind of GPU.
+ */
+#ifndef CUDA_KERNELS_CUH
+#define CUDA_KERNELS_CUH
+#include "cuda/launch.cuh"  /* LAUNCH: checked, in the one stream */
+#include "cuda/threads.cuh" /* FOR_EACH, SHARED, sums of a warp and of a block */
+#include "cuda/math.cuh"    /* s_exp, s_tanh, ...: the words of elementwise rows */
+#include "cuda/product.cuh" /* the tiled product that layers are made of */
+#include "cuda/dense.cuh"
+#include "cuda/conv.cuh"
+#include "cuda/pool.cuh"
+#include "cuda/loss.cuh"
+#include "cuda/dropout.cuh"
+#include "cuda/samples.cuh" /* samples in, labels in, metrics and outputs out */
+#include "cuda/update.cuh"
+#endif

@@ -1,0 +1,29 @@
+/* launch.cuh -- how a kernel is started: in the one stream, every launch checked.
+ *
+ * LAUNCH(dense_1, y, x, w) runs dense_1 in dense_1_blocks blocks of THREADS threads.  Arguments become the kernel's own types
+ * first, as in any call.  The tests define RT_SHIM and bring their own way to run a kernel (tests/cuda/shim.h).
+ */
+#ifndef CUDA_LAUNCH_CUH
+#define CUDA_LAUNCH_CUH
+#include "cuda/gpu.h"
+
+enum { THREADS = 256, WARP = 32, WARPS = THREADS / WARP }; /* of a block */
+
+#define LAUNCH(kernel, ...) launch(#kernel, kernel, kernel##_blocks, __VA_ARGS__)
+
+template <class T> struct Own {
+    using type = T;
+};
+
+template <class... P>
+static void launch(const char *name, void (*kernel)(P...), int blocks, typename Own<P>::type... p)
+{
+#ifdef RT_SHIM
+    shim_enqueue(name, blocks, THREADS, [=] { kernel(p...); });
+#else
+    void *arguments[] = {(void *)&p...};
+    rt_cuda_check(cudaLaunchKernel((const void *)kernel, dim3(blocks), dim3(THREADS), arguments, 0, rt_cuda_stream), name);
+#endif
+}
+
+#endif

@@ -1,0 +1,52 @@
+/* samples.cuh -- samples and labels out of the data in the GPU's memory, by the batch's index; metrics and outputs back.
+ *
+ * Stored samples are rows of u8, f32 or f64; sample i of the batch is row index[i], so shuffling moves no data.
+ */
+#ifndef CUDA_SAMPLES_CUH
+#define CUDA_SAMPLES_CUH
+
+DEVICE const char *stored(const void *rows, int64_t stride, const Rt *r, int i)
+{
+    return (const char *)rows + (int64_t)r->index[i] * stride;
+}
+
+/* y (N, F): samples first .. first + n - 1 of the batch. */
+DEVICE void rt_input(real *y, const Rt *r, int first, int n, int f)
+{
+    FOR_EACH(at, n * f) {
+        const char *row = stored(r->x, r->x_stride, r, first + at / f);
+        const int i = at % f;
+        y[at] = r->x_type == RT_U8    ? (real)((const uint8_t *)row)[i] * (real)r->x_scale
+                : r->x_type == RT_F32 ? (real)((const float *)row)[i]
+                                      : (real)((const double *)row)[i];
+    }
+}
+
+/* y (N, T): classes of the same samples; 0 where there are none to know: predict reads no loss. */
+DEVICE void rt_labels(int32_t *y, const Rt *r, int first, int n, int t)
+{
+    FOR_EACH(at, n * t)
+        y[at] = r->label ? ((const int32_t *)stored(r->label, r->label_stride, r, first + at / t))[at % t] : 0;
+}
+
+/* Metric `metric` of shard `unit`: the sum of the samples that count, in double.  One block. */
+DEVICE void rt_metric(const Rt *r, int unit, int metric, int first, int n, const real *value)
+{
+    SHARED(Parts<double>, parts);
+    double sum = 0;
+    for (int i = threadIdx.x; i < n && first + i < r->valid; i += THREADS)
+        sum += (double)value[i];
+    sum = block_sum(parts, sum);
+    if (threadIdx.x == 0)
+        r->metric[unit * RT_METRICS + metric] = sum;
+}
+
+/* n rows of the network's output to where predict collects them. */
+DEVICE void rt_output(const Rt *r, int first, int n, int outputs, const real *y)
+{
+    if (r->output)
+        FOR_EACH(at, n * outputs)
+            r->output[(int64_t)first * outputs + at] = y[at];
+}
+
+#endif

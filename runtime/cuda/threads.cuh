@@ -1,0 +1,136 @@
+/* threads.cuh -- what threads of a block share: numbers to work on, memory, sums in a fixed order. */
+#ifndef CUDA_THREADS_CUH
+#define CUDA_THREADS_CUH
+#include <math.h>
+
+#define KERNEL static __global__ void __launch_bounds__(THREADS)
+#define SIZE   static constexpr __host__ __device__ /* of a layer or a launch: known while compiling */
+#define DEVICE static __device__ __forceinline__
+#ifdef __CUDACC__
+#define RT_UNROLL _Pragma("unroll")
+#else
+#define RT_UNROLL
+#endif
+#define RT_TABLE __constant__ const
+#ifndef RT_SHIM
+#define SHARED(type, name) __shared__ type name
+#define block_sync() __syncthreads() /* all threads of the block meet here */
+#endif
+
+SIZE int ceil_div(int n, int unit)
+{
+    return n / unit + (n % unit != 0);
+}
+
+/* The numbers 0 .. count - 1, shared out over all threads of the launch. */
+#define FOR_EACH(i, count)                                                                                             \
+    for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < (unsigned)(count); i += gridDim.x * THREADS)
+SIZE int each_blocks(int count)
+{
+    return count < 4096 * THREADS ? ceil_div(count, THREADS) : 4096;
+}
+
+/* A number that stands for an array of it. */
+struct Constant {
+    real value;
+    __device__ real operator[](int64_t) const
+    {
+        return value;
+    }
+};
+
+/* ------------------------------------------------------------------------------- sums of a warp, of a block */
+
+/* The sum, or the largest, of a warp's 32 numbers, in every lane: neighbours at distance 16, 8, 4, 2, 1 join. */
+template <class T> DEVICE T warp_sum(T x)
+{
+    for (int lanes = WARP / 2; lanes > 0; lanes /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, lanes);
+    return x;
+}
+DEVICE real warp_max(real x)
+{
+    for (int lanes = WARP / 2; lanes > 0; lanes /= 2) {
+        const real other = __shfl_xor_sync(0xffffffffu, x, lanes);
+        x = other > x ? other : x;
+    }
+    return x;
+}
+
+/* Lane l gets, in x[0], the sum of all lanes' x[l]: at each distance a lane gives away half of its numbers and keeps the others, 31
+ * exchanges instead of 32 times 5.  The distance is a constant, so that x stays in registers. */
+template <int half = WARP / 2> DEVICE void warp_sums(real (&x)[WARP])
+{
+    const bool upper = threadIdx.x & half;
+    RT_UNROLL
+    for (int i = 0; i < half; i++) {
+        const real give = upper ? x[i] : x[i + half], keep = upper ? x[i + half] : x[i];
+        x[i] = keep + __shfl_xor_sync(0xffffffffu, give, half);
+    }
+    if constexpr (half > 1)
+        warp_sums<half / 2>(x);
+}
+
+template <class T> struct Parts {
+    T of_warp[WARPS];
+};
+
+/* The sum of all threads' numbers, in thread 0: warps in order.  The second barrier: nobody writes the next sum's parts
+ * before thread 0 has read these. */
+template <class T> DEVICE T block_sum(Parts<T> &s, T x)
+{
+    x = warp_sum(x);
+    if (threadIdx.x % WARP == 0)
+        s.of_warp[threadIdx.x / WARP] = x;
+    block_sync();
+    x = 0;
+    for (int i = 0; threadIdx.x == 0 && i < WARPS; i++)
+        x += s.of_warp[i];
+    block_sync();
+    return x;
+}
+DEVICE real block_max(Parts<real> &s, real x)
+{
+    x = warp_max(x);
+    if (threadIdx.x % WARP == 0)
+        s.of_warp[threadIdx.x / WARP] = x;
+    block_sync();
+    for (int i = 0; threadIdx.x == 0 && i < WARPS; i++)
+        x = s.of_warp[i] > x ? s.of_warp[i] : x;
+    block_sync();
+    return x;
+}
+
+/* store(at, sum over of < summed of value(at, of)) for every at < kept: a block a sum. */
+template <class Value, class Store> DEVICE void block_sums(int kept, int summed, Value value, Store store)
+{
+    SHARED(Parts<real>, parts);
+    for (int at = blockIdx.x; at < kept; at += gridDim.x) {
+        real sum = 0;
+        for (int of = threadIdx.x; of < summed; of += THREADS)
+            sum += value(at, of);
+        sum = block_sum(parts, sum);
+        if (threadIdx.x == 0)
+            store(at, sum);
+    }
+}
+template <class Value, class Store> DEVICE void block_maxima(int kept, int summed, Value value, Store store)
+{
+    SHARED(Parts<real>, parts);
+    for (int at = blockIdx.x; at < kept; at += gridDim.x) {
+        real top = -INFINITY;
+        for (int of = threadIdx.x; of < summed; of += THREADS) {
+            const real x = value(at, of);
+            top = x > top ? x : top;
+        }
+        top = block_max(parts, top);
+        if (threadIdx.x == 0)
+            store(at, top);
+    }
+}
+SIZE int sum_blocks(int kept)
+{
+    return kept < 65536 ? kept : 65536;
+}
+
+#endif

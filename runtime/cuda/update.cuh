@@ -1,0 +1,148 @@
+/* update.cuh -- sums over shards in the fixed tree, and what the optimizer does with them: all parameters in one launch.
+ *
+ * The tree and the formulas are runtime/cpu/update.h's: adjacent pairs, ((01)(23))45; PyTorch's optimizers.  Fused
+ * multiply-adds stand where they stand there.
+ */
+#ifndef CUDA_UPDATE_CUH
+#define CUDA_UPDATE_CUH
+
+/* A parameter: bytes from a shard's begin to its sum, and from the gradients' begin; from `fixed` to its weights and states, -1:
+ * none; how many numbers; the factors of the recipe's learning rate and decay. */
+struct UpdateRow {
+    int64_t sum, grad, weights, state0, state1, count;
+    real lr, decay;
+};
+
+enum { UPDATE_EACH = 1024, UPDATE_LEVELS = 16 }; /* numbers a block; 2^15 shards */
+
+/* ------------------------------------------------------------------------------- rules: w, s0, s1 of one number, its gradient g */
+
+DEVICE void update_sgd(real *w, real *s0, real *, real g, const RtOpt &o)
+{
+    const real x = *w;
+    real step = g = s_fma(o.decay, x, g);
+    if (s0) {
+        *s0 = s_fma(o.momentum, *s0, g);
+        step = o.nesterov ? s_fma(o.momentum, *s0, g) : *s0;
+    }
+    *w = s_fma(-o.lr, step, x);
+}
+
+/* a / b, and 0 where both are 0; NaN stays NaN. */
+DEVICE real update_ratio(real a, real b)
+{
+    return b > 0 ? a / b : a * b;
+}
+
+DEVICE void update_rmsprop(real *w, real *s0, real *s1, real g, const RtOpt &o)
+{
+    const real x = *w;
+    g = s_fma(o.decay, x, g);
+    *s0 = s_fma(1 - o.rho, g * g, o.rho * *s0);
+    real step = update_ratio(g, s_sqrt(*s0) + o.eps);
+    if (s1)
+        step = *s1 = s_fma(o.momentum, *s1, step);
+    *w = s_fma(-o.lr, step, x);
+}
+
+DEVICE real update_adam_step(real *s0, real *s1, real g, const RtOpt &o)
+{
+    *s0 = s_fma(1 - o.beta1, g, o.beta1 * *s0);
+    *s1 = s_fma(1 - o.beta2, g * g, o.beta2 * *s1);
+    return update_ratio(*s0 / o.bias1, s_sqrt(*s1 / o.bias2) + o.eps);
+}
+
+DEVICE void update_adam(real *w, real *s0, real *s1, real g, const RtOpt &o)
+{
+    const real x = *w;
+    *w = s_fma(-o.lr, update_adam_step(s0, s1, s_fma(o.decay, x, g), o), x);
+}
+
+DEVICE void update_adamw(real *w, real *s0, real *s1, real g, const RtOpt &o)
+{
+    const real x = *w * (1 - o.lr * o.decay);
+    *w = s_fma(-o.lr, update_adam_step(s0, s1, g, o), x);
+}
+
+/* ------------------------------------------------------------------------------- the tree */
+
+/* The sum over shards of the number at p, as a binary counter: level[l] waits for its right neighbour while bit l of the count is
+ * set.  Levels are named by constants, so they stay in registers. */
+DEVICE real update_tree(const char *p, int64_t stride, int shards)
+{
+    real level[UPDATE_LEVELS];
+    for (int i = 0; i < shards; i++) {
+        real x = *(const real *)(p + i * stride);
+        bool rises = true;
+        RT_UNROLL
+        for (int l = 0; l < UPDATE_LEVELS; l++) {
+            if (!rises)
+                continue;
+            rises = i >> l & 1;
+            if (rises)
+                x = level[l] + x;
+            else
+                level[l] = x;
+        }
+    }
+    real sum = 0;
+    bool any = false;
+    RT_UNROLL
+    for (int l = 0; l < UPDATE_LEVELS; l++)
+        if (shards >> l & 1) {
+            sum = any ? level[l] + sum : level[l];
+            any = true;
+        }
+    return sum;
+}
+
+/* Is the loss finite, over all shards?  metric < 0: there is none to look at. */
+DEVICE bool update_allowed(const Rt *r, int metric)
+{
+    double sum = 0;
+    for (int i = 0; metric >= 0 && i < r->shards; i++)
+        sum += r->metric[i * RT_METRICS + metric];
+    return isfinite(sum);
+}
+
+/* Which row a block works on, and where in it. */
+DEVICE int update_row(const UpdateRow *rows, int n, int64_t *first)
+{
+    int64_t block = blockIdx.x;
+    int i = 0;
+    for (; i < n - 1; i++) {
+        const int64_t blocks = (rows[i].count + UPDATE_EACH - 1) / UPDATE_EACH;
+        if (block < blocks)
+            break;
+        block -= blocks;
+    }
+    *first = block * UPDATE_EACH;
+    return i;
+}
+
+/* from_grad: the sums stand in r->grad.  Else they are made here, and go there when it is set. */
+template <class Rule> DEVICE void update(const Rt *r, const UpdateRow *rows, int n, bool from_grad, int loss, Rule rule)
+{
+    int64_t first;
+    const UpdateRow q = rows[update_row(rows, n, &first)];
+    const int64_t end = first + UPDATE_EACH < q.count ? first + UPDATE_EACH : q.count;
+    RtOpt o = r->opt;
+
+    if (!update_allowed(r, loss))
+        return;
+    o.lr *= q.lr, o.decay *= q.decay;
+    for (int64_t i = first + threadIdx.x; i < end; i += THREADS) {
+        real *grad = (real *)(r->grad + q.grad) + i;
+        real g = from_grad ? *grad : update_tree(r->shard + q.sum + i * (int64_t)sizeof(real), r->shard_bytes, r->shards);
+        if (r->grad && !from_grad) {
+            *grad = g;
+            continue;
+        }
+        if (o.clip_value > 0)
+            g = s_max(-o.clip_value, s_min(o.clip_value, g));
+        rule((real *)(r->fixed + q.weights) + i, q.state0 < 0 ? nullptr : (real *)(r->fixed + q.state0) + i,
+             q.state1 < 0 ? nullptr : (real *)(r->fixed + q.state1) + i, g, o);
+    }
+}
+
+#endif

@@ -1,0 +1,20 @@
+/* device.h -- a device with memory of its own in which a program's phases work: what the runtime asks of it.
+ *
+ * Addresses named `there` are the device's.  Everything happens in the order in which it is asked for; only `get` waits.
+ * What fails ends the program with a message.
+ */
+#ifndef DEVICE_H
+#define DEVICE_H
+#include "rt.h"
+
+struct RtDevice {
+    const char *name;
+    void  (*open)(const RtProgram *p);                /* finds one that can run the program; says what is missing */
+    void *(*memory)(int64_t bytes, const char *what); /* for good; its content is undefined */
+    void  (*put)(void *there, const void *here, int64_t bytes);   /* `here` may change at once */
+    void  (*get)(void *here, const void *there, int64_t bytes);
+    void  (*clear)(void *there, int64_t bytes);
+    const char *(*describe)(void);                    /* after open: "NVIDIA H200, sm_90, CUDA 13.0" */
+};
+
+#endif

@@ -1,0 +1,134 @@
+/* remote.c -- see remote.h. */
+#include "remote.h"
+#include "error.h"
+#include "memory.h"
+#include <string.h>
+
+enum { PIECES = 8 }; /* samples and labels of a few data sets */
+
+typedef struct Piece {
+    const char *here;
+    char *there;
+    int64_t room;
+} Piece;
+
+struct Remote {
+    const RtProgram *p;
+    const RtDevice *device;
+    char *fixed_here, *fixed, *shard, *scratch, *grad;
+    double *metric;
+    char *output;
+    char *arguments, *arguments_here; /* Rt, then the batch's index */
+    int64_t arguments_room;
+    bool changed, ahead; /* the copy here is newer; the device's is */
+    Piece piece[PIECES];
+    int npiece;
+};
+
+enum { STRUCT_ROOM = 1024 }; /* of Rt in either type */
+_Static_assert(sizeof(Rt) * 2 <= STRUCT_ROOM, "Rt must fit in front of the index");
+
+Remote *remote_new(const RtProgram *p, char *fixed, bool grads)
+{
+    Remote *m = rt_alloc(sizeof *m);
+    const RtDevice *d = p->device;
+    *m = (Remote){.p = p, .device = d, .fixed_here = fixed, .changed = true};
+    const int64_t shards = p->shards * memory_round(p->shard_bytes),
+                  grad = grads ? memory_round(p->grad_bytes) : 0;
+    const int64_t metric = memory_round((int64_t)sizeof(double) * RT_METRICS * p->shards);
+    m->arguments_room = STRUCT_ROOM + (int64_t)sizeof(uint32_t) * p->batch;
+    m->arguments_here = rt_alloc((size_t)m->arguments_room);
+    d->open(p);
+    m->fixed =
+        d->memory(memory_round(p->fixed_bytes) + shards + memory_round(p->thread_bytes) + grad,
+                  "the arena");
+    m->shard = m->fixed + memory_round(p->fixed_bytes);
+    m->scratch = m->shard + shards;
+    m->grad = m->scratch + memory_round(p->thread_bytes);
+    m->metric = d->memory(metric, "metrics");
+    m->arguments = d->memory(m->arguments_room, "a batch's index");
+    m->output = d->memory(p->outputs * p->batch * p->real_bytes, "outputs");
+    return m;
+}
+
+char *remote_shard(const Remote *m)
+{
+    return m->shard;
+}
+char *remote_scratch(const Remote *m)
+{
+    return m->scratch;
+}
+char *remote_grad(const Remote *m)
+{
+    return m->grad;
+}
+
+/* Where the memory that begins `here` lies there: brought over once, or anew when it changes from batch to batch. */
+static char *bring(Remote *m, const void *here, int64_t bytes, bool fresh, const char *what)
+{
+    int i = 0;
+    while (i < m->npiece && !(m->piece[i].here == here && m->piece[i].room >= bytes))
+        i++;
+    if (i < m->npiece && !fresh)
+        return m->piece[i].there;
+    if (i == m->npiece) {
+        if (i == PIECES)
+            rt_die("more data sets than a device's program keeps");
+        m->piece[m->npiece++] = (Piece){here, m->device->memory(bytes, what), bytes};
+    }
+    m->device->put(m->piece[i].there, here, bytes);
+    return m->piece[i].there;
+}
+
+void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output)
+{
+    const RtDevice *d = m->device;
+    if (m->changed)
+        d->put(m->fixed, m->fixed_here, m->p->fixed_bytes);
+    m->changed = false;
+    m->ahead = true;
+    d->clear(m->metric, (int64_t)sizeof(double) * RT_METRICS * m->p->shards);
+    r->fixed = m->fixed;
+    r->metric = m->metric;
+    r->output = output ? (real *)m->output : NULL;
+    r->x = bring(m, b->stored, b->stored_bytes, b->fresh, "the samples") +
+           ((const char *)b->x - (const char *)b->stored);
+    if (b->label)
+        r->label = bring(m, b->stored_label, b->label_bytes, b->fresh, "the labels") +
+                   ((const char *)b->label - (const char *)b->stored_label);
+    r->index = (const uint32_t *)(m->arguments + STRUCT_ROOM);
+    r->there = (const Rt *)m->arguments;
+    memcpy(m->arguments_here, r, (size_t)room);
+    memcpy(m->arguments_here + STRUCT_ROOM, b->index, sizeof(uint32_t) * (size_t)m->p->batch);
+    d->put(m->arguments, m->arguments_here, m->arguments_room);
+}
+
+void remote_metrics(Remote *m, double *slot)
+{
+    m->device->get(slot, m->metric, (int64_t)sizeof *slot * RT_METRICS * m->p->shards);
+}
+
+void remote_output(Remote *m, void *output)
+{
+    m->device->get(output, m->output, m->p->outputs * m->p->batch * m->p->real_bytes);
+}
+
+void remote_gradients(Remote *m, void *grad)
+{
+    m->device->get(grad, m->grad, m->p->grad_bytes);
+}
+
+void remote_changed(Remote *m)
+{
+    if (m)
+        m->changed = true;
+}
+
+void remote_fetch(Remote *m)
+{
+    if (m && m->ahead)
+        m->device->get(m->fixed_here, m->fixed, m->p->fixed_bytes);
+    if (m)
+        m->ahead = false;
+}

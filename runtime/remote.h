@@ -1,0 +1,31 @@
+/* remote.h -- a program's memory on a device (device.h), and what goes to and fro.
+ *
+ * The arena lies there.  `fixed` has a copy here, for files, hashes and initialisation: whoever writes to the copy says
+ * remote_changed, whoever reads it asks remote_fetch first.  Data sets are brought over when a batch first points into them, a
+ * batch itself is an index: the step reads the samples there.
+ */
+#ifndef REMOTE_H
+#define REMOTE_H
+#include "data/data.h"
+#include "device.h"
+
+typedef struct Remote Remote;
+
+/* grads: room for gradients outside of the update. */
+Remote *remote_new(const RtProgram *p, char *fixed, bool grads);
+char   *remote_shard(const Remote *m);                /* first shard's region, scratch, gradients: there */
+char   *remote_scratch(const Remote *m);
+char   *remote_grad(const Remote *m);
+
+/* Makes r, with b's data and parameters as they are here, true there: addresses, index, metrics cleared; *r gets the address
+ * of its copy.  room: bytes of the struct that r is part of. */
+void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output);
+/* After the phases: waits. */
+void remote_metrics(Remote *m, double *slot);
+void remote_output(Remote *m, void *output);
+void remote_gradients(Remote *m, void *grad);
+
+void remote_changed(Remote *m);
+void remote_fetch(Remote *m);
+
+#endif

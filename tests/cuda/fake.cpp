@@ -1,0 +1,169 @@
+/* fake.cpp -- a CUDA runtime for tests: memory between red zones, poisoned; streams whose work waits until somebody does.
+ *
+ * What is asked of a stream is done at the next synchronisation, never before, so a buffer that is changed too early is seen.
+ * Memory begins as NaN; writing outside of it ends the program at the next synchronisation.
+ *
+ *   FAKE_CUDA=no-driver | stub | no-device | old-driver | memory | lost     what goes wrong
+ *   FAKE_ARCH=80                                                            another GPU than sm_90
+ *   FAKE_LOG=1                                                              launches, on stderr
+ */
+#include "fiber.h"
+#include "shim.h"
+#include <cstdio>
+#include <cstdlib>
+#include <cuda_runtime_api.h>
+#include <deque>
+#include <map>
+
+namespace {
+
+enum { ZONE = 256, POISON = 0xff, GUARD = 0xa5 };
+
+struct Memory {
+    unsigned char *begin;
+    size_t bytes;
+};
+std::map<void *, Memory> memory;
+long launches;
+
+bool wrong(const char *what)
+{
+    const char *how = getenv("FAKE_CUDA");
+    return how && !strcmp(how, what);
+}
+
+void check_zones()
+{
+    for (const auto &m : memory)
+        for (size_t i = 0; i < ZONE; i++)
+            if (m.second.begin[i] != GUARD || m.second.begin[ZONE + m.second.bytes + i] != GUARD) {
+                fprintf(stderr, "fake: something wrote outside of its memory\n");
+                exit(3);
+            }
+}
+
+cudaError_t allocate(void **at, size_t bytes)
+{
+    unsigned char *begin = (unsigned char *)aligned_alloc(ZONE, (bytes + 3 * ZONE - 1) / ZONE * ZONE);
+    memset(begin, GUARD, ZONE);
+    memset(begin + ZONE, POISON, bytes);
+    memset(begin + ZONE + bytes, GUARD, ZONE);
+    *at = begin + ZONE;
+    memory[*at] = Memory{begin, bytes};
+    return cudaSuccess;
+}
+
+} // namespace
+
+struct FakeStream {
+    std::deque<std::function<void()>> work;
+};
+
+static FakeStream stream;
+
+void shim_enqueue(const char *kernel, int blocks, int threads, std::function<void()> thread)
+{
+    stream.work.push_back([=] {
+        if (getenv("FAKE_LOG"))
+            fprintf(stderr, "fake: %s, %d blocks\n", kernel, blocks);
+        fiber_run(kernel, blocks, threads, thread);
+    });
+    launches++;
+}
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = 0;
+    if (wrong("no-driver") || wrong("old-driver"))
+        return cudaErrorInsufficientDriver;
+    if (wrong("stub"))
+        return cudaErrorStubLibrary;
+    if (wrong("no-device"))
+        return cudaErrorNoDevice;
+    *count = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = wrong("no-driver") ? 0 : wrong("old-driver") ? 12020 : 13000;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    *version = 13000;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int)
+{
+    const int arch = getenv("FAKE_ARCH") ? atoi(getenv("FAKE_ARCH")) : 90;
+    *value = attribute == cudaDevAttrComputeCapabilityMajor   ? arch / 10
+             : attribute == cudaDevAttrComputeCapabilityMinor ? arch % 10
+                                                              : 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int)
+{
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned)
+{
+    *s = &stream;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t s)
+{
+    if (wrong("lost") && launches > 0)
+        return cudaErrorLaunchFailure;
+    for (; !s->work.empty(); s->work.pop_front())
+        s->work.front()();
+    check_zones();
+    return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void **there, size_t bytes)
+{
+    return wrong("memory") ? cudaErrorMemoryAllocation : allocate(there, bytes);
+}
+
+cudaError_t cudaMallocHost(void **here, size_t bytes)
+{
+    return allocate(here, bytes);
+}
+
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all)
+{
+    *free_bytes = 1000000, *all = 2000000;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind, cudaStream_t s)
+{
+    s->work.push_back([=] { memcpy(to, from, bytes); });
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *there, int value, size_t bytes, cudaStream_t s)
+{
+    s->work.push_back([=] { memset(there, value, bytes); });
+    return cudaSuccess;
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    return error == cudaErrorLaunchFailure ? "unspecified launch failure" : "an error of the fake runtime";
+}
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+    return error == cudaErrorLaunchFailure ? "cudaErrorLaunchFailure" : "cudaErrorFake";
+}
+
+} // extern "C"

@@ -1,0 +1,8 @@
+/* fiber.h -- runs all threads of a launch, block after block. */
+#ifndef FIBER_H
+#define FIBER_H
+#include <functional>
+
+void fiber_run(const char *kernel, int blocks, int threads, const std::function<void()> &thread);
+
+#endif

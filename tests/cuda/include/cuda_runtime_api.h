@@ -1,0 +1,48 @@
+/* cuda_runtime_api.h -- the few words of CUDA's runtime that runtime/cuda uses, for the tests' own runtime (../shim.cpp).
+ *
+ * Numbers of errors are CUDA's.
+ */
+#ifndef FAKE_CUDA_RUNTIME_API_H
+#define FAKE_CUDA_RUNTIME_API_H
+#include <stddef.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum cudaError {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorStubLibrary = 34,
+    cudaErrorInsufficientDriver = 35,
+    cudaErrorNoDevice = 100,
+    cudaErrorLaunchFailure = 719
+} cudaError_t;
+enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
+enum cudaDeviceAttr {
+    cudaDevAttrMultiProcessorCount = 16,
+    cudaDevAttrComputeCapabilityMajor = 75,
+    cudaDevAttrComputeCapabilityMinor = 76
+};
+enum { cudaStreamNonBlocking = 1 };
+typedef struct FakeStream *cudaStream_t;
+
+cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaDriverGetVersion(int *version);
+cudaError_t cudaRuntimeGetVersion(int *version);
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaMalloc(void **there, size_t bytes);
+cudaError_t cudaMallocHost(void **here, size_t bytes);
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void *there, int value, size_t bytes, cudaStream_t stream);
+const char *cudaGetErrorString(cudaError_t error);
+const char *cudaGetErrorName(cudaError_t error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

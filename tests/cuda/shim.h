@@ -1,0 +1,49 @@
+/* shim.h -- CUDA's words for a C++ compiler, so that the source of a kernel runs on the processor, a fiber a thread.
+ *
+ *   g++ -x c++ -DRT_SHIM -include tests/cuda/shim.h -I tests/cuda/include -I runtime lenet.cu
+ *
+ * Blocks run one after another; a block's threads take turns, and change only where they meet: at block_sync and in a warp's
+ * exchanges.  In which order is for SHIM_ORDER to say (0: forward, all in step; 1: backward, 2 and on: at random, and a warp runs ahead
+ * until it has to wait for the others), and results must not depend on it: a barrier that is missing shows, because shared memory begins as NaN and one order or another reads too early.
+ * SHIM_SKIP=N leaves the Nth block_sync of the source out, to see that.
+ */
+#ifndef SHIM_H
+#define SHIM_H
+#include <cstdint>
+#include <cstring>
+#include <functional>
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+
+struct ShimIndex {
+    unsigned x;
+};
+extern ShimIndex threadIdx, blockIdx, gridDim;
+
+/* Shared memory: the same place for all threads of a block that have asked for as much before. */
+void *shim_shared(size_t bytes);
+#define SHARED(type, name) type &name = *(type *)shim_shared(sizeof(type))
+
+void shim_barrier(int site); /* of the block; site: which in the source */
+#define block_sync() shim_barrier(__COUNTER__)
+
+/* The 64 bits that lane `from` of this thread's warp brings; all lanes that still run come here. */
+uint64_t shim_exchange(uint64_t mine, int from);
+template <class T> T __shfl_xor_sync(unsigned, T x, int distance)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, &x, sizeof x);
+    bits = shim_exchange(bits, (int)(threadIdx.x % 32) ^ distance);
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* A launch: `thread` once for every thread, when the stream gets to it. */
+void shim_enqueue(const char *kernel, int blocks, int threads, std::function<void()> thread);
+
+#endif

@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# cuda.sh -- programs for a GPU, on a machine without one.
+#
+# A C++ compiler makes a program of the same .cu file: its kernels run on the processor, a fiber a thread (tests/cuda/shim.h), over
+# a CUDA runtime of our own with poisoned memory between red zones, whose streams do nothing before somebody waits
+# (tests/cuda/fake.cpp).  Three steps of it must give the losses of the program for the processor.  Where nvcc is there, every file
+# must compile for each architecture without spills.
+set -eu
+. "$(dirname "$0")/../common.sh"
+cd "$TENON_ROOT"
+cuda=$TENON_ROOT/tests/cuda
+
+# ---- what has no CUDA form is said at its line, before anything is written
+refuses "batch_norm has no CUDA form" "resnet56_cifar10.tn:[0-9]+:[0-9]+: error: batch_.* has no CUDA form yet" \
+    "$TENON" emit models/resnet56_cifar10.tn --to cuda -o "$work/none"
+refuses "an input of tokens" "char_lstm.tn:.*error: an input of tokens has no CUDA form yet" "$TENON" emit models/char_lstm.tn --to cuda -o "$work/none"
+[ ! -e "$work/none" ] && ok || bad "a refused model left files behind"
+for option in --kernels=blas --tune "--comm mpi" --fast "--memory-limit 1G"; do
+    refuses "$option with --target cuda" "is for programs on the processor" "$TENON" build models/mlp.tn --target cuda $option -o "$work/p"
+done
+refuses "--arch without --target cuda" "names a GPU" "$TENON" build models/mlp.tn --arch sm_80 -o "$work/p"
+NVCC=/nowhere/nvcc refuses "no nvcc" "cannot run the CUDA compiler '/nowhere/nvcc'" "$TENON" build models/mlp.tn --target cuda -o "$work/p"
+"$TENON" emit models/lenet.tn --to cuda | grep -q "for sm_90" && ok || bad "--arch sm_90 is not the default"
+
+# ---- on the processor
+
+# shim NAME MODEL OPTIONS...: $work/NAME/gpu, and $work/NAME/cpu of the same
+shim() {
+    local dir=$work/$1 model=$2; shift 2
+    mkdir -p "$dir"
+    "$TENON" emit "$model" --to cuda -o "$dir" "$@"
+    "$TENON" build "$model" -o "$dir/cpu" --cpu generic --plain "$@"  # compiles at once
+    g++ -std=c++20 -O1 -ffp-contract=off -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-unused-function -x c++ -DRT_SHIM \
+        -include "$cuda/shim.h" -I "$cuda/include" -I runtime -c "$dir"/*.cu -o "$dir/program.o"
+    g++ -o "$dir/gpu" "$dir/program.o" "$work"/{gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $libraries
+}
+libraries="-lz -lpthread"
+for l in lzma png turbojpeg; do echo 'int main(void) { return 0; }' | gcc -x c - -o "$work/has" -l$l 2> /dev/null && libraries+=" -l$l" || true; done
+
+# near TEXT A B: equally many numbers, equal to 1e-5
+near() {
+    if awk -v a="$2" -v b="$3" 'BEGIN { n = split(a, x); m = split(b, y); if (n < 1 || n != m) exit 1
+        for (i = 1; i <= n; i++) { d = x[i] - y[i]; if (d < 0) d = -d; if (!(d <= 1e-5 * (1 + (x[i] < 0 ? -x[i] : x[i])))) exit 1 } }'
+    then ok; else bad "$1: '$2' and '$3'"; fi
+}
+
+# steps NAME [OPTIONS]: the losses of each step by both programs, the test's by both; the GPU's in three orders, with equal bits
+steps() {
+    local dir=$work/$1 order; shift
+    "$dir/cpu" --log "$dir/cpu.jsonl" --log-steps 1 --epochs 1 "$@" > /dev/null
+    for order in 0 1 2; do
+        rm -f "$dir/$order.jsonl"
+        SHIM_ORDER=$order "$dir/gpu" --log "$dir/$order.jsonl" --log-steps 1 --epochs 1 "$@" > /dev/null || { bad "$dir/gpu in order $order"; return; }
+    done
+    near "$dir: losses of three steps" "$(field "$dir/cpu.jsonl" step train_loss)" "$(field "$dir/0.jsonl" step train_loss)"
+    near "$dir: loss of the test" "$(field "$dir/cpu.jsonl" epoch test_loss)" "$(field "$dir/0.jsonl" epoch test_loss)"
+    same "$dir: backward order" "$(hashes "$dir/0.jsonl")" "$(hashes "$dir/1.jsonl")"
+    same "$dir: random order" "$(hashes "$dir/0.jsonl")" "$(hashes "$dir/2.jsonl")"
+}
+
+# A block_sync that is left out must show in one of the orders: another result, or none.
+barriers() {
+    local dir=$work/geometry site order seen
+    for site in 0 4 5 6 7; do                         # 1: between two sums of a block, of which it has one; 2, 3: the same of maxima
+        seen=0
+        for order in 1 2 0; do
+            rm -f "$dir/skip.jsonl"
+            (SHIM_SKIP=$site SHIM_ORDER=$order "$dir/gpu" --log "$dir/skip.jsonl" || exit 1) > /dev/null 2>&1 || { seen=1; break; }
+            [ "$(hashes "$dir/skip.jsonl")" = "$(hashes "$dir/0.jsonl")" ] || { seen=1; break; }
+        done
+        [ $seen = 1 ] && ok || bad "leaving out barrier $site changes nothing"
+    done
+}
+
+on_the_processor() {
+    gcc -O1 -Wall -Wextra -Werror -I "$cuda/include" -I runtime -c runtime/cuda/gpu.c -o "$work/gpu.o"
+    for file in fiber fake; do g++ -std=c++20 -O2 -Wall -Wextra -Werror -I "$cuda/include" -c "$cuda/$file.cpp" -o "$work/$file.o"; done
+    small_mnist "$work/mnist" 20 12                   # the last step and the last test are filled up
+    shim geometry "$cuda/geometry.tn"
+    shim mlp models/mlp.tn --batch 8
+    shim lenet models/lenet.tn --batch 8
+    steps geometry
+    steps mlp --data "$work/mnist"
+    steps lenet --data "$work/mnist"
+    barriers
+    local mlp=$work/mlp
+    # checkpoints are interchangeable: two epochs on either, or one on each
+    "$mlp/cpu" --data "$work/mnist" --epochs 1 --checkpoint "$work/c" > /dev/null
+    "$mlp/gpu" --data "$work/mnist" --epochs 2 --checkpoint "$work/c" --resume --log "$work/both.jsonl" > /dev/null
+    "$mlp/cpu" --data "$work/mnist" --epochs 2 --log "$work/alone.jsonl" > /dev/null
+    near "an epoch on each" "$(field "$work/alone.jsonl" epoch test_loss | cut -d' ' -f2)" "$(field "$work/both.jsonl" epoch test_loss | cut -d' ' -f1)"
+    "$mlp/gpu" --data "$work/mnist" --epochs 1 --save "$work/w.safetensors" > /dev/null
+    succeeds "the processor's program reads the GPU's weights" "$mlp/cpu" test --weights "$work/w.safetensors" --data "$work/mnist"
+    shim hot models/mlp.tn --batch 8 --set optimizer.lr=1e30
+    refuses "a loss that is not finite" "the loss is not finite in epoch 1, step [0-9]+ of 3; the first value that is not finite is [a-z0-9]+ \(mlp.tn:" \
+        "$work/hot/gpu" --data "$work/mnist" --epochs 1
+    # without a GPU that serves, in the words of each case
+    FAKE_CUDA=no-driver refuses "no driver" "no NVIDIA driver on this machine" "$mlp/gpu" --epochs 1
+    FAKE_CUDA=old-driver refuses "an old driver" "the NVIDIA driver is for CUDA 12.2, and this program needs 13.0" "$mlp/gpu" --epochs 1
+    FAKE_CUDA=stub refuses "the toolkit's stub" "is the toolkit's stub" "$mlp/gpu" --epochs 1
+    FAKE_CUDA=no-device refuses "no GPU" "driver is there, but no GPU" "$mlp/gpu" --epochs 1
+    FAKE_ARCH=80 refuses "an older GPU" "for GPUs from sm_90 on, and the one here is sm_80: build it with --arch sm_80" "$mlp/gpu" --epochs 1
+    FAKE_CUDA=memory refuses "no memory" "no room on the GPU for the arena" "$mlp/gpu" --epochs 1
+    FAKE_CUDA=lost refuses "a GPU that fails" "the GPU failed at .*cudaErrorLaunchFailure" "$mlp/gpu" --epochs 1 --data "$work/mnist"
+    refuses "--groups" "--groups is for programs on the processor" "$work/geometry/gpu" --groups 2
+    FAKE_CUDA=no-driver succeeds "info needs no GPU" "$mlp/gpu" info
+    FAKE_CUDA=no-driver succeeds "--help needs no GPU" "$mlp/gpu" --help
+}
+
+# ---- by nvcc
+
+# gate FILE: compiles for each architecture; nothing spilled, two blocks' registers and shared memory fit
+gate() {
+    local archs=() a
+    for a in 80 90a 100; do archs+=(-gencode "arch=compute_$a,code=sm_$a"); done
+    if ! nvcc -std=c++20 -O2 -fmad=false "${archs[@]}" -Xptxas -v -I runtime -c "$1" -o "$work/gate.o" > "$work/ptxas" 2>&1; then
+        bad "nvcc on $1"; head -n 5 "$work/ptxas"; return
+    fi
+    if awk '/spill stores/ { if ($1 + $5 + $9 > 0) bad = 1; seen++ }
+            /Used [0-9]+ registers/ { for (i = 2; i <= NF; i++) if ($i ~ /^registers/ && $(i - 1) > 128 || $(i + 1) == "bytes" && $(i + 2) == "smem" && $i > 49152) bad = 1 }
+            END { exit bad || seen < 30 }' "$work/ptxas"; then ok
+    else bad "$1: spills, a stack, more than 128 registers or 48 KB: $(grep -B1 -E '[1-9][0-9]* bytes (stack|spill)' "$work/ptxas" | head -n 4)"; fi
+}
+
+by_nvcc() {
+    local name extra
+    for name in geometry lenet; do
+        [ -e "$work/$name" ] || "$TENON" emit "$([ $name = geometry ] && echo "$cuda/geometry.tn" || echo models/$name.tn)" --to cuda -o "$work/$name"
+        gate "$work/$name/$name.cu"
+    done
+    "$TENON" build models/mlp.tn --target cuda -o "$work/real" || { bad "tenon build --target cuda"; return; }
+    extra=$(readelf -d "$work/real" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libm|libz|ld-linux.*|libpthread|libdl|librt)\.so' || true)
+    [ -z "$extra" ] && ok || bad "a program for a GPU needs $extra to start"
+    succeeds "its info, on any machine" "$work/real" info
+    if [ ! -e /dev/nvidia0 ]; then
+        refuses "no driver" "NVIDIA driver|stub" "$work/real" --epochs 1
+    fi
+}
+
+if [ "$(uname -m)" = x86_64 ] && command -v g++ > /dev/null; then on_the_processor; else skip "kernels on the processor: they need g++ and x86-64"; fi
+if command -v nvcc > /dev/null; then by_nvcc; else skip "nvcc is not there: nothing was compiled for a GPU"; fi
+finish
