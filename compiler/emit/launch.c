@@ -48,17 +48,18 @@ static const Node *memory_of(const Node *n)
     return n;
 }
 
-static double numbers(const Maker *m, const Node *n)
+double launch_bytes(const Graph *g, GpuType t, const Node *n)
 {
-    return (double)shape_count(&n->shape) * (n->shape.batched ? (double)m->g->recipe.batch : 1);
+    const int each = n->dtype == DT_U8                         ? 1
+                     : n->dtype == DT_I32 || !n->shape.batched ? 4
+                                                               : gpu_bytes(t);
+    const double samples = n->shape.batched ? (double)g->recipe.batch : 1;
+    return node_is(n, "const") ? 0 : (double)shape_count(&n->shape) * samples * each;
 }
 
 static double bytes(const Maker *m, const Node *n)
 {
-    const int each = n->dtype == DT_U8                         ? 1
-                     : n->dtype == DT_I32 || !n->shape.batched ? 4
-                                                               : gpu_bytes(m->type);
-    return node_is(n, "const") ? 0 : numbers(m, n) * each;
+    return launch_bytes(m->g, m->type, n);
 }
 
 /* ---- making a launch */
@@ -398,40 +399,4 @@ int launch_list(Arena *a, Graph *train, GpuType t, Launch **out)
     sort(m.launch, m.n);
     *out = m.launch;
     return m.n;
-}
-
-/* ---- memory */
-
-int64_t launch_fixed(const Graph *train, GpuType t)
-{
-    int64_t sum = 0;
-    for (int i = 0; i < train->nparam; i++) {
-        const Param *p = train->param[i];
-        const int64_t n = shape_count(&p->file), trained = p->frozen || p->average ? 0 : 1;
-        sum += n * (4 + trained * (4 + 4 * train->nstate) + (gpu_bytes(t) < 4 ? 2 : 0));
-    }
-    return sum;
-}
-
-int64_t launch_peak(Arena *a, const Graph *train, GpuType t, const Launch *launch, int n)
-{
-    const Maker m = {.g = (Graph *)train, .type = t};
-    int *until = arena_alloc(a, (size_t)train->next_id * sizeof *until);
-    double *dies = arena_alloc(a, (size_t)(n + 1) * sizeof *dies), live = 0, most = 0;
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < launch[i].nread; k++)
-            until[launch[i].read[k]->id] = i;
-    for (int i = 0; i < n; i++) {
-        for (int k = 0; k < launch[i].nwrite; k++) {
-            const Node *v = launch[i].write[k];
-            const int end = until[v->id] > i ? until[v->id] : i;
-            const double size =
-                v->shape.batched ? bytes(&m, v) : 0; /* what samples share is counted as fixed */
-            live += size;
-            dies[end] += size;
-        }
-        most = live > most ? live : most;
-        live -= dies[i];
-    }
-    return (int64_t)most;
 }

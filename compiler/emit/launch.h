@@ -30,8 +30,12 @@ typedef struct Launch {
 
 /* The launches of a training step, in order; returns how many. */
 int launch_list(Arena *a, Graph *train, GpuType t, Launch **out);
-/* Most bytes of activations and gradients that live at once between launches; no plan needs fewer. */
-int64_t launch_peak(Arena *a, const Graph *train, GpuType t, const Launch *launch, int n);
+double launch_bytes(const Graph *g, GpuType t,
+                    const Node *n); /* of its value, as it lies in memory */
+
+/* launch_memory.c: bytes of activations and their gradients, planned; *bound: what lives at once, which no plan is below. */
+int64_t launch_memory(Arena *a, const Graph *train, GpuType t, const Launch *launch, int n,
+                      int64_t *bound);
 /* Parameters, gradients, optimizer's states, and a copy of parameters in the tensors' type. */
 int64_t launch_fixed(const Graph *train, GpuType t);
 

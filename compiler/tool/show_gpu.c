@@ -122,12 +122,13 @@ static void show_memory(const Sheet *s, const Graph *g, const Launch *l, int n)
     static const struct { const char *name; double bytes; } cards[] = {
         {"A100 40 GB", 40e9}, {"A100 and H100 80 GB", 80e9}, {"H200", 141e9}, {"B200", 180e9}};
     Arena *a = s->arena;
-    const int64_t fixed = launch_fixed(g, s->type), values = launch_peak(a, g, s->type, l, n);
+    int64_t bound;
+    const int64_t fixed = launch_fixed(g, s->type), values = launch_memory(a, g, s->type, l, n, &bound);
     const int64_t workspace = s->workspace > PRODUCTS ? s->workspace : PRODUCTS, all = fixed + values + workspace + CONTEXT;
     printf("memory\n");
     print_bytes(a, "parameters and their own", fixed, arena_printf(a, "f32 values, gradients, %d of optimizer state%s", g->nstate,
                                                                  gpu_bytes(s->type) < 4 ? ", a copy to compute with" : ""));
-    print_bytes(a, "activations and gradients", values, "most that live at once");
+    print_bytes(a, "activations and gradients", values, arena_printf(a, "planned; no plan is below %s", text_bytes(a, bound)));
     print_bytes(a, "workspace", workspace, "of the largest launch; 32 MB for products");
     print_bytes(a, "CUDA", CONTEXT, "context and libraries, about");
     print_bytes(a, "all", all, "and the data set, as it is stored, when it fits");
