@@ -319,7 +319,24 @@ RT_INLINE vec v_broadcast(const real *p)
     __asm__ volatile(RT_BROADCAST : "=v"(x) : "m"(*p));
     return x;
 }
+/* Past the caches, for what is read much later and should not push out the rest: p aligned to a vector, lines written whole.
+ * v_stream_end: before other threads may read it. */
+RT_INLINE void v_stream(real *p, vec x)
+{
+    __asm__("vmovntps %1, %0" : "=m"(*(vec_memory *)p) : "v"(x));
+}
+RT_INLINE void v_stream_end(void)
+{
+    __asm__ volatile("sfence" : : : "memory");
+}
 #else
+RT_INLINE void v_stream(real *p, vec x)
+{
+    v_store(p, x);
+}
+RT_INLINE void v_stream_end(void)
+{
+}
 RT_INLINE vec v_load_opaque(const real *p)
 {
     return v_load(p);
