@@ -74,8 +74,23 @@ static const char *norm_layer(Arena *a, const Node *n)
     return t.s;
 }
 
+/* All steps' states; the last one is taken of them.  Keras's gru has other gates and biases than ours. */
+static const char *recurrent_layer(Arena *a, const Node *n)
+{
+    if (n->nin != 1 || node_float(n, "recurrent_dropout") != 0 || node_is(n, "gru"))
+        return NULL;
+    if (node_is(n, "lstm"))
+        return arena_printf(a, "layers.LSTM(%lld%s, return_sequences=True)",
+                            (long long)node_int(n, "width"),
+                            node_float(n, "forget_bias") == 0 ? ", unit_forget_bias=False" : "");
+    return arena_printf(a, "layers.SimpleRNN(%lld, \"%s\", return_sequences=True)",
+                        (long long)node_int(n, "width"), node_string(n, "activation"));
+}
+
 static const char *layer(Arena *a, const Node *n, bool with_bias)
 {
+    if (node_is(n, "lstm") || node_is(n, "gru") || node_is(n, "rnn"))
+        return recurrent_layer(a, n);
     if (node_is(n, "conv2d"))
         return conv_layer(a, n, with_bias);
     if (node_is(n, "dense") && n->in[0]->shape.rank < IMAGE)
@@ -328,6 +343,14 @@ static const char *called(Arena *a, const Node *n, const char *layer, PyValue x)
         python_lopsided(&v, after);
         if (is_padded(&v) && !is_same(&v))
             x.s = padded(a, x.s, v.before, after, NULL);
+    }
+    if (python_recurrent(n)) {
+        const bool last = node_is(n, "scan_last"), back = n->in[0]->loop->reversed;
+        return arena_printf(a, "%s(%s)%s", layer,
+                            back ? arena_printf(a, "ops.flip(%s, 1)", x.s) : x.s,
+                            last   ? "[:, -1]"
+                            : back ? "[:, ::-1]"
+                                   : "");
     }
     const bool differs =
         node_is(n, "batch_norm") || node_is(n, "dropout") || node_is(n, "dropout2d");

@@ -75,17 +75,19 @@ static bool head(const Graph *g, const char *source, Text *t, Diag *d)
 /* ---- weights and data */
 
 static const char weights[] =
-    "\n\nWORDS = {\"kernel\": \"weight\", \"gamma\": \"weight\", \"scale\": \"weight\", \"bias\": "
+    "\n\nWORDS = {%s\"kernel\": \"weight\", \"gamma\": "
+    "\"weight\", \"scale\": \"weight\", \"bias\": "
     "\"bias\", \"beta\": \"bias\",\n"
     "         \"moving_mean\": \"running_mean\", \"moving_variance\": \"running_var\"}\n"
     "\n\ndef named(layer, prefix=\"\"):\n"
     "    \"\"\"Each variable with Tenon's name for it.\"\"\"\n"
+    "%s"
     "    for word, ours in WORDS.items():\n"
     "        if isinstance(getattr(layer, word, None), keras.Variable):\n"
     "            yield prefix + ours, getattr(layer, word)\n"
     "    for name, part in vars(layer).items():\n"
     "        if isinstance(part, layers.Layer) and not name.startswith(\"_\"):\n"
-    "            yield from named(part, f\"{prefix}{name}.\")\n"
+    "            yield from named(part, f\"{prefix}{name%s}.\")\n"
     "\n\ndef given(model, path):\n"
     "    \"\"\"Weights and running averages from a safetensors file.\"\"\"\n"
     "    with open(path, \"rb\") as f:\n"
@@ -444,7 +446,10 @@ static void train(const Graph *g, Text *t)
     const Recipe *r = &g->recipe;
     const bool drawn = augments(&r->augment);
     python_read(t);
-    text_add(t, weights);
+    text_printf(t, weights, g->nloop ? "\"recurrent_kernel\": \"recurrent\", " : "",
+                g->nloop ? "    layer = layer.cell if isinstance(layer, layers.RNN) else layer\n"
+                         : "",
+                g->nloop ? ".replace('__', '.')" : "");
     loading(g, t);
     if (drawn)
         augmenting(&r->augment, t);

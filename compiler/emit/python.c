@@ -53,9 +53,18 @@ static bool is_norm(const Node *n)
     return node_is(n, "batch_norm") || node_is(n, "layer_norm") || node_is(n, "rms_norm");
 }
 
+/* The node that stands for n in Python: a recurrent layer for its whole loop. */
+static const Node *meant(const Node *n)
+{
+    const Node *layer = python_recurrent(n);
+    return layer ? layer : n;
+}
+
 /* Inputs that are values; the others are the layer's own. */
 static int values(const Node *n)
 {
+    if (python_recurrent(n))
+        return meant(n)->nin;
     const bool layer = n->op->layer || is_norm(n) || node_is(n, "bias");
     return layer && n->nin ? 1 : n->nin;
 }
@@ -67,7 +76,7 @@ static void want(Py *p, const Node *n)
         return;
     p->wanted[n->id] = true;
     for (int i = 0; i < values(n); i++)
-        want(p, n->in[i]);
+        want(p, meant(n)->in[i]);
 }
 
 static bool is_statement(const Py *p, const Node *n)
@@ -215,13 +224,26 @@ static void keep_value(Py *p, Scope *s, const Node *n, PyValue v, bool result)
     s->value[n->id] = (PyValue){name, PY_ATOM};
 }
 
+/* "self.h" or, of one direction of several, "self.h__reverse": an attribute has no dots. */
+static const char *recurrent_of(Py *p, Scope *s, const char *path, const char *constructor)
+{
+    const size_t length = *s->path ? strlen(s->path) + 1 : 0;
+    Text name = text_new(p->a);
+    for (const char *c = path + length; *c; c++)
+        text_addn(&name, *c == '.' ? "__" : c, *c == '.' ? 2 : 1);
+    make(p, s, name.s, constructor);
+    return arena_printf(p->a, "self.%s", name.s);
+}
+
 /* "self.conv1", made in __init__; NULL: n has no weights. */
 static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
 {
-    const char *constructor = p->dialect->layer(p->a, n, with_bias);
+    const char *constructor = p->dialect->layer(p->a, meant(n), with_bias);
     if (!constructor)
         return NULL;
     const size_t length = *s->path ? strlen(s->path) + 1 : 0;
+    if (meant(n) != n)
+        return recurrent_of(p, s, meant(n)->name, constructor);
     const char *name = NULL;
     for (int i = 1; i < n->nin && !name; i++)
         name = n->in[i]->param ? n->in[i]->param->name : NULL;
@@ -267,7 +289,7 @@ static bool write_node(Py *p, Scope *s, const Node *n, bool result)
         keep_value(p, s, n, s->value[n->in[0]->id], result);
         return true;
     }
-    if (n->loop || values(n) > 64) {
+    if ((n->loop && meant(n) == n) || values(n) > 64) {
         diag_error(p->d, n->span,
                    n->loop ? "--to %s knows no scan yet"
                            : "--to %s takes at most 64 tensors in a call",
@@ -277,7 +299,7 @@ static bool write_node(Py *p, Scope *s, const Node *n, bool result)
     const bool biased = own_bias(p, n) != NULL;
     const char *layer = layer_of(p, s, n, biased);
     for (int i = 0; i < values(n); i++)
-        in[i] = read_value(p, s, n->in[i]);
+        in[i] = read_value(p, s, meant(n)->in[i]);
     if (diag_errors(p->d) || !python_value(p->a, p->dialect, n, in, layer, &v, p->d))
         return false;
     if (biased)
@@ -296,7 +318,7 @@ static const Node *result_of(Py *p, const char *path, int from, int to)
     const Node *result = NULL;
     for (int i = to; i < p->g->nnode; i++)
         for (int k = 0; k < values(p->g->node[i]); k++) {
-            const Node *x = p->g->node[i]->in[k];
+            const Node *x = meant(p->g->node[i])->in[k];
             if (!is_statement(p, p->g->node[i]) || !is_statement(p, x) || !below(path, x) ||
                 x == result)
                 continue;

@@ -50,6 +50,8 @@ const char *python_pair(Arena *a,
 const char *python_list(Arena *a, const int64_t *v, int n,
                         int64_t more); /* "2, 3": each plus more */
 
+/* A result of lstm, gru or rnn: the layer that makes it, a whole loop in our graph; NULL: n is something else. */
+const Node *python_recurrent(const Node *n);
 Window python_window(const Node *n); /* of a convolution or a pooling */
 /* Rows and columns of padding that the windows reach behind the image, at least 0; is that more than before it? */
 bool python_lopsided(const Window *v, int64_t after[2]);

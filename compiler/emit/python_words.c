@@ -21,6 +21,12 @@ const char *python_pair(Arena *a, const int64_t v[2])
                         : arena_printf(a, "(%lld, %lld)", (long long)v[0], (long long)v[1]);
 }
 
+const Node *python_recurrent(const Node *n)
+{
+    const bool result = node_is(n, "scan_stack") || node_is(n, "scan_last");
+    return result && n->in[0]->loop ? n->in[0]->loop->call : NULL;
+}
+
 Window python_window(const Node *n)
 {
     const int64_t *x = node_attr(n, "x_shape")->list;
@@ -125,7 +131,9 @@ bool python_value(Arena *a, const Dialect *dialect, const Node *n, const PyValue
     *v = (PyValue){dialect->shaped(a, n, in), PY_ATOM};
     if (v->s)
         return true;
-    diag_error(d, n->span, "--to %s has no word for %s", dialect->to, n->op->name);
+    const Node *recurrent = python_recurrent(n);
+    diag_error(d, n->span, "--to %s has no word for %s", dialect->to,
+               (recurrent ? recurrent : n)->op->name);
     diag_help(d, "the model can be trained with Tenon itself: tenon build");
     return false;
 }

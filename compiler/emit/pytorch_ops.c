@@ -52,8 +52,27 @@ static const char *norm_layer(Arena *a, const Node *n)
     return arena_printf(a, "without_%s(%s)", scale ? "shift" : "scale", t.s);
 }
 
+/* Of one layer without first states; gru's second bias is the candidate's alone with us, which PyTorch's is not. */
+static bool is_plain_recurrent(const Node *n)
+{
+    return (node_is(n, "lstm") || node_is(n, "rnn")) && n->nin == 1 &&
+           node_float(n, "recurrent_dropout") == 0;
+}
+
+static const char *recurrent_layer(Arena *a, const Node *n)
+{
+    const char *relu = node_is(n, "rnn") && strcmp(node_string(n, "activation"), "relu") == 0
+                           ? ", nonlinearity=\"relu\""
+                           : "";
+    return arena_printf(a, "one_bias(nn.%s(%lld, %lld, batch_first=True%s))",
+                        node_is(n, "lstm") ? "LSTM" : "RNN", (long long)n->in[0]->shape.dim[1],
+                        (long long)node_int(n, "width"), relu);
+}
+
 static const char *layer(Arena *a, const Node *n, bool with_bias)
 {
+    if (is_plain_recurrent(n))
+        return recurrent_layer(a, n);
     if (node_is(n, "conv2d"))
         return conv_layer(a, n, with_bias);
     if (node_is(n, "dense"))
@@ -225,6 +244,14 @@ static const char *shaped(Arena *a, const Node *n, const PyValue *in)
 static const char *called(Arena *a, const Node *n, const char *layer, PyValue x)
 {
     int64_t after[2];
+    if (python_recurrent(n)) {
+        const bool last = node_is(n, "scan_last"), back = n->in[0]->loop->reversed;
+        return arena_printf(a, "%s(%s%s)[0]%s", layer, back ? python_inside(a, x, PY_ATOM) : x.s,
+                            back ? ".flip(1)" : "",
+                            last   ? "[:, -1]"
+                            : back ? ".flip(1)"
+                                   : "");
+    }
     if (node_is(n, "conv2d")) {
         const Window v = python_window(n);
         if (python_lopsided(&v, after))

@@ -26,6 +26,11 @@ static void helpers(const Graph *g, Text *t)
         }
         bias |= node_is(n, "bias") && !n->in[0]->op->layer;
     }
+    if (g->nloop)
+        text_add(t, "\n\ndef one_bias(layer):\n"
+                    "    \"\"\"PyTorch's second one stays zero.\"\"\"\n"
+                    "    nn.init.zeros_(layer.bias_hh_l0).requires_grad_(False)\n"
+                    "    return layer\n");
     if (!scale)
         text_add(t, "\n\ndef without_scale(norm):\n    norm.weight.requires_grad_(False)\n    "
                     "return norm\n");
@@ -65,6 +70,14 @@ static bool head(const Graph *g, const char *source, Text *t, Diag *d)
 
 /* ---- data */
 
+static const char ours[] =
+    "\n\ndef ours(name):\n"
+    "    \"\"\"Tenon's name of a parameter: those of recurrent layers have others here.\"\"\"\n"
+    "    for word, theirs in (\"weight\", \"weight_ih_l0\"), (\"recurrent\", \"weight_hh_l0\"), "
+    "(\"bias\", \"bias_ih_l0\"):\n"
+    "        name = name.replace(theirs, word)\n"
+    "    return name.replace(\"__\", \".\")\n";
+
 static const char given[] =
     "\n\ndef given(model, path):\n"
     "    \"\"\"Weights and running averages from a safetensors file.\"\"\"\n"
@@ -72,11 +85,12 @@ static const char given[] =
     "        data = f.read()\n"
     "    base = 8 + int.from_bytes(data[:8], \"little\")\n"
     "    entries = json.loads(data[8:base])\n"
-    "    missing = [n for n, p in model.named_parameters() if p.requires_grad and n not in "
+    "    missing = [%s for n, p in model.named_parameters() if p.requires_grad and %s not in "
     "entries]\n"
     "    if missing:\n"
     "        raise SystemExit(f\"{path} is not of this network: it holds no {missing[0]}\")\n"
     "    for name, tensor in model.state_dict().items():\n"
+    "%s"
     "        if name in entries:\n"
     "            first, last = entries[name][\"data_offsets\"]\n"
     "            kind = {\"F32\": \"<f4\", \"F64\": \"<f8\"}[entries[name][\"dtype\"]]\n"
@@ -172,13 +186,21 @@ static void initial(const Graph *g, Text *t)
     static const char *const fans[] = {"fan_in", "fan_out", "(fan_in + fan_out) / 2"};
     const Init *i = &g->recipe.init;
     const char *fan = fans[i->fan];
-    text_add(t, "\n\ndef initialise(model):\n    for m in model.modules():\n        if not "
-                "isinstance(m, (nn.Conv2d, nn.Linear)):\n            continue\n");
+    text_printf(t,
+                "\n\ndef initialise(model):\n    for m in model.modules():\n        if not "
+                "isinstance(m, (nn.Conv2d, nn.Linear%s)):\n            continue\n",
+                g->nloop ? ", nn.RNNBase" : "");
+    if (g->nloop)
+        text_add(t, "        recurrent = isinstance(m, nn.RNNBase)\n"
+                    "        weight, bias = (m.weight_ih_l0, m.bias_ih_l0) if recurrent else "
+                    "(m.weight, m.bias)\n");
+    else
+        text_add(t, "        weight, bias = m.weight, m.bias\n");
     if (i->kind != INIT_ORTHOGONAL && i->kind != INIT_UNIFORM && i->kind != INIT_NORMAL &&
         i->kind != INIT_CONSTANT)
-        text_add(t, "        fan_in, fan_out = nn.init._calculate_fan_in_and_fan_out(m.weight)\n");
-    const char *gauss = "        nn.init.normal_(m.weight, 0, math.sqrt(%s / (%s)))\n",
-               *even = "        bound = math.sqrt(%s / (%s))\n        nn.init.uniform_(m.weight, "
+        text_add(t, "        fan_in, fan_out = nn.init._calculate_fan_in_and_fan_out(weight)\n");
+    const char *gauss = "        nn.init.normal_(weight, 0, math.sqrt(%s / (%s)))\n",
+               *even = "        bound = math.sqrt(%s / (%s))\n        nn.init.uniform_(weight, "
                        "-bound, bound)\n";
     switch (i->kind) {
     case INIT_XAVIER:
@@ -194,20 +216,31 @@ static void initial(const Graph *g, Text *t)
         text_printf(t, i->gaussian ? gauss : even, i->gaussian ? "1" : "3", "fan_in");
         break;
     case INIT_ORTHOGONAL:
-        text_printf(t, "        nn.init.orthogonal_(m.weight, %s)\n", number(t, i->a));
+        text_printf(t, "        nn.init.orthogonal_(weight, %s)\n", number(t, i->a));
         break;
     case INIT_UNIFORM:
-        text_printf(t, "        nn.init.uniform_(m.weight, %s, %s)\n", number(t, i->a),
+        text_printf(t, "        nn.init.uniform_(weight, %s, %s)\n", number(t, i->a),
                     number(t, i->b));
         break;
     case INIT_NORMAL:
-        text_printf(t, "        nn.init.normal_(m.weight, %s, %s)\n", number(t, i->a),
+        text_printf(t, "        nn.init.normal_(weight, %s, %s)\n", number(t, i->a),
                     number(t, i->b));
         break;
     default:
-        text_printf(t, "        nn.init.constant_(m.weight, %s)\n", number(t, i->a));
+        text_printf(t, "        nn.init.constant_(weight, %s)\n", number(t, i->a));
     }
-    text_add(t, "        if m.bias is not None:\n            nn.init.zeros_(m.bias)\n");
+    text_add(t, "        if bias is not None:\n            nn.init.zeros_(bias)\n");
+    if (g->nloop)
+        text_add(t, "        if recurrent:\n"
+                    "            nn.init.orthogonal_(m.weight_hh_l0)\n");
+    for (int k = 0; k < g->nloop; k++)
+        if (g->loop[k]->call && node_is(g->loop[k]->call, "lstm")) {
+            text_printf(t,
+                        "        if isinstance(m, nn.LSTM):\n            bias.data[m.hidden_size:2 "
+                        "* m.hidden_size] = %s              # the forget gate's\n",
+                        number(t, node_float(g->loop[k]->call, "forget_bias")));
+            break;
+        }
 }
 
 /* Parameters in groups of equal factors. */
@@ -227,13 +260,13 @@ static void groups(const Graph *g, Text *t)
     text_printf(t,
                 "%s}\n"
                 "    for name, p in model.named_parameters():\n"
-                "        lr, decay = factors.get(name, (1, 1 if p.ndim > 1 else 0))\n"
+                "        lr, decay = factors.get(%s, (1, 1 if p.ndim > 1 else 0))\n"
                 "        p.requires_grad_(p.requires_grad and lr is not None)\n"
                 "        if p.requires_grad:\n"
                 "            found.setdefault((lr, decay), []).append(p)\n"
                 "    return [{\"params\": ps, \"factor\": lr, \"lr\": %s, \"weight_decay\": %s * "
                 "decay} for (lr, decay), ps in found.items()]\n",
-                n ? "\n    " : "", number(t, r->optimizer.lr),
+                n ? "\n    " : "", g->nloop ? "ours(name)" : "name", number(t, r->optimizer.lr),
                 number(t, r->optimizer.weight_decay));
 }
 
@@ -350,7 +383,10 @@ static void train(const Graph *g, Text *t)
     const Recipe *r = &g->recipe;
     const bool images = python_has(g, "conv2d") && g->input->shape.rank == 3;
     python_read(t);
-    text_add(t, given);
+    if (g->nloop)
+        text_add(t, ours);
+    text_printf(t, given, g->nloop ? "ours(n)" : "n", g->nloop ? "ours(n)" : "n",
+                g->nloop ? "        name = ours(name)\n" : "");
     loading(g, t);
     if (augments(&r->augment))
         augmenting(&r->augment, t);

@@ -57,6 +57,8 @@ typedef struct Loop {
     int      ncarry;
     Carry   *carry;
     Span     span;                                    /* the scan in the model */
+    Node    *call;                                    /* the lstm, gru or rnn that it computes: in[0] its sequence, name the path of its
+                                                         parameters; not in the graph; NULL: a scan as the model says it */
     struct Loop *mirror;                              /* pass gradient: the loop that goes back through this one */
     int      nstack;
     Node   **stack;                                   /* pass gradient: sequences of this loop's values, made once each */

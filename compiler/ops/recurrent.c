@@ -177,6 +177,19 @@ static Node *mask(Layer *y)
     return like.op->build(y->g, &one, 1, &like, y->path, y->d);
 }
 
+/* What the loop is in one word, for those who have a word for it. */
+static Node *call(Layer *y)
+{
+    Arena *a = y->g->arena;
+    Node *n = arena_alloc(a, sizeof *n), *const in[] = {y->x, y->first[0], y->first[1]};
+    *n = (Node){.op = y->attrs->op, .name = y->path, .span = y->attrs->span, .shape = y->x->shape};
+    node_copy_attrs(y->g, n, y->attrs);
+    n->in = arena_alloc(a, sizeof in);
+    memcpy(n->in, in, sizeof in);
+    n->nin = 1 + (in[1] != NULL) + (in[2] != NULL);
+    return n;
+}
+
 static bool run(Layer *y)
 {
     static const char *const name[] = {"h", "c"};
@@ -186,6 +199,7 @@ static bool run(Layer *y)
     if (!z || !c->open(y, u))
         return false;
     Loop *l = graph_loop(y->g, z->shape.dim[0], y->reversed, y->attrs->span);
+    l->call = call(y);
     for (int i = 0; i < c->states; i++) {
         Node *zero = graph_const(y->g, 0, shape_make(true, "F", &y->width, 1), y->attrs->span);
         in[i] = state[i] = scan_state(y->g, l, y->first[i] ? y->first[i] : zero, y->attrs->span);

@@ -57,6 +57,31 @@ train odd {
 TN
 small_mnist "$work/mnist" 80 40 || true
 
+# Recurrent layers, on sequences of their own.
+cat > "$work/recurrent.tn" <<'TN'
+block two_ways(x) { return lstm(x, 7, all = true, bidirectional = true) }
+model recurrent(x: f32[12, 6], classes: int = 5) {
+    h = lstm(x, 8, all = true) |> two_ways |> rnn(9, activation = "relu")
+    return dense(h, classes)
+}
+train recurrent {
+    data      = "given with --data"
+    loss      = softmax_cross_entropy
+    optimizer = adam(lr = 0.01, weight_decay = 1e-3)
+    batch     = 16
+    epochs    = 2
+}
+TN
+# sequences PYTHON: 80 and 40 of them
+sequences() {
+    mkdir -p "$work/recurrent-data"
+    "$1" -c 'import numpy as np, sys
+g = np.random.default_rng(3)
+for split, n in ("train", 80), ("test", 40):
+    np.save(f"{sys.argv[1]}/{split}_x.npy", g.standard_normal((n, 12, 6)).astype("f4"))
+    np.save(f"{sys.argv[1]}/{split}_y.npy", g.integers(0, 5, n).astype("u1"))' "$work/recurrent-data"
+}
+
 # steps LOG: its losses, a line each
 steps() { sed -n 's/.*"event": *"step".*"train_loss": *\([-0-9.e]*\).*/\1/p' "$1"; }
 
@@ -64,6 +89,7 @@ steps() { sed -n 's/.*"event": *"step".*"train_loss": *\([-0-9.e]*\).*/\1/p' "$1
 against() {
     local to=$1 python=$2 model=$4 name; name=$(basename "$4" .tn)
     local data=(--data "$work/mnist" --limit-samples "$3") run
+    if [ "$name" = recurrent ]; then data[1]=$work/recurrent-data; sequences "$python"; fi
     if [ ! -e "$work/$name.w" ]; then
         "$TENON" build "$model" "${settings[@]}" -o "$work/$name"
         "$work/$name" "${data[@]}" --epochs 0 --save "$work/$name.w" > /dev/null
@@ -79,7 +105,7 @@ against() {
 }
 
 settings=(--dtype f64 --batch 16 --shards 1)
-for model in "$TENON_ROOT/models/lenet.tn" "$TENON_ROOT/models/mlp.tn" "$work/odd.tn"; do
+for model in "$TENON_ROOT/models/lenet.tn" "$TENON_ROOT/models/mlp.tn" "$work/odd.tn" "$work/recurrent.tn"; do
     if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"      # the last batch is filled up
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
     for backend in tensorflow jax torch; do
