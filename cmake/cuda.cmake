@@ -1,11 +1,11 @@
-# cuda.cmake -- what the CUDA target needs at compile time, and what is left out without it.
+# cuda.cmake -- tenon-plan, which plans cuDNN's graphs, and what programs load plans with; both need headers that may be missing.
 #
-#   TENON_CUDA = AUTO   with the toolkit where it is found (the default)       ON   or stop       OFF   never
+#   WITH_CUDNN = AUTO   where the toolkit and cuDNN's headers are found (the default)       ON   or stop       OFF   never
 #
 # cuDNN's headers are looked for beside the toolkit's; the library itself is opened when it is needed, and nothing links it.
-set(TENON_CUDA AUTO CACHE STRING "AUTO, ON or OFF: the CUDA target")
-set_property(CACHE TENON_CUDA PROPERTY STRINGS AUTO ON OFF)
-if(TENON_CUDA STREQUAL "OFF")
+set(WITH_CUDNN AUTO CACHE STRING "planning of cuDNN graphs: AUTO (where its headers are found), ON (they must be there) or OFF")
+set_property(CACHE WITH_CUDNN PROPERTY STRINGS AUTO ON OFF)
+if(WITH_CUDNN STREQUAL "OFF" OR WITH_CUDA STREQUAL "OFF")
     return()
 endif()
 
@@ -18,8 +18,8 @@ if(CUDNN_INCLUDE AND EXISTS ${CUDNN_INCLUDE}/cudnn_version.h)
 endif()
 if(NOT CUDAToolkit_FOUND OR cudnn_minor VERSION_LESS 9.8)
     set(missing "the CUDA toolkit 13.0 or the headers of cuDNN 9.8 or later were not found (CUDACXX=/path/nvcc, CUDNN_HOME=/path)")
-    if(TENON_CUDA STREQUAL "ON")
-        message(FATAL_ERROR "TENON_CUDA=ON, but ${missing}")
+    if(WITH_CUDNN STREQUAL "ON")
+        message(FATAL_ERROR "WITH_CUDNN=ON, but ${missing}")
     endif()
     message(STATUS "No planning of cuDNN graphs: ${missing}")
     return()
