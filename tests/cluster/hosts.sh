@@ -69,12 +69,14 @@ enter() {
         'mount --bind "$0/names" /etc/hosts; mount --bind "$0/shm$1" /dev/shm; shift; exec "$@"' "$state" "$k" "$@"
 }
 
+# A bucket of two milliseconds: with less the kernel's clock lets less through than was asked for.
 rate() {
-    local k at
+    local k at burst=32kb
+    case $1 in *gbit) burst=256kb ;; esac
     for k in $(seq "$(count)"); do
         for at in "$name-node$k eth0" "$switch p$k"; do
             quietly ip netns exec "${at% *}" tc qdisc del dev "${at#* }" root
-            [ "$1" = off ] || ip netns exec "${at% *}" tc qdisc add dev "${at#* }" root tbf rate "$1" burst 32kb latency 100ms
+            [ "$1" = off ] || ip netns exec "${at% *}" tc qdisc add dev "${at#* }" root tbf rate "$1" burst "$burst" latency 100ms
         done
     done
 }
