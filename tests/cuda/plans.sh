@@ -40,6 +40,8 @@ loads "the same" "^embedded workspace" sm_90 13000 "$work/5.plan" "$work/kept"
 loads "another driver" "the plan is for sm_90 .*driver API 13.0.* here is .*driver API 13.1.* made workspace" sm_90 13010 "$work/5.plan" "$work/kept"
 loads "another driver again" "kept workspace" sm_90 13010 "$work/5.plan" "$work/kept"
 loads "another GPU" "is for sm_90 with 132 .* here is sm_80 with 108 .* made workspace" sm_80 13000 "$work/5.plan" -
+sed '1s/sms [0-9]*/sms 114/' "$work/5.plan" > "$work/other.plan"
+loads "another number of multiprocessors" "for sm_90 with 114 .* here is sm_90 with 132 .* made workspace" sm_90 13000 "$work/other.plan" -
 sed '1s/cudnn [0-9]*/cudnn 92600/' "$work/5.plan" > "$work/other.plan"
 loads "another cuDNN" "cuDNN 9.26.0; here is .* made workspace" sm_90 13000 "$work/other.plan" -
 for kept in "$work"/kept/*.plan; do head -c 600 "$kept" > "$work/cut"; cp "$work/cut" "$kept"; done
