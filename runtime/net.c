@@ -115,7 +115,8 @@ static void map_there(Net *n)
 {
     if (n->nparts > 1)
         rt_die("--groups is for programs on the processor: leave it out");
-    n->fixed = memory_map(memory_round(n->p->fixed_bytes) + n->grad_bytes, true, "copies of the parameters");
+    n->fixed = memory_map(memory_round(n->p->fixed_bytes) + n->grad_bytes, true,
+                          "copies of the parameters");
     n->grad = n->fixed + memory_round(n->p->fixed_bytes);
     n->remote = remote_new(n->p, n->fixed, n->reduced);
     n->shard = remote_shard(n->remote);
@@ -326,7 +327,7 @@ static void run_bucket(Net *n, const Rt *r, int bucket, int first, bool last)
 
 /* Forward, backward and sums of one part; with r->grad NULL the update too. The loss is looked at
  * before any phase that could touch a parameter. */
-static bool run_part(Net *n, const Rt *r, bool last)
+static bool run_phases(Net *n, const Rt *r, bool last)
 {
     const RtProgram *p = n->p;
     int bucket = 0, unit = 0;
@@ -342,9 +343,22 @@ static bool run_part(Net *n, const Rt *r, bool last)
             unit += p->bucket[bucket].units;
         }
     }
+    return true;
+}
+
+/* On a device the update looks at the loss itself, so that a step is one list of launches. */
+static bool run_part(Net *n, const Rt *r, bool last)
+{
+    const bool one_list = n->remote && !r->grad;
+    if (!one_list || !remote_play(n->remote, REMOTE_TRAIN)) {
+        if (!run_phases(n, r, last))
+            return false;
+        if (one_list)
+            remote_played(n->remote, REMOTE_TRAIN);
+    }
     if (!n->remote)
         return true;
-    remote_metrics(n->remote, n->slot); /* the update there has looked at the loss itself */
+    remote_metrics(n->remote, n->slot);
     return finite_loss(n, r);
 }
 
@@ -418,20 +432,31 @@ bool net_step(Net *n, const Batch *b, Hyper h)
     return true;
 }
 
+/* All shards, also those without a sample that counts: the list is the same each time. */
+static void evaluate_there(Net *n, Rt *r, int64_t room, const Batch *b, void *output)
+{
+    const RtProgram *p = n->p;
+    remote_begin(n->remote, r, room, b, output != NULL);
+    if (!remote_play(n->remote, REMOTE_TEST)) {
+        for (int i = 0; i < p->ntest; i++)
+            run_phase(n, r, &p->test[i]);
+        remote_played(n->remote, REMOTE_TEST);
+    }
+    remote_metrics(n->remote, n->slot);
+    if (output)
+        remote_output(n->remote, output);
+}
+
 void net_evaluate(Net *n, const Batch *b, void *output)
 {
     View v = view(n, b, (Hyper){0, 0}, n->first, n->shards);
     v.rt.output = output;
     clear_metrics(n);
     if (n->remote)
-        remote_begin(n->remote, &v.rt, sizeof v, b, output != NULL);
-    for (int i = 0; i < n->p->ntest; i++)
+        evaluate_there(n, &v.rt, sizeof v, b, output);
+    for (int i = 0; !n->remote && i < n->p->ntest; i++)
         run_units(n, &v.rt, &n->p->test[i], 0,
                   n->p->test[i].per_slice ? valid_slices(n, &v.rt) : n->p->test[i].count);
-    if (n->remote)
-        remote_metrics(n->remote, n->slot);
-    if (n->remote && output)
-        remote_output(n->remote, output);
     sum_metrics(n, report(n));
 }
 

@@ -12,6 +12,12 @@ typedef struct Piece {
     int64_t room;
 } Piece;
 
+typedef struct List {
+    int runs;
+    bool recording;
+    void *kept;
+} List;
+
 struct Remote {
     const RtProgram *p;
     const RtDevice *device;
@@ -23,6 +29,7 @@ struct Remote {
     bool changed, ahead; /* the copy here is newer; the device's is */
     Piece piece[PIECES];
     int npiece;
+    List list[REMOTE_LISTS];
 };
 
 enum { STRUCT_ROOM = 1024 }; /* of Rt in either type */
@@ -102,6 +109,29 @@ void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output)
     memcpy(m->arguments_here, r, (size_t)room);
     memcpy(m->arguments_here + STRUCT_ROOM, b->index, sizeof(uint32_t) * (size_t)m->p->batch);
     d->put(m->arguments, m->arguments_here, m->arguments_room);
+}
+
+bool remote_play(Remote *m, int list)
+{
+    List *l = &m->list[list];
+    if (l->kept) {
+        m->device->play(l->kept);
+        return true;
+    }
+    l->recording = l->runs++ == 1;
+    if (l->recording)
+        m->device->record();
+    return false;
+}
+
+void remote_played(Remote *m, int list)
+{
+    List *l = &m->list[list];
+    if (!l->recording)
+        return;
+    l->kept = m->device->recorded();
+    l->recording = false;
+    m->device->play(l->kept);
 }
 
 void remote_metrics(Remote *m, double *slot)

@@ -20,6 +20,12 @@ char   *remote_grad(const Remote *m);
 /* Makes r, with b's data and parameters as they are here, true there: addresses, index, metrics cleared; *r gets the address
  * of its copy.  room: bytes of the struct that r is part of. */
 void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output);
+/* A list of launches that is the same each time: true when it has been played from its recording.  Else the caller launches, and
+ * says so: the second time they are recorded (the first loads the kernels). */
+enum { REMOTE_TRAIN, REMOTE_TEST, REMOTE_LISTS };
+bool remote_play(Remote *m, int list);
+void remote_played(Remote *m, int list);
+
 /* After the phases: waits. */
 void remote_metrics(Remote *m, double *slot);
 void remote_output(Remote *m, void *output);

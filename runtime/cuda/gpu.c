@@ -142,6 +142,29 @@ static void get(void *here, const void *there, int64_t bytes)
     wait();
 }
 
+/* ---- a step as one launch */
+
+static void record(void)
+{
+    rt_cuda_check(cudaStreamBeginCapture(rt_cuda_stream, cudaStreamCaptureModeThreadLocal),
+                  "recording a step");
+}
+
+static void *recorded(void)
+{
+    cudaGraph_t graph;
+    cudaGraphExec_t kept;
+    rt_cuda_check(cudaStreamEndCapture(rt_cuda_stream, &graph), "recording a step");
+    rt_cuda_check(cudaGraphInstantiate(&kept, graph, 0), "making a graph of a step");
+    rt_cuda_check(cudaGraphDestroy(graph), "making a graph of a step");
+    return kept;
+}
+
+static void play(void *recording)
+{
+    rt_cuda_check(cudaGraphLaunch(recording, rt_cuda_stream), "launching a step");
+}
+
 void rt_cuda_clear(void *there, int64_t bytes)
 {
     rt_cuda_check(cudaMemsetAsync(there, 0, (size_t)bytes, rt_cuda_stream),
@@ -168,4 +191,7 @@ const RtDevice rt_cuda = {.name = "cuda",
                           .put = put,
                           .get = get,
                           .clear = rt_cuda_clear,
+                          .record = record,
+                          .recorded = recorded,
+                          .play = play,
                           .describe = describe};

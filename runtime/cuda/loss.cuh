@@ -59,6 +59,42 @@ DEVICE void softmax_cross_entropy_dx(real *dx, const real *x, const int32_t *lab
         dx[j] = dloss[i] * (s_exp(x[j] - top) / sum - (j == label[i]));
 }
 
+/* A share s of the true class spread over all of them: the loss of each class counts, one in k parts of s. */
+SIZE int softmax_cross_entropy_smooth_blocks(int n, int k, double)
+{
+    return softmax_cross_entropy_blocks(n, k);
+}
+DEVICE void softmax_cross_entropy_smooth(real *loss, const real *x, const int32_t *label, int n, int k, double s)
+{
+    const int i = warp_row();
+    if (i >= n)
+        return;
+    softmax_cross_entropy(loss, x, label, n, k);
+    x += (int64_t)i * k;
+    real sum = 0;
+    for (int j = threadIdx.x % WARP; j < k; j += WARP)
+        sum += x[j] - x[label[i]];
+    sum = warp_sum(sum);
+    if (threadIdx.x % WARP == 0)
+        loss[i] -= (real)s * (sum / (real)k);
+}
+
+SIZE int softmax_cross_entropy_dx_smooth_blocks(int n, int k, double)
+{
+    return softmax_cross_entropy_dx_blocks(n, k);
+}
+template <class D>
+DEVICE void softmax_cross_entropy_dx_smooth(real *dx, const real *x, const int32_t *label, D dloss, int n, int k, double s)
+{
+    const int i = warp_row();
+    if (i >= n)
+        return;
+    softmax_cross_entropy_dx(dx, x, label, dloss, n, k);
+    dx += (int64_t)i * k;
+    for (int j = threadIdx.x % WARP; j < k; j += WARP)
+        dx[j] += dloss[i] * ((j == label[i] ? (real)s : 0) - (real)s / (real)k);
+}
+
 /* 1 where the first of the largest x is the label, else 0: none before the label as large, none behind it larger. */
 SIZE int accuracy_blocks(int n, int)
 {

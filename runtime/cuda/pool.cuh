@@ -1,4 +1,4 @@
-/* pool.cuh -- max and average pooling, and their gradients: a thread a number of the result.
+/* pool.cuh -- max, average and global average pooling, and their gradients: a thread a number of the result.
  *
  *   x (N, C, H, W)  y (N, C, OH, OW)
  *
@@ -131,6 +131,30 @@ DEVICE void avg_pool_dx(real *dx, const real *dy, Pool p)
                 sum += d[oy * p.ow + ox] * pool_share(p, pool_window(p, oy, ox));
         dx[at] = sum;
     }
+}
+
+/* ------------------------------------------------------------------------------- global average */
+
+/* y (N, C): a block a channel of an image. */
+SIZE int global_avg_pool_blocks(int n, int c, int)
+{
+    return sum_blocks(n * c);
+}
+DEVICE void global_avg_pool(real *y, const real *x, int n, int c, int hw)
+{
+    block_sums(
+        n * c, hw, [=](int at, int of) { return x[(int64_t)at * hw + of]; },
+        [=](int at, real sum) { y[at] = sum / (real)hw; });
+}
+
+SIZE int global_avg_pool_dx_blocks(int n, int c, int hw)
+{
+    return each_blocks(n * c * hw);
+}
+DEVICE void global_avg_pool_dx(real *dx, const real *dy, int n, int c, int hw)
+{
+    FOR_EACH(at, n * c * hw)
+        dx[at] = dy[at / hw] / (real)hw;
 }
 
 #endif

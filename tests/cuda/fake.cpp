@@ -55,15 +55,23 @@ cudaError_t allocate(void **at, size_t bytes)
 
 } // namespace
 
-struct FakeStream {
+struct FakeGraph {
     std::deque<std::function<void()>> work;
 };
+struct FakeStream {
+    std::deque<std::function<void()>> work;
+    FakeGraph *captures; /* what work goes to instead, or NULL */
+    void add(std::function<void()> one)
+    {
+        (captures ? captures->work : work).push_back(one);
+    }
+};
 
-static FakeStream stream;
+static FakeStream stream = {};
 
 void shim_enqueue(const char *kernel, int blocks, int threads, std::function<void()> thread)
 {
-    stream.work.push_back([=] {
+    stream.add([=] {
         if (getenv("FAKE_LOG"))
             fprintf(stderr, "fake: %s, %d blocks\n", kernel, blocks);
         fiber_run(kernel, blocks, threads, thread);
@@ -120,6 +128,8 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
+    if (s->captures)
+        return cudaErrorInvalidValue; /* as CUDA: nobody waits for what is only recorded */
     if (wrong("lost") && launches > 0)
         return cudaErrorLaunchFailure;
     for (; !s->work.empty(); s->work.pop_front())
@@ -146,13 +156,47 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all)
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind, cudaStream_t s)
 {
-    s->work.push_back([=] { memcpy(to, from, bytes); });
+    s->add([=] { memcpy(to, from, bytes); });
     return cudaSuccess;
 }
 
 cudaError_t cudaMemsetAsync(void *there, int value, size_t bytes, cudaStream_t s)
 {
-    s->work.push_back([=] { memset(there, value, bytes); });
+    s->add([=] { memset(there, value, bytes); });
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode)
+{
+    s->captures = new FakeGraph;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
+{
+    *graph = s->captures;
+    s->captures = nullptr;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long)
+{
+    *exec = new FakeGraph(*graph);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    delete graph;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s)
+{
+    if (getenv("FAKE_LOG"))
+        fprintf(stderr, "fake: a graph of %zu\n", exec->work.size());
+    for (const auto &one : exec->work)
+        s->add(one);
     return cudaSuccess;
 }
 

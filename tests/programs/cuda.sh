@@ -58,6 +58,13 @@ steps() {
     same "$dir: random order" "$(hashes "$dir/0.jsonl")" "$(hashes "$dir/2.jsonl")"
 }
 
+# From the third step on, and of the test, a step is one launch: a recording of the second.
+graphs() {
+    local of=$(sed -n '/^static void train_slice/,/^}/p' "$work/mlp/mlp.cu" | grep -c LAUNCH)
+    FAKE_LOG=1 "$work/mlp/gpu" --data "$work/mnist" --epochs 2 2>&1 | sed -n 's/^fake: a graph of //p' | sort | uniq -c | awk '{ print $2 ":" $1 }' > "$work/graphs"
+    grep -q "^$((of + 1)):5$" "$work/graphs" && ok || bad "five of six steps are graphs of $((of + 1)) launches: $(tr '\n' ' ' < "$work/graphs")"
+}
+
 # A block_sync that is left out must show in one of the orders: another result, or none.
 barriers() {
     local dir=$work/geometry site order seen
@@ -82,6 +89,7 @@ on_the_processor() {
     steps geometry
     steps mlp --data "$work/mnist"
     steps lenet --data "$work/mnist"
+    graphs
     barriers
     local mlp=$work/mlp
     # checkpoints are interchangeable: two epochs on either, or one on each
@@ -138,5 +146,5 @@ by_nvcc() {
 }
 
 if [ "$(uname -m)" = x86_64 ] && command -v g++ > /dev/null; then on_the_processor; else skip "kernels on the processor: they need g++ and x86-64"; fi
-if command -v nvcc > /dev/null; then by_nvcc; else skip "nvcc is not there: nothing was compiled for a GPU"; fi
+if command -v nvcc > /dev/null; then export NVCC=nvcc; by_nvcc; else skip "nvcc is not there: nothing was compiled for a GPU"; fi
 finish
