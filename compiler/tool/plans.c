@@ -15,6 +15,7 @@
 
 static const Span nowhere;
 
+/* The caller tidies up, then passes on a signal that may have come meanwhile. */
 static Process run_planner(Arena *a, const char *path, const char *const *word, int n)
 {
     Argv v = {0};
@@ -24,7 +25,6 @@ static Process run_planner(Arena *a, const char *path, const char *const *word, 
     argv_end(a, &v);
     Process p = process_of(a, v);
     process_run(&p);
-    process_pass_on();
     return p;
 }
 
@@ -36,6 +36,7 @@ const char *plans_version(Arena *a, const char **why)
         return NULL;
     }
     const Process p = run_planner(a, path, (const char *const[]){"--version"}, 1);
+    process_pass_on();
     const char *text = arena_strndup(a, p.output.s, strcspn(p.output.s, "\n"));
     if (p.status == 0)
         return text;
@@ -141,6 +142,7 @@ static bool plan_missing(Arena *a, const char *version, const PlanWish *w, Cache
     const Process run = run_planner(a, paths_program(a, "tenon-plan"), word, w->exact ? 10 : 9);
     const bool ok = run.status == 0 ? read_answers(a, dir, &run, w, version, cache, p, n, d) : broken(d, &run);
     remove_dir(a, dir, n);
+    process_pass_on();
     return ok;
 }
 

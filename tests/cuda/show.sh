@@ -41,6 +41,14 @@ plans resnet56_cifar10 --set model.depth=20
 same "planned once" "$("$TENON" cache | awk '/plans/ { print $2 }')" "$before"
 refuses "a driver that is none" "CUDA version of a driver" show lenet --driver 580
 
+# ended in the middle, it ends the planner and leaves nothing behind
+mkdir "$work/tmp"
+TMPDIR=$work/tmp "$TENON" show "$models/resnet56_cifar10.tn" --target cuda --dtype bf16 > "$work/table" 2>&1 & pid=$!
+for ((i = 0; i < 100; i++)); do [ -z "$(ls "$work/tmp")" ] || break; sleep .1; done
+[ -n "$(ls "$work/tmp")" ] && ok || bad "planning wrote no graphs within 10 s"
+kill -TERM $pid; wait $pid && bad "it went on after SIGTERM" || ok
+[ -z "$(ls "$work/tmp")" ] && ok || bad "left behind: $(ls "$work/tmp")"
+
 cat > "$work/none.tn" << 'END'
 model m(x: f32[16, 30]) {
     h = causal_attention(dense(x, 30), dense(x, 30), dense(x, 30), heads = 3)
