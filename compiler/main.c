@@ -16,7 +16,7 @@ static bool compile(Arena *a, Command *c, Diag *d)
         return printf("%s: ok\n", c->file) > 0;
     if (!tool_begin(c, &f, d) || (f.train && !pass_run_all(f.train, &c->options, d)))
         return false;
-    f.token = f.train ? pass_token(f.test) : NULL;
+    f.token = f.train && !c->options.cuda ? pass_token(f.test) : NULL;
     f.test->peer = f.train;                           /* evaluation uses the parameters where training planned them */
     if (f.token)
         f.token->peer = f.train;

@@ -5,6 +5,7 @@
 #include "random.h"
 #include "train.h"
 #include "weights.h"
+#include <math.h>
 #include <stdio.h>
 
 int64_t steps_for(const RtProgram *p, int64_t samples)
@@ -45,7 +46,14 @@ const char *metrics_text(const RtProgram *p, const double mean[RT_METRICS], cons
     for (int m = 0; m < p->nmetric && n < 200; m++)
         n += snprintf(text + n, (size_t)(256 - n), "%s%s%.40s %.4f", m ? ", " : "", prefix,
                       p->metric[m], mean[m]);
+    if (p->perplexity)
+        snprintf(text + n, (size_t)(256 - n), ", %sperplexity %.4g", prefix, perplexity(p, mean));
     return text;
+}
+
+double perplexity(const RtProgram *p, const double mean[RT_METRICS])
+{
+    return exp(mean[net_metric_index(p, "loss")]);
 }
 
 int test_run(const RtProgram *p, const Options *o)
@@ -71,6 +79,8 @@ int test_run(const RtProgram *p, const Options *o)
         snprintf(text, sizeof text, "test_%s", p->metric[m]);
         log_real(&log, text, mean[m]);
     }
+    if (p->perplexity)
+        log_real(&log, "test_perplexity", perplexity(p, mean));
     log_end(&log);
     printf("%lld samples in %.2f s\n%s\n", (long long)d->n, seconds,
            metrics_text(p, mean, "test ", text));

@@ -121,26 +121,27 @@ static void print(const Generator *g, int32_t token)
     fflush(stdout);
 }
 
-/* The prompt's tokens; without one a new line, or token 0 where there is none. */
+/* The prompt's tokens; without one, or with an empty one, a new line, or token 0 where there is none. */
 static void begin(Generator *g)
 {
-    const char *prompt = g->o->prompt ? g->o->prompt : "\n";
+    const bool given = g->o->prompt && *g->o->prompt;
+    const char *prompt = given ? g->o->prompt : "\n";
     const Text t = {"--prompt", prompt, (int64_t)strlen(prompt), 1};
-    const bool none = !g->o->prompt && g->vocab->unit == RT_TEXT_CHAR &&
-                      table_find(&g->vocab->known, "\n", 1) < 0;
+    const bool none =
+        !given && g->vocab->unit == RT_TEXT_CHAR && table_find(&g->vocab->known, "\n", 1) < 0;
     if (g->vocab->unit != RT_TEXT_BYTE)
         text_check_utf8(&t);
     if (!none)
         vocab_encode(g->vocab, &t, &g->text);
-    if (g->text.n == 0 && g->o->prompt && *prompt)
+    if (g->text.n == 0 && given)
         rt_die("--prompt holds no word");
     if (g->text.n == 0)
         tokens_add(&g->text, 0);
-    if (g->o->prompt)
+    if (given)
         fwrite(prompt, 1, strlen(prompt), stdout);
 }
 
-static void check(const RtProgram *p, const char *weights)
+static void check(const RtProgram *p)
 {
     const int64_t t = p->input_dim[0];
     if (!p->recipe.text.unit || p->recipe.text.table || p->classes < p->vocab ||
@@ -149,26 +150,30 @@ static void check(const RtProgram *p, const char *weights)
                "data = text(...), or has %lld "
                "outputs where the vocabulary has %lld tokens",
                p->model, (long long)p->classes, (long long)p->vocab);
-    if (!vocab_of_weights(p, weights))
+}
+
+/* The weights first: they say what is wrong with their file. */
+static const Vocab *load(Net *n, const char *weights)
+{
+    weights_load(n, weights);
+    if (!vocab_of_weights(n->p, weights))
         rt_die("%s holds no vocabulary, without which no text can be written: take weights that "
                "this program has saved",
                weights);
+    return vocab_now();
 }
 
 int generate_run(const RtProgram *p, const Options *o)
 {
-    check(p, o->weights);
-    Generator g = {.p = p,
-                   .o = o,
-                   .vocab = vocab_now(),
-                   .net = net_new(p, pool_new(o->threads), o->comm, 1, false)};
+    check(p);
+    Generator g = {.p = p, .o = o, .net = net_new(p, pool_new(o->threads), o->comm, 1, false)};
     g.trail = net_trail(p);
     g.window = rt_alloc(sizeof *g.window * (size_t)p->input_dim[0]);
     g.index = rt_alloc(sizeof *g.index * (size_t)p->batch);
     g.output = rt_alloc((size_t)(p->batch * p->outputs * p->real_bytes));
     g.choice = rt_alloc(sizeof *g.choice * (size_t)p->classes);
     g.share = rt_alloc(sizeof *g.share * (size_t)p->classes);
-    weights_load(g.net, o->weights);
+    g.vocab = load(g.net, o->weights);
     begin(&g);
     for (int64_t i = 0; i < o->length; i++) {
         tokens_add(&g.text, next_token(&g, i));

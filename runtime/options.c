@@ -230,7 +230,7 @@ static void set(Options *o, const struct Option *t, const char *value)
     void *field = (char *)o + t->at;
     switch (t->kind) {
     case TEXT:
-        if (!*value)
+        if (!*value && t->at != AT(prompt))
             rt_die("--%s wants %s", t->name, t->arg);
         *(const char **)field = value;
         break;

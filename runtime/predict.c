@@ -127,9 +127,9 @@ int predict_run(const RtProgram *p, const Options *o)
     static Sink sink;
     keep_apart(o->output, o->input);
     keep_apart(o->output, o->weights);
-    Data *d = open_samples(p, o);
     Net *n = net_new(p, pool_new(o->threads), o->comm, 1, false);
     weights_load(n, o->weights);
+    Data *d = open_samples(p, o);
     open_sink(&sink, p, o->output, d->n);
     uint32_t *order = evaluate_order(p, d->n);
     char *output = rt_alloc((size_t)(p->batch * p->outputs * p->real_bytes));

@@ -184,6 +184,7 @@ typedef struct RtProgram {
     bool        softmax_output;                       /* predict prints probabilities: softmax of the output */
     const struct RtParam *input_mean;                 /* the mean training sample, which is subtracted; NULL: none */
     int         nmetric; const char *metric[RT_METRICS];                   /* "loss", "accuracy" */
+    bool        perplexity;                           /* exp of the mean loss is reported as well: tokens as likely as the next one is */
     const RtParam *param;  int nparam;
     const RtSum   *sum;    int nsum, ngradient;
     const RtBucket *bucket; int nbucket;

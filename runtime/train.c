@@ -289,6 +289,9 @@ static void log_metrics(Trainer *t, const char *prefix, const double mean[RT_MET
         snprintf(key, sizeof key, "%s_%.50s", prefix, t->p->metric[m]);
         log_real(&t->log, key, mean[m]);
     }
+    snprintf(key, sizeof key, "%s_perplexity", prefix);
+    if (t->p->perplexity)
+        log_real(&t->log, key, perplexity(t->p, mean));
 }
 
 /* The means over one batch, taken before its update. */

@@ -24,5 +24,7 @@ uint32_t   *evaluate_order(const RtProgram *p, int64_t samples);  /* of the file
 /* "test loss 0.0900, test accuracy 0.9720" */
 const char *metrics_text(const RtProgram *p, const double mean[RT_METRICS], const char *prefix,
                          char text[256]);
+/* exp of the mean loss, of programs that report it. */
+double perplexity(const RtProgram *p, const double mean[RT_METRICS]);
 
 #endif

@@ -202,6 +202,14 @@ static void calls(const Writer *w, Text *t)
                 m.core->like, core_peak_gflops(m.core, m.real));
 }
 
+/* A language model, whose loss is nothing but minus the log of the next token's probability. */
+static bool says_next_token(const Graph *g)
+{
+    const Attr *s = node_attr(g->loss, "smoothing");
+    return g->recipe.data.unit && !g->recipe.data.table &&
+           node_is(g->loss, "softmax_cross_entropy") && !(s && s->f > 0);
+}
+
 static void program(Writer *w, Text *t)
 {
     const EmitInput *in = w->in;
@@ -257,6 +265,8 @@ static void program(Writer *w, Text *t)
                 "nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,\n");
     if (!in->options->cuda)
         calls(w, t);
+    if (says_next_token(g))
+        text_add(t, "    .perplexity = true,\n");
     if (in->token)
         text_printf(t,
                     "    .token = token, .ntoken = sizeof token / sizeof *token, .carried = %lld, "

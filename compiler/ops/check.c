@@ -2,14 +2,28 @@
 #include "ops/check.h"
 #include <string.h>
 
-/* The op as the model names it: a layer's own bias is a node behind it, of the same place. */
+/* The op as the model names it, of one that the front end makes of it. */
+static const char *in_the_language(const Node *n)
+{
+    static const char *const of[][2] = {{"scan_", "scan"},
+                                        {"attention", "causal_attention"},
+                                        {"dense_dx", "matmul"},
+                                        {"sum_to", "sum"},
+                                        {"amax_to", "amax"}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (!strncmp(n->op->name, of[i][0], strlen(of[i][0])))
+            return of[i][1];
+    return n->op->name;
+}
+
+/* A layer's own bias is a node behind it, of the same place. */
 static const char *written(const Node *n)
 {
     const Node *x = n->nin ? n->in[0] : NULL;
     const bool inner = node_is(n, "bias") && x->op->layer && x->span.source == n->span.source &&
                        x->span.line == n->span.line && x->span.col == n->span.col &&
                        x->span.end_line == n->span.end_line && x->span.end_col == n->span.end_col;
-    return inner ? x->op->name : n->op->name;
+    return inner ? x->op->name : in_the_language(n);
 }
 
 static const char *made_by(const Node *n, Arena *a)

@@ -9,8 +9,24 @@
 #include "ops/loss.h"
 #include "ops/price.h"
 
+/* A yes or no a position. */
+static bool is_sequence(const Node *n, Diag *d)
+{
+    const Shape *x = &n->in[0]->shape;
+    if (x->rank != 2 || n->in[0]->dtype != DT_REAL)
+        return false;
+    diag_error(d, n->span, "%s wants one number a sample, got %s", n->op->name,
+               shape_text(diag_arena(d), x));
+    check_note(n, 0, d);
+    diag_help(d, "of every position take softmax_cross_entropy, with two outputs for a yes or no: "
+                 "dense(2)");
+    return true;
+}
+
 static bool one_number(Node *n, Diag *d)
 {
+    if (is_sequence(n, d))
+        return false;
     if (!check_vector(n, 0, d) || !check_label(n, 1, d))
         return false;
     if (n->in[0]->shape.dim[0] == 1)

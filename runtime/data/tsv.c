@@ -7,12 +7,14 @@
 #include "data/text.h"
 #include "error.h"
 #include "memory.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* One line of a table. */
 typedef struct Row {
     int64_t label;
+    char number[32]; /* the label as it is written, or its first digits */
     Text text;
 } Row;
 
@@ -49,18 +51,21 @@ static bool next_row(const Text *t, const char **at, int64_t *line, Row *row)
         if (stop > c && !(stop == c + 1 && *c == '\r'))
             break;
     }
-    char *number_end, number[32];
+    char *number_end, *const number = row->number;
     const char *tab = memchr(c, '\t', (size_t)(stop - c)),
                *last = memrchr(c, '\t', (size_t)(stop - c));
     if (!tab)
         rt_die("%s:%lld: a line is a label, a tab and a text; this one has no tab", t->name,
                (long long)*line);
-    const size_t digits =
-        (size_t)(tab - c) < sizeof number - 1 ? (size_t)(tab - c) : sizeof number - 1;
+    const size_t most = sizeof row->number - 1, length = (size_t)(tab - c);
+    const size_t digits = length < most ? length : most;
     memcpy(number, c, digits);
     number[digits] = 0;
+    if (length > most)
+        memcpy(number + most - 3, "...", 3);
+    errno = 0;
     row->label = strtoll(number, &number_end, 10);
-    if (number_end == number || *number_end)
+    if (number_end == number || (*number_end && !(errno == ERANGE && length > most)))
         rt_die("%s:%lld: a line begins with the number of its class, not '%s'", t->name,
                (long long)*line, number);
     row->text = (Text){t->name, last + 1, stop - last - 1 - (stop[-1] == '\r'), *line};
@@ -108,8 +113,8 @@ void tsv_open(const RtProgram *p, const char *directory, const char *split, int6
     d->label = memory_map(all * (int64_t)sizeof *d->label, false, t.name);
     while ((limit <= 0 || d->n < limit) && next_row(&t, &at, &line, &row)) {
         if (row.label < 0 || row.label >= d->classes)
-            rt_die("%s:%lld: class %lld is out of range: the classes are 0 to %lld", t.name,
-                   (long long)line - 1, (long long)row.label, (long long)d->classes - 1);
+            rt_die("%s:%lld: class %s is out of range: the classes are 0 to %lld", t.name,
+                   (long long)line - 1, row.number, (long long)d->classes - 1);
         d->label[d->n++] = (int32_t)row.label;
         text_sample(p, vocab_now(), &row.text, &scratch, sample);
         for (int64_t i = 0; i < room; i++)

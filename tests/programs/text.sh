@@ -83,6 +83,9 @@ for threads in 1 2; do
 done
 cmp -s "$work/t1" "$work/t2" && ok || bad "char_lstm: another text on two threads"
 
+same "char_lstm: perplexity" "$(field "$work/9.jsonl" epoch test_loss | awk '{ printf "%.4f", exp($NF) }')" "$(field "$work/9.jsonl" epoch test_perplexity | awk '{ printf "%.4f", $NF }')"
+same "char_lstm: perplexity of a test" "$(field "$work/9.jsonl" epoch test_loss | awk '{ printf "%.4g", exp($NF) }')" "$(sed -n 's/.*test perplexity //p' "$work/out2")"
+
 # a token at a time, from what those before have left, is what the whole window says
 same "char_lstm: goes on" "generate: a token at a time" "$("$work/lstm" info | grep generate)"
 succeeds "char_lstm of long windows" "$TENON" build "$TENON_ROOT/models/char_lstm.tn" -o "$work/lstm_long" --set model.width=32 --set model.time=120 --set data.vocab=28
@@ -161,6 +164,11 @@ refuses "more characters than the vocabulary" "has 54 different characters, more
 refuses "weights with another vocabulary" "many.txt:251: byte 1 of the line, the character 'T', is not one of the 28" "$work/next" test "${w[@]}" --data "$work/many.txt"
 refuses "an unknown character" "the character 'ü', is not one of the 28 in the vocabulary" "$work/next" generate "${w[@]}" --prompt 'für'
 refuses "a prompt that is no UTF-8" "prompt:1: byte 2 of the line, 0xFC, is no UTF-8" "$work/next" generate "${w[@]}" --prompt "$(printf 'f\374r')"
+head -c 3000 "$work/w.safetensors" > "$work/part.safetensors"
+refuses "generate with weights that are cut off" "part.safetensors cannot be read: it is truncated|part.safetensors cannot be read: its tensor" "$work/next" generate --weights "$work/part.safetensors"
+"$work/next" generate "${w[@]}" --length 30 --seed 5 > "$work/g1"
+"$work/next" generate "${w[@]}" --length 30 --seed 5 --prompt "" > "$work/g2"
+cmp -s "$work/g1" "$work/g2" && ok || bad "an empty prompt is not like none"
 refuses "generate without weights" "generate needs --weights" "$work/next" generate
 
 # labelled lines
@@ -194,6 +202,8 @@ sed '9s/^[01]/good/' "$work/good.tsv" > "$table"
 refuses "a label that is no number" "small_train.tsv:9: a line begins with the number of its class, not 'good'" "$work/reviews"
 sed '11s/^[01]/2/' "$work/good.tsv" > "$table"
 refuses "a class too many" "small_train.tsv:11: class 2 is out of range: the classes are 0 to 1" "$work/reviews"
+sed '12s/^[01]/99999999999999999999999999999999999999/' "$work/good.tsv" > "$table"
+refuses "a class of 38 digits" "small_train.tsv:12: class 9999999999999999999999999999[.]{3} is out of range: the classes are 0 to 1" "$work/reviews"
 sed '5s/film/f\xffilm/;5s/$/\xff/' "$work/good.tsv" > "$table"
 refuses "a line that is no UTF-8" "small_train.tsv:5: byte" "$work/reviews"
 rm "$table"
