@@ -45,6 +45,7 @@ conv2d_pool_dw        x86-64-v3   0  1   # a pointer
 conv2d_pool_dw        x86-64-v4   0  2   # pointers
 conv2d_pool_dx        x86-64-v3   0  4   # pointers
 conv2d                x86-64-v3   0  1   # a pointer
+conv2d                x86-64-v4   0  1   # a pointer, beside 64 and more
 END
 )
 
