@@ -141,7 +141,7 @@ static const char *wanted(const Callee *c, int i)
                                          "a string",
                                          "an int or a pair [h, w]",
                                          "an int, a pair [h, w], \"same\" or \"valid\"",
-                                         "a list of ints",
+                                         "a list of at most 16 ints",
                                          "tensors, or lists of them"};
     return c->decl ? type_kind(c->decl->params.v[i].type) : op_arg[c->op->arg[i].type];
 }
