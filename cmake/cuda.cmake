@@ -33,9 +33,9 @@ target_link_libraries(tenoncudnn PUBLIC ${CMAKE_DL_LIBS})
 set_target_properties(tenoncudnn PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 
 # tenon-plan, and the stand-in for the driver that its process loads.
-add_executable(tenon-plan plan/main.c)
+add_executable(tenon-plan runtime/cuda/planner/main.c)
 target_link_libraries(tenon-plan PRIVATE tenoncudnn)
-add_library(tenonstandin SHARED plan/standin.c)
+add_library(tenonstandin SHARED runtime/cuda/planner/standin.c)
 target_include_directories(tenonstandin SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 target_link_options(tenonstandin PRIVATE -Wl,-soname,libcuda.so.1)
 set_target_properties(tenonstandin PROPERTIES NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
