@@ -28,7 +28,14 @@ static const char *const form[] = {"conv2d",
                                    "softmax_cross_entropy_dx_smooth",
                                    "accuracy",
                                    "dropout",
-                                   "dropout_dx"};
+                                   "dropout_dx",
+                                   "batch_moments",
+                                   "batch_statistics",
+                                   "batch_total",
+                                   "batch_norm",
+                                   "batch_norm_test",
+                                   "batch_norm_dw",
+                                   "batch_norm_dx"};
 
 static const char *without_plain(Arena *a, const char *fn)
 {
@@ -117,6 +124,15 @@ static void add_text(Writer *w, Signature *s, const char *text)
     text_add(&s->inner, text);
 }
 
+/* What a shard's samples have been added up to.  It is one slice, so the arguments that tell slices apart are left out. */
+static void add_sums(Writer *w, Signature *s, const Node *n)
+{
+    comma(&s->inner);
+    add_parameter(s, "const real *sums",
+                  arena_printf(w->arena, "(real *)(shard + %s)", name_of(w, node_root(n))));
+    text_add(&s->inner, "sums");
+}
+
 static Call call_of(Arena *a, const Graph *g, const Node *n)
 {
     Call c = {.arena = a,
@@ -138,9 +154,11 @@ static const char *call_statement(Writer *w, const Node *n)
     if (!c.fn)
         return "";
     for (int i = 0; i < c.narg; i++)
-        if (c.arg[i].kind == CALL_TEXT)
+        if (c.arg[i].kind == CALL_TEXT && strcmp(c.arg[i].text, "seen") != 0)
             add_text(w, &s, c.arg[i].text);
-        else
+        else if (c.arg[i].kind == CALL_SUMS)
+            add_sums(w, &s, c.arg[i].node);
+        else if (c.arg[i].kind != CALL_TEXT)
             add_pointer(w, &s, c.arg[i].node, c.arg[i].kind == CALL_OUT);
     if (n->op->flags & OP_SUM && !n->shape.batched)
         text_printf(&s.inner, ", %s", step_writes_sum(w->g, n, w->in->options) ? "true" : "false");
@@ -149,9 +167,42 @@ static const char *call_statement(Writer *w, const Node *n)
                          s.args.s, arena_printf(a, "%s_blocks(%s)", fn, s.sizes.s));
 }
 
+/* "(Image){ ... }" as C++ writes it. */
+static const char *without_parentheses(Arena *a, const char *literal)
+{
+    const char *close = strchr(literal, ')');
+    return arena_printf(a, "%.*s%s", (int)(close - literal - 1), literal + 1, close + 1);
+}
+
+/* Samples normalised, in training augmented: with the recipe's numbers as literals. */
+static const char *image_statement(Writer *w, const Node *n, bool augmented)
+{
+    Arena *a = w->arena;
+    const bool mean = n->nin > 0;
+    const char *fn = augmented ? "rt_input_augmented" : "rt_input_normalized";
+    const long long samples = w->g->step->chunk;
+    const char *body =
+        arena_printf(a, "    %s(y, r, first, %lld, %s, %s%s%s);\n", fn, samples,
+                     mean ? "mean" : "nullptr", without_parentheses(a, kernel_image(w, n)),
+                     augmented ? ",\n        " : "",
+                     augmented ? without_parentheses(a, kernel_augment(w, &w->g->recipe.augment))
+                               : "");
+    const char *args = arena_printf(a, "%s, r->there, first%s%s", pointer_to(w, n),
+                                    mean ? ", " : "", mean ? pointer_to(w, n->in[0]) : "");
+    return kernel_launch(w, fn,
+                         mean ? "real *y, const Rt *r, int first, const real *mean"
+                              : "real *y, const Rt *r, int first",
+                         body, args,
+                         arena_printf(a, "each_blocks(%lld)",
+                                      samples * (long long)shape_count(&n->shape)));
+}
+
 /* Samples and labels come from the data in the GPU's memory, by the batch's index. */
 static const char *input_statement(Writer *w, const Node *n)
 {
+    const bool augmented = w->g->training && w->g->recipe.augment.given;
+    if (!node_is(n, "label") && (augmented || w->g->recipe.normalize.kind != NORM_NONE))
+        return image_statement(w, n, augmented);
     const long long all = shape_count(&n->shape) * w->g->step->chunk;
     const char *fn = node_is(n, "label") ? "rt_labels" : "rt_input";
     const char *body =
@@ -188,10 +239,8 @@ static bool input_able(const Graph *g, const Node *n, Diag *d)
 {
     if (n->dtype == DT_I32 && !node_is(n, "label"))
         return missing(n, "an input of tokens", d);
-    if (g->training && g->recipe.augment.given && !node_is(n, "label"))
-        return missing(n, "augmentation", d);
-    if ((g->recipe.resize || g->recipe.normalize.kind != NORM_NONE) && !node_is(n, "label"))
-        return missing(n, "a normalised or resized input", d);
+    if (g->recipe.resize && !node_is(n, "label"))
+        return missing(n, "a resized input", d);
     return true;
 }
 
@@ -204,6 +253,8 @@ static bool node_able(const Graph *g, const Node *n, Diag *d)
     if (!kernel_needed(n) || n->op->flags & OP_ELEMENTWISE || node_is(n, "bias") ||
         node_is(n, "sum_to") || node_is(n, "amax_to"))
         return true;
+    if (node_attr(n, "sync") && node_bool(n, "sync"))
+        return missing(n, "batch_norm(sync = true)", d);
     if (n->op->kernel) {
         const Call c = call_of(g->arena, g, n);
         if (!c.fn || has_form(without_plain(g->arena, c.fn)))
@@ -228,9 +279,12 @@ bool emit_cuda_able(const Graph *train, const Graph *test, Diag *d)
 {
     if (!graph_able(train, d) || !graph_able(test, d))
         return false;
-    for (int i = 0; i < train->step->nsum; i++)
-        if (!train->step->sum[i].param)
-            return missing(train->step->sum[i].root, "a running average", d);
+    for (int i = 0; i < train->step->nsum; i++) {
+        const Sum *s = &train->step->sum[i];
+        if (!s->param &&
+            !(s->update && node_is(s->root, "batch_moments") && train->step->fused_update))
+            return missing(s->root, "a running average", d);
+    }
     if (train->recipe.clip_norm > 0) {
         diag_error(d, (Span){0}, "clipping gradients by their norm has no CUDA form yet");
         diag_help(d, "use clip by value, or leave out --target cuda");

@@ -199,7 +199,7 @@ static void numbers(Text *t, const char *name, const double *v, int64_t n)
     text_add(t, "}");
 }
 
-static const char *image_text(Writer *w, const Node *n)
+const char *kernel_image(Writer *w, const Node *n)
 {
     const Shape *s = &n->shape;
     const Normalize *z = &w->g->recipe.normalize;
@@ -218,23 +218,27 @@ static const char *image_text(Writer *w, const Node *n)
     return t.s;
 }
 
+const char *kernel_augment(Writer *w, const Augment *a)
+{
+    return arena_printf(w->arena,
+                        "(Augment){ .shift = %lld, .edge = %s, .flip = %s, .cutout = %lld, "
+                        ".brightness = %.17g }",
+                        (long long)a->shift, a->edge ? "true" : "false", a->flip ? "true" : "false",
+                        (long long)a->cutout, a->brightness);
+}
+
 /* Samples normalised, in training augmented: with the recipe's numbers as literals. */
 static const char *image_statement(Writer *w, const Node *n, bool augmented)
 {
-    const Augment *a = &w->g->recipe.augment;
     const bool mean = n->nin > 0;
     Text body = text_new(w->arena);
 
     text_printf(&body, "    %s(y, r, first, %lld, %s, %s, %s",
                 augmented ? "rt_input_augmented" : "rt_input_normalized",
                 (long long)w->g->step->chunk, n->layout == LAYOUT_LAST ? "true" : "false",
-                mean ? "mean" : "NULL", image_text(w, n));
+                mean ? "mean" : "NULL", kernel_image(w, n));
     if (augmented)
-        text_printf(&body,
-                    ",\n        (Augment){ .shift = %lld, .edge = %s, .flip = %s, .cutout = %lld, "
-                    ".brightness = %.17g }",
-                    (long long)a->shift, a->edge ? "true" : "false", a->flip ? "true" : "false",
-                    (long long)a->cutout, a->brightness);
+        text_printf(&body, ",\n        %s", kernel_augment(w, &w->g->recipe.augment));
     text_add(&body, ");\n");
     return arena_printf(w->arena, "%s(%s, r, first%s%s);",
                         kernel_define(w, augmented ? "rt_input_augmented" : "rt_input_normalized",

@@ -33,9 +33,9 @@ static void open_phase(Writer *w, const char *type, const char *fn, const char *
     text_printf(&w->body, "/* %s */\nstatic %s %s(const Rt *r, char *t, int unit)\n{\n", about,
                 type, fn);
     if (shards)
-        text_add(&w->body,
-                 "    char *const shard = r->shard + unit * r->shard_bytes;\n"
-                 "    const int first = (r->first_shard + unit) * SHARD;\n\n    (void)shard;\n");
+        text_add(&w->body, "    char *const shard = r->shard + unit * r->shard_bytes;\n"
+                           "    const int first = (r->first_shard + unit) * SHARD;\n\n    "
+                           "(void)shard, (void)first, (void)t;\n");
     else
         text_add(&w->body, "    (void)t, (void)unit;\n");
 }
@@ -127,8 +127,7 @@ static void nonfinite(Writer *w, int phase)
     clear_sums(w, phase, false);
     for (int i = 0; i < p->nnode; i++) {
         const Node *n = p->node[i];
-        const char *s =
-            n->backward || !kernel_needed(n) ? "" : kernel_statement(w, n);
+        const char *s = n->backward || !kernel_needed(n) ? "" : kernel_statement(w, n);
         if (!*s)
             continue;
         phase_wrapped(t, s, "    ");
@@ -155,6 +154,8 @@ static void update_rows(Writer *w, Text *t)
     for (int i = 0; i < s->nsum; i++) {
         const Sum *m = &s->sum[i];
         const Param *p = m->param;
+        if (!p)
+            continue;
         text_printf(t, "    {%s, %lld, %s, %s, %s, %lld, %.17g, %.17g}, /* %s */\n",
                     name_of(w, node_root(m->root)), (long long)m->offset, name_of_param(w, p),
                     p->offset_state[0] < 0 ? "-1" : name_of_state(w, p, 0),
@@ -164,14 +165,45 @@ static void update_rows(Writer *w, Text *t)
     text_add(t, "};\n\n");
 }
 
+/* Parameters: the other sums are statistics. */
+static int update_count(const Step *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->nsum; i++)
+        n += s->sum[i].param != NULL;
+    return n;
+}
+
 static int64_t update_blocks(const Step *s)
 {
     enum { EACH = 1024 }; /* numbers a block of threads: UPDATE_EACH of runtime/cuda/update.cuh */
     int64_t n = 0;
 
     for (int i = 0; i < s->nsum; i++)
-        n += (s->sum[i].count + EACH - 1) / EACH;
+        n += s->sum[i].param ? (s->sum[i].count + EACH - 1) / EACH : 0;
     return n;
+}
+
+/* Running averages follow the statistics of the step's shards. */
+static void record(Writer *w, const Sum *s, int loss)
+{
+    Arena *a = w->arena;
+    const Node *n = s->update;
+    const Step *st = w->g->step;
+    const int64_t channels = n->shape.dim[0],
+                  rows = st->slice * shape_count(&s->root->in[0]->shape) / channels;
+    const char *body =
+        arena_printf(a, "    batch_record(r, mean, var, moments, %d, %lld, %lld, %.17g, %lld);\n",
+                     loss, (long long)rows, (long long)st->shards, node_float(n, "momentum"),
+                     (long long)channels);
+    const char *args =
+        arena_printf(a, "r->there, FIXED(real, %s), FIXED(real, %s), %s", name_of(w, n->in[0]),
+                     name_of(w, n->in[2]), name_of(w, node_root(s->root)));
+    phase_wrapped(&w->body,
+                  kernel_launch(w, "batch_record",
+                                "const Rt *r, real *mean, real *var, int64_t moments", body, args,
+                                arena_printf(a, "each_blocks(%lld)", (long long)channels)),
+                  "    ");
 }
 
 static void update(Writer *w, const char *fn, bool from_grad)
@@ -186,7 +218,7 @@ static void update(Writer *w, const char *fn, bool from_grad)
     const char *launch =
         kernel_launch(w, "update", "const Rt *r, bool from_grad",
                       arena_printf(w->arena, "    update(r, update_rows, %d, from_grad, %d, %s);\n",
-                                   g->step->nsum, loss, rule[g->recipe.optimizer.kind]),
+                                   update_count(g->step), loss, rule[g->recipe.optimizer.kind]),
                       arena_printf(w->arena, "r->there, %s", from_grad ? "true" : "false"),
                       arena_printf(w->arena, "%lld", (long long)update_blocks(g->step)));
     open_phase(w, "void", fn,
@@ -194,6 +226,9 @@ static void update(Writer *w, const char *fn, bool from_grad)
                          : "Sums over shards in the fixed tree and the update of all parameters; "
                            "none when the loss is not finite.",
                false);
+    for (int i = 0; !from_grad && i < g->step->nsum; i++)
+        if (!g->step->sum[i].param)
+            record(w, &g->step->sum[i], loss);
     text_printf(&w->body, "    %s\n}\n\n", launch);
 }
 
@@ -201,11 +236,12 @@ static void update(Writer *w, const char *fn, bool from_grad)
 
 static void row(Text *t, const char *fn, PhaseKind kind, const char *what)
 {
-    text_printf(
-        t, "    {.run = %s, .per_slice = %s, .count = %d, .from_grad = %s, .what = \"%s\"%s},\n", fn,
-        kind == PHASE_SLICE ? "true" : "false", kind != PHASE_SLICE,
-        kind == PHASE_UPDATE ? "true" : "false", what,
-        kind == PHASE_GRADIENT ? ", .to_grad = true" : "");
+    text_printf(t,
+                "    {.run = %s, .per_slice = %s, .count = %d, .from_grad = %s, .what = "
+                "\"%s\"%s},\n",
+                fn, kind == PHASE_SLICE ? "true" : "false", kind != PHASE_SLICE,
+                kind == PHASE_UPDATE ? "true" : "false", what,
+                kind == PHASE_GRADIENT ? ", .to_grad = true" : "");
 }
 
 /* All sums and all updates are one launch, so a program has one bucket. */
@@ -242,8 +278,7 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
         case PHASE_GRADIENT:
         case PHASE_UPDATE:
             update(w, fn, p->kind == PHASE_UPDATE);
-            row(table, fn, p->kind,
-                p->kind == PHASE_UPDATE ? "update" : "sum gradients, update");
+            row(table, fn, p->kind, p->kind == PHASE_UPDATE ? "update" : "sum gradients, update");
             break;
         }
     }
@@ -252,12 +287,16 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
 /* The first "Conv{ ... }" of a kernel's text, its length in *len; NULL: its sizes are plain numbers. */
 static const char *struct_in(const char *text, size_t *len)
 {
-    const char *open = strchr(text, '{'), *close = open ? strchr(open, '}') : NULL, *name = open;
+    const char *open = strchr(text, '{'), *name = open, *end = open;
+    int depth = 0;
 
     while (name && name > text && isalpha((unsigned char)name[-1]))
         name--;
-    *len = close ? (size_t)(close + 1 - name) : 0;
-    return close && name < open && isupper((unsigned char)*name) ? name : NULL;
+    do
+        depth += end ? (*end == '{') - (*end == '}') : 0;
+    while (end && *end && (end++, depth > 0));
+    *len = name ? (size_t)(end - name) : 0;
+    return name && name < open && isupper((unsigned char)*name) ? name : NULL;
 }
 
 /* `text` with `literal` written as a call of the function that returns it. */

@@ -63,6 +63,8 @@ int64_t     pointer_bytes(const Writer *w, const Node *n);      /* bytes of one 
 /* kernel.c: the statement that computes n: a call of a kernel made once */
 bool        kernel_needed(const Node *n);             /* false: view, constant, inlined, input of another kind */
 const char *kernel_statement(Writer *w, const Node *n);
+const char *kernel_image(Writer *w, const Node *n);   /* "(Image){ ... }" of an input; "(Augment){ ... }" of the recipe */
+const char *kernel_augment(Writer *w, const Augment *a);
 const char *kernel_define(Writer *w, const char *base, const char *params, const char *body);
 
 /* loop.c: elementwise trees and sums as loops with literal bounds */

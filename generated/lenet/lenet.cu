@@ -449,7 +449,7 @@ static void train_slice(const Rt *r, char *t, int unit)
     char *const shard = r->shard + unit * r->shard_bytes;
     const int first = (r->first_shard + unit) * SHARD;
 
-    (void)shard;
+    (void)shard, (void)first, (void)t;
 
     /* lenet.tn:7  model lenet(image: f32[1, 28, 28], classes: int = 10) { */
     /* (N, 1, 28, 28) */
@@ -554,7 +554,7 @@ static int nonfinite_0(const Rt *r, char *t, int unit)
     char *const shard = r->shard + unit * r->shard_bytes;
     const int first = (r->first_shard + unit) * SHARD;
 
-    (void)shard;
+    (void)shard, (void)first, (void)t;
     LAUNCH(rt_input_1, LOCAL(real, IMAGE), r->there, first);
     if (!rt_cuda_finite(LOCAL(real, IMAGE), 100352))
         return 0;
@@ -628,7 +628,7 @@ static void test_slice(const Rt *r, char *t, int unit)
     char *const shard = r->shard + unit * r->shard_bytes;
     const int first = (r->first_shard + unit) * SHARD;
 
-    (void)shard;
+    (void)shard, (void)first, (void)t;
 
     /* lenet.tn:7  model lenet(image: f32[1, 28, 28], classes: int = 10) { */
     /* (N, 1, 28, 28) */

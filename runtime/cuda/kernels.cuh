@@ -17,5 +17,7 @@
 #include "cuda/loss.cuh"
 #include "cuda/dropout.cuh"
 #include "cuda/samples.cuh" /* samples in, labels in, metrics and outputs out */
+#include "cuda/image.cuh"   /* the same, normalised and augmented */
 #include "cuda/update.cuh"
+#include "cuda/batch_norm.cuh"
 #endif

@@ -11,8 +11,9 @@ cd "$TENON_ROOT"
 cuda=$TENON_ROOT/tests/cuda
 
 # ---- what has no CUDA form is said at its line, before anything is written
-refuses "batch_norm has no CUDA form" "resnet56_cifar10.tn:[0-9]+:[0-9]+: error: batch_.* has no CUDA form yet" \
-    "$TENON" emit models/resnet56_cifar10.tn --to cuda -o "$work/none"
+refuses "concat has no CUDA form" "densenet_bc_100_12.tn:[0-9]+:[0-9]+: error: concat has no CUDA form yet" \
+    "$TENON" emit models/densenet_bc_100_12.tn --to cuda -o "$work/none"
+succeeds "ResNet-20 has one" "$TENON" emit models/resnet56_cifar10.tn --set model.depth=20 --to cuda -o "$work/resnet20"
 refuses "an input of tokens" "char_lstm.tn:.*error: an input of tokens has no CUDA form yet" "$TENON" emit models/char_lstm.tn --to cuda -o "$work/none"
 [ ! -e "$work/none" ] && ok || bad "a refused model left files behind"
 for option in --kernels=blas --tune "--comm mpi" --fast "--memory-limit 1G"; do
@@ -84,9 +85,11 @@ on_the_processor() {
     for file in fiber fake; do g++ -std=c++20 -O2 -Wall -Wextra -Werror -I "$cuda/include" -c "$cuda/$file.cpp" -o "$work/$file.o"; done
     small_mnist "$work/mnist" 20 12                   # the last step and the last test are filled up
     shim geometry "$cuda/geometry.tn"
+    shim norm "$cuda/norm.tn"
     shim mlp models/mlp.tn --batch 8
     shim lenet models/lenet.tn --batch 8
     steps geometry
+    steps norm
     steps mlp --data "$work/mnist"
     steps lenet --data "$work/mnist"
     graphs
@@ -132,8 +135,8 @@ gate() {
 
 by_nvcc() {
     local name extra
-    for name in geometry lenet; do
-        [ -e "$work/$name" ] || "$TENON" emit "$([ $name = geometry ] && echo "$cuda/geometry.tn" || echo models/$name.tn)" --to cuda -o "$work/$name"
+    for name in geometry norm lenet; do
+        [ -e "$work/$name" ] || "$TENON" emit "$([ $name = lenet ] && echo models/lenet.tn || echo "$cuda/$name.tn")" --to cuda -o "$work/$name"
         gate "$work/$name/$name.cu"
     done
     "$TENON" build models/mlp.tn --target cuda -o "$work/real" || { bad "tenon build --target cuda"; return; }

@@ -1,0 +1,152 @@
+/* batch_norm.cuh -- a layer's statistics over a shard, and what follows from them.
+ *
+ *   x (N, C, HW)   w, b (C)   moments (2, C): mean, sum of squared differences   t (2, C): mean, 1 / sqrt(variance + eps)
+ *
+ * The names, arguments and formulas of runtime/cpu/batch_norm.h.  A block takes a channel and reads it twice: the mean first, then
+ * the differences from it.
+ */
+#ifndef CUDA_BATCH_NORM_CUH
+#define CUDA_BATCH_NORM_CUH
+
+struct BatchNorm {
+    int n, c, hw;
+};
+
+/* Of row i of channel c: rows are positions of all images. */
+DEVICE int64_t norm_at(BatchNorm s, int c, int i)
+{
+    return ((int64_t)(i / s.hw) * s.c + c) * s.hw + i % s.hw;
+}
+
+/* ------------------------------------------------------------------------------- statistics */
+
+struct Moments {
+    Parts<real> parts;
+    real mean;
+};
+
+SIZE int batch_moments_blocks(BatchNorm s)
+{
+    return s.c;
+}
+DEVICE void batch_moments(real *moments, const real *x, BatchNorm s, bool)
+{
+    SHARED(Moments, m);
+    const int c = blockIdx.x, rows = s.n * s.hw;
+    real sum = 0, m2 = 0;
+    for (int i = threadIdx.x; i < rows; i += THREADS)
+        sum += x[norm_at(s, c, i)];
+    sum = block_sum(m.parts, sum);
+    if (threadIdx.x == 0)
+        m.mean = sum / (real)rows;
+    block_sync(); /* everybody needs the mean */
+    for (int i = threadIdx.x; i < rows; i += THREADS) {
+        const real d = x[norm_at(s, c, i)] - m.mean;
+        m2 = s_fma(d, d, m2);
+    }
+    m2 = block_sum(m.parts, m2);
+    if (threadIdx.x == 0)
+        moments[c] = m.mean, moments[s.c + c] = m2;
+}
+
+SIZE int batch_statistics_blocks(int64_t, int, int64_t, double, int channels)
+{
+    return each_blocks(channels);
+}
+DEVICE void batch_statistics(real *t, const real *moments, int64_t, int, int64_t count, double eps, int channels)
+{
+    FOR_EACH(c, channels) {
+        t[c] = moments[c];
+        t[channels + c] = 1 / s_sqrt(moments[channels + c] / (real)count + (real)eps);
+    }
+}
+
+/* What the shard's samples have been added up to: of one slice, the sum itself. */
+SIZE int batch_total_blocks(int64_t, int, int count)
+{
+    return each_blocks(count);
+}
+DEVICE void batch_total(real *t, const real *sum, int64_t, int, int count)
+{
+    FOR_EACH(i, count)
+        t[i] = sum[i];
+}
+
+/* ------------------------------------------------------------------------------- forward */
+
+SIZE int batch_norm_blocks(BatchNorm s)
+{
+    return each_blocks(s.n * s.c * s.hw);
+}
+DEVICE void batch_norm(real *y, const real *x, const real *w, const real *b, const real *t, BatchNorm s)
+{
+    FOR_EACH(i, s.n * s.c * s.hw) {
+        const int c = i / s.hw % s.c;
+        y[i] = s_fma(x[i] - t[c], t[s.c + c] * w[c], b[c]);
+    }
+}
+
+/* With the running averages instead of statistics. */
+SIZE int batch_norm_test_blocks(double, BatchNorm s)
+{
+    return batch_norm_blocks(s);
+}
+DEVICE void batch_norm_test(real *y, const real *x, const real *w, const real *b, const real *mean, const real *var, double eps,
+                            BatchNorm s)
+{
+    FOR_EACH(i, s.n * s.c * s.hw) {
+        const int c = i / s.hw % s.c;
+        y[i] = s_fma(x[i] - mean[c], w[c] / s_sqrt(var[c] + (real)eps), b[c]);
+    }
+}
+
+/* ------------------------------------------------------------------------------- backward */
+
+/* dw = sum over the rows of dy (x - mean) rstd, written or added to what is there. */
+SIZE int batch_norm_dw_blocks(BatchNorm s)
+{
+    return sum_blocks(s.c);
+}
+DEVICE void batch_norm_dw(real *dw, const real *dy, const real *x, const real *t, BatchNorm s, bool write)
+{
+    block_sums(
+        s.c, s.n * s.hw, [=](int c, int i) { return dy[norm_at(s, c, i)] * (x[norm_at(s, c, i)] - t[c]); },
+        [=](int c, real sum) { dw[c] = (write ? 0 : dw[c]) + sum * t[s.c + c]; });
+}
+
+/* dx = w rstd (dy - db / count - (x - mean) rstd dw / count) */
+SIZE int batch_norm_dx_blocks(int64_t, BatchNorm s)
+{
+    return batch_norm_blocks(s);
+}
+DEVICE void batch_norm_dx(real *dx, const real *dy, const real *x, const real *w, const real *t, const real *dw, const real *db,
+                          int64_t count, BatchNorm s)
+{
+    FOR_EACH(i, s.n * s.c * s.hw) {
+        const int c = i / s.hw % s.c;
+        const real share = (real)1 / (real)count, rstd = t[s.c + c];
+        dx[i] = w[c] * rstd * (dy[i] - db[c] * share - (x[i] - t[c]) * rstd * (dw[c] * share));
+    }
+}
+
+/* ------------------------------------------------------------------------------- running averages */
+
+/* mean = keep mean + (1 - keep) m, m the average of the shards' means; var likewise, of unbiased variances.  Only behind a step that
+ * updates: not when the loss is not finite, nor when gradients alone are wanted. */
+DEVICE void batch_record(const Rt *r, real *mean, real *var, int64_t moments, int loss, int64_t count, int shards, double keep,
+                         int channels)
+{
+    if (r->grad || !update_allowed(r, loss))
+        return;
+    FOR_EACH(c, channels) {
+        const char *at = r->shard + moments + c * sizeof(real);
+        const real less = count > 1 ? (real)(count - 1) : 1, share = (1 - (real)keep) / (real)shards;
+        real variance = 0;
+        for (int i = 0; i < r->shards; i++)
+            variance += *(const real *)(at + i * r->shard_bytes + channels * sizeof(real)) / less;
+        mean[c] = s_fma((real)keep, mean[c], share * update_tree(at, r->shard_bytes, r->shards));
+        var[c] = s_fma((real)keep, var[c], share * variance);
+    }
+}
+
+#endif

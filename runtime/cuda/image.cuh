@@ -1,0 +1,97 @@
+/* image.cuh -- samples on their way in, normalised and, in training, augmented: a thread a number of the result.
+ *
+ * Formulas and draws are runtime/cpu/image.h's (shifted, turned left to right, cut out, brighter or darker; numbers by counter), so
+ * an image is the same on either.  Every thread draws for its sample: twenty rounds of Philox, and no memory.
+ */
+#ifndef CUDA_IMAGE_CUH
+#define CUDA_IMAGE_CUH
+
+struct Image {
+    int c, h, w;
+    double mean[16], std[16]; /* of a channel; std 0 stands for 1 */
+};
+struct Augment {
+    int shift;
+    bool edge, flip;
+    int cutout;
+    double brightness;
+};
+
+/* Pixel (i, j) is stored pixel (i + dy, j + dx), j counted from the right if flip; a square of cutout from (top, left) on is 0. */
+struct Draw {
+    int dy, dx, flip, top, left;
+    real factor;
+};
+
+/* 0 .. n - 1 */
+DEVICE int draw_below(uint32_t bits, int n)
+{
+    return (int)(((uint64_t)bits * (uint64_t)n) >> 32);
+}
+
+DEVICE Draw image_draw(const Rt *r, uint32_t sample, const Image &m, const Augment &a)
+{
+    uint32_t move[4], look[4];
+    rt_philox(move, r->seed, 0, RT_PURPOSE_AUGMENT, sample, (uint32_t)r->epoch);
+    rt_philox(look, r->seed, 1, RT_PURPOSE_AUGMENT, sample, (uint32_t)r->epoch);
+    return Draw{draw_below(move[0], 2 * a.shift + 1) - a.shift,
+                draw_below(move[1], 2 * a.shift + 1) - a.shift,
+                a.flip && move[2] >> 31,
+                draw_below(look[0], m.h) - a.cutout / 2,
+                draw_below(look[1], m.w) - a.cutout / 2,
+                (real)(1 + a.brightness * (2 * (move[3] * 2.3283064365386963e-10) - 1))};
+}
+
+/* v[k], by constants alone: an array that is asked for a place would lie in memory. */
+DEVICE real image_channel(const double (&v)[16], int k, int channels)
+{
+    double x = v[0];
+    RT_UNROLL
+    for (int i = 1; i < 16; i++)
+        if (i < channels && k == i)
+            x = v[i];
+    return (real)x;
+}
+
+DEVICE int clamp_int(int v, int low, int high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+/* Number (k, i, j) of a stored sample; mean: of each pixel, or nullptr. */
+DEVICE real image_number(const Rt *r, const char *row, const real *mean, const Image &m, int k, int i, int j, real factor)
+{
+    const int at = (k * m.h + i) * m.w + j;
+    const double std = image_channel(m.std, k, m.c);
+    const real x = r->x_type == RT_U8    ? (real)((const uint8_t *)row)[at] * ((real)r->x_scale * factor)
+                   : r->x_type == RT_F32 ? (real)((const float *)row)[at] * factor
+                                         : (real)((const double *)row)[at] * factor;
+    return (x - (mean ? mean[at] : image_channel(m.mean, k, m.c))) * (std > 0 ? (real)(1 / std) : 1);
+}
+
+/* y (N, C, H, W): samples first .. first + n - 1 of the batch. */
+DEVICE void rt_input_augmented(real *y, const Rt *r, int first, int n, const real *mean, Image m, Augment a)
+{
+    FOR_EACH(at, n * m.c * m.h * m.w) {
+        const int s = at / (m.c * m.h * m.w), k = at / (m.h * m.w) % m.c, i = at / m.w % m.h, j = at % m.w;
+        const Draw d = image_draw(r, r->index[first + s], m, a);
+        int from = i + d.dy, column = (d.flip ? m.w - 1 - j : j) + d.dx;
+        const bool cut = a.cutout && i >= d.top && i < d.top + a.cutout && j >= d.left && j < d.left + a.cutout;
+        if (a.edge)
+            from = clamp_int(from, 0, m.h - 1), column = clamp_int(column, 0, m.w - 1);
+        const bool inside = from >= 0 && from < m.h && column >= 0 && column < m.w;
+        y[at] = cut || !inside ? 0
+                               : image_number(r, stored(r->x, r->x_stride, r, first + s), mean, m, k, from, column, d.factor);
+    }
+}
+
+/* The same without augmentation: for evaluation, and where the recipe has none. */
+DEVICE void rt_input_normalized(real *y, const Rt *r, int first, int n, const real *mean, Image m)
+{
+    FOR_EACH(at, n * m.c * m.h * m.w) {
+        const int s = at / (m.c * m.h * m.w), k = at / (m.h * m.w) % m.c, i = at / m.w % m.h, j = at % m.w;
+        y[at] = image_number(r, stored(r->x, r->x_stride, r, first + s), mean, m, k, i, j, 1);
+    }
+}
+
+#endif
