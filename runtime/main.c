@@ -3,6 +3,7 @@
 #include "options.h"
 #include "train.h"
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 void rt_check_processor(const RtProgram *p)
@@ -53,6 +54,10 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
     if (c->size > 1 && !shared[o->command])
         rt_die("train, test and bench can be shared by several tasks; start one task for the rest");
     share_processors(o, c);
+    c->bf16 = strcmp(o->wire, "bf16") == 0;
+    comm_same(c, c->bf16, "another --wire");
+    if (c->bf16 && p->real_bytes != (int)sizeof(float))
+        rt_die("--wire bf16 is for programs in f32");
     if (c->rank > 0)
         be_silent(o);
 }

@@ -67,6 +67,9 @@ static const struct Option {
      AT(groups), 1, 65536},
     {"timeout", "S", "with several ranks: seconds that one may wait for another (default 300)",
      T | E | B, REAL, AT(timeout), 1, 1e6},
+    {"wire", "f32|bf16",
+     "how gradients travel between ranks: bf16 halves the bytes, and is not equal to the bit",
+     T | B, TEXT, AT(wire), 0, 0},
     {"log", "FILE", "records of the run, one JSON object a line", T | E | B, TEXT, AT(log), 0, 0},
     {"log-steps", "N", "with --log: a record with the loss of every N-th step", T, COUNT,
      AT(log_steps), 1, 1e12},
@@ -271,6 +274,8 @@ static void complete(const Options *o)
                "--text TEXT)");
     if (o->input && o->text)
         rt_die("--input and --text say what to predict twice: give one of them");
+    if (strcmp(o->wire, "f32") != 0 && strcmp(o->wire, "bf16") != 0)
+        rt_die("--wire is f32 or bf16, not '%s'", o->wire);
     if (o->command == GRADS && !o->output)
         rt_die("grads needs --output FILE.safetensors");
     if (o->resume && !o->checkpoint)
@@ -289,6 +294,7 @@ void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
                    .threads = threads_available(),
                    .groups = 1,
                    .timeout = 300,
+                   .wire = "f32",
                    .shuffle = true,
                    .steps = 200,
                    .length = 500,

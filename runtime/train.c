@@ -155,6 +155,7 @@ static void log_start(Trainer *t)
     log_count(l, "shards", p->shards);
     log_count(l, "ranks", t->o->comm->size);
     log_text(l, "comm", comm_library(t->o->comm));
+    log_text(l, "wire", t->o->wire);
     log_count(l, "groups", t->o->groups);
     log_count(l, "threads", t->o->threads);
     log_count(l, "parameters", p->parameters);

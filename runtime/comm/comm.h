@@ -12,6 +12,7 @@
 typedef struct Comm {
     int     rank, size;
     int     local_rank, local_size;                   /* of the ranks on this machine */
+    bool    bf16;                                     /* sums travel rounded: see wire.c */
     int64_t step;                                     /* of the run: for messages */
     double  waited;                                   /* seconds that the caller spent in here so far */
     double  busy;                                     /* seconds of communication: more, where it went on beside other work */

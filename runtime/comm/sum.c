@@ -131,10 +131,16 @@ void comm_sum_plan(const Comm *c, CommSum *s)
     for (int r = 0; r < c->size; r++)
         s->first[r + 1] =
             s->first[r] + tree_nodes(r * each, each, s->shards, s->node + s->first[r]);
+    if (c->bf16 && c->size > WIRE_RANKS)
+        rt_die("--wire bf16 is for %d ranks at most, not %d", WIRE_RANKS, c->size);
     if ((c->size & (c->size - 1)) == 0 && s->first[c->size] == c->size) {
         s->node = NULL;
-        s->scratch_bytes = (n / 2 + GRAIN) * s->real_bytes;
-    } else
+        s->scratch_bytes = c->bf16 ? wire_scratch(c, s->n, n) : (n / 2 + GRAIN) * s->real_bytes;
+    } else if (c->bf16)
+        rt_die("--wire bf16 needs a number of ranks that is a power of two, and shards that divide "
+               "by it evenly: %d and %d do not fit",
+               c->size, s->shards);
+    else
         s->scratch_bytes = s->first[c->size] * (n / c->size + 2 * GRAIN) * s->real_bytes;
 }
 
@@ -143,7 +149,9 @@ void comm_sum_now(Comm *c, const CommSum *s, int64_t from, int64_t n)
     for (int64_t at = 0; at < n; at += STRETCH) {
         const int64_t reals = n - at < STRETCH ? n - at : STRETCH;
         char *x = s->buffer + (from + at) * s->real_bytes;
-        if (s->node)
+        if (c->bf16)
+            wire_sum(c, s, from + at, reals);
+        else if (s->node)
             sum_pieces(c, s, x, reals);
         else
             sum_halves(c, x, reals, s->real_bytes, s->scratch);

@@ -51,6 +51,19 @@ for n in 1 2 4; do
     [ $n = 1 ] && want=$(hashes "$work/log") || same "mlp_wide with dropout, $n ranks" "$(hashes "$work/log")" "$want"
 done
 
+# ---- as bf16 on the wire: other bits, the same every time, and the same network in the end
+for run in 1 2; do
+    rm -f "$work/log"
+    succeeds "bf16, run $run" ranks 2 "$work/lenet" --wire bf16 --epochs 4 --data "$work/mnist" --threads 1 --log "$work/log"
+    bits[run]=$(hashes "$work/log") loss[run]=$(field "$work/log" epoch test_loss | awk '{ print $4 }')
+done
+same "bf16 twice" "${bits[1]}" "${bits[2]}"
+rm -f "$work/log"
+succeeds "f32 beside it" ranks 2 "$work/lenet" --wire f32 --epochs 4 --data "$work/mnist" --threads 1 --log "$work/log"
+[ "${bits[1]}" != "$(hashes "$work/log")" ] && ok || bad "bf16 has the bits of f32"
+awk -v a="${loss[1]}" -v b="$(field "$work/log" epoch test_loss | awk '{ print $4 }')" 'BEGIN { exit !(a > 0.99 * b && a < 1.01 * b) }' && ok || bad "bf16 trains to another loss: ${loss[1]}"
+refuses "half" "f32 or bf16, not 'f16'" "$work/lenet" --wire f16
+
 # ---- the link between ranks, measured: a power of two of them, and not
 for n in 2 3; do
     rm -f "$work/log"
@@ -110,6 +123,7 @@ some "data missing on one" "rank 1 .*nowhere" mpirun $(one) "$work/lenet" "${qui
 }
 build_mpi lenet "$work/hot" --set optimizer.lr=1e20
 some "a loss that is not finite" "rank [01] .*the loss is not finite" mpirun -n 2 "$work/hot" "${quick[@]}"
+some "bf16 by three" "power of two" mpirun -n 3 "$work/six" --wire bf16 "${quick[@]}"
 some "predict by two" "start one task" mpirun -n 2 "$work/lenet" predict --weights x --input y.csv
 refuses "a launcher that this MPI does not know" "srun --mpi=pmix" env SLURM_STEP_NUM_TASKS=4 "$work/lenet" "${quick[@]}"
 
