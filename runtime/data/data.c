@@ -108,6 +108,9 @@ static void synthetic_room(Data *d, int64_t n)
 static void open_synthetic(const RtProgram *p, const char *split, int64_t limit, Data *d)
 {
     const bool test = strcmp(split, "test") == 0;
+    if (p->recipe.samples <= 0)
+        rt_die("--data synthetic: the recipe does not say how many samples to make up: build it "
+               "with data = synthetic(samples = N), or measure steps with `bench`");
     d->synthetic = true;
     synthetic_room(d, p->batch);
     d->first = test ? p->recipe.samples : 0;

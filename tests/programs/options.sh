@@ -163,6 +163,7 @@ succeeds "test" "$work/p" test --weights "$work/w.safetensors"
 cp "$TENON_ROOT/models/data/mnist/t10k-images-idx3-ubyte.gz" "$work/images.gz"; cp "$work/w.safetensors" "$work/weights.npy"
 refuses "predict over its weights" "is the file that is read" "$work/p" predict --weights "$work/weights.npy" --input "$work/images.gz" --output "$work/weights.npy"
 cmp -s "$work/w.safetensors" "$work/weights.npy" && ok || bad "predict replaced its weights"
+refuses "made-up samples without a number" "does not say how many samples" "$work/p" --data synthetic --epochs 1
 refuses "predict without input" "--input" "$work/p" predict --weights "$work/w.safetensors"
 "$TENON" build "$lenet" -o "$work/other"
 refuses "weights of another network" "conv1|weight" "$work/other" test --weights "$work/w.safetensors"
