@@ -92,7 +92,7 @@ def summary(bench, results, out, o, began):
     accounts(bench, results, v3)
     facts = machine(bench)
     facts["measured"] = f"{o.rounds} rounds of bursts of {o.seconds:g} s, {(time.time() - began) / 60:.0f} minutes in all"
-    how = "bench/run" + (" --quick" if o.quick else "") + (" --isa avx2" if o.isa == "avx2" else "") + (f" --peer '{o.peer}'" if o.peer else "")
+    how = "bench/run" + (" --quick" if o.quick else "") + (" --isa avx2" if o.isa == "avx2" else "") + (f" --work '{o.work}'" if o.work else "") + (f" --peer '{o.peer}'" if o.peer else "")
     report.write(facts, results, out, v3, extras, how)
 
 
