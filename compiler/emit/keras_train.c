@@ -104,12 +104,6 @@ static const char weights[] =
     "        variable.assign({4: lambda: values.transpose(2, 3, 1, 0), 2: lambda: "
     "values.T}.get(values.ndim, lambda: values)())\n";
 
-static void sizes(Text *t, const Shape *s)
-{
-    for (int i = 0; i < s->rank; i++)
-        text_printf(t, "%s%lld", i ? ", " : "", (long long)s->dim[i]);
-}
-
 static void channels(Text *t, const char *name, const double *v, int n)
 {
     text_printf(t, "    %s = np.array([", name);
@@ -121,37 +115,17 @@ static void channels(Text *t, const char *name, const double *v, int n)
 static void loading(const Graph *g, Text *t)
 {
     const Recipe *r = &g->recipe;
-    const bool image = g->input->shape.rank == 3, made = strcmp(r->data.name, "synthetic") == 0;
-    text_add(t, "\n\ndef loaded(place, split, limit=None):\n");
-    if (made) {
-        text_printf(t,
-                    "    if place is None:                                 # made up, as the "
-                    "recipe says\n"
-                    "        n = %lld if split == \"train\" else %lld\n"
-                    "        x, y = np.random.default_rng(1).random((n, ",
-                    (long long)r->data.samples, (long long)r->data.test_samples);
-        sizes(t, &g->input->shape);
-        text_printf(t, ")), np.arange(n) %% %lld\n    else:\n        x, y = read(place, split)\n",
-                    (long long)g->output->shape.dim[0]);
-    } else
-        text_add(t, "    x, y = read(place, split)\n");
-    text_add(t, "    x, y = x[:limit], y[:limit]\n"
-                "    x = x.reshape(-1, ");
-    sizes(t, &g->input->shape);
-    text_printf(t, ")%s * (%s if x.dtype == np.uint8 else 1)\n",
-                image ? ".transpose(0, 2, 3, 1)" : "",
-                r->data.scale == 1.0 / 255 ? "1 / 255" : number(t, r->data.scale));
+    python_loaded(g, t);
+    text_printf(t, "    x = x.reshape(-1, %s)%s * (%s if x.dtype == np.uint8 else 1)\n",
+                python_list(t->arena, g->input->shape.dim, g->input->shape.rank, 0),
+                g->input->shape.rank == 3 ? ".transpose(0, 2, 3, 1)" : "",
+                python_scale(t->arena, &r->data));
     if (r->normalize.kind == NORM_CHANNEL) {
         channels(t, "mean", r->normalize.mean, r->normalize.nmean);
         channels(t, "std", r->normalize.std, r->normalize.nstd);
         text_add(t, "    x = (x - mean) / std\n");
     }
     text_add(t, "    return x.astype(keras.config.floatx()), y.astype(np.int32)\n");
-}
-
-static bool augments(const Augment *u)
-{
-    return u->shift || u->flip || u->cutout || u->brightness > 0;
 }
 
 static void augmenting(const Augment *u, Text *t)
@@ -444,7 +418,7 @@ static const char running[] =
 static void train(const Graph *g, Text *t)
 {
     const Recipe *r = &g->recipe;
-    const bool drawn = augments(&r->augment);
+    const bool drawn = python_augments(&r->augment);
     python_read(t);
     text_printf(t, weights, g->nloop ? "\"recurrent_kernel\": \"recurrent\", " : "",
                 g->nloop ? "    layer = layer.cell if isinstance(layer, layers.RNN) else layer\n"

@@ -62,6 +62,10 @@ bool python_network(const Graph *g, const Dialect *dialect, Text *out, Diag *d);
 bool python_has(const Graph *g, const char *op);
 bool python_data_supported(const Graph *g, const char *to, Diag *d);
 void python_read(Text *t); /* opened, idx, read: files as stored */
+void python_loaded(const Graph *g,
+                   Text *t); /* loaded(place, split, limit), up to arrays x and y as stored */
+const char *python_scale(Arena *a, const DataSpec *data); /* what bytes are multiplied by */
+bool python_augments(const Augment *u);
 /* The first lines of main: a parser of arguments `a` with --data, by default where our programs look first, in $TENON_DATA. */
 void python_main(const Recipe *r, Text *t);
 void python_rate(const Recipe *r, Text *t); /* rate(step, steps): the schedule */

@@ -62,6 +62,36 @@ void python_read(Text *t)
     text_add(t, reading);
 }
 
+void python_loaded(const Graph *g, Text *t)
+{
+    const DataSpec *data = &g->recipe.data;
+    text_add(t, "\n\ndef loaded(place, split, limit=None):\n");
+    if (strcmp(data->name, "synthetic") == 0)
+        text_printf(t,
+                    "    if place is None:                                 # made up, as the "
+                    "recipe says\n"
+                    "        n = %lld if split == \"train\" else %lld\n"
+                    "        x, y = np.random.default_rng(1).random((n, %s)), np.arange(n) %% "
+                    "%lld\n"
+                    "    else:\n        x, y = read(place, split)\n",
+                    (long long)data->samples, (long long)data->test_samples,
+                    python_list(t->arena, g->input->shape.dim, g->input->shape.rank, 0),
+                    (long long)g->output->shape.dim[0]);
+    else
+        text_add(t, "    x, y = read(place, split)\n");
+    text_add(t, "    x, y = x[:limit], y[:limit]\n");
+}
+
+const char *python_scale(Arena *a, const DataSpec *data)
+{
+    return data->scale == 1.0 / 255 ? "1 / 255" : python_number(a, data->scale);
+}
+
+bool python_augments(const Augment *u)
+{
+    return u->shift || u->flip || u->cutout || u->brightness > 0;
+}
+
 void python_main(const Recipe *r, Text *t)
 {
     const char *name = r->data.name;

@@ -98,12 +98,6 @@ static const char given[] =
     "kind).reshape(entries[name][\"shape\"])\n"
     "            tensor.copy_(torch.from_numpy(values.copy()))\n";
 
-static void sizes(Text *t, const Shape *s)
-{
-    for (int i = 0; i < s->rank; i++)
-        text_printf(t, "%s%lld", i ? ", " : "", (long long)s->dim[i]);
-}
-
 static void channels(Text *t, const char *name, const double *v, int n)
 {
     text_printf(t, "    %s = torch.tensor([", name);
@@ -115,26 +109,13 @@ static void channels(Text *t, const char *name, const double *v, int n)
 static void loading(const Graph *g, Text *t)
 {
     const Recipe *r = &g->recipe;
-    text_add(t, "\n\ndef loaded(place, split, limit=None):\n");
-    if (strcmp(r->data.name, "synthetic") == 0)
-        text_printf(t,
-                    "    if place is None:                                 # made up, as the "
-                    "recipe says\n"
-                    "        n = %lld if split == \"train\" else %lld\n"
-                    "        x, y = np.random.default_rng(1).random((n, ",
-                    (long long)r->data.samples, (long long)r->data.test_samples);
-    if (strcmp(r->data.name, "synthetic") == 0) {
-        sizes(t, &g->input->shape);
-        text_printf(t, ")), np.arange(n) %% %lld\n    else:\n        x, y = read(place, split)\n",
-                    (long long)g->output->shape.dim[0]);
-    } else
-        text_add(t, "    x, y = read(place, split)\n");
-    text_add(t, "    x, y = x[:limit], y[:limit]\n"
+    python_loaded(g, t);
+    text_printf(t,
                 "    dtype = torch.get_default_dtype()\n"
-                "    x = torch.from_numpy(np.array(x)).reshape(-1, ");
-    sizes(t, &g->input->shape);
-    text_printf(t, ").to(dtype) * (%s if x.dtype == np.uint8 else 1)\n",
-                r->data.scale == 1.0 / 255 ? "1 / 255" : number(t, r->data.scale));
+                "    x = torch.from_numpy(np.array(x)).reshape(-1, %s).to(dtype) * (%s if x.dtype "
+                "== np.uint8 else 1)\n",
+                python_list(t->arena, g->input->shape.dim, g->input->shape.rank, 0),
+                python_scale(t->arena, &r->data));
     if (r->normalize.kind == NORM_CHANNEL) {
         channels(t, "mean", r->normalize.mean, r->normalize.nmean);
         channels(t, "std", r->normalize.std, r->normalize.nstd);
@@ -373,11 +354,6 @@ static const char *clipping(const Recipe *r, Text *t)
     return c.s;
 }
 
-static bool augments(const Augment *u)
-{
-    return u->shift || u->flip || u->cutout || u->brightness > 0;
-}
-
 static void train(const Graph *g, Text *t)
 {
     const Recipe *r = &g->recipe;
@@ -388,7 +364,7 @@ static void train(const Graph *g, Text *t)
     text_printf(t, given, g->nloop ? "ours(n)" : "n", g->nloop ? "ours(n)" : "n",
                 g->nloop ? "        name = ours(name)\n" : "");
     loading(g, t);
-    if (augments(&r->augment))
+    if (python_augments(&r->augment))
         augmenting(&r->augment, t);
     initial(g, t);
     groups(g, t);
@@ -404,7 +380,7 @@ static void train(const Graph *g, Text *t)
                          "(v.contiguous(memory_format=torch.channels_last) for v in (x, test_x))\n"
                        : "",
                 optimizer(&r->optimizer, t),
-                augments(&r->augment) ? "augmented(x[index])" : "x[index]", clipping(r, t));
+                python_augments(&r->augment) ? "augmented(x[index])" : "x[index]", clipping(r, t));
 }
 
 bool emit_pytorch(const Graph *g, const char *source, Text *out, Diag *d)
