@@ -346,11 +346,11 @@ static const char *called(Arena *a, const Node *n, const char *layer, PyValue x)
     }
     if (python_recurrent(n)) {
         const bool last = node_is(n, "scan_last"), back = n->in[0]->loop->reversed;
-        return arena_printf(a, "%s(%s)%s", layer,
-                            back ? arena_printf(a, "ops.flip(%s, 1)", x.s) : x.s,
-                            last   ? "[:, -1]"
-                            : back ? "[:, ::-1]"
-                                   : "");
+        const char *all =
+            arena_printf(a, "%s(%s)", layer, back ? arena_printf(a, "ops.flip(%s, 1)", x.s) : x.s);
+        return last   ? arena_printf(a, "%s[:, -1]", all)
+               : back ? arena_printf(a, "ops.flip(%s, 1)", all)
+                      : all;
     }
     const bool differs =
         node_is(n, "batch_norm") || node_is(n, "dropout") || node_is(n, "dropout2d");

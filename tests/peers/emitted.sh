@@ -99,7 +99,7 @@ against() {
     rm -f "$work/ours" "$work/theirs"
     "$work/$name" "${run[@]}" --log "$work/ours" > /dev/null
     KERAS_BACKEND=${5:-} succeeds "$name.py for $to ${5:-} runs" "$python" "$work/$to/$name.py" "${run[@]}" --log "$work/theirs"
-    local most=1e-8; [ "$to" = pytorch ] || most=1e-6        # Keras computes parts of batch_norm in f32
+    local most=1e-8; [ "$to" = pytorch ] || most=1e-5        # Keras keeps its mean of losses, and parts of batch_norm, in f32
     apart=$(paste <(steps "$work/ours") <(steps "$work/theirs") | awk -v most=$most '{ d = ($1 - $2) / $1; d = d < 0 ? -d : d; if (d > m) m = d } END { print NR == 10 && m < most ? "close" : NR " steps, " m }')
     same "$name for $to ${5:-}: the losses of ten steps, apart by at most $most" "$apart" close
 }
