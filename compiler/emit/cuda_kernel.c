@@ -215,16 +215,8 @@ static const char *input_statement(Writer *w, const Node *n)
                          arena_printf(w->arena, "each_blocks(%lld)", all));
 }
 
-const char *cuda_statement(Writer *w, const Node *n)
-{
-    if (node_is(n, "input") || node_is(n, "label"))
-        return input_statement(w, n);
-    if (n->op->flags & OP_ELEMENTWISE || node_is(n, "bias"))
-        return loop_statement(w, n);
-    if (node_is(n, "sum_to") || node_is(n, "amax_to"))
-        return loop_sum(w, n);
-    return n->op->kernel ? call_statement(w, n) : "";
-}
+/* Moves have no kernels yet: emit_cuda_able refuses them. */
+const Statements cuda_statements = {input_statement, NULL, call_statement};
 
 /* ------------------------------------------------------------------------------- what has no form */
 

@@ -105,14 +105,6 @@ static const char weights[] =
     "        variable.assign({4: lambda: values.transpose(2, 3, 1, 0), 2: lambda: "
     "values.T}.get(values.ndim, lambda: values)())\n";
 
-static void channels(Text *t, const char *name, const double *v, int n)
-{
-    text_printf(t, "    %s = np.array([", name);
-    for (int i = 0; i < n; i++)
-        text_printf(t, "%s%s", i ? ", " : "", number(t, v[i]));
-    text_add(t, "])\n");
-}
-
 static void loading(const Graph *g, Text *t)
 {
     const Recipe *r = &g->recipe;
@@ -121,11 +113,7 @@ static void loading(const Graph *g, Text *t)
                 python_list(t->arena, g->input->shape.dim, g->input->shape.rank, 0),
                 g->input->shape.rank == 3 ? ".transpose(0, 2, 3, 1)" : "",
                 python_scale(t->arena, &r->data));
-    if (r->normalize.kind == NORM_CHANNEL) {
-        channels(t, "mean", r->normalize.mean, r->normalize.nmean);
-        channels(t, "std", r->normalize.std, r->normalize.nstd);
-        text_add(t, "    x = (x - mean) / std\n");
-    }
+    python_channels(&r->normalize, "np.array", "", t);
     text_add(t, "    return x.astype(keras.config.floatx()), y.astype(np.int32)\n");
 }
 

@@ -270,15 +270,15 @@ static const char *input_statement(Writer *w, const Node *n)
 
 const char *kernel_statement(Writer *w, const Node *n)
 {
-    if (w->in->options->cuda)
-        return cuda_statement(w, n);
+    static const Statements processor = {input_statement, move_statement, call_statement};
+    const Statements *s = w->in->options->cuda ? &cuda_statements : &processor;
     if (node_is(n, "input") || node_is(n, "label"))
-        return input_statement(w, n);
+        return s->input(w, n);
     if (n->op->flags & OP_ELEMENTWISE || node_is(n, "bias"))
         return loop_statement(w, n);
     if (node_is(n, "sum_to") || node_is(n, "amax_to"))
         return loop_sum(w, n);
-    if (n->op->move)
-        return move_statement(w, n);
-    return n->op->kernel ? call_statement(w, n) : "";
+    if (n->op->move && s->move)
+        return s->move(w, n);
+    return n->op->kernel ? s->call(w, n) : "";
 }

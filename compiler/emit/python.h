@@ -65,6 +65,8 @@ void python_read(Text *t); /* opened, idx, read: files as stored */
 void python_loaded(const Graph *g,
                    Text *t); /* loaded(place, split, limit), up to arrays x and y as stored */
 const char *python_scale(Arena *a, const DataSpec *data); /* what bytes are multiplied by */
+/* x normalised by channel, where the recipe says so: mean and std made by `array`, turned by `turn` where there are several. */
+void python_channels(const Normalize *n, const char *array, const char *turn, Text *t);
 bool python_augments(const Augment *u);
 /* The first lines of main: a parser of arguments `a` with --data, by default where our programs look first, in $TENON_DATA. */
 void python_main(const Recipe *r, Text *t);

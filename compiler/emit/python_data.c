@@ -87,6 +87,24 @@ const char *python_scale(Arena *a, const DataSpec *data)
     return data->scale == 1.0 / 255 ? "1 / 255" : python_number(a, data->scale);
 }
 
+static void channel_list(Text *t, const char *name, const double *v, int n, const char *array,
+                         const char *turn)
+{
+    text_printf(t, "    %s = %s([", name, array);
+    for (int i = 0; i < n; i++)
+        text_printf(t, "%s%s", i ? ", " : "", python_number(t->arena, v[i]));
+    text_printf(t, "])%s\n", n > 1 ? turn : "");
+}
+
+void python_channels(const Normalize *n, const char *array, const char *turn, Text *t)
+{
+    if (n->kind != NORM_CHANNEL)
+        return;
+    channel_list(t, "mean", n->mean, n->nmean, array, turn);
+    channel_list(t, "std", n->std, n->nstd, array, turn);
+    text_add(t, "    x = (x - mean) / std\n");
+}
+
 bool python_augments(const Augment *u)
 {
     return u->shift || u->flip || u->cutout || u->brightness > 0;

@@ -98,14 +98,6 @@ static const char given[] =
     "kind).reshape(entries[name][\"shape\"])\n"
     "            tensor.copy_(torch.from_numpy(values.copy()))\n";
 
-static void channels(Text *t, const char *name, const double *v, int n)
-{
-    text_printf(t, "    %s = torch.tensor([", name);
-    for (int i = 0; i < n; i++)
-        text_printf(t, "%s%s", i ? ", " : "", number(t, v[i]));
-    text_add(t, n > 1 ? "]).reshape(-1, 1, 1)\n" : "])\n");
-}
-
 static void loading(const Graph *g, Text *t)
 {
     const Recipe *r = &g->recipe;
@@ -116,11 +108,7 @@ static void loading(const Graph *g, Text *t)
                 "== np.uint8 else 1)\n",
                 python_list(t->arena, g->input->shape.dim, g->input->shape.rank, 0),
                 python_scale(t->arena, &r->data));
-    if (r->normalize.kind == NORM_CHANNEL) {
-        channels(t, "mean", r->normalize.mean, r->normalize.nmean);
-        channels(t, "std", r->normalize.std, r->normalize.nstd);
-        text_add(t, "    x = (x - mean) / std\n");
-    }
+    python_channels(&r->normalize, "torch.tensor", ".reshape(-1, 1, 1)", t);
     text_add(t, "    return x, torch.from_numpy(np.array(y)).long()\n");
 }
 

@@ -60,6 +60,13 @@ const char *pointer_type(const Node *n);              /* "real", "uint8_t", "int
 int64_t     pointer_slice_bytes(const Writer *w, const Node *n);          /* of a sum over samples: bytes from one slice's part to the next */
 int64_t     pointer_bytes(const Writer *w, const Node *n);      /* bytes of one sample, or of the whole when not batched */
 
+/* What a target writes in its own way; move: NULL = it has none. */
+typedef struct Statements {
+    const char *(*input)(Writer *w, const Node *n);
+    const char *(*move)(Writer *w, const Node *n);
+    const char *(*call)(Writer *w, const Node *n);
+} Statements;
+
 /* kernel.c: the statement that computes n: a call of a kernel made once */
 bool        kernel_needed(const Node *n);             /* false: view, constant, inlined, input of another kind */
 const char *kernel_statement(Writer *w, const Node *n);
@@ -101,7 +108,7 @@ void program_end(Writer *w, Text *out);               /* the tables behind the p
 
 /* cuda_kernel.c: launches of runtime/cuda's kernels; kernel_launch: of one made here, in so many blocks (a C expression) */
 const char *kernel_launch(Writer *w, const char *base, const char *params, const char *body, const char *args, const char *blocks);
-const char *cuda_statement(Writer *w, const Node *n);
+extern const Statements cuda_statements;
 /* tables.c */
 const char *emit_flop_text(Arena *a, double flops);   /* "13.18 MFLOP", "576.0 kFLOP" */
 const char *emit_isa(const char *cpu);                /* "RT_ISA_X86_V4" */

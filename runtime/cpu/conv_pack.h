@@ -56,36 +56,19 @@ RT_INLINE bool conv_pack_streams(const real *p, int64_t count, bool whole)
     return count * (int64_t)sizeof(real) >= 1 << 20 && (uintptr_t)p % 64 == 0 &&
            (whole || V * sizeof(real) == 64);
 }
-RT_INLINE void conv_pack_store(real *p, vec x, bool stream)
+
+/* A panel's row: the products with P outputs (back: inputs) of one (group, panel, r, s). */
+typedef struct ConvPackRow {
+    int tap, panel, group;
+} ConvPackRow;
+
+RT_INLINE ConvPackRow conv_pack_row(int64_t row, int taps, int panels)
 {
-    if (stream)
-        v_stream(p, x);
-    else
-        v_store(p, x);
+    return (ConvPackRow){(int)(row % taps), (int)(row / taps % panels), (int)(row / taps / panels)};
 }
 
-/* p (inputs, V), rows P apart: V outputs of one tap, the first one's inputs at w, the
- * next ones' `step` further each; zeros for those that are not among the `lanes`.  Squares are
- * turned round in registers: by single numbers, the rows of wide layers being a power of two apart,
- * 1x1 1024->2048 took 4.2 ms instead of 1.0, as long as its product with 32 images of 1 x 1. */
-RT_INLINE void conv2d_pack_rows(real *restrict p, const real *restrict w, int64_t step, int inputs,
-                                int lanes, bool stream)
-{
-    for (int i = 0; i < inputs; i += V) {
-        const int count = inputs - i < V ? inputs - i : V;
-        vec t[V];
-        RT_UNROLL
-        for (int j = 0; j < V; j++)
-            t[j] = j < lanes ? v_load_lanes(w + j * step + i, count) : v_set(0);
-        v_transpose(t);
-        RT_UNROLL
-        for (int k = 0; k < V; k++)
-            if (k < count)
-                conv_pack_store(p + (int64_t)(i + k) * P, t[k], stream);
-    }
-}
-
-/* Unit of `units` packs its share of the panels' rows: P outputs of one (group, panel, r, s). */
+/* Unit of `units` packs its share of the panels' rows.  Squares are turned round in registers: by single numbers, the rows of wide
+ * layers being a power of two apart, 1x1 1024->2048 took 4.2 ms instead of 1.0, as long as its product with 32 images of 1 x 1. */
 RT_INLINE void conv2d_pack(real *restrict p, const real *restrict w, Conv c, int unit, int units)
 {
     const int outputs = c.o / c.groups, inputs = c.c / c.groups, panels = conv_ceil(outputs, P),
@@ -97,13 +80,12 @@ RT_INLINE void conv2d_pack(real *restrict p, const real *restrict w, Conv c, int
         return;
     }
     for (int64_t row = rows * unit / units; row < rows * (unit + 1) / units; row++) {
-        const int tap = (int)(row % taps), panel = (int)(row / taps % panels),
-                  group = (int)(row / taps / panels);
+        const ConvPackRow at = conv_pack_row(row, taps, panels);
         for (int half = 0; half < P; half += V) {
-            const int first = panel * P + half;
-            conv2d_pack_rows(p + row * inputs * P + half,
-                             w + (group * outputs + first) * stride + (int64_t)tap * inputs, stride,
-                             inputs, outputs - first, stream);
+            const int first = at.panel * P + half;
+            pack_turned(p + row * inputs * P + half,
+                        w + (at.group * outputs + first) * stride + (int64_t)at.tap * inputs,
+                        stride, inputs, outputs - first, stream);
         }
     }
     if (stream)
@@ -123,17 +105,17 @@ RT_INLINE void conv2d_pack_back(real *restrict p, const real *restrict w, Conv c
         return;
     }
     for (int64_t row = rows * unit / units; row < rows * (unit + 1) / units; row++) {
-        const int tap = (int)(row % taps), panel = (int)(row / taps % panels),
-                  group = (int)(row / taps / panels);
-        const int first = panel * P, lanes = inputs - first < P ? inputs - first : P;
+        const ConvPackRow at = conv_pack_row(row, taps, panels);
+        const int first = at.panel * P, lanes = inputs - first < P ? inputs - first : P;
         for (int o = 0; o < outputs; o++) {
-            const real *from = w + (((int64_t)group * outputs + o) * taps + tap) * inputs + first;
+            const real *from =
+                w + (((int64_t)at.group * outputs + o) * taps + at.tap) * inputs + first;
             for (int half = 0; half < P; half += V)
-                conv_pack_store(p + (row * outputs + o) * P + half,
-                                lanes - half >= V  ? v_load(from + half)
-                                : lanes - half > 0 ? v_load_n(from + half, lanes - half)
-                                                   : v_set(0),
-                                stream);
+                pack_store(p + (row * outputs + o) * P + half,
+                           lanes - half >= V  ? v_load(from + half)
+                           : lanes - half > 0 ? v_load_n(from + half, lanes - half)
+                                              : v_set(0),
+                           stream);
         }
     }
     if (stream)

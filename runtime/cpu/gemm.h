@@ -48,29 +48,12 @@ RT_INLINE void gemm_pack_rows(real *restrict to, const real *restrict b, int64_t
     }
 }
 
-/* Half a panel of b (n, k), its rows `step` apart: column j is row j. */
-RT_INLINE void gemm_pack_half(real *restrict to, const real *restrict b, int64_t step, int k,
-                              int lanes)
-{
-    for (int i = 0; i < k; i += V) {
-        const int some = k - i < V ? k - i : V;
-        vec x[V];
-        RT_UNROLL
-        for (int j = 0; j < V; j++)
-            x[j] = j < lanes ? v_load_lanes(b + j * step + i, some) : v_set(0);
-        v_transpose(x);
-        RT_UNROLL
-        for (int j = 0; j < V; j++)
-            if (j < some)
-                v_store(to + (int64_t)(i + j) * P, x[j]);
-    }
-}
-
+/* The same of b (n, k), its rows `step` apart: column j is row j. */
 RT_INLINE void gemm_pack_turned(real *restrict to, const real *restrict b, int64_t step, int k,
                                 int lanes)
 {
-    gemm_pack_half(to, b, step, k, lanes > V ? V : lanes);
-    gemm_pack_half(to + V, b + V * step, step, k, lanes - V);
+    pack_turned(to, b, step, k, lanes > V ? V : lanes, false);
+    pack_turned(to + V, b + V * step, step, k, lanes - V, false);
 }
 
 /* All panels: of n columns. */

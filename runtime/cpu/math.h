@@ -12,46 +12,14 @@
  */
 #ifndef CPU_MATH_H
 #define CPU_MATH_H
-#include <math.h>
+#define SCALAR RT_INLINE
+#include "cpu/scalar.h"
+#undef SCALAR
 
-#ifdef RT_DOUBLE
-#define R_MATH(name) name /* exp */
-#else
-#define R_MATH(name) name##f /* expf */
-#endif
-
-/* ----------------------------------------------------------------------------------- one real */
-/* clang-format off */
-RT_INLINE real s_set(real x) { return x; }
-RT_INLINE real s_neg(real x) { return -x; }
-RT_INLINE real s_exp(real x) { return R_MATH(exp)(x); }
-RT_INLINE real s_log(real x) { return R_MATH(log)(x); }
-RT_INLINE real s_sqrt(real x) { return R_MATH(sqrt)(x); }
-RT_INLINE real s_abs(real x) { return R_MATH(fabs)(x); }
-RT_INLINE real s_sin(real x) { return R_MATH(sin)(x); }
-RT_INLINE real s_cos(real x) { return R_MATH(cos)(x); }
-RT_INLINE real s_tanh(real x) { return R_MATH(tanh)(x); }
-RT_INLINE real s_erf(real x) { return R_MATH(erf)(x); }
-RT_INLINE real s_pow(real a, real b) { return R_MATH(pow)(a, b); }
-RT_INLINE real s_fma(real a, real b, real c) { return a * b + c; }
-RT_INLINE real s_select_gt(real a, real b, real x, real y) { return a > b ? x : y; }
-RT_INLINE real s_max(real a, real b) { return a > b ? a : b; }
-RT_INLINE real s_min(real a, real b) { return a < b ? a : b; }
-RT_INLINE real s_identity(real x) { return x; }
-RT_INLINE real s_relu(real x) { return 0 > x ? 0 : x; }
-RT_INLINE real s_relu6(real x) { return s_relu(x) > 6 ? 6 : s_relu(x); }
-RT_INLINE real s_hard_sigmoid(real x) { return s_relu6(x + 3) * (real)0.16666666666666666; }
-RT_INLINE real s_hard_swish(real x) { return x * s_hard_sigmoid(x); }
-RT_INLINE real s_sign(real x) { return (real)((x > 0) - (x < 0)); }
-RT_INLINE real s_step(real x) { return x > 0 ? 1 : 0; }
-RT_INLINE real s_sigmoid(real x) { return 1 / (1 + s_exp(-x)); }
-RT_INLINE real s_softplus(real x) { return s_relu(x) + R_MATH(log1p)(s_exp(-s_abs(x))); }
-RT_INLINE real s_gelu(real x)
+RT_INLINE real s_fma(real a, real b, real c)
 {
-    return (real)0.5 * x * (1 + s_erf(x * (real)0.70710678118654752440));
+    return a * b + c;
 }
-RT_INLINE real s_silu(real x) { return x * s_sigmoid(x); }
-/* clang-format on */
 
 /* ------------------------------------------------------------------------------------ vectors */
 #define V_EACH_LANE(name, f)                                                                       \

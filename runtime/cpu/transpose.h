@@ -122,4 +122,31 @@ RT_INLINE void byte_rows_from_lanes(uint8_t *x, const uint8_t *t, int64_t step, 
     }
 }
 
+/* To memory, or past the caches (v_stream). */
+RT_INLINE void pack_store(real *p, vec x, bool stream)
+{
+    if (stream)
+        v_stream(p, x);
+    else
+        v_store(p, x);
+}
+
+/* to (count, V), rows P apart: column j is the `count` numbers at from + j step, zeros behind the `lanes` that there are. */
+RT_INLINE void pack_turned(real *restrict to, const real *restrict from, int64_t step, int count,
+                           int lanes, bool stream)
+{
+    for (int i = 0; i < count; i += V) {
+        const int some = count - i < V ? count - i : V;
+        vec x[V];
+        RT_UNROLL
+        for (int j = 0; j < V; j++)
+            x[j] = j < lanes ? v_load_lanes(from + j * step + i, some) : v_set(0);
+        v_transpose(x);
+        RT_UNROLL
+        for (int j = 0; j < V; j++)
+            if (j < some)
+                pack_store(to + (int64_t)(i + j) * P, x[j], stream);
+    }
+}
+
 #endif

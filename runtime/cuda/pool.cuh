@@ -62,6 +62,17 @@ DEVICE int window_last(int at, int stride, int pad, int out)
     return last < out ? last : out - 1;
 }
 
+/* A pixel's gradient: of(oy, ox) added over the windows that it lies in, top left first. */
+template <class Of>
+DEVICE real pool_sum(Pool p, int iy, int ix, Of of)
+{
+    real sum = 0;
+    for (int oy = window_first(iy, p.r, p.stride_h, p.pad_h); oy <= window_last(iy, p.stride_h, p.pad_h, p.oh); oy++)
+        for (int ox = window_first(ix, p.s, p.stride_w, p.pad_w); ox <= window_last(ix, p.stride_w, p.pad_w, p.ow); ox++)
+            sum += of(oy, ox);
+    return sum;
+}
+
 /* ------------------------------------------------------------------------------- max */
 
 SIZE int max_pool_blocks(Pool p)
@@ -87,12 +98,9 @@ DEVICE void max_pool_dx(real *dx, const real *x, const real *dy, Pool p)
     FOR_EACH(at, pool_inputs(p)) {
         const int image = at / (p.h * p.w), place = at % (p.h * p.w), iy = place / p.w, ix = place % p.w;
         const real *from = x + (int64_t)image * (p.h * p.w), *d = dy + (int64_t)image * (p.oh * p.ow);
-        real sum = 0;
-        for (int oy = window_first(iy, p.r, p.stride_h, p.pad_h); oy <= window_last(iy, p.stride_h, p.pad_h, p.oh); oy++)
-            for (int ox = window_first(ix, p.s, p.stride_w, p.pad_w); ox <= window_last(ix, p.stride_w, p.pad_w, p.ow); ox++)
-                if (pool_argmax(from, p, pool_window(p, oy, ox)) == place)
-                    sum += d[oy * p.ow + ox];
-        dx[at] = sum;
+        dx[at] = pool_sum(p, iy, ix, [=](int oy, int ox) {
+            return pool_argmax(from, p, pool_window(p, oy, ox)) == place ? d[oy * p.ow + ox] : (real)0;
+        });
     }
 }
 
@@ -125,11 +133,7 @@ DEVICE void avg_pool_dx(real *dx, const real *dy, Pool p)
     FOR_EACH(at, pool_inputs(p)) {
         const int image = at / (p.h * p.w), iy = at / p.w % p.h, ix = at % p.w;
         const real *d = dy + (int64_t)image * (p.oh * p.ow);
-        real sum = 0;
-        for (int oy = window_first(iy, p.r, p.stride_h, p.pad_h); oy <= window_last(iy, p.stride_h, p.pad_h, p.oh); oy++)
-            for (int ox = window_first(ix, p.s, p.stride_w, p.pad_w); ox <= window_last(ix, p.stride_w, p.pad_w, p.ow); ox++)
-                sum += d[oy * p.ow + ox] * pool_share(p, pool_window(p, oy, ox));
-        dx[at] = sum;
+        dx[at] = pool_sum(p, iy, ix, [=](int oy, int ox) { return d[oy * p.ow + ox] * pool_share(p, pool_window(p, oy, ox)); });
     }
 }
 

@@ -3,9 +3,15 @@
 As in torch_nets.py, parameters come in the order of the model file's.  Where PyTorch's layer has them in another shape (its LSTM and
 GRU add two biases), they are registered here as in the file, and handed to PyTorch's layer in its own names.
 """
+import os
+import sys
+
 import torch
 from torch import nn
-from torch.nn.functional import gelu, one_hot, scaled_dot_product_attention
+from torch.nn.functional import one_hot
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench/peers"))
+from sequence_nets import Block  # noqa: E402 -- the transformer's block that speed is measured against
 
 
 class Recurrent(nn.Module):
@@ -78,19 +84,6 @@ def imdb(vocab, width, layer):
 
 
 # ---- the transformer
-
-class Block(nn.Module):
-    def __init__(self, width, heads):
-        super().__init__()
-        self.heads = heads
-        self.norm1, self.into, self.out = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.norm2, self.wide, self.back = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-    def forward(self, x):
-        q, k, v = (p.unflatten(2, (self.heads, -1)).transpose(1, 2) for p in self.into(self.norm1(x)).chunk(3, 2))
-        x = x + self.out(scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
-        return x + self.back(gelu(self.wide(self.norm2(x))))
-
 
 class Gpt(nn.Module):
     def __init__(self, vocab, time, layers, heads, width):
