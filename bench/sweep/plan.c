@@ -83,8 +83,8 @@ static void expand(Arena *a, Plan *p, const Matrix *m, int64_t processors, bool 
     EACH(f, m->file)
     EACH(w, m->framework)
     EACH(o, m->build)
-    EACH(g, m->gpus)
     EACH(b, m->batch)
+    EACH(g, m->gpus)
     EACH(r, m->ranks)
     EACH(t, m->threads)
     add(a, p,
@@ -95,8 +95,26 @@ static void expand(Arena *a, Plan *p, const Matrix *m, int64_t processors, bool 
                  .batch = m->batch.v[b],
                  .threads = m->threads.v[t],
                  .ranks = m->ranks.v[r],
-                 .gpus = m->gpus.v[g]},
+                 .gpus = m->gpus.v[g],
+                 .share =
+                     p->nshare + (((f * m->framework.n + w) * m->build.n + o) * m->batch.n + b)},
         processors, mpirun);
+    p->nshare += m->file.n * m->framework.n * m->build.n * m->batch.n;
+}
+
+void plan_part(Arena *a, Plan *p, int64_t part, int64_t parts)
+{
+    const Plan whole = *p;
+    p->config = NULL;
+    p->program = NULL;
+    p->nconfig = p->nprogram = 0;
+    for (int i = 0; i < whole.nconfig; i++) {
+        Config c = whole.config[i];
+        if (c.share % parts != part - 1)
+            continue;
+        c.program = program_for(a, p, &c);
+        ARENA_PUSH(a, p->config, p->nconfig, c);
+    }
 }
 
 static double size(const Matrix *m)

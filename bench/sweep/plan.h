@@ -40,6 +40,7 @@ typedef struct Config {
     const char *file, *framework, *build;
     int64_t batch, threads, ranks, gpus;
     int program; /* which of the plan's programs */
+    int share;   /* counted over what is built, whatever the machine can do: see plan_part */
 } Config;
 
 /* Something to build: configurations that differ in threads or ranks share one. */
@@ -57,6 +58,7 @@ typedef struct Plan {
     int nprogram;
     const char **skipped; /* what this machine cannot do, a line each */
     int nskipped;
+    int nshare;
 } Plan;
 
 typedef struct Setting Setting;
@@ -75,6 +77,10 @@ bool sweep_file_read(Arena *a, const char *path, Plan *p, Diag *d);
 
 /* Spans the matrices on a machine with so many processors, with or without mpirun. */
 bool plan_expand(Arena *a, Plan *p, int64_t processors, bool mpirun, Diag *d);
+
+/* Of an expanded plan keeps what belongs to part 1 .. parts.  Configurations that share a program stay together, and a part is the
+ * same on any machine: what one cannot do is nobody else's. */
+void plan_part(Arena *a, Plan *p, int64_t part, int64_t parts);
 
 /* 0 .. n - 1 in an order that the seed alone decides. */
 int *plan_order(Arena *a, int n, uint64_t seed);

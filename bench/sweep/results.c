@@ -22,6 +22,8 @@ static const struct Command {
               "a CSV row a run; the nine columns of the reports first"},
              {"compare", "A B", 2, 2, results_compare,
               "what changed from A to B (labels, or stores): exit code 1 on a regression"},
+             {"merge", "A.db B.db ...", 1, 1000000, results_merge,
+              "the runs of other stores into this one, each once"},
              {"plot", "", 0, 0, results_plot,
               "samples/s as bars in the terminal; -o FILE.png or .svg: by gnuplot"},
              {"report", "-o FILE.html", 0, 0, results_report,
@@ -116,7 +118,7 @@ static bool read_words(Results *r, const struct Command *c, int argc, char **arg
                        c->words, word);
             return false;
         } else
-            r->word[r->nword++] = word;
+            ARENA_PUSH(r->arena, r->word, r->nword, word);
     }
     if (r->nword < c->least)
         diag_error(r->diag, nowhere, "tenon results %s needs %s", c->name, c->words);
@@ -289,9 +291,11 @@ int results_main(Arena *a, Diag *d, int argc, char **argv)
     const struct Command *c = find(&r, argv[0]);
     if (!c || !read_words(&r, c, argc - 1, argv + 1))
         return 1;
-    if (!(r.store = store_read(a, r.store_path, d)))
+    const bool merge = c->run == results_merge;
+    r.store = merge ? store_open(a, r.store_path, d) : store_read(a, r.store_path, d);
+    if (!r.store)
         return 1;
-    const int code = load(&r) ? c->run(&r) : 1;
+    const int code = merge || load(&r) ? c->run(&r) : 1;
     store_close(r.store);
     return code || diag_errors(d);
 }

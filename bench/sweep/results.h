@@ -18,7 +18,7 @@ typedef struct Results {
     Store *store;
     const char *store_path, *output;
     const char *label, *model; /* filters, NULL = all */
-    const char *word[3];       /* of the command: an id, two labels */
+    const char **word;         /* of the command: an id, two labels, stores */
     int nword;
     double floor;
     bool csv;
@@ -43,6 +43,7 @@ int results_show(Results *r);
 int results_table(Results *r);
 int results_export(Results *r);
 int results_compare(Results *r);
+int results_merge(Results *r); /* its store is open for writing, and no run is loaded */
 int results_plot(Results *r);
 int results_picture(Results *r); /* plot with -o */
 int results_report(Results *r);

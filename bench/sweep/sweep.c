@@ -118,7 +118,17 @@ static const char *beside_us(Arena *a, const char *name)
     return slash ? arena_printf(a, "%.*s/%s", (int)(slash - path), path, name) : name;
 }
 
-/* "tenon 0.1.0" as the compiler says, and the commit that its build wrote down beside it. */
+/* The commit that the compiler's build wrote down beside it; it is the label where no other is given. */
+static void commit(Sweep *s)
+{
+    size_t n;
+    const char *text = file_read(s->arena, beside_us(s->arena, "tenon.commit"), &n);
+    s->commit =
+        text && *text && *text != '\n' ? arena_strndup(s->arena, text, strcspn(text, "\n")) : NULL;
+    s->label = s->label ? s->label : s->commit;
+}
+
+/* "tenon 0.1.0" as the compiler says. */
 static void compiler(Sweep *s)
 {
     Child c = {.output = path_join(s->arena, s->work, "output"), .timeout = 60};
@@ -128,11 +138,7 @@ static void compiler(Sweep *s)
     s->compiler = child_run(s->arena, &c) ? file_read(s->arena, c.output, &n) : NULL;
     s->compiler =
         s->compiler ? arena_strndup(s->arena, s->compiler, strcspn(s->compiler, "\n")) : "tenon";
-    const char *text = file_read(s->arena, beside_us(s->arena, "tenon.commit"), &n);
-    s->commit =
-        text && *text && *text != '\n' ? arena_strndup(s->arena, text, strcspn(text, "\n")) : NULL;
-    if (!s->label)
-        s->label = s->commit ? s->commit : s->compiler;
+    s->label = s->label ? s->label : s->compiler;
 }
 
 /* ---- the queue */
@@ -333,6 +339,23 @@ static int sweep(Sweep *s)
     return STOPPED;
 }
 
+/* --part I/N */
+static bool take_part(Sweep *s)
+{
+    long long part, parts;
+    char rest;
+    if (!s->part)
+        return true;
+    if (sscanf(s->part, "%lld/%lld%c", &part, &parts, &rest) != 2 || part < 1 || part > parts ||
+        parts > s->plan.nshare) {
+        diag_error(s->diag, nowhere, "--part needs I/N, from 1/%d to %d/%d here, not '%s'",
+                   s->plan.nshare, s->plan.nshare, s->plan.nshare, s->part);
+        return false;
+    }
+    plan_part(s->arena, &s->plan, part, parts);
+    return true;
+}
+
 int sweep_main(Arena *a, Diag *d, const char *tenon, int argc, char **argv)
 {
     Sweep s = {.arena = a,
@@ -343,7 +366,9 @@ int sweep_main(Arena *a, Diag *d, const char *tenon, int argc, char **argv)
                .order = 1,
                .retries = 2,
                .jobs = 2,
-               .lock = -1};
+               .lock = -1,
+               .argc = argc,
+               .argv = argv};
     host_look(a, &s.host);
     s.peak_program = beside_us(a, "tenon-peak");
     s.infrastructure = s.host.cpu;
@@ -351,7 +376,12 @@ int sweep_main(Arena *a, Diag *d, const char *tenon, int argc, char **argv)
         return diag_errors(d) > 0;
     if (!plan_expand(a, &s.plan, s.host.processors, has_program(a, "mpirun"), d))
         return 1;
+    if (!take_part(&s))
+        return 1;
     print_plan(&s);
+    commit(&s);
+    if (s.slurm && !s.dry_run)
+        return sweep_slurm(&s);
     if (s.dry_run || !s.plan.nconfig)
         return 0;
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0); /* in containers there may be no one else */

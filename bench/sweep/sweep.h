@@ -22,9 +22,12 @@ typedef struct Sweep {
     const char *tenon;        /* the compiler */
     const char *python;       /* runs the scripts of other frameworks */
     const char *peak_program; /* tenon-peak */
-    const char *store_path, *label, *infrastructure, *only;
+    const char *store_path, *label, *infrastructure, *only, *part;
     const char *compiler, *commit; /* "tenon 0.1.0"; "59cbae6" or NULL */
     int64_t order, retries, jobs;
+    int64_t slurm; /* tasks of a job array to write; 0 = run here */
+    int argc;      /* the command line, for that job */
+    char **argv;
     bool cold, dry_run, retry_failed;
     Plan plan;
     Host host;
@@ -42,6 +45,9 @@ bool sweep_options(Sweep *s, int argc, char **argv); /* false: done or wrong; se
 
 /* Builds all programs of the plan, a few at a time; one that fails has a message.  false: stopped. */
 bool sweep_build(Sweep *s);
+
+/* Writes a job array that does the sweep; the process's exit code. */
+int sweep_slurm(Sweep *s);
 
 /* Makes one run; *r says what came of it.  false: stopped by a signal. */
 bool sweep_measure(Sweep *s, Arena *a, const Config *c, Run *r);

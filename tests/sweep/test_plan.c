@@ -55,6 +55,30 @@ START_TEST(all_processors_and_their_number_are_one)
 }
 END_TEST
 
+/* Parts of a job array: together all, each once, programs undivided, and the same on a machine that can do less. */
+START_TEST(parts_make_the_whole)
+{
+    const char *const option[][2] = {{"batch", "64,128,256"}, {"threads", "1,2"}, {"ranks", "1,2"}};
+    const Plan whole = plan_of(option, 3, 4, true);
+    int configs = 0;
+    ck_assert_int_eq(whole.nshare, 3);
+    for (int part = 1; part <= 2; part++) {
+        Plan p = plan_of(option, 3, 4, true), less = plan_of(option, 3, 2, false);
+        plan_part(arena, &p, part, 2);
+        plan_part(arena, &less, part, 2);
+        ck_assert_int_eq(p.nconfig, part == 1 ? 8 : 4);
+        ck_assert_int_eq(p.nprogram, part == 1 ? 4 : 2);
+        ck_assert_int_eq(less.nconfig, part == 1 ? 4 : 2);
+        for (int i = 0; i < less.nconfig; i++)
+            ck_assert_int_eq(less.config[i].batch == 128, part == 2);
+        for (int i = 0; i < p.nconfig; i++)
+            ck_assert_int_lt(p.config[i].program, p.nprogram);
+        configs += p.nconfig;
+    }
+    ck_assert_int_eq(configs, whole.nconfig);
+}
+END_TEST
+
 START_TEST(impossible_ones_are_said_and_skipped)
 {
     const Plan p =
@@ -148,6 +172,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, all_of_a_product);
     tcase_add_test(t, all_processors_and_their_number_are_one);
+    tcase_add_test(t, parts_make_the_whole);
     tcase_add_test(t, impossible_ones_are_said_and_skipped);
     tcase_add_test(t, steps_and_epochs_exclude_each_other);
     tcase_add_test(t, too_many_runs_are_refused);
