@@ -14,10 +14,14 @@ wino_pack             x86-64-v3  29  0   # 36 values of a transform in 16 regist
 wino_pack             x86-64-v4   2  0   # the same in 32
 conv2d_winograd_pool  x86-64-v3 260  1   # 36 values of two transforms in 16 registers, beside the products
 conv2d_winograd_pool  x86-64-v4 110  2   # the same in 32, once more for the last few channels
+conv2d_winograd       x86-64-v3   2  0   # constants of gelu in a loop of its own, beside 30
+conv2d_winograd       x86-64-v4   2  0   # the same
 conv2d_winograd_dw    x86-64-v3   2  0   # 16 values of a transform in 16 registers, beside 62 multiply-adds; once a filter
 conv2d_winograd_dw    x86-64-v4   0  1   # a pointer
 softmax_cross_entropy x86-64-v3   3  0   # coefficients of exp, beside 18 multiply-adds
 softmax_cross_entropy x86-64-v4   2  0   # the same, beside 9
+softmax_cross_entropy_smooth  x86-64-v3 3 0   # the same, beside 18 and 9
+softmax_cross_entropy_smooth  x86-64-v4 2 0
 softmax_cross_entropy_dx      x86-64-v3 1 0   # the same, beside 9
 softmax_cross_entropy_dx_each x86-64-v3 1 0   # the same, beside 9
 tanh                  x86-64-v3   3  0   # constants of exp in an elementwise loop, beside 8 multiply-adds

@@ -19,6 +19,7 @@ counts resnet50 25,557,032 5,038,358,528 --set model.size=256
 counts resnet50_cifar10 23,528,522 78,712,832
 counts resnet56_cifar10 855,578 125,747,840
 counts resnet20_cifar10 272,282 40,813,184
+counts quick_cifar10 1,971,328 146,278,912
 counts resnet56_cifar10 272,282 40,813,184 --set model.depth=20
 counts resnet56_cifar10 466,714 69,124,736 --set model.depth=32
 counts resnet56_cifar10 661,146 97,436,288 --set model.depth=44
