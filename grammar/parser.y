@@ -59,6 +59,7 @@ static void set(struct Parser *p, const char *key, Span at, const char *sub, Spa
     Body        body;
     Branches    branches;
     Items       items;
+    Marks       marks;
     ParamDecl   param;
     ParamDecls  params;
     Entry       entry;
@@ -94,6 +95,7 @@ static void set(struct Parser *p, const char *key, Span at, const char *sub, Spa
 %type <body> body stmts
 %type <branches> branches
 %type <items> items
+%type <marks> marks
 %type <param> param
 %type <params> params param_list
 %type <entry> entry
@@ -158,20 +160,24 @@ stmt: NAME '=' expr               { $$ = stmt_bind(p, $1, @1, $3, @$); }
     | FOR NAME IN expr body       { $$ = stmt_for(p, $2, @2, $4, NULL, $5, span_join(@1, @4)); }
     | FOR NAME IN expr DOTDOT expr body
                                   { $$ = stmt_for(p, $2, @2, $4, $6, $7, span_join(@1, @6)); }
-    | SCAN items body             { $$ = stmt_scan(p, $2, NULL, @1, $3, span_join(@1, @2)); }
-    | SCAN items NAME body        { $$ = stmt_scan(p, $2, $3, @3, $4, span_join(@1, @3)); }
+    | SCAN items marks body       { $$ = stmt_scan(p, $2, $3, $4, span_join(@1, @3)); }
     | YIELD NAME '=' expr         { $$ = stmt_yield(p, $2, @2, $4, @$); }
     | branches                    { $$ = stmt_if(p, $1, @$); }
     | branches ELSE body          { PUSH($1, ((Branch){NULL, $3})); $$ = stmt_if(p, $1, @$); }
     | NAME '=' error              { $$ = stmt_bind(p, $1, @1, expr_new(p, EX_BAD, @3), @$); }
     | RETURN error                { $$ = stmt_return(p, expr_new(p, EX_BAD, @2), @$); }
-    | SCAN error body             { $3.broken = true; $$ = stmt_scan(p, (Items){0}, NULL, @1, $3, @1); }
+    | SCAN error body             { $3.broken = true; $$ = stmt_scan(p, (Items){0}, (Marks){0}, $3, @1); }
     | YIELD error                 { $$ = stmt_yield(p, "", @1, expr_new(p, EX_BAD, @2), @$); }
     | FOR error body              { $3.broken = true; $$ = stmt_for(p, "", @1, expr_new(p, EX_BAD, @2), NULL, $3, @1); }
     ;
 
 items: NAME IN expr               { $$ = (Items){0}; PUSH($$, ((Item){$1, @1, $3})); }
      | items ',' NAME IN expr     { $$ = $1; PUSH($$, ((Item){$3, @3, $5})); }
+     ;
+
+marks: %empty                     { $$ = (Marks){0}; }
+     | marks NAME                 { $$ = $1; mark_reversed(p, &$$, $2, @2); }
+     | marks NAME '=' NAME expr   { $$ = $1; mark_every(p, &$$, $2, @2, $4, @4, $5); }
      ;
 
 branches: IF expr body            { $$ = (Branches){0}; PUSH($$, ((Branch){$2, $3})); }

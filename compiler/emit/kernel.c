@@ -93,6 +93,16 @@ static void add_const(Writer *w, Signature *s, Text *body, const Node *n)
     text_printf(&s->inner, "k%d", s->letters++);
 }
 
+/* The text is that variable, or reckons with it: "step % 8". */
+static bool reads(const char *text, const char *word)
+{
+    const size_t len = strlen(word);
+    const char *at = strstr(text, word);
+    if (!at || strcmp(word, "step") != 0)
+        return !strcmp(text, word);
+    return (at == text || at[-1] == ' ') && (at[len] == 0 || strchr(" )", at[len]));
+}
+
 static void add_text(Signature *s, const char *text)
 {
     const struct {
@@ -113,7 +123,7 @@ static void add_text(Signature *s, const char *text)
     comma(&s->inner);
     text_add(&s->inner, text);
     for (size_t i = 0; i < sizeof extra / sizeof *extra; i++)
-        if (!strcmp(text, extra[i].word) && !*extra[i].seen) {
+        if (reads(text, extra[i].word) && !*extra[i].seen) {
             *extra[i].seen = true;
             comma(&s->params), comma(&s->args);
             text_add(&s->params, extra[i].param);

@@ -6,6 +6,7 @@
 #include "emit/writer.h"
 #include "ops/dense_price.h"
 #include "ops/embedding.h"
+#include "ops/scan.h"
 #include "ops/step_price.h"
 #include <string.h>
 
@@ -235,24 +236,76 @@ static bool before_chunks(const Node *n)
 
 typedef void Each(Writer *w, const Node *n, int *line, const char *indent);
 
+/* A stretch of the steps of a loop that runs inside of another, which goes the other way. */
+static void open_stretch(Text *t, const Loop *l)
+{
+    const long long last = l->steps - 1, k = l->every;
+    text_printf(t,
+                l->reversed ? "            if (step == 0 || (%lld - step) %% %lld == %lld) {\n"
+                            : "            if (step == %lld || step %% %lld == %lld) {\n",
+                last, k, k - 1);
+}
+
+static void open_stretch_steps(Text *t, const Loop *l)
+{
+    const long long last = l->steps - 1, k = l->every;
+    text_add(t, "                const int last = step;\n");
+    if (l->reversed)
+        text_printf(t,
+                    "                for (int step = %lld - (%lld - last) / %lld * %lld; step >= "
+                    "last; step--) {\n",
+                    last, last, k, k);
+    else
+        text_printf(t,
+                    "                for (int step = last / %lld * %lld; step <= last; step++) {\n",
+                    k, k);
+}
+
+/* The calls of a loop inside of another, from `first` on; returns where the other's begin. */
+static int stretch_calls(Writer *w, const Phase *p, Each *each, int *line, int first)
+{
+    const Loop *l = p->node[first]->loop;
+    int end = first;
+    open_stretch(&w->body, l);
+    for (; end < p->nnode && p->node[end]->loop == l; end++)
+        if (scan_begins(p->node[end]))
+            each(w, p->node[end], line, "                ");
+    open_stretch_steps(&w->body, l);
+    for (int i = first; i < end; i++)
+        if (!scan_begins(p->node[i]))
+            each(w, p->node[i], line, "                    ");
+    text_add(&w->body, "                }\n            }\n");
+    return end;
+}
+
+/* Writes the calls of a loop over time from `first` to `end`. */
+static void loop_calls(Writer *w, const Phase *p, Each *each, int *line, int first, int end)
+{
+    for (int i = first; i < end; i++)
+        if (node_is(p->node[i], "scan_state"))
+            each(w, p->node[i], line, "        ");
+    open_loop(&w->body, loop_outer(p->node[first]->loop));
+    if (p->node[first]->loop->inside)
+        first = stretch_calls(w, p, each, line, first);
+    for (int i = first; i < end; i++)
+        if (!node_is(p->node[i], "scan_state"))
+            each(w, p->node[i], line, "            ");
+    text_add(&w->body, "        }\n");
+}
+
 /* Writes the calls of a chunk, those of a loop over time inside of it. */
 static void chunk_calls(Writer *w, const Phase *p, Each *each, int *line, bool forward)
 {
     for (int i = 0; i < p->nnode;) {
-        const int first = i, end = loop_end(p->node, p->nnode, i);
+        const int end = loop_end(p->node, p->nnode, i);
         bool any = false;
-        for (int k = first; k < end; k++) {
+        for (int k = i; k < end; k++)
             any |= !forward || !p->node[k]->backward;
-            if (node_is(p->node[k], "scan_state"))
-                each(w, p->node[k], line, "        ");
-        }
         if (any)
-            open_loop(&w->body, p->node[first]->loop);
-        do
-            if (!before_chunks(p->node[i]) && !node_is(p->node[i], "scan_state"))
-                each(w, p->node[i], line, end > first ? "            " : "        ");
-        while (++i < end);
-        text_add(&w->body, any ? "        }\n" : "");
+            loop_calls(w, p, each, line, i, end);
+        else if (end == i && !before_chunks(p->node[i]))
+            each(w, p->node[i], line, "        ");
+        i = end > i ? end : i + 1;
     }
 }
 

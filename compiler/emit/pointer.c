@@ -73,7 +73,11 @@ const char *pointer_to(Writer *w, const Node *n)
     if (step) {
         node_frame(n, &start);
         const char *from = start ? arena_printf(w->arena, " + %lld", (long long)start) : "";
-        return arena_printf(w->arena, "%s + step * %lld%s", begin_of(w, n), (long long)step, from);
+        const Node *f = node_frame(n, &start), *in = f->within ? f->within : f->in[0];
+        const char *place = scan_place(w->arena, in);
+        return arena_printf(w->arena,
+                            strcmp(place, "step") ? "%s + (%s) * %lld%s" : "%s + %s * %lld%s",
+                            begin_of(w, n), place, (long long)step, from);
     }
     if (node_frame(n, &start) != n && start > 0)
         return arena_printf(w->arena, "%s + %lld", begin_of(w, n), (long long)start);

@@ -160,7 +160,7 @@ double emit_flops(const Graph *g)
     double f = 0;
 
     for (int i = 0; i < g->nnode; i++)
-        if (emit_counts_flops(g->node[i]))
+        if (emit_counts_flops(g->node[i]) && !(g->node[i]->loop && g->node[i]->loop->inside))
             f += g->node[i]->op->cost(g->node[i]).flops * (double)node_steps(g->node[i]);
     return f;
 }

@@ -165,17 +165,36 @@ Stmt *stmt_for(Parser *p, const char *name, Span at, Expr *from, Expr *to, Body 
     return s;
 }
 
-Stmt *stmt_scan(Parser *p, Items items, const char *word, Span at, Body body, Span head)
+Stmt *stmt_scan(Parser *p, Items items, Marks marks, Body body, Span head)
 {
     Stmt *s = stmt_new(p, ST_SCAN, head);
     s->items = items;
-    s->reversed = word != NULL;
+    s->marks = marks;
     s->body = body;
-    if (word && strcmp(word, "reversed") != 0) {
-        diag_error(p->diag, at, "unexpected '%s'", word);
-        diag_help(p->diag, "a scan goes over its sequences from the first step to the last, or reversed");
-    }
     return s;
+}
+
+void mark_reversed(Parser *p, Marks *m, const char *word, Span at)
+{
+    m->reversed = true;
+    if (!strcmp(word, "reversed"))
+        return;
+    diag_error(p->diag, at, "unexpected '%s'", word);
+    diag_help(p->diag,
+              strcmp(word, "recompute")
+                  ? "a scan goes over its sequences from the first step to the last, or reversed"
+                  : "write recompute = every 8: the states of every eighth step are kept");
+}
+
+void mark_every(Parser *p, Marks *m, const char *key, Span key_at, const char *word, Span at,
+                Expr *steps)
+{
+    const bool known = !strcmp(key, "recompute");
+    m->every = steps;
+    if (known && !strcmp(word, "every"))
+        return;
+    diag_error(p->diag, known ? at : key_at, "unexpected '%s'", known ? word : key);
+    diag_help(p->diag, "write recompute = every 8: the states of every eighth step are kept");
 }
 
 Stmt *stmt_yield(Parser *p, const char *name, Span at, Expr *value, Span whole)

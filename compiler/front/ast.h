@@ -71,6 +71,9 @@ typedef struct Branches { Branch *v; int n; } Branches;
 typedef struct Item { const char *name; Span span; Expr *value; } Item;
 typedef struct Items { Item *v; int n; } Items;
 
+/* What stands behind them: reversed, recompute = every k. */
+typedef struct Marks { bool reversed; Expr *every; } Marks;
+
 typedef enum { ST_BIND, ST_FOR, ST_IF, ST_RETURN, ST_SCAN, ST_YIELD } StmtKind;
 struct Stmt {
     StmtKind    kind;
@@ -81,7 +84,7 @@ struct Stmt {
     Expr       *to;                                   /* FOR: one past the last number, or NULL */
     Body        body;                                 /* FOR, SCAN */
     Items       items;                                /* SCAN */
-    bool        reversed;                             /* SCAN */
+    Marks       marks;                                /* SCAN */
     Branches    branches;                             /* IF */
     bool        names_layer;                      /* BIND: its one layer is called `name` (sem.c) */
 };

@@ -261,6 +261,7 @@ static void check_scan(Sem *s, Stmt *t)
     const int mark = s->nlive;
     for (int i = 0; i < t->items.n; i++)
         names_check(s, t->items.v[i].value);
+    names_check(s, t->marks.every);
     for (int i = 0; i < t->items.n; i++)
         loop_name(s, t->items.v[i].name, t->items.v[i].span, "scan");
     if (s->scans++) {

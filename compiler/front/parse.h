@@ -54,8 +54,10 @@ Stmt *stmt_bind(Parser *p, const char *name, Span at, Expr *value, Span whole);
 Stmt *stmt_return(Parser *p, Expr *value, Span whole);
 /* to NULL: over the list `from`; head is what a message underlines */
 Stmt *stmt_for(Parser *p, const char *name, Span at, Expr *from, Expr *to, Body body, Span head);
-/* word: behind the sequences, "reversed" or NULL */
-Stmt *stmt_scan(Parser *p, Items items, const char *word, Span at, Body body, Span head);
+Stmt *stmt_scan(Parser *p, Items items, Marks marks, Body body, Span head);
+/* What stands behind the sequences of a scan; anything but these words is an error. */
+void  mark_reversed(Parser *p, Marks *m, const char *word, Span at);
+void  mark_every(Parser *p, Marks *m, const char *key, Span key_at, const char *word, Span at, Expr *steps);
 Stmt *stmt_yield(Parser *p, const char *name, Span at, Expr *value, Span whole);
 Stmt *stmt_if(Parser *p, Branches branches, Span whole);
 Decl *decl_add(Parser *p, DeclKind kind, const char *name, Span at);

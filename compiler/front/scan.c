@@ -227,12 +227,29 @@ static bool may_begin(Lower *l, const Stmt *t)
     return false;
 }
 
+/* The k of `recompute = every k`; 0 where it is not said. */
+static bool stretch(Lower *l, Expr *e, int64_t *every)
+{
+    const Value v = e ? lower_eval(l, e) : value_int(0);
+    *every = v.kind == V_INT ? v.i : 0;
+    if (v.kind == V_POISON || !e)
+        return v.kind != V_POISON;
+    if (v.kind == V_INT && v.i >= 1)
+        return true;
+    if (v.kind == V_INT)
+        lower_fail(l, e, e->span, "recompute is every %lld steps, less than 1", (long long)v.i);
+    else
+        lower_fail(l, e, e->span, "recompute is every so many steps, an int; this is %s",
+                   value_kind(v));
+    return false;
+}
+
 void lower_scan(Lower *l, Stmt *t)
 {
     const int before = diag_errors(l->diag);
     struct Scanned s = {0};
-    int64_t steps = 0;
-    bool ok = may_begin(l, t);
+    int64_t steps = 0, every = 0;
+    bool ok = may_begin(l, t) && stretch(l, t->marks.every, &every);
     Node **x = arena_alloc(l->arena, (size_t)(t->items.n + 1) * sizeof *x);
 
     for (int i = 0; i < t->items.n; i++) {
@@ -248,7 +265,9 @@ void lower_scan(Lower *l, Stmt *t)
     }
     ok &= diag_errors(l->diag) == before;
     s.first = l->g ? l->g->nnode : 0;
-    s.loop = ok ? graph_loop(l->g, steps, t->reversed, t->span) : NULL;
+    s.loop = ok ? graph_loop(l->g, steps, t->marks.reversed, t->span) : NULL;
+    if (s.loop)
+        s.loop->every = every;
     run_body(l, &s, t, x);
     ok &= diag_errors(l->diag) == before && !l->stop && check_body(l, &s);
     for (int i = 0; i < s.nstate; i++)

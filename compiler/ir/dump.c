@@ -81,6 +81,10 @@ static void dump_node(const Node *n, Arena *a, FILE *f)
     if (n->loop)
         fprintf(f, "  loop %d x %lld%s", n->loop->id, (long long)n->loop->steps,
                 n->loop->reversed ? " reversed" : "");
+    if (n->loop && n->loop->every)
+        fprintf(f, " every %lld", (long long)n->loop->every);
+    if (n->loop && n->loop->inside)
+        fprintf(f, " in loop %d", n->loop->inside->id);
     dump_place(n, f);
     dump_span(&n->span, f);
     fputs("\n", f);

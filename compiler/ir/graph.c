@@ -20,6 +20,11 @@ Loop *graph_loop(Graph *g, int64_t steps, bool reversed, Span at)
     return l;
 }
 
+const Loop *loop_outer(const Loop *l)
+{
+    return l && l->inside ? l->inside : l;
+}
+
 Loop *node_loop(const Node *n)
 {
     return op_leaves(n->op) ? NULL : n->loop;
@@ -182,8 +187,8 @@ Node *node_root(const Node *n)
 
 int loop_end(Node *const *node, int n, int i)
 {
-    const Loop *l = i < n ? node[i]->loop : NULL;
-    while (l && i < n && node[i]->loop == l)
+    const Loop *l = i < n ? loop_outer(node[i]->loop) : NULL;
+    while (l && i < n && loop_outer(node[i]->loop) == l)
         i++;
     return i;
 }
@@ -198,22 +203,27 @@ typedef struct Sort {
     int *next;   /* by id: first input not looked at yet */
     Node **stack, **order;
     int depth, count;
-    Node ***member; /* by loop: its nodes */
+    Node ***member; /* by loop: its nodes, behind those of a loop in its steps */
     int *nmember;
     bool *begun; /* by loop */
 } Sort;
 
 static void place(Sort *s, Node *root);
 
+static int member_of(const Loop *l)
+{
+    return loop_outer(l)->id - 1;
+}
+
 /* All that the loop reads, then its own nodes, in one piece. */
 static void place_loop(Sort *s, const Loop *l)
 {
-    const int at = l->id - 1;
+    const int at = member_of(l);
     s->begun[at] = true;
     for (int i = 0; i < s->nmember[at]; i++) {
         const Node *n = s->member[at][i];
         for (int k = 0; k < n->nin; k++)
-            if (n->in[k]->loop != l && s->state[n->in[k]->id] == WAITING)
+            if (loop_outer(n->in[k]->loop) != loop_outer(l) && s->state[n->in[k]->id] == WAITING)
                 place(s, n->in[k]);
     }
     for (int i = 0; i < s->nmember[at]; i++)
@@ -225,7 +235,7 @@ static void place_loop(Sort *s, const Loop *l)
 static void place(Sort *s, Node *root)
 {
     const int base = s->depth;
-    if (root->loop && !s->begun[root->loop->id - 1])
+    if (root->loop && !s->begun[member_of(root->loop)])
         place_loop(s, root->loop);
     if (s->state[root->id] != WAITING)
         return;
@@ -234,7 +244,7 @@ static void place(Sort *s, Node *root)
     while (s->depth > base) {
         Node *n = s->stack[s->depth - 1];
         Node *in = s->next[n->id] < n->nin ? n->in[s->next[n->id]++] : NULL;
-        if (in && in->loop && !s->begun[in->loop->id - 1])
+        if (in && in->loop && !s->begun[member_of(in->loop)])
             place_loop(s, in->loop);
         if (in && s->state[in->id] == WAITING) {
             s->state[in->id] = OPEN;
@@ -244,6 +254,16 @@ static void place(Sort *s, Node *root)
             s->order[s->count++] = n;
             s->depth--;
         }
+    }
+}
+
+static void find_members(Sort *s, bool inside)
+{
+    for (int i = 0; i < s->g->nnode; i++) {
+        Node *n = s->g->node[i];
+        const int at = n->loop ? member_of(n->loop) : 0;
+        if (n->loop && inside == (n->loop->inside != NULL))
+            ARENA_PUSH(s->g->arena, s->member[at], s->nmember[at], n);
     }
 }
 
@@ -260,12 +280,10 @@ void graph_sort(Graph *g)
               .member = arena_alloc(g->arena, (size_t)(g->nloop + 1) * sizeof(Node **)),
               .nmember = arena_alloc(g->arena, (size_t)(g->nloop + 1) * sizeof(int)),
               .begun = arena_alloc(g->arena, (size_t)g->nloop + 1)};
-    for (int i = 0; i < g->nnode; i++) {
-        Node *n = g->node[i];
-        s.state[n->id] = WAITING;
-        if (n->loop)
-            ARENA_PUSH(g->arena, s.member[n->loop->id - 1], s.nmember[n->loop->id - 1], n);
-    }
+    for (int i = 0; i < g->nnode; i++)
+        s.state[g->node[i]->id] = WAITING;
+    find_members(&s, true);
+    find_members(&s, false);
     for (int i = 0; i < g->nnode; i++)
         if (s.state[g->node[i]->id] == WAITING)
             place(&s, g->node[i]);

@@ -60,6 +60,8 @@ typedef struct Loop {
     Node    *call;                                    /* the lstm, gru or rnn that it computes: in[0] its sequence, name the path of its
                                                          parameters; not in the graph; NULL: a scan as the model says it */
     struct Loop *mirror;                              /* pass gradient: the loop that goes back through this one */
+    int64_t  every;                                   /* recompute = every k: its states are kept every k steps, a stretch; 0: all it needs */
+    struct Loop *inside;                              /* pass stretch: it runs in that one's steps, a stretch at the first step of each */
     int      nstack;
     Node   **stack;                                   /* pass gradient: sequences of this loop's values, made once each */
 } Loop;
@@ -149,11 +151,13 @@ Node  *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *
 Node  *graph_const(Graph *g, double v, Shape s, Span at);
 void   graph_sort(Graph *g);                          /* restore order after edits, loops in one piece; stable: ties by id */
 Loop  *graph_loop(Graph *g, int64_t steps, bool reversed, Span at);
+const Loop *loop_outer(const Loop *l);                /* the loop in whose steps l runs; l itself, NULL too: none */
 Loop  *node_loop(const Node *n);                      /* the loop that readers of n are in: NULL behind an op that leaves */
 int64_t node_steps(const Node *n);                    /* how often a chunk computes n: 1 outside of loops */
 
 Node    *node_root(const Node *n);                                    /* after pass plan: whose bytes n's are */
-/* Where the loop over time that begins at i in a list of n nodes ends, whose nodes stand together; i itself: none begins there. */
+/* Where the loop over time that begins at i in a list of n nodes ends, whose nodes stand together, behind those of a loop in its
+ * steps; i itself: none begins there. */
 int      loop_end(Node *const *node, int n, int i);
 const Attr *node_attr(const Node *n, const char *key);                /* NULL if absent */
 int64_t  node_int(const Node *n, const char *key);                    /* aborts (a bug) if absent */

@@ -200,6 +200,7 @@ static bool run(Layer *y)
         return false;
     Loop *l = graph_loop(y->g, z->shape.dim[0], y->reversed, y->attrs->span);
     l->call = call(y);
+    l->every = node_attr(y->attrs, "recompute") ? node_int(y->attrs, "recompute") : 0;
     for (int i = 0; i < c->states; i++) {
         Node *zero = graph_const(y->g, 0, shape_make(true, "F", &y->width, 1), y->attrs->span);
         in[i] = state[i] = scan_state(y->g, l, y->first[i] ? y->first[i] : zero, y->attrs->span);
@@ -254,6 +255,8 @@ static bool check(const Node *n, Diag *d)
                    "%s recurrent_dropout is %g, outside 0 <= rate < 1", n->op->name, rate);
         return false;
     }
+    if (node_attr(n, "recompute") && !check_int(n, "recompute", 1, d))
+        return false;
     for (int i = 1; i < n->nin; i++)
         if (!check_state(n, i, d))
             return false;
@@ -315,6 +318,8 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
         {"recurrent_dropout", ARG_FLOAT, "0",                                                      \
          "share of h that a step does not see, the same in all"},                                  \
         __VA_ARGS__,                                                                               \
+        {"recompute", ARG_INT, "none",                                                             \
+         "keep the state of every so many steps only; the backward pass makes the others again"},  \
     {                                                                                              \
         "h", ARG_TENSOR, "none", "first state (N, H); else zeros"                                  \
     }

@@ -6,11 +6,14 @@
  *   scan_last(next)     what the last step has handed on, for readers behind the loop
  *   scan_stack(v)       the sequence (N, T, ...) of the values of v, for readers behind the loop
  *   scan_keep(v)        a copy of v in the loop
+ *   scan_save(state)    the sequence of the state's values at the first steps of stretches (recompute = every k)
+ *   scan_resume(saved)  scan_state of a loop that runs a stretch: first what was saved of it
  *
  * Everything between them is ordinary: a node is in the loop that one of its inputs is in (graph_add).
  * The gradient is a second loop that goes the other way (passes/gradient.c): what the first hands
  * forward, its adjoint hands back; an item's gradients are stacked, a stack's are taken apart.
- * What the two loops share, the values of the forward one, are stacks.
+ * What the two loops share, the values of the forward one, are stacks.  Of a loop that runs inside
+ * of another, a stretch at a time (passes/stretch.c), a stack has the steps of one stretch.
  */
 #include "ops/scan.h"
 #include "ops/check.h"
@@ -61,6 +64,20 @@ Node *scan_next(Graph *g, Node *state, Node *value)
     return n;
 }
 
+Node *scan_save(Graph *g, Node *state)
+{
+    Node *n = make(g, "scan_save", state->loop, state, state->span);
+    n->name = state->name;
+    return n;
+}
+
+Node *scan_resume(Graph *g, Loop *l, Node *saved, Span at)
+{
+    Node *n = make(g, "scan_resume", l, saved, at);
+    ARENA_PUSH(g->arena, l->carry, l->ncarry, ((Carry){.state = n}));
+    return n;
+}
+
 Node *scan_last(Graph *g, const Node *state, Span at)
 {
     Node *next = NULL;
@@ -98,7 +115,30 @@ bool scan_in_place(const Node *n)
 
 bool scan_carries(const Node *n)
 {
-    return node_is(n, "scan_state") || node_is(n, "scan_next");
+    return scan_begins(n) || node_is(n, "scan_next");
+}
+
+bool scan_begins(const Node *n)
+{
+    return node_is(n, "scan_state") || node_is(n, "scan_resume");
+}
+
+int64_t scan_stretches(const Loop *l)
+{
+    return (l->steps + l->every - 1) / l->every;
+}
+
+const char *scan_place(Arena *a, const Node *x)
+{
+    const Loop *l = node_is(x, "scan_stack") && x->loop->inside ? x->loop : NULL;
+    return l ? arena_printf(a, "step %% %lld", (long long)l->every) : "step";
+}
+
+const char *scan_stretch(Arena *a, const Loop *l)
+{
+    return l->reversed ? arena_printf(a, "(%lld - step) / %lld", (long long)(l->steps - 1),
+                                      (long long)l->every)
+                       : arena_printf(a, "step / %lld", (long long)l->every);
 }
 
 /* ---- shapes */
@@ -116,16 +156,27 @@ static bool shape_same_as(Node *n, Diag *d)
     return check_result(n, s, d);
 }
 
-static bool shape_stack(Node *n, Diag *d)
+/* So many of x. */
+static bool sequence(Node *n, int64_t steps, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
-    int64_t dim[SHAPE_MAX];
+    int64_t dim[SHAPE_MAX] = {steps};
 
-    if (!n->loop || x->rank == SHAPE_MAX)
+    if (x->rank == SHAPE_MAX)
         return false;
-    dim[0] = n->loop->steps;
     memcpy(dim + 1, x->dim, (size_t)x->rank * sizeof *dim);
     return check_result(n, shape_make(true, x->rank == 1 ? "TF" : NULL, dim, x->rank + 1), d);
+}
+
+static bool shape_stack(Node *n, Diag *d)
+{
+    const Loop *l = n->loop;
+    return l && sequence(n, l->inside && l->every < l->steps ? l->every : l->steps, d);
+}
+
+static bool shape_save(Node *n, Diag *d)
+{
+    return n->loop && n->loop->every > 0 && sequence(n, scan_stretches(n->loop), d);
 }
 
 /* ---- gradients; those of scan_state and scan_next are pass gradient's */
@@ -160,19 +211,36 @@ static void kernel_copy(const Node *n, Call *c)
     call_text(c, "%lld", numbers(n, c));
 }
 
-static void strided(const Node *n, Call *c, const char *fn, const Shape *step, int64_t steps)
+/* A call on element `at` of a sequence. */
+static void strided(const Node *n, Call *c, const char *fn, const char *at, const Shape *step,
+                    int64_t steps)
 {
     call_fn(c, fn);
     call_out(c, n);
     call_in(c, n->in[0]);
-    call_text(c, "step");
+    call_text(c, "%s", at);
     call_text(c, "(Scan){ .n = %lld, .steps = %lld, .size = %lld }", (long long)c->n,
               (long long)steps, (long long)shape_count(step));
 }
 
 static void kernel_item(const Node *n, Call *c)
 {
-    strided(n, c, "scan_item", &n->shape, n->in[0]->shape.dim[0]);
+    strided(n, c, "scan_item", scan_place(c->arena, n->in[0]), &n->shape, n->in[0]->shape.dim[0]);
+}
+
+static void kernel_resume(const Node *n, Call *c)
+{
+    strided(n, c, "scan_item", scan_stretch(c->arena, n->loop), &n->shape, n->in[0]->shape.dim[0]);
+}
+
+/* At the first step of a stretch only. */
+static void kernel_save(const Node *n, Call *c)
+{
+    const Loop *l = n->loop;
+    const char *at =
+        l->reversed ? arena_printf(c->arena, "%lld - step", (long long)(l->steps - 1)) : "step";
+    strided(n, c, "scan_save", at, &n->in[0]->shape, n->shape.dim[0]);
+    call_text(c, "%lld", (long long)l->every);
 }
 
 /* Step by step, all samples of a step are one element. */
@@ -182,18 +250,18 @@ static void kernel_stack(const Node *n, Call *c)
         call_fn(c, "scan_put");
         call_out(c, n);
         call_in(c, n->in[0]);
-        call_text(c, "step");
+        call_text(c, "%s", scan_place(c->arena, n));
         call_text(c, "(Scan){ .n = 1, .steps = %lld, .size = %lld }", (long long)n->shape.dim[0],
                   numbers(n->in[0], c));
         return;
     }
-    strided(n, c, "scan_put", &n->in[0]->shape, n->shape.dim[0]);
+    strided(n, c, "scan_put", scan_place(c->arena, n), &n->in[0]->shape, n->shape.dim[0]);
 }
 
 /* One step's numbers are read and written. */
 static void price(const Node *n, const Market *m, Price *p)
 {
-    const Shape *s = node_is(n, "scan_stack") ? &n->in[0]->shape : &n->shape;
+    const Shape *s = n->op->flags & OP_LEAVES ? &n->in[0]->shape : &n->shape;
     const double numbers = 2 * (double)(shape_count(s) * m->n);
     p->values = numbers * m->real;
     p->cycles = 20 + 2 * numbers / m->lanes;
@@ -252,4 +320,18 @@ const Op op_scan[] = {{.name = "scan_item",
                        .gradient = gradient_pass,
                        .price = price,
                        .kernel = kernel_copy},
+                      {.name = "scan_save",
+                       .brief = "the states that stretches of a scan begin with",
+                       .arg = VALUE,
+                       .flags = OP_HIDDEN | OP_LEAVES,
+                       .shape = shape_save,
+                       .price = price,
+                       .kernel = kernel_save},
+                      {.name = "scan_resume",
+                       .brief = "scan_state that begins a stretch with what was saved",
+                       .arg = {{"x", ARG_TENSOR, NULL, "a sequence (N, T, ...)"}},
+                       .flags = OP_HIDDEN,
+                       .shape = shape_item,
+                       .price = price,
+                       .kernel = kernel_resume},
                       {0}};

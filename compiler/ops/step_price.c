@@ -2,6 +2,7 @@
 #include "ops/step_price.h"
 #include "ops/dense_price.h"
 #include "ops/embedding.h"
+#include "ops/scan.h"
 
 static const double REDUCE_CYCLES = 8;  /* a vector of one slice's sum read and added in the tree */
 static const double UPDATE_CYCLES = 12; /* a vector of weights and states updated */
@@ -17,7 +18,9 @@ Price step_price(const Graph *g, const Node *n, const Options *o)
     const Step *s = g->step;
     const bool once = n->phase >= 0 && s->phase[n->phase].kind == PHASE_PREPARE;
     const Market m = market_of(g, o, s->chunk);
-    const double steps = node_is(n, "scan_state") ? 1 : (double)node_steps(n);
+    const double steps = node_is(n, "scan_state")    ? 1
+                         : node_is(n, "scan_resume") ? (double)scan_stretches(n->loop)
+                                                     : (double)node_steps(n);
     return times(price_of(n, &m), once ? 1 : steps * (double)(s->batch / s->chunk));
 }
 

@@ -18,6 +18,9 @@ const Pass pass_table[] = {
      "values computed twice are computed once; before dce, which sweeps up"},
     {"dce", pass_dce, false, false, false,
      "what reaches no output, loss, metric or update goes; fuse must not count its uses"},
+    {"stretch", pass_stretch, true, false, false,
+     "loops back make stretches of steps again (`recompute`); before fuse, which may then not "
+     "store"},
     {"fuse", pass_fuse, true, false, true,
      "bias, activation and pooling join their producer, masks the backward kernels"},
     {"choose", pass_choose, true, false, true,
@@ -58,7 +61,8 @@ bool pass_run_all(Graph *g, const Options *o, Diag *d)
 {
     const int before = diag_errors(d);
     for (const Pass *p = pass_table; p->name; p++) {
-        if ((p->optional && o->plain) || (p->own && (o->blas || o->cuda)) || (p->training && !g->training))
+        if ((p->optional && o->plain) || (p->own && (o->blas || o->cuda)) ||
+            (p->training && !g->training))
             continue;
         p->run(g, o, d);
         if (diag_errors(d) > before || !verify(g, p, o, d))

@@ -7,6 +7,7 @@
  */
 #include "ir/step.h"
 #include "ops/op.h"
+#include "ops/scan.h"
 #include "passes/pass.h"
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +105,7 @@ static void touch_loop(Lives *l, const Phase *p, int from, int to, int call, int
 {
     for (int i = from; i < to; i++) {
         Node *n = p->node[i];
-        if (node_is(n, "scan_state") || n->op->flags & OP_LEAVES)
+        if (scan_begins(n) || n->op->flags & OP_LEAVES)
             touch(l, n, call, phase);
         for (int k = 0; k < n->nin; k++)
             if (node_loop(n->in[k]) != n->loop)
@@ -136,7 +137,8 @@ static void touch_phase(Lives *l, const Phase *p, int phase, int *call)
             touch_loop(l, p, first, end, (*call)++, phase);
     }
     for (int i = 0; p->kind == PHASE_SLICE && i < p->nnode; i++)
-        if (p->node[i]->op->flags & OP_TOTAL) /* made once, before the chunks: the last one reads it too */
+        if (p->node[i]->op->flags &
+            OP_TOTAL) /* made once, before the chunks: the last one reads it too */
             touch(l, p->node[i], *call, phase);
     touch_results(l, (*call)++, phase);
 }

@@ -300,10 +300,10 @@ static int level_of(const Node *n, const int *level, const int *least)
  * in the list, from `at` on; returns how many. */
 static int loop_level(const Graph *g, int at, int *level, const int *least)
 {
-    const Loop *l = g->node[at]->loop;
-    int n = 0, last = 0;
-    for (; at + n < g->nnode && g->node[at + n]->loop == l; n++) {
-        const Node *x = g->node[at + n];
+    const int n = loop_end(g->node, g->nnode, at) - at;
+    int last = 0;
+    for (int i = 0; i < n; i++) {
+        const Node *x = g->node[at + i];
         level[x->id] = level_of(x, level, least);
         last = last < level[x->id] ? level[x->id] : last;
     }

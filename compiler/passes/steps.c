@@ -113,7 +113,7 @@ static void read_by_steps(Graph *g, Node *n)
 static bool moves_in(const Node *v, const Node *stack)
 {
     return v->loop == stack->loop && !v->within && !(v->op->flags & OP_VIEW) && v->shape.batched &&
-           !node_is(v, "scan_state") && !node_is(v, "scan_next") && !node_is(v, "scan_item");
+           !scan_carries(v) && !node_is(v, "scan_item");
 }
 
 void pass_steps(Graph *g, const Options *o, Diag *d)

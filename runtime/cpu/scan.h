@@ -28,6 +28,13 @@ RT_INLINE void scan_put(real *restrict y, const real *restrict x, int step, Scan
         scan_copy(y + ((int64_t)i * s.steps + step) * s.size, x + (int64_t)i * s.size, s.size);
 }
 
+/* The first of every `every` steps, of which this is number `step`: element step / every of y = x. */
+RT_INLINE void scan_save(real *restrict y, const real *restrict x, int step, Scan s, int every)
+{
+    if (step % every == 0)
+        scan_put(y, x, step / every, s);
+}
+
 /* y (T, N, size) from x (N, T, size) */
 RT_INLINE void time_from_row(real *restrict y, const real *restrict x, Scan s)
 {

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# stretch.sh -- scans with `recompute = every k`: the same bits as without, in less planned memory, for any k, both ways, and in
+# lstm, gru and rnn; the same bits in groups and on two threads.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+recipe() {
+    cat << END
+train $1 {
+    data      = synthetic(samples = 192, test_samples = 64, classes = 3)
+    loss      = softmax_cross_entropy
+    optimizer = rmsprop(lr = 0.01)
+    batch     = 32
+    shards    = 4
+    epochs    = 1
+}
+END
+}
+# A cell, its reverse over two sequences, states that change places, dropout, a learned and an outer value in the body, weights used twice.
+{ cat << 'END'
+model net(x: f32[23, 5], width: int = 16, every: int = 4) {
+    h = zeros(width)
+    c = zeros(width)
+    scan step in x recompute = every every {
+        z = dense(step, 4 * width) + dense(h, 4 * width, bias = false)
+        g = split(z, 4)
+        c = sigmoid(g[1]) * c + sigmoid(g[0]) * tanh(g[2])
+        h = sigmoid(g[3]) * tanh(c)
+        yield hs = h
+    }
+    b = tanh(bias(zeros(width)))
+    last = dense(h, width)
+    older = last
+    fc = dense(width)
+    scan up in hs, step in x reversed recompute = every (every + 1) {
+        old = b
+        b = tanh(dense(up, width) + older * 0.1 + dense(step, width) + fc(b) * last + fc(dropout(old, 0.2)))
+        older = layer_norm(old)
+        yield bs = b * up + last
+    }
+    return dense(flatten(bs), 3) + dense(b - older, 3)
+}
+END
+recipe net; } > "$work/cell.tn"
+{ cat << 'END'
+model net(x: f32[23, 5], every: int = 4) {
+    h = lstm(x, 16, all = true, bidirectional = true, recompute = every) + dense(x, 32)
+    h = concat(gru(h, 16, recompute = every), gru(h, 16, reset = "before", recurrent_dropout = 0.3, recompute = every))
+    return dense(h + rnn(x, 32, recompute = every), 3)
+}
+END
+recipe net; } > "$work/layers.tn"
+
+train() { rm -f "$work/log"; "$1" train "${@:2}" --log "$work/log" > /dev/null; hashes "$work/log"; }
+planned() { "$1" info | sed -n 's/^planned bytes: \([0-9]*\) .*/\1/p'; }
+for net in cell layers; do
+    sed -E 's/ recompute = every (every|[(]every [+] 1[)])//; s/, recompute = every//g' "$work/$net.tn" > "$work/whole.tn"
+    succeeds "$net: build" "$TENON" build "$work/whole.tn" -o "$work/whole"
+    want=$(train "$work/whole")
+    for every in $([ $net = cell ] && echo 1 4 100 || echo 4); do
+        succeeds "$net: build, every $every" "$TENON" build "$work/$net.tn" -o "$work/p$every" --set "model.every=$every" --verify
+        same "$net: the same bits, every $every" "$(train "$work/p$every" --threads 2)" "$want"
+    done
+    same "$net: the same bits in two groups" "$(train "$work/p4" --groups 2)" "$want"
+    all=$(planned "$work/whole") some=$(planned "$work/p4")
+    [ "$some" -lt $((all * 9 / 10)) ] && ok || bad "$net: $some bytes planned, and $all without"
+    same "$net: no more textbook operations" "$("$work/p4" info | grep flops)" "$("$work/whole" info | grep flops)"
+done
+succeeds "f64" "$TENON" build "$work/cell.tn" -o "$work/f64" --dtype f64
+succeeds "gradients" "$work/f64" gradcheck
+finish
