@@ -1,30 +1,62 @@
 #!/usr/bin/env bash
 # links.sh -- steps over shaped links: hosts of namespaces, a rank each, 100 Mbit/s, 1 Gbit/s and unshaped.  As root; see SCALING.md.
 #
-#   TENON=build/tenon bench/links.sh [RANKS] > FILE      (default 2; hosts share this machine's processors)
+#   TENON=build/tenon [TORCH=PYTHON] bench/links.sh [RANKS] > FILE      (default 2, at most 4; hosts share this machine's processors)
 #
-# For each network and link: step in ms (median of 20), the sum of gradients, what of it was not hidden, all on one thread a rank; and
-# the same step by one rank with that rank's share of the batch, which is what the step would be without a network.
+# For each network and link, one thread a rank: step in ms (median of 20), the step of one rank with a rank's share of the batch and no
+# network ("own"), the gradient's bytes over the link's rate ("bytes"; two ranks), the sum of gradients, and what of it was not hidden.  TORCH, an interpreter
+# that has PyTorch: DistributedDataParallel over gloo on the same link, one after the other, and both sums alone by size.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-tenon=${TENON:-$root/build/tenon} hosts=$root/tests/cluster/hosts.sh ranks=${1:-2}
+tenon=${TENON:-$root/build/tenon} hosts=$root/tests/cluster/hosts.sh ranks=${1:-2} torch=${TORCH:-}
 export HOSTS=b$$
 work=$(mktemp -d)
 trap '"$hosts" down; rm -rf "$work"' EXIT
-build() { local name=$1 model=$2; shift 2; "$tenon" build "$root/models/$model.tn" "$@" --comm mpi -o "$work/$name"; }
+declare -A batch=([lenet]=128 [mlp_wide]=64 [resnet20]=64) shards=([lenet]=8 [mlp_wide]=4 [resnet20]=4) gradient=([lenet]=1724320 [mlp_wide]=4710304 [resnet20]=1089128)
+build() {
+    local name=$1 model=$2; shift 2
+    "$tenon" build "$root/models/$model.tn" "$@" --batch "${batch[$name]}" --shards "${shards[$name]}" --comm mpi -o "$work/$name"
+    "$tenon" build "$root/models/$model.tn" "$@" --batch $((batch[$name] / ranks)) --shards $((shards[$name] / ranks)) -o "$work/$name.own"
+}
 build lenet lenet
-build mlp_wide mlp_wide --batch 64 --shards 4
-build resnet20 resnet56_cifar10 --set model.depth=20 --batch 64 --shards 4
+build mlp_wide mlp_wide
+build resnet20 resnet56_cifar10 --set model.depth=20
+get() { sed -n "s/.*\"$1\":\([^,}]*\).*/\1/p" "$work/log" | head -n 1; }
+ours() { rm -f "$work/log"; timeout -k 5 120 "$@" > "$work/out" 2>&1 || { tail -n 5 "$work/out" >&2; return 1; }; }
+peer() {
+    local k rc=0 jobs=()
+    for k in $(seq 0 $((ranks - 1))); do
+        "$hosts" run $((k + 1)) env RANK="$k" WORLD_SIZE="$ranks" MASTER_ADDR=10.78.0.1 MASTER_PORT=29500 GLOO_SOCKET_IFNAME=eth0 OMP_NUM_THREADS=1 \
+            timeout 180 "$torch" "$root/bench/peers/ddp.py" "$@" > "$work/ddp.$k" 2> "$work/ddp.err.$k" & jobs+=($!)
+    done
+    for k in "${jobs[@]}"; do wait "$k" || rc=1; done
+    [ $rc = 0 ] || tail -n 3 "$work"/ddp.err.* >&2
+    return $rc
+}
 SLOTS=1 "$hosts" up "$ranks"
-printf '%-10s %-8s %10s %10s %12s %9s\n' network link "step, ms" "sum, ms" "waiting, ms" "not hidden"
+printf '%-10s %-8s %9s %9s %9s %9s %12s %11s %9s %9s %6s\n' network link "step, ms" "own, ms" "bytes, ms" "sum, ms" "waiting, ms" "not hidden" "DDP, ms" "its own" ratio
 for name in lenet mlp_wide resnet20; do
     for rate in off 1gbit 100mbit; do
         "$hosts" rate $rate
-        rm -f "$work/log"
-        timeout -k 5 120 "$hosts" mpirun -n "$ranks" "$work/$name" bench --steps 20 --threads 1 --log "$work/log" > "$work/out" 2>&1 || { cat "$work/out" >&2; continue; }
-        get() { sed -n "s/.*\"$1\":\([^,}]*\).*/\1/p" "$work/log" | head -n 1; }
-        link=$rate; [ $rate != off ] || link=unshaped
-        awk -v n=$name -v l=$link -v step="$(get step_ms_median)" -v sum="$(get comm_ms)" -v wait="$(get comm_wait_ms)" \
-            'BEGIN { printf "%-10s %-8s %10.2f %10.2f %12.2f %8.0f %%\n", n, l, step, sum, wait, 100 * (sum > 0 ? wait / sum : 0) }'
+        ours "$hosts" run 1 "$work/$name.own" bench --steps 20 --threads 1 --log "$work/log" || continue
+        own=$(get step_ms_median)
+        ours "$hosts" mpirun -n "$ranks" "$work/$name" bench --steps 20 --threads 1 --log "$work/log" || continue
+        theirs="- -"
+        [ -z "$torch" ] || ! peer "$name" $((batch[$name] / ranks)) 20 || theirs=$(awk '$1 == "step" { print $2, $4 }' "$work/ddp.0")
+        # shellcheck disable=SC2086
+        awk -v n=$name -v l=$rate -v step="$(get step_ms_median)" -v own="$own" -v bytes="${gradient[$name]}" -v sum="$(get comm_ms)" -v wait="$(get comm_wait_ms)" -v ddp="${theirs% *}" -v ddpown="${theirs#* }" '
+            BEGIN { mbit["1gbit"] = 955; mbit["100mbit"] = 95.5
+                    printf "%-10s %-8s %9.2f %9.2f %9s %9.2f %12.2f %9.0f %% %9s %9s %6s\n", n, l == "off" ? "unshaped" : l, step, own, l in mbit ? sprintf("%.1f", bytes * 8e-3 / mbit[l]) : "-",
+                        sum, wait, 100 * (sum > 0 ? wait / sum : 0), ddp, ddpown, ddp == "-" ? "-" : sprintf("%.2f", step / ddp) }'
     done
+done
+[ -n "$torch" ] || exit 0
+printf '\n%-8s %10s %10s %10s\n' link bytes "sum, ms" "gloo, ms"
+for rate in off 1gbit; do
+    "$hosts" rate $rate
+    ours "$hosts" mpirun -n "$ranks" "$work/lenet" bench --comm --steps 3 --threads 1 --log "$work/log" || continue
+    sed -n 's/.*"event":"comm".*"bytes":\([0-9]*\),"seconds":\([^,]*\).*/\1 \2/p' "$work/log" > "$work/sizes"
+    # shellcheck disable=SC2046
+    peer lenet 64 3 $(awk '{ print $1 }' "$work/sizes") || continue
+    awk -v l=$rate 'NR == FNR { if ($1 == "sum") gloo[$2] = $3; next } { printf "%-8s %10d %10.3f %10s\n", l == "off" ? "unshaped" : l, $1, 1e3 * $2, gloo[$1] }' "$work/ddp.0" "$work/sizes"
 done
