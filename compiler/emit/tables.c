@@ -118,8 +118,8 @@ static void buckets(const Writer *w, Text *t)
              "static const RtBucket buckets[] = {\n");
     for (int b = 0; b < s->nbucket; b++) {
         const Bucket *k = &s->bucket[b];
-        text_printf(t, "    /* %d: %s .. %s */\n", b, phase_sum_name(&s->sum[k->first]),
-                    phase_sum_name(&s->sum[k->first + k->sums - 1]));
+        text_printf(t, "    /* %d: %s .. %s */\n", b, sum_name(&s->sum[k->first]),
+                    sum_name(&s->sum[k->first + k->sums - 1]));
         text_printf(t,
                     "    {.offset = %lld, .bytes = %lld, .ready = %d,\n     .units = %s,\n     "
                     ".updates = %s},\n",

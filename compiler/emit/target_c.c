@@ -196,14 +196,14 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
             slice_phase(w, g, i, ++slices, table);
             break;
         case PHASE_GRADIENT:
-            phase_ranges(w, fn,
+            ranges_write(w, fn,
                          "Sums over slices and shards in the fixed tree; the update follows "
                          "inside, unless a reduction stands between.",
                          false, &units);
             row(table, fn, p->kind, units.s, "sum gradients, update");
             break;
         case PHASE_UPDATE:
-            phase_ranges(w, fn,
+            ranges_write(w, fn,
                          "The update from reduced gradients: ranks, groups, clipping by norm.",
                          true, &update);
             row(table, fn, p->kind, update.s, "update");

@@ -71,7 +71,7 @@ static void metrics(Writer *w, int phase)
                                        pointer_to(w, g->metric[i].node)),
                           "1");
         text_add(&w->body, i ? "" : "\n");
-        phase_wrapped(&w->body, arena_printf(w->arena, "%s /* %s */", launch, g->metric[i].name),
+        statement_wrapped(&w->body, arena_printf(w->arena, "%s /* %s */", launch, g->metric[i].name),
                       "    ");
     }
     if (g->training || g->output->phase != phase)
@@ -83,7 +83,7 @@ static void metrics(Writer *w, int phase)
                                    outputs),
                       arena_printf(w->arena, "r->there, first, %s", pointer_to(w, g->output)),
                       arena_printf(w->arena, "each_blocks(%lld)", n * outputs));
-    phase_wrapped(&w->body, launch, "    ");
+    statement_wrapped(&w->body, launch, "    ");
 }
 
 static void prepare(Writer *w, const Phase *p, const char *fn)
@@ -92,7 +92,7 @@ static void prepare(Writer *w, const Phase *p, const char *fn)
 
     open_phase(w, "void", fn, "Once a step: what depends on the parameters only.", false);
     for (int i = 0; i < p->nnode; i++)
-        phase_statement(w, &w->body, p->node[i], &line, "    ");
+        statement_write(w, &w->body, p->node[i], &line, "    ");
     text_add(&w->body, "}\n\n");
 }
 
@@ -107,7 +107,7 @@ static void slice(Writer *w, int phase, const char *fn)
                true);
     clear_sums(w, phase, true);
     for (int i = 0; i < p->nnode; i++)
-        phase_statement(w, &w->body, p->node[i], &line, "    ");
+        statement_write(w, &w->body, p->node[i], &line, "    ");
     metrics(w, phase);
     text_add(&w->body, "}\n\n");
 }
@@ -130,7 +130,7 @@ static void nonfinite(Writer *w, int phase)
         const char *s = n->backward || !kernel_needed(n) ? "" : kernel_statement(w, n);
         if (!*s)
             continue;
-        phase_wrapped(t, s, "    ");
+        statement_wrapped(t, s, "    ");
         if (n->within || n->dtype != DT_REAL || !n->shape.batched)
             continue;
         text_printf(t, "    if (!rt_cuda_finite(%s, %lld))\n        return %d;\n", pointer_to(w, n),
@@ -160,7 +160,7 @@ static void update_rows(Writer *w, Text *t)
                     name_of(w, node_root(m->root)), (long long)m->offset, name_of_param(w, p),
                     p->offset_state[0] < 0 ? "-1" : name_of_state(w, p, 0),
                     p->offset_state[1] < 0 ? "-1" : name_of_state(w, p, 1), (long long)m->count,
-                    p->lr, p->decay, phase_sum_name(m));
+                    p->lr, p->decay, sum_name(m));
     }
     text_add(t, "};\n\n");
 }
@@ -199,7 +199,7 @@ static void record(Writer *w, const Sum *s, int loss)
     const char *args =
         arena_printf(a, "r->there, FIXED(real, %s), FIXED(real, %s), %s", name_of(w, n->in[0]),
                      name_of(w, n->in[2]), name_of(w, node_root(s->root)));
-    phase_wrapped(&w->body,
+    statement_wrapped(&w->body,
                   kernel_launch(w, "batch_record",
                                 "const Rt *r, real *mean, real *var, int64_t moments", body, args,
                                 arena_printf(a, "each_blocks(%lld)", (long long)channels)),
@@ -319,7 +319,7 @@ static void kernel(const Writer *w, Text *t, const Kernel *k)
     if (literal) {
         const int type = (int)strcspn(literal, "{");
         text_printf(t, "SIZE %.*s %s_size()\n{\n", type, literal, k->name);
-        phase_wrapped(t, arena_printf(a, "return %s;", literal), "    ");
+        statement_wrapped(t, arena_printf(a, "return %s;", literal), "    ");
         text_add(t, "}\n");
     }
     text_printf(t, "constexpr int %s_blocks = %s;\nKERNEL %s(%s)\n{\n%s}\n\n", k->name,

@@ -81,19 +81,22 @@ const char *loop_sum(Writer *w, const Node *n);       /* and amax_to */
 /* move.c: numbers put elsewhere (ops/move.h) */
 const char *move_statement(Writer *w, const Node *n);
 
+/* statement.c: a call under its line of the model, with its price, broken at its commas; the clock behind a call, and its row in the table of calls */
+void        statement_write(Writer *w, Text *t, const Node *n, int *line, const char *indent);
+void        statement_wrapped(Text *t, const char *s, const char *indent);
+const char *statement_tick(Writer *w, const char *what, const char *call, Span at, double flops, const char *algorithm, Price p);
+double      statement_flops(const Node *n);           /* the textbook's, a sample: of convolutions and products, as in flops_per_sample */
+
 /* phases.c: the functions of a step, into w->body */
 void phase_prepare(Writer *w, const Phase *p, const char *fn);
 void phase_slice(Writer *w, int phase, const char *fn, const char *about);
 void phase_nonfinite(Writer *w, int phase);           /* nonfinite_K(), if the phase goes forward, and the names that it answers with */
-/* What the phases of every target share: a call under its line of the model, broken at its commas; names for messages. */
-void phase_statement(Writer *w, Text *t, const Node *n, int *line, const char *indent);
-void phase_wrapped(Text *t, const char *s, const char *indent);
 void phase_layer_name(Writer *w, const Node *n);
 bool phase_goes_forward(const Phase *p);
-const char *phase_sum_name(const Sum *s);
-/* The sums as consecutive ranges of units; *total gets the number of units as a C expression. */
-const char *phase_sum_name(const Sum *s);             /* "conv1.weight", "norm.mean" */
-void phase_ranges(Writer *w, const char *fn, const char *about, bool from_grad, Text *total);
+
+/* ranges.c: sums and updates as consecutive ranges of units; *total gets the number of units as a C expression */
+const char *sum_name(const Sum *s);                   /* "conv1.weight", "norm.mean" */
+void        ranges_write(Writer *w, const char *fn, const char *about, bool from_grad, Text *total);
 
 /* target_c.c: the program around its kernels */
 void program_open(Writer *w, const EmitInput *in, Arena *a);            /* writes all parts, finds the kernels */

@@ -1,0 +1,250 @@
+/* ranges.c -- the sums over shards and the updates of a step, as one range of units that threads share.
+ *
+ * A unit is 4096 numbers of a vector, or a piece of a dense layer's weights with their gradient; a bucket of gradients is a
+ * stretch of units (passes/buckets.c).
+ */
+#include "emit/writer.h"
+#include "ops/dense_price.h"
+#include "ops/embedding.h"
+#include "ops/step_price.h"
+#include <string.h>
+
+static const char *state(Writer *w, const Param *p, int k)
+{
+    return p->offset_state[k] < 0
+               ? "NULL"
+               : arena_printf(w->arena, "FIXED(real, %s)", name_of_state(w, p, k));
+}
+
+static const char *update_name(const Graph *g)
+{
+    static const char *const name[] = {"update_sgd", "update_rmsprop", "update_adam",
+                                       "update_adamw"};
+    return name[g->recipe.optimizer.kind];
+}
+
+/* Units of a range kernel: 4096 reals each, at most 64. */
+static int64_t range_units(int64_t count)
+{
+    const int64_t u = (count + 4095) / 4096;
+    return u < 1 ? 1 : u > 64 ? 64 : u;
+}
+
+static const char *dense_size(Writer *w, const Param *p)
+{
+    return arena_printf(w->arena, "%lld, %lld", (long long)p->file.dim[1],
+                        (long long)p->file.dim[0]);
+}
+
+static const char *shard_pointer(Writer *w, const Node *n)
+{
+    return arena_printf(w->arena, "r->shard + %s", name_of(w, node_root(n)));
+}
+
+static const char *weights(Writer *w, const Param *p)
+{
+    return p ? arena_printf(w->arena, "FIXED(real, %s), %s, %s", name_of_param(w, p),
+                            state(w, p, 0), state(w, p, 1))
+             : "NULL, NULL, NULL";
+}
+
+/* One sum: its units, as a C constant expression, and its statement. */
+static const char *sum_units(Writer *w, const Sum *s)
+{
+    if (s->panels && node_is(s->root, "embedding_dw"))
+        return arena_printf(w->arena, "%lld", (long long)embedding_units(s->root));
+    return s->panels ? arena_printf(w->arena, "DENSE_UNITS(%s)", dense_size(w, s->param))
+                     : arena_printf(w->arena, "%lld", (long long)range_units(s->count));
+}
+
+#define RANGE_PARAMS                                                                               \
+    "const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count"
+
+/* Of the recipe's learning rate and decay; a sum without a parameter has no update that would ask. */
+static const char *factors(Writer *w, const Param *p)
+{
+    return arena_printf(w->arena, "(Factors){ .lr = %.17g, .decay = %.17g }", p ? p->lr : 1,
+                        p ? p->decay : 0);
+}
+
+const char *sum_name(const Sum *s)
+{
+    return s->param ? s->param->name : s->update ? s->update->in[0]->name : s->root->op->name;
+}
+
+/* Running averages follow the shards' statistics, straight from the slices' moments or (from_grad) from what a reduction
+ * has made of them. */
+static void record_call(Writer *w, const Sum *s, const char *units, bool from_grad)
+{
+    Arena *a = w->arena;
+    const Node *n = s->update;
+    const Step *st = w->g->step;
+    const char *tail = arena_printf(a, "%lld, %.17g, %lld", (long long)st->shards,
+                                    node_float(n, "momentum"), (long long)n->shape.dim[0]);
+    const int64_t rows = st->slice * shape_count(&s->root->in[0]->shape) / n->shape.dim[0];
+    const char *fn =
+        from_grad
+            ? kernel_define(
+                  w, "batch_record_grad",
+                  "const Rt *r, int unit, int units, int64_t grad, real *mean, real *var",
+                  arena_printf(a, "    batch_record_grad(r, unit, units, grad, mean, var, %s);\n",
+                               tail))
+            : kernel_define(
+                  w, "batch_record",
+                  "const Rt *r, int unit, int units, int64_t grad, real *mean, real *var, "
+                  "const char *moments",
+                  arena_printf(a,
+                               "    batch_record(r, unit, units, grad, mean, var, moments, "
+                               "%lld, SLICES, %lld, %s, %s);\n",
+                               (long long)pointer_slice_bytes(w, s->root), (long long)rows,
+                               node_bool(n, "sync") ? "true" : "false", tail));
+    const char *moments = from_grad ? "" : arena_printf(a, ", %s", shard_pointer(w, s->root));
+    statement_wrapped(&w->body,
+                      arena_printf(a,
+                                   "%s(r, unit, %s, %lld, FIXED(real, %s), FIXED(real, %s)%s);%s",
+                                   fn, units, (long long)s->offset, name_of(w, n->in[0]),
+                                   name_of(w, n->in[2]), moments,
+                                   statement_tick(w, n->in[0]->name, fn, n->span, 0, "",
+                                                  step_price_sum(w->g, s, from_grad,
+                                                                 w->in->options))),
+                      "        ");
+}
+
+/* Of a large table: sum and update of a few rows. */
+static void table_call(Writer *w, const Sum *s)
+{
+    const Node *token = s->root->in[0], *dy = s->root->in[1];
+    const Attr *padding = node_attr(s->root, "padding");
+    const char *fn = kernel_define(
+        w, "embedding_dw_update",
+        "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const char *token, "
+        "const "
+        "char *dy",
+        arena_printf(w->arena,
+                     "    embedding_dw_update(r, unit, grad, w, s0, s1, token, dy, %s, %s, "
+                     "(EmbeddingUpdate){ .vocab = %lld, .width = %lld, .padding = %lld, .rows = "
+                     "%lld, .slices = SLICES });\n",
+                     factors(w, s->param), update_name(w->g), (long long)s->param->file.dim[0],
+                     (long long)s->param->file.dim[1], padding ? (long long)padding->i : -1LL,
+                     (long long)(w->g->step->slice * shape_count(&token->shape))));
+    statement_wrapped(&w->body,
+                      arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn,
+                                   (long long)s->offset, weights(w, s->param),
+                                   shard_pointer(w, token), shard_pointer(w, dy),
+                                   statement_tick(w, sum_name(s), fn, s->root->span, 0, "",
+                                                  step_price_sum(w->g, s, false, w->in->options))),
+                      "        ");
+}
+
+static void sum_call(Writer *w, const Sum *s, const char *units)
+{
+    Text *t = &w->body;
+    const Step *st = w->g->step;
+
+    if (s->update && !s->param) {
+        record_call(w, s, units, false);
+        return;
+    }
+    if (s->panels && node_is(s->root, "embedding_dw")) {
+        table_call(w, s);
+        return;
+    }
+    if (s->panels) {
+        const Node *x = s->root->in[0], *dy = s->root->in[1];
+        const char *rows = dense_rows(s->root) == 1 ? "SHARD"
+                                                    : arena_printf(w->arena, "SHARD * %lld",
+                                                                   (long long)dense_rows(s->root));
+        const char *fn =
+            kernel_define(w, "dense_dw_update",
+                          "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const "
+                          "char *x, const char *dy",
+                          arena_printf(w->arena,
+                                       "    dense_dw_update(r, unit, grad, w, s0, s1, x, dy, "
+                                       "%s, %s, %s, (Dense){ .n = %s, .k = %lld, .o = %lld });\n",
+                                       rows, factors(w, s->param), update_name(w->g), rows,
+                                       (long long)s->param->file.dim[1],
+                                       (long long)s->param->file.dim[0]));
+        statement_wrapped(t,
+                          arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn,
+                                       (long long)s->offset, weights(w, s->param),
+                                       shard_pointer(w, x), shard_pointer(w, dy),
+                                       statement_tick(w, sum_name(s), fn, s->root->span,
+                                                      statement_flops(s->root), "",
+                                                      step_price_sum(w->g, s, false,
+                                                                     w->in->options))),
+                          "        ");
+        return;
+    }
+    int64_t bytes = 0;
+    for (int i = 0; i < st->nbuffer; i++)
+        if (st->buffer[i].node == s->root)
+            bytes = st->buffer[i].bytes / st->slices;
+    const char *fn =
+        kernel_define(w, "reduce_update", RANGE_PARAMS ", const char *sums, int64_t slice_bytes",
+                      arena_printf(w->arena,
+                                   "    reduce_update(r, unit, units, grad, w, s0, s1, sums, "
+                                   "slice_bytes, SLICES, count, %s, %s);\n",
+                                   factors(w, s->param), update_name(w->g)));
+    statement_wrapped(t,
+                      arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld, %s, %lld);%s", fn,
+                                   units, (long long)s->offset, weights(w, s->param),
+                                   (long long)s->count, shard_pointer(w, s->root), (long long)bytes,
+                                   statement_tick(w, sum_name(s), fn, s->root->span, 0, "",
+                                                  step_price_sum(w->g, s, false, w->in->options))),
+                      "        ");
+}
+
+static void update_call(Writer *w, const Sum *s, const char *units)
+{
+    if (!s->param) {
+        record_call(w, s, units, true);
+        return;
+    }
+    const char *fn = kernel_define(
+        w, "grad_update", RANGE_PARAMS,
+        arena_printf(w->arena, "    grad_update(r, unit, units, grad, w, s0, s1, count, %s, %s);\n",
+                     factors(w, s->param), update_name(w->g)));
+    statement_wrapped(&w->body,
+                      arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld);%s", fn, units,
+                                   (long long)s->offset, weights(w, s->param), (long long)s->count,
+                                   statement_tick(w, sum_name(s), fn, s->root->span, 0, "",
+                                                  step_price_sum(w->g, s, true, w->in->options))),
+                      "        ");
+}
+
+static int bucket_of(const Step *s, int sum)
+{
+    int b = 0;
+    while (sum >= s->bucket[b].first + s->bucket[b].sums)
+        b++;
+    return b;
+}
+
+/* Runs `each` of the sums as consecutive ranges of units; *total gets the sum of units as a C
+ * expression. */
+void ranges_write(Writer *w, const char *fn, const char *about, bool from_grad, Text *total)
+{
+    Text *t = &w->body;
+    const Step *s = w->g->step;
+
+    text_printf(t, "/* %s */\nstatic void %s(const Rt *r, char *t, int unit)\n{\n    (void)t;\n",
+                about, fn);
+    for (int i = 0; i < s->nsum; i++) {
+        const Sum *m = &s->sum[i];
+        const char *units = from_grad
+                                ? arena_printf(w->arena, "%lld", (long long)range_units(m->count))
+                                : sum_units(w, m);
+        if (!m->update && (from_grad || m->total))
+            continue;
+        text_printf(total, "%s%s", total->len ? " + " : "", units);
+        Text *in_bucket = &w->units[from_grad][bucket_of(s, i)];
+        text_printf(in_bucket, "%s%s", in_bucket->len ? " + " : "", units);
+        text_printf(t, "    if (unit < %s) { /* %s */\n", units, sum_name(m));
+        if (from_grad)
+            update_call(w, m, units);
+        else
+            sum_call(w, m, units);
+        text_printf(t, "        return;\n    }\n    unit -= %s;\n", units);
+    }
+    text_add(t, "}\n\n");
+}
