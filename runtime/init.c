@@ -146,6 +146,17 @@ static void fill(void *arg, int thread, int unit)
     params_put(p, j->fixed + p->offset, j->p->real_bytes, first, n, v);
 }
 
+/* The row of a table that stands for padding. */
+static void clear_blank(const RtProgram *p, char *fixed, const RtParam *w)
+{
+    static const double zero[PARAMS_CHUNK];
+    const int64_t end = w->blank * w->dim[1];
+    for (int64_t first = end - w->dim[1]; first < end; first += PARAMS_CHUNK) {
+        const int n = (int)(end - first < PARAMS_CHUNK ? end - first : PARAMS_CHUNK);
+        params_put(w, fixed + w->offset, p->real_bytes, first, n, zero);
+    }
+}
+
 void init_params(const RtProgram *p, char *fixed, uint64_t seed, Pool *pool)
 {
     Job j = {p, fixed, seed};
@@ -153,4 +164,7 @@ void init_params(const RtProgram *p, char *fixed, uint64_t seed, Pool *pool)
     for (int i = 0; i < p->nparam; i++)
         chunks += (params_count(&p->param[i]) + PARAMS_CHUNK - 1) / PARAMS_CHUNK;
     pool_run(pool, fill, &j, (int)chunks);
+    for (int i = 0; i < p->nparam; i++)
+        if (p->param[i].blank > 0)
+            clear_blank(p, fixed, &p->param[i]);
 }

@@ -98,6 +98,7 @@ typedef struct RtParam {
     int64_t     fan_in, fan_out;
     RtInit      init;
     bool        frozen;                               /* the recipe lets nothing train it */
+    int64_t     blank;                                /* row blank - 1 of a table begins with zeros: nobody reads it; 0: none does */
 } RtParam;
 
 /* A sum over samples that a step reduces: where it stands in r->grad, and for gradcheck/--groups its length.

@@ -296,6 +296,11 @@ static bool write_node(Py *p, Scope *s, const Node *n, bool result)
                    p->dialect->to);
         return false;
     }
+    if (node_is(n, "embedding") && n->in[1]->param && n->in[1]->param->lazy) {
+        diag_error(p->d, n->span, "--to %s knows no update that leaves rows alone: lazy = true",
+                   p->dialect->to);
+        return false;
+    }
     const bool biased = own_bias(p, n) != NULL;
     const char *layer = layer_of(p, s, n, biased);
     for (int i = 0; i < values(n); i++)

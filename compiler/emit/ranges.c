@@ -67,6 +67,22 @@ static const char *factors(Writer *w, const Param *p)
                         p ? p->decay : 0);
 }
 
+/* A lazy table's update looks at whole rows, and is told their width. */
+static bool by_rows(const Param *p)
+{
+    return p && p->lazy;
+}
+
+static const char *rule_of(Writer *w, const Param *p, const char *rule)
+{
+    return by_rows(p) ? arena_printf(w->arena, "embedding_%s", rule) : rule;
+}
+
+static const char *rows_of(Writer *w, const Param *p)
+{
+    return by_rows(p) ? arena_printf(w->arena, "%lld, ", (long long)p->file.dim[1]) : "";
+}
+
 const char *sum_name(const Sum *s)
 {
     return s->param ? s->param->name : s->update ? s->update->in[0]->name : s->root->op->name;
@@ -123,10 +139,11 @@ static void table_call(Writer *w, const Sum *s)
         arena_printf(w->arena,
                      "    embedding_dw_update(r, unit, grad, w, s0, s1, token, dy, %s, %s, "
                      "(EmbeddingUpdate){ .vocab = %lld, .width = %lld, .padding = %lld, .rows = "
-                     "%lld, .slices = SLICES });\n",
+                     "%lld, .slices = SLICES%s });\n",
                      factors(w, s->param), update_name(w->g), (long long)s->param->file.dim[0],
                      (long long)s->param->file.dim[1], padding ? (long long)padding->i : -1LL,
-                     (long long)(w->g->step->slice * shape_count(&token->shape))));
+                     (long long)(w->g->step->slice * shape_count(&token->shape)),
+                     by_rows(s->param) ? ", .lazy = true" : ""));
     statement_wrapped(&w->body,
                       arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn,
                                    (long long)s->offset, weights(w, s->param),
@@ -179,12 +196,13 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
     for (int i = 0; i < st->nbuffer; i++)
         if (st->buffer[i].node == s->root)
             bytes = st->buffer[i].bytes / st->slices;
-    const char *fn =
-        kernel_define(w, "reduce_update", RANGE_PARAMS ", const char *sums, int64_t slice_bytes",
-                      arena_printf(w->arena,
-                                   "    reduce_update(r, unit, units, grad, w, s0, s1, sums, "
-                                   "slice_bytes, SLICES, count, %s, %s);\n",
-                                   factors(w, s->param), update_name(w->g)));
+    const char *name = rule_of(w, s->param, "reduce_update");
+    const char *fn = kernel_define(w, name, RANGE_PARAMS ", const char *sums, int64_t slice_bytes",
+                                   arena_printf(w->arena,
+                                                "    %s(r, unit, units, grad, w, s0, s1, sums, "
+                                                "slice_bytes, SLICES, count, %s%s, %s);\n",
+                                                name, rows_of(w, s->param), factors(w, s->param),
+                                                update_name(w->g)));
     statement_wrapped(t,
                       arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld, %s, %lld);%s", fn,
                                    units, (long long)s->offset, weights(w, s->param),
@@ -200,10 +218,13 @@ static void update_call(Writer *w, const Sum *s, const char *units)
         record_call(w, s, units, true);
         return;
     }
-    const char *fn = kernel_define(
-        w, "grad_update", RANGE_PARAMS,
-        arena_printf(w->arena, "    grad_update(r, unit, units, grad, w, s0, s1, count, %s, %s);\n",
-                     factors(w, s->param), update_name(w->g)));
+    const char *name = rule_of(w, s->param, "grad_update");
+    const char *fn =
+        kernel_define(w, name, RANGE_PARAMS,
+                      arena_printf(w->arena,
+                                   "    %s(r, unit, units, grad, w, s0, s1, count, %s%s, %s);\n",
+                                   name, rows_of(w, s->param), factors(w, s->param),
+                                   update_name(w->g)));
     statement_wrapped(&w->body,
                       arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld);%s", fn, units,
                                    (long long)s->offset, weights(w, s->param), (long long)s->count,

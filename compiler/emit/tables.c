@@ -28,10 +28,13 @@ static void parameter(Writer *w, Text *t, const Param *p)
             text_printf(t, "%s%s", k ? ", " : "", name_of_state(w, p, k));
     text_printf(t,
                 "}, .fan_in = %lld, .fan_out = %lld,\n     .init = {%s, %s, %s, %.17g, "
-                "%.17g}%s},\n",
+                "%.17g}%s",
                 (long long)p->fan_in, (long long)p->fan_out, kind[p->init.kind],
                 p->init.gaussian ? "true" : "false", fan[p->init.fan], p->init.a, p->init.b,
                 p->frozen ? ", .frozen = true" : "");
+    if (p->blank > 0)
+        text_printf(t, ", .blank = %lld", (long long)p->blank);
+    text_add(t, "},\n");
 }
 
 static void sums(const Graph *g, Text *t)

@@ -96,6 +96,24 @@ static Expr *last_return(const Body *body)
     return NULL;
 }
 
+/* A lazy table is looked up only: a product, say, gives every row a gradient. */
+static void check_tables(Lower *l)
+{
+    for (int i = 0; i < l->g->nnode; i++) {
+        const Node *n = l->g->node[i];
+        for (int k = 0; k < n->nin; k++) {
+            const Param *p = n->in[k]->param;
+            if (!p || !p->lazy || node_is(n, "embedding"))
+                continue;
+            diag_error(l->diag, n->span, "this reads %s, whose embedding is lazy", p->name);
+            diag_note(l->diag, "every row of it has a gradient then, and none is left alone");
+            diag_help(l->diag,
+                      "leave lazy = true out on line %d, or give this layer its own weights",
+                      p->span.line);
+        }
+    }
+}
+
 Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *set, int nset,
                    bool training)
 {
@@ -121,6 +139,7 @@ Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *s
         diag_error(u->diag, returned ? returned->span : model->name_span,
                    "the output of model '%s' does not depend on its input", model->name);
     l.g->output = v.kind == V_TENSOR ? v.node : NULL;
+    check_tables(&l);
     return diag_errors(u->diag) == before && l.g->output ? l.g : NULL;
 }
 

@@ -74,6 +74,8 @@ typedef struct Param {
     int64_t  fan_in, fan_out;                         /* of the file shape, for init */
     double   lr, decay;                               /* times the recipe's: 1, and 0 of a vector's decay, unless the recipe says otherwise */
     bool     frozen;                                  /* the recipe lets nothing train it */
+    int64_t  blank;                                   /* a table: row blank - 1 begins with zeros; 0: none does */
+    bool     lazy;                                    /* a table: the update leaves rows alone whose gradient is 0 */
     bool     average;                                 /* a running average: kept in files, never trained */
     int      naxis;                                   /* memory layout: file visited row-major over these axes; */
     Axis     axis[SHAPE_MAX + 2];                     /* filled row-major by graph_param, changed by pass layout */

@@ -4,7 +4,10 @@
  *               dw[v] = sum over the samples and t with token[t] = v of dy[t], in that order
  *   position    y[t] = x[t] + w[t]           x, y (N, T, F)        w (T, F)
  *
- * The token `padding` gives zeros, and its row is not trained.  A table that a dense product uses as well (tied weights:
+ * Every optimizer goes on with a row that no token asks for: momentum and decay act with a gradient of 0.  `lazy = true` leaves
+ * such rows alone.  It is another rule, and cheap for large tables.
+ *
+ * The token `padding` gives zeros; its row begins with zeros and is not trained.  A table that a dense product uses as well (tied weights:
  * matmul(h, tokens.weight, transpose_b = true)) lies in that product's panels; the kernels find its rows there.
  */
 #include "ops/embedding.h"
@@ -45,6 +48,9 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
                           shape_make(false, "OI", dim, 2), NULL, attrs->span);
     if (!w)
         return NULL;
+    const Attr *lazy = node_attr(attrs, "lazy");
+    w->param->lazy = lazy && lazy->i;
+    w->param->blank = node_attr(attrs, "padding") ? node_int(attrs, "padding") + 1 : 0;
     Node *y = op_make_like(g, "embedding", attrs, 2, x[0], w);
     y->name = path;
     return y;
@@ -151,7 +157,9 @@ const Op op_embedding[] =
       .arg = {{"tokens", ARG_TENSOR, NULL, "tokens (N, T), or class numbers (N)"},
               {"vocab", ARG_INT, NULL, "how many different ones there are: V"},
               {"width", ARG_INT, NULL, "numbers of a vector: F"},
-              {"padding", ARG_INT, "none", "the token whose vector is 0 and stays 0"}},
+              {"padding", ARG_INT, "none", "the token whose vector is 0 and stays 0"},
+              {"lazy", ARG_BOOL, "none",
+               "the optimizer leaves rows alone whose gradient is 0: another rule than without"}},
       .layer = "embedding",
       .shape = shape,
       .build = build,
@@ -179,7 +187,8 @@ const Op op_embedding[] =
               {"w", ARG_TENSOR, NULL, "the table: for its shape"},
               {"vocab", ARG_INT, NULL, "as above"},
               {"width", ARG_INT, NULL, "as above"},
-              {"padding", ARG_INT, "none", "as above"}},
+              {"padding", ARG_INT, "none", "as above"},
+              {"lazy", ARG_BOOL, "none", "as above"}},
       .flags = OP_HIDDEN | OP_SUM,
       .shape = shape_dw,
       .price = price,

@@ -65,6 +65,60 @@ RT_INLINE void embedding_dw(real *restrict dw, const int32_t *restrict token,
     }
 }
 
+/* ------------------------------------------------------------- lazy: rows without a gradient are left alone
+ *
+ * A row whose gradient is 0 in every number, as it is of tokens that the batch does not hold, keeps its weights and states: no
+ * momentum, no decay.  That looks at the whole sum only, and so is the same for any shards, groups and ranks. */
+
+/* The row at w + at, with its gradient g. */
+RT_INLINE void embedding_row_update(real *w, real *s0, real *s1, const real *g, int64_t at,
+                                    int width, const RtOpt *o, Update u)
+{
+    bool any = false;
+    for (int j = 0; j < width; j++)
+        any |= g[j] != 0;
+    for (int j = 0; any && j < width; j += V) {
+        const int k = width - j < V ? width - j : V;
+        update_lanes(w + at + j, s0 ? s0 + at + j : NULL, s1 ? s1 + at + j : NULL,
+                     v_load_lanes(g + j, k), o, u, k);
+    }
+}
+
+/* As reduce_update; units share the rows. */
+RT_INLINE void embedding_reduce_update(const Rt *r, int unit, int units, int64_t grad, real *w,
+                                       real *s0, real *s1, const char *partial, int64_t slice_bytes,
+                                       int slices, int64_t count, int width, Factors f, Update u)
+{
+    const RtOpt o = update_options(r, f);
+    const int64_t rows = count / width;
+    real g[width];
+    if (r->grad) {
+        reduce_update(r, unit, units, grad, w, s0, s1, partial, slice_bytes, slices, count, f, u);
+        return;
+    }
+    for (int64_t v = rows * unit / units; v < rows * (unit + 1) / units; v++) {
+        const char *p = partial + v * width * (int64_t)sizeof(real);
+        for (int j = 0; j < width; j += V) {
+            const int k = width - j < V ? width - j : V;
+            v_store_lanes(g + j, reduced(r, p + (size_t)j * sizeof(real), slice_bytes, slices, k),
+                          k);
+        }
+        embedding_row_update(w, s0, s1, g, v * width, width, &o, u);
+    }
+}
+
+/* As grad_update. */
+RT_INLINE void embedding_grad_update(const Rt *r, int unit, int units, int64_t grad, real *w,
+                                     real *s0, real *s1, int64_t count, int width, Factors f,
+                                     Update u)
+{
+    const RtOpt o = update_options(r, f);
+    const real *g = (const real *)(r->grad + grad);
+    const int64_t rows = count / width;
+    for (int64_t v = rows * unit / units; v < rows * (unit + 1) / units; v++)
+        embedding_row_update(w, s0, s1, g + v * width, v * width, width, &o, u);
+}
+
 /* ------------------------------------------------------------- large tables: sum and update in one */
 
 /* A unit is a few rows of the table: what came back for them is found among the tokens of all shards, summed in the order
@@ -74,6 +128,7 @@ RT_INLINE void embedding_dw(real *restrict dw, const int32_t *restrict token,
 typedef struct EmbeddingUpdate {
     int vocab, width, padding;
     int rows, slices; /* tokens of a slice; slices of a shard */
+    bool lazy;        /* rows whose gradient is 0 are left alone */
 } EmbeddingUpdate;
 
 enum { EMBEDDING_LEVELS = 24, EMBEDDING_SIZE = 8192 }; /* of the tree; numbers of a unit, about */
@@ -164,6 +219,13 @@ RT_INLINE void embedding_dw_update(const Rt *r, int unit, int64_t grad, real *re
         if (!seen[0][v])
             memset(row[0] + (int64_t)v * e.width, 0, sizeof(real) * (size_t)e.width);
     const int64_t at = (int64_t)first * e.width, count = (int64_t)rows * e.width;
+    if (e.lazy && !r->grad) {
+        for (int v = 0; v < rows; v++)
+            if (seen[0][v])
+                embedding_row_update(w, s0, s1, row[0] + (int64_t)v * e.width,
+                                     at + (int64_t)v * e.width, e.width, &o, u);
+        return;
+    }
     for (int64_t i = 0; i < count; i += V) {
         const int k = count - i < V ? (int)(count - i) : V;
         const vec g = v_load_lanes(row[0] + i, k);

@@ -149,8 +149,18 @@ RT_INLINE vec tree_sum(const char *p, int64_t stride, int items, int k)
     return tree_finish(stack, depth);
 }
 
-/* The sum of a gradient that slices left behind: tree over the slices of a shard, tree over the
- * shards held here; then the update, or the sum is stored at r->grad + grad for the reduction
+/* V numbers of a gradient that slices left behind, of which the first k exist: tree over the slices of a shard, tree over
+ * the shards held here. */
+RT_INLINE vec reduced(const Rt *r, const char *partial, int64_t slice_bytes, int slices, int k)
+{
+    vec stack[TREE_DEPTH];
+    int depth = 0;
+    for (int s = 0; s < r->shards; s++)
+        tree_push(stack, &depth, s, tree_sum(partial + s * r->shard_bytes, slice_bytes, slices, k));
+    return tree_finish(stack, depth);
+}
+
+/* The sum of a gradient that slices left behind; then the update, or the sum is stored at r->grad + grad for the reduction
  * across processes.  Elements of this unit only. */
 RT_INLINE void reduce_update(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0,
                              real *s1, const char *partial, int64_t slice_bytes, int slices,
@@ -161,12 +171,7 @@ RT_INLINE void reduce_update(const Rt *r, int unit, int units, int64_t grad, rea
     const int64_t end = update_range(count, unit, units, &at);
     for (; at < end; at += V) {
         const int k = end - at < V ? (int)(end - at) : V;
-        const char *p = partial + at * (int64_t)sizeof(real);
-        vec stack[TREE_DEPTH];
-        int depth = 0;
-        for (int s = 0; s < r->shards; s++)
-            tree_push(stack, &depth, s, tree_sum(p + s * r->shard_bytes, slice_bytes, slices, k));
-        const vec g = tree_finish(stack, depth);
+        const vec g = reduced(r, partial + at * (int64_t)sizeof(real), slice_bytes, slices, k);
         if (r->grad)
             v_store_lanes((real *)(r->grad + grad) + at, g, k);
         else

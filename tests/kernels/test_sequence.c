@@ -133,7 +133,7 @@ START_TEST(embedding_updates)
                   shard = sums * SLICES + (values + 16) * (int64_t)sizeof(real) +
                           (int64_t)sizeof(int32_t) * SLICES * ROWS + 64;
     const Embedding e = {ROWS, width, 4, false};
-    const EmbeddingUpdate q = {VOCAB, width, 4, ROWS, SLICES};
+    const EmbeddingUpdate q = {VOCAB, width, 4, ROWS, SLICES, false};
     const Factors f = {1, 1};
     const int64_t step = (shard + 63) / 64 * 64;
     char *memory = buffer_bytes(step * SHARDS);
@@ -171,7 +171,27 @@ START_TEST(embedding_updates)
     check_same(t0, s0, table * (int64_t)sizeof(real), "embedding_dw_update's state");
     check_same(t1, s1, table * (int64_t)sizeof(real), "embedding_dw_update's state");
     check_guard(v, table * (int64_t)sizeof(real), "embedding_dw_update");
-    release(7, memory, w, v, s0, s1, t0, t1);
+
+    /* lazy: the second step leaves rows alone that have a gradient of 0, and states that are not 0 */
+    EmbeddingUpdate z = q;
+    z.lazy = true;
+    real *before = copy_buffer(w, table);
+    embedding_reduce_update(&r, 0, 2, 0, w, s0, s1, memory, sums, SLICES, table, width, f,
+                            update_adam);
+    embedding_reduce_update(&r, 1, 2, 0, w, s0, s1, memory, sums, SLICES, table, width, f,
+                            update_adam);
+    for (int unit = (VOCAB + rows - 1) / rows - 1; unit >= 0; unit--)
+        embedding_dw_update(&r, unit, 0, v, t0, t1,
+                            memory + sums * SLICES + (values + 16) * (int64_t)sizeof(real),
+                            memory + sums * SLICES, f, update_adam, z);
+    check_same(v, w, table * (int64_t)sizeof(real), "a lazy embedding_dw_update");
+    check_same(t1, s1, table * (int64_t)sizeof(real), "a lazy embedding_dw_update's state");
+    for (int row = 0; row < VOCAB; row++) /* of multiples of 11 only */
+        for (int j = 0; j < width; j++) {
+            const int64_t at = (int64_t)row * width + j;
+            ck_assert((w[at] == before[at]) == (row % 11 > 0 || row > 660));
+        }
+    release(8, memory, w, v, s0, s1, t0, t1, before);
 }
 END_TEST
 
@@ -262,6 +282,31 @@ START_TEST(attention_rule)
 }
 END_TEST
 
+/* A token at a time: what the reference makes, and what the whole text makes. */
+START_TEST(token_attentions)
+{
+    Attention a = attentions[_i];
+    a.n = 1, a.causal = true;
+    const TokenAttention at = {a.t, a.heads, a.d, a.scale};
+    const int64_t width = (int64_t)a.heads * a.d, room = a.t * (2 * width + 1), before = 5;
+    real *x = random_buffer(3 * a.t * width, 1), *whole = buffer(a.t * width), *o = buffer(width),
+         *y = buffer(width), *cache = buffer(before + room), *other = buffer(before + room);
+    attention_plain(whole, x, a);
+    for (Rt r = {.position = 0}; r.position < a.t; r.position++) {
+        r.cache = (char *)other;
+        token_attention_plain(o, x + r.position * 3 * width, &r, before, at);
+        r.cache = (char *)cache;
+        token_attention(y, x + r.position * 3 * width, &r, before, at);
+        check_close(y, o, width, "token_attention");
+        check_close(y, whole + r.position * width, width, "token_attention of a text");
+    }
+    check_guard(cache, (before + room) * (int64_t)sizeof(real), "token_attention");
+    check_same(cache + before, other + before, 2 * a.t * width * (int64_t)sizeof(real),
+               "token_attention's cache");
+    release(6, x, whole, o, y, cache, other);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("sequences");
@@ -275,5 +320,6 @@ int main(void)
     tcase_add_loop_test(t, products, 0, GEMMS);
     tcase_add_loop_test(t, attentions_close, 0, ATTENTIONS);
     tcase_add_test(t, attention_rule);
+    tcase_add_loop_test(t, token_attentions, 0, ATTENTIONS);
     return run_suite(t, "sequence kernels");
 }
