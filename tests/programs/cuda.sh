@@ -25,18 +25,7 @@ NVCC=/nowhere/nvcc refuses "no nvcc" "cannot run the CUDA compiler '/nowhere/nvc
 
 # ---- on the processor
 
-# shim NAME MODEL OPTIONS...: $work/NAME/gpu, and $work/NAME/cpu of the same
-shim() {
-    local dir=$work/$1 model=$2; shift 2
-    mkdir -p "$dir"
-    "$TENON" emit "$model" --to cuda -o "$dir" "$@"
-    "$TENON" build "$model" -o "$dir/cpu" --cpu generic --plain "$@"  # compiles at once
-    g++ -std=c++20 -O1 -ffp-contract=off -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-unused-function -x c++ -DRT_SHIM \
-        -include "$cuda/shim.h" -I "$cuda/include" -I runtime -c "$dir"/*.cu -o "$dir/program.o"
-    g++ -o "$dir/gpu" "$dir/program.o" "$work"/{gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $libraries
-}
-libraries="-lz -lpthread"
-for l in lzma png turbojpeg; do echo 'int main(void) { return 0; }' | gcc -x c - -o "$work/has" -l$l 2> /dev/null && libraries+=" -l$l" || true; done
+. "$cuda/shim.sh"
 
 # near TEXT A B: equally many numbers, equal to 1e-5
 near() {
@@ -81,8 +70,7 @@ barriers() {
 }
 
 on_the_processor() {
-    gcc -O1 -Wall -Wextra -Werror -I "$cuda/include" -I runtime -c runtime/cuda/gpu.c -o "$work/gpu.o"
-    for file in fiber fake; do g++ -std=c++20 -O2 -Wall -Wextra -Werror -I "$cuda/include" -c "$cuda/$file.cpp" -o "$work/$file.o"; done
+    shim_runtime
     small_mnist "$work/mnist" 20 12                   # the last step and the last test are filled up
     shim geometry "$cuda/geometry.tn"
     shim norm "$cuda/norm.tn"

@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# gpu.sh -- what only a GPU can show; skipped, and counted, where there is none.  `./check --gpu` runs this alone.
+#
+#   tests/gpu/gpu.sh            on the GPU of this machine, by nvcc
+#   tests/gpu/gpu.sh --shim     the same commands over a stand-in, on small data, to try this script where there is no GPU
+#
+# Gradients of the first batch and losses of three steps beside the processor's, the same bits ten times and after resuming, memory
+# that does not grow over 5,000 steps, LeNet to 0.99 on MNIST, compute-sanitizer's memcheck and racecheck where it is installed.
+set -eu
+. "$(dirname "$0")/../common.sh"
+cd "$TENON_ROOT"
+samples=6400 tests=2000 batch=64 runs=10 soak=5000 on_gpu=1
+if [ "${1:-}" = --shim ]; then
+    . tests/cuda/shim.sh
+    samples=20 tests=12 batch=8 runs=2 soak=12 on_gpu=0
+elif ! command -v nvcc > /dev/null; then skip "a GPU's tests: no nvcc"; finish; exit
+elif [ ! -e /dev/nvidia0 ] || ! nvidia-smi -L > "$work/gpus" 2>&1; then skip "a GPU's tests: no GPU here"; finish; exit
+else head -n 1 "$work/gpus"; fi
+
+# both NAME MODEL OPTIONS...: $work/NAME/gpu and $work/NAME/cpu
+both() {
+    if [ $on_gpu = 0 ]; then shim "$@"; return; fi
+    local dir=$work/$1 model=$2; shift 2
+    mkdir -p "$dir"
+    NVCC=nvcc "$TENON" build "$model" --target cuda --arch "sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d . | sed 's/^9.$/90/; s/^8.$/80/; s/^1..$/100/')" -o "$dir/gpu" "$@"
+    "$TENON" build "$model" -o "$dir/cpu" "$@"
+}
+
+# close TEXT BOUND A B: equally many numbers, none further apart than BOUND (1 + |a|)
+close() {
+    if awk -v bound="$2" -v a="$3" -v b="$4" 'BEGIN { n = split(a, x); m = split(b, y); if (n < 1 || n != m) exit 1
+        for (i = 1; i <= n; i++) { d = x[i] - y[i]; if (d < 0) d = -d; if (!(d <= bound * (1 + (x[i] < 0 ? -x[i] : x[i])))) exit 1 } }'
+    then ok; else bad "$1: '$3' and '$4'"; fi
+}
+
+# agree NAME [OPTIONS]: gradients of every parameter to 1e-5 of their norm (f32 sums in another order), losses of three steps to 1e-5
+agree() {
+    local dir=$work/$1 side; shift
+    for side in cpu gpu; do
+        rm -f "$dir/$side.jsonl"
+        "$dir/$side" grads "$@" --output "$dir/$side.safetensors" > "$dir/$side.grads" 2>&1 || { bad "$dir/$side grads"; tail -n 3 "$dir/$side.grads"; return; }
+        "$dir/$side" --epochs 1 --log "$dir/$side.jsonl" --log-steps 1 "$@" > "$work/out" 2>&1 || { bad "$dir/$side"; tail -n 3 "$work/out"; return; }
+    done
+    if "$compare" "$dir/cpu.safetensors" "$dir/gpu.safetensors" 1e-5 > "$work/out" 2>&1; then ok; else bad "$dir: gradients differ"; tail -n 5 "$work/out"; fi
+    close "$dir: losses" 1e-5 "$(field "$dir/cpu.jsonl" step train_loss | cut -d' ' -f1-3)" "$(field "$dir/gpu.jsonl" step train_loss | cut -d' ' -f1-3)"
+}
+
+# held: bytes of GPU memory that process $1 holds
+held() { nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader,nounits | awk -F', ' -v p="$1" '$1 == p { print $2 }'; }
+
+once() { rm -f "$work/run.jsonl"; "$work/$1/gpu" "${@:2}" --log "$work/run.jsonl" > "$work/out" 2>&1 || { tail -n 3 "$work/out" >&2; return 1; }; hashes "$work/run.jsonl"; }
+
+# the same bits again and again
+repeats() {
+    local first i; first=$(once "$@" --epochs 1)
+    for ((i = 2; i <= runs; i++)); do same "$1: run $i of $runs" "$first" "$(once "$@" --epochs 1)"; done
+}
+
+# kill -9 between checkpoints, and after --resume the bits of a run that nobody killed
+survives() {
+    local name=$1 whole; shift
+    whole=$(once "$name" "$@" --epochs 3 | awk '{ print $3 }')
+    rm -rf "$work/kept"
+    "$work/$name/gpu" "$@" --epochs 3 --checkpoint "$work/kept" --checkpoint-every 2 > /dev/null 2>&1 & local job=$!
+    for _ in $(seq 600); do compgen -G "$work/kept/*.safetensors" > /dev/null && break; sleep 0.05; done
+    kill -9 $job 2> /dev/null || true
+    wait $job 2> /dev/null || true
+    compgen -G "$work/kept/*.safetensors" > /dev/null && ok || bad "$name: no checkpoint before the kill"
+    same "$name: killed and resumed" "$whole" "$(once "$name" "$@" --epochs 3 --checkpoint "$work/kept" --resume | awk '{ print $NF }')"
+}
+
+# memory of the GPU and of the process after the first steps and at the end of many
+lasts() {
+    local name=$1 epochs=$((soak / (samples / batch))) job first=0 last=0 now; shift
+    "$work/$name/gpu" "$@" --epochs $epochs --log "$work/soak.jsonl" > /dev/null 2>&1 & job=$!
+    while kill -0 $job 2> /dev/null; do
+        if [ $on_gpu = 1 ] && now=$(held $job) && [ -n "$now" ]; then [ "$first" != 0 ] || first=$now; last=$now; fi
+        sleep 0.2
+    done
+    wait $job && ok || bad "$name: $soak steps"
+    same "$name: MB on the GPU at the beginning and the end" "$first" "$last"
+    if awk -v all="$(field "$work/soak.jsonl" epoch peak_bytes)" 'BEGIN { n = split(all, x); exit !(n > 1 && x[n] <= 1.02 * x[2]) }'; then ok
+    else bad "$name: memory of the process grows: $(field "$work/soak.jsonl" epoch peak_bytes)"; fi
+}
+
+sanitized() {
+    local tool
+    command -v compute-sanitizer > /dev/null || { skip "compute-sanitizer is not installed"; return; }
+    for tool in memcheck racecheck initcheck; do
+        succeeds "$tool of $1" compute-sanitizer --tool $tool --error-exitcode 9 "$work/$1/gpu" "${@:2}" --epochs 1
+    done
+}
+
+compare=$work/compare
+cc -std=gnu11 -O1 -o "$compare" tests/tools/compare.c -lm
+small_mnist "$work/mnist" $samples $tests
+mnist=(--data "$work/mnist")
+[ $on_gpu = 1 ] || shim_runtime
+both geometry tests/cuda/geometry.tn
+both norm tests/cuda/norm.tn
+both mlp models/mlp.tn --batch $batch
+both lenet models/lenet.tn --batch $batch
+agree geometry
+agree norm
+agree mlp "${mnist[@]}"
+agree lenet "${mnist[@]}"
+repeats lenet "${mnist[@]}"
+repeats norm
+survives mlp "${mnist[@]}"
+survives lenet "${mnist[@]}"
+lasts mlp "${mnist[@]}"
+if [ $on_gpu = 1 ]; then
+    small_cifar "$work/cifar" 200 100
+    both resnet20 models/resnet56_cifar10.tn --set model.depth=20 --set 'augment=[]'
+    agree resnet20 --data "$work/cifar"
+    repeats resnet20 --data "$work/cifar"
+    sanitized lenet "${mnist[@]}" --limit-samples 128
+    sanitized norm
+    both full models/lenet.tn
+    succeeds "LeNet reaches 0.99 on MNIST" "$work/full/gpu" --epochs 12 --stop-at 0.99
+else
+    skip "on a GPU: ResNet-20, LeNet on all of MNIST, compute-sanitizer"
+fi
+finish
