@@ -89,13 +89,13 @@ def verdict(column, deep):
 class Session:
     """A work, its programs alive."""
 
-    def __init__(self, bench, absent, work, chosen, say):
+    def __init__(self, bench, absent, work, chosen, say, peers=PEERS):
         self.bench, self.absent, self.work, self.say = bench, absent, work, say
         self.threads = work.threads or len(bench.processors)
         self.result = Measured(work, self.threads)
         self.place = f"{bench.dir}/{work.model}-{work.batch}-data"
         self.alive = []                               # (column, program)
-        self.peers = [p for p in PEERS if work.model in p.models and chosen(p)]
+        self.peers = [p for p in peers if work.model in p.models and chosen(p)]
 
     def start_ours(self):
         """Tenon, without dropout where the losses are compared; its initial weights become everybody's."""
@@ -158,6 +158,10 @@ class Session:
         if not warm:
             column.bursts.append(steps * self.work.batch / spent)
 
+    def between(self, clock):
+        """Before each burst that counts."""
+        self.result.peaks.append(clock.peak())
+
     def rounds(self, rounds, seconds):
         """Each round starts with another program; the first round of all warms up and is not counted."""
         clock = self.alive[0][1]
@@ -165,7 +169,7 @@ class Session:
             turn = i % len(self.alive)
             for column, program in self.alive[turn:] + self.alive[:turn]:
                 if i:
-                    self.result.peaks.append(clock.peak())
+                    self.between(clock)
                 self.burst(column, program, seconds if i else seconds / 4, warm=i == 0)
 
     def stop(self):

@@ -31,6 +31,7 @@ class Bench:
         self.processors = sorted(os.sched_getaffinity(0))
         self.tenon = tenon or f"{root}/build/tenon"
         self.given = tenon is not None
+        self.target = ["--cpu", cpu]                  # of `tenon build`
 
     def environment(self, threads, extra):
         n = str(threads)
@@ -77,7 +78,7 @@ class Bench:
                 f.write(text)
         program = f"{self.dir}/{name}"
         settings = [f"--set={s}" for s in work.settings]
-        self.say([self.tenon, "build", source, "--cpu", self.cpu, "--batch", str(work.batch), *settings, *flags, "-o", program])
+        self.say([self.tenon, "build", source, *self.target, "--batch", str(work.batch), *settings, *flags, "-o", program])
         return program
 
     def build_yardstick(self, peer):

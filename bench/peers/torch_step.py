@@ -1,7 +1,8 @@
 """torch_step.py -- the training step in PyTorch: eager, eager_cl (channels last), compile (TorchInductor), compile_cl.
 
 Fused SGD, foreach RMSprop, gradients set to None, denormals flushed; compile takes the loss and its gradient as one graph.
-bench/run sets the two variables that keep glibc's malloc from giving pages back every step.
+bench/run sets the two variables that keep glibc's malloc from giving pages back every step.  bench/gpu sets PEER_DEVICE=cuda, and
+PEER_DTYPE: f32 (exact), tf32, or bf16 (autocast); compile then takes CUDA graphs too (max-autotune).
 """
 import os
 import sys
@@ -55,6 +56,9 @@ def optimizer(net, model):
     return torch.optim.SGD(groups, lr=net.lr, momentum=net.momentum, fused=True)
 
 
+DEVICE, DTYPE = os.environ.get("PEER_DEVICE", "cpu"), os.environ.get("PEER_DTYPE", "f32")
+
+
 class Torch(Peer):
     versions = {"torch": torch.__version__}
 
@@ -62,6 +66,7 @@ class Torch(Peer):
         super().__init__(job)
         torch.set_num_threads(job.threads)
         torch.set_flush_denormal(True)
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = DTYPE == "tf32"
         if job.sequence:
             self.model = sequence_nets.make(job.net, job.dropout, job.flat)
         elif job.deep:
@@ -76,14 +81,16 @@ class Torch(Peer):
         if job.mode.endswith("_cl"):
             self.model = self.model.to(memory_format=torch.channels_last)
             self.x = [x.contiguous(memory_format=torch.channels_last) for x in self.x]
+        self.model, self.x, self.y = self.model.to(DEVICE), [x.to(DEVICE) for x in self.x], [y.to(DEVICE) for y in self.y]
         self.optimizer = (sequence_nets.optimizer if job.sequence else optimizer)(job.net, self.model)
         self.clip = job.net.clip if job.sequence else 0
         if job.mode.startswith("compile"):
-            self.loss = torch.compile(self.loss)
+            self.loss = torch.compile(self.loss, mode="max-autotune" if DEVICE == "cuda" else None)
 
     def loss(self, x, y):
         measure = self.model.loss if self.job.sequence else nn.functional.cross_entropy
-        return measure(self.model(x), y)
+        with torch.autocast(DEVICE, torch.bfloat16, enabled=DTYPE == "bf16"):
+            return measure(self.model(x), y)
 
     def step(self, i):
         self.optimizer.zero_grad(set_to_none=True)

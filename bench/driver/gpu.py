@@ -1,0 +1,168 @@
+"""gpu.py -- bench/gpu: programs for a GPU beside PyTorch and JAX on the same one, in rounds as bench/run has them.
+
+Before anything is timed each program's losses are ours: the first to 1e-5, that after 5 steps to 1e-3; tf32 and bf16 round, so they may be 3e-2 away and
+are columns to see beside our exact f32, never the best peer of it.  Before each burst the GPU tells its clock, power and memory.
+"""
+import argparse
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from statistics import median
+
+import measure
+from machine import first_line, machine
+from measure import Session
+from programs import Absent, Bench, Failed
+from works import Peer, Work
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROUNDED = 3e-2
+SMALL, DEEP = ("lenet", "mlp"), ("resnet56_cifar10", "resnet50_cifar10", "resnet50")
+WORKS = {
+    "small": [Work(model, batch, 3, 0) for model in SMALL for batch in (64, 512, 4096)],
+    "deep": [Work("resnet56_cifar10", 128, 1.15, 0, image=(3, 32, 32), settings=("augment=[]", "normalize=none", "schedule=constant"), deep=True),
+             Work("resnet50_cifar10", 128, 1.15, 0, image=(3, 32, 32), deep=True),
+             Work("resnet50", 64, 1.15, 0, image=(3, 224, 224), classes=1000, settings=("optimizer=sgd(lr=0.01)",), deep=True)],
+}
+
+
+def peers():
+    found = []
+    for dtype in "f32", "tf32", "bf16":
+        for mode in "eager", "compile":
+            torch = Peer(f"torch {mode}, {dtype}", "python", "torch_step.py", mode, SMALL, env={"PEER_DTYPE": dtype}, further=dtype != "f32")
+            found += [torch, replace(torch, mode=f"{mode}_cl", models=DEEP)]
+    return found + [Peer("jax, f32", "python", "jax_step.py", models=SMALL, env={"JAX_DEFAULT_MATMUL_PRECISION": "highest"})]
+
+
+class Gpu(Bench):
+    """Programs for one GPU; with `device` None the same for the processor."""
+
+    def __init__(self, *words, device, **more):
+        super().__init__(*words, **more)
+        self.device = device
+        if device:
+            self.target = ["--target", "cuda", "--arch", device]
+
+    def environment(self, threads, extra):
+        env = super().environment(threads, extra)
+        if self.device:
+            del env["CUDA_VISIBLE_DEVICES"]
+            env["PEER_DEVICE"] = "cuda"
+        return env
+
+
+def ask(what):
+    return first_line("nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader,nounits").split(", ")
+
+
+class OnGpu(Session):
+    """states: clock MHz, power W, memory MB before each burst."""
+
+    def __init__(self, *words):
+        super().__init__(*words, peers=peers())
+        self.states = []
+
+    def between(self, clock):
+        if self.bench.device:
+            self.states.append([float(x) for x in ask("clocks.sm,power.draw,memory.used")])
+
+    def start(self, peer):
+        exact = measure.FIRST, measure.LATER, measure.DEEP, measure.GRADIENT
+        if peer.further:
+            measure.FIRST = measure.LATER = measure.DEEP = measure.GRADIENT = ROUNDED
+        super().start(peer)
+        measure.FIRST, measure.LATER, measure.DEEP, measure.GRADIENT = exact
+
+
+def architecture():
+    """sm_90 and so on, or an exit that says what is missing."""
+    if subprocess.run(["sh", "-c", "nvidia-smi -L > /dev/null 2>&1"]).returncode:
+        sys.exit("gpu: no NVIDIA GPU or no driver on this machine (nvidia-smi -L fails); bench/gpu --try runs the script on the processor")
+    major, minor = ask("compute_cap")[0].split(".")
+    known = [80, 90, 100]
+    here = int(major) * 10 + int(minor)
+    if here < known[0]:
+        sys.exit(f"gpu: this GPU is sm_{here}; programs are for sm_80 and newer")
+    return f"sm_{max(k for k in known if k <= here)}"
+
+
+def rows(session):
+    result = session.result
+    state = [median(x) for x in zip(*session.states)] if session.states else ["", "", ""]
+    for c in result.columns:
+        yield {"model": result.work.model, "batch": result.work.batch, "program": c.name, "samples_per_s": round(c.rate, 1), "least": round(min(c.bursts, default=0), 1),
+               "most": round(max(c.bursts, default=0), 1), "bursts": len(c.bursts), "first_loss_off": c.first, "later_off": c.later, "why": c.why,
+               "clock_mhz": state[0], "power_w": state[1], "memory_mb": state[2]}
+
+
+def table(session):
+    result = session.result
+    lines = [f"  {c.name:22} " + (f"{c.rate:14,.0f} [{min(c.bursts):,.0f}..{max(c.bursts):,.0f}]" if c.bursts else c.why) for c in result.columns]
+    if result.best:
+        lines.append(f"  ratio {result.ratio:.2f}x of {result.best.name}; must {result.work.must}x")
+    return "\n".join(lines)
+
+
+def main():
+    p = argparse.ArgumentParser(prog="bench/gpu", description="Tenon's training step beside PyTorch's and JAX's, on this machine's GPU.")
+    p.add_argument("--part", choices=["small", "deep", "all"], default="all", help="which networks (default: all)")
+    p.add_argument("--work", metavar="REGEX", default="", help="only works whose name matches: 'lenet B=64$'")
+    p.add_argument("--peer", metavar="REGEX", default="", help="only these peers: 'compile, f32|jax'; compiling takes most of the time")
+    p.add_argument("--python", default=sys.executable, help="interpreter that has PyTorch or JAX with CUDA (default: this one)")
+    p.add_argument("--tenon", help="compiler to use (default: build/tenon, which is brought up to date first)")
+    p.add_argument("--rounds", type=int, default=5, help="bursts of every program (default 5)")
+    p.add_argument("--seconds", type=float, default=1.0, help="length of a burst (default 1)")
+    p.add_argument("--out", default=f"{ROOT}/bench", help="directory of gpu.csv and gpu.json")
+    p.add_argument("--try", dest="attempt", action="store_true", help="on the processor, one short burst: does the script run?")
+    o = p.parse_args()
+    device = None if o.attempt else architecture()
+    scratch = f"{ROOT}/build/bench-gpu"
+    os.makedirs(scratch, exist_ok=True)
+    # environments are directories with bin/python in them
+    home = os.path.dirname(os.path.dirname(os.path.abspath(o.python)))
+    bench = Gpu(ROOT, scratch, {"peers": home}, "native", {}, o.tenon, device=device)
+    facts = machine(bench)
+    if device:
+        facts["GPU"] = ", ".join(ask("name,driver_version,memory.total,clocks.max.sm,power.limit"))
+        facts["nvcc"] = first_line("sh", "-c", "nvcc --version | tail -n 2 | head -n 1")
+    everything = []
+    try:
+        bench.build_tenon()
+        absent = Absent(bench)
+        works = [w for part in WORKS if o.part in (part, "all") for w in WORKS[part] if re.search(o.work, w.name)]
+        if not works:
+            sys.exit("gpu: nothing of that name: " + "; ".join(w.name for part in WORKS for w in WORKS[part]))
+        for work in works[:1] if o.attempt else works:
+            print(work.name, flush=True)
+            session = OnGpu(bench, absent, work, lambda peer: re.search(o.peer, peer.name), lambda s: print(s, flush=True))
+            try:
+                session.start_ours()
+                for peer in session.peers:
+                    session.start(peer)
+                session.rounds(1 if o.attempt else o.rounds, 0.2 if o.attempt else o.seconds)
+            except Failed as e:
+                print(f"  {e}", flush=True)
+                everything.append({"model": work.model, "batch": work.batch, "program": "tenon", "why": str(e)})
+                continue
+            finally:
+                session.stop()
+            print(table(session), flush=True)
+            everything += rows(session)
+    except Failed as e:
+        sys.exit(f"gpu: {e}")
+    if o.attempt:
+        return
+    with open(f"{o.out}/gpu.json", "w") as f:
+        json.dump({"machine": facts, "rows": everything}, f, indent=1)
+    with open(f"{o.out}/gpu.csv", "w", newline="") as f:
+        writer = csv.DictWriter(f, fieldnames=max(everything, key=len).keys())
+        writer.writeheader()
+        writer.writerows(everything)
+
+
+main()
