@@ -1,5 +1,6 @@
 /* store.c -- the SQLite behind store.h. */
 #include "sweep/store.h"
+#include "sweep/store_error.h"
 #include <errno.h>
 #include <math.h>
 #include <sqlite3.h>
@@ -24,49 +25,13 @@ struct Store {
 
 /* ---- errors */
 
-static void say_why(Store *s, int code, const char *doing)
-{
-    Diag *d = s->diag;
-    switch (code & 0xff) {
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        diag_error(d, nowhere, "the store %s is locked by another program", s->path);
-        diag_help(d, "wait until it is done, or find it: fuser %s", s->path);
-        break;
-    case SQLITE_READONLY:
-    case SQLITE_PERM:
-        diag_error(d, nowhere, "the store %s cannot be written", s->path);
-        diag_help(d, "make the file and its directory writable, or name another: --store FILE");
-        break;
-    case SQLITE_FULL:
-    case SQLITE_IOERR:
-        diag_error(d, nowhere, "cannot %s the store %s: %s", doing, s->path,
-                   (code & 0xff) == SQLITE_FULL ? "no space left" : sqlite3_errmsg(s->db));
-        diag_help(d, "what it holds is whole; make room and give the same command again");
-        break;
-    case SQLITE_NOTADB:
-        diag_error(d, nowhere, "%s is no store of results", s->path);
-        break;
-    case SQLITE_CORRUPT:
-        diag_error(d, nowhere, "the store %s is damaged", s->path);
-        diag_help(d, "sqlite3 %s .recover saves what can be read", s->path);
-        break;
-    case SQLITE_CANTOPEN:
-        diag_error(d, nowhere, "cannot open the store %s: %s", s->path,
-                   strerror(sqlite3_system_errno(s->db)));
-        break;
-    default:
-        diag_error(d, nowhere, "cannot %s the store %s: %s", doing, s->path, sqlite3_errmsg(s->db));
-    }
-}
-
 /* true when `code` is no error. */
 static bool check(Store *s, int code, const char *doing)
 {
     if (code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW)
         return true;
     if (!s->failed)
-        say_why(s, code, doing);
+        store_say(s->arena, s->diag, s->path, code, sqlite3_errmsg(s->db), doing);
     s->failed = true;
     return false;
 }
@@ -161,6 +126,8 @@ static Store *open_with(Arena *a, const char *path, const char *name, int flags,
 
 Store *store_open(Arena *a, const char *path, Diag *d)
 {
+    if (store_is_directory(path, d))
+        return NULL;
     Store *s = open_with(a, path, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, d);
     if (!s)
         return NULL;
@@ -194,9 +161,9 @@ Store *store_read(Arena *a, const char *path, Diag *d)
         diag_help(d, "tenon sweep makes one; name another: --store FILE");
         return NULL;
     }
-    const char *slash = strrchr(path, '/');
-    const char *dir = slash ? arena_strndup(a, path, (size_t)(slash - path) + 1) : ".";
-    const bool fixed = access(dir, W_OK) != 0;
+    if (store_is_directory(path, d))
+        return NULL;
+    const bool fixed = access(store_directory(a, path), W_OK) != 0;
     Store *s = open_with(a, path, fixed ? immutable(a, path) : path,
                          SQLITE_OPEN_READONLY | (fixed ? SQLITE_OPEN_URI : 0), d);
     if (!s || ours(s, false))
