@@ -29,10 +29,11 @@ const char *const framework_known[] = {"tenon",
 
 const Framework *framework_find(const char *name)
 {
-    const Framework *f = table;
-    while (strcmp(f->name, name) != 0)
-        f++;
-    return f;
+    static const Framework other = {"", "", "", ""};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (!name || strcmp(table[i].name, name) == 0)
+            return &table[i];
+    return &other;
 }
 
 const char *framework_words(Arena *a, const char *name)

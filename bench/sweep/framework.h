@@ -12,7 +12,8 @@ typedef struct Framework {
 
 extern const char *const framework_known[]; /* their names, ended by NULL */
 
-const Framework *framework_find(const char *name); /* one of those */
+const Framework *framework_find(
+    const char *name); /* of one that only a store knows: no name, not Tenon; of NULL: Tenon */
 const char *framework_words(Arena *a, const char *name); /* "pytorch, "; "" of Tenon */
 
 #endif

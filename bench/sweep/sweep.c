@@ -3,14 +3,10 @@
 #include "sweep/sweep.h"
 #include "sweep/framework.h"
 #include "tool/file.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 enum { STOPPED = 75 }; /* exit code: done runs are stored, the same command goes on */
 
@@ -64,83 +60,6 @@ const char *sweep_key(const Sweep *s, Arena *a, const Config *c, int64_t repeat)
     return arena_printf(a, "%016llx", (unsigned long long)text_hash(what, strlen(what), 0));
 }
 
-/* ---- beginning */
-
-static bool open_work(Sweep *s)
-{
-    s->work = arena_printf(s->arena, "%s.work", s->store_path);
-    const int error = dir_make(s->arena, s->work);
-    const char *path = path_join(s->arena, s->work, "lock");
-    s->lock = error ? -1 : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (s->lock < 0) {
-        diag_error(s->diag, nowhere, "cannot write into %s: %s", s->work,
-                   strerror(error ? error : errno));
-        return false;
-    }
-    if (flock(s->lock, LOCK_EX | LOCK_NB) != 0) {
-        diag_error(s->diag, nowhere, "another sweep is at work on %s", s->store_path);
-        diag_help(s->diag, "two at a time would disturb each other; wait for it");
-        return false;
-    }
-    return true;
-}
-
-/* Programs and logs; the lock goes last. */
-static void remove_work(Sweep *s)
-{
-    for (int i = 0; i < s->plan.nprogram; i++)
-        if (s->built[i].path)
-            unlink(s->built[i].path);
-    unlink(path_join(s->arena, s->work, "output"));
-    unlink(path_join(s->arena, s->work, "lock"));
-    rmdir(s->work);
-}
-
-static bool has_program(Arena *a, const char *name)
-{
-    const char *path = getenv("PATH");
-    while (path && *path) {
-        const size_t n = strcspn(path, ":");
-        if (n && access(path_join(a, arena_strndup(a, path, n), name), X_OK) == 0)
-            return true;
-        path += n + (path[n] == ':');
-    }
-    return false;
-}
-
-/* A program that lies where this one lies. */
-static const char *beside_us(Arena *a, const char *name)
-{
-    char path[4096];
-    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    path[n > 0 ? n : 0] = 0;
-    char *slash = strrchr(path, '/');
-    return slash ? arena_printf(a, "%.*s/%s", (int)(slash - path), path, name) : name;
-}
-
-/* The commit that the compiler's build wrote down beside it; it is the label where no other is given. */
-static void commit(Sweep *s)
-{
-    size_t n;
-    const char *text = file_read(s->arena, beside_us(s->arena, "tenon.commit"), &n);
-    s->commit =
-        text && *text && *text != '\n' ? arena_strndup(s->arena, text, strcspn(text, "\n")) : NULL;
-    s->label = s->label ? s->label : s->commit;
-}
-
-/* "tenon 0.1.0" as the compiler says. */
-static void compiler(Sweep *s)
-{
-    Child c = {.output = path_join(s->arena, s->work, "output"), .timeout = 60};
-    size_t n;
-    child_word(s->arena, &c, s->tenon);
-    child_word(s->arena, &c, "--version");
-    s->compiler = child_run(s->arena, &c) ? file_read(s->arena, c.output, &n) : NULL;
-    s->compiler =
-        s->compiler ? arena_strndup(s->arena, s->compiler, strcspn(s->compiler, "\n")) : "tenon";
-    s->label = s->label ? s->label : s->compiler;
-}
-
 /* ---- the queue */
 
 static const Run *stored(const Run *run, int n, const char *key, int64_t *attempts)
@@ -155,32 +74,39 @@ static const Run *stored(const Run *run, int n, const char *key, int64_t *attemp
     return last;
 }
 
+static Item item_of(Sweep *s, const Config *c, int64_t repeat, const Run *run, int nrun)
+{
+    Item it = {.config = c, .repeat = repeat, .key = sweep_key(s, s->arena, c, repeat)};
+    const Run *last = stored(run, nrun, it.key, &it.attempt);
+    if (last && strcmp(last->status, "failed") == 0)
+        it.done = !s->retry_failed;
+    else if (last)
+        it.done = !last->disturbed || it.attempt > s->retries;
+    it.seconds = last ? last->seconds : 0;
+    return it;
+}
+
+/* In rounds: every configuration once, shuffled, then again.  So a drift of the machine falls on all of them alike, and a sweep that
+ * is stopped has measured each of them nearly as often as any other. */
 static Queue queue_of(Sweep *s)
 {
     Queue q = {0};
     Run *run;
-    Item *item = NULL;
-    int n = 0;
+    int left = 1;
     const int nrun = store_runs(s->store, NULL, &run);
-    for (int i = 0; i < s->plan.nconfig; i++) {
-        const Config *c = &s->plan.config[i];
-        for (int64_t k = 1; k <= c->matrix->repeat; k++) {
-            Item it = {.config = c, .repeat = k, .key = sweep_key(s, s->arena, c, k)};
-            const Run *last = stored(run, nrun, it.key, &it.attempt);
-            if (last && strcmp(last->status, "failed") == 0)
-                it.done = !s->retry_failed;
-            else if (last)
-                it.done = !last->disturbed || it.attempt > s->retries;
-            it.seconds = last ? last->seconds : 0;
-            ARENA_PUSH(s->arena, item, n, it);
+    for (int64_t repeat = 1; left; repeat++) {
+        const int *order = plan_order(s->arena, s->plan.nconfig, (uint64_t)(s->order + repeat - 1));
+        left = 0;
+        for (int i = 0; i < s->plan.nconfig; i++) {
+            const Config *c = &s->plan.config[order[i]];
+            if (c->matrix->repeat < repeat)
+                continue;
+            const Item it = item_of(s, c, repeat, run, nrun);
+            ARENA_PUSH(s->arena, q.item, q.n, it);
             q.todo += !it.done;
+            left += c->matrix->repeat > repeat;
         }
     }
-    const int *order = plan_order(s->arena, n, (uint64_t)s->order);
-    q.item = arena_alloc(s->arena, sizeof *q.item * (size_t)(n + 1));
-    for (int i = 0; i < n; i++)
-        q.item[i] = item[order[i]];
-    q.n = n;
     q.seconds = arena_alloc(s->arena, sizeof *q.seconds * (size_t)(s->plan.nconfig + 1));
     return q;
 }
@@ -318,7 +244,7 @@ static int finish(const Sweep *s, const Queue *q, double seconds)
 static int sweep(Sweep *s)
 {
     const double began = child_now();
-    compiler(s);
+    sweep_compiler(s);
     if (!sweep_build(s))
         return STOPPED;
     Queue q = queue_of(s);
@@ -329,7 +255,7 @@ static int sweep(Sweep *s)
     fflush(stdout);
     if (run_all(s, &q)) {
         const int code = finish(s, &q, child_now() - began);
-        remove_work(s);
+        sweep_remove_work(s);
         return code;
     }
     if (!child_stopped())
@@ -370,16 +296,16 @@ int sweep_main(Arena *a, Diag *d, const char *tenon, int argc, char **argv)
                .argc = argc,
                .argv = argv};
     host_look(a, &s.host);
-    s.peak_program = beside_us(a, "tenon-peak");
+    s.peak_program = sweep_beside_us(a, "tenon-peak");
     s.infrastructure = s.host.cpu;
     if (!sweep_options(&s, argc, argv))
         return diag_errors(d) > 0;
-    if (!plan_expand(a, &s.plan, s.host.processors, has_program(a, "mpirun"), d))
+    if (!plan_expand(a, &s.plan, s.host.processors, sweep_has_program(a, "mpirun"), d))
         return 1;
     if (!take_part(&s))
         return 1;
     print_plan(&s);
-    commit(&s);
+    sweep_commit(&s);
     if (s.slurm && !s.dry_run)
         return sweep_slurm(&s);
     if (s.dry_run || !s.plan.nconfig)
@@ -391,7 +317,7 @@ int sweep_main(Arena *a, Diag *d, const char *tenon, int argc, char **argv)
     child_watch();
     if (!(s.store = store_open(a, s.store_path, d)))
         return 1;
-    const int code = open_work(&s) ? sweep(&s) : 1;
+    const int code = sweep_open_work(&s) ? sweep(&s) : 1;
     store_close(s.store);
     return code;
 }

@@ -43,6 +43,15 @@ typedef struct Sweep {
 int sweep_main(Arena *a, Diag *d, const char *tenon, int argc, char **argv);
 bool sweep_options(Sweep *s, int argc, char **argv); /* false: done or wrong; see diag */
 
+/* begin.c */
+bool sweep_open_work(Sweep *s);                     /* its directory, locked */
+void sweep_remove_work(Sweep *s);                   /* with programs and logs */
+bool sweep_has_program(Arena *a, const char *name); /* on the path */
+const char *sweep_beside_us(Arena *a,
+                            const char *name); /* a file that lies where this program lies */
+void sweep_commit(Sweep *s);                   /* s->commit, and s->label if that is not given */
+void sweep_compiler(Sweep *s);                 /* s->compiler: asks it */
+
 /* Builds all programs of the plan, a few at a time; one that fails has a message.  false: stopped. */
 bool sweep_build(Sweep *s);
 
