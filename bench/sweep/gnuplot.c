@@ -13,14 +13,26 @@ static const Span nowhere;
 static bool same_line(const Run *a, const Run *b)
 {
     return strcmp(a->model, b->model) == 0 && strcmp(a->label, b->label) == 0 &&
+           strcmp(a->framework, b->framework) == 0 && strcmp(a->machine, b->machine) == 0 &&
            a->threads == b->threads && a->ranks == b->ranks && strcmp(a->build, b->build) == 0 &&
            a->steps == b->steps && a->epochs == b->epochs;
 }
 
-static const char *line_name(Arena *a, const Run *r)
+/* The version only where there are several. */
+static const char *line_name(const Results *r, const Run *run)
 {
-    return arena_printf(a, "%s, %" PRId64 " x %" PRId64 " threads%s%s", r->label, r->ranks,
-                        r->threads, *r->build ? ", " : "", r->build);
+    Text t = text_new(r->arena);
+    bool several = false;
+    for (int i = 0; i < r->nrun; i++)
+        several = several || strcmp(r->run[i].label, r->run[0].label) != 0;
+    if (several)
+        text_printf(&t, "%s, ", run->label);
+    text_printf(&t, "%s, ", run->framework);
+    if (run->ranks > 1)
+        text_printf(&t, "%" PRId64 " x ", run->ranks);
+    text_printf(&t, "%" PRId64 " thread%s%s%s", run->threads, run->threads == 1 ? "" : "s",
+                *run->build ? ", " : "", run->build);
+    return t.s;
 }
 
 /* In gnuplot's single quotes. */
@@ -49,8 +61,9 @@ static void panel(Results *r, Text *t, const char *model)
                 text_printf(t, "%" PRId64 " %.9g %.9g %.9g\n", r->group[k].first->batch,
                             r->group[k].median, r->group[k].least, r->group[k].most);
         text_add(t, "EOD\n");
-        text_printf(&plot, "%s$d%d with yerrorlines title ", plot.len ? ", " : "plot ", i);
-        quote(&plot, line_name(r->arena, first));
+        text_printf(&plot, "%s$d%d with yerrorlines linewidth 2 title ", plot.len ? ", " : "plot ",
+                    i);
+        quote(&plot, line_name(r, first));
     }
     text_add(t, "set title ");
     quote(t, model);
@@ -65,14 +78,15 @@ static const char *script(Results *r, const char *picture, bool svg)
     for (int i = 0; i < r->ngroup; i++)
         if (!n || strcmp(model[n - 1], r->group[i].first->model) != 0)
             ARENA_PUSH(r->arena, model, n, r->group[i].first->model);
-    text_printf(&t, "set terminal %s size 900,%d noenhanced\nset output ", svg ? "svg" : "pngcairo",
-                420 * n);
+    const int columns = n > 1 ? 2 : 1, rows = (n + columns - 1) / columns;
+    text_printf(&t, "set terminal %s size 900,%d noenhanced background '#ffffff'\nset output ",
+                svg ? "svg" : "pngcairo", 380 * rows);
     quote(&t, picture);
     text_printf(&t,
-                "\nset multiplot layout %d,1\nset logscale x 2\nset xlabel 'batch'\nset ylabel "
+                "\nset multiplot layout %d,%d\nset logscale x 2\nset xlabel 'batch'\nset ylabel "
                 "'samples/s'\n"
-                "set yrange [0:*]\nset grid\nset key outside\nset offsets graph 0.04, graph 0.04\n",
-                n);
+                "set yrange [0:*]\nset grid\nset key below\nset offsets graph 0.04, graph 0.04\n",
+                rows, columns);
     for (int i = 0; i < n; i++)
         panel(r, &t, model[i]);
     text_add(&t, "unset multiplot\n");

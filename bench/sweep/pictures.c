@@ -15,11 +15,20 @@ static int64_t lanes(const Run *r)
     return r->threads * r->ranks;
 }
 
-/* Everything but the batch: what one line of a chart has in common. */
-static const char *line_name(Arena *a, const Run *r)
+/* "pytorch, "; "tenon, " only where there are others. */
+static const char *who(const Report *report, const Run *r)
 {
-    Text t = text_new(a);
-    text_add(&t, framework_words(a, r->framework));
+    bool others = false;
+    for (int i = 0; i < report->n; i++)
+        others = others || framework_find(report->group[i].first->framework)->to;
+    return others ? arena_printf(report->arena, "%s, ", r->framework) : "";
+}
+
+/* Everything but the batch: what one line of a chart has in common. */
+static const char *line_name(const Report *report, const Run *r)
+{
+    Text t = text_new(report->arena);
+    text_add(&t, who(report, r));
     if (r->ranks > 1)
         text_printf(&t, "%" PRId64 " ranks, ", r->ranks);
     text_printf(&t, "%" PRId64 " thread%s%s%s", r->threads, r->threads == 1 ? "" : "s",
@@ -64,10 +73,10 @@ static void throughput(Report *r, const char *model)
         const Group *g = &r->group[i];
         if (!of_model(g, model))
             continue;
-        add_point(a, series_named(a, &c, line_name(a, g->first)),
+        add_point(a, series_named(a, &c, line_name(r, g->first)),
                   (Point){(double)g->first->batch, g->median, g->least, g->most,
                           arena_printf(a, "batch %" PRId64 ", %s: %s samples/s, %d runs",
-                                       g->first->batch, line_name(a, g->first),
+                                       g->first->batch, line_name(r, g->first),
                                        text_commas(a, llround(g->median)), g->n)});
     }
     chart_draw(r->out, &c);
@@ -111,12 +120,11 @@ static bool scaling(Report *r, const char *model, Chart *c)
         most = lanes(g->first) > most ? lanes(g->first) : most;
         if (lanes(g->first) == 1)
             continue;
-        Series *s =
-            series_named(a, c,
-                         arena_printf(a, "%sbatch %" PRId64 "%s%s%s",
-                                      framework_words(a, g->first->framework), g->first->batch, how,
-                                      g->first->build && *g->first->build ? ", " : "",
-                                      g->first->build ? g->first->build : ""));
+        Series *s = series_named(a, c,
+                                 arena_printf(a, "%sbatch %" PRId64 "%s%s%s", who(r, g->first),
+                                              g->first->batch, how,
+                                              g->first->build && *g->first->build ? ", " : "",
+                                              g->first->build ? g->first->build : ""));
         if (!s->n)
             add_point(a, s, (Point){1, 1, 1, 1, NULL});
         add_point(a, s,
@@ -163,17 +171,33 @@ void report_scaling(Report *r)
 
 /* ---- accuracy and loss */
 
-/* One curve a batch: of its first run on the most processors; others have the same bits. */
+/* One curve a batch and framework: of its first run on the most processors; Tenon's others have the same bits. */
 static bool shown(const Report *r, const Group *g)
 {
     for (int i = 0; i < r->n; i++) {
         const Run *x = r->group[i].first, *y = g->first;
         if (of_model(&r->group[i], y->model) && x->batch == y->batch &&
-            strcmp(x->build, y->build) == 0 && x->nepoch > 1 &&
-            (lanes(x) > lanes(y) || (lanes(x) == lanes(y) && x->ranks < y->ranks)))
+            strcmp(x->build, y->build) == 0 && strcmp(x->framework, y->framework) == 0 &&
+            x->nepoch > 1 && (lanes(x) > lanes(y) || (lanes(x) == lanes(y) && x->ranks < y->ranks)))
             return false;
     }
     return g->first->nepoch > 1;
+}
+
+/* Where there would be more curves than colours, only those of the smallest and the largest batch are drawn. */
+static bool crowded_out(const Report *r, const Group *g)
+{
+    int64_t least = INT64_MAX, most = 0;
+    int curves = 0;
+    for (int i = 0; i < r->n; i++) {
+        const int64_t batch = r->group[i].first->batch;
+        if (!of_model(&r->group[i], g->first->model) || !shown(r, &r->group[i]))
+            continue;
+        curves++;
+        least = batch < least ? batch : least;
+        most = batch > most ? batch : most;
+    }
+    return curves > CHART_COLOURS && g->first->batch != least && g->first->batch != most;
 }
 
 static void curve(Report *r, const char *model, const char *name, size_t field)
@@ -182,11 +206,11 @@ static void curve(Report *r, const char *model, const char *name, size_t field)
     Chart c = {.title = model, .x = "epoch", .y = name, .whole_x = true};
     for (int i = 0; i < r->n; i++) {
         const Run *run = r->group[i].first;
-        if (!of_model(&r->group[i], model) || !shown(r, &r->group[i]))
+        if (!of_model(&r->group[i], model) || !shown(r, &r->group[i]) ||
+            crowded_out(r, &r->group[i]))
             continue;
         Series *s = series_named(a, &c,
-                                 arena_printf(a, "%sbatch %" PRId64 "%s%s",
-                                              framework_words(a, run->framework), run->batch,
+                                 arena_printf(a, "%sbatch %" PRId64 "%s%s", who(r, run), run->batch,
                                               *run->build ? ", " : "", run->build));
         for (int k = 0; k < run->nepoch; k++) {
             const double v = *(const double *)((const char *)&run->epoch[k] + field);
@@ -278,8 +302,11 @@ void report_roofline(Report *r)
              "the textbook's may lie above the roof; those whose operands come from a cache lie "
              "above the "
              "slope. Of each model: its fastest configuration.</p>\n<div class=charts>\n");
-    for (int i = 0; i < r->nmodel; i++)
-        roofline(r, report_fastest(r, r->model[i]));
+    for (int i = 0; i < r->nmodel; i++) {
+        const Group *g = report_fastest(r, r->model[i], true);
+        if (g)
+            roofline(r, g);
+    }
     text_add(r->out, "</div>\n");
     report_end(r);
 }

@@ -21,7 +21,7 @@ static int columns(void)
 static void bar(Text *t, const Group *g, double most, int width, bool utf8)
 {
     const int full = (int)lround(g->least / most * width),
-              end = (int)lround(g->most / most * width);
+              end = (int)fmax(1, round(g->most / most * width));
     const int middle = (int)lround(g->median / most * width);
     for (int i = 0; i < end; i++)
         text_add(t, i < full     ? (utf8 ? "█" : "#")

@@ -100,6 +100,7 @@ int results_report(Results *results)
     report_summary(&r);
     report_throughput(&r);
     report_scaling(&r);
+    report_frameworks(&r);
     report_differences(&r);
     report_table(&r);
     report_curves(&r);

@@ -24,6 +24,8 @@ void report_scaling(Report *r);
 void report_curves(Report *r);
 void report_roofline(Report *r);
 
+void report_frameworks(Report *r); /* frameworks.c */
+
 /* tables.c */
 void report_summary(Report *r);
 void report_machine(Report *r);
@@ -33,8 +35,8 @@ void report_account(Report *r);
 void report_differences(Report *r);
 void report_failures(Report *r);
 
-const Group *report_fastest(const Report *r,
-                            const char *model); /* of the newest; never NULL for one of r->model */
+/* Of the newest; with `layers` of those whose layers were timed, or NULL; without never NULL for one of r->model. */
+const Group *report_fastest(const Report *r, const char *model, bool layers);
 
 typedef struct LayerTime {
     const Layer *layer;              /* of the first run */

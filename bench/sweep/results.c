@@ -137,6 +137,13 @@ static int by_count(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
+/* Ours before the others. */
+static int by_framework(const char *a, const char *b)
+{
+    const int first = by_count(framework_find(a)->to != NULL, framework_find(b)->to != NULL);
+    return first ? first : by_text(a, b);
+}
+
 /* Which come first, and 0 for those that repeat each other. */
 static int order(const Run *a, const Run *b)
 {
@@ -145,7 +152,7 @@ static int order(const Run *a, const Run *b)
     if ((c = how(a->field, b->field)))                                                             \
     return c
     BY(by_text, model);
-    BY(by_text, framework);
+    BY(by_framework, framework);
     BY(by_text, build);
     BY(by_text, data);
     BY(by_count, gpus);

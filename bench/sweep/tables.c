@@ -37,12 +37,12 @@ static double share_of_peak(const Group *g)
 
 /* ---- summary */
 
-const Group *report_fastest(const Report *r, const char *model)
+const Group *report_fastest(const Report *r, const char *model, bool layers)
 {
     const Group *best = NULL;
     for (int i = 0; i < r->n; i++)
         if (strcmp(r->group[i].first->model, model) == 0 &&
-            (!best || r->group[i].median > best->median))
+            (!layers || r->group[i].first->nlayer) && (!best || r->group[i].median > best->median))
             best = &r->group[i];
     return best;
 }
@@ -95,7 +95,7 @@ void report_summary(Report *r)
                 "class=n>share of FMA peak<th class=n>s/epoch"
                 "<th class=n>accuracy</tr>\n");
     for (int i = 0; i < r->nmodel; i++) {
-        const Group *g = report_fastest(r, r->model[i]);
+        const Group *g = report_fastest(r, r->model[i], false);
         const double share = share_of_peak(g);
         text_add(t, "<tr>");
         cell(t, r->model[i]);
