@@ -90,28 +90,29 @@ void wino_price_dx(Price *p, const Market *k, const ConvSizes *c, int64_t m)
 /* Blocks of channels, in and out, whose tiles are transformed for each block of the other side: winograd_dw.h. */
 void wino_price_dw(Price *p, const Market *k, const ConvSizes *c, int64_t m)
 {
-    const int64_t a = m + c->r - 1, points = a * a, panel = 2 * k->lanes, rows = k->core->rows;
+    const int64_t a = m + c->r - 1, points = a * a, rows = k->core->rows;
     const int64_t sums = 264 * 1024 / k->real / points, scratch = 704 * 1024 / k->real / points;
-    const int64_t most = (a == 4 ? 256 : 128) / k->real, panels = price_ceil(c->inputs, panel),
-                  in = panels * panel < most ? panels * panel : most,
+    const int64_t most = (a == 4 ? 256 : 128) / k->real, vectors = price_ceil(c->inputs, k->lanes),
+                  in = vectors * k->lanes < most ? vectors * k->lanes : most,
                   tall = price_ceil(c->outputs, rows), fit_tall = sums / (in * rows),
                   out = (tall < fit_tall ? tall : fit_tall) * rows;
     const int64_t tiles = tiles_of(k, c->oh, c->ow, m), fit = (scratch - out * in) / (in + out),
                   times = price_ceil(tiles, fit);
     const double ins = (double)price_ceil(c->inputs, in),
                  outs = (double)price_ceil(c->outputs, out);
-    const double vectors = 2 * (double)panels, rests = (double)price_ceil(c->outputs, k->lanes);
-    const double moved = (double)(points * tall * rows * panels * panel * k->real);
+    const double rests = (double)price_ceil(c->outputs, k->lanes), all = (double)vectors;
+    const double moved = (double)(points * tall * rows * vectors * k->lanes * k->real);
+    const double products = (double)(times * points * tall), deep = (double)tiles / (double)times;
 
     p->algorithm = name(c, m);
-    transforms(p, k, (double)tiles * vectors * (times > 1 ? outs : 1), (double)points,
+    transforms(p, k, (double)tiles * all * (times > 1 ? outs : 1), (double)points,
                2 * (double)a * transform(a, false), (double)points);
     transforms(p, k, (double)tiles * rests * ins, (double)(m * m),
                (double)(a + m) * transform(a, true), (double)points);
-    price_tiles(p, k, (double)(times * points * tall * panels), (double)rows, 2,
-                (double)tiles / (double)times);
+    price_tiles(p, k, products * (double)(vectors / 2), (double)rows, 2, deep);
+    price_tiles(p, k, products * (double)(vectors % 2), (double)rows, 1, deep);
     price_stream(p, k, 2 * (double)times * moved, 264 * 1024);
-    p->cycles += (double)c->outputs * vectors * BACK_CYCLES;
-    transforms(p, k, (double)c->outputs * vectors, (double)(points + c->r * c->r),
+    p->cycles += (double)c->outputs * all * BACK_CYCLES;
+    transforms(p, k, (double)c->outputs * all, (double)(points + c->r * c->r),
                (double)(a + c->r) * transform(a, true), (double)(c->r * c->r));
 }
