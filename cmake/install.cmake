@@ -21,4 +21,5 @@ install(FILES models/data/tinyshakespeare/README.md DESTINATION ${doc}/models/da
 file(GLOB models CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/models/*.tn)
 install(FILES ${models} DESTINATION ${doc}/models)
 install(DIRECTORY generated/ DESTINATION ${doc}/generated)
+install(DIRECTORY bench/reports/ DESTINATION ${doc}/bench/reports FILES_MATCHING PATTERN "*.svg" PATTERN "*.html")
 install(DIRECTORY bench/runs/ DESTINATION ${doc}/bench/runs FILES_MATCHING PATTERN "*.svg" PATTERN "*.csv")

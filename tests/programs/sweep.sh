@@ -215,7 +215,7 @@ if [ "$CHECK_ALL" = 1 ]; then
         for ((try = 1; try <= 20; try++)); do
             for ((i = 1; i <= 5; i++)); do
                 for label in fast fast.again; do
-                    "$work/${label%.*}/tenon" sweep mlp.tn --steps 100 --threads 1 --layers yes --repeat $i --retries 3 --label $label --store try$try.db || return
+                    "$work/${label%.*}/tenon" sweep mlp.tn --steps 200 --threads 1 --layers yes --repeat $i --retries 3 --label $label --store try$try.db || return
                 done
             done
         done
