@@ -20,10 +20,11 @@ TENON=$work/tenon refuses "no tenon" "there is no $work/tenon-bench" compare HEA
 
 # the same commit twice; two rounds say nothing yet, two more do
 quick=("$TENON_ROOT/models/mlp.tn" --steps 5 --threads 1 --retries 0)
-label=$(git -C "$TENON_ROOT" rev-parse --short=10 HEAD)
-succeeds "two rounds" compare HEAD HEAD --repeat 2 "${quick[@]}"
+head=$(git -C "$TENON_ROOT" rev-parse HEAD)
+label=$(git -C "$TENON_ROOT" rev-parse --short=10 "$head")
+succeeds "two rounds" compare "$head" "$head" --repeat 2 "${quick[@]}"
 grep -q 'too few runs to say' out && grep -q '^round 2 of 2' out && ok || bad "two rounds: $(cat out)"
-compare HEAD HEAD --repeat 4 "${quick[@]}" > out 2>&1 || true      # steps of a ms on a busy machine may differ
+compare "$head" "$head" --repeat 4 "${quick[@]}" > out 2>&1 || true      # steps of a ms on a busy machine may differ
 grep -q '^1 compared: ' out && ! grep -q '^building' out && ok || bad "two more: $(cat out)"
 store=$work/commits/$label-$label.again.db
 "$TENON" results export --csv --store "$store" > runs.csv 2> err || bad "$(cat err)"
