@@ -206,13 +206,6 @@ static void calls(const Writer *w, Text *t)
 }
 
 /* A language model, whose loss is nothing but minus the log of the next token's probability. */
-static bool says_next_token(const Graph *g)
-{
-    const Attr *s = node_attr(g->loss, "smoothing");
-    return g->recipe.data.unit && !g->recipe.data.table &&
-           node_is(g->loss, "softmax_cross_entropy") && !(s && s->f > 0);
-}
-
 static void program(Writer *w, Text *t)
 {
     const EmitInput *in = w->in;
@@ -268,7 +261,7 @@ static void program(Writer *w, Text *t)
                 "nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,\n");
     if (!in->options->cuda)
         calls(w, t);
-    if (says_next_token(g))
+    if (graph_next_token(g))
         text_add(t, "    .perplexity = true,\n");
     if (in->token)
         text_printf(t,

@@ -69,6 +69,16 @@ static bool check_answers(const Unit *u, const Graph *g)
     return false;
 }
 
+/* Perplexity is told where the loss is that of the next token. */
+static void check_expect(const Unit *u, const Graph *g)
+{
+    const Expect *e = &g->recipe.expect;
+    if (!e->metric || !strstr(e->metric, "perplexity") || graph_next_token(g))
+        return;
+    diag_error(u->diag, e->span, "'%s' has no perplexity to compare with", g->name);
+    diag_help(u->diag, "it is told of data = text(...) with the plain softmax_cross_entropy");
+}
+
 bool lower_loss(Unit *u, Graph *g, Expr *loss)
 {
     Lower l = {.u = u, .arena = u->arena, .diag = u->diag, .g = g};
@@ -98,6 +108,7 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     }
     g->loss = v.node;
     g->metric[g->nmetric++] = (Metric){"loss", v.node};
+    check_expect(u, g);
     if (accuracy_of(g)) {
         Node *accuracy = op_make(g, accuracy_of(g), loss->span, 2, g->output, g->label);
         g->metric[g->nmetric++] = (Metric){"accuracy", accuracy};

@@ -148,6 +148,14 @@ static bool works_in_loop(const Node *n)
            (n->shape.rank == 1 && (node_is(n, "dense") || node_is(n, "bias")));
 }
 
+static const char *instead_of(const Node *n)
+{
+    return node_is(n, "batch_norm") ? "normalise with layer_norm or rms_norm here"
+           : n->shape.rank == 3     ? "apply it before the scan: call one layer for each step in a "
+                                      "for, and stack the results"
+                                : "apply it to the whole sequence, before the scan or behind it";
+}
+
 static bool check_body(Lower *l, const struct Scanned *s)
 {
     bool ok = true;
@@ -158,9 +166,9 @@ static bool check_body(Lower *l, const struct Scanned *s)
         if (n->loop != s->loop || works_in_loop(n) || own)
             continue;
         diag_error(l->diag, n->span, "%s cannot stand in a scan", n->op->name);
-        diag_help(l->diag,
-                  "of the layers with weights, dense and bias of vectors, layer_norm and rms_norm "
-                  "can; apply others to the whole sequence");
+        diag_note(l->diag, "of the layers with weights, dense and bias of vectors, layer_norm and "
+                           "rms_norm can");
+        diag_help(l->diag, "%s", instead_of(n));
         ok = false;
     }
     return ok;
@@ -224,6 +232,7 @@ static bool may_begin(Lower *l, const Stmt *t)
         return true;
     diag_error(l->diag, t->span, "a scan cannot stand in another");
     diag_note(l->diag, "the block that it stands in is called inside of a scan");
+    diag_help(l->diag, "scan before, collect what the other one needs with 'yield', and scan that");
     return false;
 }
 

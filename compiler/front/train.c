@@ -304,8 +304,8 @@ static void read_augment(Train *t, Expr *e)
 
 static void read_expect(Train *t, Expr *e)
 {
-    static const char *const metric[] = {"test_accuracy", "test_loss", "train_accuracy",
-                                         "train_loss"};
+    static const char *const metric[] = {"test_accuracy", "test_loss",       "train_accuracy",
+                                         "train_loss",    "test_perplexity", "train_perplexity"};
     enum { METRICS = sizeof metric / sizeof *metric };
     static const Field any = {"expect", WANT_REAL, 0, 0, -INFINITY, INFINITY, false, NULL, 0};
     int i = 0;
@@ -323,6 +323,7 @@ static void read_expect(Train *t, Expr *e)
         suggest(t->u->diag, e->a->s, metric, METRICS, "the results");
     } else if (form_number(t->u, e->b, "expect", &any, &t->r->expect.value)) {
         t->r->expect.metric = metric[i];
+        t->r->expect.span = e->a->span;
         t->r->expect.op = operator_text(e->op);
     }
 }

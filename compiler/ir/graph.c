@@ -193,6 +193,13 @@ int loop_end(Node *const *node, int n, int i)
     return i;
 }
 
+bool graph_next_token(const Graph *g)
+{
+    const Attr *s = g->loss ? node_attr(g->loss, "smoothing") : NULL;
+    return g->loss && g->recipe.data.unit && !g->recipe.data.table &&
+           node_is(g->loss, "softmax_cross_entropy") && !(s && s->f > 0);
+}
+
 /* ---- editing */
 
 /* One sort at work: a depth-first walk with its own stack, for graphs can be 100,000 nodes deep. */

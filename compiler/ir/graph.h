@@ -151,6 +151,7 @@ Node  *graph_label(Graph *g, Shape s, Span at);
 Node  *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *init, Span at);
 /* A constant filled with v, not batched unless s says so.  Costs no memory: emitters print it. */
 Node  *graph_const(Graph *g, double v, Shape s, Span at);
+bool   graph_next_token(const Graph *g);              /* its loss is that of a text's next token: exp of it is the perplexity */
 void   graph_sort(Graph *g);                          /* restore order after edits, loops in one piece; stable: ties by id */
 Loop  *graph_loop(Graph *g, int64_t steps, bool reversed, Span at);
 const Loop *loop_outer(const Loop *l);                /* the loop in whose steps l runs; l itself, NULL too: none */

@@ -90,7 +90,8 @@ typedef struct Factor {
 } Factor;
 
 typedef struct Expect {
-    const char *metric;                               /* "test_accuracy", "test_loss", "train_accuracy", "train_loss" or NULL */
+    const char *metric;                               /* "test_accuracy", "train_loss", "test_perplexity" ... or NULL */
+    Span        span;
     const char *op;                                   /* ">=", ">", "<=", "<" */
     double      value;
 } Expect;

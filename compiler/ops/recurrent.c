@@ -240,6 +240,8 @@ static bool check(const Node *n, Diag *d)
     if (node_loop(n->in[0])) {
         diag_error(d, n->span, "%s cannot stand in a scan: it is one itself", n->op->name);
         check_note(n, 0, d);
+        diag_help(d, "collect the sequence with 'yield', and apply %s to it behind the scan",
+                  n->op->name);
         return false;
     }
     if (n->in[0]->shape.rank != 2) {

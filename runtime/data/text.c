@@ -129,10 +129,12 @@ void text_open(const RtProgram *p, const char *name, const char *split, int64_t 
     if (!corpus.name || strcmp(corpus.name, name) != 0)
         read_corpus(p, name, d);
     const int64_t train = corpus.n - corpus.n / 10, size = corpus.type == RT_U16 ? 2 : 4;
-    if (train < t + step)
+    const int64_t least = t + (each ? step : 1);
+    if (train < least)
         rt_die("%s has %lld tokens to train on, too few for a window of %lld and the token behind "
-               "it, %lld apart",
-               corpus.path, (long long)train, (long long)t, (long long)step);
+               "it%s: %lld at least",
+               corpus.path, (long long)train, (long long)t,
+               least > t + 1 ? ", which begins elsewhere in each epoch" : "", (long long)least);
     d->place = corpus.path;
     d->type = corpus.type;
     d->scored = 0;

@@ -71,8 +71,8 @@ cmp -s "$work/out" "$work/g4" && ok || bad "the likeliest one of one is not the 
 same "what follows" r "$("$work/next" predict "${w[@]}" --text 'the quick b' | cut -f1)"
 
 # a character at every position: char_lstm, made small
-build char_lstm "$work/lstm" --set model.width=32 --set model.time=16 --set data.vocab=28
-run=("$work/lstm" --data "$work/plain.txt" --epochs 6)
+build char_lstm "$work/lstm" --set model.width=32 --set model.time=16 --set data.vocab=28 --set epochs=6 --set 'expect=test_perplexity<=25'
+run=("$work/lstm" --data "$work/plain.txt")
 "${run[@]}" --log "$work/9.jsonl" --save "$work/l.safetensors" --threads 1 > "$work/out"
 want=$(weights_of "$work/9.jsonl")
 same_bits char_lstm 2 3 25
@@ -82,7 +82,7 @@ for threads in 1 2; do
     "$work/lstm" generate --weights "$work/l.safetensors" --prompt 'the quick' --length 60 --threads $threads > "$work/t$threads"
 done
 cmp -s "$work/t1" "$work/t2" && ok || bad "char_lstm: another text on two threads"
-
+grep -Eq '^expected test_perplexity <= 25: [0-9.]+, met' "$work/out" && ok || bad "char_lstm: perplexity is not compared: $(tail -n 2 "$work/out")"
 same "char_lstm: perplexity" "$(field "$work/9.jsonl" epoch test_loss | awk '{ printf "%.4f", exp($NF) }')" "$(field "$work/9.jsonl" epoch test_perplexity | awk '{ printf "%.4f", $NF }')"
 same "char_lstm: perplexity of a test" "$(field "$work/9.jsonl" epoch test_loss | awk '{ printf "%.4g", exp($NF) }')" "$(sed -n 's/.*test perplexity //p' "$work/out2")"
 
@@ -91,6 +91,10 @@ same "char_lstm: goes on" "generate: a token at a time" "$("$work/lstm" info | g
 succeeds "char_lstm of long windows" "$TENON" build "$TENON_ROOT/models/char_lstm.tn" -o "$work/lstm_long" --set model.width=32 --set model.time=120 --set data.vocab=28
 go_on() { "$1" generate --weights "$2" --prompt 'the quick' --length "$3" --temperature 2 --seed 4 "${@:4}" > "$work/went.$#"; } # into went.N, N words
 go_on "$work/lstm" "$work/l.safetensors" 100
+# ten times the tokens, about ten times the seconds of the processor: what a token costs does not grow with the text
+seconds() { local TIMEFORMAT=%U; { time "$work/lstm" generate --weights "$work/l.safetensors" --length "$1" --threads 1 > "$work/went.long"; } 2>&1; }
+few=$(seconds 4000) many=$(seconds 40000)
+awk -v a="$few" -v b="$many" 'BEGIN { exit !(b < 20 * a + 0.2) }' && ok || bad "char_lstm: 4000 tokens took $few s, 40000 $many"
 go_on "$work/lstm_long" "$work/l.safetensors" 100 --anew
 cmp -s "$work/went.3" "$work/went.4" && ok || bad "char_lstm: a token at a time, another text than by whole windows"
 # parts FILE BODY: a network of positions, looked at in any way that there is
