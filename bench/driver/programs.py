@@ -223,7 +223,7 @@ class Absent:
 
     def command(self, peer):
         """The words that start it, or Failed("not installed ...")."""
-        key = (peer.kind, peer.source)
+        key = (peer.kind, peer.source, peer.mode if peer.source == "keras_step.py" else "")
         if key not in self.commands:
             try:
                 self.commands[key] = self.find(peer)
@@ -239,7 +239,8 @@ class Absent:
         python = f"{self.bench.venvs[peer.venv]}/bin/python"
         if not os.path.exists(python):
             raise Failed("not installed (bench/run --install-peers)")
-        module = {"torch_step.py": "torch", "jax_step.py": "jax", "tf_step.py": "tensorflow", "mxnet_step.py": "mxnet"}[peer.source]
+        module = {"torch_step.py": "torch", "jax_step.py": "jax", "tf_step.py": "tensorflow", "mxnet_step.py": "mxnet",
+                  "keras_step.py": f"keras, {peer.mode}"}[peer.source]
         try:
             self.bench.say([python, "-c", f"import {module}"], env=self.bench.environment(1, peer.env))
         except Failed as e:

@@ -61,7 +61,8 @@ WORKS = [
 
 SMALL = ("lenet", "lenet_relu", "mlp", "mlp_wide")
 DEEP = tuple(w.model for w in WORKS if w.deep)
-SEQUENCES = ("lstm_synthetic", "lstm_imdb", "gpt_char")
+LSTMS = ("lstm_synthetic", "lstm_imdb")
+SEQUENCES = LSTMS + ("gpt_char",)
 CONVOLUTIONS = ("lenet", "lenet_relu") + DEEP
 
 
@@ -97,9 +98,11 @@ PEERS = [
     Peer("torch eager, channels last", "python", "torch_step.py", "eager_cl", CONVOLUTIONS, env=MALLOC),
     Peer("torch compile", "python", "torch_step.py", "compile", SMALL + SEQUENCES + DEEP, env=MALLOC),
     Peer("torch compile, channels last", "python", "torch_step.py", "compile_cl", CONVOLUTIONS, env=MALLOC),
-    Peer("jax", "python", "jax_step.py", env=XLA),
+    Peer("jax", "python", "jax_step.py", models=SMALL + SEQUENCES, env=XLA),
     Peer("tensorflow graph", "python", "tf_step.py", "graph", SMALL + DEEP, env=QUIET),
     Peer("tensorflow xla", "python", "tf_step.py", "xla", env=QUIET),
+    Peer("keras tensorflow", "python", "keras_step.py", "tensorflow", LSTMS, env=QUIET),
+    Peer("keras jax", "python", "keras_step.py", "jax", LSTMS, env=XLA),
     Peer("mxnet", "python", "mxnet_step.py", models=SMALL + DEEP, venv="mxnet", further=True),
 ]
 

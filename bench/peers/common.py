@@ -92,7 +92,7 @@ DEEP = {
 
 @dataclass(frozen=True)
 class Sequence:
-    """A network of sequence_nets.py; tokens: its samples are numbers of words, not reals."""
+    """A network of sequence_nets.py, sequence_jax.py and keras_step.py; tokens: its samples are numbers of words, not reals."""
     net: str
     tokens: bool = False
     dropout: float = 0.0
@@ -105,6 +105,20 @@ class Sequence:
     clip: float = 0.0                                 # the gradient's norm
 
 
+def lstm_shapes(inputs, width):
+    return [(4 * width, inputs), (4 * width,), (4 * width, width)]
+
+
+def transformer_shapes(width):
+    norm, dense = [(width,), (width,)], lambda outputs, inputs: [(outputs, inputs), (outputs,)]
+    return [*norm, *dense(3 * width, width), *dense(width, width), *norm, *dense(4 * width, width), *dense(width, 4 * width)]
+
+
+SEQUENCE_SHAPES = {                                   # of the parameters in file order; gpt_char: 4 layers, 128 wide, context 64
+    "lstm_synthetic": [*lstm_shapes(60, 128), (60, 128), (60,)],
+    "lstm_imdb": [(20000, 128), *lstm_shapes(128, 128), (1, 128), (1,)],
+    "gpt_char": [(65, 128), (64, 128), *4 * transformer_shapes(128), (128,), (128,)],
+}
 SEQUENCES = {
     "lstm_synthetic": Sequence("lstm_synthetic", rmsprop=True, lr=0.01),
     "lstm_imdb": Sequence("lstm_imdb", tokens=True, dropout=0.5),
@@ -128,11 +142,11 @@ class Job:
         x = x[:self.batches * self.batch].reshape((self.batches, self.batch) + image)
         self.x, self.y = list(x), list(y[:self.batches * self.batch].reshape((self.batches, self.batch) + y.shape[1:]))
         self.flat, self.weights, self.kinds = np.load(f"{place}/weights.npy"), [], ()
-        if self.sequence:
-            return                                    # cut up by sequence_nets.make
         if self.deep:
             self.kinds, shapes = zip(*deep_nets.shapes(self.net.net, self.net.word))
-        self.cut(shapes if self.deep else self.net.shapes())
+        else:
+            shapes = SEQUENCE_SHAPES[self.net.net] if self.sequence else self.net.shapes()
+        self.cut(shapes)
 
     def cut(self, shapes):
         """self.flat into self.weights, in file order."""

@@ -1,9 +1,11 @@
 """jax_step.py -- the training step in JAX: all of it in one jit, the state donated, NHWC, pooling by reshape.
 
-(reduce_window, the library's own max-pooling, takes twice the time on a CPU, most of it in its gradient.)
+(reduce_window, the library's own max-pooling, takes twice the time on a CPU, most of it in its gradient.)  Networks over sequences are in
+sequence_jax.py.
 """
 import jax
 import jax.numpy as jnp
+import sequence_jax
 from common import Peer, serve
 
 
@@ -71,4 +73,33 @@ class Jax(Peer):
         return float(loss)
 
 
-serve(Jax)
+class JaxSequence(Peer):
+    versions = Jax.versions
+
+    def __init__(self, job):
+        super().__init__(job)
+        net, vector = job.net, [w.ndim == 1 for w in job.weights]
+
+        def loss(weights, x, y, key):
+            return sequence_jax.losses(net, sequence_jax.forward(net, weights, x, key, job.dropout), y).mean()
+
+        def step(state, key, x, y):
+            key, own = jax.random.split(key) if job.dropout else (key, key)
+            value, gradient = jax.value_and_grad(loss)(state["w"], x, y, own)
+            return sequence_jax.update(net, state, gradient, vector), key, value
+
+        self.compiled = jax.jit(step, donate_argnums=(0, 1))
+        self.state = sequence_jax.state(net, [jnp.array(w) for w in job.weights])
+        self.key = jax.random.key(1)
+        self.x, self.y = [jnp.array(x) for x in job.x], [jnp.array(y) for y in job.y]
+
+    def step(self, i):
+        self.state, self.key, value = self.compiled(self.state, self.key, self.x[i], self.y[i])
+        return value
+
+    def wait(self, loss):
+        jax.block_until_ready(self.state)
+        return float(loss)
+
+
+serve(lambda job: (JaxSequence if job.sequence else Jax)(job))
