@@ -66,7 +66,7 @@ class Bench:
 
     def build_model(self, work, flags, dropout=True):
         """-> path of the program.  Without dropout: of the same model with those calls taken out."""
-        source = f"{self.root}/models/{work.model}.tn"
+        source = f"{self.root}/{'bench/yardsticks' if work.layer else 'models'}/{work.model}.tn"
         name = f"{work.model}-{work.batch}{''.join(flags)}" + ("" if dropout else "-nodrop")
         if not dropout:
             with open(source) as f:
@@ -161,7 +161,7 @@ class Running:
     def __init__(self, bench, peer, command, work, threads, dropout, place):
         self.name, self.buffer = peer.name, b""
         self.errors = f"{bench.dir}/{peer.name.replace(' ', '-').replace(',', '')}.err"
-        words = [work.model, peer.mode, str(work.batch), str(threads), "1" if dropout else "0", place]
+        words = [work.model, work.layer or peer.mode, str(work.batch), str(threads), "1" if dropout else "0", place]
         with open(self.errors, "w") as errors:
             self.process = subprocess.Popen(command + words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
                                             env=bench.environment(threads, peer.env), preexec_fn=bench.pin(threads))

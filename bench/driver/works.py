@@ -21,9 +21,12 @@ class Work:
     tokens: int = 0                                   # samples are numbers below it, not bytes
     labels: tuple = ()                                # a sample's: (T,) where every position has one
     deep: bool = False                                # with batch norm: first loss and gradient are compared, not later losses
+    layer: str = ""                                   # a layer alone, in bench/yardsticks: what the peer reads as its mode; compared as deep ones
 
     @property
     def name(self):
+        if self.layer:
+            return f"lstm layer, f, b, {self.layer} B={self.batch}"
         return f"{self.model} B={self.batch}" + (f", {self.threads} thread" if self.threads else "")
 
     def wanted(self, v3):
@@ -53,6 +56,9 @@ WORKS = [
     Work("gpt_char", 64, 1.2, 1.6, image=(64,), classes=65, tokens=65, labels=(64,),
          settings=("data=synthetic(samples=640, test_samples=64, vocab=65)", "schedule=constant", "model.dropout=0", "model.layers=4", "model.heads=4",
                    "model.width=128", "model.time=64")),
+    Work("lstm_layer", 128, 1.1, 1.25, image=(40, 60), deep=True, layer="40,60,128"),
+    Work("lstm_layer", 16, 1.1, 1.25, image=(128, 256), deep=True, layer="128,256,256",
+         settings=("model.time=128", "model.features=256", "model.width=256")),
     Work("resnet50_cifar10", 32, 1.8, 2.5, image=(3, 32, 32), deep=True),
     Work("resnet56_cifar10", 32, 1.5, 2.2, image=(3, 32, 32), settings=("augment=[]", "normalize=none", "schedule=constant"), deep=True),
     Work("resnet50", 16, 1.2, 1.5, image=(3, 224, 224), classes=1000, settings=("optimizer=sgd(lr=0.01)",), deep=True),
@@ -60,7 +66,7 @@ WORKS = [
 ]
 
 SMALL = ("lenet", "lenet_relu", "mlp", "mlp_wide")
-DEEP = tuple(w.model for w in WORKS if w.deep)
+DEEP = tuple(w.model for w in WORKS if w.deep and not w.layer)
 LSTMS = ("lstm_synthetic", "lstm_imdb")
 SEQUENCES = LSTMS + ("gpt_char",)
 CONVOLUTIONS = ("lenet", "lenet_relu") + DEEP
@@ -94,6 +100,7 @@ PEERS = [
     Peer("openblas", "c", "lenet_openblas.c", models=("lenet",), libraries=("openblas",), quick=True, further=True),
     Peer("openblas", "c", "mlp_openblas.c", models=("mlp",), libraries=("openblas",), quick=True, further=True),
     Peer("onednn", "c", "onednn.cpp", models=("lenet", "lenet_relu", "mlp"), libraries=("dnnl",), quick=True),
+    Peer("onednn", "c", "lstm_onednn.cpp", models=("lstm_layer",), libraries=("dnnl",)),
     Peer("torch eager", "python", "torch_step.py", "eager", SMALL + SEQUENCES + DEEP, env=MALLOC),
     Peer("torch eager, channels last", "python", "torch_step.py", "eager_cl", CONVOLUTIONS, env=MALLOC),
     Peer("torch compile", "python", "torch_step.py", "compile", SMALL + SEQUENCES + DEEP, env=MALLOC),

@@ -117,9 +117,13 @@ static inline double steps_take(const Job *j, Step *step, void *net, int n)
     return seconds_now() - began;
 }
 
-/* Answers until the input ends.  A measurement doubles the steps of its warm-up until it takes an eighth of the time. */
-static inline int serve(const Job *j, Step *step, void *net, const char *library,
-                        const char *version)
+/* Of the gradients of the first batch. */
+typedef double Norm(void *net);
+
+/* Answers until the input ends.  A measurement doubles the steps of its warm-up until it takes an eighth of the time.
+ * loss: a step that is looked at; norm: NULL where nobody asks for it. */
+static inline int serve_checked(const Job *j, Step *step, Step *loss, Norm *norm, void *net,
+                                const char *library, const char *version)
 {
     char word[16];
     double number;
@@ -129,8 +133,10 @@ static inline int serve(const Job *j, Step *step, void *net, const char *library
         if (strcmp(word, "check") == 0) {
             printf("losses");
             for (int i = 0; i < (int)number; i++)
-                printf(" %.9g", (double)step(net, i));
+                printf(" %.9g", (double)loss(net, i));
             printf("\n");
+        } else if (norm && strcmp(word, "gradient") == 0) {
+            printf("norm %.9g\n", norm(net));
         } else {
             int steps = 1;
             double spent;
@@ -143,6 +149,12 @@ static inline int serve(const Job *j, Step *step, void *net, const char *library
         fflush(stdout);
     }
     return 0;
+}
+
+static inline int serve(const Job *j, Step *step, void *net, const char *library,
+                        const char *version)
+{
+    return serve_checked(j, step, step, NULL, net, library, version);
 }
 
 #endif
