@@ -31,6 +31,7 @@ typedef struct Stretch {
     Loop *from, *again;
     int count;      /* nodes in the list when it began */
     Node **by;      /* by id: what stands for it in the loop `again` */
+    bool by_step;   /* a product of one step has the bits of one of all steps: not by a BLAS */
     bool *replaced; /* by id: a stack that nobody will read any more */
 } Stretch;
 
@@ -64,8 +65,8 @@ static Node *kept_stack(const Stretch *s, const Node *v)
 /* A layer's result for a whole sequence that only steps of the loop forward read. */
 static bool only_for_steps(const Stretch *s, const Node *x)
 {
-    bool only = (node_is(x, "dense") || node_is(x, "bias")) && x->shape.rank == 2 && !x->loop &&
-                x->shape.batched && !graph_keeps(s->g, x);
+    bool only = s->by_step && (node_is(x, "dense") || node_is(x, "bias")) && x->shape.rank == 2 &&
+                !x->loop && x->shape.batched && !graph_keeps(s->g, x);
     for (int i = 0; only && i < readers_count(s->readers, x); i++) {
         const Node *u = readers_at(s->readers, x, i);
         only =
@@ -162,12 +163,13 @@ static void hand_on(Stretch *s)
     }
 }
 
-static void run_again(Graph *g, Loop *l)
+static void run_again(Graph *g, const Options *o, Loop *l)
 {
     const size_t ids = (size_t)g->next_id + 1;
     Stretch s = {.g = g,
                  .readers = readers_new(g),
                  .from = l,
+                 .by_step = !o->blas,
                  .count = g->nnode,
                  .by = arena_alloc(g->arena, ids * sizeof(Node *)),
                  .replaced = arena_alloc(g->arena, ids)};
@@ -193,7 +195,7 @@ void pass_stretch(Graph *g, const Options *o, Diag *d)
         return;
     for (int i = 0; i < count; i++)
         if (g->loop[i]->every > 0 && g->loop[i]->mirror)
-            run_again(g, g->loop[i]);
+            run_again(g, o, g->loop[i]);
     if (g->nloop > count)
         pass_dce(g, o, d);
 }
