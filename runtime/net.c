@@ -123,6 +123,19 @@ static void map_there(Net *n)
     n->thread = remote_scratch(n->remote);
 }
 
+/* When the units of sums are done, one after the other; NULL: all alike. */
+static double *units_until(const RtProgram *p)
+{
+    int units = 0, unit = 0;
+    for (int i = 0; i < p->nrange; i++)
+        units += p->range[i].units;
+    double *until = units > 0 ? rt_alloc(sizeof *until * (size_t)(units + 1)) : NULL;
+    for (int i = 0; i < p->nrange; i++)
+        for (int k = 0; k < p->range[i].units; k++, unit++)
+            until[unit + 1] = until[unit] + p->range[i].predicted / p->range[i].units;
+    return until;
+}
+
 Net *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_gradients)
 {
     check_divides(p, groups, "--groups");
@@ -153,6 +166,8 @@ Net *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_g
         map_here(n, threads);
     n->slot = rt_alloc(sizeof *n->slot * RT_METRICS * (size_t)(shards * p->slices));
     n->report = rt_alloc(sizeof *n->report * (size_t)(report_size(n) * comm->size));
+    n->end = rt_alloc(sizeof *n->end * (size_t)threads);
+    n->until = units_until(p);
     n->partial = rt_alloc(sizeof *n->partial * (size_t)grad_blocks(p));
     n->leaf = rt_alloc(sizeof *n->leaf * (size_t)p->shards);
     for (int s = 0; s < p->shards; s++)
@@ -222,6 +237,22 @@ static void unit(void *arg, int thread, int unit)
     ticks_unit_end(run->n->ticks, thread);
 }
 
+/* Units of sums are small and large: each thread begins with a range that takes as long, not with one of as many.
+ * Otherwise the one with the small units takes large ones from the others, which have their weights in their
+ * caches, and not the same ones in every step. */
+static void share_out(const Net *n, int first, int units)
+{
+    const int threads = pool_threads(n->pool);
+    const double *until = n->until + first, all = until[units] - until[0];
+    int unit = 0;
+    for (int t = 0; t < threads; t++) {
+        const double goal = until[0] + all * (t + 1) / threads;
+        while (unit < units && (t == threads - 1 || (until[unit] + until[unit + 1]) / 2 < goal))
+            unit++;
+        n->end[t] = unit;
+    }
+}
+
 static void run_units(const Net *n, const Rt *r, const RtPhase *phase, int first, int units)
 {
     Run run = {n, r, phase, first};
@@ -230,7 +261,12 @@ static void run_units(const Net *n, const Rt *r, const RtPhase *phase, int first
     if (n->remote)
         return;
     ticks_phase_begin(n->ticks);
-    pool_run(n->pool, unit, &run, units);
+    if (phase->to_grad && n->until) {
+        share_out(n, first, units);
+        pool_run_shares(n->pool, unit, &run, n->end);
+    } else {
+        pool_run(n->pool, unit, &run, units);
+    }
     ticks_phase_end(n->ticks);
 }
 

@@ -27,6 +27,8 @@ typedef struct Net {
     int64_t     shard_bytes, thread_bytes, grad_bytes;/* from one region to the next */
     double     *slot;                                 /* [slices of this rank][RT_METRICS] */
     double     *report;                               /* [ranks][shards of a rank][RT_METRICS], [.. + 1]: one that stops */
+    int        *end;      /* [threads]: of the shares of the job at hand */
+    double     *until;    /* [units of sums + 1]: predicted; NULL: all alike */
     double     *partial;  /* clipping by norm: squares, a block of sums each */
     struct Remote *remote; /* where the program's memory lies when a device runs it: fixed is a copy, shard and thread its addresses */
     struct Ticks *ticks;  /* ticks.h: bench --layers, --trace; NULL: not measured */

@@ -81,6 +81,9 @@ typedef struct RtPhase {
     bool        to_grad;                              /* sums: where r->grad is set they run bucket by bucket instead */
 } RtPhase;
 
+/* Consecutive units of the phase to_grad that take about as long each; predicted: microseconds of all of them. */
+typedef struct RtRange { int units; double predicted; } RtRange;
+
 /* File order to memory order of a parameter: see the generated table. Index i of an axis lies at (i / block) * outer + (i % block) * inner. */
 typedef struct RtAxis { int64_t n, block, outer, inner; } RtAxis;
 enum { RT_XAVIER, RT_GLOROT, RT_HE, RT_LECUN, RT_ORTHOGONAL, RT_UNIFORM, RT_NORMAL, RT_CONSTANT, RT_SECOND };
@@ -189,6 +192,7 @@ typedef struct RtProgram {
     const RtParam *param;  int nparam;
     const RtSum   *sum;    int nsum, ngradient;
     const RtBucket *bucket; int nbucket;
+    const RtRange *range;  int nrange;                /* of the units of the phase to_grad; 0: all alike */
     const RtPhase *train;  int ntrain;                /* one training step */
     const RtPhase *test;   int ntest;                 /* one evaluation batch: same slices; thread_bytes covers both */
     /* generate: one token of one text, index[0]; reals of states, and of keys and values; positions at most, 0: any number.

@@ -189,20 +189,31 @@ void pool_free(Pool *p)
     free(p);
 }
 
-void pool_run(Pool *p, PoolWork work, void *arg, int units)
+/* Thread t's range ends before end[t], or end NULL: ranges of as many units each. */
+static void run(Pool *p, PoolWork work, void *arg, int units, const int *end)
 {
     if (p->threads == 1) {
         for (int unit = 0; unit < units; unit++)
             work(arg, 0, unit);
         return;
     }
-    for (int t = 0; t < p->threads; t++) {
-        p->share[t].end = (int)((int64_t)units * (t + 1) / p->threads);
-        atomic_store_explicit(&p->share[t].next, (int)((int64_t)units * t / p->threads),
-                              memory_order_relaxed);
+    for (int t = 0, first = 0; t < p->threads; t++) {
+        p->share[t].end = end ? end[t] : (int)((int64_t)units * (t + 1) / p->threads);
+        atomic_store_explicit(&p->share[t].next, first, memory_order_relaxed);
+        first = p->share[t].end;
     }
     announce(p, work, arg);
     take(p, 0);
     for (unsigned round = 0; atomic_load_explicit(&p->busy, memory_order_acquire) > 0; round++)
         wait_a_little(p, round);
+}
+
+void pool_run(Pool *p, PoolWork work, void *arg, int units)
+{
+    run(p, work, arg, units, NULL);
+}
+
+void pool_run_shares(Pool *p, PoolWork work, void *arg, const int *end)
+{
+    run(p, work, arg, end[p->threads - 1], end);
 }

@@ -2,7 +2,8 @@
  * out.
  *
  * Each thread starts on its own contiguous range of the units, the same in every step, so that
- * weights stay in its caches; one that is done early takes from the others. Who runs a unit
+ * weights stay in its caches; one that is done early takes from the others.  Ranges are of as many units
+ * each, or where the caller says. Who runs a unit
  * never changes a result: units share nothing that they write. Threads spin for a while between
  * jobs (a barrier costs 0.2 us), then sleep.
  */
@@ -16,6 +17,7 @@ Pool *pool_new(int threads);                          /* the caller is thread 0 
 void  pool_free(Pool *p);                             /* programs keep theirs to the end */
 int   pool_threads(const Pool *p);
 void  pool_run(Pool *p, PoolWork work, void *arg, int units);  /* returns when all units are done */
+void  pool_run_shares(Pool *p, PoolWork work, void *arg, const int *end);  /* [threads]: thread t's range ends before end[t] */
 
 int   threads_available(void);                        /* processors that this process may use */
 void  threads_flush_denormals(void);  /* part of the numerics: in every thread that computes */

@@ -241,6 +241,15 @@ static int bucket_of(const Step *s, int sum)
     return b;
 }
 
+/* A row of the table by which threads are given their first shares. */
+static void predicted(Writer *w, const Sum *s, const char *units)
+{
+    const Market m = market_of(w->g, w->in->options, w->g->step->chunk);
+    const Price p = step_price_sum(w->g, s, false, w->in->options);
+    text_printf(&w->ranges, "    {%s, %.4g}, /* %s */\n", units,
+                1e6 * market_seconds(&m, p.cycles), sum_name(s));
+}
+
 /* Runs `each` of the sums as consecutive ranges of units; *total gets the sum of units as a C
  * expression. */
 void ranges_write(Writer *w, const char *fn, const char *about, bool from_grad, Text *total)
@@ -260,6 +269,8 @@ void ranges_write(Writer *w, const char *fn, const char *about, bool from_grad, 
         text_printf(total, "%s%s", total->len ? " + " : "", units);
         Text *in_bucket = &w->units[from_grad][bucket_of(s, i)];
         text_printf(in_bucket, "%s%s", in_bucket->len ? " + " : "", units);
+        if (!from_grad)
+            predicted(w, m, units);
         text_printf(t, "    if (unit < %s) { /* %s */\n", units, sum_name(m));
         if (from_grad)
             update_call(w, m, units);

@@ -132,6 +132,17 @@ static void buckets(const Writer *w, Text *t)
     text_add(t, "};\n\n");
 }
 
+/* How long the units of sums are predicted to take: threads begin with ranges that take as long as each other. */
+static void ranges(const Writer *w, Text *t)
+{
+    if (w->ranges.len)
+        text_printf(t,
+                    "/* ---- units of the sums, and what all of a range are predicted to take, us "
+                    "---- */\n\n"
+                    "static const RtRange ranges[] = {\n%s};\n\n",
+                    w->ranges.s);
+}
+
 static int64_t parameters_of(const Graph *g)
 {
     int64_t n = 0;
@@ -254,6 +265,8 @@ static void program(Writer *w, Text *t)
                 "},\n    .param = params, .nparam = %d, .sum = sums, .nsum = %d, .ngradient = "
                 "%d,\n    .bucket = buckets, .nbucket = %d,\n",
                 g->nparam, s->nsum, s->ngradient, s->nbucket);
+    if (w->ranges.len)
+        text_add(t, "    .range = ranges, .nrange = sizeof ranges / sizeof *ranges,\n");
     text_add(t, "    .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest "
                 "= sizeof test / sizeof *test,\n");
     recipe(w, t, &g->recipe);
@@ -295,6 +308,7 @@ void tables_write(Writer *w, Text *t)
     text_add(t, "};\n\n");
     sums(g, t);
     buckets(w, t);
+    ranges(w, t);
     text_add(t, "static const char *const data_dirs[] = {");
     for (int i = 0; i < w->in->ndata_dirs; i++)
         text_printf(t, "%s, ", name_c_string(w->arena, w->in->data_dirs[i]));

@@ -218,7 +218,7 @@ void program_begin(Writer *w, const EmitInput *in, Arena *a)
 {
     *w = (Writer){.arena = a, .in = in, .g = in->train, .prefix = ""};
     w->body = text_new(a), w->calls = text_new(a), w->layers = text_new(a),
-    w->offsets = text_new(a);
+    w->offsets = text_new(a), w->ranges = text_new(a);
     w->train = text_new(a), w->test = text_new(a), w->token = text_new(a);
     w->of_node[0] = arena_alloc(a, sizeof(char *) * (size_t)(in->train->next_id + 1));
     w->of_node[1] = arena_alloc(a, sizeof(char *) * (size_t)(in->test->next_id + 1));

@@ -30,6 +30,7 @@ typedef struct Writer {
     const char  *prefix;                              /* "" for training, "TEST_" for evaluation, "TOKEN_" for generate */
     Text         offsets, body, calls, train, test, token; /* the parts of the file that grow side by side */
     int          ncall;                               /* rows of calls: clocks of bench --layers */
+    Text         ranges;                              /* of units of the gradient phase, with what they are predicted to take */
     Text        *units[2];                            /* a bucket each: C expressions, of the gradient phase and of the update */
     Text         layers;                              /* names of the values that nonfinite_K() look at */
     int          nlayer, nforward;                    /* their number; the number of those functions */

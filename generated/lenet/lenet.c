@@ -683,6 +683,19 @@ static const RtBucket buckets[] = {
      .updates = 1 + 2 + 1 + 64 + 1 + 7 + 1 + 1},
 };
 
+/* ---- units of the sums, and what all of a range are predicted to take, us ---- */
+
+static const RtRange ranges[] = {
+    {1, 0.02452}, /* dense2.bias */
+    {DENSE_UNITS(500, 10), 35.57}, /* dense2.weight */
+    {1, 0.7723}, /* dense1.bias */
+    {DENSE_UNITS(800, 500), 2058}, /* dense1.weight */
+    {1, 0.08581}, /* conv2.bias */
+    {7, 50.4}, /* conv2.weight */
+    {1, 0.03677}, /* conv1.bias */
+    {1, 0.7723}, /* conv1.weight */
+};
+
 static const char *const data_dirs[] = {NULL};
 
 const RtProgram rt_program = {
@@ -695,6 +708,7 @@ const RtProgram rt_program = {
     .nmetric = 2, .metric = {"loss", "accuracy"},
     .param = params, .nparam = 8, .sum = sums, .nsum = 8, .ngradient = 8,
     .bucket = buckets, .nbucket = 1,
+    .range = ranges, .nrange = sizeof ranges / sizeof *ranges,
     .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest = sizeof test / sizeof *test,
     .recipe = {
         .data = "mnist", .samples = 0, .test_samples = 0, .x_scale = 0.0039215686274509803,

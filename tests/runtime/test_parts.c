@@ -382,6 +382,22 @@ START_TEST(every_unit_runs_once)
 }
 END_TEST
 
+START_TEST(shares_may_be_unequal)
+{
+    enum { THREADS = 4 };
+    static const int ends[][THREADS] = {{0, 0, 0, 0}, {7, 7, 7, 7}, {0, 0, 0, 5}, {1, 3, 90, 400}};
+    int threads = THREADS;
+    Pool *p = pool_new(THREADS);
+    for (int round = 0; round < 200; round++) {
+        const int *end = ends[round % 4];
+        pool_run_shares(p, count, &threads, end);
+        for (int i = 0; i < 1000; i++)
+            ck_assert_int_eq(atomic_exchange(&done[i], 0), i < end[THREADS - 1]);
+    }
+    pool_free(p);
+}
+END_TEST
+
 /* --- JSON, memory, synthetic data --- */
 
 START_TEST(strings_survive_json)
@@ -477,6 +493,7 @@ int main(void)
     tcase_add_test(t, every_split_of_the_shards_is_the_same_tree);
     tcase_add_test(t, clipping_scales_to_the_norm);
     tcase_add_test(t, every_unit_runs_once);
+    tcase_add_test(t, shares_may_be_unequal);
     tcase_add_test(t, strings_survive_json);
     tcase_add_test(t, the_peak_grows_with_what_is_touched);
     tcase_add_test(t, synthetic_samples_are_functions_of_their_number);
