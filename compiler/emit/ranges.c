@@ -53,6 +53,8 @@ static const char *sum_units(Writer *w, const Sum *s)
 {
     if (s->panels && node_is(s->root, "embedding_dw"))
         return arena_printf(w->arena, "%lld", (long long)embedding_units(s->root));
+    if (s->stored)
+        return arena_printf(w->arena, "DENSE_INPUT_UNITS(%lld)", (long long)s->param->file.dim[1]);
     return s->panels ? arena_printf(w->arena, "DENSE_UNITS(%s)", dense_size(w, s->param))
                      : arena_printf(w->arena, "%lld", (long long)range_units(s->count));
 }
@@ -153,6 +155,35 @@ static void table_call(Writer *w, const Sum *s)
                       "        ");
 }
 
+/* Of a dense layer, by panels: of what shards have kept of x and dy, or of x where it is stored. */
+static void dense_call(Writer *w, const Sum *s)
+{
+    Arena *a = w->arena;
+    const char *kernel = s->stored ? "dense_dw_update_input" : "dense_dw_update";
+    const char *rows = dense_rows(s->root) == 1
+                           ? "SHARD"
+                           : arena_printf(a, "SHARD * %lld", (long long)dense_rows(s->root));
+    const char *fn = kernel_define(
+        w, kernel,
+        arena_printf(a,
+                     "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, %sconst "
+                     "char *dy",
+                     s->stored ? "" : "const char *x, "),
+        arena_printf(a,
+                     "    %s(r, unit, grad, w, s0, s1, %sdy, %s, %s, %s, "
+                     "(Dense){ .n = %s, .k = %lld, .o = %lld });\n",
+                     kernel, s->stored ? "" : "x, ", rows, factors(w, s->param), update_name(w->g),
+                     rows, (long long)s->param->file.dim[1], (long long)s->param->file.dim[0]));
+    const char *x = s->stored ? "" : arena_printf(a, "%s, ", shard_pointer(w, s->root->in[0]));
+    statement_wrapped(&w->body,
+                      arena_printf(a, "%s(r, unit, %lld, %s, %s%s);%s", fn, (long long)s->offset,
+                                   weights(w, s->param), x, shard_pointer(w, s->root->in[1]),
+                                   statement_tick(w, sum_name(s), fn, s->root->span,
+                                                  statement_flops(s->root), "",
+                                                  step_price_sum(w->g, s, false, w->in->options))),
+                      "        ");
+}
+
 static void sum_call(Writer *w, const Sum *s, const char *units)
 {
     Text *t = &w->body;
@@ -167,29 +198,7 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
         return;
     }
     if (s->panels) {
-        const Node *x = s->root->in[0], *dy = s->root->in[1];
-        const char *rows = dense_rows(s->root) == 1 ? "SHARD"
-                                                    : arena_printf(w->arena, "SHARD * %lld",
-                                                                   (long long)dense_rows(s->root));
-        const char *fn =
-            kernel_define(w, "dense_dw_update",
-                          "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const "
-                          "char *x, const char *dy",
-                          arena_printf(w->arena,
-                                       "    dense_dw_update(r, unit, grad, w, s0, s1, x, dy, "
-                                       "%s, %s, %s, (Dense){ .n = %s, .k = %lld, .o = %lld });\n",
-                                       rows, factors(w, s->param), update_name(w->g), rows,
-                                       (long long)s->param->file.dim[1],
-                                       (long long)s->param->file.dim[0]));
-        statement_wrapped(t,
-                          arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn,
-                                       (long long)s->offset, weights(w, s->param),
-                                       shard_pointer(w, x), shard_pointer(w, dy),
-                                       statement_tick(w, sum_name(s), fn, s->root->span,
-                                                      statement_flops(s->root), "",
-                                                      step_price_sum(w->g, s, false,
-                                                                     w->in->options))),
-                          "        ");
+        dense_call(w, s);
         return;
     }
     int64_t bytes = 0;

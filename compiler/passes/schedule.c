@@ -225,6 +225,33 @@ static Node *update_of(const Readers *r, const Node *root, bool *total)
     return others ? NULL : update;
 }
 
+static Node *base_of(Node *n)
+{
+    while (n->within || n->op->flags & OP_VIEW || scan_in_place(n) || (n->alias && n->alias != n))
+        n = n->within                                    ? n->within
+            : n->op->flags & OP_VIEW || scan_in_place(n) ? n->in[0]
+                                                         : n->alias;
+    return n;
+}
+
+/* A first dense layer's gradient reads the samples a second time where they are stored: numbers in the order of its weights,
+ * which nothing but a scale has changed (what that gains: runtime/cpu/dense_input.h).  Its sums, of all outputs,
+ * take 4 MB of a thread's stack at most. */
+enum { STORED_OUTPUTS = 512, STORED_SAMPLES = 128 };
+
+static bool reads_stored(const Graph *g, const Step *s, const Node *root)
+{
+    const Recipe *q = &g->recipe;
+    const Node *x = node_is(root, "dense_dw") ? base_of(root->in[0]) : NULL;
+    const Shape *in = x ? &x->shape : NULL;
+
+    return x && node_is(x, "input") && x->nin == 0 && x->dtype == DT_REAL &&
+           dense_rows(root) == 1 && shape_count(in) == root->shape.dim[1] &&
+           root->shape.dim[0] <= STORED_OUTPUTS && s->shard <= STORED_SAMPLES &&
+           (x->layout != LAYOUT_LAST || in->rank < 3 || in->dim[0] == 1) && !q->augment.given &&
+           !q->resize && q->normalize.kind == NORM_NONE;
+}
+
 /* A dense layer's gradient by output panels, over what all shards have kept of x and dy; or in slices like any other sum,
  * where the weights take less memory than that: in sequences. */
 static bool by_panels(const Step *s, const Node *root)
@@ -245,6 +272,7 @@ static void add_sum(Graph *g, Step *s, Node *root, const Readers *r, const Optio
         sum.param = sum.update->in[0]->param;
     const bool product = node_is(root, "dense_dw") || node_is(root, "embedding_dw");
     sum.panels = !o->plain && !o->blas && !o->cuda && product && sum.update && by_panels(s, root);
+    sum.stored = sum.panels && reads_stored(g, s, root);
     sum.count = sum.param ? sum.param->count_memory : shape_count(&root->shape);
     sum.offset = s->grad_bytes;
     s->grad_bytes += (sum.count * (strcmp(g->recipe.dtype, "f64") ? 4 : 8) + 63) / 64 * 64;
@@ -371,15 +399,6 @@ static void push(Graph *g, Phase *p, Node *n)
     ARENA_PUSH(g->arena, p->node, p->nnode, n);
 }
 
-static Node *base_of(Node *n)
-{
-    while (n->within || n->op->flags & OP_VIEW || scan_in_place(n) || (n->alias && n->alias != n))
-        n = n->within                                    ? n->within
-            : n->op->flags & OP_VIEW || scan_in_place(n) ? n->in[0]
-                                                         : n->alias;
-    return n;
-}
-
 static void place(const Step *s, Node *n)
 {
     if (node_is(n, "const") || (n->op->flags & OP_UPDATE) || node_attr(n, "inline"))
@@ -423,7 +442,7 @@ static void keep(Graph *g, const Step *s, const int *level)
             frame->place = PLACE_BATCH; /* parts are written in several phases */
     }
     for (int i = 0; i < s->nsum; i++)
-        for (int k = 0; k < 2 && s->sum[i].panels; k++) {
+        for (int k = s->sum[i].stored; k < 2 && s->sum[i].panels; k++) {
             Node *x = base_of(s->sum[i].root->in[k]);
             if (x->place == PLACE_LOCAL)
                 x->place = PLACE_BATCH;

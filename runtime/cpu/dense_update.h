@@ -24,8 +24,10 @@ typedef struct DenseUpdate {
     const RtOpt *o;
     int64_t grad; /* bytes: where the layer's sums lie in r->grad */
     real *w, *s0, *s1;
-    const char *x, *dy; /* the first shard's, from this panel's first output on */
-    int samples;        /* a shard */
+    const char *x, *dy;        /* the first shard's, from this panel's first output on */
+    int samples;               /* a shard */
+    int64_t x_row, dy_row;     /* reals from a sample to the next */
+    int64_t x_shard, dy_shard; /* bytes from a shard to the next */
 } DenseUpdate;
 
 RT_INLINE void tile_zero(vec *c, int size)
@@ -100,29 +102,30 @@ RT_INLINE void dense_update_tile(DenseUpdate q, Update u, const vec *c, int64_t 
 /* ------------------------------------------------------------- shards of few samples: tile by tile */
 
 /* c = the sum over the samples of one shard, inputs k .. k + rows - 1. */
-RT_INLINE void dense_shard(vec *restrict c, DenseUpdate q, Dense d, int shard, int k, int rows,
-                           int vectors)
+RT_INLINE void dense_shard(vec *restrict c, DenseUpdate q, int shard, int k, int rows, int vectors)
 {
-    const int64_t at = shard * q.r->shard_bytes;
-    dense_dw_tile(c, (const real *)(q.x + at) + k, (const real *)(q.dy + at), q.samples, d, rows,
-                  vectors * V);
+    RT_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        c[i] = v_set(0);
+    tile_product(c, (TileRows){.count = rows, .step = 1}, vectors, q.samples,
+                 (const real *)(q.x + shard * q.x_shard) + k, q.x_row,
+                 (const real *)(q.dy + shard * q.dy_shard), q.dy_row, vectors * V);
 }
 
 /* c = (0 + 1) + (2 + 3) of four shards.  Written out, because a loop that finds its way through the
  * tree guesses branches wrong: 5 % of the time at 16 samples a shard. */
-RT_INLINE void dense_four(vec *restrict c, DenseUpdate q, Dense d, int shard, int k, int rows,
-                          int vectors)
+RT_INLINE void dense_four(vec *restrict c, DenseUpdate q, int shard, int k, int rows, int vectors)
 {
     const int size = rows * vectors;
     vec a[TILE_MAX], b[TILE_MAX];
-    dense_shard(c, q, d, shard, k, rows, vectors);
+    dense_shard(c, q, shard, k, rows, vectors);
     tile_copy(a, c, size);
-    dense_shard(c, q, d, shard + 1, k, rows, vectors);
+    dense_shard(c, q, shard + 1, k, rows, vectors);
     tile_add(c, a, size);
     tile_copy(a, c, size);
-    dense_shard(c, q, d, shard + 2, k, rows, vectors);
+    dense_shard(c, q, shard + 2, k, rows, vectors);
     tile_copy(b, c, size);
-    dense_shard(c, q, d, shard + 3, k, rows, vectors);
+    dense_shard(c, q, shard + 3, k, rows, vectors);
     tile_add(c, b, size);
     tile_add(c, a, size);
 }
@@ -134,39 +137,47 @@ enum { DENSE_FETCH_FROM = 512 * 1024 / sizeof(real) };
 RT_INLINE void dense_fetch(const real *p, int size)
 {
     for (int i = 0; p && i < size; i += 64 / (int)sizeof(real))
-        __builtin_prefetch(p + i, 1);
+        v_fetch_to_write(p + i);
 }
 
-/* One tile over all shards held here, then its update; fours: taken four at a time. */
-RT_INLINE void dense_tile_shards(DenseUpdate q, Update u, Dense d, int64_t at, int k, int rows,
-                                 int vectors, int lanes, bool fours)
+/* c = the sum of one tile over some shards; fours: taken four at a time. */
+RT_INLINE void dense_shards(vec *restrict c, DenseUpdate q, int shards, int k, int rows,
+                            int vectors, bool fours)
 {
-    const int size = rows * vectors, shards = q.r->shards;
-    vec c[TILE_MAX], stack[TREE_DEPTH][TILE_MAX];
+    const int size = rows * vectors;
+    vec stack[TREE_DEPTH][TILE_MAX];
     int depth = 0, s = 0;
-    if (DENSE_COUNT(d.k, d.o) >= DENSE_FETCH_FROM) {
-        dense_fetch(q.w + at + (int64_t)k * P, rows * P);
-        dense_fetch(q.s0 ? q.s0 + at + (int64_t)k * P : NULL, rows * P);
-    }
     RT_UNROLL
     for (int i = 0; i < size; i++)
         c[i] = v_set(0);
     for (; fours && s + 4 <= shards; s += 4) {
         if (s > 0)
             tile_copy(stack[depth++], c, size);
-        dense_four(c, q, d, s, k, rows, vectors);
+        dense_four(c, q, s, k, rows, vectors);
         for (int bits = s / 4; bits & 1; bits >>= 1)
             tile_add(c, stack[--depth], size);
     }
     for (; s < shards; s++) {
         if (s > 0)
             tile_copy(stack[depth++], c, size);
-        dense_shard(c, q, d, s, k, rows, vectors);
+        dense_shard(c, q, s, k, rows, vectors);
         for (int bits = s; bits & 1; bits >>= 1)
             tile_add(c, stack[--depth], size);
     }
     while (depth > 0)
         tile_add(c, stack[--depth], size);
+}
+
+/* One tile over all shards held here, then its update. */
+RT_INLINE void dense_tile_shards(DenseUpdate q, Update u, Dense d, int64_t at, int k, int rows,
+                                 int vectors, int lanes, bool fours)
+{
+    vec c[TILE_MAX];
+    if (DENSE_COUNT(d.k, d.o) >= DENSE_FETCH_FROM) {
+        dense_fetch(q.w + at + (int64_t)k * P, rows * P);
+        dense_fetch(q.s0 ? q.s0 + at + (int64_t)k * P : NULL, rows * P);
+    }
+    dense_shards(c, q, q.r->shards, k, rows, vectors, fours);
     dense_update_tile(q, u, c, at + (int64_t)k * P, rows, vectors, lanes);
 }
 
@@ -272,7 +283,19 @@ RT_INLINE void dense_dw_update(const Rt *r, int unit, int64_t grad, real *restri
                                const char *restrict dy, int samples, Factors f, Update u, Dense d)
 {
     const RtOpt o = update_options(r, f);
-    const DenseUpdate q = {r, &o, grad, w, s0, s1, x, dy, samples};
+    const DenseUpdate q = {.r = r,
+                           .o = &o,
+                           .grad = grad,
+                           .w = w,
+                           .s0 = s0,
+                           .s1 = s1,
+                           .x = x,
+                           .dy = dy,
+                           .samples = samples,
+                           .x_row = d.k,
+                           .dy_row = d.o,
+                           .x_shard = r->shard_bytes,
+                           .dy_shard = r->shard_bytes};
     const int panel = unit % DENSE_PANELS(d.o), first = unit / DENSE_PANELS(d.o) * DENSE_UNIT_TILES;
     const int lanes = d.o - panel * P < P ? d.o - panel * P : P, last = d.o % P;
     if (last > 0 && last <= V && lanes == last)

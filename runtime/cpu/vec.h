@@ -283,6 +283,17 @@ RT_INLINE vec v_load_bytes(const uint8_t *p)
 #endif
 }
 
+/* The line of p will be written: this thread's alone, before it is needed.  (__builtin_prefetch(p, 1) says so only to
+ * processors that GCC has been told of; all of x86-64-v3 take the instruction.) */
+RT_INLINE void v_fetch_to_write(const real *p)
+{
+#if defined(RT_AVX512) || defined(RT_AVX2)
+    __asm__ volatile("prefetchw %0" : : "m"(*p));
+#else
+    __builtin_prefetch(p, 1);
+#endif
+}
+
 /* The first k lanes, 0 <= k <= V; the others are 0 and their memory is not touched. */
 RT_INLINE vec v_load_n(const real *p, int k)
 {

@@ -265,11 +265,63 @@ START_TEST(update)
 }
 END_TEST
 
+/* x of the layer's shards as a data set in another order: as bytes, which x then are, or as they are. */
+static char *data_set(Layer *l, uint32_t *index, bool bytes)
+{
+    const int all = l->shards * l->samples, k = l->d.k;
+    const int64_t row = k * (bytes ? 1 : (int64_t)sizeof(real));
+    char *data = buffer_bytes(all * row);
+    for (int i = 0; i < all; i++) {
+        real *x = (real *)(l->memory + i / l->samples * l->shard_bytes + l->x) +
+                  (int64_t)(i % l->samples) * k;
+        index[i] = (uint32_t)(all - 1 - i);
+        char *to = data + index[i] * row;
+        for (int j = 0; j < k && bytes; j++) {
+            ((uint8_t *)to)[j] = (uint8_t)(127 + 100 * x[j]);
+            x[j] = (real)((uint8_t *)to)[j] * (real)0.25;
+        }
+        if (!bytes)
+            memcpy(to, x, (size_t)row);
+    }
+    return data;
+}
+
+/* From the samples as they are stored: the same bits. */
+START_TEST(stored)
+{
+    static const Dense sizes[] = {{5, 100, 70}, {3, 17, 10}, {100, 61, 33}, {1, 1, 1}, {16, 64, 32}};
+    static const int shards[] = {1, 3, 7, 8, 16};
+    for (int z = 0; z < 5; z++)
+        for (int i = 0; i < 5; i++) {
+            uint32_t index[16 * 100];
+            Layer l = layer_of(sizes[z], shards[i]);
+            char *data = data_set(&l, index, _i == 1);
+            State want = state_of(l.d), got = state_of(l.d);
+            Rt r = {.shard = l.memory,
+                    .shard_bytes = l.shard_bytes,
+                    .shards = l.shards,
+                    .x = data,
+                    .x_type = _i == 1 ? RT_U8 : sizeof(real) == 4 ? RT_F32 : RT_F64,
+                    .x_stride = l.d.k * (_i == 1 ? 1 : (int64_t)sizeof(real)),
+                    .x_scale = 0.25,
+                    .index = index,
+                    .opt = opt};
+            run_fused(&l, want, 2);
+            for (int unit = DENSE_INPUT_UNITS(l.d.k); unit-- > 0;)
+                dense_dw_update_input(&r, unit, 0, got.w, got.s0, got.s1, l.memory + l.dy,
+                                      l.samples, same, update_adam, l.d);
+            check_state(got, want, l.d, "dense_dw_update_input");
+            release(8, want.w, want.s0, want.s1, got.w, got.s0, got.s1, l.memory, data);
+        }
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("dense");
     tcase_add_loop_test(t, products, 0, SHAPES);
     tcase_add_test(t, literal_sizes);
     tcase_add_loop_test(t, update, 0, 4);
+    tcase_add_loop_test(t, stored, 0, 2);
     return run_suite(t, "dense kernels");
 }
