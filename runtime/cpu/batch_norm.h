@@ -194,33 +194,29 @@ RT_INLINE void batch_norm_plain(real *y, const real *x, const real *w, const rea
     }
 }
 
-/* Does something for every block of `rows` rows from `at` on and every group of channels: from c on, `vectors` of them,
- * `lanes` in the last.  Groups of four vectors (two where there are 16 registers) because neighbours in a row lie in
- * neighbouring lines, which the processor fetches ahead: a vector at a time, rows of 32 and 64 channels went to and from
- * memory half as fast, on Zen 4.  All layers of resnet56_cifar10 11.9 ms instead of 14.4, of resnet50_cifar10 7.3 and 9.4. */
+/* Does something for every block of `rows` rows from `at` on and every group of `vectors` of channels from c on, of which
+ * there are `lanes` in the last.  A row of at most `most` vectors is taken whole: its neighbours lie in neighbouring lines,
+ * which the processor fetches ahead.  A vector at a time, rows of 32 to 128 channels went to and from memory half as fast,
+ * on Zen 4; wider rows in groups of 2, 4 or 8 were no faster.  All layers of resnet56_cifar10 11.9 ms instead of 14.4. */
 #ifdef RT_AVX512
-enum { NORM_WIDE = 4 };
+enum { NORM_WIDE = 8 }; /* what leaves registers free: three constants a vector */
 #else
-enum { NORM_WIDE = 2 };
+enum { NORM_WIDE = 4 };
 #endif
-#define NORM_EACH(s, ...)                                                                          \
-    for (int at = 0, block = norm_block(s); at < (s).n * (s).hw; at += block) {                    \
-        const int rows = (s).n * (s).hw - at < block ? (s).n * (s).hw - at : block;                \
-        const int wide = (s).c / (NORM_WIDE * V) * (NORM_WIDE * V),                                \
-                  pairs = (s).c / (2 * V) * (2 * V);                                               \
-        NORM_GROUPS(0, wide, NORM_WIDE, V, s, __VA_ARGS__)                                         \
-        NORM_GROUPS(wide, pairs, 2, V, s, __VA_ARGS__)                                             \
-        NORM_GROUPS(pairs, (s).c, 1, (s).c - c < V ? (s).c - c : V, s, __VA_ARGS__)                \
-    }
-#define NORM_GROUPS(first, end, vectors_, lanes_, s, ...)                                          \
-    for (int c = first; c < (end); c += (vectors_)*V) {                                            \
-        enum { vectors = vectors_ };                                                               \
-        const int lanes = lanes_;                                                                  \
-        const int64_t from = (int64_t)at * (s).c + c;                                              \
-        const int64_t from_x = (int64_t)at * norm_row((s).ldx, s) + c;                             \
-        (void)from, (void)from_x;                                                                  \
-        __VA_ARGS__                                                                                \
-    }
+#define NORM_EACH(s, most, ...)                                                                    \
+    for (int at = 0, block = norm_block(s); at < (s).n * (s).hw; at += block)                      \
+        for (int c = 0, vectors = norm_vectors((s).c, most); c < (s).c; c += vectors * V) {        \
+            const int lanes = vectors > 1 || (s).c - c > V ? V : (s).c - c;                        \
+            const int rows = (s).n * (s).hw - at < block ? (s).n * (s).hw - at : block;            \
+            const int64_t from = (int64_t)at * (s).c + c;                                          \
+            const int64_t from_x = (int64_t)at * norm_row((s).ldx, s) + c;                         \
+            (void)from, (void)from_x;                                                              \
+            __VA_ARGS__                                                                            \
+        }
+RT_INLINE int norm_vectors(int channels, int most)
+{
+    return channels % V == 0 && channels <= most * V ? channels / V : 1;
+}
 
 /* A group's numbers of a row, or of a channel's own. */
 RT_INLINE void norm_load(vec *r, const real *x, int vectors, int lanes)
@@ -251,7 +247,7 @@ RT_INLINE void batch_norm(real *restrict y, const real *restrict x, const real *
                           const real *restrict b, const real *restrict t, const real *restrict r,
                           Act act, BatchNorm s)
 {
-    NORM_EACH(s, vec mean[NORM_WIDE]; vec scale[NORM_WIDE]; vec shift[NORM_WIDE];
+    NORM_EACH(s, NORM_WIDE, vec mean[NORM_WIDE]; vec scale[NORM_WIDE]; vec shift[NORM_WIDE];
               norm_load(mean, t + c, vectors, lanes); norm_load(shift, b + c, vectors, lanes);
               RT_UNROLL for (int k = 0; k < vectors; k++) scale[k] =
                   v_load_lanes(t + s.c + c + k * V, lanes) * v_load_lanes(w + c + k * V, lanes);
@@ -274,7 +270,7 @@ RT_INLINE void batch_norm_test(real *restrict y, const real *restrict x, const r
                                const real *restrict b, const real *restrict mean,
                                const real *restrict var, Act act, real eps, BatchNorm s)
 {
-    NORM_EACH(s, vec avg[NORM_WIDE]; vec scale[NORM_WIDE]; vec shift[NORM_WIDE];
+    NORM_EACH(s, NORM_WIDE, vec avg[NORM_WIDE]; vec scale[NORM_WIDE]; vec shift[NORM_WIDE];
               norm_load(avg, mean + c, vectors, lanes); norm_load(shift, b + c, vectors, lanes);
               RT_UNROLL for (int k = 0; k < vectors; k++) scale[k] =
                   v_load_lanes(w + c + k * V, lanes) /
@@ -338,7 +334,8 @@ RT_INLINE void norm_dw_rows(vec *sum, const real *restrict dy, const real *restr
 RT_INLINE void batch_norm_dw(real *restrict dw, const real *restrict dy, const real *restrict x,
                              const real *restrict t, BatchNorm s)
 {
-    NORM_EACH(s, vec mean[NORM_WIDE]; vec sum[NORM_WIDE]; norm_load(mean, t + c, vectors, lanes);
+    NORM_EACH(s, NORM_WIDE, vec mean[NORM_WIDE]; vec sum[NORM_WIDE];
+              norm_load(mean, t + c, vectors, lanes);
               norm_dw_rows(sum, dy + from, x + from_x, mean, rows, s.c, norm_row(s.ldx, s), vectors,
                            lanes);
               RT_UNROLL for (int k = 0; k < vectors; k++)
@@ -382,10 +379,11 @@ RT_INLINE void batch_norm_dx(real *restrict dx, const real *restrict dy, const r
                              const real *restrict dw, const real *restrict db, int64_t count,
                              BatchNorm s)
 {
-    const vec share = v_set((real)1 / (real)count);
+    const vec share = v_set((real)1 / (real)count); /* four constants a vector: half as wide */
     NORM_EACH(
-        s, vec mean[NORM_WIDE]; vec scale[NORM_WIDE]; vec slope[NORM_WIDE]; vec shift[NORM_WIDE];
-        norm_load(mean, t + c, vectors, lanes); RT_UNROLL for (int k = 0; k < vectors; k++) {
+        s, NORM_WIDE / 2, vec mean[NORM_WIDE]; vec scale[NORM_WIDE]; vec slope[NORM_WIDE];
+        vec shift[NORM_WIDE]; norm_load(mean, t + c, vectors, lanes);
+        RT_UNROLL for (int k = 0; k < vectors; k++) {
             const int o = c + k * V;
             const vec rstd = v_load_lanes(t + s.c + o, lanes);
             scale[k] = v_load_lanes(w + o, lanes) * rstd;
