@@ -87,8 +87,18 @@ static const char *recurrent_layer(Arena *a, const Node *n)
                         (long long)node_int(n, "width"), node_string(n, "activation"));
 }
 
+static const char *embedding_layer(Arena *a, const Node *n)
+{
+    const Attr *padding = node_attr(n, "padding");
+    const char *more = padding ? arena_printf(a, ", %lld", (long long)padding->i) : "";
+    return arena_printf(a, "%s(%lld, %lld%s)", padding ? "PaddedEmbedding" : "layers.Embedding",
+                        (long long)node_int(n, "vocab"), (long long)node_int(n, "width"), more);
+}
+
 static const char *layer(Arena *a, const Node *n, bool with_bias)
 {
+    if (node_is(n, "embedding"))
+        return embedding_layer(a, n);
     if (node_is(n, "lstm") || node_is(n, "gru") || node_is(n, "rnn"))
         return recurrent_layer(a, n);
     if (node_is(n, "conv2d"))
@@ -139,6 +149,11 @@ static const PyWord words[] = {
     {"hard_swish", "ops.hard_swish($0)", PY_ATOM},
     {"erf", "ops.erf($0)", PY_ATOM},
     {"global_avg_pool", "ops.mean($0, (1, 2))", PY_ATOM},
+    {"dense", "ops.matmul($0, ops.transpose($1))", PY_ATOM}, /* with another layer's weights */
+    {"sigmoid_cross_entropy",
+     "ops.binary_crossentropy(ops.cast(ops.reshape($1, (-1,)), $0.dtype), ops.reshape($0, (-1,)), "
+     "from_logits=True)",
+     PY_ATOM},
     {"one_hot", "ops.one_hot($0, #classes)", PY_ATOM},
     {NULL, NULL, 0},
 };
@@ -276,7 +291,7 @@ static const char *cross_entropy(Arena *a, const Node *n, const PyValue *in)
 {
     const Attr *s = node_attr(n, "smoothing");
     const int64_t classes = n->in[0]->shape.dim[0];
-    if (n->in[0]->shape.rank != 1)
+    if (n->in[0]->shape.rank != 1 && s && s->f > 0)
         return NULL;
     if (!s || s->f <= 0)
         return arena_printf(a, "ops.sparse_categorical_crossentropy(%s, %s, from_logits=True)",
@@ -320,6 +335,11 @@ static const char *shaped(Arena *a, const Node *n, const PyValue *in)
         return sliced(a, n, x);
     if (node_is(n, "softmax_cross_entropy"))
         return cross_entropy(a, n, in);
+    if (node_is(n, "attention"))
+        return arena_printf(a, "attention(%s, %lld, %s, %s)", in[0].s,
+                            (long long)node_int(n, "heads"),
+                            strcmp(node_string(n, "mask"), "causal") == 0 ? "True" : "False",
+                            python_number(a, node_float(n, "scale")));
     if (node_is(n, "softmax"))
         return arena_printf(a, "ops.softmax(%s, %d)", in[0].s, place(node_int(n, "axis"), rank));
     if (node_is(n, "mse") || node_is(n, "l2"))
@@ -377,6 +397,7 @@ const Dialect keras = {.to = "keras",
                        .more = ", training=None",
                        .passed = ", training=training",
                        .losses = "losses(label, output)",
+                       .table = "embeddings",
                        .word = words,
                        .layer = layer,
                        .called = called,

@@ -2,7 +2,8 @@
  *
  * Keras's own optimizers scale by the learning rate before the momentum and put eps elsewhere; the script's optimizer is a class with
  * our formulas (runtime/cpu/update.h).  The draws (order, dropout, augmentation, initial weights without --weights) are Keras's, and its
- * last batch of an epoch is a smaller one where ours is filled up from the front.
+ * last batch of an epoch is a smaller one where ours is filled up from the front.  Windows of a text with a label a position begin at
+ * the same places in every epoch, and what fills none is not tested.
  */
 #include "emit/keras.h"
 #include "ops/op.h"
@@ -39,6 +40,33 @@ static void helpers(const Graph *g, Text *t)
                         "    return ops.%s_pool(x, (rows, columns), (rows, columns))\n",
                         i == 0 ? "max" : "average", i == 0 ? "max" : "mean",
                         i == 0 ? "max" : "average");
+    if (python_padded(g))
+        text_add(t, "\n\nclass PaddedEmbedding(layers.Embedding):\n"
+                    "    \"\"\"Zeros for the token `padding`.\"\"\"\n\n"
+                    "    def __init__(self, vocab, width, padding):\n"
+                    "        super().__init__(vocab, width)\n"
+                    "        self.padding = padding\n\n"
+                    "    def call(self, tokens):\n"
+                    "        h = super().call(tokens)\n"
+                    "        return h * ops.cast(tokens != self.padding, h.dtype)[..., None]\n");
+    if (python_reads_table(g))
+        text_add(t, "\n\nclass Table(layers.Layer):\n"
+                    "    def __init__(self, rows, width):\n"
+                    "        super().__init__()\n"
+                    "        self.weight = self.add_weight(shape=(rows, width), name=\"table\")\n");
+    if (python_has(g, "attention"))
+        text_add(t,
+                 "\n\ndef attention(x, heads, causal, scale):\n"
+                 "    \"\"\"Queries, keys and values side by side: (N, T, 3 C) -> (N, T, "
+                 "C).\"\"\"\n"
+                 "    _, t, c = x.shape\n"
+                 "    parts = ops.reshape(x, (-1, t, 3, heads, c // 3 // heads))\n"
+                 "    q, k, v = (ops.transpose(parts[:, :, i], (0, 2, 1, 3)) for i in range(3))\n"
+                 "    score = ops.matmul(q, ops.transpose(k, (0, 1, 3, 2))) * scale\n"
+                 "    if causal:\n"
+                 "        score = ops.where(ops.tri(t, dtype=\"bool\"), score, -1e30)\n"
+                 "    y = ops.matmul(ops.softmax(score), v)\n"
+                 "    return ops.reshape(ops.transpose(y, (0, 2, 1, 3)), (-1, t, c // 3))\n");
     if (bias)
         text_add(t,
                  "\n\nclass Bias(layers.Layer):\n"
@@ -61,10 +89,11 @@ static bool head(const Graph *g, const char *source, Text *t, Diag *d)
                 "--weights takes what Tenon's program writes with `--epochs 0 --save "
                 "initial.safetensors` (or any checkpoint).  Records in the log\n"
                 "are those of Tenon's programs.\n\"\"\"\n"
-                "import argparse\nimport gzip\nimport json\nimport lzma\nimport math\nimport "
-                "os\nimport resource\nimport time\n\n%s"
+                "import argparse\n%simport gzip\nimport json\nimport lzma\nimport math\nimport "
+                "os\n%simport resource\nimport time\n\n%s"
                 "import keras\nimport numpy as np\nfrom keras import layers, ops\n",
-                g->name, g->name, source, g->name,
+                g->name, g->name, source, g->name, python_table(g) ? "import collections\n" : "",
+                python_table(g) ? "import re\n" : "",
                 f64 ? "os.environ[\"JAX_ENABLE_X64\"] = \"1\"\n" : "");
     if (f64)
         text_add(t, "\nkeras.config.set_floatx(\"float64\")\n");
@@ -75,7 +104,7 @@ static bool head(const Graph *g, const char *source, Text *t, Diag *d)
 /* ---- weights and data */
 
 static const char weights[] =
-    "\n\nWORDS = {%s\"kernel\": \"weight\", \"gamma\": "
+    "\n\nWORDS = {%s%s\"kernel\": \"weight\", \"gamma\": "
     "\"weight\", \"scale\": \"weight\", \"bias\": "
     "\"bias\", \"beta\": \"bias\",\n"
     "         \"moving_mean\": \"running_mean\", \"moving_variance\": \"running_var\"}\n"
@@ -102,13 +131,18 @@ static const char weights[] =
     "        kind = {\"F32\": \"<f4\", \"F64\": \"<f8\"}[entries[name][\"dtype\"]]\n"
     "        values = np.frombuffer(data[base + first:base + last], "
     "kind).reshape(entries[name][\"shape\"])\n"
-    "        variable.assign({4: lambda: values.transpose(2, 3, 1, 0), 2: lambda: "
-    "values.T}.get(values.ndim, lambda: values)())\n";
+    "        as_ours = values.ndim == 1%s\n"
+    "        variable.assign(values if as_ours else values.T if values.ndim == 2 else "
+    "values.transpose(2, 3, 1, 0))\n";
 
 static void loading(const Graph *g, Text *t)
 {
     const Recipe *r = &g->recipe;
-    python_loaded(g, t);
+    python_loaded(g, false, t);
+    if (g->input->dtype != DT_REAL) {
+        text_add(t, "    return x.astype(np.int32), y.astype(np.int32)\n");
+        return;
+    }
     text_printf(t, "    x = x.reshape(-1, %s)%s * (%s if x.dtype == np.uint8 else 1)\n",
                 python_list(t->arena, g->input->shape.dim, g->input->shape.rank, 0),
                 g->input->shape.rank == 3 ? ".transpose(0, 2, 3, 1)" : "",
@@ -202,10 +236,14 @@ static void initial(const Graph *g, Text *t)
                 "%s)\n"
                 "    for name, variable in named(model):\n"
                 "        if variable.name == \"kernel\":\n"
-                "            variable.assign(draw(variable.shape))\n",
+                "            variable.assign(draw(variable.shape))\n%s",
                 scale > 0 || i->kind == INIT_ORTHOGONAL || i->kind == INIT_UNIFORM ||
                         i->kind == INIT_NORMAL
                     ? ", seed=keras.random.SeedGenerator()"
+                    : "",
+                python_has(g, "embedding") || python_reads_table(g)
+                    ? "        elif variable.name in (\"embeddings\", \"table\"):\n"
+                      "            variable.assign(ops.transpose(draw(variable.shape[::-1])))\n"
                     : "");
 }
 
@@ -391,7 +429,7 @@ static const char running[] =
     "    if o.weights:\n"
     "        given(model, o.weights)\n"
     "    model.compile(Optimizer(names), losses, "
-    "metrics=[keras.metrics.SparseCategoricalAccuracy(\"accuracy\")],\n"
+    "metrics=[keras.metrics.%s],\n"
     "                  jit_compile=o.compile or keras.backend.backend() == \"jax\")\n"
     "    with open(o.log, \"a\") as log:\n"
     "        print(json.dumps({\"event\": \"start\", \"target\": f\"Keras {keras.__version__} on "
@@ -408,11 +446,17 @@ static void train(const Graph *g, Text *t)
 {
     const Recipe *r = &g->recipe;
     const bool drawn = python_augments(&r->augment);
-    python_read(t);
-    text_printf(t, weights, g->nloop ? "\"recurrent_kernel\": \"recurrent\", " : "",
+    if (!r->data.unit)
+        python_read(t);
+    else
+        python_opened(t);
+    const bool tables = python_has(g, "embedding") || python_reads_table(g);
+    text_printf(t, weights, tables ? "\"embeddings\": \"weight\", \"weight\": \"weight\", " : "",
+                g->nloop ? "\"recurrent_kernel\": \"recurrent\", " : "",
                 g->nloop ? "    layer = layer.cell if isinstance(layer, layers.RNN) else layer\n"
                          : "",
-                g->nloop ? ".replace('__', '.')" : "");
+                g->nloop ? ".replace('__', '.')" : "",
+                tables ? " or variable.name in (\"embeddings\", \"table\")" : "");
     loading(g, t);
     if (drawn)
         augmenting(&r->augment, t);
@@ -428,6 +472,9 @@ static void train(const Graph *g, Text *t)
                     ? "    mean = x.mean(0)\n    x, test_x = x - mean, test_x - mean\n"
                     : "",
                 python_class(t->arena, g->name),
+                g->output->shape.rank == 1 && g->output->shape.dim[0] == 1
+                    ? "BinaryAccuracy(\"accuracy\", threshold=0)"
+                    : "SparseCategoricalAccuracy(\"accuracy\")",
                 drawn ? "Batches(x, y, o.shuffle == \"on\")" : "x, y", drawn ? "None" : "BATCH",
                 drawn ? "" : " shuffle=o.shuffle == \"on\",");
 }

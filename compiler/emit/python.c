@@ -60,12 +60,29 @@ static const Node *meant(const Node *n)
     return layer ? layer : n;
 }
 
+/* "tokens" of the parameter "tokens.weight" */
+static const char *owner_of(Arena *a, const Node *param)
+{
+    const char *name = param->param->name;
+    return arena_strndup(a, name, (size_t)(strrchr(name, '.') - name));
+}
+
+/* A product with another layer's weights: matmul(h, tokens.weight, transpose_b = true). */
+static bool is_tied(const Node *n)
+{
+    if (!node_is(n, "dense") || !n->in[1]->param)
+        return false;
+    const char *name = n->in[1]->param->name;
+    const size_t owner = (size_t)(strrchr(name, '.') - name);
+    return !n->name || strlen(n->name) != owner || strncmp(n->name, name, owner) != 0;
+}
+
 /* Inputs that are values; the others are the layer's own. */
 static int values(const Node *n)
 {
     if (python_recurrent(n))
         return meant(n)->nin;
-    const bool layer = n->op->layer || is_norm(n) || node_is(n, "bias");
+    const bool layer = (n->op->layer && !is_tied(n)) || is_norm(n) || node_is(n, "bias");
     return layer && n->nin ? 1 : n->nin;
 }
 
@@ -193,10 +210,53 @@ static void make(Py *p, Scope *s, const char *name, const char *constructor)
     text_printf(&s->init, "        self.%s = %s\n", name, constructor);
 }
 
+/* The attribute of the scope's class that is the layer `name`, "conv1"; reports, and returns NULL, when another class has it. */
+static const char *attribute_of(Py *p, Scope *s, const Node *n, const char *name)
+{
+    const size_t length = *s->path ? strlen(s->path) + 1 : 0;
+    if (strlen(name) > length && strncmp(name, s->path, length ? length - 1 : 0) == 0 &&
+        !strchr(name + length, '.'))
+        return name + length;
+    diag_error(p->d, n->span, "--to %s cannot share the layer %s between blocks", p->dialect->to,
+               name);
+    diag_help(p->d, "share it inside one block, or train with Tenon itself");
+    return NULL;
+}
+
+static bool in_embedding(const Py *p, const Node *param)
+{
+    for (int i = 0; i < p->g->nnode; i++)
+        if (node_is(p->g->node[i], "embedding") && p->g->node[i]->in[1] == param)
+            return true;
+    return false;
+}
+
+/* Weights that are read as numbers: an embedding's table, or a table of their own (position). */
+static PyValue read_table(Py *p, Scope *s, const Node *n)
+{
+    const char *name = attribute_of(p, s, n, owner_of(p->a, n));
+    const bool embedding = in_embedding(p, n);
+    if (!name)
+        return (PyValue){"", PY_ATOM};
+    if (!embedding && (n->shape.rank != 2 || strcmp(last_word(n->param->name), "weight") != 0)) {
+        diag_error(p->d, n->span, "--to %s cannot read %s outside its layer", p->dialect->to,
+                   n->param->name);
+        return (PyValue){"", PY_ATOM};
+    }
+    if (!embedding)
+        make(p, s, name,
+             arena_printf(p->a, "Table(%s)", python_list(p->a, n->shape.dim, n->shape.rank, 0)));
+    return (
+        PyValue){arena_printf(p->a, "self.%s.%s", name, embedding ? p->dialect->table : "weight"),
+                 PY_ATOM};
+}
+
 /* The value of n as text for one more reader. */
 static PyValue read_value(Py *p, Scope *s, const Node *n)
 {
     s->left[n->id]--;
+    if (n->param)
+        return read_table(p, s, n);
     if (node_is(n, "const"))
         return (PyValue){python_number(p->a, node_float(n, "value")),
                          node_float(n, "value") < 0 ? PY_SIGN : PY_ATOM};
@@ -238,33 +298,25 @@ static const char *recurrent_of(Py *p, Scope *s, const char *path, const char *c
 /* "self.conv1", made in __init__; NULL: n has no weights. */
 static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
 {
-    const char *constructor = p->dialect->layer(p->a, meant(n), with_bias);
+    const char *constructor = is_tied(n) ? NULL : p->dialect->layer(p->a, meant(n), with_bias);
     if (!constructor)
         return NULL;
-    const size_t length = *s->path ? strlen(s->path) + 1 : 0;
     if (meant(n) != n)
         return recurrent_of(p, s, meant(n)->name, constructor);
     const char *name = NULL;
     for (int i = 1; i < n->nin && !name; i++)
-        name = n->in[i]->param ? n->in[i]->param->name : NULL;
-    if (name)
-        name = arena_strndup(p->a, name, (size_t)(strrchr(name, '.') - name));
-    else if (is_norm(n))
+        name = n->in[i]->param ? owner_of(p->a, n->in[i]) : NULL;
+    if (!name && is_norm(n))
         name = n->name; /* without scale and shift */
-    else {
+    if (!name) {
         name = arena_printf(p->a, "%s%d", n->op->name, ++s->nameless);
         make(p, s, name, constructor);
         return arena_printf(p->a, "self.%s", name);
     }
-    if (strlen(name) <= length || strncmp(name, s->path, length ? length - 1 : 0) != 0 ||
-        strchr(name + length, '.')) {
-        diag_error(p->d, n->span, "--to %s cannot share the layer %s between blocks",
-                   p->dialect->to, name);
-        diag_help(p->d, "share it inside one block, or train with Tenon itself");
+    if (!(name = attribute_of(p, s, n, name)))
         return NULL;
-    }
-    make(p, s, name + length, constructor);
-    return arena_printf(p->a, "self.%s", name + length);
+    make(p, s, name, constructor);
+    return arena_printf(p->a, "self.%s", name);
 }
 
 /* The bias that belongs to the layer n, which nobody else reads. */

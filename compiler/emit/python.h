@@ -27,6 +27,7 @@ typedef struct Dialect {
     const char *more,
         *passed; /* what stands behind a class's arguments, ", training=None", and those of its calls */
     const char *losses; /* "losses(output, label)" */
+    const char *table;  /* what an embedding calls its weights */
     const PyWord *word; /* ends with op NULL */
     /* The layer that n is, "nn.Conv2d(1, 20, 5)"; with_bias: its bias node joins it.  NULL: n is an expression. */
     const char *(*layer)(Arena *a, const Node *n, bool with_bias);
@@ -60,10 +61,18 @@ bool python_lopsided(const Window *v, int64_t after[2]);
 bool python_network(const Graph *g, const Dialect *dialect, Text *out, Diag *d);
 
 bool python_has(const Graph *g, const char *op);
+bool python_calls(const Graph *g, const char *layer); /* lstm, gru or rnn */
+bool python_padded(const Graph *g);                   /* an embedding with a padding token */
+bool python_reads_table(const Graph *g);              /* weights that are added (position) */
+bool python_table(const Graph *g);                    /* labelled lines of text */
+bool python_labels_each(const Graph *g);              /* a label a position */
+int64_t python_step(const Graph *g);                  /* tokens from a window to the next */
 bool python_data_supported(const Graph *g, const char *to, Diag *d);
+void python_opened(Text *t); /* opened: a file's bytes, unpacked */
 void python_read(Text *t); /* opened, idx, read: files as stored */
-void python_loaded(const Graph *g,
-                   Text *t); /* loaded(place, split, limit), up to arrays x and y as stored */
+/* loaded(place, split, limit), up to arrays x and y as stored.  fill: a last window of a text that is tested position by position
+ * is filled up with positions that are not, -1. */
+void python_loaded(const Graph *g, bool fill, Text *t);
 const char *python_scale(Arena *a, const DataSpec *data); /* what bytes are multiplied by */
 /* x normalised by channel, where the recipe says so: mean and std made by `array`, turned by `turn` where there are several. */
 void python_channels(const Normalize *n, const char *array, const char *turn, Text *t);

@@ -12,6 +12,56 @@ bool python_has(const Graph *g, const char *op)
     return false;
 }
 
+bool python_calls(const Graph *g, const char *layer)
+{
+    for (int i = 0; i < g->nloop; i++)
+        if (g->loop[i]->call && node_is(g->loop[i]->call, layer))
+            return true;
+    return false;
+}
+
+bool python_padded(const Graph *g)
+{
+    for (int i = 0; i < g->nnode; i++)
+        if (node_is(g->node[i], "embedding") && node_attr(g->node[i], "padding"))
+            return true;
+    return false;
+}
+
+bool python_reads_table(const Graph *g)
+{
+    for (int i = 0; i < g->nnode; i++)
+        if (node_is(g->node[i], "add") && g->node[i]->in[1]->param)
+            return true;
+    return false;
+}
+
+bool python_table(const Graph *g)
+{
+    return g->recipe.data.unit && g->recipe.data.table;
+}
+
+bool python_labels_each(const Graph *g)
+{
+    return g->label && g->label->shape.rank > 0;
+}
+
+int64_t python_step(const Graph *g)
+{
+    const int64_t given = g->recipe.data.step;
+    return given ? given : python_labels_each(g) ? g->input->shape.dim[0] : 1;
+}
+
+static bool text_supported(const DataSpec *data, const char *to, Diag *d)
+{
+    if (data->unit != TEXT_BPE && (data->unit != TEXT_WORD) != data->table)
+        return true;
+    diag_error(d, data->span,
+               "--to %s reads texts of characters or bytes, and labelled lines of words", to);
+    diag_help(d, "the model can be trained with Tenon itself: tenon build");
+    return false;
+}
+
 bool python_data_supported(const Graph *g, const char *to, Diag *d)
 {
     const Recipe *r = &g->recipe;
@@ -23,20 +73,18 @@ bool python_data_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "store the images as .npy arrays of the model's size");
         return false;
     }
-    if (g->input->dtype != DT_REAL) {
-        diag_error(d, g->input->span, "--to %s takes numbers as input, not tokens", to);
-        return false;
-    }
-    return true;
+    return !r->data.unit || text_supported(&r->data, to, d);
 }
 
-static const char reading[] =
+static const char opening[] =
     "\n\ndef opened(path):\n"
     "    for name, way in (path, open), (path + \".gz\", gzip.open), (path + \".xz\", lzma.open):\n"
     "        if os.path.exists(name):\n"
     "            with way(name, \"rb\") as f:\n"
     "                return f.read()\n"
-    "    return None\n"
+    "    return None\n";
+
+static const char reading[] =
     "\n\ndef idx(path):\n"
     "    data = opened(path)\n"
     "    rank = data[3]\n"
@@ -57,26 +105,138 @@ static const char reading[] =
     "        return rows[:, 1:], rows[:, 0]\n"
     "    return np.load(f\"{place}/{split}_x.npy\"), np.load(f\"{place}/{split}_y.npy\")\n";
 
+void python_opened(Text *t)
+{
+    text_add(t, opening);
+}
+
 void python_read(Text *t)
 {
+    python_opened(t);
     text_add(t, reading);
 }
 
-void python_loaded(const Graph *g, Text *t)
+/* A text as tokens, and its windows as ours (runtime/data/text.c). */
+static void windows(const Graph *g, bool fill, Text *t)
+{
+    const long long length = g->input->shape.dim[0], step = python_step(g);
+    const bool each = python_labels_each(g);
+    text_printf(t,
+                "\n\ndef tokens(place):\n"
+                "    \"\"\"%s of PLACE/NAME.txt or PLACE/input.txt.\"\"\"\n"
+                "    data = opened(f\"{place}/{os.path.basename(os.path.abspath(place))}.txt\") or "
+                "opened(f\"{place}/input.txt\")\n%s",
+                g->recipe.data.unit == TEXT_BYTE ? "Bytes" : "Characters, numbered in order,",
+                g->recipe.data.unit == TEXT_BYTE
+                    ? "    return np.frombuffer(data, np.uint8).astype(np.int64)\n"
+                    : "    points = np.frombuffer(data.decode().encode(\"utf-32-le\"), "
+                      "np.uint32)\n    return np.unique(points, return_inverse=True)[1]\n");
+    text_printf(t,
+                "\n\ndef windows(text, step):\n"
+                "    return np.lib.stride_tricks.sliding_window_view(text, %lld)[::step]\n"
+                "\n\ndef loaded(place, split, limit=None%s):\n"
+                "    \"\"\"Windows of %lld tokens, %lld apart, each with the token%s behind%s; the "
+                "last tenth of the text is tested.\"\"\"\n"
+                "    text = tokens(place)\n"
+                "    cut = len(text) - len(text) // 10\n",
+                length, each ? ", shift=0" : "", length, step, each ? "s" : "",
+                each ? " its own" : " it");
+    if (!each)
+        text_printf(t,
+                    "    text = text[:cut] if split == \"train\" else text[cut:]\n"
+                    "    x, y = windows(text[:-1], %lld), text[%lld::%lld]\n"
+                    "    x, y = x[:limit if split == \"train\" else None], y[:limit if split == "
+                    "\"train\" else None]\n",
+                    step, length, step);
+    else {
+        text_printf(t,
+                    "    if split == \"train\":\n"
+                    "        count = (cut - %lld - %lld) // %lld + 1               # room for any "
+                    "shift\n"
+                    "        x, y = (windows(text[at + shift:cut], %lld)[:count][:limit] for at in "
+                    "(0, 1))\n"
+                    "    else:\n"
+                    "        text = text[cut - 1:]\n",
+                    step, length, step, step);
+        if (fill)
+            text_printf(t,
+                        "        text = np.append(text, np.full((1 - len(text)) %% %lld, -1))  # "
+                        "every "
+                        "token once; -1: not scored\n",
+                        length);
+        text_printf(t, "        x, y = windows(text[:-1], %lld)%s, windows(text[1:], %lld)\n",
+                    length, fill ? ".clip(0)" : "", length);
+    }
+    text_add(t, "    x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)\n");
+}
+
+/* Labelled lines of words, numbered and cut as ours (runtime/data/tsv.c, words.c). */
+static void lines(const Graph *g, Text *t)
+{
+    const long long length = g->input->shape.dim[0], vocab = g->recipe.data.vocab;
+    text_printf(
+        t,
+        "\n\ndef lines(place, split):\n"
+        "    name = os.path.basename(os.path.abspath(place))\n"
+        "    data = opened(f\"{place}/{split}.tsv\") or opened(f\"{place}/{name}_{split}.tsv\")\n"
+        "    rows = [line.rstrip(b\"\\r\").split(b\"\\t\") for line in data.split(b\"\\n\") if "
+        "line.rstrip(b\"\\r\")]\n"
+        "    return [(int(row[0]), words(row[-1])) for row in rows]\n"
+        "\n\ndef words(text):\n"
+        "    \"\"\"Parted at blanks and ASCII signs but the apostrophe.\"\"\"\n"
+        "    return [w[:255].lower() for w in re.findall(rb\"[^\\t-\\r -&(-/:-@\\[-`{-~]+\", "
+        "text)]\n"
+        "\n\ndef loaded(place, split, limit=None):\n"
+        "    \"\"\"The last %lld tokens of each text: 0 is padding in front, 1 begins a text, 2 "
+        "any "
+        "unknown word, then words by their frequency.\"\"\"\n"
+        "    seen = collections.Counter(w for _, text in lines(place, \"train\") for w in text)\n"
+        "    known = sorted(seen, key=lambda w: (-seen[w], w))[:%lld]\n"
+        "    number = {w: 3 + i for i, w in enumerate(known)}\n"
+        "    rows = lines(place, split)[:limit]\n"
+        "    x, y = np.zeros((len(rows), %lld), np.int64), np.array([label for label, _ in rows])\n"
+        "    for row, (_, text) in zip(x, rows):\n"
+        "        sample = ([1] + [number.get(w, 2) for w in text])[-%lld:]\n"
+        "        row[-len(sample):] = sample\n",
+        length, vocab - 3, length, length);
+}
+
+static void made_up(const Graph *g, Text *t)
 {
     const DataSpec *data = &g->recipe.data;
+    const Shape *x = &g->input->shape, *y = &g->output->shape;
+    const char *size = python_list(t->arena, x->dim, x->rank, 0);
+    const long long classes = y->rank == 1 && y->dim[0] == 1 ? 2 : y->dim[y->rank - 1];
+    text_printf(t,
+                "    if place is None:                                 # made up, as the recipe "
+                "says\n"
+                "        n, draw = %lld if split == \"train\" else %lld, "
+                "np.random.default_rng(1)\n",
+                (long long)data->samples, (long long)data->test_samples);
+    text_printf(t,
+                g->input->dtype == DT_REAL ? "        x = draw.random((n, %s))\n"
+                                           : "        x = draw.integers(0, %2$lld, (n, %1$s))\n",
+                size, (long long)data->vocab);
+    text_printf(t,
+                python_labels_each(g) ? "        y = draw.integers(0, %lld, (n, %lld))\n"
+                                      : "        y = np.arange(n) %% %lld\n",
+                classes, (long long)x->dim[0]);
+    text_add(t, "    else:\n        x, y = read(place, split)\n");
+}
+
+void python_loaded(const Graph *g, bool fill, Text *t)
+{
+    const DataSpec *data = &g->recipe.data;
+    if (data->unit) {
+        if (data->table)
+            lines(g, t);
+        else
+            windows(g, fill, t);
+        return;
+    }
     text_add(t, "\n\ndef loaded(place, split, limit=None):\n");
     if (strcmp(data->name, "synthetic") == 0)
-        text_printf(t,
-                    "    if place is None:                                 # made up, as the "
-                    "recipe says\n"
-                    "        n = %lld if split == \"train\" else %lld\n"
-                    "        x, y = np.random.default_rng(1).random((n, %s)), np.arange(n) %% "
-                    "%lld\n"
-                    "    else:\n        x, y = read(place, split)\n",
-                    (long long)data->samples, (long long)data->test_samples,
-                    python_list(t->arena, g->input->shape.dim, g->input->shape.rank, 0),
-                    (long long)g->output->shape.dim[0]);
+        made_up(g, t);
     else
         text_add(t, "    x, y = read(place, split)\n");
     text_add(t, "    x, y = x[:limit], y[:limit]\n");

@@ -52,10 +52,12 @@ static const char *norm_layer(Arena *a, const Node *n)
     return arena_printf(a, "without_%s(%s)", scale ? "shift" : "scale", t.s);
 }
 
-/* Of one layer without first states; gru's second bias is the candidate's alone with us, which PyTorch's is not. */
+/* Of one layer without first states, the gru's reset behind its product. */
 static bool is_plain_recurrent(const Node *n)
 {
-    return (node_is(n, "lstm") || node_is(n, "rnn")) && n->nin == 1 &&
+    if (node_is(n, "gru") && strcmp(node_string(n, "reset"), "after") != 0)
+        return false;
+    return (node_is(n, "lstm") || node_is(n, "gru") || node_is(n, "rnn")) && n->nin == 1 &&
            node_float(n, "recurrent_dropout") == 0;
 }
 
@@ -64,13 +66,26 @@ static const char *recurrent_layer(Arena *a, const Node *n)
     const char *relu = node_is(n, "rnn") && strcmp(node_string(n, "activation"), "relu") == 0
                            ? ", nonlinearity=\"relu\""
                            : "";
-    return arena_printf(a, "one_bias(nn.%s(%lld, %lld, batch_first=True%s))",
-                        node_is(n, "lstm") ? "LSTM" : "RNN", (long long)n->in[0]->shape.dim[1],
-                        (long long)node_int(n, "width"), relu);
+    return arena_printf(a, "%s(nn.%s(%lld, %lld, batch_first=True%s))",
+                        node_is(n, "gru") ? "candidate_bias" : "one_bias",
+                        node_is(n, "lstm")  ? "LSTM"
+                        : node_is(n, "gru") ? "GRU"
+                                            : "RNN",
+                        (long long)n->in[0]->shape.dim[1], (long long)node_int(n, "width"), relu);
+}
+
+static const char *embedding_layer(Arena *a, const Node *n)
+{
+    const Attr *padding = node_attr(n, "padding");
+    const char *more = padding ? arena_printf(a, ", %lld", (long long)padding->i) : "";
+    return arena_printf(a, "%s(%lld, %lld%s)", padding ? "PaddedEmbedding" : "nn.Embedding",
+                        (long long)node_int(n, "vocab"), (long long)node_int(n, "width"), more);
 }
 
 static const char *layer(Arena *a, const Node *n, bool with_bias)
 {
+    if (node_is(n, "embedding"))
+        return embedding_layer(a, n);
     if (is_plain_recurrent(n))
         return recurrent_layer(a, n);
     if (node_is(n, "conv2d"))
@@ -125,6 +140,9 @@ static const PyWord words[] = {
 
     {"mse", "($0 - $1).square().flatten(1).mean(1)", PY_ATOM},
     {"l2", "0.5 * $0.square().flatten(1).sum(1)", PY_PRODUCT},
+    {"sigmoid_cross_entropy",
+     "F.binary_cross_entropy_with_logits($0[:, 0], $1.to($0.dtype), reduction=\"none\")", PY_ATOM},
+    {"dense", "F.linear($0, $1)", PY_ATOM}, /* with another layer's weights */
     {"one_hot", "F.one_hot($0, #classes).to(torch.get_default_dtype())", PY_ATOM},
     {NULL, NULL, 0},
 };
@@ -190,7 +208,20 @@ static const char *smoothed(Arena *a, const Node *n, const PyValue *in)
     const Attr *s = node_attr(n, "smoothing");
     const char *more =
         s && s->f > 0 ? arena_printf(a, ", label_smoothing=%s", python_number(a, s->f)) : "";
-    return arena_printf(a, "F.cross_entropy(%s, %s, reduction=\"none\"%s)", in[0].s, in[1].s, more);
+    if (n->in[0]->shape.rank == 1)
+        return arena_printf(a, "F.cross_entropy(%s, %s, reduction=\"none\"%s)", in[0].s, in[1].s,
+                            more);
+    return arena_printf(a, /* a class a position; -1: it is not scored */
+                        "F.cross_entropy(%s.transpose(1, 2), %s, reduction=\"none\", "
+                        "ignore_index=-1%s).sum(1) / (%s >= 0).sum(1)",
+                        python_inside(a, in[0], PY_ATOM), in[1].s, more, in[1].s);
+}
+
+static const char *attention(Arena *a, const Node *n, const char *x)
+{
+    return arena_printf(a, "attention(%s, %lld, %s, %s)", x, (long long)node_int(n, "heads"),
+                        strcmp(node_string(n, "mask"), "causal") == 0 ? "True" : "False",
+                        python_number(a, node_float(n, "scale")));
 }
 
 /* Over the dimensions of which 1 is left: what sum, mean and amax are made of. */
@@ -229,6 +260,8 @@ static const char *shaped(Arena *a, const Node *n, const PyValue *in)
                             (long long)node_int(n, "start"), (long long)node_int(n, "size"));
     if (node_is(n, "softmax_cross_entropy"))
         return smoothed(a, n, in);
+    if (node_is(n, "attention"))
+        return attention(a, n, in[0].s);
     if (node_is(n, "softmax"))
         return arena_printf(a, "F.softmax(%s, %d)", in[0].s, axis(n, node_int(n, "axis")));
     if (node_is(n, "crop"))
@@ -277,6 +310,7 @@ const Dialect pytorch = {.to = "pytorch",
                          .more = "",
                          .passed = "",
                          .losses = "losses(output, label)",
+                         .table = "weight",
                          .word = words,
                          .layer = layer,
                          .called = called,

@@ -26,11 +26,38 @@ static void helpers(const Graph *g, Text *t)
         }
         bias |= node_is(n, "bias") && !n->in[0]->op->layer;
     }
-    if (g->nloop)
+    const bool gru = python_calls(g, "gru");
+    if (gru)
+        text_add(t,
+                 "\n\ndef candidate_bias(gru):\n"
+                 "    \"\"\"Of PyTorch's second one only the candidate's part is trained.\"\"\"\n"
+                 "    nn.init.zeros_(gru.bias_hh_l0)\n"
+                 "    gru.bias_hh_l0.register_hook(lambda g: torch.cat([torch.zeros_like(g[:2 * "
+                 "gru.hidden_size]), g[2 * gru.hidden_size:]]))\n"
+                 "    return gru\n");
+    if (python_calls(g, "lstm") || python_calls(g, "rnn"))
         text_add(t, "\n\ndef one_bias(layer):\n"
                     "    \"\"\"PyTorch's second one stays zero.\"\"\"\n"
                     "    nn.init.zeros_(layer.bias_hh_l0).requires_grad_(False)\n"
                     "    return layer\n");
+    if (python_padded(g))
+        text_add(t, "\n\nclass PaddedEmbedding(nn.Embedding):\n"
+                    "    \"\"\"Zeros for one of the tokens.\"\"\"\n\n"
+                    "    def forward(self, tokens):\n"
+                    "        return super().forward(tokens) * (tokens != self.padding_idx)[..., "
+                    "None]\n");
+    if (python_reads_table(g))
+        text_add(t, "\n\nclass Table(nn.Module):\n    def __init__(self, rows, width):\n"
+                    "        super().__init__()\n"
+                    "        self.weight = nn.Parameter(torch.zeros(rows, width))\n");
+    if (python_has(g, "attention"))
+        text_add(t,
+                 "\n\ndef attention(x, heads, causal, scale):\n"
+                 "    \"\"\"Queries, keys and values side by side: (N, T, 3 C) -> (N, T, "
+                 "C).\"\"\"\n"
+                 "    q, k, v = x.unflatten(2, (3, heads, -1)).permute(2, 0, 3, 1, 4)\n"
+                 "    y = F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)\n"
+                 "    return y.transpose(1, 2).flatten(2)\n");
     if (!scale)
         text_add(t, "\n\ndef without_scale(norm):\n    norm.weight.requires_grad_(False)\n    "
                     "return norm\n");
@@ -57,11 +84,12 @@ static bool head(const Graph *g, const char *source, Text *t, Diag *d)
                 "--weights takes what Tenon's program writes with `--epochs 0 --save "
                 "initial.safetensors` (or any checkpoint): parameters have the same\n"
                 "names.  Records in the log are those of Tenon's programs.\n\"\"\"\n"
-                "import argparse\nimport gzip\nimport json\nimport lzma\nimport math\nimport "
-                "os\nimport resource\nimport time\n\n"
+                "import argparse\n%simport gzip\nimport json\nimport lzma\nimport math\nimport "
+                "os\n%simport resource\nimport time\n\n"
                 "import numpy as np\nimport torch\nimport torch.nn.functional as F\nfrom torch "
                 "import nn\n",
-                g->name, g->name, source, g->name);
+                g->name, g->name, source, g->name, python_table(g) ? "import collections\n" : "",
+                python_table(g) ? "import re\n" : "");
     if (strcmp(g->recipe.dtype, "f64") == 0)
         text_add(t, "\ntorch.set_default_dtype(torch.float64)\n");
     helpers(g, t);
@@ -74,7 +102,8 @@ static const char ours[] =
     "\n\ndef ours(name):\n"
     "    \"\"\"Tenon's name of a parameter: those of recurrent layers have others here.\"\"\"\n"
     "    for word, theirs in (\"weight\", \"weight_ih_l0\"), (\"recurrent\", \"weight_hh_l0\"), "
-    "(\"bias\", \"bias_ih_l0\"):\n"
+    "(\"bias\", \"bias_ih_l0\"), "
+    "(\"candidate_bias\", \"bias_hh_l0\"):\n"
     "        name = name.replace(theirs, word)\n"
     "    return name.replace(\"__\", \".\")\n";
 
@@ -96,12 +125,16 @@ static const char given[] =
     "            kind = {\"F32\": \"<f4\", \"F64\": \"<f8\"}[entries[name][\"dtype\"]]\n"
     "            values = np.frombuffer(data[base + first:base + last], "
     "kind).reshape(entries[name][\"shape\"])\n"
-    "            tensor.copy_(torch.from_numpy(values.copy()))\n";
+    "            %s.copy_(torch.from_numpy(values.copy()))\n";
 
 static void loading(const Graph *g, Text *t)
 {
     const Recipe *r = &g->recipe;
-    python_loaded(g, t);
+    python_loaded(g, true, t);
+    if (g->input->dtype != DT_REAL) {
+        text_add(t, "    return torch.from_numpy(x).long(), torch.from_numpy(y).long()\n");
+        return;
+    }
     text_printf(t,
                 "    dtype = torch.get_default_dtype()\n"
                 "    x = torch.from_numpy(np.array(x)).reshape(-1, %s).to(dtype) * (%s if x.dtype "
@@ -157,12 +190,15 @@ static void initial(const Graph *g, Text *t)
     const char *fan = fans[i->fan];
     text_printf(t,
                 "\n\ndef initialise(model):\n    for m in model.modules():\n        if not "
-                "isinstance(m, (nn.Conv2d, nn.Linear%s)):\n            continue\n",
-                g->nloop ? ", nn.RNNBase" : "");
+                "isinstance(m, (nn.Conv2d, nn.Linear%s%s%s)):\n            continue\n",
+                g->nloop ? ", nn.RNNBase" : "", python_has(g, "embedding") ? ", nn.Embedding" : "",
+                python_reads_table(g) ? ", Table" : "");
     if (g->nloop)
         text_add(t, "        recurrent = isinstance(m, nn.RNNBase)\n"
                     "        weight, bias = (m.weight_ih_l0, m.bias_ih_l0) if recurrent else "
-                    "(m.weight, m.bias)\n");
+                    "(m.weight, getattr(m, \"bias\", None))\n");
+    else if (python_has(g, "embedding") || python_reads_table(g))
+        text_add(t, "        weight, bias = m.weight, getattr(m, \"bias\", None)\n");
     else
         text_add(t, "        weight, bias = m.weight, m.bias\n");
     if (i->kind != INIT_ORTHOGONAL && i->kind != INIT_UNIFORM && i->kind != INIT_NORMAL &&
@@ -289,6 +325,7 @@ static const char arguments[] =
     "                          \"parameters\": sum(p.numel() for p in model.parameters())}), "
     "file=log, flush=True)\n"
     "        for epoch in range(1, o.epochs + 1):\n"
+    "%s"
     "            order = torch.randperm(len(x)) if o.shuffle == \"on\" else torch.arange(len(x))\n"
     "            order = order.repeat(-(-BATCH // len(x)) + 1)[:steps * BATCH]        # the last "
     "batch is filled up from the front\n"
@@ -308,7 +345,7 @@ static const char arguments[] =
     "                fresh = min(BATCH, len(x) - i * BATCH)                           # samples "
     "that this epoch has not counted yet\n"
     "                total += loss[:fresh].sum().item()\n"
-    "                hits += (output.argmax(1) == y[index])[:fresh].sum().item()\n"
+    "                hits += right(output, y[index])[:fresh].sum().item()\n"
     "                if o.log_steps and (step + 1) %% o.log_steps == 0:\n"
     "                    print(json.dumps({\"event\": \"step\", \"step\": step + 1, \"samples\": "
     "fresh, \"train_loss\": loss[:fresh].mean().item()}), file=log, flush=True)\n"
@@ -319,9 +356,8 @@ static const char arguments[] =
     "            output = torch.cat(parts)\n"
     "            record = {\"event\": \"epoch\", \"epoch\": epoch, \"samples\": len(x), "
     "\"seconds\": seconds, \"samples_per_s\": len(x) / seconds,\n"
-    "                      \"train_loss\": total / len(x), \"train_accuracy\": hits / len(x),\n"
-    "                      \"test_loss\": losses(output, test_y).mean().item(), \"test_accuracy\": "
-    "(output.argmax(1) == test_y).double().mean().item(),\n"
+    "                      \"train_loss\": total / len(x), \"train_accuracy\": hits / %s,\n"
+    "                      \"test_loss\": %s, \"test_accuracy\": %s,\n"
     "                      \"peak_bytes\": 1024 * "
     "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}\n"
     "            print(json.dumps(record), file=log, flush=True)\n"
@@ -342,21 +378,35 @@ static const char *clipping(const Recipe *r, Text *t)
     return c.s;
 }
 
+/* Which outputs are right, a truth value a label. */
+static void right(const Graph *g, Text *t)
+{
+    const bool binary = g->output->shape.rank == 1 && g->output->shape.dim[0] == 1;
+    text_printf(t, "\n\ndef right(output, label):\n    return %s == label\n",
+                binary ? "(output[:, 0] > 0)" : "output.argmax(-1)");
+}
+
 static void train(const Graph *g, Text *t)
 {
     const Recipe *r = &g->recipe;
     const bool images = python_has(g, "conv2d") && g->input->shape.rank == 3;
-    python_read(t);
+    const bool each = python_labels_each(g);
+    if (!r->data.unit)
+        python_read(t);
+    else
+        python_opened(t);
     if (g->nloop)
         text_add(t, ours);
     text_printf(t, given, g->nloop ? "ours(n)" : "n", g->nloop ? "ours(n)" : "n",
-                g->nloop ? "        name = ours(name)\n" : "");
+                g->nloop ? "        name = ours(name)\n" : "",
+                python_calls(g, "gru") ? "tensor[-len(values):]" : "tensor");
     loading(g, t);
     if (python_augments(&r->augment))
         augmenting(&r->augment, t);
     initial(g, t);
     groups(g, t);
     python_rate(r, t);
+    right(g, t);
     text_printf(t, "\n\nBATCH, LR = %lld, %s\n", (long long)r->batch, number(t, r->optimizer.lr));
     python_main(r, t);
     text_printf(t, arguments, (long long)r->epochs, (long long)r->seed,
@@ -368,7 +418,21 @@ static void train(const Graph *g, Text *t)
                          "(v.contiguous(memory_format=torch.channels_last) for v in (x, test_x))\n"
                        : "",
                 optimizer(&r->optimizer, t),
-                python_augments(&r->augment) ? "augmented(x[index])" : "x[index]", clipping(r, t));
+                each && r->data.unit
+                    ? arena_printf(t->arena,
+                                   "            if epoch > 1:                                      "
+                                   "              # windows begin elsewhere\n"
+                                   "                x, y = loaded(o.data, \"train\", "
+                                   "o.limit_samples, torch.randint(%lld, ()).item())\n",
+                                   (long long)python_step(g))
+                    : "",
+                python_augments(&r->augment) ? "augmented(x[index])" : "x[index]", clipping(r, t),
+                each ? "y.numel()" : "len(x)",
+                each ? "(losses(output, test_y) * (test_y >= 0).sum(1)).sum().item() / (test_y >= "
+                       "0).sum().item()"
+                     : "losses(output, test_y).mean().item()",
+                each ? "right(output, test_y).sum().item() / (test_y >= 0).sum().item()"
+                     : "right(output, test_y).double().mean().item()");
 }
 
 bool emit_pytorch(const Graph *g, const char *source, Text *out, Diag *d)

@@ -82,6 +82,47 @@ for split, n in ("train", 80), ("test", 40):
     np.save(f"{sys.argv[1]}/{split}_y.npy", g.integers(0, 5, n).astype("u1"))' "$work/recurrent-data"
 }
 
+# Tokens: characters with a class a position, tied weights, positions, attention; reviews of words behind a gru.
+cat > "$work/letters.tn" <<'TN'
+block mix(x) {
+    h = layer_norm(x) |> dense(36) |> split(3, axis = -1)
+    return x + causal_attention(h[0], h[1], h[2], heads = 3)
+}
+model letters(text: i32[time], vocab: int, time: int = 10) {
+    tokens = embedding(vocab, 12)
+    h = tokens(text) |> position |> mix |> mix
+    return matmul(h, tokens.weight, transpose_b = true)
+}
+train letters {
+    data      = text("letters", unit = "char", vocab = 32)
+    loss      = softmax_cross_entropy
+    optimizer = adamw(lr = 0.01)
+    init      = normal(mean = 0, std = 0.1)
+    batch     = 16
+    epochs    = 1
+}
+TN
+cat > "$work/words.tn" <<'TN'
+model words(text: i32[time], vocab: int, time: int = 9) {
+    h = embedding(text, vocab, 6, padding = 0)
+    return concat(gru(h, 5), lstm(one_hot(text, vocab), 4)) |> dense(1)
+}
+train words {
+    data      = tsv("words", unit = "word", vocab = 40)
+    loss      = sigmoid_cross_entropy
+    optimizer = adam(lr = 0.01)
+    init      = glorot
+    batch     = 16
+    epochs    = 1
+}
+TN
+mkdir "$work/letters-data" "$work/words-data"
+awk 'BEGIN { srand(2); for (i = 0; i < 90; i++) { line = ""; for (k = 0; k < 24; k++) line = line sprintf("%c", 97 + int(rand() * 26)); print line } }' > "$work/letters-data/input.txt"
+for split in train test; do
+    awk -v many=$([ $split = train ] && echo 80 || echo 40) 'BEGIN { srand(many); for (i = 0; i < many; i++) {
+        text = ""; for (k = 0; k < 3 + rand() * 12; k++) text = text sprintf("%s%s ", rand() < 0.2 ? "It'"'"'s-" : "", "w" int(rand() * 50)); print i % 2 "\t" text } }' > "$work/words-data/$split.tsv"
+done
+
 # steps LOG: its losses, a line each
 steps() { sed -n 's/.*"event": *"step".*"train_loss": *\([-0-9.e]*\).*/\1/p' "$1"; }
 
@@ -89,12 +130,15 @@ steps() { sed -n 's/.*"event": *"step".*"train_loss": *\([-0-9.e]*\).*/\1/p' "$1
 against() {
     local to=$1 python=$2 model=$4 name; name=$(basename "$4" .tn)
     local data=(--data "$work/mnist" --limit-samples "$3") run
+    [ ! -d "$work/$name-data" ] || data[1]=$work/$name-data
+    local epochs=2
+    if [ "$name" = letters ]; then epochs=1 data[3]=160; fi        # in a second epoch windows begin elsewhere
     if [ "$name" = recurrent ]; then data[1]=$work/recurrent-data; sequences "$python"; fi
     if [ ! -e "$work/$name.w" ]; then
         "$TENON" build "$model" "${settings[@]}" -o "$work/$name"
         "$work/$name" "${data[@]}" --epochs 0 --save "$work/$name.w" > /dev/null
     fi
-    run=("${data[@]}" --weights "$work/$name.w" --epochs 2 --shuffle off --log-steps 1)
+    run=("${data[@]}" --weights "$work/$name.w" --epochs $epochs --shuffle off --log-steps 1)
     "$TENON" emit "$model" "${settings[@]}" --to "$to" -o "$work/$to" > /dev/null
     rm -f "$work/ours" "$work/theirs"
     "$work/$name" "${run[@]}" --log "$work/ours" > /dev/null
@@ -105,7 +149,8 @@ against() {
 }
 
 settings=(--dtype f64 --batch 16 --shards 1)
-for model in "$TENON_ROOT/models/lenet.tn" "$TENON_ROOT/models/mlp.tn" "$work/odd.tn" "$work/recurrent.tn"; do
+for model in "$TENON_ROOT/models/lenet.tn" "$TENON_ROOT/models/mlp.tn" "$work/odd.tn" "$work/recurrent.tn" "$work/letters.tn" "$work/words.tn"; do
+    name=$(basename "$model" .tn)
     if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"      # the last batch is filled up
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
     for backend in tensorflow jax torch; do
