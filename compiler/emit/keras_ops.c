@@ -154,7 +154,7 @@ static const PyWord words[] = {
      "ops.binary_crossentropy(ops.cast(ops.reshape($1, (-1,)), $0.dtype), ops.reshape($0, (-1,)), "
      "from_logits=True)",
      PY_ATOM},
-    {"one_hot", "ops.one_hot($0, #classes)", PY_ATOM},
+    {"one_hot", "ops.one_hot($0, #classes, dtype=keras.config.floatx())", PY_ATOM},
     {NULL, NULL, 0},
 };
 

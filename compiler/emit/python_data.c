@@ -167,7 +167,7 @@ static void windows(const Graph *g, bool fill, Text *t)
         text_printf(t, "        x, y = windows(text[:-1], %lld)%s, windows(text[1:], %lld)\n",
                     length, fill ? ".clip(0)" : "", length);
     }
-    text_add(t, "    x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)\n");
+    text_add(t, "    x, y = np.array(x), np.array(y)\n");
 }
 
 /* Labelled lines of words, numbered and cut as ours (runtime/data/tsv.c, words.c). */
