@@ -80,6 +80,8 @@ RT_INLINE void dense_update_tile(DenseUpdate q, Update u, const vec *c, int64_t 
     real *const w = q.w + at, *const s0 = q.s0 ? q.s0 + at : NULL,
                 *const s1 = q.s1 ? q.s1 + at : NULL;
     vec g[TILE_MAX];
+    if (rows * vectors > TILE_MAX)
+        __builtin_unreachable(); /* gcc 12 warns of a 33rd vector where it does not know the sizes */
     RT_UNROLL
     for (int i = 0; i < rows * vectors; i++)
         g[i] = dense_keep(c[i], lanes - i % vectors * V);
