@@ -111,7 +111,8 @@ static void report(const Bench *b, Log *log, Times t, double peak)
     printf("%s, batch %d, %d threads: step %.3f ms (best %.3f), %.0f samples/s\n", p->model,
            p->batch, b->o->threads, 1e3 * t.median, 1e3 * t.least, rate);
     if (peak > 0)
-        printf("%.1f GFLOP/s of the textbook's operations; the machine's FMA peak is %.1f: %.0f %%\n", gflops, peak,
+        printf("%.1f GFLOP/s of the textbook's operations; the FMA peak of %s is %.1f: %.0f %%\n",
+               gflops, b->o->comm->size > 1 ? "all ranks" : "these processors", peak,
                100 * gflops / peak);
     else
         printf("%.1f GFLOP/s of the textbook's operations on %s\n", gflops, p->device->describe());
@@ -168,7 +169,10 @@ int bench_run(const RtProgram *p, const Options *o)
     for (int64_t i = n > 1 ? 0 : 1; i < n; i++)
         time[i] = step(&b);
     const Times times = times_of(time, n, first, o->comm->waited - waited, o->comm->busy - busy);
-    const double peak = p->device ? 0 : fma_peak(p, b.pool); /* the processor's says nothing of a device */
+    const double peak = p->device
+                            ? 0 /* the processor's says nothing of a device */
+                            : fma_peak(p, b.pool) *
+                                  o->comm->size; /* all ranks measure at once; rank 0's, for each */
     report(&b, &log, times, peak);
     if (o->link)
         bench_comm(b.net, times.median, times.sum, times.waited, &log);

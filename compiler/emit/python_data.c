@@ -103,6 +103,8 @@ static const char reading[] =
     "        rows = np.concatenate([np.frombuffer(opened(f\"{place}/{f}\"), np.uint8).reshape(-1, "
     "3073) for f in files])\n"
     "        return rows[:, 1:], rows[:, 0]\n"
+    "    if not os.path.exists(f\"{place}/{split}_x.npy\"):\n"
+    "        raise SystemExit(f\"no data set in {place}: --data DIR names its directory\")\n"
     "    return np.load(f\"{place}/{split}_x.npy\"), np.load(f\"{place}/{split}_y.npy\")\n";
 
 void python_opened(Text *t)
@@ -125,7 +127,10 @@ static void windows(const Graph *g, bool fill, Text *t)
                 "\n\ndef tokens(place):\n"
                 "    \"\"\"%s of PLACE/NAME.txt or PLACE/input.txt.\"\"\"\n"
                 "    data = opened(f\"{place}/{os.path.basename(os.path.abspath(place))}.txt\") or "
-                "opened(f\"{place}/input.txt\")\n%s",
+                "opened(f\"{place}/input.txt\")\n"
+                "    if data is None:\n"
+                "        raise SystemExit(f\"no text in {place}: --data DIR names its "
+                "directory\")\n%s",
                 g->recipe.data.unit == TEXT_BYTE ? "Bytes" : "Characters, numbered in order,",
                 g->recipe.data.unit == TEXT_BYTE
                     ? "    return np.frombuffer(data, np.uint8).astype(np.int64)\n"
@@ -280,9 +285,13 @@ void python_main(const Recipe *r, Text *t)
         text_printf(t, "    a.add_argument(\"--data\", default=\"%s\")\n", name);
     else
         text_printf(t,
-                    "    a.add_argument(\"--data\", "
-                    "default=os.path.join(os.environ.get(\"TENON_DATA\", \".\"), \"%s\"))\n",
-                    name);
+                    "    places = [os.path.join(at, \"%s\") for at in "
+                    "(os.environ.get(\"TENON_DATA\", \".\"), \"models/data\", \".\")]\n"
+                    "    a.add_argument(\"--data\", default=next(filter(os.path.isdir, places), "
+                    "places[0]),\n"
+                    "                   help=\"directory of the data set; default: %s in "
+                    "$TENON_DATA, in models/data, or here\")\n",
+                    name, name);
 }
 
 void python_rate(const Recipe *r, Text *t)
