@@ -144,11 +144,15 @@ static void begin(Generator *g)
 static void check(const RtProgram *p)
 {
     const int64_t t = p->input_dim[0];
-    if (!p->recipe.text.unit || p->recipe.text.table || p->classes < p->vocab ||
-        (p->labels != 1 && p->labels != t))
-        rt_die("generate is for networks that say which token comes next: %s was not built from "
-               "data = text(...), or has %lld "
-               "outputs where the vocabulary has %lld tokens",
+    if (!p->recipe.text.unit || p->recipe.text.table)
+        rt_die("generate is for networks that say which token comes next: the recipe of %s does "
+               "not "
+               "read data = text(...)",
+               p->model);
+    if (p->classes < p->vocab || (p->labels != 1 && p->labels != t))
+        rt_die("generate is for networks that say which token comes next: %s has %lld outputs "
+               "where "
+               "the vocabulary has %lld tokens",
                p->model, (long long)p->classes, (long long)p->vocab);
 }
 

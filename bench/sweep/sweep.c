@@ -144,6 +144,8 @@ static void say(const Sweep *s, Arena *a, const Queue *q, const Item *it, const 
 {
     printf("[%*d/%d] %s, run %lld of %lld", all > 99 ? 3 : 2, q->done, all,
            sweep_name(a, it->config), (long long)it->repeat, (long long)it->config->matrix->repeat);
+    if (it->attempt > 1)
+        printf(", attempt %lld of %lld", (long long)it->attempt, (long long)s->retries + 1);
     if (strcmp(r->status, "failed") == 0)
         printf(": failed: %.*s", (int)strcspn(r->message, "\n"), r->message);
     else {
@@ -153,7 +155,7 @@ static void say(const Sweep *s, Arena *a, const Queue *q, const Item *it, const 
         if (r->accuracy >= 0)
             printf(", accuracy %.4f", r->accuracy);
         if (r->disturbed)
-            printf("; disturbed: %s", r->disturbed);
+            printf("; disturbed: %s%s", r->disturbed, it->done ? "" : ", to be run again");
     }
     printf("%s\n", time_text(a, time_left(s, q)));
     fflush(stdout);
