@@ -111,10 +111,10 @@ static const char *layer(Arena *a, const Node *n, bool with_bias)
         return norm_layer(a, n);
     if (node_is(n, "bias") && n->shape.rank != 2)
         return "Bias()";
-    if (node_is(n, "dropout") || node_is(n, "dropout2d"))
-        return arena_printf(a, "layers.%s(%s)",
-                            node_is(n, "dropout") ? "Dropout" : "SpatialDropout2D",
-                            python_number(a, node_float(n, "rate")));
+    const Node *mask = python_dropout2d(n);
+    if (mask || node_is(n, "dropout"))
+        return arena_printf(a, "layers.%s(%s)", mask ? "SpatialDropout2D" : "Dropout",
+                            python_number(a, node_float(mask ? mask : n, "rate")));
     return NULL;
 }
 
@@ -372,8 +372,7 @@ static const char *called(Arena *a, const Node *n, const char *layer, PyValue x)
                : back ? arena_printf(a, "ops.flip(%s, 1)", all)
                       : all;
     }
-    const bool differs =
-        node_is(n, "batch_norm") || node_is(n, "dropout") || node_is(n, "dropout2d");
+    const bool differs = node_is(n, "batch_norm") || node_is(n, "dropout") || python_dropout2d(n);
     return arena_printf(a, "%s(%s%s)", layer, x.s, differs ? ", training=training" : "");
 }
 

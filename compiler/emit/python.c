@@ -82,7 +82,8 @@ static int values(const Node *n)
 {
     if (python_recurrent(n))
         return meant(n)->nin;
-    const bool layer = (n->op->layer && !is_tied(n)) || is_norm(n) || node_is(n, "bias");
+    const bool layer =
+        python_dropout2d(n) || (n->op->layer && !is_tied(n)) || is_norm(n) || node_is(n, "bias");
     return layer && n->nin ? 1 : n->nin;
 }
 
@@ -309,7 +310,8 @@ static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
     if (!name && is_norm(n))
         name = n->name; /* without scale and shift */
     if (!name) {
-        name = arena_printf(p->a, "%s%d", n->op->name, ++s->nameless);
+        name = arena_printf(p->a, "%s%d", python_dropout2d(n) ? "spatial" : n->op->name,
+                            ++s->nameless);
         make(p, s, name, constructor);
         return arena_printf(p->a, "self.%s", name);
     }

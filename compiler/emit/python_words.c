@@ -27,6 +27,19 @@ const Node *python_recurrent(const Node *n)
     return result && n->in[0]->loop ? n->in[0]->loop->call : NULL;
 }
 
+const Node *python_dropout2d(const Node *n)
+{
+    if (!node_is(n, "mul") || n->shape.rank != 3 || !node_is(n->in[1], "reshape"))
+        return NULL;
+    const Node *mask = n->in[1]->in[0];
+    const int64_t *to = n->in[1]->shape.dim, channels = n->shape.dim[0];
+    const bool spread = n->in[1]->shape.rank == 3 && to[0] == channels && to[1] == 1 && to[2] == 1;
+    return spread && node_is(mask, "dropout") && mask->shape.rank == 1 &&
+                   node_is(mask->in[0], "const") && node_float(mask->in[0], "value") == 1
+               ? mask
+               : NULL;
+}
+
 Window python_window(const Node *n)
 {
     const int64_t *x = node_attr(n, "x_shape")->list;
@@ -93,6 +106,7 @@ static int wanted(const PyWord *w, const char *p)
 static PyValue filled(Arena *a, const Dialect *dialect, const Node *n, const PyWord *w,
                       const PyValue *in)
 {
+    const Node *mask = python_dropout2d(n);
     Text t = text_new(a);
     for (const char *p = w->python; *p; p++) {
         if (*p == '$') {
@@ -100,7 +114,7 @@ static PyValue filled(Arena *a, const Dialect *dialect, const Node *n, const PyW
             p++;
         } else if (*p == '#') {
             const size_t length = strcspn(p + 1, ",)");
-            text_add(&t, attribute(a, n, arena_strndup(a, p + 1, length)));
+            text_add(&t, attribute(a, mask ? mask : n, arena_strndup(a, p + 1, length)));
             p += length;
         } else
             text_addn(&t, p, 1);
@@ -123,8 +137,9 @@ bool python_value(Arena *a, const Dialect *dialect, const Node *n, const PyValue
         *v = (PyValue){dialect->called(a, n, layer, in[0]), PY_ATOM};
         return true;
     }
+    const char *op = python_dropout2d(n) ? "dropout2d" : n->op->name;
     for (const PyWord *w = dialect->word; w->op; w++)
-        if (node_is(n, w->op)) {
+        if (strcmp(op, w->op) == 0) {
             *v = filled(a, dialect, n, w, in);
             return true;
         }

@@ -24,6 +24,19 @@ for to in pytorch keras; do
     else bad "no Python: $(tail -n 4 "$work/err")"; fi
 done
 
+# Whole channels dropped are the frameworks' own layer, not dropout of a number.
+cat > "$work/channels.tn" <<'TN'
+model channels(x: f32[2, 5, 5]) { return conv2d(x, 4, kernel = 3) |> dropout2d(0.2) |> flatten |> dense(3) }
+train channels { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+TN
+while IFS='|' read -r to line; do
+    "$TENON" emit "$work/channels.tn" --to $to | grep -qF "$line" && ok || bad "dropout2d for $to: no line with $line"
+done <<'LINES'
+pytorch|F.dropout2d(self.conv1(x), 0.2, self.training)
+keras|self.spatial1 = layers.SpatialDropout2D(0.2)
+keras|self.spatial1(self.conv1(x), training=training)
+LINES
+
 # Formulas, reductions, crops, pads, sharing, a nest of blocks, factors, clipping, a loss of its own.
 cat > "$work/odd.tn" <<'TN'
 block inner(x, width: int) {
