@@ -247,6 +247,8 @@ static bool node_able(const Graph *g, const Node *n, Diag *d)
         return true;
     if (node_attr(n, "sync") && node_bool(n, "sync"))
         return missing(n, "batch_norm(sync = true)", d);
+    if (node_is(n, "dropout") && node_is(n->in[0], "const"))
+        return missing(n, "dropout2d (dropout of a constant)", d);
     if (n->op->kernel) {
         const Call c = call_of(g->arena, g, n);
         if (!c.fn || has_form(without_plain(g->arena, c.fn)))

@@ -14,6 +14,13 @@ cuda=$TENON_ROOT/tests/cuda
 refuses "concat has no CUDA form" "densenet_bc_100_12.tn:[0-9]+:[0-9]+: error: concat has no CUDA form yet" \
     "$TENON" emit models/densenet_bc_100_12.tn --to cuda -o "$work/none"
 succeeds "ResNet-20 has one" "$TENON" emit models/resnet56_cifar10.tn --set model.depth=20 --to cuda -o "$work/resnet20"
+cat > "$work/channels.tn" <<'TN'
+model channels(x: f32[2, 5, 5]) {
+    return conv2d(x, 4, kernel = 3) |> dropout2d(0.2) |> flatten |> dense(3)
+}
+train channels { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+TN
+refuses "dropout2d has no CUDA form" "channels.tn:2:40: error: dropout2d .* has no CUDA form yet" "$TENON" emit "$work/channels.tn" --to cuda -o "$work/none"
 refuses "an input of tokens" "char_lstm.tn:.*error: an input of tokens has no CUDA form yet" "$TENON" emit models/char_lstm.tn --to cuda -o "$work/none"
 [ ! -e "$work/none" ] && ok || bad "a refused model left files behind"
 for option in --kernels=blas --tune "--comm mpi" --fast "--memory-limit 1G"; do
