@@ -117,6 +117,21 @@ static void block(SweepFile *f, const Matrix *above)
     ARENA_PUSH(r->arena, f->plan->matrix, f->plan->nmatrix, m);
 }
 
+/* No text holds a NUL byte, and what stands behind one would not be read. */
+static bool has_nul(const Source *s, Diag *d)
+{
+    const char *line = s->text, *nul = memchr(line, 0, s->len), *end;
+    int n = 1;
+    if (!nul)
+        return false;
+    for (; (end = memchr(line, '\n', (size_t)(nul - line))); line = end + 1)
+        n++;
+    const int col = (int)(nul - line) + 1;
+    diag_error(d, (Span){s, n, col, n, col + 1}, "the file has a NUL byte here");
+    diag_help(d, "is this really a sweep file?");
+    return true;
+}
+
 bool sweep_file_read(Arena *a, const char *path, Plan *p, Diag *d)
 {
     const char *why, *slash = strrchr(path, '/');
@@ -127,6 +142,8 @@ bool sweep_file_read(Arena *a, const char *path, Plan *p, Diag *d)
         diag_error(d, (Span){0}, "cannot read %s: %s", path, why);
         return false;
     }
+    if (has_nul(s, d))
+        return false;
     f.dir = slash ? arena_strndup(a, path, (size_t)(slash - path)) : ".";
     reader_begin(&f.reader, a, s, d);
     matrix_default(&above);
