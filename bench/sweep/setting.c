@@ -144,10 +144,31 @@ static bool read_framework(Reader *r, const char **v)
     return false;
 }
 
-static bool read_text(Reader *r, const char **v)
+/* Options of tenon build, or emit, that no setting and not the sweep itself gives. */
+static bool build_allowed(const Setting *s, const char *options, Span at, Diag *d)
+{
+    static const char *const own[][2] = {{"-o", "programs lie beside the store"},
+                                         {"--batch", "write batch = [64, 128]"},
+                                         {"--comm", "write ranks = [1, 2]"},
+                                         {0}};
+    for (const char *word = options; *(word += strspn(word, " ")); word += strcspn(word, " "))
+        for (int i = 0; own[i][0]; i++) {
+            const size_t n = strlen(own[i][0]);
+            if (strncmp(word, own[i][0], n) != 0 || !strchr(" =", word[n]))
+                continue;
+            diag_error(d, at, "%s: a sweep gives %s itself", s->name, own[i][0]);
+            diag_help(d, "%s", own[i][1]);
+            return false;
+        }
+    return true;
+}
+
+static bool read_text(Reader *r, const Setting *s, const char **v)
 {
     if (r->now.kind != TOKEN_TEXT && r->now.kind != TOKEN_WORD)
         return reader_expected(r, "a text in quotes"), false;
+    if (s->kind == SETTING_TEXTS && !build_allowed(s, r->now.text, r->now.at, r->diag))
+        return false;
     *v = r->now.text;
     reader_next(r);
     return true;
@@ -167,7 +188,7 @@ static bool read_item(Reader *r, const Setting *s, int64_t *count, const char **
 {
     return s->kind == SETTING_COUNTS  ? read_count(r, s, count)
            : s->kind == SETTING_WORDS ? read_framework(r, word)
-                                      : read_text(r, word);
+                                      : read_text(r, s, word);
 }
 
 /* [a, b, c], or a, b, c up to the end where there is nothing else to come. */
@@ -199,7 +220,7 @@ static bool read_value(Reader *r, Matrix *m, const Setting *s, bool open)
     case SETTING_COUNT:
         return read_count(r, s, field);
     case SETTING_TEXT:
-        return read_text(r, field);
+        return read_text(r, s, field);
     case SETTING_FLAG:
         return read_flag(r, field);
     default:
@@ -223,6 +244,8 @@ bool setting_option(Arena *a, Matrix *m, const Setting *s, const char *value, Di
         *(const char **)((char *)&read + s->field) = value;
     } else if (s->kind == SETTING_TEXTS) { /* one set of options, as it is */
         const char **word = arena_alloc(a, sizeof *word);
+        if (!build_allowed(s, value, (Span){0}, d))
+            return false;
         *word = value;
         *(Words *)((char *)&read + s->field) = (Words){word, 1};
     } else {

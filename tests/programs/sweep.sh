@@ -115,6 +115,9 @@ for line in "^      \|                  \^$" "^wrong.sweep:4:5: error: sweeps ha
 done
 printf 'sweep "mlp.tn" { batch = 50\n  seed = 7 }\n # \0 \nsweep "none.tn" { }\n' > nul.sweep
 refuses "a sweep file with a NUL byte" '^nul.sweep:3:4: error: the file has a NUL byte here' sweep nul.sweep
+printf 'sweep "mlp.tn" {\n    build = ["", "--fast -o x"]\n    repeat = 2\n}\n' > own.sweep
+refuses "a build's option that is the sweep's own" '^own.sweep:2:18: error: build: a sweep gives -o itself' sweep own.sweep
+refuses "the same on the command line" 'build: a sweep gives --batch itself' sweep mlp.tn --build "--batch=7"
 refuses "an unknown framework" "^--framework:1:7: error: unknown framework 'keras'" sweep mlp.tn --framework tenon,keras
 refuses "a framework that is not there" "1 run failed" sweep mlp.tn --framework pytorch --epochs 1 --repeat 1 --retries 0 --python /nonexistent --store none.db
 "$TENON" results list --store none.db | grep -q 'mlp, pytorch, .*failed: .*/nonexistent' && ok || bad "the failed run of a script does not say that there is no Python: $("$TENON" results list --store none.db)"
