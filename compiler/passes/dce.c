@@ -31,10 +31,31 @@ static bool is_root(const Node *n)
            node_is(n, "token_next");
 }
 
+/* Loops remember their sequences: also of those that an earlier pass has dropped. */
+static void forget_marks(const Graph *g)
+{
+    for (int i = 0; i < g->nloop; i++)
+        for (int k = 0; k < g->loop[i]->nstack; k++)
+            g->loop[i]->stack[k]->mark = 0;
+}
+
+static void forget_dead(const Graph *g)
+{
+    for (int i = 0; i < g->nloop; i++) {
+        Loop *l = g->loop[i];
+        const int count = l->nstack;
+        l->nstack = 0;
+        for (int k = 0; k < count; k++)
+            if (l->stack[k]->mark)
+                l->stack[l->nstack++] = l->stack[k];
+    }
+}
+
 void pass_dce(Graph *g, const Options *o, Diag *d)
 {
     (void)o, (void)d;
     int kept = 0;
+    forget_marks(g);
     for (int i = 0; i < g->nnode; i++)
         g->node[i]->mark = is_root(g->node[i]);
     keep(g->output);
@@ -46,6 +67,7 @@ void pass_dce(Graph *g, const Options *o, Diag *d)
             for (int j = 0; g->node[i]->mark && j < g->node[i]->nin; j++)
                 keep(g->node[i]->in[j]);
     while (keep_carried(g));
+    forget_dead(g);
     for (int i = 0; i < g->nnode; i++)
         if (g->node[i]->mark)
             g->node[kept++] = g->node[i];

@@ -13,6 +13,7 @@
  * broadcasts x.
  */
 #include "ops/op.h"
+#include "ops/scan.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 #include <math.h>
@@ -278,9 +279,35 @@ static bool sweep(Graph *g)
     return r.replaced > 0;
 }
 
+/* Loops write a number where they read it; whatever else reads a value of the model wants it in memory. */
+static bool wants_memory(const Node *n)
+{
+    static const char *const loops[] = {"bias",       "sum_to",      "amax_to",   "dropout",
+                                        "scan_state", "scan_resume", "scan_keep", "token_state"};
+    bool wants = !(n->op->flags & OP_ELEMENTWISE);
+    for (size_t i = 0; wants && i < sizeof loops / sizeof *loops; i++)
+        wants = !node_is(n, loops[i]);
+    return wants;
+}
+
+/* zeros(4) + 1 has become a number of the shape (4), and dense reads it. */
+static void keep_in_memory(Graph *g)
+{
+    const int count = g->nnode;
+    for (int i = 0; i < count; i++) {
+        Node *n = g->node[i];
+        for (int k = 0; k < n->nin && wants_memory(n); k++)
+            if (node_is(n->in[k], "const") && n->in[k]->shape.batched && !n->in[k]->backward)
+                n->in[k] = scan_keep(g, n->loop, n->in[k]);
+    }
+    if (g->nnode > count)
+        graph_sort(g);
+}
+
 void pass_simplify(Graph *g, const Options *o, Diag *d)
 {
     (void)o, (void)d;
     while (sweep(g))
         ;
+    keep_in_memory(g);
 }

@@ -51,9 +51,24 @@ model net(x: f32[23, 5], every: int = 4) {
 END
 recipe net; } > "$work/layers.tn"
 
+# A sequence that was there twice before equal values became one.
+{ cat << 'END'
+model net(x: f32[23, 5], every: int = 4) {
+    h = zeros(16)
+    c = zeros(16)
+    scan s in x recompute = every every {
+        z = rms_norm(dense(s, 16) + dense(h, 16))
+        c = sigmoid(z) * c + (1 - sigmoid(z)) * tanh(dense(concat(s, h), 16))
+        h = tanh(c)
+    }
+    return dense(h, 3)
+}
+END
+recipe net; } > "$work/twice.tn"
+
 train() { rm -f "$work/log"; "$1" train "${@:2}" --log "$work/log" > /dev/null; hashes "$work/log"; }
 planned() { "$1" info | sed -n 's/^planned bytes: \([0-9]*\) .*/\1/p'; }
-for net in cell layers; do
+for net in cell layers twice; do
     sed -E 's/ recompute = every (every|[(]every [+] 1[)])//; s/, recompute = every//g' "$work/$net.tn" > "$work/whole.tn"
     succeeds "$net: build" "$TENON" build "$work/whole.tn" -o "$work/whole"
     want=$(train "$work/whole")

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# constants.sh -- numbers as tensors (zeros(6) + 1) before every kind of operation: what is folded away must still lie in memory for those
+# that read it there.  Optimised and plain programs train to the same losses in f64.
+set -eu
+. "$(dirname "$0")/../common.sh"
+
+cat > "$work/constants.tn" << 'END'
+model constants(x: f32[6], classes: int = 3) {
+    a = dense(zeros(4) + 1, 6) + softmax(zeros(6) + 1) + rms_norm(zeros(6) * 2 + 1) + x
+    b = dense(concat(zeros(4) + 1, x), 6) + slice(zeros(9) + 1, axis = 0, start = 1, size = 6) + gather(zeros(9) + 3, [1, 2, 3, 4, 5, 6])
+    c = flatten(transpose(reshape(zeros(6) + 1, [2, 3]), [1, 0])) * x + sum(reshape(zeros(12) + 1, [6, 2]), axes = [1])
+    d = flatten(conv2d(zeros([1, 2, 3]) + 1, 1, kernel = 1)) + concat(zeros(3), zeros(3) + 2) * x + dropout(zeros(6) + 1, 0.5) * x
+    e = matmul(reshape(zeros(9) + 1, [3, 3]), reshape(dense(x, 9), [3, 3])) |> flatten |> dense(6)
+    f = causal_attention(zeros([3, 4]) + 1, zeros([3, 4]), reshape(dense(x, 12), [3, 4]), heads = 2) |> flatten |> dense(6)
+    g = dense(lstm(reshape(zeros(6) + 1, [3, 2]), 4), 6) + flatten(max_pool(zeros([6, 2, 2]) + 1, 2)) + batch_norm(zeros(6) + 1, scale = false)
+    return dense(a + b + c + d + e + f + g, classes)
+}
+train constants {
+    data      = synthetic(samples = 32, test_samples = 8)
+    loss      = softmax_cross_entropy
+    optimizer = sgd(lr = 0.01)
+    batch     = 8
+    shards    = 1
+    epochs    = 1
+}
+END
+for way in "" --plain; do
+    "$TENON" build "$work/constants.tn" --dtype f64 $way -o "$work/program"
+    succeeds "the program runs $way" "$work/program" --threads 1 --log "$work/log$way" --log-steps 1
+done
+if awk -v a="$(field "$work/log" step train_loss)" -v b="$(field "$work/log--plain" step train_loss)" 'BEGIN { n = split(a, x); m = split(b, y); if (n != 4 || m != 4) exit 1
+    for (i = 1; i <= n; i++) if (!((x[i] - y[i]) ^ 2 < 1e-20)) exit 1 }'
+then ok; else bad "losses of steps: $(field "$work/log" step train_loss) and plain $(field "$work/log--plain" step train_loss)"; fi
+"$TENON" build "$work/constants.tn" --dtype f64 --set 'model.classes=3' -o "$work/program"
+succeeds "gradients" "$work/program" gradcheck
+finish
