@@ -178,6 +178,7 @@ items: NAME IN expr               { $$ = (Items){0}; PUSH($$, ((Item){$1, @1, $3
 marks: %empty                     { $$ = (Marks){0}; }
      | marks NAME                 { $$ = $1; mark_reversed(p, &$$, $2, @2); }
      | marks NAME '=' NAME expr   { $$ = $1; mark_every(p, &$$, $2, @2, $4, @4, $5); }
+     | marks NAME '=' INT         { $$ = $1; mark_number(p, $2, @2, $4, @4); }
      ;
 
 branches: IF expr body            { $$ = (Branches){0}; PUSH($$, ((Branch){$2, $3})); }

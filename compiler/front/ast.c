@@ -174,11 +174,19 @@ Stmt *stmt_scan(Parser *p, Items items, Marks marks, Body body, Span head)
     return s;
 }
 
+static void mark_once(Parser *p, bool given, const char *word, Span at)
+{
+    if (given)
+        diag_error(p->diag, at, "'%s' is given twice", word);
+}
+
 void mark_reversed(Parser *p, Marks *m, const char *word, Span at)
 {
-    m->reversed = true;
-    if (!strcmp(word, "reversed"))
+    if (!strcmp(word, "reversed")) {
+        mark_once(p, m->reversed, word, at);
+        m->reversed = true;
         return;
+    }
     diag_error(p->diag, at, "unexpected '%s'", word);
     diag_help(p->diag,
               strcmp(word, "recompute")
@@ -190,11 +198,23 @@ void mark_every(Parser *p, Marks *m, const char *key, Span key_at, const char *w
                 Expr *steps)
 {
     const bool known = !strcmp(key, "recompute");
-    m->every = steps;
-    if (known && !strcmp(word, "every"))
+    if (known && !strcmp(word, "every")) {
+        mark_once(p, m->every, key, key_at);
+        m->every = steps;
         return;
+    }
     diag_error(p->diag, known ? at : key_at, "unexpected '%s'", known ? word : key);
     diag_help(p->diag, "write recompute = every 8: the states of every eighth step are kept");
+}
+
+void mark_number(Parser *p, const char *key, Span key_at, int64_t steps, Span at)
+{
+    const bool known = !strcmp(key, "recompute");
+    if (known)
+        diag_error(p->diag, at, "'every' is missing before %lld", (long long)steps);
+    else
+        diag_error(p->diag, key_at, "unexpected '%s'", key);
+    diag_help(p->diag, "write recompute = every %lld", known && steps > 0 ? (long long)steps : 8LL);
 }
 
 Stmt *stmt_yield(Parser *p, const char *name, Span at, Expr *value, Span whole)

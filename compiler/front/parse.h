@@ -58,6 +58,7 @@ Stmt *stmt_scan(Parser *p, Items items, Marks marks, Body body, Span head);
 /* What stands behind the sequences of a scan; anything but these words is an error. */
 void  mark_reversed(Parser *p, Marks *m, const char *word, Span at);
 void  mark_every(Parser *p, Marks *m, const char *key, Span key_at, const char *word, Span at, Expr *steps);
+void  mark_number(Parser *p, const char *key, Span key_at, int64_t steps, Span at); /* without 'every': an error */
 Stmt *stmt_yield(Parser *p, const char *name, Span at, Expr *value, Span whole);
 Stmt *stmt_if(Parser *p, Branches branches, Span whole);
 Decl *decl_add(Parser *p, DeclKind kind, const char *name, Span at);

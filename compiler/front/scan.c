@@ -12,6 +12,7 @@
 #include "ops/scan.h"
 #include "front/lower.h"
 #include "ops/grad.h"
+#include <limits.h>
 #include <string.h>
 
 typedef struct State {
@@ -243,10 +244,11 @@ static bool stretch(Lower *l, Expr *e, int64_t *every)
     *every = v.kind == V_INT ? v.i : 0;
     if (v.kind == V_POISON || !e)
         return v.kind != V_POISON;
-    if (v.kind == V_INT && v.i >= 1)
+    if (v.kind == V_INT && v.i >= 1 && v.i <= INT_MAX)
         return true;
     if (v.kind == V_INT)
-        lower_fail(l, e, e->span, "recompute is every %lld steps, less than 1", (long long)v.i);
+        lower_fail(l, e, e->span, "recompute is every %lld steps, %s", (long long)v.i,
+                   v.i < 1 ? "less than 1" : "more than 2147483647");
     else
         lower_fail(l, e, e->span, "recompute is every so many steps, an int; this is %s",
                    value_kind(v));
