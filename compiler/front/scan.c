@@ -30,7 +30,7 @@ struct Scanned {
     Loop *loop;
     int first; /* of its nodes in the list */
     int nstate, nyield;
-    bool unsure; /* a state may be lost: what it was is poison */
+    bool unsure; /* a state may be lost: it was poison, or what binds it cannot stand here */
     State *state;
     Yield *yield;
 };
@@ -96,6 +96,7 @@ static void find_states(Lower *l, struct Scanned *s, const Body *body)
         const Stmt *t = body->v[i];
         if (t->kind == ST_BIND)
             add_state(l, s, t);
+        s->unsure |= t->kind == ST_SCAN || t->kind == ST_RETURN; /* said of them (names.c) */
         if (t->kind == ST_FOR)
             find_states(l, s, &t->body);
         for (int k = 0; t->kind == ST_IF && k < t->branches.n; k++)
