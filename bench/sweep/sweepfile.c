@@ -37,7 +37,22 @@ static void recover(Reader *r)
         reader_next(r);
 }
 
-static bool setting(Reader *r, Matrix *m)
+/* The settings of a block so far. */
+typedef struct Given {
+    const Setting **v;
+    int n;
+} Given;
+
+static bool is_given(const Given *g, const Setting *s)
+{
+    for (int i = 0; i < g->n; i++)
+        if (g->v[i] == s)
+            return true;
+    return false;
+}
+
+/* given NULL: above the blocks, where a setting may change from block to block. */
+static bool setting(Reader *r, Matrix *m, Given *given)
 {
     const Token name = r->now;
     if (name.kind != TOKEN_WORD)
@@ -53,6 +68,12 @@ static bool setting(Reader *r, Matrix *m)
             diag_help(r->diag, "tenon sweep --help lists them");
         return false;
     }
+    if (given && is_given(given, s)) {
+        diag_error(r->diag, name.at, "the setting '%s' is given twice", name.text);
+        return false;
+    }
+    if (given)
+        ARENA_PUSH(r->arena, given->v, given->n, s);
     reader_next(r);
     if (!reader_sign(r, '='))
         return reader_expected(r, "'='"), false;
@@ -92,6 +113,7 @@ static void block(SweepFile *f, const Matrix *above)
 {
     Reader *r = &f->reader;
     Matrix m = *above;
+    Given given = {0};
     const Span at = r->now.at;
     reader_next(r);
     if (!block_head(f, &m.file)) {
@@ -104,7 +126,7 @@ static void block(SweepFile *f, const Matrix *above)
         return;
     }
     while (r->now.kind != TOKEN_END && !(r->now.kind == TOKEN_SIGN && *r->now.text == '}'))
-        if (!setting(r, &m)) {
+        if (!setting(r, &m, &given)) {
             f->errors++;
             if (r->now.kind == TOKEN_SIGN && *r->now.text == '{') /* not ours to find again */
                 reader_next(r);
@@ -150,7 +172,7 @@ bool sweep_file_read(Arena *a, const char *path, Plan *p, Diag *d)
     while (f.reader.now.kind != TOKEN_END) {
         if (is_word(&f.reader, "sweep"))
             block(&f, &above);
-        else if (!setting(&f.reader, &above)) {
+        else if (!setting(&f.reader, &above, NULL)) {
             f.errors++;
             recover(&f.reader);
             while (reader_sign(&f.reader, '{') || reader_sign(&f.reader, '}'))

@@ -115,6 +115,8 @@ for line in "^      \|                  \^$" "^wrong.sweep:4:5: error: sweeps ha
 done
 printf 'sweep "mlp.tn" { batch = 50\n  seed = 7 }\n # \0 \nsweep "none.tn" { }\n' > nul.sweep
 refuses "a sweep file with a NUL byte" '^nul.sweep:3:4: error: the file has a NUL byte here' sweep nul.sweep
+printf 'seed = 1\nsweep "mlp.tn" {\n    seed = 2\n    batch = 50\n    seed = 3\n}\n' > twice.sweep
+refuses "a setting that is given twice" "^twice.sweep:5:5: error: the setting 'seed' is given twice" sweep twice.sweep
 printf 'sweep "mlp.tn" {\n    build = ["", "--fast -o x"]\n    repeat = 2\n}\n' > own.sweep
 refuses "a build's option that is the sweep's own" '^own.sweep:2:18: error: build: a sweep gives -o itself' sweep own.sweep
 refuses "the same on the command line" 'build: a sweep gives --batch itself' sweep mlp.tn --build "--batch=7"
