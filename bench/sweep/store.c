@@ -164,9 +164,10 @@ Store *store_read(Arena *a, const char *path, Diag *d)
     if (store_is_directory(path, d))
         return NULL;
     const bool fixed = access(store_directory(a, path), W_OK) != 0;
+    /* Who may write takes away what WAL has laid beside the store; who may only read leaves it there. */
     Store *s = open_with(a, path, fixed ? immutable(a, path) : path,
-                         SQLITE_OPEN_READONLY | (fixed ? SQLITE_OPEN_URI : 0), d);
-    if (!s || ours(s, false))
+                         fixed ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE, d);
+    if (!s || (run_sql(s, "PRAGMA query_only = ON", "open") && ours(s, false)))
         return s;
     store_close(s);
     return NULL;

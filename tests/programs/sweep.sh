@@ -120,6 +120,9 @@ refuses "a setting that is given twice" "^twice.sweep:5:5: error: the setting 's
 printf 'sweep "mlp.tn" {\n    build = ["", "--fast -o x"]\n    repeat = 2\n}\n' > own.sweep
 refuses "a build's option that is the sweep's own" '^own.sweep:2:18: error: build: a sweep gives -o itself' sweep own.sweep
 refuses "the same on the command line" 'build: a sweep gives --batch itself' sweep mlp.tn --build "--batch=7"
+cp store.db read.db
+succeeds "stores are merged" "$TENON" results merge read.db failed.db --store merged.db
+[ -z "$(find . -name 'read.db-*' -o -name 'failed.db-*')" ] && ok || bad "results merge leaves files beside the stores it reads"
 refuses "an unknown framework" "^--framework:1:7: error: unknown framework 'keras'" sweep mlp.tn --framework tenon,keras
 refuses "a framework that is not there" "1 run failed" sweep mlp.tn --framework pytorch --epochs 1 --repeat 1 --retries 0 --python /nonexistent --store none.db
 "$TENON" results list --store none.db | grep -q 'mlp, pytorch, .*failed: .*/nonexistent' && ok || bad "the failed run of a script does not say that there is no Python: $("$TENON" results list --store none.db)"
