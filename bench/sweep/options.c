@@ -190,7 +190,9 @@ bool sweep_options(Sweep *s, int argc, char **argv)
     for (int i = 0; i < g.nfile; i++) {
         sweeps += ends(g.file[i], ".sweep");
         if (!file_exists(g.file[i]))
-            diag_error(s->diag, nowhere, "there is no file %s", g.file[i]);
+            diag_error(s->diag, nowhere,
+                       dir_exists(g.file[i]) ? "%s is a directory" : "there is no file %s",
+                       g.file[i]);
         else if (!ends(g.file[i], ".sweep") && !ends(g.file[i], ".tn"))
             diag_error(s->diag, nowhere, "%s is neither a model (.tn) nor a sweep file (.sweep)",
                        g.file[i]);

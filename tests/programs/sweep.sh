@@ -123,6 +123,7 @@ refuses "the same on the command line" 'build: a sweep gives --batch itself' swe
 cp store.db read.db
 succeeds "stores are merged" "$TENON" results merge read.db failed.db --store merged.db
 [ -z "$(find . -name 'read.db-*' -o -name 'failed.db-*')" ] && ok || bad "results merge leaves files beside the stores it reads"
+refuses "a directory to be swept" "error: small is a directory" sweep small
 refuses "an unknown framework" "^--framework:1:7: error: unknown framework 'keras'" sweep mlp.tn --framework tenon,keras
 refuses "a framework that is not there" "1 run failed" sweep mlp.tn --framework pytorch --epochs 1 --repeat 1 --retries 0 --python /nonexistent --store none.db
 "$TENON" results list --store none.db | grep -q 'mlp, pytorch, .*failed: .*/nonexistent' && ok || bad "the failed run of a script does not say that there is no Python: $("$TENON" results list --store none.db)"
