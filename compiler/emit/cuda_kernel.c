@@ -220,6 +220,20 @@ const Statements cuda_statements = {input_statement, NULL, call_statement};
 
 /* ------------------------------------------------------------------------------- what has no form */
 
+/* The call that n was made for, as the model file names it: a gather is made of slices, a batch_norm of sums. */
+static const char *written(Arena *a, const Node *n)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+    if (!n->span.source)
+        return n->op->name;
+    const char *line = source_line(a, n->span.source, n->span.line);
+    const size_t from = (size_t)n->span.col - 1;
+    if (from >= strlen(line))
+        return n->op->name;
+    const char *word = arena_strndup(a, line + from, strspn(line + from, letters));
+    return op_find(word) || strcmp(word, "zeros") == 0 ? word : n->op->name;
+}
+
 static bool missing(const Node *n, const char *what, Diag *d)
 {
     diag_error(d, n->span, "%s has no CUDA form yet", what);
@@ -248,13 +262,13 @@ static bool node_able(const Graph *g, const Node *n, Diag *d)
     if (node_attr(n, "sync") && node_bool(n, "sync"))
         return missing(n, "batch_norm(sync = true)", d);
     if (node_is(n, "dropout") && node_is(n->in[0], "const"))
-        return missing(n, "dropout2d (dropout of a constant)", d);
+        return missing(n, "dropout2d", d); /* a dropout of 1 a channel */
     if (n->op->kernel) {
         const Call c = call_of(g->arena, g, n);
         if (!c.fn || has_form(without_plain(g->arena, c.fn)))
             return true;
     }
-    return missing(n, n->op->name, d);
+    return missing(n, written(g->arena, n), d);
 }
 
 static bool graph_able(const Graph *g, Diag *d)
@@ -273,16 +287,19 @@ bool emit_cuda_able(const Graph *train, const Graph *test, Diag *d)
 {
     if (!graph_able(train, d) || !graph_able(test, d))
         return false;
-    for (int i = 0; i < train->step->nsum; i++) {
-        const Sum *s = &train->step->sum[i];
-        if (!s->param &&
-            !(s->update && node_is(s->root, "batch_moments") && train->step->fused_update))
-            return missing(s->root, "a running average", d);
-    }
     if (train->recipe.clip_norm > 0) {
         diag_error(d, (Span){0}, "clipping gradients by their norm has no CUDA form yet");
         diag_help(d, "use clip by value, or leave out --target cuda");
         return false;
+    }
+    for (int i = 0; i < train->step->nsum; i++) {
+        const Sum *s = &train->step->sum[i];
+        if (!s->param &&
+            !(s->update && node_is(s->root, "batch_moments") && train->step->fused_update))
+            return missing(s->root,
+                           arena_printf(train->arena, "the running average of this %s",
+                                        written(train->arena, s->root)),
+                           d);
     }
     return true;
 }

@@ -20,7 +20,12 @@ model channels(x: f32[2, 5, 5]) {
 }
 train channels { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
 TN
-refuses "dropout2d has no CUDA form" "channels.tn:2:40: error: dropout2d .* has no CUDA form yet" "$TENON" emit "$work/channels.tn" --to cuda -o "$work/none"
+refuses "dropout2d has no CUDA form" "channels.tn:2:40: error: dropout2d has no CUDA form yet" "$TENON" emit "$work/channels.tn" --to cuda -o "$work/none"
+sed 's/conv2d(x.*$/gather(x, [1, 0]) + dense(zeros(4), 5) |> flatten |> dense(3)/' "$work/channels.tn" > "$work/named.tn"
+refuses "a gather, by its name" "named.tn:2:12: error: gather has no CUDA form yet" "$TENON" emit "$work/named.tn" --to cuda -o "$work/none"
+grep -q "named.tn:2:[0-9]*: error: zeros has no CUDA form yet" "$work/err" && ok || bad "zeros is refused by another name: $(cat "$work/err")"
+sed 's/dropout2d(0.2)/batch_norm/; s/batch = 16/batch = 16; clip = norm(1.0)/' "$work/channels.tn" > "$work/clipped.tn"
+refuses "clipping by the norm, of a model with batch_norm" "clipping gradients by their norm has no CUDA form yet" "$TENON" emit "$work/clipped.tn" --to cuda -o "$work/none"
 refuses "an input of tokens" "char_lstm.tn:.*error: an input of tokens has no CUDA form yet" "$TENON" emit models/char_lstm.tn --to cuda -o "$work/none"
 [ ! -e "$work/none" ] && ok || bad "a refused model left files behind"
 for option in --kernels=blas --tune "--comm mpi" --fast "--memory-limit 1G"; do
