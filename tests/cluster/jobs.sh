@@ -5,69 +5,25 @@
 # About a minute: with CHECK_CLUSTER=1 (./check --cluster).  Skipped where Slurm or namespaces are missing.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
+. "$(dirname "$0")/slurm.sh"
 hosts=$(dirname "$(readlink -f "$0")")/hosts.sh
 export HOSTS=j$$
 [ "${CHECK_CLUSTER:-0}" = 1 ] || { skip "a job that loses a rank and a node: ./check --cluster"; finish; exit; }
 command -v mpicc slurmctld slurmd munged > /dev/null && "$hosts" able ||
     { skip "no Slurm on several hosts here: root, iproute2, Open MPI, slurm-wlm and munge make it"; finish; exit; }
 slurm=$work/slurm port=$((20000 + $$ % 10000))
-end() {
-    "$hosts" down
-    [ ! -e "$slurm/munged.pid" ] || kill "$(cat "$slurm/munged.pid")" 2> /dev/null || true
-    rm -rf "$work" 2> /dev/null || { sleep 1; rm -rf "$work"; }
-}
-trap end EXIT
+trap '"$hosts" down; rm -f "$slurm"/slurm*.pid; slurm_end' EXIT
 chmod 755 "$work"
 
 # ---- a Slurm: its controller on node1, slurmd on the others
-conf() {
-    cat << END
-ClusterName=$HOSTS
-SlurmctldHost=node1
-SlurmctldPort=$port
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-AuthInfo=socket=$slurm/munge.sock
-CredType=cred/munge
-StateSaveLocation=$slurm/state
-SlurmdSpoolDir=$slurm/spool/%n
-TmpFS=$slurm/tmp/%n
-SlurmctldPidFile=$slurm/slurmctld.pid
-SlurmdPidFile=$slurm/slurmd.%n.pid
-SlurmctldLogFile=$slurm/slurmctld.log
-SlurmdLogFile=$slurm/slurmd.%n.log
-MailProg=/bin/true
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-SwitchType=switch/none
-MpiDefault=pmix
-SlurmdParameters=config_overrides
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-ReturnToService=2
-SlurmdTimeout=10
-KillWait=5
-JobRequeue=1
-SchedulerParameters=bf_interval=2,sched_interval=2,requeue_delay=1
-NodeName=node[2-4] Port=$((port + 1)) CPUs=2 RealMemory=1000 State=UNKNOWN
-PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-END
-}
-mkdir -p "$slurm/state" "$slurm"/{spool,tmp}/node{2,3,4}
-conf > "$slurm/slurm.conf"
-export SLURM_CONF=$slurm/slurm.conf
-head -c 128 /dev/urandom > "$slurm/munge.key"
-chmod 600 "$slurm/munge.key"
-munged --force --key-file="$slurm/munge.key" --socket="$slurm/munge.sock" --seed-file="$slurm/munge.seed" --pid-file="$slurm/munged.pid" \
-    --log-file="$slurm/munged.log" 2> /dev/null
+mkdir -p "$slurm"/{spool,tmp}/node{2,3,4}
+slurm_conf "$HOSTS" node1 "node[2-4] Port=$((port + 1)) RealMemory=1000" "MpiDefault=pmix
+SlurmdTimeout=10"
 "$hosts" up 4
 on() { "$hosts" run 1 "$@"; }
 on slurmctld -f "$SLURM_CONF"
 for k in 2 3 4; do "$hosts" run $k slurmd -f "$SLURM_CONF" -N node$k; done
-for _ in $(seq 100); do [ "$(on sinfo -h -t idle -o %D 2> /dev/null | head -n 1)" = 3 ] && break; sleep 0.2; done
-[ "$(on sinfo -h -t idle -o %D 2> /dev/null | head -n 1)" = 3 ] || { skip "Slurm's nodes do not come up here"; finish; exit; }
+slurm_idle 3 on || { skip "Slurm's nodes do not come up here"; finish; exit; }
 
 # ---- a job
 small_mnist "$work/mnist" 640 300 || true

@@ -4,6 +4,7 @@
 # The Slurm (two nodes that are this machine) with CHECK_CLUSTER=1 (./check --cluster), where root, slurm-wlm and munge are.
 set -uo pipefail
 . "$(dirname "$0")/../common.sh"
+. "$(dirname "$0")/slurm.sh"
 if "$TENON" sweep --help 2>&1 | grep -q 'left out when this tenon was built'; then skip "built without SQLite or cJSON"; finish; exit; fi
 export TENON_CACHE=$work/cache
 cd "$work"
@@ -41,54 +42,13 @@ same "what is there stays" "$(stored all.db)" 8
 [ "${CHECK_CLUSTER:-0}" = 1 ] || { skip "a job array on a Slurm: ./check --cluster"; finish; exit; }
 command -v slurmctld slurmd munged sbatch > /dev/null && [ "$(id -u)" = 0 ] || { skip "no Slurm here: root, slurm-wlm and munge make it"; finish; exit; }
 slurm=$work/slurm port=$((20000 + $$ % 10000))
-end() {
-    local file
-    for file in "$slurm"/{slurmctld,slurmd.n1,slurmd.n2,munged}.pid; do [ ! -e "$file" ] || kill "$(cat "$file")" 2> /dev/null || true; done
-    rm -rf "$work" 2> /dev/null || { sleep 1; rm -rf "$work"; }
-}
-trap end EXIT
+trap slurm_end EXIT
 chmod 755 "$work"
-mkdir -p "$slurm/state" "$slurm"/{spool,tmp}/n{1,2}
-cat > "$slurm/slurm.conf" << END
-ClusterName=sweep$$
-SlurmctldHost=$(hostname -s)(127.0.0.1)
-SlurmctldPort=$port
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-AuthInfo=socket=$slurm/munge.sock
-CredType=cred/munge
-StateSaveLocation=$slurm/state
-SlurmdSpoolDir=$slurm/spool/%n
-TmpFS=$slurm/tmp/%n
-SlurmctldPidFile=$slurm/slurmctld.pid
-SlurmdPidFile=$slurm/slurmd.%n.pid
-SlurmctldLogFile=$slurm/slurmctld.log
-SlurmdLogFile=$slurm/slurmd.%n.log
-MailProg=/bin/true
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-SwitchType=switch/none
-SlurmdParameters=config_overrides
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-ReturnToService=2
-KillWait=5
-JobRequeue=1
-SchedulerParameters=bf_interval=2,sched_interval=2,requeue_delay=1
-NodeName=n[1-2] NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + 2))] CPUs=2 RealMemory=100 State=UNKNOWN
-PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-END
-export SLURM_CONF=$slurm/slurm.conf
-head -c 128 /dev/urandom > "$slurm/munge.key"
-chmod 600 "$slurm/munge.key"
-munged --force --key-file="$slurm/munge.key" --socket="$slurm/munge.sock" --seed-file="$slurm/munge.seed" --pid-file="$slurm/munged.pid" \
-    --log-file="$slurm/munged.log" 2> /dev/null
+mkdir -p "$slurm"/{spool,tmp}/n{1,2}
+slurm_conf sweep$$ "$(hostname -s)(127.0.0.1)" "n[1-2] NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + 2))] RealMemory=100"
 slurmctld -f "$SLURM_CONF"
 for k in 1 2; do slurmd -f "$SLURM_CONF" -N n$k; done
-for _ in $(seq 150); do [ "$(sinfo -h -t idle -o %D 2> /dev/null | head -n 1)" = 2 ] && break; sleep 0.2; done
-[ "$(sinfo -h -t idle -o %D 2> /dev/null | head -n 1)" = 2 ] || { skip "Slurm's nodes do not come up here"; finish; exit; }
+slurm_idle 2 env || { skip "Slurm's nodes do not come up here"; finish; exit; }
 # settle JOB SECONDS: until no task of it is queued or at work
 settle() { for _ in $(seq $(($2 * 5))); do [ -n "$(squeue -h -j "$1" 2> /dev/null)" ] || return 0; sleep 0.2; done; bad "job $1 is not done: $(squeue)"; }
 
