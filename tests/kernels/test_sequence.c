@@ -123,6 +123,15 @@ START_TEST(embeddings)
 }
 END_TEST
 
+/* All units of embedding_dw_update by Adam, the last first. */
+static void update_rows(const Rt *r, real *v, real *t0, real *t1, const char *token, const char *dy,
+                        EmbeddingUpdate q)
+{
+    const int rows = EMBEDDING_ROWS(q.width);
+    for (int unit = (q.vocab + rows - 1) / rows - 1; unit >= 0; unit--)
+        embedding_dw_update(r, unit, 0, v, t0, t1, token, dy, (Factors){1, 1}, update_adam, q);
+}
+
 /* Sum and update of a large table in one: to the bit what slices' sums and reduce_update make. */
 START_TEST(embedding_updates)
 {
@@ -137,6 +146,7 @@ START_TEST(embedding_updates)
     const Factors f = {1, 1};
     const int64_t step = (shard + 63) / 64 * 64;
     char *memory = buffer_bytes(step * SHARDS);
+    const char *tokens = memory + sums * SLICES + (values + 16) * (int64_t)sizeof(real);
     real *w = random_buffer(table, 1), *v = copy_buffer(w, table), *s0 = zero_buffer(table),
          *s1 = zero_buffer(table), *t0 = zero_buffer(table), *t1 = zero_buffer(table);
     Rt r = {.shard = memory, .shard_bytes = step, .shards = SHARDS};
@@ -162,11 +172,7 @@ START_TEST(embedding_updates)
                          e);
     }
     reduce_update(&r, 0, 1, 0, w, s0, s1, memory, sums, SLICES, table, f, update_adam);
-    const int rows = EMBEDDING_ROWS(width);
-    for (int unit = (VOCAB + rows - 1) / rows - 1; unit >= 0; unit--)
-        embedding_dw_update(&r, unit, 0, v, t0, t1,
-                            memory + sums * SLICES + (values + 16) * (int64_t)sizeof(real),
-                            memory + sums * SLICES, f, update_adam, q);
+    update_rows(&r, v, t0, t1, tokens, memory + sums * SLICES, q);
     check_same(v, w, table * (int64_t)sizeof(real), "embedding_dw_update");
     check_same(t0, s0, table * (int64_t)sizeof(real), "embedding_dw_update's state");
     check_same(t1, s1, table * (int64_t)sizeof(real), "embedding_dw_update's state");
@@ -180,10 +186,7 @@ START_TEST(embedding_updates)
                             update_adam);
     embedding_reduce_update(&r, 1, 2, 0, w, s0, s1, memory, sums, SLICES, table, width, f,
                             update_adam);
-    for (int unit = (VOCAB + rows - 1) / rows - 1; unit >= 0; unit--)
-        embedding_dw_update(&r, unit, 0, v, t0, t1,
-                            memory + sums * SLICES + (values + 16) * (int64_t)sizeof(real),
-                            memory + sums * SLICES, f, update_adam, z);
+    update_rows(&r, v, t0, t1, tokens, memory + sums * SLICES, z);
     check_same(v, w, table * (int64_t)sizeof(real), "a lazy embedding_dw_update");
     check_same(t1, s1, table * (int64_t)sizeof(real), "a lazy embedding_dw_update's state");
     for (int row = 0; row < VOCAB; row++) /* of multiples of 11 only */
