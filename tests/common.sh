@@ -55,6 +55,20 @@ running() {
     true
 }
 
+# recipe MODEL SAMPLES EPOCHS: a short train block for a model of three classes
+recipe() {
+    cat << END
+train $1 {
+    data      = synthetic(samples = $2, test_samples = 64, classes = 3)
+    loss      = softmax_cross_entropy
+    optimizer = rmsprop(lr = 0.01)
+    batch     = 32
+    shards    = 4
+    epochs    = $3
+}
+END
+}
+
 # shipped_models: the model files, one a line; the networks whose kernels take a minute to compile only with CHECK_ALL=1
 shipped_models() {
     local file

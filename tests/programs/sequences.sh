@@ -5,18 +5,6 @@ set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
 cc -std=gnu11 -O1 -o "$work/compare" "$TENON_ROOT/tests/tools/compare.c" -lm
-recipe() {
-    cat << END
-train $1 {
-    data      = synthetic(samples = 256, test_samples = 64, classes = 3)
-    loss      = softmax_cross_entropy
-    optimizer = rmsprop(lr = 0.01)
-    batch     = 32
-    shards    = 4
-    epochs    = 2
-}
-END
-}
 # A cell, its reverse over two sequences, states that change places, a learned and an outer value in the body, weights used twice.
 { cat << 'END'
 block lstm_cell(x, width: int) {
@@ -50,7 +38,7 @@ model net(x: f32[7, 5], width: int = 6) {
     return dense(flatten(bs), 3) + dense(b - older, 3) + dense(flatten(same), 3)
 }
 END
-recipe net; } > "$work/net.tn"
+recipe net 256 2; } > "$work/net.tn"
 
 succeeds "check every pass" "$TENON" show "$work/net.tn" --verify
 for how in "" --plain; do
@@ -75,7 +63,7 @@ succeeds "trains without vectors" "$work/g" train --epochs 1
 layer() { # NAME, the call, the cell's states, its body: the layer and the scan with the weights of NAME1
     printf 'model layer(x: f32[6, 5]) {\n    return dense(%s, 3)\n}\n' "$2" > "$work/layer.tn"
     printf 'model layer(x: f32[6, 5]) {\n%s\n    return dense(h, 3)\n}\n' "$3" > "$work/cell.tn"
-    recipe layer | tee -a "$work/layer.tn" >> "$work/cell.tn"
+    recipe layer 256 2 | tee -a "$work/layer.tn" >> "$work/cell.tn"
     for p in layer cell; do succeeds "$1: build $p" "$TENON" build "$work/$p.tn" -o "$work/$p" --dtype f64; done
     "$work/layer" train --epochs 1 --save "$work/weights" > /dev/null
     rename() { LC_ALL=C sed 's/lstm1[.]recurrent/recurren.weight/g;s/[rg][nr][nu]1[.]recurrent/recurre.weight/g
@@ -121,7 +109,7 @@ layer gru1 'gru(x, 4)' '    h = zeros(4)
     h = zeros(8)
     scan step in x { h = tanh(dense(step, 8) + dense(h, 8)) }
     return dense(h, 3)
-}'; recipe long; } > "$work/long.tn"
+}'; recipe long 256 2; } > "$work/long.tn"
 for steps in 40 4000; do
     succeeds "emit $steps steps" "$TENON" emit "$work/long.tn" --to c -o "$work/c$steps" --set "model.steps=$steps"
     sed -E 's/[0-9.]+e?[+-]?[0-9]*|[kM]?(FLOP|B)//g; s/ +/ /g' "$work/c$steps/long.c" > "$work/text$steps"

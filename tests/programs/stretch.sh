@@ -4,18 +4,6 @@
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
-recipe() {
-    cat << END
-train $1 {
-    data      = synthetic(samples = 192, test_samples = 64, classes = 3)
-    loss      = softmax_cross_entropy
-    optimizer = rmsprop(lr = 0.01)
-    batch     = 32
-    shards    = 4
-    epochs    = 1
-}
-END
-}
 # A cell, its reverse over two sequences, states that change places, dropout, a learned and an outer value in the body, weights used twice.
 { cat << 'END'
 model net(x: f32[23, 5], width: int = 16, every: int = 4) {
@@ -41,7 +29,7 @@ model net(x: f32[23, 5], width: int = 16, every: int = 4) {
     return dense(flatten(bs), 3) + dense(b - older, 3)
 }
 END
-recipe net; } > "$work/cell.tn"
+recipe net 192 1; } > "$work/cell.tn"
 { cat << 'END'
 model net(x: f32[23, 5], every: int = 4) {
     h = lstm(x, 16, all = true, bidirectional = true, recompute = every) + dense(x, 32)
@@ -49,7 +37,7 @@ model net(x: f32[23, 5], every: int = 4) {
     return dense(h + rnn(x, 32, recompute = every), 3)
 }
 END
-recipe net; } > "$work/layers.tn"
+recipe net 192 1; } > "$work/layers.tn"
 
 # A sequence that was there twice before equal values became one.
 { cat << 'END'
@@ -64,7 +52,7 @@ model net(x: f32[23, 5], every: int = 4) {
     return dense(h, 3)
 }
 END
-recipe net; } > "$work/twice.tn"
+recipe net 192 1; } > "$work/twice.tn"
 
 train() { rm -f "$work/log"; "$1" train "${@:2}" --log "$work/log" > /dev/null; hashes "$work/log"; }
 planned() { "$1" info | sed -n 's/^planned bytes: \([0-9]*\) .*/\1/p'; }
