@@ -42,10 +42,10 @@ batch_statistics      x86-64-v4  17  0   # the same
 batch_record          x86-64-v4  24  0   # the same, with 4 or 8 slices
 grad_update           x86-64-v3   2  0   # constants of Adam
 dense_dw_update       x86-64-v3   0  1   # a pointer
-dense_dw_update       x86-64-v4   2  1   # a sum over the shards' tree, beside 188 multiply-adds; a pointer, beside 320
+dense_dw_update       x86-64-v4   2  1   # a sum over the shards' tree, beside 188 multiply-adds; where a loop of 64 ends, since strides of x and dy differ
 conv2d_pool           x86-64-v3  18  1   # beside 140 multiply-adds of first layers
 conv2d_pool           x86-64-v4  16  0   # beside 200
-conv2d_pool_dw        x86-64-v3   0  2   # pointers, beside 24 multiply-adds
+conv2d_pool_dw        x86-64-v3   0  2   # reads of a table, where a window's largest stood: one in each of two loops of 12 multiply-adds
 conv2d_pool_dw        x86-64-v4   0  2   # pointers
 conv2d_pool_dx        x86-64-v3   0  4   # pointers
 conv2d                x86-64-v3   0  1   # a pointer
