@@ -142,6 +142,7 @@ static const char *wanted(const Callee *c, int i)
                                          "an int or a pair [h, w]",
                                          "an int, a pair [h, w], \"same\" or \"valid\"",
                                          "a list of at most 16 ints",
+                                         "a list of at most 16 ints, or a tensor",
                                          "tensors, or lists of them"};
     return c->decl ? type_kind(c->decl->params.v[i].type) : op_arg[c->op->arg[i].type];
 }
@@ -181,6 +182,8 @@ static bool fits_op(ArgType t, Value *v, bool elementwise)
         return v->kind == V_INT || v->kind == V_STRING || ints(*v, 2, 2);
     case ARG_INTS:
         return ints(*v, 0, 16);
+    case ARG_PLACES:
+        return v->kind == V_TENSOR || ints(*v, 0, 16);
     case ARG_TENSORS:
         return tensors(*v);
     }

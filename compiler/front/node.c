@@ -44,6 +44,12 @@ static Attr attribute(Lower *l, const OpArg *arg, Value v, Span span)
     return a;
 }
 
+static bool is_tensor(const OpArg *arg, const Slot *slot)
+{
+    return arg->type == ARG_TENSOR ||
+           (arg->type == ARG_PLACES && slot->given && slot->v.kind == V_TENSOR);
+}
+
 /* The checked attributes of a call, as a node that is not in the graph; of a tensor that may be left out,
  * that it is there. */
 static Node *attributes(Lower *l, const Op *op, const Slot *slot, Span at)
@@ -53,10 +59,11 @@ static Node *attributes(Lower *l, const Op *op, const Slot *slot, Span at)
     n->span = at;
     for (int i = 0; i < OP_ARGS && op->arg[i].name; i++) {
         const OpArg *arg = &op->arg[i];
-        if (arg->type == ARG_TENSOR && slot[i].given && arg->fallback)
+        const bool tensor = is_tensor(arg, &slot[i]);
+        if (tensor && slot[i].given && (arg->fallback || arg->type == ARG_PLACES))
             ARENA_PUSH(l->arena, n->attr, n->nattr,
                        ((Attr){.key = arg->name, .kind = ATTR_BOOL, .i = 1, .span = slot[i].span}));
-        if (arg->type == ARG_TENSOR || arg->type == ARG_TENSORS ||
+        if (tensor || arg->type == ARG_TENSORS ||
             (!slot[i].given && strcmp(arg->fallback, "none") == 0))
             continue;
         const Value v = slot[i].given ? slot[i].v : parse_default(arg->fallback);
@@ -73,7 +80,7 @@ static int tensors(Lower *l, const Op *op, const Slot *slot, Node ***x, Span at)
         const Value v = slot[i].v;
         for (int k = 0; op->arg[i].type == ARG_TENSORS && slot[i].given && k < v.n; k++)
             ARENA_PUSH(l->arena, *x, n, v.item[k].node);
-        if (op->arg[i].type != ARG_TENSOR || !slot[i].given)
+        if (!is_tensor(&op->arg[i], &slot[i]) || !slot[i].given)
             continue;
         Node *one = v.kind == V_TENSOR
                         ? v.node

@@ -5,11 +5,9 @@
 /* The op as the model names it, of one that the front end makes of it. */
 static const char *in_the_language(const Node *n)
 {
-    static const char *const of[][2] = {{"scan_", "scan"},
-                                        {"attention", "causal_attention"},
-                                        {"dense_dx", "matmul"},
-                                        {"sum_to", "sum"},
-                                        {"amax_to", "amax"}};
+    static const char *const of[][2] = {{"scan_", "scan"},     {"attention", "causal_attention"},
+                                        {"gather_", "gather"}, {"dense_dx", "matmul"},
+                                        {"sum_to", "sum"},     {"amax_to", "amax"}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (!strncmp(n->op->name, of[i][0], strlen(of[i][0])))
             return of[i][1];
@@ -32,6 +30,7 @@ static const char *made_by(const Node *n, Arena *a)
                            ? arena_printf(a, "the model's %s", n->name ? n->name : "input")
                        : node_is(n, "const")     ? "a number"
                        : node_is(n, "scan_keep") ? "made by zeros"
+                       : n->param                ? arena_printf(a, "the parameter %s", n->name)
                                                  : arena_printf(a, "made by %s", written(n));
     return n->span.source ? arena_printf(a, "%s on line %d", what, n->span.line) : what;
 }

@@ -1,12 +1,21 @@
 /* gather.c -- chosen places of one dimension, in any order, some perhaps more than once.
  *
- *   y[.., i, ..] = x[.., index[i], ..]      dx: each place the sum of what was taken of it
+ *   y[.., j, ..] = x[.., index[j], ..]      dx: each place the sum of what was taken of it, j in order
  *
- * The places are known at compile time: it is made of slices, neighbours in one, and a concat, whose gradients it has.  Which row
- * of a table a token names is embedding's business.
+ * Places that are known at compile time are made of slices, neighbours in one, and a concat, whose gradients it has.  Places that every
+ * sample has of its own, tokens, class numbers or numbers that the network computes, are looked up by a kernel:
+ *
+ *   gather_at   x (N, .., K, ..)   index (N, J) or (N)   y (N, .., J, ..), or (N, .., ..) without the dimension
+ *
+ * Numbers are rounded; places outside of the dimension take zeros.  No gradient goes to the index.  Which row of a table that all
+ * samples share a token names is embedding's business.
  */
 #include "ops/check.h"
 #include "ops/example.h"
+#include "ops/price.h"
+#include <string.h>
+
+/* ---- places known at compile time */
 
 static bool shape(Node *n, Diag *d)
 {
@@ -33,45 +42,201 @@ static bool shape(Node *n, Diag *d)
     return check_result(n, y, d);
 }
 
-static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+/* Slices of neighbours, side by side. */
+static Node *of_slices(Graph *g, const Node *n)
 {
-    Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
-    Node *part[16], like = {.op = attrs->op, .span = attrs->span};
-    int axis, n = 0;
-    (void)path; /* it has no parameters to name */
-    node_copy_attrs(g, &probe, attrs);
-    if (!shape(&probe, d) || !check_axis(&probe, "axis", x[0]->shape.rank, &axis, d))
-        return NULL;
-    const Attr *index = node_attr(&probe, "index");
-    node_set_int(g, &like, "axis", axis);
+    Node *part[16], like = {.op = n->op, .span = n->span};
+    const Attr *index = node_attr(n, "index");
+    const int64_t axis = node_int(n, "axis"), rank = n->in[0]->shape.rank;
+    int parts = 0;
+    node_set_int(g, &like, "axis", axis < 0 ? axis + rank : axis);
     for (int i = 0, end; i < index->nlist; i = end) {
         for (end = i + 1; end < index->nlist && index->list[end] == index->list[end - 1] + 1;)
             end++;
         node_set_int(g, &like, "start", index->list[i]);
         node_set_int(g, &like, "size", end - i);
-        part[n++] = op_make_like(g, "slice", &like, 1, x[0]);
+        part[parts++] = op_make_like(g, "slice", &like, 1, n->in[0]);
     }
-    if (n == 1)
+    if (parts == 1)
         return part[0];
-    Node *y = graph_add(g, op_find("concat"), part, n, attrs->span);
-    node_set_int(g, y, "axis", axis);
-    return y->op->shape(y, d) ? y : NULL;
+    Node *y = graph_add(g, op_find("concat"), part, parts, n->span);
+    node_copy_attrs(g, y, &like);
+    node_drop_attr(g->arena, y, "start");
+    node_drop_attr(g->arena, y, "size");
+    return y->op->shape(y, diag_new(g->arena, DIAG_NEVER)) ? y : NULL;
+}
+
+/* ---- places of each sample */
+
+static bool check_index(const Node *n, int64_t room, Diag *d)
+{
+    const Node *index = n->in[1];
+    if (!index->shape.batched) {
+        diag_error(d, node_span(n, "index"), "gather by %s, which is the same for all samples",
+                   shape_text(diag_arena(d), &index->shape));
+        check_note(n, 1, d);
+        diag_help(d,
+                  "an index is a value of each sample; places that are known are a list: [0, 2]");
+        return false;
+    }
+    if (!node_attr(index, "vocab") || node_int(index, "vocab") <= room)
+        return true;
+    diag_error(d, node_span(n, "index"),
+               "gather takes from a dimension of %lld, but the data's tokens are 0 to %lld",
+               (long long)room, (long long)node_int(index, "vocab") - 1);
+    check_note(n, 0, d);
+    return false;
+}
+
+static bool check_source(const Node *n, Diag *d)
+{
+    if (n->in[0]->shape.batched)
+        return check_real(n, 0, d);
+    diag_error(d, n->span, "gather by a tensor takes from a value of each sample, got %s",
+               shape_text(diag_arena(d), &n->in[0]->shape));
+    check_note(n, 0, d);
+    diag_help(d, "embedding(tokens, vocab, width) looks up rows of a table that all samples share");
+    return false;
+}
+
+/* The dimension gives way to those of the index; to a single one with its own letter. */
+static bool shape_at(Node *n, Diag *d)
+{
+    const Shape *x = &n->in[0]->shape, *index = &n->in[1]->shape;
+    int axis;
+    if (!check_source(n, d) || !check_axis(n, "axis", x->rank, &axis, d) ||
+        !check_index(n, x->dim[axis], d))
+        return false;
+    const int rank = x->rank - 1 + index->rank, behind = axis + index->rank;
+    if (rank > SHAPE_MAX) {
+        diag_error(d, n->span, "gather of %s by %s would have more than %d dimensions",
+                   shape_text(diag_arena(d), x), shape_text(diag_arena(d), index), SHAPE_MAX);
+        check_note(n, 0, d);
+        check_note(n, 1, d);
+        return false;
+    }
+    Shape y = shape_make(true, NULL, x->dim, rank);
+    for (int i = 0; i < rank; i++) {
+        const bool own = i < axis || i >= behind, single = index->rank == 1;
+        const int from = i < behind ? i : i - index->rank + 1;
+        y.dim[i] = own ? x->dim[from] : index->dim[i - axis];
+        y.axis[i] = own || single ? x->axis[from] : index->axis[i - axis];
+    }
+    return check_result(n, y, d);
+}
+
+static void gradient(Grad *gr, Node *n, Node *dy)
+{
+    const Shape *x = &n->in[0]->shape;
+    Node like = {.op = n->op, .span = n->span};
+    if (!grad_wanted(gr, n->in[0]))
+        return;
+    node_copy_attrs(grad_graph(gr), &like, n);
+    node_set_ints(grad_graph(gr), &like, "x_shape", x->dim, x->rank);
+    grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "gather_at_dx", &like, 2, n->in[1], dy));
+}
+
+static bool shape_dx(Node *n, Diag *d)
+{
+    const Attr *x = node_attr(n, "x_shape");
+    return check_result(n, shape_make(true, NULL, x->list, x->nlist), d);
+}
+
+/* Rows copied, or added. */
+static void price(const Node *n, const Market *m, Price *p)
+{
+    const Node *y = node_is(n, "gather_at") ? n : n->in[1];
+    const double numbers = (double)(shape_count(&y->shape) * m->n);
+    p->values = 2 * numbers * m->real;
+    p->cycles = 20 + 3 * numbers / m->lanes;
+    if (y != n) { /* zeros first */
+        const double all = (double)(shape_count(&n->shape) * m->n);
+        p->values += all * m->real, p->cycles += all / m->lanes;
+    }
+    price_stream(p, m, p->values, p->values);
+}
+
+static void call(const Node *n, Call *c, const char *fn, const Shape *x, const Node *index)
+{
+    const int64_t a = node_int(n, "axis"), axis = a < 0 ? a + x->rank : a;
+    int64_t outer = 1, inner = 1;
+    for (int i = 0; i < x->rank; i++)
+        *(i < axis ? &outer : &inner) *= i == axis ? 1 : x->dim[i];
+    call_fn(c, c->plain ? arena_printf(c->arena, "%s_plain", fn) : fn);
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    call_in(c, n->in[1]);
+    call_text(c,
+              "(Gather){ .n = %lld, .outer = %lld, .k = %lld, .inner = %lld, .places = %lld, "
+              ".numbers = %s }",
+              (long long)c->n, (long long)outer, (long long)x->dim[axis], (long long)inner,
+              (long long)shape_count(&index->shape), index->dtype == DT_REAL ? "true" : "false");
+}
+
+static void kernel(const Node *n, Call *c)
+{
+    call(n, c, "gather", &n->in[0]->shape, n->in[1]);
+}
+
+static void kernel_dx(const Node *n, Call *c)
+{
+    call(n, c, "gather_dx", &n->shape, n->in[0]);
+}
+
+/* ---- which of both */
+
+static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+{
+    Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
+    (void)path; /* it has no parameters to name */
+    node_copy_attrs(g, &probe, attrs);
+    if (nx == 1)
+        return shape(&probe, d) ? of_slices(g, &probe) : NULL;
+    if (!shape_at(&probe, d))
+        return NULL;
+    node_drop_attr(g->arena, &probe, "index");
+    return op_make_like(g, "gather_at", &probe, 2, x[0], x[1]);
 }
 
 const Op op_gather[] =
     {{.name = "gather",
       .brief = "chosen places of one dimension, in any order",
       .arg = {{"x", ARG_TENSOR, NULL, "a tensor"},
-              {"index", ARG_INTS, NULL, "the places, counted from 0, at most 16"},
+              {"index", ARG_PLACES, NULL,
+               "the places, counted from 0, at most 16; or each sample's own, (N, J) or (N)"},
               {"axis", ARG_INT, "0", "the dimension, the batch not counted; -1 is the last"}},
       .shape = shape,
       .build = build,
       .example =
-          "# Some steps of a sequence, one of them twice; then its features in another order.\n"
+          "# Some steps of a sequence, one of them twice; its features in another order; the steps "
+          "that the network asks for,\n"
+          "# numbers being rounded; and in the loss the number at the class of each sample.\n"
           "model example(x: f32[5, 6]) {\n"
           "    h = dense(x, 4) |> tanh\n"
           "    h = gather(h, [4, 0, 1, 4]) * gather(h, [1, 2, 3, 4])\n"
           "    h = gather(h, [3, 1, 0, 2], axis = -1) |> sigmoid\n"
-          "    return flatten(h) |> dense(3)\n"
-          "}\n" EXAMPLE_TRAIN},
+          "    place = slice(x, axis = -1, start = 0, size = 1) |> flatten\n"
+          "    h = concat(flatten(h), gather(h, 2 + 2 * place) |> flatten)\n"
+          "    return dense(h, 3)\n"
+          "}\n" EXAMPLE_RECIPE("log(sum(exp(output), axes = [0])) - gather(output, label)")},
+     {.name = "gather_at",
+      .brief = "places of one dimension that each sample has of its own",
+      .arg = {{"x", ARG_TENSOR, NULL, "a value of each sample"},
+              {"index", ARG_TENSOR, NULL, "places (N, J) or (N)"},
+              {"axis", ARG_INT, NULL, "the dimension"}},
+      .flags = OP_HIDDEN,
+      .shape = shape_at,
+      .gradient = gradient,
+      .price = price,
+      .kernel = kernel},
+     {.name = "gather_at_dx",
+      .brief = "gradient of gather_at",
+      .arg = {{"index", ARG_TENSOR, NULL, "as above"},
+              {"dy", ARG_TENSOR, NULL, "gradient of the result"},
+              {"axis", ARG_INT, NULL, "as above"},
+              {"x_shape", ARG_INTS, NULL, "of x"}},
+      .flags = OP_HIDDEN,
+      .shape = shape_dx,
+      .price = price,
+      .kernel = kernel_dx},
      {0}};

@@ -14,6 +14,7 @@ typedef enum {
     ARG_PAIR,                                         /* 3 or [3, 5]: stored as two ints */
     ARG_PAD,                                          /* 1, [1, 2], "same" or "valid": op resolves; stored as INTS [h, w] or STRING */
     ARG_INTS,                                         /* a list of ints */
+    ARG_PLACES,                                       /* the same, or an input: then an attribute of its name says that it is there */
     ARG_TENSORS                                       /* as many inputs as the call has positional arguments, and lists of them; only as the first */
 } ArgType;
 

@@ -74,6 +74,7 @@ static bool kind_fits(ArgType type, AttrKind kind)
         return kind == ATTR_STRING;
     case ARG_PAIR:
     case ARG_INTS:
+    case ARG_PLACES:
         return kind == ATTR_INTS;
     case ARG_PAD:
         return kind == ATTR_INTS || kind == ATTR_STRING;

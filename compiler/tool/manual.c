@@ -10,6 +10,7 @@ static const Span nowhere;
 static const char *const type_name[] = {
     [ARG_TENSOR] = "tensor", [ARG_INT] = "int", [ARG_FLOAT] = "float", [ARG_BOOL] = "bool", [ARG_STRING] = "string",
     [ARG_PAIR] = "int or [int, int]", [ARG_PAD] = "int, [int, int], \"same\" or \"valid\"", [ARG_INTS] = "list of ints",
+    [ARG_PLACES] = "list of ints, or tensor",
     [ARG_TENSORS] = "tensors, or lists of them"};
 
 /* "max_pool(x, kernel, [stride], pad = 0)": what stands in brackets may be left out and has no

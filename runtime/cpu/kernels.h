@@ -29,6 +29,7 @@
 #include "cpu/gemm.h"      /* matmul */
 #include "cpu/attention.h"
 #include "cpu/embedding.h" /* embedding, embedding_dw_update */
+#include "cpu/gather.h"
 #include "cpu/rotary.h"
 #include "cpu/layer_norm.h" /* layer_norm, rms_norm */
 #endif

@@ -198,6 +198,63 @@ START_TEST(embedding_updates)
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------- chosen places */
+
+/* Places twice and outside, of both kinds of index. */
+START_TEST(places)
+{
+    for (int turn = 0; turn < 4; turn++) {
+        const Gather g = {.n = 3,
+                          .outer = 1 + turn % 2,
+                          .k = 5,
+                          .inner = widths[_i],
+                          .places = 7,
+                          .numbers = turn / 2};
+        const int64_t rows = (int64_t)g.n * g.outer, from = rows * g.k * g.inner,
+                      to = rows * g.places * g.inner;
+        int32_t token[21];
+        real number[21], *x = random_buffer(from, 1), *dy = random_buffer(to, 2), *y = buffer(to),
+                         *z = buffer(to), *dx = random_buffer(from, 3),
+                         *dz = random_buffer(from, 4);
+        const void *index = g.numbers ? (const void *)number : token;
+        for (int i = 0; i < 21; i++) {
+            token[i] = i * 5 % 8 - 1;
+            number[i] = (real)token[i] + (real)(i % 3 - 1) * (real)0.4;
+        }
+        number[6] = (real)NAN, number[9] = (real)INFINITY, number[20] = (real)-1e30;
+        gather_plain(y, x, index, g);
+        gather(z, x, index, g);
+        check_same(z, y, to * (int64_t)sizeof(real), "gather");
+        gather_dx_plain(dx, index, dy, g);
+        gather_dx(dz, index, dy, g);
+        check_same(dz, dx, from * (int64_t)sizeof(real), "gather_dx");
+        double there = 0, back = 0; /* one is the other's transpose */
+        for (int64_t i = 0; i < to; i++)
+            there += (double)y[i] * (double)dy[i];
+        for (int64_t i = 0; i < from; i++)
+            back += (double)x[i] * (double)dx[i];
+        ck_assert_double_eq_tol(there, back, 1e-4);
+        release(6, x, dy, y, z, dx, dz);
+    }
+}
+END_TEST
+
+START_TEST(place_rule)
+{
+    const real x[3] = {5, 6, 7}, at[6] = {2, (real)0.6, (real)-0.4, (real)2.6, -1, (real)NAN};
+    const int32_t token[4] = {2, 0, 3, -1};
+    real y[6], dx[3];
+    Gather g = {.n = 1, .outer = 1, .k = 3, .inner = 1, .places = 6, .numbers = true};
+    gather(y, x, at, g);
+    ck_assert(y[0] == 7 && y[1] == 6 && y[2] == 5 && y[3] == 0 && y[4] == 0 && y[5] == 0);
+    g = (Gather){.n = 1, .outer = 1, .k = 3, .inner = 1, .places = 4};
+    gather(y, x, token, g);
+    ck_assert(y[0] == 7 && y[1] == 5 && y[2] == 0 && y[3] == 0);
+    gather_dx(dx, token, x, (Gather){.n = 1, .outer = 1, .k = 3, .inner = 1, .places = 3});
+    ck_assert(dx[0] == 6 && dx[1] == 0 && dx[2] == 5);
+}
+END_TEST
+
 /* -------------------------------------------------------------------------------------- positions */
 START_TEST(angles)
 {
@@ -319,6 +376,8 @@ int main(void)
     tcase_add_loop_test(t, softmax_squares, 0, WIDTHS);
     tcase_add_loop_test(t, embeddings, 0, WIDTHS);
     tcase_add_loop_test(t, embedding_updates, 0, WIDTHS);
+    tcase_add_loop_test(t, places, 0, WIDTHS);
+    tcase_add_test(t, place_rule);
     tcase_add_loop_test(t, angles, 0, WIDTHS);
     tcase_add_loop_test(t, products, 0, GEMMS);
     tcase_add_loop_test(t, attentions_close, 0, ATTENTIONS);

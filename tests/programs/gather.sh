@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# gather.sh -- places that every sample has of its own: tokens, class numbers and numbers of the network, in and behind a scan.  What
+# matmul with one_hot and softmax_cross_entropy say is what gather says; optimised = plain; the same bits however it is run.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+cc -std=gnu11 -O1 -o "$work/compare" "$TENON_ROOT/tests/tools/compare.c" -lm
+# model FILE SCORES LOSS: a memory that each step of a scan looks into, the last step asked for, a score each token
+model() {
+    cat > "$1" << END
+model net(text: i32[time], vocab: int, time: int = 13) {
+    e = embedding(text, vocab, 6)
+    memory = dense(e, 8) |> tanh
+    scores = dense(e, time) |> tanh
+    h = zeros(8)
+    scan x in e {
+        z = dense(x, 8) + dense(h, 8) + gather(memory, 6 + 20 * sum(x, axes = [0]))
+        h = tanh(z + gather(z, reshape(sum(x * x, axes = [0]), [1]) * 30))
+        yield hs = h
+    }
+    kept = gather(hs, sum(one_hot(text, vocab), axes = [0]) |> gather([2]))
+    return dense(flatten($2), 5) + dense(h, 5) + dense(flatten(kept), 5)
+}
+train net {
+    data      = synthetic(samples = 256, test_samples = 64, vocab = 13, classes = 5)
+    loss      = $3
+    optimizer = adam(lr = 0.01)
+    batch     = 32
+    shards    = 4
+    epochs    = 2
+}
+END
+}
+model "$work/net.tn" 'gather(scores, text)' 'log(sum(exp(output), axes = [0])) - gather(output, label)'
+model "$work/hand.tn" 'matmul(one_hot(text, time), scores)' softmax_cross_entropy
+succeeds "check every pass" "$TENON" show "$work/net.tn" --verify
+for how in "" --plain; do
+    succeeds "build $how" "$TENON" build "$work/net.tn" -o "$work/f64$how" --dtype f64 $how
+    succeeds "gradients $how" "$work/f64$how" gradcheck --threads 2
+    "$work/f64$how" grads --output "$work/grads$how" > /dev/null
+done
+succeeds "optimised = plain" "$work/compare" "$work/grads" "$work/grads--plain" 1e-11
+succeeds "by hand: build" "$TENON" build "$work/hand.tn" -o "$work/hand" --dtype f64
+"$work/hand" grads --output "$work/grads.hand" > /dev/null
+succeeds "gather = products with one_hot, the class's loss = softmax_cross_entropy" "$work/compare" "$work/grads" "$work/grads.hand" 1e-11
+
+for cpu in native x86-64-v3 generic; do
+    [ $cpu != x86-64-v3 ] || [ "$(uname -m)" = x86_64 ] || continue
+    succeeds "build for $cpu" "$TENON" build "$work/net.tn" -o "$work/p" --cpu $cpu
+    succeeds "trains on $cpu" "$work/p" train --epochs 1
+done
+succeeds "build" "$TENON" build "$work/net.tn" -o "$work/p"
+train() { rm -f "$work/log"; "$work/p" train "$@" --log "$work/log" > /dev/null; hashes "$work/log"; }
+want=$(train)
+for how in "--threads 2" "--groups 2" "--groups 4 --threads 2"; do same "the same bits with $how" "$(train $how)" "$want"; done
+train --epochs 1 --checkpoint "$work/c" > /dev/null
+same "the same bits after a resume" "$(train --checkpoint "$work/c" --resume 2> /dev/null | awk '{ print $NF }')" "$(awk '{ print $NF }' <<< "$want")"
+refuses "on a GPU" "gather has no CUDA form yet" "$TENON" emit "$work/net.tn" --to cuda -o "$work/cuda"
+finish
