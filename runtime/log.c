@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 void log_open(Log *l, const char *path, bool append)
@@ -58,9 +59,11 @@ void log_end(Log *l)
         rt_die("the log %s cannot be written: %s", l->path, strerror(errno));
 }
 
+/* mpirun gives every process a terminal, whose size is that of its own: none where its output goes to a file. */
 void bar_open(Bar *b)
 {
-    *b = (Bar){.shown = isatty(1)};
+    struct winsize size = {0};
+    *b = (Bar){.shown = isatty(1) && ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col > 0};
 }
 
 void bar_draw(Bar *b, int64_t epoch, int64_t epochs, double share, double samples_per_s,

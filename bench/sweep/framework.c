@@ -16,6 +16,7 @@ static const Framework table[] = {
      "--compile"},
     {"keras-jax", "keras", "KERAS_BACKEND=jax", ""},
     {"keras-torch", "keras", "KERAS_BACKEND=torch " KEEP_PAGES, ""},
+    {"mxnet", "mxnet", "", ""},
 };
 
 const char *const framework_known[] = {"tenon",
@@ -25,6 +26,7 @@ const char *const framework_known[] = {"tenon",
                                        "keras-tensorflow-xla",
                                        "keras-jax",
                                        "keras-torch",
+                                       "mxnet",
                                        NULL};
 
 const Framework *framework_find(const char *name)

@@ -44,6 +44,16 @@ static void training(Arena *a, Child *c, const Matrix *m)
     }
 }
 
+static const char *interpreter(const Sweep *s, const char *framework)
+{
+    for (int i = s->npython - 1; i >= 0; i--) { /* the last one given counts */
+        const size_t n = strlen(s->pythons[i].framework);
+        if (strncmp(framework, s->pythons[i].framework, n) == 0 && strchr("-", framework[n]))
+            return s->pythons[i].program;
+    }
+    return s->python;
+}
+
 /* A script of another framework, on so many processors; it finds data by name in $TENON_DATA, or beside the model. */
 static Child script(const Sweep *s, Arena *a, const Config *cf, const char *log)
 {
@@ -58,7 +68,7 @@ static Child script(const Sweep *s, Arena *a, const Config *cf, const char *log)
                                 cf->file));
     if (cf->threads < s->host.processors)
         child_words(a, &c, arena_printf(a, "taskset -c 0-%lld", (long long)cf->threads - 1));
-    child_word(a, &c, s->python);
+    child_word(a, &c, interpreter(s, cf->framework));
     child_word(a, &c, s->built[cf->program].path);
     training(a, &c, cf->matrix);
     child_words(a, &c, f->option);

@@ -1,4 +1,5 @@
 /* options.c -- the command line of `tenon sweep`. */
+#include "sweep/framework.h"
 #include "sweep/sweep.h"
 #include "tool/file.h"
 #include <errno.h>
@@ -8,7 +9,7 @@
 
 static const Span nowhere;
 
-typedef enum { OPTION_TEXT, OPTION_NUMBER, OPTION_TRUE, OPTION_HELP } OptionKind;
+typedef enum { OPTION_TEXT, OPTION_NUMBER, OPTION_TRUE, OPTION_PYTHON, OPTION_HELP } OptionKind;
 
 static const struct Option {
     const char *name, *value;
@@ -16,34 +17,35 @@ static const struct Option {
     size_t field; /* offset in Sweep */
     int least;
     const char *help;
-} table[] = {{"store", "FILE", OPTION_TEXT, offsetof(Sweep, store_path), 0,
-              "where the results go (default results.db)"},
-             {"label", "NAME", OPTION_TEXT, offsetof(Sweep, label), 0,
-              "what to call this version (default: the compiler's commit)"},
-             {"infrastructure", "NAME", OPTION_TEXT, offsetof(Sweep, infrastructure), 0,
-              "what to call this machine (default: its processor)"},
-             {"only", "PATTERN", OPTION_TEXT, offsetof(Sweep, only), 0,
-              "only the models whose name fits: lenet*"},
-             {"order", "N", OPTION_NUMBER, offsetof(Sweep, order), 0,
-              "the seed of the order of runs (default 1)"},
-             {"retries", "N", OPTION_NUMBER, offsetof(Sweep, retries), 0,
-              "how often a disturbed run is made again (default 2)"},
-             {"python", "PROGRAM", OPTION_TEXT, offsetof(Sweep, python), 0,
-              "runs the scripts of other frameworks (default python3)"},
-             {"jobs", "N", OPTION_NUMBER, offsetof(Sweep, jobs), 1,
-              "programs that are built at a time (default 2)"},
-             {"slurm", "N", OPTION_NUMBER, offsetof(Sweep, slurm), 1,
-              "run nothing: write a job array of N tasks for Slurm, beside the store"},
-             {"part", "I/N", OPTION_TEXT, offsetof(Sweep, part), 0,
-              "only the I-th of N parts of the programs, as a task of such an array does"},
-             {"cold", NULL, OPTION_TRUE, offsetof(Sweep, cold), 0,
-              "build without the cache, one at a time: compile times mean something"},
-             {"retry-failed", NULL, OPTION_TRUE, offsetof(Sweep, retry_failed), 0,
-              "run again what failed before"},
-             {"dry-run", NULL, OPTION_TRUE, offsetof(Sweep, dry_run), 0,
-              "say what would be run, and stop"},
-             {"help", NULL, OPTION_HELP, 0, 0, "this text"},
-             {0}};
+} table[] =
+    {{"store", "FILE", OPTION_TEXT, offsetof(Sweep, store_path), 0,
+      "where the results go (default results.db)"},
+     {"label", "NAME", OPTION_TEXT, offsetof(Sweep, label), 0,
+      "what to call this version (default: the compiler's commit)"},
+     {"infrastructure", "NAME", OPTION_TEXT, offsetof(Sweep, infrastructure), 0,
+      "what to call this machine (default: its processor)"},
+     {"only", "PATTERN", OPTION_TEXT, offsetof(Sweep, only), 0,
+      "only the models whose name fits: lenet*"},
+     {"order", "N", OPTION_NUMBER, offsetof(Sweep, order), 0,
+      "the seed of the order of runs (default 1)"},
+     {"retries", "N", OPTION_NUMBER, offsetof(Sweep, retries), 0,
+      "how often a disturbed run is made again (default 2)"},
+     {"python", "PROGRAM", OPTION_PYTHON, offsetof(Sweep, python), 0,
+      "runs the scripts of other frameworks (default python3); mxnet=PROGRAM: only those of "
+      "MXNet"},
+     {"jobs", "N", OPTION_NUMBER, offsetof(Sweep, jobs), 1,
+      "programs that are built at a time (default 2)"},
+     {"slurm", "N", OPTION_NUMBER, offsetof(Sweep, slurm), 1,
+      "run nothing: write a job array of N tasks for Slurm, beside the store"},
+     {"part", "I/N", OPTION_TEXT, offsetof(Sweep, part), 0,
+      "only the I-th of N parts of the programs, as a task of such an array does"},
+     {"cold", NULL, OPTION_TRUE, offsetof(Sweep, cold), 0,
+      "build without the cache, one at a time: compile times mean something"},
+     {"retry-failed", NULL, OPTION_TRUE, offsetof(Sweep, retry_failed), 0,
+      "run again what failed before"},
+     {"dry-run", NULL, OPTION_TRUE, offsetof(Sweep, dry_run), 0, "say what would be run, and stop"},
+     {"help", NULL, OPTION_HELP, 0, 0, "this text"},
+     {0}};
 
 static void help(void)
 {
@@ -85,9 +87,31 @@ static bool unknown(Sweep *s, const char *name)
     return false;
 }
 
+/* PROGRAM, or FRAMEWORK=PROGRAM where FRAMEWORK is one, or what several begin with: keras. */
+static bool take_python(Sweep *s, const char *value)
+{
+    const char *equals = strchr(value, '=');
+    const size_t n = equals ? (size_t)(equals - value) : 0;
+    if (!equals || memchr(value, '/', n)) {
+        s->python = value;
+        return true;
+    }
+    for (int i = 0; framework_known[i]; i++)
+        if (strncmp(framework_known[i], value, n) == 0 && strchr("-", framework_known[i][n])) {
+            const struct Python p = {arena_strndup(s->arena, value, n), equals + 1};
+            ARENA_PUSH(s->arena, s->pythons, s->npython, p);
+            return true;
+        }
+    diag_error(s->diag, nowhere, "--python: unknown framework '%.*s'", (int)n, value);
+    diag_help(s->diag, "--python PROGRAM, or --python mxnet=PROGRAM");
+    return false;
+}
+
 static bool take(Sweep *s, const struct Option *o, const char *value)
 {
     char *field = (char *)s + o->field, *end;
+    if (o->kind == OPTION_PYTHON)
+        return take_python(s, value);
     if (o->kind == OPTION_TEXT)
         *(const char **)field = value;
     if (o->kind == OPTION_TRUE)
@@ -172,7 +196,7 @@ static bool keep_only(Sweep *s)
         for (int k = 0; k < w->n; k++)
             if (!s->only || text_glob(s->only, path_stem(s->arena, w->v[k])))
                 ARENA_PUSH(s->arena, file, n, w->v[k]);
-        *w = (Words){file, n};
+        *w = (Words){.v = file, .n = n};
         left += n;
     }
     if (!left)
@@ -212,7 +236,7 @@ bool sweep_options(Sweep *s, int argc, char **argv)
             for (int k = 0; k < g.n; k++)
                 setting_copy(&s->plan.matrix[i], &g.m, g.setting[k]);
     } else {
-        g.m.file = (Words){g.file, g.nfile};
+        g.m.file = (Words){.v = g.file, .n = g.nfile};
         ARENA_PUSH(s->arena, s->plan.matrix, s->plan.nmatrix, g.m);
     }
     return keep_only(s);

@@ -17,6 +17,7 @@ typedef struct Counts {
 typedef struct Words {
     const char *const *v;
     int n;
+    const Span *at; /* where they stand in a sweep file; NULL: on the command line */
 } Words;
 
 typedef struct Matrix {

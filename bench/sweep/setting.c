@@ -140,7 +140,7 @@ static bool read_framework(Reader *r, const char **v)
         diag_suggest(r->diag, t->text, framework_known, n);
     else
         diag_help(r->diag, "there are tenon, pytorch, pytorch-compiled, keras-tensorflow, "
-                           "keras-tensorflow-xla, keras-jax and keras-torch");
+                           "keras-tensorflow-xla, keras-jax, keras-torch and mxnet");
     return false;
 }
 
@@ -196,11 +196,14 @@ static bool read_list(Reader *r, const Setting *s, void *field, bool open)
 {
     int64_t *count = NULL, c = 0;
     const char **word = NULL, *w = NULL;
-    int n = 0, m = 0;
+    Span *place = NULL;
+    int n = 0, m = 0, places = 0;
     const bool bracket = reader_sign(r, '[');
     do {
+        const Span at = r->now.at;
         if (!read_item(r, s, &c, &w))
             return false;
+        ARENA_PUSH(r->arena, place, places, at);
         ARENA_PUSH(r->arena, count, n, c);
         ARENA_PUSH(r->arena, word, m, w);
     } while ((bracket || open) && reader_sign(r, ','));
@@ -209,7 +212,7 @@ static bool read_list(Reader *r, const Setting *s, void *field, bool open)
     if (s->kind == SETTING_COUNTS)
         *(Counts *)field = (Counts){count, n};
     else
-        *(Words *)field = (Words){word, n};
+        *(Words *)field = (Words){word, n, place};
     return true;
 }
 
@@ -247,7 +250,7 @@ bool setting_option(Arena *a, Matrix *m, const Setting *s, const char *value, Di
         if (!build_allowed(s, value, (Span){0}, d))
             return false;
         *word = value;
-        *(Words *)((char *)&read + s->field) = (Words){word, 1};
+        *(Words *)((char *)&read + s->field) = (Words){.v = word, .n = 1};
     } else {
         Source *source = arena_alloc(a, sizeof *source);
         Reader r;

@@ -302,6 +302,8 @@ int sweep_main(Arena *a, Diag *d, const char *tenon, int argc, char **argv)
     s.infrastructure = s.host.cpu;
     if (!sweep_options(&s, argc, argv))
         return diag_errors(d) > 0;
+    if (!sweep_flags(&s))
+        return 1;
     if (!plan_expand(a, &s.plan, s.host.processors, sweep_has_program(a, "mpirun"), d))
         return 1;
     if (!take_part(&s))

@@ -19,8 +19,12 @@ typedef struct Built {
 typedef struct Sweep {
     Arena *arena; /* of all of it */
     Diag *diag;
-    const char *tenon;        /* the compiler */
-    const char *python;       /* runs the scripts of other frameworks */
+    const char *tenon;  /* the compiler */
+    const char *python; /* runs the scripts of other frameworks, */
+    struct Python {
+        const char *framework, *program;
+    } * pythons; /* but for these: of "keras" also keras-jax */
+    int npython;
     const char *peak_program; /* tenon-peak */
     const char *store_path, *label, *infrastructure, *only, *part;
     const char *compiler, *commit; /* "tenon 0.1.0"; "59cbae6" or NULL */
@@ -51,6 +55,9 @@ const char *sweep_beside_us(Arena *a,
                             const char *name); /* a file that lies where this program lies */
 void sweep_commit(Sweep *s);                   /* s->commit, and s->label if that is not given */
 void sweep_compiler(Sweep *s);                 /* s->compiler: asks it */
+
+/* Are the options in `build` settings some that the compiler takes?  Errors go to s->diag. */
+bool sweep_flags(Sweep *s);
 
 /* Builds all programs of the plan, a few at a time; one that fails has a message.  false: stopped. */
 bool sweep_build(Sweep *s);

@@ -105,7 +105,7 @@ static bool block_head(SweepFile *f, Words *files)
             return false;
         ARENA_PUSH(r->arena, file, n, name);
     } while (reader_sign(r, ','));
-    *files = (Words){file, n};
+    *files = (Words){.v = file, .n = n};
     return true;
 }
 

@@ -49,6 +49,7 @@ void emit_dot_blocks(const Graph *forward, Text *out);  /* the same of the model
 void emit_memory(const Graph *g, Text *out);          /* SVG: lifetimes and places of the training step's buffers */
 /* A training script for another framework; reports what it has no word for. */
 bool emit_pytorch(const Graph *forward, const char *source, Text *out, Diag *d);
+bool emit_mxnet(const Graph *forward, const char *source, Text *out, Diag *d);     /* MXNet 1.9, Gluon */
 bool emit_keras(const Graph *forward, const char *source, Text *out, Diag *d);     /* Keras 3: behind it TensorFlow, JAX or PyTorch */
 void emit_slurm(const Graph *g, const char *source, Text *out);          /* a job script */
 

@@ -74,11 +74,15 @@ static const char *norm_layer(Arena *a, const Node *n)
     return t.s;
 }
 
-/* All steps' states; the last one is taken of them.  Keras's gru has other gates and biases than ours. */
+/* All steps' states; the last one is taken of them.  The gru's cell is the script's own: Keras's has a second bias for every gate. */
 static const char *recurrent_layer(Arena *a, const Node *n)
 {
-    if (n->nin != 1 || node_float(n, "recurrent_dropout") != 0 || node_is(n, "gru"))
+    if (n->nin != 1 || node_float(n, "recurrent_dropout") != 0 ||
+        (node_is(n, "gru") && strcmp(node_string(n, "reset"), "after") != 0))
         return NULL;
+    if (node_is(n, "gru"))
+        return arena_printf(a, "layers.RNN(GRUCell(%lld), return_sequences=True)",
+                            (long long)node_int(n, "width"));
     if (node_is(n, "lstm"))
         return arena_printf(a, "layers.LSTM(%lld%s, return_sequences=True)",
                             (long long)node_int(n, "width"),

@@ -49,6 +49,32 @@ static void helpers(const Graph *g, Text *t)
                     "    def call(self, tokens):\n"
                     "        h = super().call(tokens)\n"
                     "        return h * ops.cast(tokens != self.padding, h.dtype)[..., None]\n");
+    if (python_calls(g, "gru"))
+        text_add(t,
+                 "\n\nclass GRUCell(layers.Layer):\n"
+                 "    \"\"\"Gates r, z, n, the reset behind the product, as cuDNN has it; of the "
+                 "state's product only the candidate has a bias.\"\"\"\n\n"
+                 "    def __init__(self, width):\n"
+                 "        super().__init__()\n"
+                 "        self.state_size = self.output_size = width\n\n"
+                 "    def build(self, shape):\n"
+                 "        h = self.state_size\n"
+                 "        self.kernel = self.add_weight(shape=(shape[-1], 3 * h), "
+                 "name=\"kernel\")\n"
+                 "        self.recurrent_kernel = self.add_weight(shape=(h, 3 * h), "
+                 "initializer=\"orthogonal\", name=\"recurrent_kernel\")\n"
+                 "        self.bias = self.add_weight(shape=(3 * h,), initializer=\"zeros\", "
+                 "name=\"bias\")\n"
+                 "        self.candidate_bias = self.add_weight(shape=(h,), "
+                 "initializer=\"zeros\", name=\"candidate_bias\")\n\n"
+                 "    def call(self, x, states):\n"
+                 "        h, = states\n"
+                 "        x = ops.split(ops.matmul(x, self.kernel) + self.bias, 3, axis=-1)\n"
+                 "        u = ops.split(ops.matmul(h, self.recurrent_kernel), 3, axis=-1)\n"
+                 "        r, z = ops.sigmoid(x[0] + u[0]), ops.sigmoid(x[1] + u[1])\n"
+                 "        n = ops.tanh(x[2] + r * (u[2] + self.candidate_bias))\n"
+                 "        h = n + z * (h - n)\n"
+                 "        return h, [h]\n");
     if (python_reads_table(g))
         text_add(t, "\n\nclass Table(layers.Layer):\n"
                     "    def __init__(self, rows, width):\n"
@@ -452,7 +478,10 @@ static void train(const Graph *g, Text *t)
         python_opened(t);
     const bool tables = python_has(g, "embedding") || python_reads_table(g);
     text_printf(t, weights, tables ? "\"embeddings\": \"weight\", \"weight\": \"weight\", " : "",
-                g->nloop ? "\"recurrent_kernel\": \"recurrent\", " : "",
+                !g->nloop                ? ""
+                : python_calls(g, "gru") ? "\"recurrent_kernel\": \"recurrent\", "
+                                           "\"candidate_bias\": \"candidate_bias\", "
+                                         : "\"recurrent_kernel\": \"recurrent\", ",
                 g->nloop ? "    layer = layer.cell if isinstance(layer, layers.RNN) else layer\n"
                          : "",
                 g->nloop ? ".replace('__', '.')" : "",

@@ -160,7 +160,7 @@ static bool python_word(const char *s)
                                         "or",    "pass",  "raise",  "try",     "while",    "with",
                                         "yield", "self",  "torch",  "nn",      "F",        "output",
                                         "label", "keras", "layers", "ops",     "mx",       "np",
-                                        "gluon"};
+                                        "gluon", "nd",    "rnn"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(s, words[i]) == 0)
             return true;
@@ -239,7 +239,8 @@ static PyValue read_table(Py *p, Scope *s, const Node *n)
     const bool embedding = in_embedding(p, n);
     if (!name)
         return (PyValue){"", PY_ATOM};
-    if (!embedding && (n->shape.rank != 2 || strcmp(last_word(n->param->name), "weight") != 0)) {
+    if (!p->dialect->table ||
+        (!embedding && (n->shape.rank != 2 || strcmp(last_word(n->param->name), "weight") != 0))) {
         diag_error(p->d, n->span, "--to %s cannot read %s outside its layer", p->dialect->to,
                    n->param->name);
         return (PyValue){"", PY_ATOM};
@@ -296,6 +297,32 @@ static const char *recurrent_of(Py *p, Scope *s, const char *path, const char *c
     return arena_printf(p->a, "self.%s", name.s);
 }
 
+/* Is something of the scope called `name` in the model file: a layer, or a block? */
+static bool is_taken(Py *p, const Scope *s, const char *name)
+{
+    const char *path = *s->path ? arena_printf(p->a, "%s.%s", s->path, name) : name;
+    const size_t n = strlen(path);
+    for (int i = 0; i < p->g->nparam; i++)
+        if (strncmp(p->g->param[i]->name, path, n) == 0 && p->g->param[i]->name[n] == '.')
+            return true;
+    for (int i = 0; i < p->g->nnode; i++) {
+        const Node *x = p->g->node[i];
+        if ((x->block && below(path, x)) || (is_norm(x) && x->name && strcmp(x->name, path) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* "dropout1" of a layer that no parameter names. */
+static const char *made_up_name(Py *p, Scope *s, const char *word)
+{
+    const char *name;
+    do
+        name = arena_printf(p->a, "%s%d", word, ++s->nameless);
+    while (is_taken(p, s, name));
+    return name;
+}
+
 /* "self.conv1", made in __init__; NULL: n has no weights. */
 static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
 {
@@ -310,8 +337,7 @@ static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
     if (!name && is_norm(n))
         name = n->name; /* without scale and shift */
     if (!name) {
-        name = arena_printf(p->a, "%s%d", python_dropout2d(n) ? "spatial" : n->op->name,
-                            ++s->nameless);
+        name = made_up_name(p, s, python_dropout2d(n) ? "spatial" : n->op->name);
         make(p, s, name, constructor);
         return arena_printf(p->a, "self.%s", name);
     }

@@ -1,7 +1,8 @@
 /* python.h -- training scripts for Python's frameworks: what they have in common.
  *
  * python.c writes the network as classes, python_words.c an operation as an expression, python_data.c what reads the data.  A framework
- * is a Dialect and a file that writes the rest of its script: pytorch_ops.c and pytorch_train.c, keras_ops.c and keras_train.c.
+ * is a Dialect and a file that writes the rest of its script: pytorch_ops.c and pytorch_train.c, keras_ops.c and keras_train.c,
+ * mxnet_ops.c and mxnet_train.c.
  */
 #ifndef PYTHON_H
 #define PYTHON_H
@@ -27,8 +28,9 @@ typedef struct Dialect {
     const char *more,
         *passed; /* what stands behind a class's arguments, ", training=None", and those of its calls */
     const char *losses; /* "losses(output, label)" */
-    const char *table;  /* what an embedding calls its weights */
+    const char *table;  /* what an embedding calls its weights; NULL: they are read nowhere else */
     const PyWord *word; /* ends with op NULL */
+    const PyWord *unlike; /* the same for operands of different shapes; NULL: no other words */
     /* The layer that n is, "nn.Conv2d(1, 20, 5)"; with_bias: its bias node joins it.  NULL: n is an expression. */
     const char *(*layer)(Arena *a, const Node *n, bool with_bias);
     /* A call of that layer, "self.conv1". */
@@ -71,7 +73,7 @@ bool python_labels_each(const Graph *g);              /* a label a position */
 int64_t python_step(const Graph *g);                  /* tokens from a window to the next */
 bool python_data_supported(const Graph *g, const char *to, Diag *d);
 void python_opened(Text *t); /* opened: a file's bytes, unpacked */
-void python_read(Text *t); /* opened, idx, read: files as stored */
+void python_read(Text *t);   /* opened, idx, read: files as stored */
 /* loaded(place, split, limit), up to arrays x and y as stored.  fill: a last window of a text that is tested position by position
  * is filled up with positions that are not, -1. */
 void python_loaded(const Graph *g, bool fill, Text *t);

@@ -130,6 +130,22 @@ const char *python_list(Arena *a, const int64_t *v, int n, int64_t more)
     return t.s;
 }
 
+static const PyWord *find(const PyWord *w, const char *op)
+{
+    while (w && w->op && strcmp(op, w->op) != 0)
+        w++;
+    return w && w->op ? w : NULL;
+}
+
+/* Do the two operands of n broadcast against each other? */
+static bool broadcasts(const Node *n)
+{
+    const Shape *x = n->nin == 2 ? &n->in[0]->shape : NULL, *y = x ? &n->in[1]->shape : NULL;
+    if (!x || node_is(n->in[0], "const") || node_is(n->in[1], "const"))
+        return false;
+    return x->rank != y->rank || memcmp(x->dim, y->dim, sizeof *x->dim * (size_t)x->rank) != 0;
+}
+
 bool python_value(Arena *a, const Dialect *dialect, const Node *n, const PyValue *in,
                   const char *layer, PyValue *v, Diag *d)
 {
@@ -138,11 +154,11 @@ bool python_value(Arena *a, const Dialect *dialect, const Node *n, const PyValue
         return true;
     }
     const char *op = python_dropout2d(n) ? "dropout2d" : n->op->name;
-    for (const PyWord *w = dialect->word; w->op; w++)
-        if (strcmp(op, w->op) == 0) {
-            *v = filled(a, dialect, n, w, in);
-            return true;
-        }
+    const PyWord *w = broadcasts(n) ? find(dialect->unlike, op) : NULL;
+    if (w || (w = find(dialect->word, op))) {
+        *v = filled(a, dialect, n, w, in);
+        return true;
+    }
     *v = (PyValue){dialect->shaped(a, n, in), PY_ATOM};
     if (v->s)
         return true;

@@ -16,7 +16,7 @@ const CommandRow command_table[] = {
     {"show", COMMAND_SHOW, "tenon show FILE [options]", "layers, parameters, FLOPs, memory"},
     {"build", COMMAND_BUILD, "tenon build FILE -o PROG [options]", "compile a model to a program"},
     {"run", COMMAND_RUN, "tenon run FILE [options] [-- program options]", "build, then run at once"},
-    {"emit", COMMAND_EMIT, "tenon emit FILE --to c|cuda|dot|pytorch|keras|slurm [-o DIR] [options]", "write the generated C, a picture, the same training in PyTorch or Keras, or a job script"},
+    {"emit", COMMAND_EMIT, "tenon emit FILE --to c|cuda|dot|pytorch|keras|mxnet|slurm [-o DIR] [options]", "write the generated C, a picture, the same training in PyTorch, Keras or MXNet, or a job script"},
     {"ops", COMMAND_OPS, "tenon ops [NAME] [--example]", "the operations of the language"},
     {"sweep", COMMAND_SWEEP, "tenon sweep FILE.tn ...|FILE.sweep [options]", "measure models at several settings, into a store"},
     {"results", COMMAND_RESULTS, "tenon results list|table|compare|report|...", "what a store holds, what changed, a page of it"},
@@ -26,7 +26,7 @@ const CommandRow command_table[] = {
 #define AT(field) offsetof(Command, field)
 const OptionRow option_table[] = {
     {"-o", "PATH", OPTION_TEXT, AT(output), BUILD | EMIT, false, "where the result goes (build: a program; emit: a directory, else stdout)"},
-    {"--to", "c|dot|pytorch|keras|slurm|cuda", OPTION_WORD, AT(to), EMIT, false, "what to write: C, the graph for Graphviz, a script for PyTorch or Keras, a job for Slurm, CUDA (default c)"},
+    {"--to", "c|dot|pytorch|keras|mxnet|slurm|cuda", OPTION_WORD, AT(to), EMIT, false, "what to write: C, the graph for Graphviz, a script for PyTorch, Keras or MXNet, a job for Slurm, CUDA (default c)"},
     {"--model", "NAME", OPTION_TEXT, AT(front.model), MODEL, true, "which model of the file (default: the one that is trained, else the last)"},
     {"--batch", "N", OPTION_COUNT, AT(front.batch), MODEL, true, "samples a step, in place of the recipe's"},
     {"--shards", "G", OPTION_COUNT, AT(front.shards), MODEL, true, "equal parts of the batch, the unit that is shared out"},

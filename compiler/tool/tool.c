@@ -81,7 +81,7 @@ typedef struct Script {
 
 static const Script *script_for(const char *to)
 {
-    static const Script scripts[] = {{"pytorch", emit_pytorch}, {"keras", emit_keras}};
+    static const Script scripts[] = {{"pytorch", emit_pytorch}, {"keras", emit_keras}, {"mxnet", emit_mxnet}};
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
         if (strcmp(scripts[i].to, to) == 0)
             return &scripts[i];

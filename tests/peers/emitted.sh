@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# emitted.sh -- scripts of `tenon emit --to pytorch` and `--to keras`: those of all models are Python; from the same weights and batches
+# emitted.sh -- scripts of `tenon emit --to pytorch`, `--to keras` and `--to mxnet`: those of all models are Python; from the same weights and batches
 # theirs are our losses, step by step, in f64.
 #
 #   TENON_TORCH=PYTHON   an interpreter that has torch and numpy (default: python3); without one the losses are skipped
 #   TENON_KERAS=PYTHON   one that has keras and at least one of tensorflow, jax, torch
+#   TENON_MXNET=PYTHON   one that has mxnet 1.9
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
-torch=${TENON_TORCH:-python3} keras=${TENON_KERAS:-python3}
+torch=${TENON_TORCH:-python3} keras=${TENON_KERAS:-python3} mxnet=${TENON_MXNET:-python3}
 export PYTHONDONTWRITEBYTECODE=1
 
-for to in pytorch keras; do
+for to in pytorch keras mxnet; do
     mkdir "$work/$to"
     for model in "$TENON_ROOT"/models/*.tn; do
         name=$(basename "$model" .tn)
@@ -30,11 +31,13 @@ model channels(x: f32[2, 5, 5]) { return conv2d(x, 4, kernel = 3) |> dropout2d(0
 train channels { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
 TN
 while IFS='|' read -r to line; do
-    "$TENON" emit "$work/channels.tn" --to $to | grep -qF "$line" && ok || bad "dropout2d for $to: no line with $line"
+    "$TENON" emit "$work/channels.tn" --to $to > "$work/script"
+    grep -qF "$line" "$work/script" && ok || bad "dropout2d for $to: no line with $line"
 done <<'LINES'
 pytorch|F.dropout2d(self.conv1(x), 0.2, self.training)
 keras|self.spatial1 = layers.SpatialDropout2D(0.2)
 keras|self.spatial1(self.conv1(x), training=training)
+mxnet|self.spatial1 = nn.Dropout(0.2, axes=(2, 3))
 LINES
 
 # Formulas, reductions, crops, pads, sharing, a nest of blocks, factors, clipping, a loss of its own.
@@ -85,14 +88,15 @@ train recurrent {
     epochs    = 2
 }
 TN
-# sequences PYTHON: 80 and 40 of them
+# sequences PYTHON DIR TIME FEATURES CLASSES: 80 and 40 of them
 sequences() {
-    mkdir -p "$work/recurrent-data"
+    mkdir -p "$2"
     "$1" -c 'import numpy as np, sys
+place, time, features, classes = sys.argv[1], *map(int, sys.argv[2:])
 g = np.random.default_rng(3)
 for split, n in ("train", 80), ("test", 40):
-    np.save(f"{sys.argv[1]}/{split}_x.npy", g.standard_normal((n, 12, 6)).astype("f4"))
-    np.save(f"{sys.argv[1]}/{split}_y.npy", g.integers(0, 5, n).astype("u1"))' "$work/recurrent-data"
+    np.save(f"{place}/{split}_x.npy", g.standard_normal((n, time, features)).astype("f4"))
+    np.save(f"{place}/{split}_y.npy", g.integers(0, classes, n).astype("u1"))' "${@:2}"
 }
 
 # Tokens: characters with a class a position, tied weights, positions, attention; reviews of words behind a gru.
@@ -142,37 +146,44 @@ steps() { sed -n 's/.*"event": *"step".*"train_loss": *\([-0-9.e]*\).*/\1/p' "$1
 # against TO PYTHON SAMPLES MODEL [BACKEND]: ten steps of ours and of the script's
 against() {
     local to=$1 python=$2 model=$4 name; name=$(basename "$4" .tn)
-    local data=(--data "$work/mnist" --limit-samples "$3") run
+    local data=(--data "$work/mnist" --limit-samples "$3") options=("${settings[@]}") epochs=2 run
+    case $name in
+        recurrent) sequences "$python" "$work/recurrent-data" 12 6 5 ;;
+        lstm_synthetic) sequences "$python" "$work/lstm_synthetic-data" 40 60 60 ;;
+        resnet20_cifar10) [ -d "$work/$name-data" ] || small_cifar "$work/$name-data" 16 20; options+=(--set "augment=[]") ;;
+        letters) epochs=1 data[3]=160 ;;        # in a second epoch windows begin elsewhere
+    esac
     [ ! -d "$work/$name-data" ] || data[1]=$work/$name-data
-    local epochs=2
-    if [ "$name" = letters ]; then epochs=1 data[3]=160; fi        # in a second epoch windows begin elsewhere
-    if [ "$name" = recurrent ]; then data[1]=$work/recurrent-data; sequences "$python"; fi
     if [ ! -e "$work/$name.w" ]; then
-        "$TENON" build "$model" "${settings[@]}" -o "$work/$name"
+        "$TENON" build "$model" "${options[@]}" -o "$work/$name"
         "$work/$name" "${data[@]}" --epochs 0 --save "$work/$name.w" > /dev/null
     fi
     run=("${data[@]}" --weights "$work/$name.w" --epochs $epochs --shuffle off --log-steps 1)
-    "$TENON" emit "$model" "${settings[@]}" --to "$to" -o "$work/$to" > /dev/null
+    "$TENON" emit "$model" "${options[@]}" --to "$to" -o "$work/$to" > /dev/null
     rm -f "$work/ours" "$work/theirs"
     "$work/$name" "${run[@]}" --log "$work/ours" > /dev/null
-    KERAS_BACKEND=${5:-} succeeds "$name.py for $to ${5:-} runs" "$python" "$work/$to/$name.py" "${run[@]}" --log "$work/theirs"
-    local most=1e-8; [ "$to" = pytorch ] || most=1e-5        # Keras keeps its mean of losses, and parts of batch_norm, in f32
+    KERAS_BACKEND=${5:-} succeeds "$name.py for $to ${5:-} runs" timeout 300 "$python" "$work/$to/$name.py" "${run[@]}" --log "$work/theirs"
+    # Keras keeps its mean of losses, and parts of batch_norm, in f32; MXNet its learning rates.
+    local most=1e-8; [ "$to" = pytorch ] || most=1e-5
     apart=$(paste <(steps "$work/ours") <(steps "$work/theirs") | awk -v most=$most '{ d = ($1 - $2) / $1; d = d < 0 ? -d : d; if (d > m) m = d } END { print NR == 10 && m < most ? "close" : NR " steps, " m }')
     same "$name for $to ${5:-}: the losses of ten steps, apart by at most $most" "$apart" close
 }
 
 settings=(--dtype f64 --batch 16 --shards 1)
-for model in "$TENON_ROOT/models/lenet.tn" "$TENON_ROOT/models/mlp.tn" "$work/odd.tn" "$work/recurrent.tn" "$work/letters.tn" "$work/words.tn"; do
+models=()
+for name in lenet mlp resnet20_cifar10 lstm_synthetic; do models+=("$TENON_ROOT/models/$name.tn"); done
+for model in "${models[@]}" "$work"/{odd,recurrent,letters,words}.tn; do
     name=$(basename "$model" .tn)
     if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"      # the last batch is filled up
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
-    if [ "$name" = words ]; then
-        refuses "gru in Keras" "words.tn:3:19: error: --to keras has no word for gru" "$TENON" emit "$model" --to keras -o "$work/keras"
-        continue
-    fi
     for backend in tensorflow jax torch; do
         if "$keras" -c "import keras, $backend" 2> /dev/null; then against keras "$keras" 80 "$model" $backend
         else skip "$(basename "$model") for keras: $keras has no $backend or no keras (TENON_KERAS names an interpreter that has)"; fi
     done
+    if [ "$name" = letters ]; then
+        refuses "positions in MXNet" "letters.tn:[0-9]+:[0-9]+: error: --to mxnet cannot read position1.weight outside its layer" \
+            "$TENON" emit "$model" --to mxnet -o "$work/mxnet"
+    elif "$mxnet" -c 'import mxnet' 2> /dev/null; then against mxnet "$mxnet" 72 "$model"
+    else skip "$(basename "$model") for mxnet: $mxnet has no mxnet (TENON_MXNET names an interpreter that has)"; fi
 done
 finish

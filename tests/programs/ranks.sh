@@ -30,6 +30,7 @@ want=$(hashes "$work/log.lenet")
 for n in 1 2 4 8; do
     same "lenet, $n ranks, and --comm none" "$(hash $n "$work/lenet" | tail -n 1)" "$want"
 done
+grep -q $'\r' "$work/out" && bad "a progress bar in mpirun's output to a file" || ok
 # the gradient in buckets of any size, added while the backward pass goes on
 build_mpi lenet "$work/small" --bucket 4k
 same "lenet, 2 ranks, buckets of 4 kB" "$(hash 2 "$work/small" | tail -n 1)" "$want"

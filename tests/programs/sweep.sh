@@ -107,10 +107,10 @@ sweep "mlp.tn" {
 END
 succeeds "a sweep file" sweep some.sweep --dry-run
 grep -q 'skipped: 1 rank of 64 threads' out && ok || bad "what the machine cannot do is not said: $(cat out)"
-printf 'repeat = 5\nsweep "mlp.tn" {\n    batch = [64, x]\n    layrs = yes\n    framework = [mxnet]\n}\nsweep "none.tn" { }\n' > wrong.sweep
+printf 'repeat = 5\nsweep "mlp.tn" {\n    batch = [64, x]\n    layrs = yes\n    framework = [caffe]\n}\nsweep "none.tn" { }\n' > wrong.sweep
 refuses "a sweep file with mistakes" '^wrong.sweep:3:18: error: a whole number is expected' sweep wrong.sweep
 for line in "^      \|                  \^$" "^wrong.sweep:4:5: error: sweeps have no setting 'layrs'" "did you mean 'layers'" \
-    "^wrong.sweep:5:18: error: unknown framework 'mxnet'" "^wrong.sweep:7:7: error: there is no model file"; do
+    "^wrong.sweep:5:18: error: unknown framework 'caffe'" "^wrong.sweep:7:7: error: there is no model file"; do
     grep -Eq -- "$line" err && ok || bad "wrong.sweep: no line '$line' in: $(cat err)"
 done
 printf 'sweep "mlp.tn" { batch = 50\n  seed = 7 }\n # \0 \nsweep "none.tn" { }\n' > nul.sweep
@@ -120,6 +120,13 @@ refuses "a setting that is given twice" "^twice.sweep:5:5: error: the setting 's
 printf 'sweep "mlp.tn" {\n    build = ["", "--fast -o x"]\n    repeat = 2\n}\n' > own.sweep
 refuses "a build's option that is the sweep's own" '^own.sweep:2:18: error: build: a sweep gives -o itself' sweep own.sweep
 refuses "the same on the command line" 'build: a sweep gives --batch itself' sweep mlp.tn --build "--batch=7"
+printf 'steps = 3\nbuild = ["", "--fast --fats"]\nsweep "mlp.tn" { }\nsweep "mlp.tn" { build = ["--cpu foo"] }\n' > flags.sweep
+refuses "options that the compiler has not" "^flags.sweep:2:22: error: tenon build has no option '--fats'" sweep flags.sweep --dry-run
+for line in "^      \|                      \^~~~~~\$" "did you mean '--fast'" "^flags.sweep:4:28: error: --cpu takes native"; do
+    grep -Eq -- "$line" err && ok || bad "flags.sweep: no line '$line' in: $(cat err)"
+done
+refuses "the same on the command line" "error: --build: tenon build has no option '--fats'" sweep mlp.tn --build --fats --dry-run
+refuses "an interpreter for nobody" "--python: unknown framework 'tensor'" sweep mlp.tn --python tensor=python3 --dry-run
 cp store.db read.db
 succeeds "stores are merged" "$TENON" results merge read.db failed.db --store merged.db
 [ -z "$(find . -name 'read.db-*' -o -name 'failed.db-*')" ] && ok || bad "results merge leaves files beside the stores it reads"
