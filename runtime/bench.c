@@ -1,5 +1,5 @@
-/* bench.c -- the command `bench`: training steps on synthetic samples in memory, and what the
- * machine could do at most.
+/* bench.c -- the command `bench`: training steps on samples in memory, synthetic ones or the first of a
+ * data set, and what the machine could do at most.
  *
  * A step is all of it: gathering the samples, forward, backward, update. With --layers or --trace a
  * second round of steps has a clock behind each call.
@@ -18,7 +18,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BATCHES = 4, WARM = 5 }; /* different batches in turn; steps before the measured ones */
+enum {
+    BATCHES = 4,
+    WARM = 5
+}; /* different batches in turn, at most; steps before the measured ones */
 
 typedef struct Bench {
     const RtProgram *p;
@@ -27,7 +30,7 @@ typedef struct Bench {
     Net *net;
     Data *data;
     uint32_t *order;
-    int64_t total;
+    int64_t batches, total;
 } Bench;
 
 static int ascending(const void *a, const void *b)
@@ -38,8 +41,8 @@ static int ascending(const void *a, const void *b)
 
 static Batch next_batch(Bench *b)
 {
-    Batch batch = {.seed = b->o->seed, .epoch = b->total / BATCHES};
-    data_batch(b->data, b->pool, b->order, b->total % BATCHES, b->p->batch, &batch);
+    Batch batch = {.seed = b->o->seed, .epoch = b->total / b->batches};
+    data_batch(b->data, b->pool, b->order, b->total % b->batches, b->p->batch, &batch);
     return batch;
 }
 
@@ -52,7 +55,7 @@ static double step(Bench *b)
     const Batch batch = next_batch(b);
     if (ticks)
         ticks_batch_ready(ticks);
-    const Hyper h = {schedule_lr(&b->p->recipe, b->total, BATCHES), b->total};
+    const Hyper h = {schedule_lr(&b->p->recipe, b->total, b->batches), b->total};
     const bool finite = net_step(b->net, &batch, h);
     if (ticks)
         ticks_step_end(ticks);
@@ -143,6 +146,23 @@ static void report(const Bench *b, Log *log, Times t, double peak)
     log_end(log);
 }
 
+/* A few batches: made up, or the first of a data set. */
+static void open_samples(Bench *b)
+{
+    const int64_t most = (int64_t)BATCHES * b->p->batch;
+    const char *name = b->o->data;
+    b->data = name ? data_open(b->p, name, "train", most) : data_in_memory(b->p, most, b->pool);
+    if (name)
+        data_fill(b->data, b->pool);
+    b->batches = b->data->n / b->p->batch;
+    if (b->batches == 0)
+        rt_die("bench --data %s: %lld training samples are less than a batch of %d; without --data "
+               "they are made up",
+               name, (long long)b->data->n, b->p->batch);
+    b->order = rt_alloc(sizeof *b->order * (size_t)b->data->n);
+    random_order(b->order, b->data->n, b->data->n, b->o->seed, 0, true);
+}
+
 int bench_run(const RtProgram *p, const Options *o)
 {
     const int64_t n = o->steps;
@@ -154,9 +174,7 @@ int bench_run(const RtProgram *p, const Options *o)
                "program built with --comm mpi");
     Bench b = {.p = p, .o = o, .pool = pool_new(o->threads)};
     b.net = net_new(p, b.pool, o->comm, 1, false);
-    b.data = data_in_memory(p, (int64_t)BATCHES * p->batch, b.pool);
-    b.order = rt_alloc(sizeof *b.order * (size_t)b.data->n);
-    random_order(b.order, b.data->n, b.data->n, o->seed, 0, true);
+    open_samples(&b);
     init_params(p, b.net->fixed, o->seed, b.pool);
     double *time = rt_alloc(sizeof *time * (size_t)n);
     double waited = o->comm->waited, busy = o->comm->busy;

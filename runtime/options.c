@@ -18,7 +18,7 @@ static const struct {
     [PREDICT] = {"predict",
                  "outputs (class probabilities) for samples of a .npy or .csv file, or for texts"},
     [GENERATE] = {"generate", "goes on with a text, for networks that say which token comes next"},
-    [BENCH] = {"bench", "the time of a training step, on synthetic input in memory"},
+    [BENCH] = {"bench", "the time of a training step, on input in memory: synthetic, or of --data"},
     [INFO] = {"info", "what this program was made from, and what it needs"},
     [GRADCHECK] = {"gradcheck", "gradients against central differences (build with --dtype f64)"},
     [GRADS] = {"grads", "loss and gradients of the first batch, as a safetensors file"},
@@ -46,7 +46,7 @@ static const struct Option {
     size_t at;
     double low, high;
 } options[] = {
-    {"data", "NAME|DIR", "data set: a name to look up, or a directory", T | E | C | D, TEXT,
+    {"data", "NAME|DIR", "data set: a name to look up, or a directory", T | E | C | D | B, TEXT,
      AT(data), 0, 0},
     {"epochs", "N", "instead of the recipe's", T, COUNT, AT(epochs), 0, 1e9},
     {"seed", "S", "of weights, order and dropout, instead of the recipe's", T | B | C | D, SEED,

@@ -1,6 +1,7 @@
 """inputs.py -- what all programs of a work read: initial weights and samples, as .npy files in one directory.
 
-The weights are Tenon's own initial ones, the samples MNIST's first ones in file order (random bytes for mlp_wide and the deep networks).
+The weights are Tenon's own initial ones, the samples MNIST's first ones in file order (random bytes for mlp_wide, the deep networks, and where
+it says `no zeros`).
 """
 import array
 import gzip
@@ -49,7 +50,7 @@ def write_samples(root, work, place):
     batches = BATCHES_LEAST if work.deep else max(BATCHES_LEAST, min(BATCHES_MOST, 60000 // work.batch))
     n = batches * work.batch
     each = math.prod(work.labels)                     # labels a sample
-    x, y = mnist(root, n) if shape == (1, 28, 28) else made_up(n, features, classes)
+    x, y = mnist(root, n) if shape == (1, 28, 28) and not work.no_zeros else made_up(n, features, classes)
     x, kind = (numbers(n, features, work.tokens), "<i4") if work.tokens else (x, "|u1")
     y = numbers(n, each, classes) if work.labels else struct.pack(f"<{n}i", *y)
     for split, count in ("train", n), ("test", min(n, TEST_SAMPLES)):

@@ -93,7 +93,7 @@ class Session:
         self.bench, self.absent, self.work, self.say = bench, absent, work, say
         self.threads = work.threads or len(bench.processors)
         self.result = Measured(work, self.threads)
-        self.place = f"{bench.dir}/{work.model}-{work.batch}-data"
+        self.place = f"{bench.dir}/{work.model}-{work.batch}{'-no-zeros' if work.no_zeros else ''}-data"
         self.alive = []                               # (column, program)
         self.peers = [p for p in peers if work.model in p.models and chosen(p)]
 
@@ -102,12 +102,12 @@ class Session:
         os.makedirs(self.place, exist_ok=True)
         write_samples(self.bench.root, self.work, self.place)
         self.dropout = self.work.model in ("mlp_wide", "lstm_imdb")
-        twin = Tenon(self.bench, self.work, self.threads, dropout=not self.dropout)
+        twin = Tenon(self.bench, self.work, self.threads, dropout=not self.dropout, place=self.place)
         twin.initial(self.place, f"{self.place}/initial.safetensors")
         write_weights(f"{self.place}/initial.safetensors", twin.info()[1], f"{self.place}/weights.npy")
         self.ours = twin.check(1 if self.work.deep else STEPS, self.work.batch, self.place)
         self.gradient = twin.gradient(self.place) if self.work.deep else 0.0
-        program = Tenon(self.bench, self.work, self.threads) if self.dropout else twin
+        program = Tenon(self.bench, self.work, self.threads, place=self.place) if self.dropout else twin
         self.result.losses, self.result.flops = self.ours, float(program.info()[0]["flops per sample"])
         self.keep(Column("tenon", ours=True), program)
         self.say(f"  tenon: losses {' '.join(f'{x:.6f}' for x in self.ours)}")
@@ -128,9 +128,9 @@ class Session:
 
     def checked(self, peer, column):
         if peer.ours:
-            twin = Tenon(self.bench, self.work, self.threads, [peer.source], dropout=not self.dropout)
+            twin = Tenon(self.bench, self.work, self.threads, [peer.source], dropout=not self.dropout, place=self.place)
             compare(column, twin.check(STEPS, self.work.batch, self.place), self.ours)
-            return Tenon(self.bench, self.work, self.threads, [peer.source]) if self.dropout else twin
+            return Tenon(self.bench, self.work, self.threads, [peer.source], place=self.place) if self.dropout else twin
         command = self.absent.command(peer)
         program = Running(self.bench, peer, command, self.work, self.threads, False, self.place)
         column.versions = program.versions

@@ -98,8 +98,9 @@ class Bench:
 class Tenon:
     """A program of ours: a process a question."""
 
-    def __init__(self, bench, work, threads, flags=(), dropout=True):
+    def __init__(self, bench, work, threads, flags=(), dropout=True, place=None):
         self.bench, self.threads = bench, threads
+        self.samples = ("--data", place) if place else ()   # of the steps that are timed: the peers'; else made up
         self.program = bench.build_model(work, list(flags), dropout)
         self.log = f"{self.program}.jsonl"
         self.first = 2 if work.deep else 20           # steps of the first burst
@@ -136,7 +137,7 @@ class Tenon:
     def measured(self, steps):
         if os.path.exists(self.log):
             os.remove(self.log)
-        self.run("bench", "--threads", str(self.threads), "--steps", str(steps), "--log", self.log)
+        self.run("bench", *self.samples, "--threads", str(self.threads), "--steps", str(steps), "--log", self.log)
         return self.records("bench")[-1]
 
     def time(self, seconds):

@@ -179,7 +179,8 @@ static void dense_call(Writer *w, const Sum *s)
                       arena_printf(a, "%s(r, unit, %lld, %s, %s%s);%s", fn, (long long)s->offset,
                                    weights(w, s->param), x, shard_pointer(w, s->root->in[1]),
                                    statement_tick(w, sum_name(s), fn, s->root->span,
-                                                  statement_flops(s->root), "",
+                                                  statement_flops(s->root),
+                                                  s->stored ? "zeros left out" : "",
                                                   step_price_sum(w->g, s, false, w->in->options))),
                       "        ");
 }

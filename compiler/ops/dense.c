@@ -99,7 +99,10 @@ static void literal(const Node *n, Call *c)
 
 static void kernel(const Node *n, Call *c)
 {
-    call_product(c, "dense");
+    if (!c->plain && !c->blas && dense_seeks_zeros(n))
+        call_fn(c, "dense_sparse");
+    else
+        call_product(c, "dense");
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);

@@ -19,6 +19,17 @@ int64_t dense_rows(const Node *n)
     return node_attr(n, "rows") ? node_int(n, "rows") : 1;
 }
 
+enum { SPARSE_OUTPUTS = 64 }; /* of fewer it would gain nothing (runtime/cpu/dense_sparse.h) */
+
+bool dense_seeks_zeros(const Node *n)
+{
+    const Node *x = n->in[0];
+    while (x->op->flags & OP_VIEW)
+        x = x->in[0];
+    return node_is(x, "input") && x->nin == 0 && x->dtype == DT_REAL && dense_rows(n) == 1 &&
+           node_int(n, "units") >= SPARSE_OUTPUTS;
+}
+
 static void finish(Price *p, const Market *m, int64_t rows, int64_t k, int64_t o)
 {
     p->weights = weights(m, k, o);
@@ -36,6 +47,8 @@ void dense_price(const Node *n, const Market *m, Price *p)
     price_panels(p, m, 1, rows, o, (double)k);
     price_map(p, m, (double)(rows * o), act ? act->s : NULL);
     finish(p, m, rows, k, o);
+    if (!m->plain && dense_seeks_zeros(n))
+        p->algorithm = "zeros left out";
 }
 
 /* From weights that were turned over: panels of inputs; else dot products, lanes = outputs. */

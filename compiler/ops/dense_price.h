@@ -6,6 +6,10 @@
 /* Rows that a sample adds to the products: 1, of a sequence its steps. */
 int64_t dense_rows(const Node *n);
 
+/* A first dense, whose kernel leaves the samples' zeros out where they are many.  (Of what relu and dropout make, not enough are:
+ * mlp_wide's hidden layers take as long with either kernel.) */
+bool dense_seeks_zeros(const Node *n);
+
 void dense_price(const Node *n, const Market *m, Price *p);
 void dense_price_dx(const Node *n, const Market *m, Price *p);
 void dense_price_turn(const Node *n, const Market *m, Price *p);

@@ -235,11 +235,11 @@ static Node *base_of(Node *n)
 }
 
 /* A first dense layer's gradient reads the samples a second time where they are stored: numbers in the order of its weights,
- * which nothing but a scale has changed (what that gains: runtime/cpu/dense_input.h).  Its sums, of all outputs,
- * take 4 MB of a thread's stack at most. */
-enum { STORED_OUTPUTS = 512, STORED_SAMPLES = 128 };
+ * which nothing but a scale has changed (what that gains: runtime/cpu/dense_input.h).  Its sums, of all outputs, wait on
+ * the thread's stack. */
+enum { STORED_OUTPUTS = 512 };
 
-static bool reads_stored(const Graph *g, const Step *s, const Node *root)
+static bool reads_stored(const Graph *g, const Node *root)
 {
     const Recipe *q = &g->recipe;
     const Node *x = node_is(root, "dense_dw") ? base_of(root->in[0]) : NULL;
@@ -247,7 +247,7 @@ static bool reads_stored(const Graph *g, const Step *s, const Node *root)
 
     return x && node_is(x, "input") && x->nin == 0 && x->dtype == DT_REAL &&
            dense_rows(root) == 1 && shape_count(in) == root->shape.dim[1] &&
-           root->shape.dim[0] <= STORED_OUTPUTS && s->shard <= STORED_SAMPLES &&
+           root->shape.dim[0] <= STORED_OUTPUTS &&
            (x->layout != LAYOUT_LAST || in->rank < 3 || in->dim[0] == 1) && !q->augment.given &&
            !q->resize && q->normalize.kind == NORM_NONE;
 }
@@ -272,7 +272,7 @@ static void add_sum(Graph *g, Step *s, Node *root, const Readers *r, const Optio
         sum.param = sum.update->in[0]->param;
     const bool product = node_is(root, "dense_dw") || node_is(root, "embedding_dw");
     sum.panels = !o->plain && !o->blas && !o->cuda && product && sum.update && by_panels(s, root);
-    sum.stored = sum.panels && reads_stored(g, s, root);
+    sum.stored = sum.panels && reads_stored(g, root);
     sum.count = sum.param ? sum.param->count_memory : shape_count(&root->shape);
     sum.offset = s->grad_bytes;
     s->grad_bytes += (sum.count * (strcmp(g->recipe.dtype, "f64") ? 4 : 8) + 63) / 64 * 64;

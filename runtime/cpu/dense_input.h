@@ -8,14 +8,18 @@
  *
  * A unit is a few tiles of inputs by all outputs.  It goes through the samples in blocks of a few shards, whose columns of x
  * lie in the first cache.  Sums of a block wait in `stack`, one behind the other as the tree has them.
+ * Where most of a block's columns are zeros, as in images of digits, the products with them are left out (dense_sparse.h):
+ * column by column, all outputs at once.
  *
- * Measured: a step of the MLP on two threads of a Zen 4, with weights fetched early to be written, takes 0.18 instead of 0.20 ms
- * (B=64), 0.52 instead of 0.64 (B=128), 0.93 instead of 1.21 (B=256), 3.2 instead of 3.4 (B=1024): most where the host has put
- * the threads far from each other; on one thread as long as before.  Shards of several blocks lose (B=4096, one thread: 20.5
- * instead of 19.0), because each dy is taken for a few inputs only.
+ * Measured: of samples without zeros a step of the MLP on two threads of a Zen 4, with weights fetched early to be written, takes
+ * 0.18 instead of 0.20 ms (B=64), 0.52 instead of 0.64 (B=128), 3.2 instead of 3.4 (B=1024) where the host has put the threads far
+ * from each other; on one thread 1 % more (B=128: 0.547 and 0.555), and 5 % more where a shard is several blocks (B=4096: 18.6 and
+ * 19.7), because each dy is taken for a few inputs only.  Of MNIST, with both kernels that leave zeros out, one thread takes 0.24 instead
+ * of 0.57 ms (B=128) and 10.2 instead of 18.6 (B=4096).
  */
 #ifndef CPU_DENSE_INPUT_H
 #define CPU_DENSE_INPUT_H
+#include "cpu/dense_sparse.h"
 #include "cpu/dense_update.h"
 #include "cpu/input.h"
 
@@ -50,10 +54,12 @@ RT_INLINE void dense_input_block(real *restrict x, const Rt *r, int first, int n
 /* Where a unit's sums wait: of each panel and input a panel of outputs. */
 #define DENSE_INPUT_SUMS(o) (DENSE_PANELS(o) * DENSE_INPUT_COLUMNS * P)
 
-/* The shards of a block are a node of the tree, or what is left of one at the end. */
+/* The shards of a block are a node of the tree, or what is left of one at the end.  Of a shard that is several blocks, each goes on
+ * with the sums of the one before, which lie where the node's will. */
 typedef struct DenseBlock {
-    int shards, number;
-    bool ends; /* none follows */
+    int shards, number, samples; /* a shard */
+    bool ends;                   /* none follows */
+    bool part, more;             /* of a shard, not the first; others follow */
 } DenseBlock;
 
 RT_INLINE void dense_input_add(vec *c, const real *sum, int rows, int vectors)
@@ -70,6 +76,17 @@ RT_INLINE void dense_input_store(real *sum, const vec *c, int rows, int vectors)
         v_store(sum + i / vectors * P + i % vectors * V, c[i]);
 }
 
+/* A tile over one part of a shard. */
+RT_INLINE void dense_input_part(vec *restrict c, DenseUpdate q, DenseBlock b, const real *sum,
+                                int column, int rows, int vectors)
+{
+    tile_zero(c, rows * vectors);
+    if (b.part)
+        dense_input_add(c, sum, rows, vectors);
+    tile_product(c, (TileRows){.count = rows, .step = 1}, vectors, b.samples,
+                 (const real *)q.x + column, q.x_row, (const real *)q.dy, q.dy_row, vectors * V);
+}
+
 /* One tile: its products of the block, what the tree adds then, and the update when nothing follows.  sum: its place in the
  * lowest sums that wait, `level` reals from one to the next; at: its first element in w. */
 RT_INLINE void dense_input_tile(DenseUpdate q, Update u, DenseBlock b, real *sum, int64_t level,
@@ -82,8 +99,11 @@ RT_INLINE void dense_input_tile(DenseUpdate q, Update u, DenseBlock b, real *sum
         dense_fetch(q.w + at, rows * P);
         dense_fetch(q.s0 ? q.s0 + at : NULL, rows * P);
     }
-    dense_shards(c, q, b.shards, column, rows, vectors, fours);
-    for (int bits = b.number; depth > 0 && (b.ends || bits & 1); bits >>= 1)
+    if (q.samples > DENSE_SAMPLES)
+        dense_input_part(c, q, b, sum + depth * level, column, rows, vectors);
+    else
+        dense_shards(c, q, b.shards, column, rows, vectors, fours);
+    for (int bits = b.number; !b.more && depth > 0 && (b.ends || bits & 1); bits >>= 1)
         dense_input_add(c, sum + --depth * level, rows, vectors);
     if (b.ends)
         dense_update_tile(q, u, c, at, rows, vectors, lanes);
@@ -124,21 +144,170 @@ RT_INLINE void dense_input_panels(DenseUpdate q, Update u, DenseBlock b, real *s
                           last > V ? 2 : 1, last);
 }
 
-/* Unit of DENSE_INPUT_UNITS(k): as dense_dw_update, with x = samples of the batch; at most DENSE_SAMPLES a shard. */
+/* ------------------------------------------------------------------- columns that are mostly zeros */
+
+/* Samples whose x is not 0, of each column: words of 32 samples, [shard][word][column]. */
+enum { DENSE_INPUT_WORD = 32 };
+#define DENSE_INPUT_WORDS(samples) (((samples) + DENSE_INPUT_WORD - 1) / DENSE_INPUT_WORD)
+
+/* Of one word; x: its first sample's columns. */
+RT_INLINE int dense_input_word(RtInt *word, const real *x, int samples, int columns)
+{
+    int nonzero = 0;
+    for (int j = 0; j < columns; j += V) {
+        vint marks = v_marks(v_load(x + j), 1);
+        for (int n = 1; n < samples; n++)
+            marks |= v_marks(v_load(x + n * DENSE_INPUT_COLUMNS + j), (RtInt)(1u << n));
+        memcpy(word + j, &marks, sizeof marks);
+    }
+    for (int k = 0; k < columns; k++)
+        nonzero += __builtin_popcount((unsigned)word[k]);
+    return nonzero;
+}
+
+/* All words of a block; how many numbers are not 0. */
+RT_INLINE int dense_input_words(RtInt *word, const real *x, int shards, int samples, int columns)
+{
+    int nonzero = 0;
+    for (int s = 0; s < shards; s++, x += samples * DENSE_INPUT_COLUMNS)
+        for (int n = 0; n < samples; n += DENSE_INPUT_WORD, word += DENSE_INPUT_COLUMNS)
+            nonzero +=
+                dense_input_word(word, x + n * DENSE_INPUT_COLUMNS,
+                                 samples - n < DENSE_INPUT_WORD ? samples - n : DENSE_INPUT_WORD,
+                                 columns);
+    return nonzero;
+}
+
+/* c += the samples of one shard of the block, for one input and some panels. */
+RT_INLINE void sparse_add(vec *restrict c, DenseUpdate q, DenseBlock b, const RtInt *word,
+                          int shard, int column, int vectors)
+{
+    const real *x = (const real *)(q.x + shard * q.x_shard) + column,
+               *dy = (const real *)(q.dy + shard * q.dy_shard);
+    word += shard * DENSE_INPUT_WORDS(b.samples) * DENSE_INPUT_COLUMNS + column;
+    for (int n = 0; n < b.samples; n += DENSE_INPUT_WORD, word += DENSE_INPUT_COLUMNS)
+        sparse_product(c, (uint32_t)*word, x + n * DENSE_INPUT_COLUMNS, DENSE_INPUT_COLUMNS,
+                       dy + n * q.dy_row, q.dy_row, P, vectors);
+}
+
+/* c = the sum over at most two shards, and over at most four. */
+RT_INLINE void sparse_two(vec *restrict c, DenseUpdate q, DenseBlock b, const RtInt *word,
+                          int shard, int shards, int column, int vectors)
+{
+    vec a[SPARSE_VECTORS];
+    tile_zero(c, vectors);
+    sparse_add(c, q, b, word, shard, column, vectors);
+    if (shards > 1) {
+        tile_copy(a, c, vectors);
+        tile_zero(c, vectors);
+        sparse_add(c, q, b, word, shard + 1, column, vectors);
+        tile_add(c, a, vectors);
+    }
+}
+RT_INLINE void sparse_four(vec *restrict c, DenseUpdate q, DenseBlock b, const RtInt *word,
+                           int shard, int column, int vectors)
+{
+    vec a[SPARSE_VECTORS];
+    sparse_two(c, q, b, word, shard, b.shards, column, vectors);
+    if (b.shards > 2) {
+        tile_copy(a, c, vectors);
+        sparse_two(c, q, b, word, shard + 2, b.shards - 2, column, vectors);
+        tile_add(c, a, vectors);
+    }
+}
+
+/* c += the sums that wait there. */
+RT_INLINE void sparse_sum(vec *restrict c, const real *sum, int vectors)
+{
+    RT_UNROLL
+    for (int j = 0; j < vectors; j++)
+        c[j] = v_load(sum + j / 2 * DENSE_INPUT_COLUMNS * P + j % 2 * V) + c[j];
+}
+
+/* One input, some panels, the shards from `shard` on: as dense_input_tile. */
+RT_INLINE void sparse_column(DenseUpdate q, Update u, DenseBlock b, const RtInt *word, int shard,
+                             real *sum, int64_t level, int64_t at, Dense d, int column, int lanes)
+{
+    const int vectors = (lanes + V - 1) / V;
+    vec c[SPARSE_VECTORS];
+    int depth = __builtin_popcount((unsigned)b.number);
+    if (b.ends)
+        for (int p = 0; p < lanes; p += P) {
+            dense_fetch(q.w + at + (int64_t)p * d.k, P);
+            dense_fetch(q.s0 ? q.s0 + at + (int64_t)p * d.k : NULL, P);
+        }
+    if (q.samples > DENSE_SAMPLES) {
+        tile_zero(c, vectors);
+        if (b.part)
+            sparse_sum(c, sum + depth * level, vectors);
+        sparse_add(c, q, b, word, shard, column, vectors);
+    } else
+        sparse_four(c, q, b, word, shard, column, vectors);
+    for (int bits = b.number; !b.more && depth > 0 && (b.ends || bits & 1); bits >>= 1)
+        sparse_sum(c, sum + --depth * level, vectors);
+    RT_UNROLL
+    for (int j = 0; j < vectors; j += 2) {
+        const int own = lanes - j * V < P ? lanes - j * V : P;
+        if (b.ends)
+            dense_update_tile(q, u, c + j, at + (int64_t)j * V * d.k, 1, own > V ? 2 : 1, own);
+        else
+            dense_input_store(sum + depth * level + j / 2 * DENSE_INPUT_COLUMNS * P, c + j, 1,
+                              own > V ? 2 : 1);
+    }
+}
+
+/* Shards whose dy is read from the first caches for every column. */
+#define SPARSE_SHARDS(samples) ((samples) <= 16 ? 4 : (samples) <= 32 ? 2 : 1)
+
+/* All columns and panels of one block. */
+RT_INLINE void sparse_columns(DenseUpdate q, Update u, DenseBlock b, const RtInt *word, real *stack,
+                              Dense d, int from, int columns)
+{
+    enum { SOME = SPARSE_PANELS * P };
+    const int few = SPARSE_SHARDS(q.samples), full = d.o / SOME * SOME;
+    const int64_t level = DENSE_INPUT_SUMS(d.o);
+    const char *dy = q.dy;
+    for (int s = 0; s < b.shards; s += few) {
+        DenseBlock part = b;
+        part.shards = b.shards - s < few ? b.shards - s : few;
+        part.number = b.number + s / few;
+        part.ends = b.ends && s + few >= b.shards;
+        for (int o = 0; o < full; o += SOME) {
+            q.dy = dy + o * (int64_t)sizeof(real);
+            for (int k = 0; k < columns; k++)
+                sparse_column(q, u, part, word, s, stack + o * DENSE_INPUT_COLUMNS + k * P, level,
+                              (int64_t)o * d.k + (int64_t)(from + k) * P, d, k, SOME);
+        }
+        q.dy = dy + full * (int64_t)sizeof(real);
+        for (int k = 0; full < d.o && k < columns; k++)
+            sparse_column(q, u, part, word, s, stack + full * DENSE_INPUT_COLUMNS + k * P, level,
+                          (int64_t)full * d.k + (int64_t)(from + k) * P, d, k, d.o - full);
+    }
+}
+
+/* ----------------------------------------------------------------------------------------- a unit */
+
+/* Unit of DENSE_INPUT_UNITS(k): as dense_dw_update, with x = samples of the batch; as many a shard as there are. */
 RT_INLINE void dense_dw_update_input(const Rt *r, int unit, int64_t grad, real *restrict w,
                                      real *restrict s0, real *restrict s1, const char *restrict dy,
                                      int samples, Factors f, Update u, Dense d)
 {
-    real x[DENSE_SAMPLES * DENSE_INPUT_COLUMNS + V] __attribute__((aligned(64)));
-    real stack[TREE_DEPTH * DENSE_INPUT_SUMS(d.o)] __attribute__((aligned(64)));
     const RtOpt o = update_options(r, f);
     const TileSplit t = tile_split(d.k, TILE_ROWS);
     const int first = unit * DENSE_INPUT_TILES, tiles = DENSE_TILES(d.k),
               end = tiles - first < DENSE_INPUT_TILES ? tiles : first + DENSE_INPUT_TILES,
-              from = tile_first(t, first), columns = tile_first(t, end) - from;
-    int group = 1; /* shards of a block */
+              from = tile_first(t, first), columns = tile_first(t, end) - from,
+              few = SPARSE_SHARDS(samples);
+    const bool wide = d.o >= SPARSE_LEAST;
+    int group = few; /* shards of a block */
     while (2 * group * samples <= DENSE_SAMPLES)
         group *= 2;
+    const int parts = (r->shards + few - 1) /
+                      few; /* a node of the tree each: as many sums wait as parts has digits */
+    real x[DENSE_SAMPLES * DENSE_INPUT_COLUMNS + V] __attribute__((aligned(64)));
+    real stack[(32 - __builtin_clz((unsigned)parts)) * DENSE_INPUT_SUMS(d.o)]
+        __attribute__((aligned(64)));
+    RtInt word[DENSE_SAMPLES * DENSE_INPUT_COLUMNS] __attribute__((aligned(64)));
     DenseUpdate q = {.r = r,
                      .o = &o,
                      .grad = grad,
@@ -151,13 +320,26 @@ RT_INLINE void dense_dw_update_input(const Rt *r, int unit, int64_t grad, real *
                      .dy_row = d.o,
                      .x_shard = (int64_t)samples * DENSE_INPUT_COLUMNS * (int64_t)sizeof(real),
                      .dy_shard = r->shard_bytes};
-    for (int s = 0; s < r->shards; s += group) {
-        const int some = r->shards - s < group ? r->shards - s : group;
-        const DenseBlock b = {some, s / group, s + group >= r->shards};
-        dense_input_block(x, r, (r->first_shard + s) * samples, some * samples, from, columns, d.k);
-        q.dy = dy + s * r->shard_bytes;
-        dense_input_panels(q, u, b, stack, d, first, end);
-    }
+    for (int s = 0; s < r->shards; s += group)
+        for (int n = 0; n < samples; n += DENSE_SAMPLES) {
+            const int count = samples - n < DENSE_SAMPLES ? samples - n : DENSE_SAMPLES;
+            DenseBlock b = {.shards = r->shards - s < group ? r->shards - s : group,
+                            .samples = count,
+                            .part = n > 0,
+                            .more = n + count < samples};
+            b.ends = s + group >= r->shards && !b.more;
+            dense_input_block(x, r, (r->first_shard + s) * samples + n, b.shards * count, from,
+                              columns, d.k);
+            q.dy = dy + s * r->shard_bytes + (int64_t)n * d.o * (int64_t)sizeof(real);
+            if (wide && sparse_pays(dense_input_words(word, x, b.shards, count, columns),
+                                    (int64_t)b.shards * count * columns)) {
+                b.number = s / few;
+                sparse_columns(q, u, b, word, stack, d, from, columns);
+            } else {
+                b.number = s / group;
+                dense_input_panels(q, u, b, stack, d, first, end);
+            }
+        }
 }
 
 #endif

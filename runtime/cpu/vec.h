@@ -49,7 +49,7 @@
 /* clang-format off */
 #ifdef RT_SCALAR
 enum { V = 1, P = 2 };
-typedef int32_t RtInt;
+typedef int32_t RtInt, vint;
 typedef real vec;
 #define V_LANE(x, i) (x)
 
@@ -75,6 +75,8 @@ RT_INLINE vec v_fma(vec a, vec b, vec c)
 RT_INLINE vec v_max(vec a, vec b) { return a > b ? a : b; }
 RT_INLINE vec v_min(vec a, vec b) { return a < b ? a : b; }
 RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y) { return a > b ? x : y; }
+RT_INLINE unsigned v_nonzero(vec x) { return x != 0; }
+RT_INLINE vint v_marks(vec x, RtInt bit) { return x != 0 ? bit : 0; }
 RT_INLINE real v_sum(vec x) { return x; }
 RT_INLINE real v_top(vec x) { return x; }
 
@@ -105,6 +107,8 @@ RT_INLINE vint v_count(void)
         x[i] = i;
     return x;
 }
+/* bit in the lanes where x is not 0. */
+RT_INLINE vint v_marks(vec x, RtInt bit) { return (vint)(x != 0) & (bit - (vint){0}); }
 /* x where the lanes of m are all ones, y where they are all zeros. */
 RT_INLINE vec v_choose(vint m, vec x, vec y) { return (vec)(((vint)x & m) | ((vint)y & ~m)); }
 
@@ -126,9 +130,10 @@ RT_INLINE void v_store_n(real *p, vec x, int k) { V_OP(mask_storeu)(p, V_MASK(k)
 RT_INLINE vec v_fma(vec a, vec b, vec c) { return V_OP(fmadd)(a, b, c); }
 RT_INLINE vec v_max(vec a, vec b) { return V_OP(max)(a, b); }
 RT_INLINE vec v_min(vec a, vec b) { return V_OP(min)(a, b); }
-/* The lanes where a == b, a bit each; and the lanes of x that such bits name, moved to the front. */
+/* The lanes where a == b, and those where x is not 0, a bit each; and the lanes of x that such bits name, moved to the front. */
 RT_INLINE int v_equal(vec a, vec b) { return V_MASKED(cmp)(a, b, _CMP_EQ_OQ); }
 RT_INLINE vec v_together(vec x, int lanes) { return V_OP(maskz_compress)(lanes, x); }
+RT_INLINE unsigned v_nonzero(vec x) { return V_MASKED(cmp)(x, v_set(0), _CMP_NEQ_UQ); }
 #ifdef RT_DOUBLE
 RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
 {
@@ -168,6 +173,7 @@ RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
 {
     return V_OP(blendv)(y, x, V_OP(cmp)(a, b, _CMP_GT_OQ));
 }
+RT_INLINE unsigned v_nonzero(vec x) { return (unsigned)V_OP(movemask)(V_OP(cmp)(x, v_set(0), _CMP_NEQ_UQ)); }
 
 #else /* NEON, through the compiler's vectors alone */
 RT_INLINE vec v_load_fill(const real *p, int k, real fill)
@@ -194,6 +200,13 @@ RT_INLINE vec v_fma(vec a, vec b, vec c)
 }
 #endif
 RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y) { return v_choose((vint)(a > b), x, y); }
+RT_INLINE unsigned v_nonzero(vec x)
+{
+    unsigned bits = 0;
+    for (int i = 0; i < V; i++)
+        bits |= (unsigned)(x[i] != 0) << i;
+    return bits;
+}
 RT_INLINE vec v_max(vec a, vec b) { return v_select_gt(a, b, a, b); }
 RT_INLINE vec v_min(vec a, vec b) { return v_select_gt(b, a, a, b); }
 #endif
@@ -306,6 +319,9 @@ RT_INLINE vec v_clamp(vec x, real low, real high)
 {
     return v_min(v_set(high), v_max(v_set(low), x));
 }
+
+/* A pointer whose value the compiler does not know: what is behind it has addresses of its own. */
+#define RT_OPAQUE(p) __asm__("" : "+r"(p))
 
 /* Loads that the compiler cannot see through.  GCC would fold one load into every FMA that uses it
  * (16 load slots per 12 FMA instead of 7: 45-57 instead of 90 GF/s) and share broadcasts across

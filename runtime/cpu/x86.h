@@ -25,6 +25,7 @@ typedef char RtChar16 __attribute__((vector_size(16)));
 #define _mm_movehl_ps(a, b)              ((__m128)__builtin_ia32_movhlps((__m128)(a), (__m128)(b)))
 
 #define _CMP_EQ_OQ 0x00
+#define _CMP_NEQ_UQ 0x04
 #define _CMP_GT_OQ 0x1e
 #define _mm256_fmadd_ps(a, b, c)         ((__m256)__builtin_ia32_vfmaddps256((__m256)(a), (__m256)(b), (__m256)(c)))
 #define _mm256_fmadd_pd(a, b, c)         ((__m256d)__builtin_ia32_vfmaddpd256((__m256d)(a), (__m256d)(b), (__m256d)(c)))
@@ -36,6 +37,8 @@ typedef char RtChar16 __attribute__((vector_size(16)));
 #define _mm256_sqrt_pd(a)                ((__m256d)__builtin_ia32_sqrtpd256((__m256d)(a)))
 #define _mm256_cmp_ps(a, b, how)         ((__m256)__builtin_ia32_cmpps256((__m256)(a), (__m256)(b), how))
 #define _mm256_cmp_pd(a, b, how)         ((__m256d)__builtin_ia32_cmppd256((__m256d)(a), (__m256d)(b), how))
+#define _mm256_movemask_ps(a)            __builtin_ia32_movmskps256((__m256)(a))
+#define _mm256_movemask_pd(a)            __builtin_ia32_movmskpd256((__m256d)(a))
 #define _mm256_blendv_ps(a, b, m)        ((__m256)__builtin_ia32_blendvps256((__m256)(a), (__m256)(b), (__m256)(m)))
 #define _mm256_blendv_pd(a, b, m)        ((__m256d)__builtin_ia32_blendvpd256((__m256d)(a), (__m256d)(b), (__m256d)(m)))
 #define _mm256_maskload_ps(p, m)         ((__m256)__builtin_ia32_maskloadps256((const __m256 *)(p), (RtInt8)(m)))

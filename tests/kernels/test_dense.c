@@ -84,6 +84,40 @@ START_TEST(literal_sizes)
 }
 END_TEST
 
+/* How much of the samples is zero: nothing, most of it, all, and much of some rows and columns alone. */
+enum { ZEROS = 4 };
+static bool is_zero(int zeros, int sample, int column)
+{
+    const bool most = (uint32_t)(sample * 7919 + column * 104729) * 2654435761u >> 24 > 48;
+    return zeros == 2 || (zeros == 1 && most) ||
+           (zeros == 3 && most && (column < 40 || sample % 64 < 20));
+}
+
+/* Samples with zeros give the bits that dense gives. */
+START_TEST(sparse)
+{
+    static const Dense sizes[] = {{16, 784, 128}, {16, 100, 70}, {7, 65, 300},
+                                  {3, 63, 97},    {1, 1, 200},   {5, 130, 10}};
+    for (int z = 0; z < 6; z++) {
+        const Dense d = sizes[z];
+        const int64_t nx = (int64_t)d.n * d.k, ny = (int64_t)d.n * d.o;
+        real *x = random_buffer(nx, 1), *w = random_buffer((int64_t)d.o * d.k, 2),
+             *p = panels(w, d), *bias = random_buffer(d.o, 3), *want = buffer(ny),
+             *got = buffer(ny);
+        for (int64_t i = 0; i < nx; i++)
+            x[i] = is_zero(_i, (int)(i / d.k), (int)(i % d.k)) ? 0 : x[i];
+        dense(want, x, p, bias, v_relu, d);
+        dense_sparse(got, x, p, bias, v_relu, d);
+        check_same(got, want, ny * (int64_t)sizeof(real), "dense_sparse");
+        dense(want, x, p, NULL, v_identity, d);
+        dense_sparse(got, x, p, NULL, v_identity, d);
+        check_same(got, want, ny * (int64_t)sizeof(real), "dense_sparse without bias");
+        check_guard(got, ny * (int64_t)sizeof(real), "dense_sparse");
+        release(6, x, w, p, bias, want, got);
+    }
+}
+END_TEST
+
 /* A layer and its shards: x and dy of shard s lie s * shard_bytes on. */
 typedef struct Layer {
     Dense d;
@@ -266,7 +300,7 @@ START_TEST(update)
 END_TEST
 
 /* x of the layer's shards as a data set in another order: as bytes, which x then are, or as they are. */
-static char *data_set(Layer *l, uint32_t *index, bool bytes)
+static char *data_set(Layer *l, uint32_t *index, bool bytes, int zeros)
 {
     const int all = l->shards * l->samples, k = l->d.k;
     const int64_t row = k * (bytes ? 1 : (int64_t)sizeof(real));
@@ -276,8 +310,10 @@ static char *data_set(Layer *l, uint32_t *index, bool bytes)
                   (int64_t)(i % l->samples) * k;
         index[i] = (uint32_t)(all - 1 - i);
         char *to = data + index[i] * row;
+        for (int j = 0; j < k; j++)
+            x[j] = is_zero(zeros, i, j) ? 0 : x[j];
         for (int j = 0; j < k && bytes; j++) {
-            ((uint8_t *)to)[j] = (uint8_t)(127 + 100 * x[j]);
+            ((uint8_t *)to)[j] = x[j] == 0 ? 0 : (uint8_t)(127 + 100 * x[j]);
             x[j] = (real)((uint8_t *)to)[j] * (real)0.25;
         }
         if (!bytes)
@@ -287,32 +323,41 @@ static char *data_set(Layer *l, uint32_t *index, bool bytes)
 }
 
 /* From the samples as they are stored: the same bits. */
+static void check_stored(Dense d, int shards, bool bytes, int zeros)
+{
+    uint32_t index[16 * 100];
+    Layer l = layer_of(d, shards);
+    char *data = data_set(&l, index, bytes, zeros);
+    State want = state_of(l.d), got = state_of(l.d);
+    const Rt r = {.shard = l.memory,
+                  .shard_bytes = l.shard_bytes,
+                  .shards = l.shards,
+                  .x = data,
+                  .x_type = bytes               ? RT_U8
+                            : sizeof(real) == 4 ? RT_F32
+                                                : RT_F64,
+                  .x_stride = l.d.k * (bytes ? 1 : (int64_t)sizeof(real)),
+                  .x_scale = 0.25,
+                  .index = index,
+                  .opt = opt};
+    run_fused(&l, want, 2);
+    for (int unit = DENSE_INPUT_UNITS(l.d.k); unit-- > 0;)
+        dense_dw_update_input(&r, unit, 0, got.w, got.s0, got.s1, l.memory + l.dy, l.samples, same,
+                              update_adam, l.d);
+    check_state(got, want, l.d, "dense_dw_update_input");
+    release(8, want.w, want.s0, want.s1, got.w, got.s0, got.s1, l.memory, data);
+}
+
 START_TEST(stored)
 {
-    static const Dense sizes[] = {{5, 100, 70}, {3, 17, 10}, {100, 61, 33}, {1, 1, 1}, {16, 64, 32}};
+    static const Dense sizes[] = {{5, 100, 70}, {3, 17, 10},  {100, 61, 33}, {1, 1, 1},
+                                  {16, 64, 32}, {8, 50, 300}, {30, 90, 130}};
     static const int shards[] = {1, 3, 7, 8, 16};
-    for (int z = 0; z < 5; z++)
-        for (int i = 0; i < 5; i++) {
-            uint32_t index[16 * 100];
-            Layer l = layer_of(sizes[z], shards[i]);
-            char *data = data_set(&l, index, _i == 1);
-            State want = state_of(l.d), got = state_of(l.d);
-            Rt r = {.shard = l.memory,
-                    .shard_bytes = l.shard_bytes,
-                    .shards = l.shards,
-                    .x = data,
-                    .x_type = _i == 1 ? RT_U8 : sizeof(real) == 4 ? RT_F32 : RT_F64,
-                    .x_stride = l.d.k * (_i == 1 ? 1 : (int64_t)sizeof(real)),
-                    .x_scale = 0.25,
-                    .index = index,
-                    .opt = opt};
-            run_fused(&l, want, 2);
-            for (int unit = DENSE_INPUT_UNITS(l.d.k); unit-- > 0;)
-                dense_dw_update_input(&r, unit, 0, got.w, got.s0, got.s1, l.memory + l.dy,
-                                      l.samples, same, update_adam, l.d);
-            check_state(got, want, l.d, "dense_dw_update_input");
-            release(8, want.w, want.s0, want.s1, got.w, got.s0, got.s1, l.memory, data);
-        }
+    for (int z = 0; z < 7; z++)
+        for (int i = 0; i < 5; i++)
+            check_stored(sizes[z], shards[i], _i % 2, _i / 2);
+    check_stored((Dense){300, 70, 130}, 3, _i % 2, _i / 2); /* shards of several blocks */
+    check_stored((Dense){400, 40, 70}, 4, _i % 2, _i / 2);
 }
 END_TEST
 
@@ -322,6 +367,7 @@ int main(void)
     tcase_add_loop_test(t, products, 0, SHAPES);
     tcase_add_test(t, literal_sizes);
     tcase_add_loop_test(t, update, 0, 4);
-    tcase_add_loop_test(t, stored, 0, 2);
+    tcase_add_loop_test(t, stored, 0, 2 * ZEROS);
+    tcase_add_loop_test(t, sparse, 0, ZEROS);
     return run_suite(t, "dense kernels");
 }

@@ -11,7 +11,7 @@ mkdir "$work/copy"
 cp -r "$TENON_ROOT/bench" "$work/copy/bench"
 ln -s "$TENON_ROOT/models" "$work/copy/models"
 sed -i '/"openblas"/s/, further=True//' "$work/copy/bench/driver/works.py"   # it stands in for the best peer here
-bench() { python3 -B "$work/copy/bench/driver/main.py" --tenon "$TENON" --venv "$work/none" --work '^mlp B=128, 1 thread' "$@"; }
+bench() { python3 -B "$work/copy/bench/driver/main.py" --tenon "$TENON" --venv "$work/none" --work '^mlp B=128, 1 thread$' "$@"; }
 yardstick=$work/copy/bench/yardsticks/mlp_openblas.c
 
 succeeds "the losses of OpenBLAS are ours" bench --check --peer 'blas|jax'

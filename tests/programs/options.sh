@@ -143,6 +143,12 @@ succeeds "bench" "$work/p" bench --steps 3 --threads 2 --log "$work/bench.jsonl"
 for name in model batch threads step_ms_mean step_ms_median step_ms_min first_step_ms samples_per_s gflops fma_peak_gflops share_of_peak; do
     [ -n "$(field "$work/bench.jsonl" bench $name)" ] && ok || bad "bench record without $name"
 done
+succeeds "bench on a data set" "$work/p" bench --steps 2 --data mnist
+mkdir "$work/two"
+{ printf '\0\0\10\3\0\0\0\2\0\0\0\34\0\0\0\34'; head -c 1568 /dev/zero; } > "$work/two/train-images-idx3-ubyte"
+printf '\0\0\10\1\0\0\0\2\0\0' > "$work/two/train-labels-idx1-ubyte"
+refuses "bench on two samples" "2 training samples are less than a batch" "$work/p" bench --steps 2 --data "$work/two"
+refuses "bench on no data set" "nowhere" "$work/p" bench --steps 2 --data "$work/nowhere"
 succeeds "train one epoch" "$work/p" --epochs 1 --limit-samples 512 --log "$work/train.jsonl" --save "$work/w.safetensors"
 for name in model target batch shards ranks threads parameters flops_per_sample planned_bytes; do
     [ -n "$(field "$work/train.jsonl" start $name)" ] && ok || bad "start record without $name"
