@@ -11,6 +11,8 @@
  *   x (N, T, I)   weight W (G H, I)   recurrent U (G H, H)   bias b (G H), one: cuDNN's second is zero
  *   gru: candidate_bias d (H); with reset "before" recurrent (2 H, H) and candidate Un (H, H)
  *
+ * mask (N, T): a step's states are m of what the cell says and 1 - m of the step before's, so that 0 leaves them alone, as Keras does.
+ *
  * W x + b of all steps is one product before the loop.  U begins orthogonal, W and b as the recipe
  * says, the forget gate's part of b at forget_bias.
  * Source: Hochreiter & Schmidhuber 1997; Gers et al. 2000 (forget gate); Cho et al. 2014.
@@ -29,6 +31,7 @@ typedef struct Layer {
     bool reversed;
     const char *path;   /* of its parameters */
     Node *x, *first[2]; /* the sequence; first states, NULL: zeros */
+    Node *mask;         /* (N, T, 1); NULL: all steps count */
     Node *all, *last;   /* results */
 } Layer;
 
@@ -165,8 +168,8 @@ static Node *input(Layer *y, const Cell *c)
     return b ? make2(y, "bias", product(y, y->x, w), b) : NULL;
 }
 
-/* One mask for all steps, drawn before the loop. */
-static Node *mask(Layer *y)
+/* What dropout leaves of h, drawn before the loop: the same for all steps. */
+static Node *dropped(Layer *y)
 {
     const double rate = node_float(y->attrs, "recurrent_dropout");
     if (rate == 0 || !y->g->training)
@@ -190,16 +193,26 @@ static Node *call(Layer *y)
     return n;
 }
 
+/* m new + (1 - m) old, of every state. */
+static void masked(Layer *y, Loop *l, Node *const *old, Node **state, int states)
+{
+    Node *one = graph_const(y->g, 1, shape_make(false, "", NULL, 0), y->attrs->span);
+    Node *m = scan_item(y->g, l, y->mask, y->attrs->span);
+    Node *rest = scan_item(y->g, l, make2(y, "sub", one, y->mask), y->attrs->span);
+    for (int i = 0; i < states; i++)
+        state[i] = make2(y, "add", make2(y, "mul", m, state[i]), make2(y, "mul", rest, old[i]));
+}
+
 static bool run(Layer *y)
 {
     static const char *const name[] = {"h", "c"};
     const Cell *c = cell_of(y->attrs);
-    Node *z = input(y, c), *u[2], *in[2], *state[2], *kept = mask(y);
+    Node *z = input(y, c), *u[2], *in[2], *state[2], *kept = dropped(y);
 
     if (!z || !c->open(y, u))
         return false;
     Loop *l = graph_loop(y->g, z->shape.dim[0], y->reversed, y->attrs->span);
-    l->call = call(y);
+    l->call = y->mask ? NULL : call(y);
     l->every = node_attr(y->attrs, "recompute") ? node_int(y->attrs, "recompute") : 0;
     for (int i = 0; i < c->states; i++) {
         Node *zero = graph_const(y->g, 0, shape_make(true, "F", &y->width, 1), y->attrs->span);
@@ -211,6 +224,8 @@ static bool run(Layer *y)
     z = scan_item(y->g, l, z, y->attrs->span);
     z->name = arena_printf(y->g->arena, "%s.z", y->path);
     c->step(y, z, u, state);
+    if (y->mask)
+        masked(y, l, in, state, c->states);
     for (int i = 0; i < c->states; i++) {
         state[i]->name = in[i]->name;
         scan_next(y->g, in[i], state[i]);
@@ -232,6 +247,30 @@ static bool check_state(const Node *n, int i, Diag *d)
                n->op->name, (long long)node_int(n, "width"));
     check_note(n, i, d);
     return false;
+}
+
+static bool check_mask(const Node *n, int i, Diag *d)
+{
+    const Shape *s = &n->in[i]->shape;
+    if (s->batched && s->rank == 1 && s->dim[0] == n->in[0]->shape.dim[0] &&
+        n->in[i]->dtype == DT_REAL)
+        return true;
+    diag_error(d, node_span(n, "mask"), "the mask of %s is a number a step, (N, %lld)", n->op->name,
+               (long long)n->in[0]->shape.dim[0]);
+    check_note(n, 0, d);
+    check_note(n, i, d);
+    diag_help(d, "mask(text) makes it of tokens: 1, and 0 for padding");
+    return false;
+}
+
+/* Which input a tensor is that may be left out; 0: it is. */
+static int given(const Node *n, const char *key)
+{
+    static const char *const order[] = {"h", "c", "mask"};
+    int i = 1;
+    for (int k = 0; strcmp(order[k], key) != 0; k++)
+        i += node_attr(n, order[k]) != NULL;
+    return node_attr(n, key) ? i : 0;
 }
 
 static bool check(const Node *n, Diag *d)
@@ -259,10 +298,11 @@ static bool check(const Node *n, Diag *d)
     }
     if (node_attr(n, "recompute") && !check_int(n, "recompute", 1, d))
         return false;
+    const int mask = given(n, "mask");
     for (int i = 1; i < n->nin; i++)
-        if (!check_state(n, i, d))
+        if (i != mask && !check_state(n, i, d))
             return false;
-    return true;
+    return mask == 0 || check_mask(n, mask, d);
 }
 
 /* An argument that is one of two words. */
@@ -283,6 +323,14 @@ static const char *path_of(Graph *g, const char *path, int64_t layer, bool back)
     return back ? arena_printf(g->arena, "%s.reverse", path) : path;
 }
 
+/* (N, T) as a sequence of single numbers. */
+static Node *sequence(Graph *g, Node *mask, Span at)
+{
+    Node like = {.op = op_find("reshape"), .span = at};
+    node_set_ints(g, &like, "shape", (const int64_t[]){mask->shape.dim[0], 1}, 2);
+    return op_make_like(g, "reshape", &like, 1, mask);
+}
+
 static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
 {
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
@@ -296,11 +344,18 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
         diag_error(d, attrs->span, "%s is given its first c without its first h", attrs->op->name);
         return NULL;
     }
+    const int h = given(attrs, "h"), c = given(attrs, "c"), mask = given(attrs, "mask");
+    Node *m = mask ? sequence(g, x[mask], attrs->span) : NULL;
     for (int64_t k = 0; k < node_int(attrs, "layers"); k++) {
-        Layer y = {.g = g, .d = d, .attrs = attrs, .width = node_int(attrs, "width"), .x = all};
+        Layer y = {.g = g,
+                   .d = d,
+                   .attrs = attrs,
+                   .width = node_int(attrs, "width"),
+                   .x = all,
+                   .mask = m};
         Layer back = y;
         y.path = path_of(g, path, k, false), back.path = path_of(g, path, k, true);
-        y.first[0] = nx > 1 ? x[1] : NULL, y.first[1] = nx > 2 ? x[2] : NULL;
+        y.first[0] = h ? x[h] : NULL, y.first[1] = c ? x[c] : NULL;
         back.reversed = true;
         if (!run(&y) || (node_bool(attrs, "bidirectional") && !run(&back)))
             return NULL;
@@ -325,6 +380,10 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
     {                                                                                              \
         "h", ARG_TENSOR, "none", "first state (N, H); else zeros"                                  \
     }
+#define MASK                                                                                       \
+    {                                                                                              \
+        "mask", ARG_TENSOR, "none", "(N, T): where it is 0 the states stay as they are"            \
+    }
 #define EXAMPLE(call)                                                                              \
     "model example(x: f32[5, 4]) {\n"                                                              \
     "    h = " call "\n"                                                                           \
@@ -335,20 +394,22 @@ const Op op_recurrent[] =
     {{.name = "lstm",
       .brief = "long short-term memory over the steps of a sequence; gates i, f, g, o, one bias",
       .arg = {ARGS({"forget_bias", ARG_FLOAT, "1", "first value of the forget gate's bias"}),
-              {"c", ARG_TENSOR, "none", "first cell (N, H), beside h; else zeros"}},
+              {"c", ARG_TENSOR, "none", "first cell (N, H), beside h; else zeros"},
+              MASK},
       .layer = "lstm",
       .build = build,
       .example = EXAMPLE("lstm(x, 3, layers = 2, bidirectional = true, all = true) |> lstm(4)")},
      {.name = "gru",
       .brief = "gated recurrent units over the steps of a sequence; gates r, z, n",
       .arg = {ARGS({"reset", ARG_STRING, "after",
-                    "the gate r works after the recurrent product, or \"before\" it"})},
+                    "the gate r works after the recurrent product, or \"before\" it"}),
+              MASK},
       .layer = "gru",
       .build = build,
       .example = EXAMPLE("concat(gru(x, 4), gru(x, 3, reset = \"before\"))")},
      {.name = "rnn",
       .brief = "a plain recurrent layer over the steps of a sequence",
-      .arg = {ARGS({"activation", ARG_STRING, "tanh", "\"tanh\" or \"relu\""})},
+      .arg = {ARGS({"activation", ARG_STRING, "tanh", "\"tanh\" or \"relu\""}), MASK},
       .layer = "rnn",
       .build = build,
       .example = EXAMPLE("rnn(x, 4)")},

@@ -35,6 +35,13 @@ RT_INLINE void embedding_dw_plain(real *dw, const int32_t *token, const real *dy
                 dw[(int64_t)token[i] * e.width + j] += dy[(int64_t)i * e.width + j];
 }
 
+/* y[i] = 0 where token i is padding, else 1. */
+RT_INLINE void mask(real *restrict y, const int32_t *restrict token, int64_t n, int padding)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = token[i] != padding;
+}
+
 RT_INLINE void embedding(real *restrict y, const int32_t *restrict token, const real *restrict w,
                          Embedding e)
 {

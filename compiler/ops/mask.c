@@ -1,0 +1,52 @@
+/* mask.c -- which positions of a padded text count: y[t] = 0 where token t is padding, else 1.  It has no gradient.
+ *
+ *   tokens (N, T) or (N)   y (N, T) or (N)
+ *
+ * For lstm(h, 128, mask = m), sums and means of the positions that count, and scores of attention: s + (m - 1) * 1e9.
+ */
+#include "ops/check.h"
+#include "ops/example.h"
+
+static bool shape(Node *n, Diag *d)
+{
+    if (!check_numbers(n, 0, d) || !check_int(n, "padding", 0, d))
+        return false;
+    if (!node_attr(n->in[0], "vocab") || node_int(n, "padding") < node_int(n->in[0], "vocab"))
+        return check_result(n, n->in[0]->shape, d);
+    diag_error(d, node_span(n, "padding"),
+               "mask padding is %lld, but the data's tokens are 0 to %lld",
+               (long long)node_int(n, "padding"), (long long)node_int(n->in[0], "vocab") - 1);
+    return false;
+}
+
+static void kernel(const Node *n, Call *c)
+{
+    call_fn(c, "mask");
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    call_text(c, "%lld, %lld", (long long)(c->n * shape_count(&n->in[0]->shape)),
+              (long long)node_int(n, "padding"));
+}
+
+const Op op_mask[] =
+    {{.name = "mask",
+      .brief = "0 for each token that is padding, 1 for the others",
+      .arg = {{"tokens", ARG_TENSOR, NULL, "tokens (N, T)"},
+              {"padding", ARG_INT, "0", "the token that stands for none"}},
+      .shape = shape,
+      .kernel = kernel,
+      .example = "# The mean of the states at the tokens that count.\n"
+                 "model example(text: i32[5], vocab: int) {\n"
+                 "    m = mask(text)\n"
+                 "    h = embedding(text, vocab, 6, padding = 0) |> gru(4, all = true, mask = m)\n"
+                 "    h = sum(h * reshape(m, [5, 1]), axes = [0])\n"
+                 "    return dense(h / (1 + reshape(sum(m, axes = [0]), [1])), 3)\n"
+                 "}\n"
+                 "train example {\n"
+                 "    data      = synthetic(samples = 64, test_samples = 16, vocab = 4)\n"
+                 "    loss      = softmax_cross_entropy\n"
+                 "    optimizer = sgd(lr = 0.05)\n"
+                 "    batch     = 8\n"
+                 "    epochs    = 1\n"
+                 "}\n"},
+     {0}};
