@@ -122,7 +122,10 @@ static bool head(const Graph *g, const char *source, Text *t, Diag *d)
                 python_table(g) ? "import re\n" : "",
                 f64 ? "os.environ[\"JAX_ENABLE_X64\"] = \"1\"\n" : "");
     if (f64)
-        text_add(t, "\nkeras.config.set_floatx(\"float64\")\n");
+        text_add(t, "\nkeras.config.set_floatx(\"float64\")\n"
+                    "# By itself Keras makes f32 of them where types meet, but for TensorFlow's.\n"
+                    "keras.src.backend.common.dtypes.BIT64_TO_BIT32_DTYPE[\"float64\"] = "
+                    "\"float64\"\n");
     helpers(g, t);
     return true;
 }

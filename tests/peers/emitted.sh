@@ -122,7 +122,7 @@ TN
 cat > "$work/words.tn" <<'TN'
 model words(text: i32[time], vocab: int, time: int = 9) {
     h = embedding(text, vocab, 6, padding = 0)
-    return concat(gru(h, 5), lstm(one_hot(text, vocab), 4)) |> dense(1)
+    return concat(gru(h, 5), lstm(one_hot(text, vocab), 4), rnn(h, 3)) |> dense(1)
 }
 train words {
     data      = tsv("words", unit = "word", vocab = 40)

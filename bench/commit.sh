@@ -1,0 +1,21 @@
+# commit.sh -- sourced by what measures commits of this repository: builds one, once, in a place that says nothing to its programs.
+#
+#   root   the repository      out   where builds lie, a directory a commit      die TEXT...   ends the script
+
+# commit_of WORD: its whole hash
+commit_of() { git -C "$root" rev-parse --quiet --verify "$1^{commit}" || die "there is no commit '$1' here"; }
+
+# made COMMIT: an installed tree of it in $out/COMMIT, whole or not at all
+made() {
+    local commit=$1 scratch=$out/$1.part
+    [ ! -x "$out/$commit/bin/tenon" ] || return 0
+    echo "building $(git -C "$root" log -1 --format='%h %s' "$commit")"
+    rm -rf "$scratch"
+    mkdir -p "$scratch/source"
+    git -C "$root" archive "$commit" | tar -x -C "$scratch/source"
+    { cmake -S "$scratch/source" -B "$scratch/build" -DTENON_TESTS=OFF -DWITH_CUDA=OFF && cmake --build "$scratch/build" --parallel "$(nproc)" --target tenon tenonrt &&
+        cmake --install "$scratch/build" --prefix "$scratch/tree"; } > "$scratch/log" 2>&1 || { tail -n 20 "$scratch/log" >&2; die "$commit does not build: $scratch/log"; }
+    git -C "$root" rev-parse --short=10 "$commit" > "$scratch/tree/bin/tenon.commit"
+    mv "$scratch/tree" "$out/$commit"
+    rm -rf "$scratch"
+}
