@@ -60,14 +60,18 @@ succeeds "build without vectors" "$TENON" build "$work/net.tn" -o "$work/g" --cp
 succeeds "trains without vectors" "$work/g" train --epochs 1
 
 # lstm, gru and rnn equal their cells written as a scan.  Names of the two are of one length, so that a file of weights can be renamed.
-layer() { # NAME, the call, the cell's states, its body: the layer and the scan with the weights of NAME1
-    printf 'model layer(x: f32[6, 5]) {\n    return dense(%s, 3)\n}\n' "$2" > "$work/layer.tn"
+layer() { # NAME, the call, the scan, what stands before the call: the layer and the scan with its weights
+    printf 'model layer(x: f32[6, 5]) {\n    %s\n    return dense(%s, 3)\n}\n' "${4:-}" "$2" > "$work/layer.tn"
     printf 'model layer(x: f32[6, 5]) {\n%s\n    return dense(h, 3)\n}\n' "$3" > "$work/cell.tn"
     recipe layer 256 2 | tee -a "$work/layer.tn" >> "$work/cell.tn"
     for p in layer cell; do succeeds "$1: build $p" "$TENON" build "$work/$p.tn" -o "$work/$p" --dtype f64; done
     "$work/layer" train --epochs 1 --save "$work/weights" > /dev/null
     rename() { LC_ALL=C sed 's/lstm1[.]recurrent/recurren.weight/g;s/[rg][nr][nu]1[.]recurrent/recurre.weight/g
-                             s/gru1[.]candidate_bias/candidate_bias.bias/g' "$1" > "$1.renamed"; }
+                             s/gru1[.]candidate_bias/candidate_bias.bias/g;s/gru1[.]candidate/candida.weight/g
+                             s/lstm2[.]layer2[.]reverse[.]recurrent/layer2_reverse_recurren.weight/g
+                             s/lstm2[.]layer2[.]reverse[.]/layer2_reverse_input./g;s/lstm2[.]layer2[.]recurrent/layer2_recurren.weight/g
+                             s/lstm2[.]layer2[.]/layer2_input./g;s/lstm2[.]reverse[.]recurrent/reverse_recurren.weight/g
+                             s/lstm2[.]reverse[.]/reverse_input./g;s/lstm2[.]recurrent/recurren.weight/g' "$1" > "$1.renamed"; }
     rename "$work/weights"
     "$work/layer" grads --weights "$work/weights" --output "$work/grads.layer" > /dev/null
     rename "$work/grads.layer"
@@ -103,6 +107,36 @@ layer gru1 'gru(x, 4)' '    h = zeros(4)
         n = tanh(a[2] + r * (b[2] + candidate_bias))
         h = (1 - z) * n + z * h
     }'
+way() { # SEQUENCE, names of the products, of the states' sequence, "reversed": one direction of one layer
+    cat << END
+    h = zeros(3)
+    c = zeros(3)
+    scan step in $1 ${5:-} {
+        $2 = dense(step, 12)
+        $3 = dense(h, 12, bias = false)
+        gates = split($2 + $3, 4)
+        c = sigmoid(gates[1]) * c + sigmoid(gates[0]) * tanh(gates[2])
+        h = sigmoid(gates[3]) * tanh(c)
+        yield $4 = h
+    }
+END
+}
+layer lstm2 'flatten(lstm2)' "$(way x lstm2 recurren ahead; way x reverse_input reverse_recurren back reversed
+    echo '    both = concat([ahead, back], axis = -1)'; way both layer2_input layer2_recurren ahead2
+    way both layer2_reverse_input layer2_reverse_recurren back2 reversed; echo '    h = flatten(concat([ahead2, back2], axis = -1))')" \
+    'lstm2 = lstm(x, 3, layers = 2, bidirectional = true, all = true)'
+layer gru1 'gru1' '    first = dense(flatten(x), 4) |> tanh
+    h = first
+    scan step in x {
+        gru1 = dense(step, 12)
+        recurre = dense(h, 8, bias = false)
+        a = split(gru1, 3)
+        b = split(recurre, 2)
+        r = sigmoid(a[0] + b[0])
+        z = sigmoid(a[1] + b[1])
+        candida = dense(r * h, 4, bias = false)
+        h = (1 - z) * tanh(a[2] + candida) + z * h
+    }' 'first = dense(flatten(x), 4) |> tanh; gru1 = gru(x, 4, reset = "before", h = first)'
 
 # The loop stays a loop: 100 times the steps, the same text but for the digits of its sizes.
 { echo 'model long(x: f32[steps, 5], steps: int = 40) {
@@ -116,5 +150,10 @@ for steps in 40 4000; do
 done
 lines40=$(wc -l < "$work/text40") lines4000=$(wc -l < "$work/text4000")
 same "lines of 40 and of 4000 steps" "$lines40" "$lines4000"
+for steps in 40 4000; do
+    succeeds "build $steps steps" "$TENON" build "$work/long.tn" -o "$work/p$steps" --set "model.steps=$steps"
+    size=$(stat -c %s "$work/p$steps")
+    awk -v a="${first:=$size}" -v b="$size" 'BEGIN { exit !(b < 1.02 * a) }' && ok || bad "a program of $first bytes grows to $size with the steps"
+done
 [ "$(grep -c 'for (int step = ' "$work/c4000/long.c")" -ge 2 ] && ok || bad "no loop over the steps"
 finish
