@@ -159,7 +159,7 @@ static bool tensors(Value v)
 {
     bool fit = v.kind == V_LIST && v.n > 0;
     for (int i = 0; fit && i < v.n; i++)
-        fit = v.item[i].kind == V_TENSOR;
+        fit = v.item[i].kind == V_TENSOR || v.item[i].kind == V_POISON; /* said already */
     return fit;
 }
 

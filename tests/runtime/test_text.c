@@ -176,6 +176,33 @@ START_TEST(encoded_texts_come_back)
 }
 END_TEST
 
+/* Words as Keras's imdb.load_data and pad_sequences have them: 1 begins a text, 2 is a word that is not among the most frequent, texts
+ * are cut and padded in front.  (Keras leaves number 3 out; here it is the most frequent word.) */
+static void check_sample(int64_t vocab, int64_t room, const char *text, const int32_t *want)
+{
+    const RtProgram p = {.model = "test", .input_rank = 1, .input_dim = {room}, .vocab = vocab,
+                         .recipe.text = {.unit = RT_TEXT_WORD}};
+    const Vocab *v = trained(&p, "the cat\nthe cat sat\nthe sat the cat\n");
+    const Text t = {"text", text, (int64_t)strlen(text), 1};
+    Tokens scratch = {.n = 0};
+    int32_t sample[8];
+    text_sample(&p, v, &t, &scratch, sample);
+    for (int64_t i = 0; i < room; i++)
+        ck_assert_int_eq(sample[i], want[i]);
+    free(scratch.at);
+}
+
+START_TEST(words_are_cut_and_padded_in_front)
+{
+    const char *text = "A Cat, sat! (The)<br />";
+    check_sample(20, 8, text, (const int32_t[]){-1, -1, 1, 2, 4, 5, 3, 2});
+    check_sample(20, 6, text, (const int32_t[]){1, 2, 4, 5, 3, 2});
+    check_sample(20, 4, text, (const int32_t[]){4, 5, 3, 2});
+    check_sample(5, 8, text, (const int32_t[]){-1, -1, 1, 2, 4, 2, 3, 2});
+    check_sample(20, 3, "", (const int32_t[]){-1, -1, 1});
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("text");
@@ -184,6 +211,7 @@ int main(void)
     tcase_add_test(t, every_token_of_the_test_split_is_scored_once);
     tcase_add_test(t, byte_pairs_are_joined_by_frequency);
     tcase_add_test(t, encoded_texts_come_back);
+    tcase_add_test(t, words_are_cut_and_padded_in_front);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);
