@@ -37,6 +37,8 @@ build lenet "$work/big" --batch 4096
 check "lenet, batch 4096" "$(mnist 8192)" "$work/big" --epochs 1 --limit-samples 8192 --threads 2
 build mlp_wide "$work/wide" --set data.test_samples=1000
 check "mlp_wide, synthetic data" 0 "$work/wide" --epochs 1 --limit-samples 2000 --threads 2
+build lstm_synthetic "$work/lstm" --set data.test_samples=1000
+check "lstm_synthetic, synthetic data" 0 "$work/lstm" --epochs 1 --limit-samples 2000 --threads 2
 
 # ---- --memory-limit: values made again instead of kept, with the same bits, and the process is that much smaller.  The limit
 # counts this machine's threads, and so does planned_bytes of a run with as many.
