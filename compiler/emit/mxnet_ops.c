@@ -328,6 +328,12 @@ const Dialect mxnet = {.to = "mxnet",
                        .more = "",
                        .passed = "",
                        .losses = "losses(F, output, label)",
+                       .taken =
+                           "apply cast collect_params export forward hybrid_forward hybridize "
+                           "infer_shape infer_type initialize load load_parameters load_params "
+                           "name name_scope optimize_for params prefix register_child "
+                           "register_forward_hook register_forward_pre_hook register_op_hook save "
+                           "save_parameters save_params summary",
                        .word = words,
                        .unlike = unlike,
                        .layer = layer,

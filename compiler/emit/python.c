@@ -202,11 +202,26 @@ static Scope scope_new(Py *p, const char *path)
     return s;
 }
 
-static void make(Py *p, Scope *s, const char *name, const char *constructor)
+static bool has_word(const char *words, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *w = words; (w = strstr(w, word)); w += n)
+        if ((w == words || w[-1] == ' ') && (w[n] == ' ' || !w[n]))
+            return true;
+    return false;
+}
+
+/* self.name = constructor, once; `at` is the node that asks for it. */
+static void make(Py *p, Scope *s, const Node *at, const char *name, const char *constructor)
 {
     for (int i = 0; i < s->nlayer; i++)
         if (strcmp(s->layer[i], name) == 0)
             return;
+    if (has_word(p->dialect->taken, name)) {
+        diag_error(p->d, at->span, "--to %s has another meaning for '%s' in a class",
+                   p->dialect->to, name);
+        diag_help(p->d, "give the layer or block another name in the model file");
+    }
     ARENA_PUSH(p->a, s->layer, s->nlayer, name);
     text_printf(&s->init, "        self.%s = %s\n", name, constructor);
 }
@@ -246,7 +261,7 @@ static PyValue read_table(Py *p, Scope *s, const Node *n)
         return (PyValue){"", PY_ATOM};
     }
     if (!embedding)
-        make(p, s, name,
+        make(p, s, n, name,
              arena_printf(p->a, "Table(%s)", python_list(p->a, n->shape.dim, n->shape.rank, 0)));
     return (
         PyValue){arena_printf(p->a, "self.%s.%s", name, embedding ? p->dialect->table : "weight"),
@@ -287,13 +302,14 @@ static void keep_value(Py *p, Scope *s, const Node *n, PyValue v, bool result)
 }
 
 /* "self.h" or, of one direction of several, "self.h__reverse": an attribute has no dots. */
-static const char *recurrent_of(Py *p, Scope *s, const char *path, const char *constructor)
+static const char *recurrent_of(Py *p, Scope *s, const Node *n, const char *constructor)
 {
+    const char *path = meant(n)->name;
     const size_t length = *s->path ? strlen(s->path) + 1 : 0;
     Text name = text_new(p->a);
     for (const char *c = path + length; *c; c++)
         text_addn(&name, *c == '.' ? "__" : c, *c == '.' ? 2 : 1);
-    make(p, s, name.s, constructor);
+    make(p, s, n, name.s, constructor);
     return arena_printf(p->a, "self.%s", name.s);
 }
 
@@ -330,7 +346,7 @@ static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
     if (!constructor)
         return NULL;
     if (meant(n) != n)
-        return recurrent_of(p, s, meant(n)->name, constructor);
+        return recurrent_of(p, s, n, constructor);
     const char *name = NULL;
     for (int i = 1; i < n->nin && !name; i++)
         name = n->in[i]->param ? owner_of(p->a, n->in[i]) : NULL;
@@ -338,12 +354,12 @@ static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
         name = n->name; /* without scale and shift */
     if (!name) {
         name = made_up_name(p, s, python_dropout2d(n) ? "spatial" : n->op->name);
-        make(p, s, name, constructor);
+        make(p, s, n, name, constructor);
         return arena_printf(p->a, "self.%s", name);
     }
     if (!(name = attribute_of(p, s, n, name)))
         return NULL;
-    make(p, s, name, constructor);
+    make(p, s, n, name, constructor);
     return arena_printf(p->a, "self.%s", name);
 }
 
@@ -436,7 +452,7 @@ static int write_call(Py *p, Scope *s, const char *path, int from, const Node *o
     if (!result || !write_block(p, path, from, to, result, &class, &inner))
         return -1;
     const char *name = *s->path ? path + strlen(s->path) + 1 : path;
-    make(p, s, name, arena_printf(p->a, "%s()", class));
+    make(p, s, result, name, arena_printf(p->a, "%s()", class));
     Text t = text_new(p->a);
     text_printf(&t, "self.%s(", name);
     for (int i = 0; i < inner.nargument; i++)
@@ -539,5 +555,6 @@ bool python_network(const Graph *g, const Dialect *dialect, Text *out, Diag *d)
     const char *class;
     want(&p, g->output);
     Scope s = scope_new(&p, "");
-    return write_block(&p, "", 0, g->nnode, g->output, &class, &s) && write_loss(&p);
+    return write_block(&p, "", 0, g->nnode, g->output, &class, &s) && write_loss(&p) &&
+           diag_errors(d) == 0;
 }

@@ -28,6 +28,7 @@ typedef struct Dialect {
     const char *more,
         *passed; /* what stands behind a class's arguments, ", training=None", and those of its calls */
     const char *losses; /* "losses(output, label)" */
+    const char *taken;  /* names that its classes have for something else, between blanks */
     const char *table;  /* what an embedding calls its weights; NULL: they are read nowhere else */
     const PyWord *word; /* ends with op NULL */
     const PyWord *unlike; /* the same for operands of different shapes; NULL: no other words */

@@ -40,6 +40,21 @@ keras|self.spatial1(self.conv1(x), training=training)
 mxnet|self.spatial1 = nn.Dropout(0.2, axes=(2, 3))
 LINES
 
+# Names that scripts make up keep away from the model's, and those of a framework's classes are refused.
+cat > "$work/names.tn" <<'TN'
+model names(x: f32[6]) {
+    dropout1 = dense(x, 5)
+    output   = dense(dropout1, 4)
+    half     = dense(output, 4)
+    return dropout(half, 0.3)
+}
+train names { data = synthetic(samples = 64, classes = 4); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+TN
+"$TENON" emit "$work/names.tn" --to mxnet > "$work/script"
+grep -qF "self.dropout2 = nn.Dropout(0.3)" "$work/script" && ok || bad "the name dropout1 is taken: $(grep Dropout "$work/script")"
+refuses "a layer called half for pytorch" "names.tn:4:[0-9]+: error: --to pytorch has another meaning for 'half'" "$TENON" emit "$work/names.tn" --to pytorch
+refuses "a layer called output for keras" "names.tn:3:[0-9]+: error: --to keras has another meaning for 'output'" "$TENON" emit "$work/names.tn" --to keras
+
 # Formulas, reductions, crops, pads, sharing, a nest of blocks, factors, clipping, a loss of its own.
 cat > "$work/odd.tn" <<'TN'
 block inner(x, width: int) {
