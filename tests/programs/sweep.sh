@@ -199,9 +199,9 @@ plant() {
     cp -r "$(dirname "$TENON")"/{tenon,tenon-bench,tenon-peak,lib} "$TENON_ROOT"/{runtime,models} "$dir"
     printf 'source=.\ncflags=\n' > "$dir/tenon.paths"
     [ "$1" = slow ] || return 0
-    sed -i 's/^RT_INLINE void dense(/RT_INLINE void dense_once(/; $d' "$dir/runtime/cpu/dense.h"
-    cat >> "$dir/runtime/cpu/dense.h" << 'END'
-RT_INLINE void dense(real *y, const real *x, const real *w, const real *bias, Act act, Dense d)
+    sed -i 's/^RT_INLINE void dense_sparse(/RT_INLINE void dense_once(/; $d' "$dir/runtime/cpu/dense_sparse.h"
+    cat >> "$dir/runtime/cpu/dense_sparse.h" << 'END'
+RT_INLINE void dense_sparse(real *y, const real *x, const real *w, const real *bias, Act act, Dense d)
 {
     static int calls;
     dense_once(y, x, w, bias, act, d);
@@ -223,7 +223,7 @@ if [ "$CHECK_ALL" = 1 ]; then
     plant fast; plant slow
     succeeds "two builds take turns" turns fast slow fast.again
     "$TENON" results compare fast slow --store turns.db > compare || true
-    grep -q '^    dense1, dense_1, mlp.tn:[0-9]*: +' compare && ok || bad "the planted slow-down is not found: $(cat compare)"
+    grep -q '^    dense1, dense_sparse_1, mlp.tn:[0-9]*: +' compare && ok || bad "the planted slow-down is not found: $(cat compare)"
     same "it alone is" "$(grep -c '^    ' compare)" 1
     succeeds "equal builds are" "$TENON" results compare fast fast.again --store turns.db
     grep -q '1 compared: 0 slower, 0 faster' out && ! grep -q '^    ' out && ok || bad "equal builds differ: $(cat out)"
