@@ -438,7 +438,7 @@ static void update(Net *n, const Rt *r, const RtPhase *phase)
 {
     const RtProgram *p = n->p;
     int unit = 0;
-    if (p->recipe.clip_norm > 0) {
+    if (p->recipe.clip_norm > 0 && !n->remote) { /* a device's update finds the norm by itself */
         comm_await(n->comm, n->posted + p->nbucket - 1);
         grad_clip(p, n->pool, n->grad, n->partial, p->recipe.clip_norm);
     }

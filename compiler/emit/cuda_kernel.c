@@ -35,12 +35,50 @@ static const char *const form[] = {"conv2d",
                                    "batch_norm",
                                    "batch_norm_test",
                                    "batch_norm_dw",
-                                   "batch_norm_dx"};
+                                   "batch_norm_dx",
+                                   "embedding",
+                                   "embedding_dw",
+                                   "one_hot",
+                                   "layer_norm",
+                                   "layer_norm_dx",
+                                   "layer_norm_dw",
+                                   "attention",
+                                   "attention_dx",
+                                   "rotary",
+                                   "sinusoidal",
+                                   "softmax",
+                                   "softmax_dx",
+                                   "softmax_causal",
+                                   "softmax_along",
+                                   "softmax_dx_along",
+                                   "sigmoid_cross_entropy",
+                                   "sigmoid_cross_entropy_dx",
+                                   "binary_accuracy",
+                                   "mse",
+                                   "mse_dx",
+                                   "l2",
+                                   "l2_dx",
+                                   "accuracy_each",
+                                   "softmax_cross_entropy_each",
+                                   "softmax_cross_entropy_smooth_each",
+                                   "softmax_cross_entropy_dx_each",
+                                   "softmax_cross_entropy_dx_smooth_each",
+                                   "scan_copy",
+                                   "scan_item",
+                                   "scan_put",
+                                   "scan_save",
+                                   "matmul"};
+
+/* Forms that are more than one launch, all with the same arguments. */
+static const struct {
+    const char *form, *launch[3];
+} stages[] = {{"attention_dx", {"attention_dx_sums", "attention_dx_keys", "attention_dx_queries"}}};
 
 static const char *without_plain(Arena *a, const char *fn)
 {
-    const size_t n = strlen(fn), tail = strlen("_plain");
-    return n > tail && !strcmp(fn + n - tail, "_plain") ? arena_strndup(a, fn, n - tail) : fn;
+    static const char word[] = "_plain";
+    const char *at = strstr(fn, word);
+    return at ? arena_printf(a, "%.*s%s", (int)(at - fn), fn, at + strlen(word)) : fn;
 }
 
 static bool has_form(const char *fn)
@@ -67,7 +105,7 @@ const char *kernel_launch(Writer *w, const char *base, const char *params, const
 typedef struct Signature {
     Text params, args, inner, sizes;
     int letters;
-    bool rt, first;
+    bool rt, first, step;
 } Signature;
 
 static void comma(Text *t)
@@ -102,18 +140,39 @@ static void add_pointer(Writer *w, Signature *s, const Node *n, bool out)
     text_add(&s->inner, out ? "y" : letter);
 }
 
-/* "r" and "first" are the step's; all else is a literal, of which the number of blocks may depend.  (Conv){ ... } is C's way to
- * write Conv{ ... }. */
+/* The step of a loop over time, alone or reckoned with: "step % 8". */
+static bool reads_step(const char *text)
+{
+    const char *at = strstr(text, "step");
+    return at && (at == text || at[-1] == ' ') && (!at[4] || strchr(" )", at[4]));
+}
+
+/* What the host says at each launch. */
+static void add_variable(Signature *s, const char *param, const char *arg, bool *seen)
+{
+    if (!*seen)
+        add_parameter(s, param, arg);
+    *seen = true;
+}
+
+/* "r", "first" and "step" are the step's; all else is a literal, of which the number of blocks may depend.  (Conv){ ... } is C's
+ * way to write Conv{ ... }. */
 static void add_text(Writer *w, Signature *s, const char *text)
 {
     comma(&s->inner);
-    if (!strcmp(text, "r") || !strcmp(text, "first")) {
-        bool *seen = *text == 'r' ? &s->rt : &s->first;
+    if (!strcmp(text, "NULL")) {
+        text_add(&s->inner, "nullptr");
+        return;
+    }
+    const bool rt = !strcmp(text, "r") || !strncmp(text, "r->", 3), first = !strcmp(text, "first");
+    if (rt || first || reads_step(text)) {
         text_add(&s->inner, text);
-        if (!*seen)
-            add_parameter(s, *text == 'r' ? "const Rt *r" : "int first",
-                          *text == 'r' ? "r->there" : text);
-        *seen = true;
+        if (rt)
+            add_variable(s, "const Rt *r", "r->there", &s->rt);
+        else if (first)
+            add_variable(s, "int first", "first", &s->first);
+        else
+            add_variable(s, "int step", "step", &s->step);
         return;
     }
     const char *close = strchr(text, ')');
@@ -145,11 +204,31 @@ static Call call_of(Arena *a, const Graph *g, const Node *n)
     return c;
 }
 
+static const char *launch_of(Writer *w, const char *fn, const Signature *s)
+{
+    return kernel_launch(w, fn, s->params.s,
+                         arena_printf(w->arena, "    %s(%s);\n", fn, s->inner.s), s->args.s,
+                         arena_printf(w->arena, "%s_blocks(%s)", fn, s->sizes.s));
+}
+
+/* One launch, or those of its stages. */
+static const char *launches(Writer *w, const char *fn, const Signature *s)
+{
+    Text all = text_new(w->arena);
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
+        for (int k = 0; k < 3 && !strcmp(stages[i].form, fn); k++)
+            text_printf(&all, "%s%s", k ? " " : "", launch_of(w, stages[i].launch[k], s));
+    return all.len ? all.s : launch_of(w, fn, s);
+}
+
 static const char *call_statement(Writer *w, const Node *n)
 {
     Arena *a = w->arena;
     const Call c = call_of(a, w->g, n);
-    Signature s = {text_new(a), text_new(a), text_new(a), text_new(a), 0, false, false};
+    Signature s = {.params = text_new(a),
+                   .args = text_new(a),
+                   .inner = text_new(a),
+                   .sizes = text_new(a)};
 
     if (!c.fn)
         return "";
@@ -162,9 +241,7 @@ static const char *call_statement(Writer *w, const Node *n)
             add_pointer(w, &s, c.arg[i].node, c.arg[i].kind == CALL_OUT);
     if (n->op->flags & OP_SUM && !n->shape.batched)
         text_printf(&s.inner, ", %s", step_writes_sum(w->g, n, w->in->options) ? "true" : "false");
-    const char *fn = without_plain(a, c.fn);
-    return kernel_launch(w, fn, s.params.s, arena_printf(a, "    %s(%s);\n", fn, s.inner.s),
-                         s.args.s, arena_printf(a, "%s_blocks(%s)", fn, s.sizes.s));
+    return launches(w, without_plain(a, c.fn), &s);
 }
 
 /* "(Image){ ... }" as C++ writes it. */
@@ -200,11 +277,13 @@ static const char *image_statement(Writer *w, const Node *n, bool augmented)
 /* Samples and labels come from the data in the GPU's memory, by the batch's index. */
 static const char *input_statement(Writer *w, const Node *n)
 {
-    const bool augmented = w->g->training && w->g->recipe.augment.given;
-    if (!node_is(n, "label") && (augmented || w->g->recipe.normalize.kind != NORM_NONE))
+    const Recipe *recipe = &w->g->recipe;
+    const bool augmented = w->g->training && recipe->augment.given, label = node_is(n, "label"),
+               tokens = !label && n->dtype == DT_I32;
+    if (!label && !tokens && (augmented || recipe->resize || recipe->normalize.kind != NORM_NONE))
         return image_statement(w, n, augmented);
     const long long all = shape_count(&n->shape) * w->g->step->chunk;
-    const char *fn = node_is(n, "label") ? "rt_labels" : "rt_input";
+    const char *fn = label ? "rt_labels" : tokens ? "rt_tokens" : "rt_input";
     const char *body =
         arena_printf(w->arena, "    %s(y, r, first, %lld, %lld);\n", fn,
                      (long long)w->g->step->chunk, (long long)shape_count(&n->shape));
@@ -215,8 +294,7 @@ static const char *input_statement(Writer *w, const Node *n)
                          arena_printf(w->arena, "each_blocks(%lld)", all));
 }
 
-/* Moves have no kernels yet: emit_cuda_able refuses them. */
-const Statements cuda_statements = {input_statement, NULL, call_statement};
+const Statements cuda_statements = {input_statement, move_statement, call_statement};
 
 /* ------------------------------------------------------------------------------- what has no form */
 
@@ -241,28 +319,23 @@ static bool missing(const Node *n, const char *what, Diag *d)
     return false;
 }
 
-static bool input_able(const Graph *g, const Node *n, Diag *d)
-{
-    if (n->dtype == DT_I32 && !node_is(n, "label"))
-        return missing(n, "an input of tokens", d);
-    if (g->recipe.resize && !node_is(n, "label"))
-        return missing(n, "a resized input", d);
-    return true;
-}
-
 static bool node_able(const Graph *g, const Node *n, Diag *d)
 {
-    if (node_is(n, "input") || node_is(n, "label"))
-        return input_able(g, n, d);
-    if (n->loop)
-        return missing(n, "a loop over time", d);
-    if (!kernel_needed(n) || n->op->flags & OP_ELEMENTWISE || node_is(n, "bias") ||
+    if (node_is(n, "input") || node_is(n, "label") || !kernel_needed(n) ||
+        n->op->flags & OP_ELEMENTWISE || n->op->move || node_is(n, "bias") ||
         node_is(n, "sum_to") || node_is(n, "amax_to"))
         return true;
     if (node_attr(n, "sync") && node_bool(n, "sync"))
         return missing(n, "batch_norm(sync = true)", d);
-    if (node_is(n, "dropout") && node_is(n->in[0], "const"))
-        return missing(n, "dropout2d", d); /* a dropout of 1 a channel */
+    if (node_is(n, "attention")) {
+        enum { FEATURES = 256 }; /* of a head: ATTENTION_STRIPS of runtime/cuda/attention.cuh */
+        const int64_t size = n->shape.dim[1] / node_int(n, "heads");
+        if (size < 2 || size > FEATURES)
+            return missing(n,
+                           arena_printf(g->arena, "%s of heads of %lld features",
+                                        written(g->arena, n), (long long)size),
+                           d);
+    }
     if (n->op->kernel) {
         const Call c = call_of(g->arena, g, n);
         if (!c.fn || has_form(without_plain(g->arena, c.fn)))
@@ -287,15 +360,10 @@ bool emit_cuda_able(const Graph *train, const Graph *test, Diag *d)
 {
     if (!graph_able(train, d) || !graph_able(test, d))
         return false;
-    if (train->recipe.clip_norm > 0) {
-        diag_error(d, (Span){0}, "clipping gradients by their norm has no CUDA form yet");
-        diag_help(d, "use clip by value, or leave out --target cuda");
-        return false;
-    }
     for (int i = 0; i < train->step->nsum; i++) {
         const Sum *s = &train->step->sum[i];
-        if (!s->param &&
-            !(s->update && node_is(s->root, "batch_moments") && train->step->fused_update))
+        const bool average = node_is(s->root, "batch_moments") && train->step->fused_update;
+        if (!s->param && !(s->update ? average : s->total))
             return missing(s->root,
                            arena_printf(train->arena, "the running average of this %s",
                                         written(train->arena, s->root)),

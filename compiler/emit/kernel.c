@@ -288,7 +288,7 @@ const char *kernel_statement(Writer *w, const Node *n)
         return loop_statement(w, n);
     if (node_is(n, "sum_to") || node_is(n, "amax_to"))
         return loop_sum(w, n);
-    if (n->op->move && s->move)
+    if (n->op->move)
         return s->move(w, n);
     return n->op->kernel ? s->call(w, n) : "";
 }

@@ -185,12 +185,13 @@ static const char *spread_sum(Writer *w, const Nest *t, const Node *n)
     const int64_t kept = nest_trips(t, false), summed = nest_trips(t, true);
     Text b = text_new(w->arena);
 
-    text_printf(&b, "    block_%s(%lld, %lld, [=](int at, int of) {\n", max ? "maxima" : "sums",
-                (long long)kept, (long long)summed);
+    const char *const at = *to ? " at" : "", *const of = summed > 1 ? " of" : "";
+    text_printf(&b, "    block_%s(%lld, %lld, [=](int%s, int%s) {\n", max ? "maxima" : "sums",
+                (long long)kept, (long long)summed, at, of);
     nest_indices(&b, t, false, "at");
     nest_indices(&b, t, true, "of");
-    text_printf(&b, "        return a[%s];\n    }, [=](int at, real sum) {\n",
-                *from ? from + 3 : "0");
+    text_printf(&b, "        return a[%s];\n    }, [=](int%s, real sum) {\n",
+                *from ? from + 3 : "0", at);
     nest_indices(&b, t, false, "at");
     text_printf(&b, "        y[%s] %s sum;\n    });\n", *to ? to + 3 : "0", adds ? "+=" : "=");
     return kernel_launch(w, n->op->name, parameters(w, t, n), b.s, arguments(w, t, n),

@@ -1,7 +1,8 @@
 /* move.c -- numbers put elsewhere: concat, slice, pad, transpose, as loops with literal bounds.
  *
  * The loops run over what moves, in the memory order of whichever side is whole: a row of channels
- * that stays together becomes vectors.
+ * that stays together becomes vectors.  On a GPU a thread takes a number; where one input fills a part of y only,
+ * it takes a number of y and asks whether it lies in that part.
  */
 #include "ops/move.h"
 #include "emit/nest.h"
@@ -75,9 +76,76 @@ static void write_input(Writer *w, Text *b, const Node *n, int i)
                 m.scatter ? name : arena_printf(w->arena, "%s%s", name, start_of(w, x, m.start)));
 }
 
+/* ------------------------------------------------------------------------------- on a GPU */
+
+/* "64 + i * 800 + k" of terms that begin with " + "; "0" of none. */
+static const char *place(Writer *w, const char *start, const char *offset)
+{
+    const char *all = arena_printf(w->arena, "%s%s", start, offset);
+    return *all ? all + 3 : "0";
+}
+
+/* y gets x where x lies in it, m's number elsewhere. */
+static int64_t spread_filled(Writer *w, Text *b, const Node *n, const Move *m)
+{
+    const Node *x = n->in[0];
+    Nest t = {.nleaf = 1};
+    int order[SHAPE_MAX];
+
+    nest_open(w, n, &t);
+    follow(n, n, NULL, t.out);
+    follow(n, x, NULL, t.leaf[0].stride);
+    nest_order(n, order);
+    text_printf(b, "    FOR_EACH(at, %lld) {\n", (long long)nest_trips(&t, false));
+    nest_indices(b, &t, false, "at");
+    text_add(b, "        const bool inside = true");
+    int64_t begin = 0;
+    for (int i = 0; i < n->shape.rank; i++) {
+        const int d = order[i];
+        const char c = nest_letter(i + 1);
+        begin += m->start[d] * t.leaf[0].stride[i + 1];
+        if (m->start[d] > 0)
+            text_printf(b, " && %c >= %lld", c, (long long)m->start[d]);
+        if (m->start[d] + x->shape.dim[d] < n->shape.dim[d])
+            text_printf(b, " && %c < %lld", c, (long long)(m->start[d] + x->shape.dim[d]));
+    }
+    text_printf(b, ";\n        y[%s] = inside ? x[%s - %lld] : (real)%.17g;\n    }\n",
+                place(w, "", nest_offset(w, &t, t.out, t.n)),
+                place(w, "", nest_offset(w, &t, t.leaf[0].stride, t.n)), (long long)begin, m->fill);
+    return nest_trips(&t, false);
+}
+
+/* The part of y that is, or lies in, input i; returns how many numbers. */
+static int64_t spread_input(Writer *w, Text *b, const Node *n, int i)
+{
+    const Node *x = n->in[i];
+    const char *name = n->nin == 1 ? "x" : arena_printf(w->arena, "x%d", i);
+    Move m = {0};
+    Nest t = {.nleaf = 1};
+
+    n->op->move(n, i, &m);
+    if (m.scatter && m.filled)
+        return spread_filled(w, b, n, &m);
+    nest_open(w, m.scatter ? x : n, &t);
+    follow(m.scatter ? x : n, n, NULL, t.out);
+    follow(m.scatter ? x : n, x, m.scatter ? NULL : m.axis, t.leaf[0].stride);
+    nest_collapse(&t);
+    text_printf(b, "    FOR_EACH(at, %lld) {\n", (long long)nest_trips(&t, false));
+    nest_indices(b, &t, false, "at");
+    text_printf(b, "        y[%s] = %s[%s];\n    }\n",
+                place(w, m.scatter ? start_of(w, n, m.start) : "", nest_offset(w, &t, t.out, t.n)),
+                name,
+                place(w, m.scatter ? "" : start_of(w, x, m.start),
+                      nest_offset(w, &t, t.leaf[0].stride, t.n)));
+    return nest_trips(&t, false);
+}
+
+/* ------------------------------------------------------------------------------- the statement */
+
 const char *move_statement(Writer *w, const Node *n)
 {
     Text body = text_new(w->arena), params = text_new(w->arena), args = text_new(w->arena);
+    int64_t most = 0;
 
     text_add(&params, "real *y");
     text_add(&args, pointer_to(w, n));
@@ -86,8 +154,14 @@ const char *move_statement(Writer *w, const Node *n)
             continue;
         text_printf(&params, n->nin == 1 ? ", const real *x" : ", const real *x%d", i);
         text_printf(&args, ", %s", pointer_to(w, n->in[i]));
-        write_input(w, &body, n, i);
+        const int64_t count = w->in->options->cuda ? spread_input(w, &body, n, i) : 0;
+        most = count > most ? count : most;
+        if (!w->in->options->cuda)
+            write_input(w, &body, n, i);
     }
+    if (w->in->options->cuda)
+        return kernel_launch(w, n->op->name, params.s, body.s, args.s,
+                             arena_printf(w->arena, "each_blocks(%lld)", (long long)most));
     return arena_printf(w->arena, "%s(%s);", kernel_define(w, n->op->name, params.s, body.s),
                         args.s);
 }

@@ -106,6 +106,11 @@ bool nest_vectorizable(const Nest *t)
     return true;
 }
 
+char nest_letter(int loop)
+{
+    return "ijklmpq"[loop];
+}
+
 /* "i * 800 + k" for the first `loops` loops; "" when all strides are 0. */
 const char *nest_offset(Writer *w, const Nest *t, const int64_t *stride, int loops)
 {
@@ -113,7 +118,7 @@ const char *nest_offset(Writer *w, const Nest *t, const int64_t *stride, int loo
 
     for (int i = 0; i < loops; i++)
         if (stride[i]) {
-            text_printf(&s, " + %c", "ijklmpq"[i]);
+            text_printf(&s, " + %c", nest_letter(i));
             if (stride[i] != 1)
                 text_printf(&s, " * %lld", (long long)stride[i]);
         }
@@ -124,8 +129,8 @@ const char *nest_offset(Writer *w, const Nest *t, const int64_t *stride, int loo
 void nest_open_loops(Text *b, const Nest *t, int loops)
 {
     for (int i = 0; i < loops; i++)
-        text_printf(b, "    %*sfor (int %c = 0; %c < %lld; %c++)\n", 0, "", "ijklmpq"[i],
-                    "ijklmpq"[i], (long long)t -> count[i], "ijklmpq"[i]);
+        text_printf(b, "    for (int %c = 0; %c < %lld; %c++)\n", nest_letter(i), nest_letter(i),
+                    (long long)t->count[i], nest_letter(i));
 }
 
 int64_t nest_trips(const Nest *t, bool summed)
@@ -147,7 +152,7 @@ void nest_indices(Text *b, const Nest *t, bool summed, const char *flat)
         if ((t->out[i] == 0) != summed)
             continue;
         inner /= t->count[i];
-        text_printf(b, "%s%c = %s", lead, "ijklmpq"[i], flat);
+        text_printf(b, "%s%c = %s", lead, nest_letter(i), flat);
         if (inner > 1)
             text_printf(b, " / %lld", (long long)inner);
         if (outer > 1)

@@ -31,6 +31,8 @@ void nest_walk(const Node *over, const Node *v, bool first_axis, int64_t *stride
 void nest_collapse(Nest *t);                          /* loops that all walk as one become one, those of one trip go */
 bool nest_vectorizable(const Nest *t);                /* the innermost loop: strides 1 and 0 */
 
+char        nest_letter(int loop);                    /* of its index: i, j, k ... */
+
 /* " + i * 800 + k" for the first `loops` loops; "" when all strides are 0. */
 const char *nest_offset(Writer *w, const Nest *t, const int64_t *stride, int loops);
 void        nest_open_loops(Text *b, const Nest *t, int loops);

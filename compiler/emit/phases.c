@@ -84,80 +84,85 @@ static void open_chunks(Writer *w)
         text_add(t, "        (void)first;\n");
 }
 
-static void open_loop(Text *t, const Loop *l)
-{
-    text_printf(t,
-                l->reversed ? "\n        for (int step = %lld; step >= 0; step--) {\n"
-                            : "\n        for (int step = 0; step < %lld; step++) {\n",
-                (long long)(l->reversed ? l->steps - 1 : l->steps));
-}
-
 static bool before_chunks(const Node *n)
 {
     return n->op->flags & OP_TOTAL;
 }
 
-typedef void Each(Writer *w, const Node *n, int *line, const char *indent);
+/* `indent` and so many levels. */
+static const char *inner(Writer *w, const char *indent, int levels)
+{
+    return arena_printf(w->arena, "%s%*s", indent, 4 * levels, "");
+}
+
+static void open_loop(Text *t, const Loop *l, const char *indent)
+{
+    text_printf(t,
+                l->reversed ? "\n%sfor (int step = %lld; step >= 0; step--) {\n"
+                            : "\n%sfor (int step = 0; step < %lld; step++) {\n",
+                indent, (long long)(l->reversed ? l->steps - 1 : l->steps));
+}
 
 /* A stretch of the steps of a loop that runs inside of another, which goes the other way. */
-static void open_stretch(Text *t, const Loop *l)
+static void open_stretch(Text *t, const Loop *l, const char *indent)
 {
     const long long last = l->steps - 1, k = l->every;
     text_printf(t,
-                l->reversed ? "            if (step == 0 || (%lld - step) %% %lld == %lld) {\n"
-                            : "            if (step == %lld || step %% %lld == %lld) {\n",
-                last, k, k - 1);
+                l->reversed ? "%sif (step == 0 || (%lld - step) %% %lld == %lld) {\n"
+                            : "%sif (step == %lld || step %% %lld == %lld) {\n",
+                indent, last, k, k - 1);
 }
 
-static void open_stretch_steps(Text *t, const Loop *l)
+static void open_stretch_steps(Text *t, const Loop *l, const char *indent)
 {
     const long long last = l->steps - 1, k = l->every;
-    text_add(t, "                const int last = step;\n");
+    text_printf(t, "%sconst int last = step;\n", indent);
     if (l->reversed)
         text_printf(t,
-                    "                for (int step = %lld - (%lld - last) / %lld * %lld; step >= "
-                    "last; step--) {\n",
-                    last, last, k, k);
+                    "%sfor (int step = %lld - (%lld - last) / %lld * %lld; step >= last; step--) "
+                    "{\n",
+                    indent, last, last, k, k);
     else
-        text_printf(t,
-                    "                for (int step = last / %lld * %lld; step <= last; step++) {\n",
-                    k, k);
+        text_printf(t, "%sfor (int step = last / %lld * %lld; step <= last; step++) {\n", indent, k,
+                    k);
 }
 
 /* The calls of a loop inside of another, from `first` on; returns where the other's begin. */
-static int stretch_calls(Writer *w, const Phase *p, Each *each, int *line, int first)
+static int stretch_calls(Writer *w, const Phase *p, PhaseEach *each, int *line, int first,
+                         const char *indent)
 {
     const Loop *l = p->node[first]->loop;
     int end = first;
-    open_stretch(&w->body, l);
+    open_stretch(&w->body, l, indent);
     for (; end < p->nnode && p->node[end]->loop == l; end++)
         if (scan_begins(p->node[end]))
-            each(w, p->node[end], line, "                ");
-    open_stretch_steps(&w->body, l);
+            each(w, p->node[end], line, inner(w, indent, 1));
+    open_stretch_steps(&w->body, l, inner(w, indent, 1));
     for (int i = first; i < end; i++)
         if (!scan_begins(p->node[i]))
-            each(w, p->node[i], line, "                    ");
-    text_add(&w->body, "                }\n            }\n");
+            each(w, p->node[i], line, inner(w, indent, 2));
+    text_printf(&w->body, "%s    }\n%s}\n", indent, indent);
     return end;
 }
 
 /* Writes the calls of a loop over time from `first` to `end`. */
-static void loop_calls(Writer *w, const Phase *p, Each *each, int *line, int first, int end)
+static void loop_calls(Writer *w, const Phase *p, PhaseEach *each, int *line, int first, int end,
+                       const char *indent)
 {
     for (int i = first; i < end; i++)
         if (node_is(p->node[i], "scan_state"))
-            each(w, p->node[i], line, "        ");
-    open_loop(&w->body, loop_outer(p->node[first]->loop));
+            each(w, p->node[i], line, indent);
+    open_loop(&w->body, loop_outer(p->node[first]->loop), indent);
     if (p->node[first]->loop->inside)
-        first = stretch_calls(w, p, each, line, first);
+        first = stretch_calls(w, p, each, line, first, inner(w, indent, 1));
     for (int i = first; i < end; i++)
         if (!node_is(p->node[i], "scan_state"))
-            each(w, p->node[i], line, "            ");
-    text_add(&w->body, "        }\n");
+            each(w, p->node[i], line, inner(w, indent, 1));
+    text_printf(&w->body, "%s}\n", indent);
 }
 
-/* Writes the calls of a chunk, those of a loop over time inside of it. */
-static void chunk_calls(Writer *w, const Phase *p, Each *each, int *line, bool forward)
+void phase_calls(Writer *w, const Phase *p, PhaseEach *each, int *line, bool forward,
+                 const char *indent)
 {
     for (int i = 0; i < p->nnode;) {
         const int end = loop_end(p->node, p->nnode, i);
@@ -165,16 +170,17 @@ static void chunk_calls(Writer *w, const Phase *p, Each *each, int *line, bool f
         for (int k = i; k < end; k++)
             any |= !forward || !p->node[k]->backward;
         if (any)
-            loop_calls(w, p, each, line, i, end);
-        else if (end == i && !before_chunks(p->node[i]))
-            each(w, p->node[i], line, "        ");
+            loop_calls(w, p, each, line, i, end, indent);
+        else if (end == i)
+            each(w, p->node[i], line, indent);
         i = end > i ? end : i + 1;
     }
 }
 
 static void call_in_chunk(Writer *w, const Node *n, int *line, const char *indent)
 {
-    statement_write(w, &w->body, n, line, indent);
+    if (!before_chunks(n))
+        statement_write(w, &w->body, n, line, indent);
 }
 
 /* What the slices do in phase number `phase`: all of forward, loss and backward, or the part of it between two sums that
@@ -192,7 +198,7 @@ void phase_slice(Writer *w, int phase, const char *fn, const char *about)
         if (before_chunks(p->node[i]))
             statement_write(w, t, p->node[i], &line, "    ");
     open_chunks(w);
-    chunk_calls(w, p, call_in_chunk, &line, false);
+    phase_calls(w, p, call_in_chunk, &line, false, "        ");
     for (int i = 0; i < g->nmetric; i++)
         if (g->metric[i].node->phase == phase)
             text_printf(t, "%s        rt_metric(r, unit, %d, first, CHUNK, %s); /* %s */\n",
@@ -243,6 +249,12 @@ static void check_call(Writer *w, const Node *n, int *line, const char *indent)
     phase_layer_name(w, n);
 }
 
+static void check_in_chunk(Writer *w, const Node *n, int *line, const char *indent)
+{
+    if (!before_chunks(n))
+        check_call(w, n, line, indent);
+}
+
 void phase_nonfinite(Writer *w, int phase)
 {
     Text *t = &w->body;
@@ -258,6 +270,6 @@ void phase_nonfinite(Writer *w, int phase)
         if (before_chunks(p->node[i]))
             check_call(w, p->node[i], NULL, "    ");
     open_chunks(w);
-    chunk_calls(w, p, check_call, NULL, true);
+    phase_calls(w, p, check_in_chunk, NULL, true, "        ");
     text_add(t, "    }\n    return -1;\n}\n\n");
 }

@@ -262,26 +262,25 @@ static void program(Writer *w, Text *t)
     for (int i = 0; i < g->nmetric; i++)
         text_printf(t, "%s\"%s\"", i ? ", " : "", g->metric[i].name);
     text_printf(t,
-                "},\n    .param = params, .nparam = %d, .sum = sums, .nsum = %d, .ngradient = "
+                "},\n%s    .param = params, .nparam = %d, .sum = sums, .nsum = %d, .ngradient = "
                 "%d,\n    .bucket = buckets, .nbucket = %d,\n",
-                g->nparam, s->nsum, s->ngradient, s->nbucket);
+                graph_next_token(g) ? "    .perplexity = true,\n" : "", g->nparam, s->nsum,
+                s->ngradient, s->nbucket);
     if (w->ranges.len)
         text_add(t, "    .range = ranges, .nrange = sizeof ranges / sizeof *ranges,\n");
     text_add(t, "    .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest "
                 "= sizeof test / sizeof *test,\n");
-    recipe(w, t, &g->recipe);
-    text_add(t, "    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .nonfinite = "
-                "nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,\n");
-    if (!in->options->cuda)
-        calls(w, t);
-    if (graph_next_token(g))
-        text_add(t, "    .perplexity = true,\n");
     if (in->token)
         text_printf(t,
                     "    .token = token, .ntoken = sizeof token / sizeof *token, .carried = %lld, "
                     ".cached = %lld, .window = %lld,\n",
                     (long long)in->token->carried, (long long)in->token->cached,
                     (long long)in->token->window);
+    recipe(w, t, &g->recipe);
+    text_add(t, "    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .nonfinite = "
+                "nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,\n");
+    if (!in->options->cuda)
+        calls(w, t);
     if (g->recipe.data.xz)
         text_add(t, "    .unpack_xz = &rt_unpack_xz,\n");
     if (in->mpi)

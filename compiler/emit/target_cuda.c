@@ -71,8 +71,8 @@ static void metrics(Writer *w, int phase)
                                        pointer_to(w, g->metric[i].node)),
                           "1");
         text_add(&w->body, i ? "" : "\n");
-        statement_wrapped(&w->body, arena_printf(w->arena, "%s /* %s */", launch, g->metric[i].name),
-                      "    ");
+        statement_wrapped(&w->body,
+                          arena_printf(w->arena, "%s /* %s */", launch, g->metric[i].name), "    ");
     }
     if (g->training || g->output->phase != phase)
         return;
@@ -96,6 +96,11 @@ static void prepare(Writer *w, const Phase *p, const char *fn)
     text_add(&w->body, "}\n\n");
 }
 
+static void call(Writer *w, const Node *n, int *line, const char *indent)
+{
+    statement_write(w, &w->body, n, line, indent);
+}
+
 static void slice(Writer *w, int phase, const char *fn)
 {
     const Phase *p = &w->g->step->phase[phase];
@@ -106,10 +111,26 @@ static void slice(Writer *w, int phase, const char *fn)
                               : "Forward of one shard of an evaluation batch.",
                true);
     clear_sums(w, phase, true);
-    for (int i = 0; i < p->nnode; i++)
-        statement_write(w, &w->body, p->node[i], &line, "    ");
+    phase_calls(w, p, call, &line, false, "    ");
     metrics(w, phase);
     text_add(&w->body, "}\n\n");
+}
+
+/* One call of the forward pass again, and the look at what it made. */
+static void check(Writer *w, const Node *n, int *line, const char *indent)
+{
+    Text *t = &w->body;
+    const char *s = n->backward || !kernel_needed(n) ? "" : kernel_statement(w, n);
+
+    (void)line;
+    if (!*s)
+        return;
+    statement_wrapped(t, s, indent);
+    if (n->within || n->dtype != DT_REAL || !n->shape.batched)
+        return;
+    text_printf(t, "%sif (!rt_cuda_finite(%s, %lld))\n%s    return %d;\n", indent, pointer_to(w, n),
+                (long long)(shape_count(&n->shape) * w->g->step->chunk), indent, w->nlayer);
+    phase_layer_name(w, n);
 }
 
 /* After a loss that is not finite: forward again, and a look at each value. */
@@ -125,18 +146,7 @@ static void nonfinite(Writer *w, int phase)
                "that is not.",
                true);
     clear_sums(w, phase, false);
-    for (int i = 0; i < p->nnode; i++) {
-        const Node *n = p->node[i];
-        const char *s = n->backward || !kernel_needed(n) ? "" : kernel_statement(w, n);
-        if (!*s)
-            continue;
-        statement_wrapped(t, s, "    ");
-        if (n->within || n->dtype != DT_REAL || !n->shape.batched)
-            continue;
-        text_printf(t, "    if (!rt_cuda_finite(%s, %lld))\n        return %d;\n", pointer_to(w, n),
-                    (long long)(shape_count(&n->shape) * w->g->step->chunk), w->nlayer);
-        phase_layer_name(w, n);
-    }
+    phase_calls(w, p, check, NULL, true, "    ");
     text_add(t, "    return -1;\n}\n\n");
 }
 
@@ -200,36 +210,96 @@ static void record(Writer *w, const Sum *s, int loss)
         arena_printf(a, "r->there, FIXED(real, %s), FIXED(real, %s), %s", name_of(w, n->in[0]),
                      name_of(w, n->in[2]), name_of(w, node_root(s->root)));
     statement_wrapped(&w->body,
-                  kernel_launch(w, "batch_record",
-                                "const Rt *r, real *mean, real *var, int64_t moments", body, args,
-                                arena_printf(a, "each_blocks(%lld)", (long long)channels)),
-                  "    ");
+                      kernel_launch(w, "batch_record",
+                                    "const Rt *r, real *mean, real *var, int64_t moments", body,
+                                    args,
+                                    arena_printf(a, "each_blocks(%lld)", (long long)channels)),
+                      "    ");
+}
+
+static int loss_metric(const Graph *g)
+{
+    int loss = -1;
+    for (int i = 0; i < g->nmetric; i++)
+        loss = !strcmp(g->metric[i].name, "loss") ? i : loss;
+    return loss;
+}
+
+static const char *update_rule(const Graph *g)
+{
+    static const char *const rule[] = {"update_sgd", "update_rmsprop", "update_adam",
+                                       "update_adamw"};
+    return rule[g->recipe.optimizer.kind];
+}
+
+static const char *pieces(Writer *w)
+{
+    return arena_printf(w->arena, "%lld", (long long)update_blocks(w->g->step));
+}
+
+/* All parameters in one launch. */
+static const char *update_launch(Writer *w, bool from_grad)
+{
+    const Graph *g = w->g;
+    return kernel_launch(w, "update", "const Rt *r, bool from_grad",
+                         arena_printf(w->arena,
+                                      "    update(r, update_rows, %d, from_grad, %d, %s);\n",
+                                      update_count(g->step), loss_metric(g), update_rule(g)),
+                         arena_printf(w->arena, "r->there, %s", from_grad ? "true" : "false"),
+                         pieces(w));
+}
+
+/* Sums, unless they are there, the norm of all, the update: scratch holds the sums where nobody else wants them, and the parts of
+ * the norm behind them (pass plan leaves the room). */
+static void clipped(Writer *w, bool from_grad)
+{
+    Arena *a = w->arena;
+    const Graph *g = w->g;
+    const int rows = update_count(g->step);
+
+    text_printf(&w->body,
+                "    char *const grad = r->grad ? r->grad : t;\n"
+                "    double *const parts = (double *)(t + %lld);\n\n",
+                (long long)g->step->grad_bytes);
+    if (!from_grad)
+        text_printf(&w->body, "    %s\n    if (r->grad)\n        return;\n",
+                    kernel_launch(w, "update_sums", "const Rt *r, char *grad",
+                                  arena_printf(a, "    update_sums(r, update_rows, %d, grad);\n",
+                                               rows),
+                                  "r->there, grad", pieces(w)));
+    text_printf(
+        &w->body, "    %s\n",
+        kernel_launch(w, "update_squares", "double *parts, const char *grad",
+                      arena_printf(a, "    update_squares(parts, grad, update_rows, %d, %s);\n",
+                                   rows, pieces(w)),
+                      "parts, grad", "CLIP_PARTS"));
+    text_printf(&w->body, "    %s\n}\n\n",
+                kernel_launch(w, "update_clipped",
+                              "const Rt *r, const char *grad, const double *parts",
+                              arena_printf(a,
+                                           "    update_clipped(r, update_rows, %d, grad, parts, "
+                                           "%.17g, %d, %s);\n",
+                                           rows, g->recipe.clip_norm, loss_metric(g),
+                                           update_rule(g)),
+                              "r->there, grad, parts", pieces(w)));
 }
 
 static void update(Writer *w, const char *fn, bool from_grad)
 {
-    static const char *const rule[] = {"update_sgd", "update_rmsprop", "update_adam",
-                                       "update_adamw"};
     const Graph *g = w->g;
-    int loss = -1;
 
-    for (int i = 0; i < g->nmetric; i++)
-        loss = !strcmp(g->metric[i].name, "loss") ? i : loss;
-    const char *launch =
-        kernel_launch(w, "update", "const Rt *r, bool from_grad",
-                      arena_printf(w->arena, "    update(r, update_rows, %d, from_grad, %d, %s);\n",
-                                   update_count(g->step), loss, rule[g->recipe.optimizer.kind]),
-                      arena_printf(w->arena, "r->there, %s", from_grad ? "true" : "false"),
-                      arena_printf(w->arena, "%lld", (long long)update_blocks(g->step)));
     open_phase(w, "void", fn,
                from_grad ? "The update from reduced gradients: groups."
                          : "Sums over shards in the fixed tree and the update of all parameters; "
                            "none when the loss is not finite.",
                false);
     for (int i = 0; !from_grad && i < g->step->nsum; i++)
-        if (!g->step->sum[i].param)
-            record(w, &g->step->sum[i], loss);
-    text_printf(&w->body, "    %s\n}\n\n", launch);
+        if (!g->step->sum[i].param && g->step->sum[i].update)
+            record(w, &g->step->sum[i], loss_metric(g));
+    if (g->recipe.clip_norm > 0)
+        clipped(w, from_grad);
+    else
+        text_printf(&w->body, "    %s\n}\n\n", update_launch(w, from_grad));
 }
 
 /* ------------------------------------------------------------------------------- the whole */
@@ -284,19 +354,22 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
     }
 }
 
-/* The first "Conv{ ... }" of a kernel's text, its length in *len; NULL: its sizes are plain numbers. */
+/* The first "Conv{ ... }" of a kernel's text that says sizes, its length in *len; NULL: they are plain numbers. */
 static const char *struct_in(const char *text, size_t *len)
 {
-    const char *open = strchr(text, '{'), *name = open, *end = open;
+    const char *open = strchr(text, '{'), *name = open;
     int depth = 0;
 
     while (name && name > text && isalpha((unsigned char)name[-1]))
         name--;
+    if (!open || name == open || !isupper((unsigned char)*name))
+        return NULL;
+    const char *end = open;
     do
-        depth += end ? (*end == '{') - (*end == '}') : 0;
-    while (end && *end && (end++, depth > 0));
-    *len = name ? (size_t)(end - name) : 0;
-    return name && name < open && isupper((unsigned char)*name) ? name : NULL;
+        depth += (*end == '{') - (*end == '}');
+    while (*end++ && depth > 0);
+    *len = (size_t)(end - name);
+    return strncmp(name, "Constant{", 9) ? name : struct_in(end, len);
 }
 
 /* `text` with `literal` written as a call of the function that returns it. */
@@ -312,7 +385,7 @@ static const char *with_size(Arena *a, const char *text, const char *literal, co
 static void kernel(const Writer *w, Text *t, const Kernel *k)
 {
     Arena *a = w->arena;
-    size_t len;
+    size_t len = 0;
     const char *at = struct_in(k->body, &len);
     const char *literal = at ? arena_strndup(a, at, len) : NULL;
 
@@ -329,9 +402,11 @@ static void kernel(const Writer *w, Text *t, const Kernel *k)
 
 void emit_cuda(const EmitInput *in, Text *out)
 {
+    EmitInput whole = *in; /* generate looks at whole windows */
     Writer w;
 
-    program_begin(&w, in, out->arena);
+    whole.token = NULL;
+    program_begin(&w, &whole, out->arena);
     one_bucket(&w);
     graph_phases(&w, in->train, &w.train);
     Text rows = text_new(out->arena);

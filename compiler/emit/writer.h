@@ -61,7 +61,7 @@ const char *pointer_type(const Node *n);              /* "real", "uint8_t", "int
 int64_t     pointer_slice_bytes(const Writer *w, const Node *n);          /* of a sum over samples: bytes from one slice's part to the next */
 int64_t     pointer_bytes(const Writer *w, const Node *n);      /* bytes of one sample, or of the whole when not batched */
 
-/* What a target writes in its own way; move: NULL = it has none. */
+/* What a target writes in its own way. */
 typedef struct Statements {
     const char *(*input)(Writer *w, const Node *n);
     const char *(*move)(Writer *w, const Node *n);
@@ -94,6 +94,9 @@ void phase_slice(Writer *w, int phase, const char *fn, const char *about);
 void phase_nonfinite(Writer *w, int phase);           /* nonfinite_K(), if the phase goes forward, and the names that it answers with */
 void phase_layer_name(Writer *w, const Node *n);
 bool phase_goes_forward(const Phase *p);
+/* What is written of each call of a phase, in order, those of a loop over time inside of it; forward: of loops that go back nothing. */
+typedef void PhaseEach(Writer *w, const Node *n, int *line, const char *indent);
+void phase_calls(Writer *w, const Phase *p, PhaseEach *each, int *line, bool forward, const char *indent);
 
 /* ranges.c: sums and updates as consecutive ranges of units; *total gets the number of units as a C expression */
 const char *sum_name(const Sum *s);                   /* "conv1.weight", "norm.mean" */

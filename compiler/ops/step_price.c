@@ -53,7 +53,7 @@ Price step_price_sum(const Graph *g, const Sum *s, bool from_grad, const Options
 
 bool step_writes_sum(const Graph *g, const Node *n, const Options *o)
 {
-    const bool once = o->cuda ? n->op->flags & OP_SUM && !n->loop
+    const bool once = o->cuda ? n->op->flags & OP_SUM && !n->loop && !node_is(n, "embedding_dw")
                               : node_is(n, "conv2d_dw") && !o->plain && !o->blas;
     if (!once || g->step->slice != g->step->chunk || (n->alias && n->alias != n))
         return false;

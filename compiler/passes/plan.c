@@ -359,12 +359,21 @@ static void widen(Step *training, const Step *s)
         *to[i] = *to[i] > from[i] ? *to[i] : from[i];
 }
 
+/* A GPU clips gradients in its scratch, which has been read by then: the sums, and the parts of their norm (runtime/cuda/clip.cuh). */
+static void leave_room_for_norm(const Graph *g, Step *s)
+{
+    enum { PARTS = 256 };
+    const int64_t room = s->grad_bytes + PARTS * (int64_t)sizeof(double);
+    if (g->recipe.clip_norm > 0 && s->thread_bytes < room)
+        s->thread_bytes = room;
+}
+
 void pass_plan(Graph *g, const Options *o, Diag *d)
 {
     Step *s = g->step;
     Lives l = lives(g);
 
-    (void)o, (void)d;
+    (void)d;
     if (g->peer)
         parameters_of_peer(g);
     else
@@ -388,6 +397,8 @@ void pass_plan(Graph *g, const Options *o, Diag *d)
     }
     s->thread_bytes = region(g->arena, s->buffer, s->nbuffer, in_thread, &s->bound_thread);
     s->shard_bytes = region(g->arena, s->buffer, s->nbuffer, in_shard, &s->bound_shard);
+    if (o->cuda)
+        leave_room_for_norm(g, s);
     for (int i = 0; i < s->nbuffer; i++)
         ((Node *)s->buffer[i].node)->offset = s->buffer[i].offset;
     for (int i = 0; i < g->nnode; i++)

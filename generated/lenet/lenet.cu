@@ -245,14 +245,10 @@ KERNEL accuracy_1(real *y, const real *a, const int32_t *b)
     accuracy(y, a, b, 128, 10);
 }
 
-SIZE Constant softmax_cross_entropy_dx_1_size()
-{
-    return Constant{(real)0.0078125};
-}
 constexpr int softmax_cross_entropy_dx_1_blocks = softmax_cross_entropy_dx_blocks(128, 10);
 KERNEL softmax_cross_entropy_dx_1(real *y, const real *a, const int32_t *b)
 {
-    softmax_cross_entropy_dx(y, a, b, softmax_cross_entropy_dx_1_size(), 128, 10);
+    softmax_cross_entropy_dx(y, a, b, Constant{(real)0.0078125}, 128, 10);
 }
 
 constexpr int sum_to_1_blocks = sum_blocks(10);

@@ -1,6 +1,6 @@
 /* batch_norm.cuh -- a layer's statistics over a shard, and what follows from them.
  *
- *   x (N, C, HW)   w, b (C)   moments (2, C): mean, sum of squared differences   t (2, C): mean, 1 / sqrt(variance + eps)
+ *   x (N, C, HW)   w, b (C), or a Constant   moments (2, C): mean, sum of squared differences   t (2, C): mean, 1 / sqrt(variance + eps)
  *
  * The names, arguments and formulas of runtime/cpu/batch_norm.h.  A block takes a channel and reads it twice: the mean first, then
  * the differences from it.
@@ -78,7 +78,7 @@ SIZE int batch_norm_blocks(BatchNorm s)
 {
     return each_blocks(s.n * s.c * s.hw);
 }
-DEVICE void batch_norm(real *y, const real *x, const real *w, const real *b, const real *t, BatchNorm s)
+template <class W, class B> DEVICE void batch_norm(real *y, const real *x, W w, B b, const real *t, BatchNorm s)
 {
     FOR_EACH(i, s.n * s.c * s.hw) {
         const int c = i / s.hw % s.c;
@@ -91,8 +91,8 @@ SIZE int batch_norm_test_blocks(double, BatchNorm s)
 {
     return batch_norm_blocks(s);
 }
-DEVICE void batch_norm_test(real *y, const real *x, const real *w, const real *b, const real *mean, const real *var, double eps,
-                            BatchNorm s)
+template <class W, class B>
+DEVICE void batch_norm_test(real *y, const real *x, W w, B b, const real *mean, const real *var, double eps, BatchNorm s)
 {
     FOR_EACH(i, s.n * s.c * s.hw) {
         const int c = i / s.hw % s.c;
@@ -119,7 +119,8 @@ SIZE int batch_norm_dx_blocks(int64_t, BatchNorm s)
 {
     return batch_norm_blocks(s);
 }
-DEVICE void batch_norm_dx(real *dx, const real *dy, const real *x, const real *w, const real *t, const real *dw, const real *db,
+template <class W>
+DEVICE void batch_norm_dx(real *dx, const real *dy, const real *x, W w, const real *t, const real *dw, const real *db,
                           int64_t count, BatchNorm s)
 {
     FOR_EACH(i, s.n * s.c * s.hw) {

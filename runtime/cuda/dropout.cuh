@@ -10,7 +10,8 @@ SIZE int dropout_blocks(int, real, int n, int k)
 {
     return each_blocks(n * ceil_div(k, 4));
 }
-DEVICE void dropout(real *y, const real *x, const Rt *r, int purpose, int first, real rate, int n, int k)
+template <class X>
+DEVICE void dropout(real *y, X x, const Rt *r, int purpose, int first, real rate, int n, int k)
 {
     const uint32_t limit = rate >= 1 ? UINT32_MAX : (uint32_t)((double)rate * 4294967296.0);
     const real scale = rate >= 1 ? 0 : 1 / (1 - rate);

@@ -8,6 +8,7 @@
 
 struct Image {
     int c, h, w;
+    bool resize; /* stored ones are of r->x_height x r->x_width */
     double mean[16], std[16]; /* of a channel; std 0 stands for 1 */
 };
 struct Augment {
@@ -58,14 +59,44 @@ DEVICE int clamp_int(int v, int low, int high)
     return v < low ? low : v > high ? high : v;
 }
 
+DEVICE real image_stored(const Rt *r, const char *row, int64_t at)
+{
+    return r->x_type == RT_U8    ? (real)((const uint8_t *)row)[at]
+           : r->x_type == RT_F32 ? (real)((const float *)row)[at]
+                                 : (real)((const double *)row)[at];
+}
+
+/* Where pixel i of n falls among `stored` ones: between low and high, the share of high. */
+DEVICE real image_place(int i, int n, int stored, int *low, int *high)
+{
+    const real at = ((real)i + (real)0.5) * ((real)stored / (real)n) - (real)0.5;
+    *low = at > 0 ? (int)at : 0;
+    *high = *low + 1 < stored ? *low + 1 : *low;
+    return at > 0 ? at - (real)*low : 0;
+}
+
+DEVICE real image_mix(real a, real b, real share)
+{
+    return a + (b - a) * share;
+}
+
+/* Number (k, i, j) of a sample stretched from its stored size by bilinear interpolation. */
+DEVICE real image_stretched(const Rt *r, const char *row, const Image &m, int k, int i, int j)
+{
+    int top, bottom, left, right;
+    const real down = image_place(i, m.h, r->x_height, &top, &bottom), along = image_place(j, m.w, r->x_width, &left, &right);
+    const int64_t plane = (int64_t)k * r->x_height, a = (plane + top) * r->x_width, b = (plane + bottom) * r->x_width;
+    return image_mix(image_mix(image_stored(r, row, a + left), image_stored(r, row, a + right), along),
+                     image_mix(image_stored(r, row, b + left), image_stored(r, row, b + right), along), down);
+}
+
 /* Number (k, i, j) of a stored sample; mean: of each pixel, or nullptr. */
 DEVICE real image_number(const Rt *r, const char *row, const real *mean, const Image &m, int k, int i, int j, real factor)
 {
     const int at = (k * m.h + i) * m.w + j;
     const double std = image_channel(m.std, k, m.c);
-    const real x = r->x_type == RT_U8    ? (real)((const uint8_t *)row)[at] * ((real)r->x_scale * factor)
-                   : r->x_type == RT_F32 ? (real)((const float *)row)[at] * factor
-                                         : (real)((const double *)row)[at] * factor;
+    const real by = r->x_type == RT_U8 ? (real)r->x_scale * factor : factor;
+    const real x = (m.resize ? image_stretched(r, row, m, k, i, j) : image_stored(r, row, at)) * by;
     return (x - (mean ? mean[at] : image_channel(m.mean, k, m.c))) * (std > 0 ? (real)(1 / std) : 1);
 }
 

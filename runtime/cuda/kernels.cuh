@@ -14,10 +14,19 @@
 #include "cuda/dense.cuh"
 #include "cuda/conv.cuh"
 #include "cuda/pool.cuh"
+#include "cuda/matmul.cuh"
 #include "cuda/loss.cuh"
+#include "cuda/losses.cuh"
+#include "cuda/softmax.cuh"
+#include "cuda/embedding.cuh"
+#include "cuda/layer_norm.cuh"
+#include "cuda/attention.cuh"
+#include "cuda/rotary.cuh"
+#include "cuda/scan.cuh" /* loops over time */
 #include "cuda/dropout.cuh"
 #include "cuda/samples.cuh" /* samples in, labels in, metrics and outputs out */
 #include "cuda/image.cuh"   /* the same, normalised and augmented */
 #include "cuda/update.cuh"
+#include "cuda/clip.cuh" /* the same, of clipped gradients */
 #include "cuda/batch_norm.cuh"
 #endif

@@ -5,12 +5,6 @@
 #ifndef CUDA_LOSS_CUH
 #define CUDA_LOSS_CUH
 
-/* The row that this thread's warp works on. */
-DEVICE int warp_row()
-{
-    return blockIdx.x * WARPS + threadIdx.x / WARP;
-}
-
 DEVICE real row_max(const real *x, int k)
 {
     real top = -INFINITY;
@@ -28,19 +22,54 @@ DEVICE real row_exp(const real *x, int k, real top)
     return warp_sum(sum);
 }
 
+/* log sum exp(x - top) - (x[own] - top), in every lane. */
+DEVICE real row_loss(const real *x, int own, int k)
+{
+    const real top = row_max(x, k), sum = row_exp(x, k, top);
+    return s_log(sum) - (x[own] - top);
+}
+
+/* A share s of the true class spread over all of them: the loss of each class counts, one in k parts of s. */
+DEVICE real row_smooth(const real *x, int own, int k, real s)
+{
+    real sum = 0;
+    for (int j = threadIdx.x % WARP; j < k; j += WARP)
+        sum += x[j] - x[own];
+    return s * (warp_sum(sum) / (real)k);
+}
+
+DEVICE void row_loss_dx(real *dx, const real *x, int own, real dloss, int k, real s)
+{
+    const real top = row_max(x, k), sum = row_exp(x, k, top);
+    for (int j = threadIdx.x % WARP; j < k; j += WARP) {
+        const real d = dloss * (s_exp(x[j] - top) / sum - (j == own));
+        dx[j] = s > 0 ? d + dloss * ((j == own ? s : 0) - s / (real)k) : d;
+    }
+}
+
+/* 1 where the first of the largest x is the label, else 0: none before the label as large, none behind it larger. */
+DEVICE real row_correct(const real *x, int own, int k)
+{
+    real beaten = 0;
+    for (int j = threadIdx.x % WARP; j < k; j += WARP)
+        beaten += j < own ? !(x[own] > x[j]) : x[j] > x[own];
+    return warp_sum(beaten) == 0;
+}
+
+/* ------------------------------------------------------------------------------- a class a sample */
+
 SIZE int softmax_cross_entropy_blocks(int n, int)
 {
     return ceil_div(n, WARPS);
 }
 DEVICE void softmax_cross_entropy(real *loss, const real *x, const int32_t *label, int n, int k)
 {
-    const int i = warp_row();
+    const int64_t i = warp_row();
     if (i >= n)
         return;
-    x += (int64_t)i * k;
-    const real top = row_max(x, k), sum = row_exp(x, k, top);
+    const real one = row_loss(x + i * k, label[i], k);
     if (threadIdx.x % WARP == 0)
-        loss[i] = s_log(sum) - (x[label[i]] - top);
+        loss[i] = one;
 }
 
 SIZE int softmax_cross_entropy_dx_blocks(int n, int)
@@ -50,33 +79,23 @@ SIZE int softmax_cross_entropy_dx_blocks(int n, int)
 template <class D>
 DEVICE void softmax_cross_entropy_dx(real *dx, const real *x, const int32_t *label, D dloss, int n, int k)
 {
-    const int i = warp_row();
-    if (i >= n)
-        return;
-    x += (int64_t)i * k, dx += (int64_t)i * k;
-    const real top = row_max(x, k), sum = row_exp(x, k, top);
-    for (int j = threadIdx.x % WARP; j < k; j += WARP)
-        dx[j] = dloss[i] * (s_exp(x[j] - top) / sum - (j == label[i]));
+    const int64_t i = warp_row();
+    if (i < n)
+        row_loss_dx(dx + i * k, x + i * k, label[i], dloss[i], k, 0);
 }
 
-/* A share s of the true class spread over all of them: the loss of each class counts, one in k parts of s. */
 SIZE int softmax_cross_entropy_smooth_blocks(int n, int k, double)
 {
     return softmax_cross_entropy_blocks(n, k);
 }
 DEVICE void softmax_cross_entropy_smooth(real *loss, const real *x, const int32_t *label, int n, int k, double s)
 {
-    const int i = warp_row();
+    const int64_t i = warp_row();
     if (i >= n)
         return;
-    softmax_cross_entropy(loss, x, label, n, k);
-    x += (int64_t)i * k;
-    real sum = 0;
-    for (int j = threadIdx.x % WARP; j < k; j += WARP)
-        sum += x[j] - x[label[i]];
-    sum = warp_sum(sum);
+    const real one = row_loss(x + i * k, label[i], k), less = row_smooth(x + i * k, label[i], k, (real)s);
     if (threadIdx.x % WARP == 0)
-        loss[i] -= (real)s * (sum / (real)k);
+        loss[i] = one - less;
 }
 
 SIZE int softmax_cross_entropy_dx_smooth_blocks(int n, int k, double)
@@ -86,32 +105,23 @@ SIZE int softmax_cross_entropy_dx_smooth_blocks(int n, int k, double)
 template <class D>
 DEVICE void softmax_cross_entropy_dx_smooth(real *dx, const real *x, const int32_t *label, D dloss, int n, int k, double s)
 {
-    const int i = warp_row();
-    if (i >= n)
-        return;
-    softmax_cross_entropy_dx(dx, x, label, dloss, n, k);
-    dx += (int64_t)i * k;
-    for (int j = threadIdx.x % WARP; j < k; j += WARP)
-        dx[j] += dloss[i] * ((j == label[i] ? (real)s : 0) - (real)s / (real)k);
+    const int64_t i = warp_row();
+    if (i < n)
+        row_loss_dx(dx + i * k, x + i * k, label[i], dloss[i], k, (real)s);
 }
 
-/* 1 where the first of the largest x is the label, else 0: none before the label as large, none behind it larger. */
 SIZE int accuracy_blocks(int n, int)
 {
     return ceil_div(n, WARPS);
 }
 DEVICE void accuracy(real *correct, const real *x, const int32_t *label, int n, int k)
 {
-    const int i = warp_row();
+    const int64_t i = warp_row();
     if (i >= n)
         return;
-    x += (int64_t)i * k;
-    real beaten = 0;
-    for (int j = threadIdx.x % WARP; j < k; j += WARP)
-        beaten += j < label[i] ? !(x[label[i]] > x[j]) : x[j] > x[label[i]];
-    beaten = warp_sum(beaten);
+    const real one = row_correct(x + i * k, label[i], k);
     if (threadIdx.x % WARP == 0)
-        correct[i] = beaten == 0;
+        correct[i] = one;
 }
 
 #endif

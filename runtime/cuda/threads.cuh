@@ -7,9 +7,11 @@
 #define SIZE   static constexpr __host__ __device__ /* of a layer or a launch: known while compiling */
 #define DEVICE static __device__ __forceinline__
 #ifdef __CUDACC__
-#define RT_UNROLL _Pragma("unroll")
+#define RT_UNROLL   _Pragma("unroll")
+#define RT_UNROLL_4 _Pragma("unroll 4")
 #else
 #define RT_UNROLL
+#define RT_UNROLL_4
 #endif
 #define RT_TABLE __constant__ const
 #ifndef RT_SHIM
@@ -39,7 +41,19 @@ struct Constant {
     }
 };
 
+/* The row that this thread's warp works on, where each warp has one. */
+DEVICE int warp_row()
+{
+    return blockIdx.x * WARPS + threadIdx.x / WARP;
+}
+
 /* ------------------------------------------------------------------------------- sums of a warp, of a block */
+
+/* Bit l: what lane l says. */
+DEVICE unsigned warp_votes(bool yes)
+{
+    return __ballot_sync(0xffffffffu, yes);
+}
 
 /* The sum, or the largest, of a warp's 32 numbers, in every lane: neighbours at distance 16, 8, 4, 2, 1 join. */
 template <class T> DEVICE T warp_sum(T x)

@@ -106,9 +106,8 @@ DEVICE bool update_allowed(const Rt *r, int metric)
 }
 
 /* Which row a block works on, and where in it. */
-DEVICE int update_row(const UpdateRow *rows, int n, int64_t *first)
+DEVICE int update_row(const UpdateRow *rows, int n, int64_t block, int64_t *first)
 {
-    int64_t block = blockIdx.x;
     int i = 0;
     for (; i < n - 1; i++) {
         const int64_t blocks = (rows[i].count + UPDATE_EACH - 1) / UPDATE_EACH;
@@ -120,28 +119,34 @@ DEVICE int update_row(const UpdateRow *rows, int n, int64_t *first)
     return i;
 }
 
+/* Number i of a parameter, whose gradient is g. */
+template <class Rule> DEVICE void update_one(const Rt *r, const UpdateRow &q, int64_t i, real g, Rule rule)
+{
+    RtOpt o = r->opt;
+    o.lr *= q.lr, o.decay *= q.decay;
+    if (o.clip_value > 0)
+        g = s_max(-o.clip_value, s_min(o.clip_value, g));
+    rule((real *)(r->fixed + q.weights) + i, q.state0 < 0 ? nullptr : (real *)(r->fixed + q.state0) + i,
+         q.state1 < 0 ? nullptr : (real *)(r->fixed + q.state1) + i, g, o);
+}
+
 /* from_grad: the sums stand in r->grad.  Else they are made here, and go there when it is set. */
 template <class Rule> DEVICE void update(const Rt *r, const UpdateRow *rows, int n, bool from_grad, int loss, Rule rule)
 {
     int64_t first;
-    const UpdateRow q = rows[update_row(rows, n, &first)];
+    const UpdateRow q = rows[update_row(rows, n, blockIdx.x, &first)];
     const int64_t end = first + UPDATE_EACH < q.count ? first + UPDATE_EACH : q.count;
-    RtOpt o = r->opt;
 
     if (!update_allowed(r, loss))
         return;
-    o.lr *= q.lr, o.decay *= q.decay;
     for (int64_t i = first + threadIdx.x; i < end; i += THREADS) {
         real *grad = (real *)(r->grad + q.grad) + i;
-        real g = from_grad ? *grad : update_tree(r->shard + q.sum + i * (int64_t)sizeof(real), r->shard_bytes, r->shards);
-        if (r->grad && !from_grad) {
+        const real g =
+            from_grad ? *grad : update_tree(r->shard + q.sum + i * (int64_t)sizeof(real), r->shard_bytes, r->shards);
+        if (r->grad && !from_grad)
             *grad = g;
-            continue;
-        }
-        if (o.clip_value > 0)
-            g = s_max(-o.clip_value, s_min(o.clip_value, g));
-        rule((real *)(r->fixed + q.weights) + i, q.state0 < 0 ? nullptr : (real *)(r->fixed + q.state0) + i,
-             q.state1 < 0 ? nullptr : (real *)(r->fixed + q.state1) + i, g, o);
+        else
+            update_one(r, q, i, g, rule);
     }
 }
 

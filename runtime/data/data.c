@@ -259,6 +259,10 @@ static void next_tokens(const Data *d, Batch *b)
     b->label = d->next + shift;
     b->label_stride = d->stride;
     b->label_type = d->type;
+    b->stored_label = b->stored = d->x;
+    b->stored_bytes = b->label_bytes =
+        d->next - d->x + (d->n - 1) * d->stride +
+        (d->labels + (d->shift > 1 ? d->shift - 1 : 0)) * token_bytes(d->type);
 }
 
 static bool is_scored(const Batch *b, const char *row, int64_t i)

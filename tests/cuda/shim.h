@@ -43,6 +43,15 @@ template <class T> T __shfl_xor_sync(unsigned, T x, int distance)
     return x;
 }
 
+inline unsigned __ballot_sync(unsigned, bool yes)
+{
+    unsigned votes = (unsigned)yes << threadIdx.x % 32;
+    for (int distance = 16; distance > 0; distance /= 2)
+        votes |= __shfl_xor_sync(0xffffffffu, votes, distance);
+    return votes;
+}
+#define __ffs __builtin_ffs
+
 /* A launch: `thread` once for every thread, when the stream gets to it. */
 void shim_enqueue(const char *kernel, int blocks, int threads, std::function<void()> thread);
 

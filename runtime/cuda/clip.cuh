@@ -1,0 +1,73 @@
+/* clip.cuh -- the update of gradients whose norm, over all parameters, may not pass a limit: three launches instead of one.
+ *
+ * The sums over shards go to a buffer; blocks add the squares of their shares in double; then the update reads the buffer, scaled
+ * where the norm is larger.  The order of the sum depends on sizes alone.
+ */
+#ifndef CUDA_CLIP_CUH
+#define CUDA_CLIP_CUH
+#include "cuda/update.cuh"
+
+enum { CLIP_PARTS = THREADS }; /* shares of the sum of squares, a block each */
+
+struct ClipSum {
+    Parts<double> parts;
+    double squares;
+};
+
+/* The update's blocks are pieces of UPDATE_EACH numbers: f(parameter, index in it) for each number of piece `block`. */
+template <class F> DEVICE void update_piece(const UpdateRow *rows, int n, int64_t block, F f)
+{
+    int64_t first;
+    const UpdateRow &q = rows[update_row(rows, n, block, &first)];
+    const int64_t end = first + UPDATE_EACH < q.count ? first + UPDATE_EACH : q.count;
+    for (int64_t i = first + threadIdx.x; i < end; i += THREADS)
+        f(q, i);
+}
+
+DEVICE void update_sums(const Rt *r, const UpdateRow *rows, int n, char *grad)
+{
+    update_piece(rows, n, blockIdx.x, [=](const UpdateRow &q, int64_t i) {
+        const char *sum = r->shard + q.sum + i * (int64_t)sizeof(real);
+        ((real *)(grad + q.grad))[i] = update_tree(sum, r->shard_bytes, r->shards);
+    });
+}
+
+/* parts (CLIP_PARTS): block b takes pieces b, b + CLIP_PARTS ... of `pieces`. */
+DEVICE void update_squares(double *parts, const char *grad, const UpdateRow *rows, int n, int pieces)
+{
+    SHARED(ClipSum, s);
+    double sum = 0;
+    for (int piece = blockIdx.x; piece < pieces; piece += CLIP_PARTS)
+        update_piece(rows, n, piece, [&](const UpdateRow &q, int64_t i) {
+            const double g = (double)((const real *)(grad + q.grad))[i];
+            sum += g * g;
+        });
+    sum = block_sum(s.parts, sum);
+    if (threadIdx.x == 0)
+        parts[blockIdx.x] = sum;
+}
+
+/* limit / norm where the norm is larger, else 1; in every thread. */
+DEVICE real clip_factor(const double *parts, double limit)
+{
+    SHARED(ClipSum, s);
+    const double sum = block_sum(s.parts, parts[threadIdx.x]);
+    if (threadIdx.x == 0)
+        s.squares = sum;
+    block_sync(); /* everybody needs it */
+    const double norm = sqrt(s.squares);
+    return norm > limit ? (real)(limit / norm) : 1;
+}
+
+template <class Rule>
+DEVICE void update_clipped(const Rt *r, const UpdateRow *rows, int n, const char *grad, const double *parts, double limit, int loss,
+                           Rule rule)
+{
+    const real factor = clip_factor(parts, limit);
+    if (!update_allowed(r, loss))
+        return;
+    update_piece(rows, n, blockIdx.x,
+                 [=](const UpdateRow &q, int64_t i) { update_one(r, q, i, ((const real *)(grad + q.grad))[i] * factor, rule); });
+}
+
+#endif

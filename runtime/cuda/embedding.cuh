@@ -1,0 +1,66 @@
+/* embedding.cuh -- rows of a table by their numbers, the sum of what comes back for each, and classes as vectors.
+ *
+ *   y[i] = w[token[i]]        dw[token[i]] += dy[i], i in order        token `padding`: 0, nothing
+ *
+ *   y, dy (rows, F)   w, dw (V, F)
+ *
+ * Going back, no two threads add to one number: the first of equal tokens takes the rows of all of them, in their order.
+ */
+#ifndef CUDA_EMBEDDING_CUH
+#define CUDA_EMBEDDING_CUH
+
+struct Embedding {
+    int rows, width, padding;
+    bool panels; /* the processor's own: false here */
+};
+
+SIZE int embedding_blocks(Embedding e)
+{
+    return each_blocks(e.rows * e.width);
+}
+DEVICE void embedding(real *y, const int32_t *token, const real *w, Embedding e)
+{
+    FOR_EACH(at, e.rows * e.width) {
+        const int32_t row = token[at / e.width];
+        y[at] = row == e.padding ? 0 : w[(int64_t)row * e.width + at % e.width];
+    }
+}
+
+/* A warp a token and 32 columns.  It looks at 32 tokens at a time, and leaves when one before its own is the same: of a text with
+ * few kinds of tokens most leave at once. */
+SIZE int embedding_dw_blocks(Embedding e)
+{
+    return ceil_div(e.rows * ceil_div(e.width, WARP), WARPS);
+}
+DEVICE void embedding_dw(real *dw, const int32_t *token, const real *dy, Embedding e, bool)
+{
+    const int strips = ceil_div(e.width, WARP), warp = warp_row(), lane = threadIdx.x % WARP;
+    const int own = warp / strips, column = warp % strips * WARP + lane;
+    if (own >= e.rows || token[own] == e.padding)
+        return;
+    const int32_t row = token[own];
+    real sum = 0;
+    for (int first = 0; first < e.rows; first += WARP) {
+        unsigned same = warp_votes(first + lane < e.rows && token[first + lane] == row);
+        if (same && first + __ffs(same) - 1 < own)
+            return;
+        for (; same; same &= same - 1)
+            if (column < e.width)
+                sum += dy[(int64_t)(first + __ffs(same) - 1) * e.width + column];
+    }
+    if (column < e.width)
+        dw[(int64_t)row * e.width + column] += sum;
+}
+
+/* y (n, K): 1 at the class, 0 elsewhere. */
+SIZE int one_hot_blocks(int n, int k)
+{
+    return each_blocks(n * k);
+}
+DEVICE void one_hot(real *y, const int32_t *label, int n, int k)
+{
+    FOR_EACH(at, n * k)
+        y[at] = (int)(at % k) == label[at / k];
+}
+
+#endif

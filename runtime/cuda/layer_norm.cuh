@@ -1,0 +1,98 @@
+/* layer_norm.cuh -- layer_norm and rms_norm: a warp a row of K numbers (formulas: runtime/cpu/layer_norm.h).
+ *
+ *   x, y, dy, dx (rows, K)   w, b, dw (K); b may be nullptr
+ *
+ * The gradient of w sums over rows: a block takes 32 columns, its warps share the rows, and each finds a row's mean and deviation
+ * again.  That reads x once for every 32 columns, from the second cache, and needs no memory beside the sum.
+ */
+#ifndef CUDA_LAYER_NORM_CUH
+#define CUDA_LAYER_NORM_CUH
+
+struct LayerNorm {
+    int rows, k;
+    bool center;
+    double epsilon;
+};
+
+struct RowMoments {
+    real mean, r; /* r: 1 / sqrt(variance + epsilon) */
+};
+
+/* All lanes of the warp get them. */
+DEVICE RowMoments row_moments(const real *x, LayerNorm l)
+{
+    real sum = 0, squares = 0;
+    for (int j = threadIdx.x % WARP; j < l.k && l.center; j += WARP)
+        sum += x[j];
+    const real mean = warp_sum(sum) / (real)l.k;
+    for (int j = threadIdx.x % WARP; j < l.k; j += WARP)
+        squares = s_fma(x[j] - mean, x[j] - mean, squares);
+    return RowMoments{mean, 1 / s_sqrt(warp_sum(squares) / (real)l.k + (real)l.epsilon)};
+}
+
+SIZE int layer_norm_blocks(LayerNorm l)
+{
+    return ceil_div(l.rows, WARPS);
+}
+DEVICE void layer_norm(real *y, const real *x, const real *w, const real *b, LayerNorm l)
+{
+    const int64_t row = warp_row(), at = row * l.k;
+    if (row >= l.rows)
+        return;
+    const RowMoments m = row_moments(x + at, l);
+    for (int j = threadIdx.x % WARP; j < l.k; j += WARP)
+        y[at + j] = (x[at + j] - m.mean) * m.r * w[j] + (b ? b[j] : 0);
+}
+
+SIZE int layer_norm_dx_blocks(LayerNorm l)
+{
+    return layer_norm_blocks(l);
+}
+DEVICE void layer_norm_dx(real *dx, const real *dy, const real *x, const real *w, LayerNorm l)
+{
+    const int64_t row = warp_row(), at = row * l.k;
+    if (row >= l.rows)
+        return;
+    const RowMoments m = row_moments(x + at, l);
+    real sum = 0, dot = 0;
+    for (int j = threadIdx.x % WARP; j < l.k; j += WARP) {
+        const real g = dy[at + j] * w[j];
+        sum += g;
+        dot = s_fma(g, (x[at + j] - m.mean) * m.r, dot);
+    }
+    sum = l.center ? warp_sum(sum) / (real)l.k : 0;
+    dot = warp_sum(dot) / (real)l.k;
+    for (int j = threadIdx.x % WARP; j < l.k; j += WARP)
+        dx[at + j] = m.r * (dy[at + j] * w[j] - sum - (x[at + j] - m.mean) * m.r * dot);
+}
+
+struct ColumnSums {
+    real of_warp[WARPS][WARP];
+};
+
+SIZE int layer_norm_dw_blocks(LayerNorm l)
+{
+    return ceil_div(l.k, WARP);
+}
+DEVICE void layer_norm_dw(real *dw, const real *dy, const real *x, LayerNorm l, bool write)
+{
+    SHARED(ColumnSums, sums);
+    const int lane = threadIdx.x % WARP, column = blockIdx.x * WARP + lane;
+    real sum = 0;
+    for (int row = threadIdx.x / WARP; row < l.rows; row += WARPS) {
+        const int64_t at = (int64_t)row * l.k;
+        const RowMoments m = row_moments(x + at, l);
+        if (column < l.k)
+            sum = s_fma(dy[at + column], (x[at + column] - m.mean) * m.r, sum);
+    }
+    sums.of_warp[threadIdx.x / WARP][lane] = sum;
+    block_sync(); /* all warps' sums are there */
+    if (threadIdx.x >= WARP || column >= l.k)
+        return;
+    sum = 0;
+    for (int i = 0; i < WARPS; i++)
+        sum += sums.of_warp[i][lane];
+    dw[column] = (write ? 0 : dw[column]) + sum;
+}
+
+#endif

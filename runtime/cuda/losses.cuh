@@ -1,0 +1,171 @@
+/* losses.cuh -- the other losses, and those of a class a position (formulas: runtime/cpu/loss.h). */
+#ifndef CUDA_LOSSES_CUH
+#define CUDA_LOSSES_CUH
+
+/* ------------------------------------------------------------------------------- yes or no: a thread a sample */
+
+SIZE int sigmoid_cross_entropy_blocks(int n)
+{
+    return each_blocks(n);
+}
+DEVICE void sigmoid_cross_entropy(real *loss, const real *x, const int32_t *label, int n)
+{
+    FOR_EACH(i, n)
+        loss[i] = s_max(x[i], 0) - x[i] * (real)label[i] + s_log(1 + s_exp(-s_abs(x[i])));
+}
+
+SIZE int sigmoid_cross_entropy_dx_blocks(int n)
+{
+    return each_blocks(n);
+}
+template <class D> DEVICE void sigmoid_cross_entropy_dx(real *dx, const real *x, const int32_t *label, D dloss, int n)
+{
+    FOR_EACH(i, n)
+        dx[i] = (1 / (1 + s_exp(-x[i])) - (real)label[i]) * dloss[i];
+}
+
+SIZE int binary_accuracy_blocks(int n)
+{
+    return each_blocks(n);
+}
+DEVICE void binary_accuracy(real *correct, const real *x, const int32_t *label, int n)
+{
+    FOR_EACH(i, n)
+        correct[i] = (x[i] > 0) == (label[i] == 1);
+}
+
+/* ------------------------------------------------------------------------------- squares: a warp a row */
+
+SIZE int mse_blocks(int n, int)
+{
+    return ceil_div(n, WARPS);
+}
+template <class T> DEVICE void mse(real *loss, const real *x, T t, int n, int k)
+{
+    const int64_t row = warp_row();
+    real sum = 0;
+    if (row >= n)
+        return;
+    for (int j = threadIdx.x % WARP; j < k; j += WARP) {
+        const real d = x[row * k + j] - t[row * k + j];
+        sum = s_fma(d, d, sum);
+    }
+    sum = warp_sum(sum);
+    if (threadIdx.x % WARP == 0)
+        loss[row] = sum / (real)k;
+}
+
+SIZE int mse_dx_blocks(int n, int k)
+{
+    return each_blocks(n * k);
+}
+template <class T, class D> DEVICE void mse_dx(real *dx, const real *x, T t, D dloss, int n, int k)
+{
+    FOR_EACH(at, n * k)
+        dx[at] = dloss[at / k] * 2 * (x[at] - t[at]) / (real)k;
+}
+
+SIZE int l2_blocks(int n, int)
+{
+    return sum_blocks(n);
+}
+DEVICE void l2(real *loss, const real *x, int n, int k)
+{
+    block_sums(
+        n, k, [=](int i, int j) { return x[(int64_t)i * k + j] * x[(int64_t)i * k + j]; },
+        [=](int i, real sum) { loss[i] = sum / 2; });
+}
+
+SIZE int l2_dx_blocks(int n, int k)
+{
+    return each_blocks(n * k);
+}
+template <class D> DEVICE void l2_dx(real *dx, const real *x, D dloss, int n, int k)
+{
+    FOR_EACH(at, n * k)
+        dx[at] = dloss[at / k] * x[at];
+}
+
+/* ------------------------------------------------------------------------------- a class a position
+ *
+ * x (N, T, K), label (N, T): positions with a class, not -1, count; divided by `scored`, how many a sample of the batch has.
+ */
+
+/* A block a sample, a warp a position: of(row of x, label), one number in every lane, added over the positions. */
+template <class Of> DEVICE void each_position(real *y, const int32_t *label, double scored, int t, Of of)
+{
+    SHARED(Parts<real>, parts);
+    const int64_t first = (int64_t)blockIdx.x * t;
+    real sum = 0;
+    for (int j = threadIdx.x / WARP; j < t; j += WARPS)
+        if (label[first + j] >= 0)
+            sum += of(first + j, label[first + j]);
+    sum = block_sum(parts, threadIdx.x % WARP == 0 ? sum : 0);
+    if (threadIdx.x == 0)
+        y[blockIdx.x] = sum / (real)scored;
+}
+
+SIZE int accuracy_each_blocks(int n, int, int)
+{
+    return n;
+}
+DEVICE void accuracy_each(real *y, const real *x, const int32_t *label, double scored, int, int t, int k)
+{
+    each_position(y, label, scored, t, [=](int64_t row, int32_t own) { return row_correct(x + row * k, own, k); });
+}
+
+SIZE int softmax_cross_entropy_each_blocks(int n, int, int)
+{
+    return n;
+}
+DEVICE void softmax_cross_entropy_each(real *y, const real *x, const int32_t *label, double scored, int, int t, int k)
+{
+    each_position(y, label, scored, t, [=](int64_t row, int32_t own) { return row_loss(x + row * k, own, k); });
+}
+
+SIZE int softmax_cross_entropy_smooth_each_blocks(int n, int, int, double)
+{
+    return n;
+}
+DEVICE void softmax_cross_entropy_smooth_each(real *y, const real *x, const int32_t *label, double scored, int, int t, int k,
+                                              double s)
+{
+    each_position(y, label, scored, t, [=](int64_t row, int32_t own) {
+        return row_loss(x + row * k, own, k) - row_smooth(x + row * k, own, k, (real)s);
+    });
+}
+
+/* A warp a position. */
+template <class D>
+DEVICE void position_dx(real *dx, const real *x, const int32_t *label, D dloss, double scored, int rows, int t, int k, real s)
+{
+    const int64_t row = warp_row();
+    if (row >= rows)
+        return;
+    const real each = label[row] < 0 ? 0 : dloss[row / t] / (real)scored;
+    row_loss_dx(dx + row * k, x + row * k, label[row], each, k, s);
+}
+
+SIZE int softmax_cross_entropy_dx_each_blocks(int n, int t, int)
+{
+    return ceil_div(n * t, WARPS);
+}
+template <class D>
+DEVICE void softmax_cross_entropy_dx_each(real *dx, const real *x, const int32_t *label, D dloss, double scored, int n, int t,
+                                          int k)
+{
+    position_dx(dx, x, label, dloss, scored, n * t, t, k, 0);
+}
+
+SIZE int softmax_cross_entropy_dx_smooth_each_blocks(int n, int t, int k, double)
+{
+    return softmax_cross_entropy_dx_each_blocks(n, t, k);
+}
+template <class D>
+DEVICE void softmax_cross_entropy_dx_smooth_each(real *dx, const real *x, const int32_t *label, D dloss, double scored, int n,
+                                                 int t, int k, double s)
+{
+    position_dx(dx, x, label, dloss, scored, n * t, t, k, (real)s);
+}
+
+#endif

@@ -1,0 +1,69 @@
+/* scan.cuh -- loops over time: elements of sequences, and what one step hands to the next.
+ *
+ * The loop itself is the host's, which launches the kernels of a step one after another and tells them which it is; recorded with
+ * the rest of the step, it costs the host nothing.  A sequence is (N, T, size) as in the language.
+ */
+#ifndef CUDA_SCAN_CUH
+#define CUDA_SCAN_CUH
+
+struct Scan {
+    int n, steps, size; /* samples; steps of the sequence; reals of an element */
+};
+
+SIZE int scan_copy_blocks(int count)
+{
+    return each_blocks(count);
+}
+template <class X> DEVICE void scan_copy(real *y, X x, int count)
+{
+    FOR_EACH(i, count)
+        y[i] = x[i];
+}
+
+/* y (N, size) = element `step` of x (N, T, size) */
+SIZE int scan_item_blocks(Scan s)
+{
+    return each_blocks(s.n * s.size);
+}
+DEVICE void scan_item(real *y, const real *x, int step, Scan s)
+{
+    FOR_EACH(at, s.n * s.size)
+        y[at] = x[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size];
+}
+
+/* Element `step` of y (N, T, size) = x (N, size) */
+SIZE int scan_put_blocks(Scan s)
+{
+    return each_blocks(s.n * s.size);
+}
+template <class X> DEVICE void scan_put(real *y, X x, int step, Scan s)
+{
+    FOR_EACH(at, s.n * s.size)
+        y[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size] = x[at];
+}
+
+/* The first of every `every` steps, of which this is number `step`: element step / every of y = x. */
+SIZE int scan_save_blocks(Scan s, int)
+{
+    return scan_put_blocks(s);
+}
+DEVICE void scan_save(real *y, const real *x, int step, Scan s, int every)
+{
+    if (step % every == 0)
+        scan_put(y, x, step / every, s);
+}
+
+/* y (T, N, size) from x (N, T, size) */
+SIZE int time_from_row_blocks(Scan s)
+{
+    return each_blocks(s.n * s.steps * s.size);
+}
+DEVICE void time_from_row(real *y, const real *x, Scan s)
+{
+    FOR_EACH(at, s.n * s.steps * s.size) {
+        const int step = at / (s.n * s.size), i = at / s.size % s.n;
+        y[at] = x[((int64_t)i * s.steps + step) * s.size + at % s.size];
+    }
+}
+
+#endif
