@@ -25,15 +25,6 @@ RT_INLINE bool sparse_pays(int64_t nonzero, int64_t all)
     return nonzero * 100 <= all * SPARSE_MOST;
 }
 
-/* Bit i: x[i] is not 0; count <= 64. */
-RT_INLINE uint64_t sparse_word(const real *x, int count)
-{
-    uint64_t word = 0;
-    for (int i = 0; i < count; i += V)
-        word |= (uint64_t)v_nonzero(v_load_lanes(x + i, count - i < V ? count - i : V)) << i;
-    return word;
-}
-
 /* c += x[i] row[i] for each bit i of the word: row[i] are `vectors` vectors, panels of two `panel` reals apart. */
 RT_INLINE void sparse_product(vec *restrict c, uint64_t word, const real *x, int64_t x_step,
                               const real *w, int64_t w_step, int64_t panel, int vectors)
@@ -93,7 +84,7 @@ RT_INLINE void dense_sparse(real *restrict y, const real *restrict x, const real
     for (int n = 0; n < d.n && sparse_pays(nonzero, all); n++)
         for (int b = 0; b < words; b++) {
             const int k = b * SPARSE_WORD, count = d.k - k < SPARSE_WORD ? d.k - k : SPARSE_WORD;
-            word[n * words + b] = sparse_word(x + (int64_t)n * d.k + k, count);
+            word[n * words + b] = v_nonzeros(x + (int64_t)n * d.k + k, count);
             nonzero += __builtin_popcountll(word[n * words + b]);
         }
     if (d.o < SPARSE_LEAST || !sparse_pays(nonzero, all)) {

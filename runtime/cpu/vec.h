@@ -404,4 +404,13 @@ RT_INLINE void v_store_lanes(real *p, vec x, int lanes)
         v_store_n(p, x, lanes);
 }
 
+/* Bit i: x[i] is not 0; count <= 64. */
+RT_INLINE uint64_t v_nonzeros(const real *x, int count)
+{
+    uint64_t word = 0;
+    for (int i = 0; i < count; i += V)
+        word |= (uint64_t)v_nonzero(v_load_lanes(x + i, count - i < V ? count - i : V)) << i;
+    return word;
+}
+
 #endif

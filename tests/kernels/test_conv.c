@@ -199,9 +199,16 @@ static Pool pool_of(Conv c)
     return (Pool){c.n, c.o, c.oh, c.ow, 2, 2, 2, 2, 0, 0, c.oh / 2, c.ow / 2, 0};
 }
 
+/* The upper half of each channel, as images of digits have it. */
+static void blank(real *x, Conv c)
+{
+    for (int i = 0; i < c.n * c.c; i++, x += c.h * c.w)
+        memset(x, 0, sizeof(real) * (size_t)(c.h / 2 * c.w));
+}
+
 START_TEST(pooled)
 {
-    const Conv c = shapes[_i];
+    const Conv c = shapes[_i % SHAPES];
     if (c.pool != 2)
         return;
     const int cells = (c.oh / 2) * (c.ow / 2);
@@ -209,6 +216,8 @@ START_TEST(pooled)
          *bias = random_buffer(c.o, 3);
     real *full = buffer(count_y(c)), *expect = buffer(count_pooled(c)),
          *y = buffer(count_pooled(c));
+    if (_i >= SHAPES)
+        blank(x, c);
     conv2d_plain(full, x, w, c);
     add_bias(full, bias, c.n, c.o, c.oh * c.ow);
     max_pool_plain(expect, full, pool_of(c));
@@ -374,7 +383,7 @@ int main(void)
     TCase *t = tcase_create("conv");
     tcase_add_loop_test(t, forward, 0, SHAPES);
     tcase_add_loop_test(t, backward, 0, SHAPES);
-    tcase_add_loop_test(t, pooled, 0, SHAPES);
+    tcase_add_loop_test(t, pooled, 0, 2 * SHAPES);
     tcase_add_loop_test(t, adjoint, 0, SHAPES);
     tcase_add_loop_test(t, literal_sizes, 0, 2);
     tcase_add_loop_test(t, samples_apart, 0, 20);
