@@ -298,20 +298,6 @@ const Statements cuda_statements = {input_statement, move_statement, call_statem
 
 /* ------------------------------------------------------------------------------- what has no form */
 
-/* The call that n was made for, as the model file names it: a gather is made of slices, a batch_norm of sums. */
-static const char *written(Arena *a, const Node *n)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
-    if (!n->span.source)
-        return n->op->name;
-    const char *line = source_line(a, n->span.source, n->span.line);
-    const size_t from = (size_t)n->span.col - 1;
-    if (from >= strlen(line))
-        return n->op->name;
-    const char *word = arena_strndup(a, line + from, strspn(line + from, letters));
-    return op_find(word) || strcmp(word, "zeros") == 0 ? word : n->op->name;
-}
-
 static bool missing(const Node *n, const char *what, Diag *d)
 {
     diag_error(d, n->span, "%s has no CUDA form yet", what);
@@ -333,7 +319,7 @@ static bool node_able(const Graph *g, const Node *n, Diag *d)
         if (size < 2 || size > FEATURES)
             return missing(n,
                            arena_printf(g->arena, "%s of heads of %lld features",
-                                        written(g->arena, n), (long long)size),
+                                        op_written(g->arena, n), (long long)size),
                            d);
     }
     if (n->op->kernel) {
@@ -341,7 +327,7 @@ static bool node_able(const Graph *g, const Node *n, Diag *d)
         if (!c.fn || has_form(without_plain(g->arena, c.fn)))
             return true;
     }
-    return missing(n, written(g->arena, n), d);
+    return missing(n, op_written(g->arena, n), d);
 }
 
 static bool graph_able(const Graph *g, Diag *d)
@@ -366,7 +352,7 @@ bool emit_cuda_able(const Graph *train, const Graph *test, Diag *d)
         if (!s->param && !(s->update ? average : s->total))
             return missing(s->root,
                            arena_printf(train->arena, "the running average of this %s",
-                                        written(train->arena, s->root)),
+                                        op_written(train->arena, s->root)),
                            d);
     }
     return true;

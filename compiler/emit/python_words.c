@@ -164,7 +164,7 @@ bool python_value(Arena *a, const Dialect *dialect, const Node *n, const PyValue
         return true;
     const Node *recurrent = python_recurrent(n);
     diag_error(d, n->span, "--to %s has no word for %s", dialect->to,
-               (recurrent ? recurrent : n)->op->name);
+               recurrent ? recurrent->op->name : op_written(a, n));
     diag_help(d, "the model can be trained with Tenon itself: tenon build");
     return false;
 }

@@ -79,6 +79,8 @@ struct Op {
 };
 
 const Op *op_find(const char *name);                  /* NULL if there is none */
+/* The call that n was made for, as the model file names it: a gather is made of slices, a batch_norm of sums. */
+const char *op_written(Arena *a, const Node *n);
 int       op_count(void);
 const Op *op_at(int i);                               /* in table order: manual, "did you mean" */
 

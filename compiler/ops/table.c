@@ -23,6 +23,19 @@ const Op *op_find(const char *name)
     return NULL;
 }
 
+const char *op_written(Arena *a, const Node *n)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+    if (!n->span.source)
+        return n->op->name;
+    const char *line = source_line(a, n->span.source, n->span.line);
+    const size_t from = (size_t)n->span.col - 1;
+    if (from >= strlen(line))
+        return n->op->name;
+    const char *word = arena_strndup(a, line + from, strspn(line + from, letters));
+    return op_find(word) || strcmp(word, "zeros") == 0 ? word : n->op->name;
+}
+
 int op_count(void)
 {
     int count = 0;
