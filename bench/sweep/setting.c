@@ -79,8 +79,8 @@ void matrix_default(Matrix *m)
 {
     static const int64_t zero, one = 1;
     static const char *const tenon = "tenon", *const none = "";
-    *m = (Matrix){.framework = {&tenon, 1},
-                  .build = {&none, 1},
+    *m = (Matrix){.framework = {&tenon, 1, NULL},
+                  .build = {&none, 1, NULL},
                   .batch = {&zero, 1},
                   .threads = {&zero, 1},
                   .ranks = {&one, 1},
