@@ -316,6 +316,17 @@ static const char *per_sample(Arena *a, const Node *n, const PyValue *in)
     return arena_printf(a, "(0.5 * ops.sum(ops.square(%s), 1))", flat(a, s, in[0].s));
 }
 
+static const char *softmax(Arena *a, const Node *n, PyValue x)
+{
+    const int rank = n->shape.rank;
+    const long long rows = n->shape.dim[rank - 1];
+    if (python_causal(n))
+        x.s = arena_printf(a, "%s + ops.triu(ops.full((%lld, %lld), -1e30), 1)%s",
+                           python_inside(a, x, PY_SUM), rows, rows,
+                           rank == IMAGE ? "[:, :, None]" : "");
+    return arena_printf(a, "ops.softmax(%s, %d)", x.s, place(node_int(n, "axis"), rank));
+}
+
 static const char *shaped(Arena *a, const Node *n, const PyValue *in)
 {
     const char *x = python_inside(a, in[0], PY_ATOM);
@@ -345,7 +356,7 @@ static const char *shaped(Arena *a, const Node *n, const PyValue *in)
                             strcmp(node_string(n, "mask"), "causal") == 0 ? "True" : "False",
                             python_number(a, node_float(n, "scale")));
     if (node_is(n, "softmax"))
-        return arena_printf(a, "ops.softmax(%s, %d)", in[0].s, place(node_int(n, "axis"), rank));
+        return softmax(a, n, in[0]);
     if (node_is(n, "mse") || node_is(n, "l2"))
         return per_sample(a, n, in);
     if (node_is(n, "crop"))

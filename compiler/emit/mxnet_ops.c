@@ -5,6 +5,7 @@
  */
 #include "emit/mxnet.h"
 #include "ops/op.h"
+#include <math.h>
 #include <string.h>
 
 /* ---- layers: what keeps weights or draws */
@@ -170,17 +171,33 @@ static const char *pair(Arena *a, const int64_t v[2])
     return arena_printf(a, "(%lld, %lld)", (long long)v[0], (long long)v[1]);
 }
 
+static const char *padded(Arena *a, const char *x, const int64_t *before, const int64_t *after,
+                          double value)
+{
+    return arena_printf(a,
+                        "F.pad(%s, \"constant\", (0, 0, 0, 0, %lld, %lld, %lld, %lld), "
+                        "constant_value=%s)",
+                        x, (long long)before[0], (long long)after[0], (long long)before[1],
+                        (long long)after[1], python_number(a, value));
+}
+
 static const char *pool(Arena *a, const Node *n, const char *x)
 {
     const Window v = python_window(n);
     const Attr *count = node_attr(n, "count_include_pad");
     const bool max = node_is(n, "max_pool");
+    int64_t after[2];
+    const bool by_hand = python_lopsided(&v, after), padding = v.before[0] || v.before[1];
     Text t = text_new(a);
+    if (by_hand && !max && !(count && count->i))
+        return NULL; /* MXNet would count what is padded by hand */
+    if (by_hand)
+        x = padded(a, x, v.before, after, max ? -INFINITY : 0);
     text_printf(&t, "F.Pooling(%s, kernel=%s, stride=%s", x, pair(a, v.kernel), pair(a, v.stride));
-    if (v.before[0] || v.before[1])
+    if (padding && !by_hand)
         text_printf(&t, ", pad=%s", pair(a, v.before));
     text_printf(&t, ", pool_type=\"%s\"", max ? "max" : "avg");
-    if (!max && (v.before[0] || v.before[1]) && !(count && count->i))
+    if (!max && padding && !(count && count->i))
         text_add(&t, ", count_include_pad=False");
     text_add(&t, ")");
     return t.s;
@@ -207,16 +224,6 @@ static const char *cropped(Arena *a, const Node *n, const char *x)
     return arena_printf(a, "F.slice(%s, (None, None, %lld, %lld), (None, None, %lld, %lld))", x,
                         (long long)at[0], (long long)at[1], (long long)(at[0] + size[0]),
                         (long long)(at[1] + size[1]));
-}
-
-static const char *padded(Arena *a, const char *x, const int64_t *before, const int64_t *after,
-                          double value)
-{
-    return arena_printf(a,
-                        "F.pad(%s, \"constant\", (0, 0, 0, 0, %lld, %lld, %lld, %lld), "
-                        "constant_value=%s)",
-                        x, (long long)before[0], (long long)after[0], (long long)before[1],
-                        (long long)after[1], python_number(a, value));
 }
 
 static const char *cross_entropy(Arena *a, const Node *n, const PyValue *in)
@@ -256,6 +263,13 @@ static const char *attention(Arena *a, const Node *n, const char *x)
                         python_number(a, node_float(n, "scale")));
 }
 
+/* Scores without those of positions behind a row's own. */
+static const char *causal(Arena *a, const Node *n, const char *x)
+{
+    return arena_printf(a, "causal(F, %s, %d, %lld)", x, n->shape.rank,
+                        (long long)n->shape.dim[n->shape.rank - 1]);
+}
+
 /* Ops whose words depend on more than their operands; NULL: none of them. */
 static const char *shaped(Arena *a, const Node *n, const PyValue *in)
 {
@@ -280,7 +294,9 @@ static const char *shaped(Arena *a, const Node *n, const PyValue *in)
     if (node_is(n, "attention"))
         return attention(a, n, in[0].s);
     if (node_is(n, "softmax"))
-        return arena_printf(a, "F.softmax(%s, axis=%d)", in[0].s, axis(n, node_int(n, "axis")));
+        return arena_printf(a, "F.softmax(%s, axis=%d)",
+                            python_causal(n) ? causal(a, n, in[0].s) : in[0].s,
+                            axis(n, node_int(n, "axis")));
     if (node_is(n, "crop"))
         return cropped(a, n, in[0].s);
     if (node_is(n, "pad")) {

@@ -26,6 +26,14 @@ static bool smooths(const Graph *g)
     return false;
 }
 
+static bool causal(const Graph *g)
+{
+    for (int i = 0; i < g->nnode; i++)
+        if (node_is(g->node[i], "softmax") && python_causal(g->node[i]))
+            return true;
+    return false;
+}
+
 /* ---- the head */
 
 static void blocks(const Graph *g, Text *t)
@@ -73,6 +81,14 @@ static void helpers(const Graph *g, Text *t)
                  "0) * 1e30)\n"
                  "    y = F.linalg.gemm2(F.softmax(score), v)\n"
                  "    return F.reshape(F.transpose(y, (0, 2, 1, 3)), (0, 0, -1))\n");
+    if (causal(g))
+        text_add(t, "\n\ndef causal(F, x, rank, size):\n"
+                    "    \"\"\"Of scores (N, .., size, size), row i keeps 0 to i.\"\"\"\n"
+                    "    at = F.arange(size, dtype=DTYPE)\n"
+                    "    behind = F.broadcast_greater(F.reshape(at, (1, -1)), F.reshape(at, (-1, "
+                    "1)))\n"
+                    "    return F.broadcast_sub(x, F.reshape(behind, (1,) * (rank - 1) + (size, "
+                    "size)) * 1e30)\n");
     if (python_has(g, "sigmoid_cross_entropy"))
         text_add(t, "\n\ndef binary_cross_entropy(F, output, label):\n"
                     "    return F.relu(output) - output * label + F.Activation(-F.abs(output), "
@@ -100,6 +116,8 @@ static bool head(const Graph *g, const char *source, Text *t, Diag *d)
                 "os\n%simport resource\nimport time\n\n"
                 "os.environ.setdefault(\"OMP_NUM_THREADS\", str(len(os.sched_getaffinity(0))))    "
                 "   # by itself MXNet takes half of them\n"
+                "os.environ.setdefault(\"MXNET_EXEC_INPLACE_GRAD_SUM_CAP\", \"1000000\")    # by "
+                "itself it gives wrong gradients to values of more than 8 readers\n"
                 "import mxnet as mx\nimport numpy as np\nfrom mxnet import autograd, gluon, nd\n"
                 "from mxnet.gluon import nn%s\n\nDTYPE = \"%s\"\n",
                 g->name, g->name, source, g->name, python_table(g) ? "import collections\n" : "",

@@ -58,6 +58,7 @@ const char *python_list(Arena *a, const int64_t *v, int n,
 const Node *python_recurrent(const Node *n);
 /* x * mask, which is what dropout2d makes: the dropout in it, of 1 a channel; NULL: n is something else. */
 const Node *python_dropout2d(const Node *n);
+bool python_causal(const Node *n);   /* a softmax in whose row i only 0 to i count */
 Window python_window(const Node *n); /* of a convolution or a pooling */
 /* Rows and columns of padding that the windows reach behind the image, at least 0; is that more than before it? */
 bool python_lopsided(const Window *v, int64_t after[2]);

@@ -1,12 +1,13 @@
 /* python_words.c -- an operation in a dialect's words: the table's text with the operands in it, in parentheses where they must be. */
 #include "emit/python.h"
 #include "ops/op.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 const char *python_number(Arena *a, double v)
 {
-    for (int digits = 1; digits <= 17; digits++) {
+    for (int digits = 1; isfinite(v) && digits <= 17; digits++) {
         const char *s = arena_printf(a, "%.*g", digits, v);
         if (strtod(s, NULL) == v)
             return s;
@@ -38,6 +39,11 @@ const Node *python_dropout2d(const Node *n)
                    node_is(mask->in[0], "const") && node_float(mask->in[0], "value") == 1
                ? mask
                : NULL;
+}
+
+bool python_causal(const Node *n)
+{
+    return node_attr(n, "mask") && strcmp(node_string(n, "mask"), "causal") == 0;
 }
 
 Window python_window(const Node *n)

@@ -2,6 +2,7 @@
 #include "emit/pytorch.h"
 #include "ops/op.h"
 #include "ops/window.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,17 +154,37 @@ static int axis(const Node *n, int64_t axis)
     return (int)(axis < 0 ? axis + n->in[0]->shape.rank : axis) + 1;
 }
 
+static const char *padded(Arena *a, const char *x, const int64_t *before, const int64_t *after,
+                          double value)
+{
+    Text t = text_new(a);
+    text_printf(&t, "F.pad(%s, (%lld, %lld, %lld, %lld)", x, (long long)before[1],
+                (long long)after[1], (long long)before[0], (long long)after[0]);
+    if (value != 0)
+        text_printf(&t, ", value=%s", python_number(a, value));
+    text_add(&t, ")");
+    return t.s;
+}
+
 static const char *pool(Arena *a, const Node *n, const char *x)
 {
     const Window v = python_window(n);
     const Attr *count = node_attr(n, "count_include_pad");
-    const bool max = node_is(n, "max_pool");
+    const bool max = node_is(n, "max_pool"),
+               wide = 2 * v.before[0] > v.kernel[0] || 2 * v.before[1] > v.kernel[1];
+    const int64_t none[2] = {0, 0};
+    int64_t after[2];
+    const bool by_hand = python_lopsided(&v, after) || wide;
     Text t = text_new(a);
+    if (by_hand && !max && !(count && count->i))
+        return NULL; /* PyTorch would count what is padded by hand */
+    if (by_hand)
+        x = padded(a, x, v.before, after, max ? -INFINITY : 0);
     text_printf(&t, "F.%s_pool2d(%s, %s", max ? "max" : "avg", x, python_pair(a, v.kernel));
     if (memcmp(v.stride, v.kernel, sizeof v.stride) != 0)
         text_printf(&t, ", %s", python_pair(a, v.stride));
-    option(&t, "padding", v.before, 0);
-    if (!max && (v.before[0] || v.before[1]) && !(count && count->i))
+    option(&t, "padding", by_hand ? none : v.before, 0);
+    if (!max && !by_hand && (v.before[0] || v.before[1]) && !(count && count->i))
         text_add(&t, ", count_include_pad=False");
     text_add(&t, ")");
     return t.s;
@@ -189,18 +210,6 @@ static const char *cropped(Arena *a, const Node *n, const char *x)
     return arena_printf(a, "%s[:, :, %lld:%lld, %lld:%lld]", x, (long long)at[0],
                         (long long)(at[0] + size[0]), (long long)at[1],
                         (long long)(at[1] + size[1]));
-}
-
-static const char *padded(Arena *a, const char *x, const int64_t *before, const int64_t *after,
-                          double value)
-{
-    Text t = text_new(a);
-    text_printf(&t, "F.pad(%s, (%lld, %lld, %lld, %lld)", x, (long long)before[1],
-                (long long)after[1], (long long)before[0], (long long)after[0]);
-    if (value != 0)
-        text_printf(&t, ", value=%s", python_number(a, value));
-    text_add(&t, ")");
-    return t.s;
 }
 
 static const char *smoothed(Arena *a, const Node *n, const PyValue *in)
@@ -239,6 +248,15 @@ static const char *reduced(Arena *a, const Node *n, const char *x)
     return t.s;
 }
 
+static const char *softmax(Arena *a, const Node *n, PyValue x)
+{
+    const long long rows = n->shape.dim[n->shape.rank - 1];
+    if (python_causal(n))
+        x.s = arena_printf(a, "%s + torch.full((%lld, %lld), -math.inf).triu(1)",
+                           python_inside(a, x, PY_SUM), rows, rows);
+    return arena_printf(a, "F.softmax(%s, %d)", x.s, axis(n, node_int(n, "axis")));
+}
+
 /* Ops whose words depend on more than their operands; NULL: none of them. */
 static const char *shaped(Arena *a, const Node *n, const PyValue *in)
 {
@@ -263,7 +281,7 @@ static const char *shaped(Arena *a, const Node *n, const PyValue *in)
     if (node_is(n, "attention"))
         return attention(a, n, in[0].s);
     if (node_is(n, "softmax"))
-        return arena_printf(a, "F.softmax(%s, %d)", in[0].s, axis(n, node_int(n, "axis")));
+        return softmax(a, n, in[0]);
     if (node_is(n, "crop"))
         return cropped(a, n, x);
     if (node_is(n, "pad")) {

@@ -55,6 +55,40 @@ grep -qF "self.dropout2 = nn.Dropout(0.3)" "$work/script" && ok || bad "the name
 refuses "a layer called half for pytorch" "names.tn:4:[0-9]+: error: --to pytorch has another meaning for 'half'" "$TENON" emit "$work/names.tn" --to pytorch
 refuses "a layer called output for keras" "names.tn:3:[0-9]+: error: --to keras has another meaning for 'output'" "$TENON" emit "$work/names.tn" --to keras
 
+# A pooling whose padding no framework has by itself, padded rows not counted.
+cat > "$work/pool.tn" <<'TN'
+model pool(x: f32[2, 9, 9]) { return avg_pool(x, 2, pad = "same") |> flatten |> dense(3) }
+train pool { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+TN
+for to in pytorch mxnet; do
+    refuses "padding behind alone, for $to" "pool.tn:1:[0-9]+: error: --to $to has no word for avg_pool" "$TENON" emit "$work/pool.tn" --to $to
+done
+
+# Poolings with padding behind alone, or over half of a window; scores of earlier positions alone; a value with more than eight readers.
+cat > "$work/picky.tn" <<'TN'
+model picky(image: f32[1, 28, 28]) {
+    h = conv2d(image, 4, kernel = 3, stride = 2) |> tanh
+    a = max_pool(h, 2, pad = "same") + avg_pool(h, 2, pad = "same", count_include_pad = true)
+    b = max_pool(h, 3, stride = 1, pad = 2)
+    s = softmax(3 * h - 1, mask = "causal")
+    t = softmax(reshape(s, [52, 13]) |> dense(52), mask = "causal")
+    g = reshape(slice(image, axis = 1, start = 8, size = 6), [6, 28]) |> dense(8)
+    u = softmax(dense(g, 6), mask = "causal")
+    v = sign(g) + softplus(g) + relu6(g) + 1 / (2 + g * g) + min(g, 0.5) + max(g, -0.5) - g
+    w = 2 ** g + (g * g + 1) ** 0.5
+    r = g * mean(g, axes = [1], keep = true) + sum(g, axes = [0], keep = true)
+    head = dense(concat(flatten(v), flatten(w), flatten(r), flatten(u)), 10)
+    return head + dense(concat(flatten(a), flatten(b), flatten(t)), 10) + flatten(amax(g, axes = [0, 1], keep = true))
+}
+train picky {
+    data      = mnist
+    loss      = softmax_cross_entropy
+    optimizer = adam(lr = 0.002)
+    batch     = 16
+    epochs    = 2
+}
+TN
+
 # Formulas, reductions, crops, pads, sharing, a nest of blocks, factors, clipping, a loss of its own.
 cat > "$work/odd.tn" <<'TN'
 block inner(x, width: int) {
@@ -187,7 +221,7 @@ against() {
 settings=(--dtype f64 --batch 16 --shards 1)
 models=()
 for name in lenet mlp resnet20_cifar10 lstm_synthetic; do models+=("$TENON_ROOT/models/$name.tn"); done
-for model in "${models[@]}" "$work"/{odd,recurrent,letters,words}.tn; do
+for model in "${models[@]}" "$work"/{odd,picky,recurrent,letters,words}.tn; do
     name=$(basename "$model" .tn)
     if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"      # the last batch is filled up
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
