@@ -167,6 +167,29 @@ static bool python_word(const char *s)
     return false;
 }
 
+static bool in_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static bool mentions(const char *text, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *t = text; (t = strstr(t, word)); t += n)
+        if ((t == text || (!in_word(t[-1]) && t[-1] != '.')) && !in_word(t[n]))
+            return true;
+    return false;
+}
+
+/* Is a value of that name, or text with it that stands inside no line yet, still to be read by others than n's own line? */
+static bool is_needed(const Py *p, const Scope *s, const Node *n, const char *word)
+{
+    for (int id = 0; id < p->g->next_id; id++)
+        if (id != n->id && s->left[id] > 0 && s->value[id].s && mentions(s->value[id].s, word))
+            return true;
+    return false;
+}
+
 /* A variable for n: its name in the model file, with a number while another value that is still needed has that name. */
 static const char *variable(Py *p, Scope *s, const Node *n, const char *name)
 {
@@ -177,7 +200,8 @@ static const char *variable(Py *p, Scope *s, const Node *n, const char *name)
             i++;
         if (i == s->nvar)
             ARENA_PUSH(p->a, s->var, s->nvar, ((struct Var){word, n}));
-        if (s->left[s->var[i].holds->id] <= 0 || s->var[i].holds == n) {
+        const Node *holds = s->var[i].holds;
+        if (holds == n || (s->left[holds->id] <= 0 && !is_needed(p, s, n, word))) {
             s->var[i].holds = n;
             return word;
         }

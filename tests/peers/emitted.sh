@@ -89,6 +89,20 @@ train picky {
 }
 TN
 
+# A long value gets a variable; another one must not take its name while the line that reads it is still to come.
+cat > "$work/lines.tn" <<'TN'
+model lines(x: f32[6, 4]) {
+    h = dense(x, 4)
+    one = dense(concat(flatten(exp(h)), flatten(tanh(h)), flatten(abs(h)), flatten(relu(h)), flatten(sigmoid(h))), 3)
+    return one + dense(concat(flatten(softplus(h)), flatten(square(h)), flatten(-h), flatten(erf(h)), flatten(h)), 3) + dense(flatten(h), 3)
+}
+train lines { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+TN
+for to in pytorch keras mxnet; do
+    "$TENON" emit "$work/lines.tn" --to $to > "$work/script"
+    grep -Eq 'self.one\(h2\) \+ self.dense1\(h3\)' "$work/script" && ok || bad "lines for $to: $(grep -E 'return.*dense1|h[0-9]* =' "$work/script")"
+done
+
 # Formulas, reductions, crops, pads, sharing, a nest of blocks, factors, clipping, a loss of its own.
 cat > "$work/odd.tn" <<'TN'
 block inner(x, width: int) {
