@@ -46,10 +46,18 @@ static Span narrowed(Span at, const char *options, const char *message)
 static void check(Sweep *s, const char *options, Span at)
 {
     static const char missing[] = "tenon build needs a model file",
+                      file[] = "tenon build needs a place for the program",
+                      files[] = "tenon build takes one file",
                       error[] = "error: ", help[] = "= help: ";
     const char *text = answer(s, options), *first = strstr(text, error);
-    if (!first || strstr(first, missing))
+    if (!*text || (first && strstr(first, missing)))
         return;
+    if (!first || strstr(first, file) || strstr(first, files)) {
+        diag_error(s->diag, at, "%s: '%s' is not made of options alone",
+                   at.source ? "build" : "--build", options);
+        diag_help(s->diag, "a sweep gives the model and the place of the program itself");
+        return;
+    }
     first += strlen(error);
     const char *message = arena_strndup(s->arena, first, strcspn(first, "\n"));
     diag_error(s->diag, narrowed(at, options, message), "%s%s",

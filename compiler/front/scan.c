@@ -52,7 +52,10 @@ static Node *sequence(Lower *l, const Item *item, int64_t *steps)
     if (s->rank < 2 || !s->batched || v.node->dtype != DT_REAL) {
         lower_fail(l, e, e->span, "a scan goes over sequences (N, T, F), this is %s%s",
                    shape_text(l->arena, s), v.node->dtype == DT_REAL ? "" : " of class numbers");
-        if (s->rank == 1)
+        if (s->rank == 1 && v.node->dtype != DT_REAL)
+            diag_help(l->diag,
+                      "embedding(x, vocab, width) or one_hot(x, vocab) makes a vector of each");
+        else if (s->rank == 1)
             diag_help(l->diag, "reshape(x, [%lld, 1]) makes a step of every number",
                       (long long)s->dim[0]);
         return NULL;

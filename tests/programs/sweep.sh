@@ -125,6 +125,9 @@ refuses "options that the compiler has not" "^flags.sweep:2:22: error: tenon bui
 for line in "^      \|                      \^~~~~~\$" "did you mean '--fast'" "^flags.sweep:4:28: error: --cpu takes native"; do
     grep -Eq -- "$line" err && ok || bad "flags.sweep: no line '$line' in: $(cat err)"
 done
+for stray in mlp.tn "--fast more" "--plain --help"; do
+    refuses "a build setting of $stray" "error: --build: '$stray' is not made of options alone" sweep mlp.tn --build "$stray" --dry-run
+done
 refuses "the same on the command line" "error: --build: tenon build has no option '--fats'" sweep mlp.tn --build --fats --dry-run
 refuses "an interpreter for nobody" "--python: unknown framework 'tensor'" sweep mlp.tn --python tensor=python3 --dry-run
 cp store.db read.db
