@@ -55,6 +55,10 @@ want=$(train)
 for how in "--threads 2" "--groups 2" "--groups 4 --threads 2"; do same "the same bits with $how" "$(train $how)" "$want"; done
 train --epochs 1 --checkpoint "$work/c" > /dev/null
 same "the same bits after a resume" "$(train --checkpoint "$work/c" --resume 2> /dev/null | awk '{ print $NF }')" "$(awk '{ print $NF }' <<< "$want")"
-refuses "in a script" "--to pytorch has no word for gather$" "$TENON" emit "$work/net.tn" --to pytorch -o "$work/script"
+cat > "$work/script.tn" << 'END'
+model script(text: i32[6]) { h = embedding(text, 6, 8); return gather(h, text, axis = 0) |> flatten |> dense(3) }
+train script { data = synthetic(samples = 16, test_samples = 8, vocab = 6); loss = softmax_cross_entropy; optimizer = adam; batch = 8; epochs = 1 }
+END
+refuses "in a script" "--to pytorch has no word for gather$" "$TENON" emit "$work/script.tn" --to pytorch -o "$work/script"
 refuses "on a GPU" "gather has no CUDA form yet" "$TENON" emit "$work/net.tn" --to cuda -o "$work/cuda"
 finish
