@@ -329,12 +329,7 @@ static const char *called(Arena *a, const Node *n, const char *layer, PyValue x)
 
 static const char *wider(Arena *a, const char *x, const Shape *from, int rank)
 {
-    Text t = text_new(a);
-    text_printf(&t, "F.reshape(%s, (-1", x);
-    for (int k = from->rank; k < rank; k++)
-        text_add(&t, ", 1");
-    text_printf(&t, ", %s))", python_list(a, from->dim, from->rank, 0));
-    return t.s;
+    return arena_printf(a, "F.reshape(%s, (-1, %s))", x, python_widened(a, from, rank));
 }
 
 const Dialect mxnet = {.to = "mxnet",

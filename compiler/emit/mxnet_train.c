@@ -484,14 +484,6 @@ static const char *update(const Graph *g, Text *t)
     return c.s;
 }
 
-/* Which outputs are right, 1 or 0 a label. */
-static void right(const Graph *g, Text *t)
-{
-    const bool binary = g->output->shape.rank == 1 && g->output->shape.dim[0] == 1;
-    text_printf(t, "\n\ndef right(output, label):\n    return %s == label\n",
-                binary ? "(output[:, 0] > 0)" : "output.argmax(axis=-1)");
-}
-
 static void loop(const Graph *g, Text *t)
 {
     const Recipe *r = &g->recipe;
@@ -538,7 +530,7 @@ static void train(const Graph *g, Text *t)
     else if (r->optimizer.kind != OPT_SGD)
         adam(&r->optimizer, t);
     python_rate(r, t);
-    right(g, t);
+    python_right(g, "output.argmax(axis=-1)", t);
     text_printf(t, "\n\nBATCH, LR = %lld, %s\n", (long long)r->batch, number(t, r->optimizer.lr));
     python_main(r, t);
     loop(g, t);

@@ -51,6 +51,8 @@ const char *python_number(Arena *a, double v); /* the shortest text that means t
 const char *python_class(Arena *a, const char *name); /* "resnet_block" -> "ResnetBlock" */
 const char *python_pair(Arena *a,
                         const int64_t v[2]); /* "3" of two equal numbers, "(1, 7)" of others */
+/* A sample's dimensions behind as many ones as the rank wants: "1, 1, 3, 4". */
+const char *python_widened(Arena *a, const Shape *from, int rank);
 const char *python_list(Arena *a, const int64_t *v, int n,
                         int64_t more); /* "2, 3": each plus more */
 
@@ -81,6 +83,8 @@ void python_read(Text *t);   /* opened, idx, read: files as stored */
 void python_loaded(const Graph *g, bool fill, Text *t);
 const char *python_scale(Arena *a, const DataSpec *data); /* what bytes are multiplied by */
 /* x normalised by channel, where the recipe says so: mean and std made by `array`, turned by `turn` where there are several. */
+/* def right: which outputs are right, a truth value or number a label; likeliest: how the class is found of several. */
+void python_right(const Graph *g, const char *likeliest, Text *t);
 void python_channels(const Normalize *n, const char *array, const char *turn, Text *t);
 bool python_augments(const Augment *u);
 /* The first lines of main: a parser of arguments `a` with --data, by default where our programs look first, in $TENON_DATA. */

@@ -261,6 +261,13 @@ static void channel_list(Text *t, const char *name, const double *v, int n, cons
     text_printf(t, "])%s\n", n > 1 ? turn : "");
 }
 
+void python_right(const Graph *g, const char *likeliest, Text *t)
+{
+    const bool binary = g->output->shape.rank == 1 && g->output->shape.dim[0] == 1;
+    text_printf(t, "\n\ndef right(output, label):\n    return %s == label\n",
+                binary ? "(output[:, 0] > 0)" : likeliest);
+}
+
 void python_channels(const Normalize *n, const char *array, const char *turn, Text *t)
 {
     if (n->kind != NORM_CHANNEL)

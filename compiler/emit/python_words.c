@@ -136,6 +136,15 @@ const char *python_list(Arena *a, const int64_t *v, int n, int64_t more)
     return t.s;
 }
 
+const char *python_widened(Arena *a, const Shape *from, int rank)
+{
+    Text t = text_new(a);
+    for (int k = from->rank; k < rank; k++)
+        text_add(&t, "1, ");
+    text_add(&t, python_list(a, from->dim, from->rank, 0));
+    return t.s;
+}
+
 static const PyWord *find(const PyWord *w, const char *op)
 {
     while (w && w->op && strcmp(op, w->op) != 0)

@@ -378,14 +378,6 @@ static const char *clipping(const Recipe *r, Text *t)
     return c.s;
 }
 
-/* Which outputs are right, a truth value a label. */
-static void right(const Graph *g, Text *t)
-{
-    const bool binary = g->output->shape.rank == 1 && g->output->shape.dim[0] == 1;
-    text_printf(t, "\n\ndef right(output, label):\n    return %s == label\n",
-                binary ? "(output[:, 0] > 0)" : "output.argmax(-1)");
-}
-
 static void train(const Graph *g, Text *t)
 {
     const Recipe *r = &g->recipe;
@@ -406,7 +398,7 @@ static void train(const Graph *g, Text *t)
     initial(g, t);
     groups(g, t);
     python_rate(r, t);
-    right(g, t);
+    python_right(g, "output.argmax(-1)", t);
     text_printf(t, "\n\nBATCH, LR = %lld, %s\n", (long long)r->batch, number(t, r->optimizer.lr));
     python_main(r, t);
     text_printf(t, arguments, (long long)r->epochs, (long long)r->seed,
