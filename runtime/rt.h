@@ -245,6 +245,21 @@ static inline RT_EVERYWHERE void rt_philox(uint32_t out[4], uint64_t key, uint32
     }
     out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
 }
+/* Number i of a stored row of integers; -1: none. */
+static inline RT_EVERYWHERE int32_t rt_integer_at(const char *row, int type, int64_t i)
+{
+    switch (type) {
+    case RT_U8:
+        return ((const uint8_t *)row)[i];
+    case RT_U16:
+        return ((const uint16_t *)row)[i] == UINT16_MAX ? -1 : ((const uint16_t *)row)[i];
+    case RT_I64:
+        return (int32_t)((const int64_t *)row)[i];
+    default:
+        return ((const int32_t *)row)[i];
+    }
+}
+
 enum { RT_PURPOSE_INIT = 1, RT_PURPOSE_SHUFFLE = 2, RT_PURPOSE_DATA = 3, RT_PURPOSE_AUGMENT = 4, RT_PURPOSE_GENERATE = 5, RT_PURPOSE_DROPOUT = 16 };   /* + layer ordinal */
 
 #ifdef __cplusplus

@@ -79,28 +79,13 @@ RT_INLINE void rt_input(real *restrict y, const Rt *r, int first, int n, int c, 
     }
 }
 
-/* An integer of a stored row; -1: none (rt.h). */
-RT_INLINE int32_t integer_at(const char *row, int type, int64_t i)
-{
-    switch (type) {
-    case RT_U8:
-        return ((const uint8_t *)row)[i];
-    case RT_U16:
-        return ((const uint16_t *)row)[i] == UINT16_MAX ? -1 : ((const uint16_t *)row)[i];
-    case RT_I64:
-        return (int32_t)((const int64_t *)row)[i];
-    default:
-        return ((const int32_t *)row)[i];
-    }
-}
-
 /* y (N, T): the tokens of the same samples; padding is token 0, so that any token can be looked up. */
 RT_INLINE void rt_tokens(int32_t *restrict y, const Rt *r, int first, int n, int t)
 {
     for (int i = 0; i < n; i++, y += t) {
         const char *row = (const char *)r->x + (int64_t)r->index[first + i] * r->x_stride;
         for (int j = 0; j < t; j++) {
-            const int32_t token = integer_at(row, r->x_type, j);
+            const int32_t token = rt_integer_at(row, r->x_type, j);
             y[j] = token < 0 ? 0 : token;
         }
     }
@@ -116,7 +101,7 @@ RT_INLINE void rt_labels(int32_t *restrict y, const Rt *r, int first, int n, int
     for (int i = 0; i < n; i++, y += t) {
         const char *row = (const char *)r->label + (int64_t)r->index[first + i] * r->label_stride;
         for (int j = 0; j < t; j++)
-            y[j] = integer_at(row, r->label_type, j);
+            y[j] = rt_integer_at(row, r->label_type, j);
     }
 }
 

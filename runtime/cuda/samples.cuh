@@ -22,26 +22,11 @@ DEVICE void rt_input(real *y, const Rt *r, int first, int n, int f)
     }
 }
 
-/* An integer of a stored row; -1: none (rt.h). */
-DEVICE int32_t integer_at(const char *row, int type, int i)
-{
-    switch (type) {
-    case RT_U8:
-        return ((const uint8_t *)row)[i];
-    case RT_U16:
-        return ((const uint16_t *)row)[i] == UINT16_MAX ? -1 : ((const uint16_t *)row)[i];
-    case RT_I64:
-        return (int32_t)((const int64_t *)row)[i];
-    default:
-        return ((const int32_t *)row)[i];
-    }
-}
-
 /* y (N, T): the tokens of the same samples; padding is token 0, so that any token can be looked up. */
 DEVICE void rt_tokens(int32_t *y, const Rt *r, int first, int n, int t)
 {
     FOR_EACH(at, n * t) {
-        const int32_t token = integer_at(stored(r->x, r->x_stride, r, first + at / t), r->x_type, at % t);
+        const int32_t token = rt_integer_at(stored(r->x, r->x_stride, r, first + at / t), r->x_type, at % t);
         y[at] = token < 0 ? 0 : token;
     }
 }
@@ -50,7 +35,7 @@ DEVICE void rt_tokens(int32_t *y, const Rt *r, int first, int n, int t)
 DEVICE void rt_labels(int32_t *y, const Rt *r, int first, int n, int t)
 {
     FOR_EACH(at, n * t)
-        y[at] = r->label ? integer_at(stored(r->label, r->label_stride, r, first + at / t), r->label_type, at % t) : 0;
+        y[at] = r->label ? rt_integer_at(stored(r->label, r->label_stride, r, first + at / t), r->label_type, at % t) : 0;
 }
 
 /* Metric `metric` of shard `unit`: the sum of the samples that count, in double.  One block. */
