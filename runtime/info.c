@@ -17,7 +17,8 @@ int info_run(const RtProgram *p, const Options *o)
     printf("target: %s\n", p->target);
     printf("cpu: %s\n", p->cpu);
     printf("comm: %s\n", p->transport ? p->transport->name : "none");
-    printf("dtype: %s\n", p->real_bytes == 8 ? "f64" : "f32");
+    printf("dtype: %s%s%s\n", p->real_bytes == 8 ? "f64" : "f32",
+           p->products ? ", factors of products rounded to " : "", p->products ? p->products : "");
     printf("input:");
     for (int i = 0; i < p->input_rank; i++)
         printf(" %lld", (long long)p->input_dim[i]);

@@ -46,6 +46,8 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads)
     m->arguments_room = STRUCT_ROOM + (int64_t)sizeof(uint32_t) * p->batch;
     m->arguments_here = rt_alloc((size_t)m->arguments_room);
     d->open(p);
+    if (p->libraries)
+        p->libraries();
     m->fixed =
         d->memory(memory_round(p->fixed_bytes) + shards + memory_round(p->thread_bytes) + grad,
                   "the arena");

@@ -5,7 +5,7 @@
  * it, and `NAME_blocks`, how many blocks of threads that takes.  What is a sum over samples says at the end whether it
  * is written, or added to what other calls have left there.
  */
-#include "emit/writer.h"
+#include "emit/cuda_library.h"
 #include "ops/step_price.h"
 #include <string.h>
 
@@ -224,6 +224,9 @@ static const char *launches(Writer *w, const char *fn, const Signature *s)
 static const char *call_statement(Writer *w, const Node *n)
 {
     Arena *a = w->arena;
+    const char *call = library_statement(w, n);
+    if (call)
+        return call;
     const Call c = call_of(a, w->g, n);
     Signature s = {.params = text_new(a),
                    .args = text_new(a),

@@ -66,6 +66,18 @@ static int64_t step_reals(const Writer *w, const Node *n)
     return step ? shape_count(&n->shape) * w->g->step->chunk : 0;
 }
 
+/* Buffers begin at multiples of 64 bytes. */
+int64_t pointer_align(const Writer *w, const Node *n)
+{
+    int64_t start = 0, align = 64;
+    const int64_t step = step_reals(w, n);
+
+    node_frame(n, &start);
+    while ((step * element(w, n)) % align || (start * element(w, n)) % align)
+        align /= 2;
+    return align;
+}
+
 const char *pointer_to(Writer *w, const Node *n)
 {
     int64_t start;

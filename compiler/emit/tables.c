@@ -1,5 +1,5 @@
 /* tables.c -- the end of a generated file: parameters, sums, recipe, program, main. */
-#include "emit/writer.h"
+#include "emit/cuda_library.h"
 #include "ops/price.h"
 #include <string.h>
 
@@ -242,8 +242,9 @@ static void program(Writer *w, Text *t)
     text_printf(t,
                 "    .fixed_bytes = %lld, .shard_bytes = %lld, .thread_bytes = %lld, .grad_bytes = "
                 "%lld, .fused_update = %s,\n",
-                (long long)s->fixed_bytes, (long long)s->shard_bytes, (long long)s->thread_bytes,
-                (long long)s->grad_bytes, s->fused_update ? "true" : "false");
+                (long long)s->fixed_bytes, (long long)s->shard_bytes,
+                (long long)(s->thread_bytes + library_workspace(w)), (long long)s->grad_bytes,
+                s->fused_update ? "true" : "false");
     text_printf(t, "    .input_rank = %d, .input_dim = {", x->rank);
     for (int i = 0; i < x->rank; i++)
         text_printf(t, "%s%lld", i ? ", " : "", (long long)x->dim[i]);
@@ -291,6 +292,9 @@ static void program(Writer *w, Text *t)
         text_add(t, "    .decode = &rt_decode_images,\n");
     text_printf(t, "    .data_dirs = data_dirs,%s\n",
                 in->options->cuda ? " .device = &rt_cuda," : "");
+    if (library_workspace(w))
+        text_printf(t, "    .libraries = libraries,%s\n",
+                    in->options->tf32 ? " .products = \"tf32\"," : "");
     text_add(t, "};\n\n");
     text_add(t, "int main(int argc, char **argv)\n{\n    return rt_main(&rt_program, argc, "
                 "argv);\n}\n");

@@ -4,7 +4,7 @@
  * takes all its samples.  One stream keeps the order, so barriers between phases need no words.  The file is C++ for nvcc and,
  * for the tests, for any C++ compiler (runtime/cuda/cuda.cuh); tables and main are the processor's.
  */
-#include "emit/writer.h"
+#include "emit/cuda_library.h"
 #include "ops/step_price.h"
 #include <ctype.h>
 #include <string.h>
@@ -17,9 +17,10 @@ static void head(Writer *w, Text *t)
     text_printf(t,
                 " *   for %s; a launch of more blocks than fit at once is the GPU's to share out\n "
                 "*/\n"
-                "#include \"rt.h\"\n#include \"cuda/kernels.cuh\"\n\nenum { SHARD = %lld, CHUNK = "
-                "SHARD, SLICES = 1 };\n\n",
-                w->in->options->arch, (long long)s->shard);
+                "#include \"rt.h\"\n#include \"cuda/kernels.cuh\"\n",
+                w->in->options->arch);
+    library_includes(w, t);
+    text_printf(t, "\nenum { SHARD = %lld, CHUNK = SHARD, SLICES = 1 };\n\n", (long long)s->shard);
     text_add(t, "/* Addresses in the GPU's memory: parameters; scratch; a shard's values, and its "
                 "sums. */\n"
                 "#define FIXED(type, at) ((type *)(r->fixed + (at)))\n"
@@ -422,6 +423,7 @@ void emit_cuda(const EmitInput *in, Text *out)
     text_add(out, "/* ---- kernels: sizes are literals, so nvcc specialises each ---- */\n\n");
     for (int i = 0; i < w.nkernel; i++)
         kernel(&w, out, &w.kernel[i]);
+    library_tables(&w, out);
     text_printf(out,
                 "/* ---- the step: launches in order; a phase begins when the one before it is "
                 "done ---- */\n\n%s",

@@ -36,6 +36,8 @@ typedef struct Writer {
     int          nlayer, nforward;                    /* their number; the number of those functions */
     int          nkernel;
     Kernel      *kernel;
+    int          nproduct;
+    const char **product;                             /* rows of products that a library computes: cuda_library.c */
     uint64_t     nname, room;
     Name        *name;                                /* constants used so far: a hash table with `room` places */
     const char **of_node[3];                          /* constant of each node by id: of each writer_graph() */
@@ -59,6 +61,7 @@ const char *name_c_string(Arena *a, const char *s);   /* quoted and escaped */
 const char *pointer_to(Writer *w, const Node *n);
 const char *pointer_type(const Node *n);              /* "real", "uint8_t", "int32_t" */
 int64_t     pointer_slice_bytes(const Writer *w, const Node *n);          /* of a sum over samples: bytes from one slice's part to the next */
+int64_t     pointer_align(const Writer *w, const Node *n);  /* bytes of which its address is a multiple in every step of a loop: 64 at most */
 int64_t     pointer_bytes(const Writer *w, const Node *n);      /* bytes of one sample, or of the whole when not batched */
 
 /* What a target writes in its own way. */

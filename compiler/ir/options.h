@@ -8,6 +8,8 @@ typedef struct Options {
     bool        plain;                                /* leave optional passes out, use reference kernels */
     bool        blas;                                 /* dense and conv through a BLAS library, row-major */
     bool        cuda;                                 /* --target cuda: row-major, one chunk a shard, kernels of runtime/cuda */
+    bool        libraries;                            /* --kernels=cudnn: products, for a GPU, through NVIDIA's libraries */
+    bool        tf32;                                 /* --dtype tf32: their factors rounded to it, tensors f32 */
     const char *arch;                                 /* of the GPU: "sm_90" */
     bool        fast;                                 /* allow F(4x4) Winograd; --exact is the default */
     const char *dump;                                 /* pass name whose result goes to stderr, "all", or NULL */

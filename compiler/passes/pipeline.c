@@ -23,6 +23,8 @@ const Pass pass_table[] = {
      "store"},
     {"fuse", pass_fuse, true, false, true,
      "bias, activation and pooling join their producer, masks the backward kernels"},
+    {"epilogue", pass_epilogue, true, false, false,
+     "with --kernels=cudnn bias and relu join products; in fuse's place, which is the processor's"},
     {"choose", pass_choose, true, false, true,
      "which algorithm computes a convolution; before layout, which packs weights for it"},
     {"layout", pass_layout, true, false, true,

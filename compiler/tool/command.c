@@ -53,6 +53,16 @@ static bool supported(const Command *c, Diag *d)
         diag_help(d, "add --target cuda, or use --cpu");
         return false;
     }
+    if (c->options.libraries && !c->options.cuda) {
+        diag_error(d, nowhere, "--kernels=cudnn takes NVIDIA's libraries, and this program is for the processor");
+        diag_help(d, "add --target cuda, or use --kernels=blas");
+        return false;
+    }
+    if (c->options.libraries && c->options.plain) {
+        diag_error(d, nowhere, "--plain and --kernels=cudnn exclude each other: --plain uses no library");
+        diag_help(d, "leave one of them out");
+        return false;
+    }
     if (c->options.blas && c->options.plain) {
         diag_error(d, nowhere, "--plain and --kernels=blas exclude each other: --plain uses no library");
         diag_help(d, "leave one of them out");
@@ -67,7 +77,7 @@ static bool supported(const Command *c, Diag *d)
         return false;
     }
     if (dtype && strcmp(dtype, "f32") != 0 && strcmp(dtype, "f64") != 0)
-        return refuse(d, "--dtype", dtype, "use --dtype f32 or --dtype f64");
+        return refuse(d, "--dtype", dtype, strcmp(dtype, "tf32") == 0 ? "tf32 is for products of NVIDIA's libraries: add --target cuda --kernels=cudnn" : "use --dtype f32 or --dtype f64");
     return true;
 }
 
@@ -265,10 +275,13 @@ static bool read_command(Reader *r)
     return true;
 }
 
-/* To show what a GPU would do in another type needs no program in it: the graph stays one of f32. */
+/* tf32 is f32 outside of products.  And to show what a GPU would do in another type needs no program in it: the graph stays one of f32. */
 static void take_gpu_dtype(Command *c)
 {
     const char *t = c->front.dtype ? c->front.dtype : "f32";
+    c->options.tf32 = c->options.libraries && strcmp(t, "tf32") == 0;
+    if (c->options.tf32)                              /* rounded inside of products: all else is f32 */
+        c->front.dtype = "f32";
     if (!c->options.cuda || c->kind != COMMAND_SHOW)
         return;
     c->gpu_dtype = t;
@@ -284,6 +297,7 @@ static bool complete(Reader *r)
     if (c->options.cuda && !c->options.arch)
         c->options.arch = "sm_90";
     c->options.blas = c->kernels && strcmp(c->kernels, "blas") == 0;
+    c->options.libraries = c->kernels && strcmp(c->kernels, "cudnn") == 0;
     if (c->kind < COMMAND_CHECK)
         return true;
     take_gpu_dtype(c);

@@ -222,7 +222,8 @@ bool objects_add_mpi(Arena *a, BuildInput *in, Diag *d)
 bool objects_add_cuda(Arena *a, BuildInput *in, const char *program, Diag *d)
 {
     ARENA_PUSH(a, in->unit, in->nunit, ((EmitUnit){.name = in->name, .text = program, .cuda = true}));
-    return add_runtime(a, in, "cuda/gpu.c", "cuda_gpu", "rt_cuda", d);
+    return add_runtime(a, in, "cuda/gpu.c", "cuda_gpu", "rt_cuda", d) &&
+           (!strstr(program, "cuda/cublas.h") || add_runtime(a, in, "cuda/cublas.c", "cuda_cublas", "rt_product", d));
 }
 
 /* ---- messages */

@@ -79,6 +79,12 @@ void shim_enqueue(const char *kernel, int blocks, int threads, std::function<voi
     launches++;
 }
 
+void shim_work(std::function<void()> work)
+{
+    stream.add(work);
+    launches++;
+}
+
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int *count)

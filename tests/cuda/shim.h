@@ -54,5 +54,7 @@ inline unsigned __ballot_sync(unsigned, bool yes)
 
 /* A launch: `thread` once for every thread, when the stream gets to it. */
 void shim_enqueue(const char *kernel, int blocks, int threads, std::function<void()> thread);
+/* What a library does, when the stream gets to it. */
+void shim_work(std::function<void()> work);
 
 #endif

@@ -2,6 +2,8 @@
 #
 #   shim_runtime                        once, before the first program
 #   shim NAME MODEL OPTIONS...          $work/NAME/gpu, and $work/NAME/cpu of the same model in plain C
+#   near, steps                         their losses beside each other
+#   shim_gpu NAME MODEL OPTIONS...      $work/NAME/gpu alone; with --kernels=cudnn it takes the libraries of fake_cublas.cpp
 shim_sources=$TENON_ROOT/tests/cuda
 shim_libraries="-lz -lpthread"
 for l in lzma png turbojpeg; do echo 'int main(void) { return 0; }' | gcc -x c - -o "$work/has" -l$l 2> /dev/null && shim_libraries+=" -l$l" || true; done
@@ -9,14 +11,47 @@ for l in lzma png turbojpeg; do echo 'int main(void) { return 0; }' | gcc -x c -
 shim_runtime() {
     gcc -O1 -Wall -Wextra -Werror -I "$shim_sources/include" -I "$TENON_ROOT/runtime" -c "$TENON_ROOT/runtime/cuda/gpu.c" -o "$work/gpu.o"
     for file in fiber fake; do g++ -std=c++20 -O2 -Wall -Wextra -Werror -I "$shim_sources/include" -c "$shim_sources/$file.cpp" -o "$work/$file.o"; done
+    g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$shim_sources/include" "$shim_sources/fake_cublas.cpp" -o "$work/libcublasLt.so.13"
+    export TENON_CUBLASLT=$work/libcublasLt.so.13
 }
 
 shim() {
-    local dir=$work/$1 model=$2; shift 2
+    shim_gpu "$@"
+    "$TENON" build "$2" -o "$work/$1/cpu" --cpu generic --plain "${@:3}"  # compiles at once
+}
+
+shim_gpu() {
+    local dir=$work/$1 model=$2 f64= file; shift 2
+    case " $* " in *" f64 "*) f64=-DRT_F64 ;; esac
     mkdir -p "$dir"
+    rm -f "$dir"/*.o
     "$TENON" emit "$model" --to cuda -o "$dir" "$@"
-    "$TENON" build "$model" -o "$dir/cpu" --cpu generic --plain "$@"  # compiles at once
-    g++ -std=c++20 -O1 -ffp-contract=off -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-unused-function -x c++ -DRT_SHIM \
+    for file in $(sed -n 's/^#include "cuda\/\(cu[a-z]*\).h"/\1/p' "$dir"/*.cu); do
+        gcc -O1 -Wall -Wextra -Werror $f64 -I "$shim_sources/include" -I "$TENON_ROOT/runtime" -c "$TENON_ROOT/runtime/cuda/$file.c" -o "$dir/$file.o"
+    done
+    g++ -std=c++20 -O1 -ffp-contract=off -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-unused-function -x c++ -DRT_SHIM $f64 \
         -include "$shim_sources/shim.h" -I "$shim_sources/include" -I "$TENON_ROOT/runtime" -c "$dir"/*.cu -o "$dir/program.o"
-    g++ -o "$dir/gpu" "$dir/program.o" "$work"/{gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
+    g++ -rdynamic -o "$dir/gpu" "$dir"/*.o "$work"/{gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
+}
+
+# near TEXT A B: equally many numbers, equal to 1e-5
+near() {
+    if awk -v a="$2" -v b="$3" 'BEGIN { n = split(a, x); m = split(b, y); if (n < 1 || n != m) exit 1
+        for (i = 1; i <= n; i++) { d = x[i] - y[i]; if (d < 0) d = -d; if (!(d <= 1e-5 * (1 + (x[i] < 0 ? -x[i] : x[i])))) exit 1 } }'
+    then ok; else bad "$1: '$2' and '$3'"; fi
+}
+
+# steps NAME [OPTIONS]: the losses of each step by both programs, the test's by both; the GPU's in three orders, with equal bits
+steps() {
+    local dir=$work/$1 order; shift
+    rm -f "$dir/cpu.jsonl"
+    "$dir/cpu" --log "$dir/cpu.jsonl" --log-steps 1 --epochs 1 "$@" > /dev/null
+    for order in 0 1 2; do
+        rm -f "$dir/$order.jsonl"
+        SHIM_ORDER=$order "$dir/gpu" --log "$dir/$order.jsonl" --log-steps 1 --epochs 1 "$@" > /dev/null || { bad "$dir/gpu in order $order"; return; }
+    done
+    near "$dir: losses of three steps" "$(field "$dir/cpu.jsonl" step train_loss)" "$(field "$dir/0.jsonl" step train_loss)"
+    near "$dir: loss of the test" "$(field "$dir/cpu.jsonl" epoch test_loss)" "$(field "$dir/0.jsonl" epoch test_loss)"
+    same "$dir: backward order" "$(hashes "$dir/0.jsonl")" "$(hashes "$dir/1.jsonl")"
+    same "$dir: random order" "$(hashes "$dir/0.jsonl")" "$(hashes "$dir/2.jsonl")"
 }

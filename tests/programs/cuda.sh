@@ -33,27 +33,6 @@ NVCC=/nowhere/nvcc refuses "no nvcc" "cannot run the CUDA compiler '/nowhere/nvc
 
 . "$cuda/shim.sh"
 
-# near TEXT A B: equally many numbers, equal to 1e-5
-near() {
-    if awk -v a="$2" -v b="$3" 'BEGIN { n = split(a, x); m = split(b, y); if (n < 1 || n != m) exit 1
-        for (i = 1; i <= n; i++) { d = x[i] - y[i]; if (d < 0) d = -d; if (!(d <= 1e-5 * (1 + (x[i] < 0 ? -x[i] : x[i])))) exit 1 } }'
-    then ok; else bad "$1: '$2' and '$3'"; fi
-}
-
-# steps NAME [OPTIONS]: the losses of each step by both programs, the test's by both; the GPU's in three orders, with equal bits
-steps() {
-    local dir=$work/$1 order; shift
-    "$dir/cpu" --log "$dir/cpu.jsonl" --log-steps 1 --epochs 1 "$@" > /dev/null
-    for order in 0 1 2; do
-        rm -f "$dir/$order.jsonl"
-        SHIM_ORDER=$order "$dir/gpu" --log "$dir/$order.jsonl" --log-steps 1 --epochs 1 "$@" > /dev/null || { bad "$dir/gpu in order $order"; return; }
-    done
-    near "$dir: losses of three steps" "$(field "$dir/cpu.jsonl" step train_loss)" "$(field "$dir/0.jsonl" step train_loss)"
-    near "$dir: loss of the test" "$(field "$dir/cpu.jsonl" epoch test_loss)" "$(field "$dir/0.jsonl" epoch test_loss)"
-    same "$dir: backward order" "$(hashes "$dir/0.jsonl")" "$(hashes "$dir/1.jsonl")"
-    same "$dir: random order" "$(hashes "$dir/0.jsonl")" "$(hashes "$dir/2.jsonl")"
-}
-
 # From the third step on, and of the test, a step is one launch: a recording of the second.
 graphs() {
     local of=$(sed -n '/^static void train_slice/,/^}/p' "$work/mlp/mlp.cu" | grep -c LAUNCH)

@@ -1,0 +1,169 @@
+/* cuda_library.c -- what a GPU's program leaves to NVIDIA's libraries: a row for each call, and the line that makes it.
+ *
+ * With --kernels=cudnn products of dense layers and matrices are cuBLASLt's (runtime/cuda/cublas.h), with the bias and the relu that pass
+ * epilogue has put into them.
+ */
+#include "emit/cuda_library.h"
+#include "ops/dense_price.h"
+#include "ops/step_price.h"
+#include <string.h>
+
+/* cuBLASLt's own advice for its workspace: 32 MiB from Hopper on, 4 before. */
+static int64_t product_workspace(const Options *o)
+{
+    return (int64_t)(strcmp(o->arch, "sm_80") == 0 ? 4 : 32) << 20;
+}
+
+/* ---- rows: equal ones once, for the forward pass is written twice */
+
+static int row_of(Writer *w, const char *row)
+{
+    for (int i = 0; i < w->nproduct; i++)
+        if (!strcmp(w->product[i], row))
+            return i;
+    ARENA_PUSH(w->arena, w->product, w->nproduct, row);
+    return w->nproduct - 1;
+}
+
+/* "dense1 (lenet.tn:10)"; of gradients, which may have no name: "dense_dx (lenet.tn:10)" */
+static const char *layer(Writer *w, const Node *n)
+{
+    const char *file = n->span.source ? n->span.source->name : "", *base = strrchr(file, '/');
+    return name_c_string(w->arena,
+                         arena_printf(w->arena, "%s (%s:%d)", n->name ? n->name : n->op->name,
+                                      base ? base + 1 : file, n->span.line));
+}
+
+/* y (count, rows, columns) = a b + bias; turned: a (count, depth, rows), b (count, columns, depth). */
+typedef struct Product {
+    const Node *a, *b, *bias;
+    int64_t count, rows, columns, depth;
+    bool turn_a, turn_b, add;
+} Product;
+
+static int64_t input_size(const Node *n)
+{
+    return node_attr(n, "x_shape")->list[0];
+}
+
+static Product dense_product(const Writer *w, const Node *n)
+{
+    const int64_t rows = w->g->step->chunk * dense_rows(n), k = input_size(n),
+                  o = node_int(n, "units");
+
+    if (node_is(n, "dense"))
+        return (Product){.a = n->in[0],
+                         .b = n->in[1],
+                         .bias = n->nin > 2 ? n->in[2] : NULL,
+                         .count = 1,
+                         .rows = rows,
+                         .columns = o,
+                         .depth = k,
+                         .turn_b = true};
+    if (node_is(n, "dense_dx"))
+        return (Product){.a = n->in[1],
+                         .b = n->in[0],
+                         .count = 1,
+                         .rows = rows,
+                         .columns = k,
+                         .depth = o};
+    return (Product){.a = n->in[1],
+                     .b = n->in[0],
+                     .count = 1,
+                     .rows = o,
+                     .columns = k,
+                     .depth = rows,
+                     .turn_a = true,
+                     .add = !step_writes_sum(w->g, n, w->in->options)};
+}
+
+static Product matrix_product(const Writer *w, const Node *n)
+{
+    const Shape *y = &n->shape, *a = &n->in[0]->shape;
+    const bool turn_a = node_bool(n, "transpose_a");
+    const int64_t rows = y->dim[y->rank - 2], columns = y->dim[y->rank - 1];
+
+    return (Product){.a = n->in[0],
+                     .b = n->in[1],
+                     .count = w->g->step->chunk * (shape_count(y) / (rows * columns)),
+                     .rows = rows,
+                     .columns = columns,
+                     .depth = a->dim[turn_a ? a->rank - 2 : a->rank - 1],
+                     .turn_a = turn_a,
+                     .turn_b = node_bool(n, "transpose_b")};
+}
+
+static const char *product_row(Writer *w, const Node *n, const Product *p)
+{
+    const Node *operand[] = {n, p->a, p->b, p->bias};
+    int64_t align = 16; /* bytes that a thread reads at once, at most */
+
+    for (int i = 0; i < 4; i++)
+        while (operand[i] && pointer_align(w, operand[i]) % align)
+            align /= 2;
+    return arena_printf(w->arena,
+                        "{.layer = %s, .count = %lld, .rows = %lld, .columns = %lld, .depth = %lld"
+                        "%s%s%s%s%s, .align = %lld}",
+                        layer(w, n), (long long)p->count, (long long)p->rows, (long long)p->columns,
+                        (long long)p->depth, p->turn_a ? ", .turn_a = true" : "",
+                        p->turn_b ? ", .turn_b = true" : "", p->add ? ", .add = true" : "",
+                        p->bias ? ", .bias = true" : "",
+                        node_attr(n, "act") ? ", .relu = true" : "", (long long)align);
+}
+
+static bool is_product(const Node *n)
+{
+    return node_is(n, "dense") || node_is(n, "dense_dx") || node_is(n, "dense_dw") ||
+           node_is(n, "matmul");
+}
+
+/* A constant has no memory to point to. */
+static bool in_memory(const Node *n)
+{
+    for (int i = 0; i < n->nin; i++)
+        if (node_is(n->in[i], "const"))
+            return false;
+    return true;
+}
+
+const char *library_statement(Writer *w, const Node *n)
+{
+    if (!w->in->options->libraries || !is_product(n) || !in_memory(n))
+        return NULL;
+    const Product p = node_is(n, "matmul") ? matrix_product(w, n) : dense_product(w, n);
+    const int row = row_of(w, product_row(w, n, &p));
+    return arena_printf(w->arena, "rt_product(%d, %s, %s, %s, %s, WORKSPACE);", row,
+                        pointer_to(w, n), pointer_to(w, p.a), pointer_to(w, p.b),
+                        p.bias ? pointer_to(w, p.bias) : "nullptr");
+}
+
+/* ---- the program's part */
+
+int64_t library_workspace(const Writer *w)
+{
+    return w->nproduct ? product_workspace(w->in->options) : 0;
+}
+
+void library_includes(const Writer *w, Text *t)
+{
+    if (w->nproduct)
+        text_add(t, "#include \"cuda/cublas.h\"\n");
+}
+
+void library_tables(const Writer *w, Text *t)
+{
+    if (!w->nproduct)
+        return;
+    text_printf(t,
+                "/* ---- products through cuBLASLt: a row a call; its workspace is the end of the "
+                "scratch ---- */\n\n#define WORKSPACE (t + %lld)\n\nstatic const RtProduct "
+                "products[] = {\n",
+                (long long)w->in->train->step->thread_bytes);
+    for (int i = 0; i < w->nproduct; i++)
+        statement_wrapped(t, arena_printf(w->arena, "%s,", w->product[i]), "    ");
+    text_printf(t,
+                "};\n\n/* Once, when the GPU is there. */\nstatic void libraries(void)\n{\n    "
+                "rt_products_open(products, %d, %s, %lld);\n}\n\n",
+                w->nproduct, w->in->options->tf32 ? "true" : "false",
+                (long long)library_workspace(w));
+}

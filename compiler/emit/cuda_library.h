@@ -1,0 +1,14 @@
+/* cuda_library.h -- what a GPU's program leaves to NVIDIA's libraries. */
+#ifndef CUDA_LIBRARY_H
+#define CUDA_LIBRARY_H
+#include "emit/writer.h"
+
+/* The call that computes n, or NULL: a kernel of ours does. */
+const char *library_statement(Writer *w, const Node *n);
+
+/* When all calls are written: bytes at the end of the scratch; headers; tables, and the function that opens the libraries. */
+int64_t library_workspace(const Writer *w);
+void library_includes(const Writer *w, Text *t);
+void library_tables(const Writer *w, Text *t);
+
+#endif

@@ -1,0 +1,206 @@
+/* cublas.c -- products through cuBLASLt: opened by dlopen, an algorithm a row, every status looked at.
+ *
+ * The library counts columns first, we rows: its D (columns x rows) is our y, its A our b, its B our a, and a bias a column of ours is its
+ * bias a row.  The same bits run after run: one heuristic request a row, always the same, whose answer may not cut a sum into
+ * pieces (split-K); what it answers depends on the library's version and the GPU.
+ *
+ * Compiled with each program that needs it, like gpu.c.
+ * Source: cuBLASLt's reference, "cublasLtMatmul()" and "Results reproducibility".
+ */
+#include "cuda/cublas.h"
+#include "cuda/gpu.h"
+#include "error.h"
+#include <cublasLt.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SYMBOLS(S)                                                                                 \
+    S(GetVersion)                                                                                  \
+    S(GetStatusString)                                                                             \
+    S(Create)                                                                                      \
+    S(MatmulDescCreate)                                                                            \
+    S(MatmulDescSetAttribute)                                                                      \
+    S(MatrixLayoutCreate)                                                                          \
+    S(MatrixLayoutSetAttribute)                                                                    \
+    S(MatmulPreferenceCreate)                                                                      \
+    S(MatmulPreferenceSetAttribute)                                                                \
+    S(MatmulPreferenceDestroy)                                                                     \
+    S(MatmulAlgoGetHeuristic)                                                                      \
+    S(Matmul)
+
+/* The functions without "cublasLt" before their names. */
+static struct {
+#define FIELD(name) __typeof__(cublasLt##name) *name;
+    SYMBOLS(FIELD)
+#undef FIELD
+} api;
+
+/* A row as the library wants it. */
+typedef struct Ready {
+    cublasLtMatmulDesc_t how;
+    cublasLtMatrixLayout_t a, b, y;
+    cublasLtMatmulAlgo_t algorithm;
+} Ready;
+
+static const RtProduct *product;
+static Ready *ready;
+static cublasLtHandle_t handle;
+static size_t room; /* of the workspace */
+
+#ifdef RT_DOUBLE
+static const cudaDataType type = CUDA_R_64F;
+#else
+static const cudaDataType type = CUDA_R_32F;
+#endif
+
+/* ---- the library */
+
+enum { MAJOR = 13, CHANGES = 10000 }; /* version 130100 is 13.1.0 */
+
+static void open_library(void)
+{
+    const char *named = getenv("TENON_CUBLASLT");
+    const char *path = named && *named ? named : "libcublasLt.so.13";
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL), *symbol;
+    if (!library)
+        rt_die("cuBLASLt 13 was not found: %s; this program computes its products with it: install "
+               "it (CUDA 13's toolkit, "
+               "PyPI: nvidia-cublas), or say where it lies: "
+               "TENON_CUBLASLT=/path/libcublasLt.so.13; built without "
+               "--kernels=cudnn it needs no library",
+               dlerror());
+        /* casts by memcpy: ISO C has no other way from an object to a function pointer */
+#define BIND(name)                                                                                 \
+    if (!(symbol = dlsym(library, "cublasLt" #name)))                                              \
+        rt_die("%s is no cuBLASLt 13: it has no cublasLt" #name, path);                            \
+    memcpy(&api.name, &symbol, sizeof symbol);
+    SYMBOLS(BIND)
+#undef BIND
+    const size_t version = api.GetVersion();
+    if (version / CHANGES != MAJOR)
+        rt_die("%s is cuBLASLt %zu.%zu, and this program needs version 13", path, version / CHANGES,
+               version / 100 % 100);
+}
+
+static void check(cublasStatus_t s, const RtProduct *p, const char *what)
+{
+    if (s != CUBLAS_STATUS_SUCCESS)
+        rt_die("cuBLASLt failed at %s, %s: %s", p->layer, what, api.GetStatusString(s));
+}
+
+/* ---- a row made ready */
+
+static void set(const RtProduct *p, Ready *r, cublasLtMatmulDescAttributes_t name, const void *v,
+                size_t bytes)
+{
+    check(api.MatmulDescSetAttribute(r->how, name, v, bytes), p, "describing the product");
+}
+
+static void describe(const RtProduct *p, Ready *r, bool tf32)
+{
+    const cublasComputeType_t compute = type == CUDA_R_64F ? CUBLAS_COMPUTE_64F
+                                        : tf32             ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                           : CUBLAS_COMPUTE_32F;
+    const cublasOperation_t as_it_is = CUBLAS_OP_N, turned = CUBLAS_OP_T;
+    const cublasLtEpilogue_t epilogue = p->bias && p->relu ? CUBLASLT_EPILOGUE_RELU_BIAS
+                                        : p->bias          ? CUBLASLT_EPILOGUE_BIAS
+                                        : p->relu          ? CUBLASLT_EPILOGUE_RELU
+                                                           : CUBLASLT_EPILOGUE_DEFAULT;
+    check(api.MatmulDescCreate(&r->how, compute, type), p, "describing the product");
+    set(p, r, CUBLASLT_MATMUL_DESC_TRANSA, p->turn_b ? &turned : &as_it_is, sizeof turned);
+    set(p, r, CUBLASLT_MATMUL_DESC_TRANSB, p->turn_a ? &turned : &as_it_is, sizeof turned);
+    set(p, r, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    if (p->bias) { /* the heuristics look at the address for its alignment alone */
+        const uintptr_t like = (uintptr_t)p->align;
+        set(p, r, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &like, sizeof like);
+    }
+}
+
+/* `count` matrices, one behind the other. */
+static cublasLtMatrixLayout_t layout(const RtProduct *p, int64_t rows, int64_t columns)
+{
+    cublasLtMatrixLayout_t l;
+    const int32_t count = p->count;
+    const int64_t next = rows * columns;
+    cublasStatus_t s = api.MatrixLayoutCreate(&l, type, (uint64_t)rows, (uint64_t)columns, rows);
+    if (!s)
+        s = api.MatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                         sizeof count);
+    if (!s)
+        s = api.MatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &next,
+                                         sizeof next);
+    check(s, p, "describing a matrix");
+    return l;
+}
+
+static cublasLtMatmulPreference_t preference(const RtProduct *p)
+{
+    static const cublasLtMatmulPreferenceAttributes_t alignment[] =
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    const uint64_t most = room;
+    const uint32_t one_sequence = CUBLASLT_REDUCTION_SCHEME_NONE, bytes = (uint32_t)p->align;
+    cublasLtMatmulPreference_t like;
+    cublasStatus_t s = api.MatmulPreferenceCreate(&like);
+    if (!s)
+        s = api.MatmulPreferenceSetAttribute(like, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most,
+                                             sizeof most);
+    if (!s)
+        s = api.MatmulPreferenceSetAttribute(like, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                             &one_sequence, sizeof one_sequence);
+    for (int i = 0; !s && i < 4; i++)
+        s = api.MatmulPreferenceSetAttribute(like, alignment[i], &bytes, sizeof bytes);
+    check(s, p, "saying what algorithms may do");
+    return like;
+}
+
+static void settle(const RtProduct *p, Ready *r)
+{
+    cublasLtMatmulHeuristicResult_t found;
+    cublasLtMatmulPreference_t like = preference(p);
+    int n = 0;
+    const cublasStatus_t s =
+        api.MatmulAlgoGetHeuristic(handle, r->how, r->a, r->b, r->y, r->y, like, 1, &found, &n);
+    if (s == CUBLAS_STATUS_NOT_SUPPORTED || (!s && (n == 0 || found.state)))
+        rt_die("cuBLASLt has no algorithm for %s, (%d x %d) of sums of %d, %d of them: build "
+               "without --kernels=cudnn",
+               p->layer, p->rows, p->columns, p->depth, p->count);
+    check(s, p, "choosing an algorithm");
+    api.MatmulPreferenceDestroy(like);
+    r->algorithm = found.algo;
+}
+
+void rt_products_open(const RtProduct *p, int n, bool tf32, int64_t workspace)
+{
+    open_library();
+    product = p, room = (size_t)workspace;
+    if (tf32)
+        rt_note("products in tf32: factors are rounded to 10 bits behind the point, sums are f32");
+    ready = rt_alloc((size_t)n * sizeof *ready);
+    check(api.Create(&handle), p, "starting the library");
+    for (int i = 0; i < n; i++, p++) {
+        Ready *r = &ready[i];
+        describe(p, r, tf32);
+        r->a = p->turn_b ? layout(p, p->depth, p->columns) : layout(p, p->columns, p->depth);
+        r->b = p->turn_a ? layout(p, p->rows, p->depth) : layout(p, p->depth, p->rows);
+        r->y = layout(p, p->columns, p->rows);
+        settle(p, r);
+    }
+}
+
+/* ---- a call */
+
+void rt_product(int which, real *y, const real *a, const real *b, const real *bias, void *workspace)
+{
+    const RtProduct *p = &product[which];
+    Ready *r = &ready[which];
+    const real one = 1, before = p->add ? 1 : 0;
+    if (((uintptr_t)y | (uintptr_t)a | (uintptr_t)b | (uintptr_t)bias) % (uintptr_t)p->align)
+        rt_die("%s: an operand of its product lies at no multiple of %d bytes", p->layer, p->align);
+    if (p->bias)
+        set(p, r, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+    check(api.Matmul(handle, r->how, &one, b, r->a, a, r->b, &before, y, r->y, y, r->y,
+                     &r->algorithm, workspace, room, rt_cuda_stream),
+          p, "the product");
+}

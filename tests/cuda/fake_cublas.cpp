@@ -1,0 +1,220 @@
+/* fake_cublas.cpp -- a cuBLASLt for tests: products by plain loops, in the fake stream; what the library would refuse is refused.
+ *
+ * Built as a shared library, which programs open through TENON_CUBLASLT.  tf32 rounds factors as tensor cores do, so that
+ * a program that asks for it differs.  The workspace is filled with NaN: nobody may keep anything there.
+ *
+ *   FAKE_CUBLAS=old | start | none | fails      another version; cannot start; has no algorithm; a product fails
+ *   FAKE_LOG=1                                  products, on stderr
+ */
+#include "shim.h"
+#include <cstdio>
+#include <cstdlib>
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+struct FakeBlas {
+    int nothing;
+};
+struct FakeProduct {
+    cublasComputeType_t compute;
+    cudaDataType scale;
+    cublasOperation_t turn_a, turn_b;
+    cublasLtEpilogue_t epilogue;
+    const void *bias;
+};
+struct FakeMatrix {
+    cudaDataType type;
+    int64_t rows, columns, lead, next;
+    int32_t count;
+};
+struct FakePreference {
+    uint64_t workspace;
+    uint32_t reduction, align[4];
+};
+
+namespace {
+
+bool wrong(const char *what)
+{
+    const char *how = getenv("FAKE_CUBLAS");
+    return how && !strcmp(how, what);
+}
+
+/* An attribute of exactly that size. */
+template <class T> cublasStatus_t take(T *to, const void *v, size_t bytes)
+{
+    if (bytes != sizeof *to)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(to, v, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* Does D = op(A) op(B), as so many and so large, all of one type? */
+bool fits(const FakeProduct *p, const FakeMatrix *a, const FakeMatrix *b, const FakeMatrix *d)
+{
+    const int64_t m = p->turn_a ? a->columns : a->rows, k = p->turn_a ? a->rows : a->columns;
+    const int64_t n = p->turn_b ? b->rows : b->columns, depth = p->turn_b ? b->columns : b->rows;
+    const cudaDataType of = p->compute == CUBLAS_COMPUTE_64F ? CUDA_R_64F : CUDA_R_32F;
+    return m == d->rows && n == d->columns && k == depth && a->count == b->count && b->count == d->count &&
+           a->type == of && b->type == of && d->type == of && p->scale == of;
+}
+
+/* 10 bits behind the point, halves to even. */
+float tf32(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if ((bits & 0x7f800000u) != 0x7f800000u)
+        bits = (bits + 0xfffu + (bits >> 13 & 1)) & ~0x1fffu;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+double tf32(double x)
+{
+    return x;
+}
+
+template <class T>
+void multiply(FakeProduct p, FakeMatrix la, FakeMatrix lb, FakeMatrix ld, T alpha, const T *a, const T *b, T beta, T *d)
+{
+    const bool rounded = p.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+    const int64_t depth = p.turn_a ? la.rows : la.columns;
+    for (int32_t i = 0; i < ld.count; i++, a += la.next, b += lb.next, d += ld.next)
+        for (int64_t column = 0; column < ld.columns; column++)
+            for (int64_t row = 0; row < ld.rows; row++) {
+                double sum = 0;
+                for (int64_t k = 0; k < depth; k++) {
+                    const T x = a[p.turn_a ? row * la.lead + k : k * la.lead + row], y = b[p.turn_b ? k * lb.lead + column : column * lb.lead + k];
+                    sum += rounded ? (double)tf32(x) * (double)tf32(y) : (double)x * (double)y;
+                }
+                T *to = &d[column * ld.lead + row], all = alpha * (T)sum + (beta != 0 ? beta * *to : 0);
+                if (p.epilogue & CUBLASLT_EPILOGUE_BIAS)
+                    all += ((const T *)p.bias)[row];
+                *to = p.epilogue & CUBLASLT_EPILOGUE_RELU && !(all > 0) ? 0 : all;
+            }
+}
+
+} // namespace
+
+extern "C" {
+
+size_t cublasLtGetVersion(void)
+{
+    return wrong("old") ? 120803 : 130100;
+}
+
+const char *cublasLtGetStatusString(cublasStatus_t status)
+{
+    return status == CUBLAS_STATUS_NOT_INITIALIZED ? "the library was not initialized" : "an error of the fake cuBLASLt";
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
+{
+    *handle = new FakeBlas{};
+    return wrong("start") ? CUBLAS_STATUS_NOT_INITIALIZED : CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute, cudaDataType scale)
+{
+    *desc = new FakeProduct{compute, scale, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t name, const void *v, size_t bytes)
+{
+    switch (name) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+        return take(&d->turn_a, v, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+        return take(&d->turn_b, v, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+        return take(&d->epilogue, v, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+        return take(&d->bias, v, bytes);
+    }
+    return CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *l, cudaDataType type, uint64_t rows, uint64_t columns, int64_t lead)
+{
+    *l = new FakeMatrix{type, (int64_t)rows, (int64_t)columns, lead, 0, 1};
+    return lead >= (int64_t)rows ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t l, cublasLtMatrixLayoutAttribute_t name, const void *v, size_t bytes)
+{
+    return name == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT ? take(&l->count, v, bytes) : take(&l->next, v, bytes);
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *p)
+{
+    *p = new FakePreference{0, 7, {256, 256, 256, 256}};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p, cublasLtMatmulPreferenceAttributes_t name, const void *v, size_t bytes)
+{
+    if (name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+        return take(&p->workspace, v, bytes);
+    if (name == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK)
+        return take(&p->reduction, v, bytes);
+    return take(&p->align[name - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES], v, bytes);
+}
+
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p)
+{
+    delete p;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* An algorithm of this library is the alignment that it counts on and the workspace that it was promised. */
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t p, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t like, int most,
+                                              cublasLtMatmulHeuristicResult_t *r, int *n)
+{
+    *n = 0;
+    if (!fits(p, a, b, d) || c->rows != d->rows || like->reduction != CUBLASLT_REDUCTION_SCHEME_NONE || most < 1)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (p->epilogue & CUBLASLT_EPILOGUE_BIAS && (!p->bias || (uintptr_t)p->bias % like->align[0]))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (wrong("none"))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    *r = {};
+    r->algo.data[0] = like->align[0];
+    r->algo.data[1] = r->workspaceSize = like->workspace;
+    *n = 1;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const void *alpha, const void *a, cublasLtMatrixLayout_t la, const void *b,
+                              cublasLtMatrixLayout_t lb, const void *beta, const void *c, cublasLtMatrixLayout_t, void *d,
+                              cublasLtMatrixLayout_t ld, const cublasLtMatmulAlgo_t *algo, void *workspace, size_t bytes, cudaStream_t)
+{
+    const uintptr_t places = (uintptr_t)a | (uintptr_t)b | (uintptr_t)d | (p->epilogue & CUBLASLT_EPILOGUE_BIAS ? (uintptr_t)p->bias : 0);
+    if (wrong("fails"))
+        return CUBLAS_STATUS_EXECUTION_FAILED;
+    if (c != d || places % algo->data[0] || bytes < algo->data[1] || (uintptr_t)workspace % 16)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    const FakeProduct how = *p;
+    const FakeMatrix xa = *la, xb = *lb, xd = *ld;
+    const char *const tf = how.compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? " in tf32" : "";
+    double one = 1, before = 0;
+    memcpy(&one, alpha, xd.type == CUDA_R_64F ? 8 : 4); /* the host's, read now */
+    memcpy(&before, beta, xd.type == CUDA_R_64F ? 8 : 4);
+    shim_work([=] {
+        if (getenv("FAKE_LOG"))
+            fprintf(stderr, "fake: a product, %lld x %lld%s%s%s\n", (long long)xd.columns, (long long)xd.rows, tf,
+                    how.epilogue & CUBLASLT_EPILOGUE_BIAS ? " + bias" : "", how.epilogue & CUBLASLT_EPILOGUE_RELU ? " relu" : "");
+        memset(workspace, 0xff, bytes);
+        if (xd.type == CUDA_R_64F)
+            multiply<double>(how, xa, xb, xd, one, (const double *)a, (const double *)b, before, (double *)d);
+        else {
+            float one_f, before_f;
+            memcpy(&one_f, &one, 4), memcpy(&before_f, &before, 4);
+            multiply<float>(how, xa, xb, xd, one_f, (const float *)a, (const float *)b, before_f, (float *)d);
+        }
+    });
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+} // extern "C"
