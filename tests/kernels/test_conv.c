@@ -78,6 +78,19 @@ static int64_t count_pooled(Conv c)
     return (int64_t)c.n * c.o * (c.oh / 2) * (c.ow / 2);
 }
 
+static REFERENCE void plain_forward(real *y, const real *x, const real *w, Conv c)
+{
+    conv2d_plain(y, x, w, c);
+}
+static REFERENCE void plain_dx(real *dx, const real *w, const real *dy, Conv c)
+{
+    conv2d_dx_plain(dx, w, dy, c);
+}
+static REFERENCE void plain_dw(real *dw, const real *x, const real *dy, Conv c)
+{
+    conv2d_dw_plain(dw, x, dy, c);
+}
+
 static real *last(const real *x, int n, int c, int hw)
 {
     return swap_last(x, n, c, hw);
@@ -134,7 +147,7 @@ START_TEST(forward)
     real *x = random_buffer(count_x(c), 1), *w = random_buffer(count_w(c), 2),
          *bias = random_buffer(c.o, 3);
     real *expect = buffer(count_y(c)), *y = buffer(count_y(c));
-    conv2d_plain(expect, x, w, c);
+    plain_forward(expect, x, w, c);
     add_bias(expect, bias, c.n, c.o, c.oh * c.ow);
     for (int64_t i = 0; i < count_y(c); i++)
         expect[i] = s_relu(expect[i]);
@@ -169,7 +182,7 @@ START_TEST(backward)
          *dyl = last(dy, c.n, c.o, c.oh * c.ow);
     real *p = packed(wl, c, ORDER_BACK), *dxl = buffer(count_x(c)), *dwl = weights_last(dw, c);
 
-    conv2d_dx_plain(dx, w, dy, c);
+    plain_dx(dx, w, dy, c);
     for (int64_t i = 0; i < count_x(c); i++)
         dx[i] *= 1 - x[i] * x[i];
     conv2d_dx(dxl, p, dyl, d_tanh, xl, c);
@@ -177,7 +190,7 @@ START_TEST(backward)
     real *dxr = rows(dxl, c.n, c.c, c.h * c.w);
     check_close(dxr, dx, count_x(c), "conv2d_dx");
 
-    conv2d_dw_plain(dw, x, dy, c);
+    plain_dw(dw, x, dy, c);
     conv2d_dw(dwl, xl, dyl, c);
     check_guard(dwl, count_w(c) * (int64_t)sizeof(real), "conv2d_dw");
     real *dwr = weights_rows(dwl, c);
@@ -218,7 +231,7 @@ START_TEST(pooled)
          *y = buffer(count_pooled(c));
     if (_i >= SHAPES)
         blank(x, c);
-    conv2d_plain(full, x, w, c);
+    plain_forward(full, x, w, c);
     add_bias(full, bias, c.n, c.o, c.oh * c.ow);
     max_pool_plain(expect, full, pool_of(c));
     for (int64_t i = 0; i < count_pooled(c); i++)
@@ -239,8 +252,8 @@ START_TEST(pooled)
     real *dx = buffer(count_x(c)), *dxl = buffer(count_x(c)), *dw = random_buffer(count_w(c), 5);
     real *dwl = weights_last(dw, c), *pd = packed(wl, c, ORDER_POOL_DX);
     max_pool_dx_plain(dy, full, dp, pool_of(c));
-    conv2d_dx_plain(dx, w, dy, c);
-    conv2d_dw_plain(dw, x, dy, c);
+    plain_dx(dx, w, dy, c);
+    plain_dw(dw, x, dy, c);
     for (int64_t i = 0; i < count_x(c); i++)
         dx[i] = x[i] > 0 ? dx[i] : 0;
     conv2d_pool_dx(dxl, pd, dpl, index, d_relu, xl, c);
@@ -363,9 +376,9 @@ START_TEST(adjoint)
          *dy = random_buffer(count_y(c), 4);
     real *y = buffer(count_y(c)), *dx = buffer(count_x(c)), *dw = zero_buffer(count_w(c));
     double by_y = 0, by_x = 0, by_w = 0, size = 0;
-    conv2d_plain(y, x, w, c);
-    conv2d_dx_plain(dx, w, dy, c);
-    conv2d_dw_plain(dw, x, dy, c);
+    plain_forward(y, x, w, c);
+    plain_dx(dx, w, dy, c);
+    plain_dw(dw, x, dy, c);
     for (int64_t i = 0; i < count_y(c); i++)
         by_y += (double)y[i] * dy[i], size += fabs((double)y[i] * dy[i]);
     for (int64_t i = 0; i < count_x(c); i++)

@@ -32,6 +32,19 @@ static int64_t count_of(Conv c, char what)
                          : (int64_t)c.n * c.o * (c.oh / 2) * (c.ow / 2);
 }
 
+static REFERENCE void plain_forward(real *y, const real *x, const real *w, Conv c)
+{
+    conv2d_plain(y, x, w, c);
+}
+static REFERENCE void plain_dx(real *dx, const real *w, const real *dy, Conv c)
+{
+    conv2d_dx_plain(dx, w, dy, c);
+}
+static REFERENCE void plain_dw(double *dw, const real *x, const real *dy, Conv c)
+{
+    CONV_PLAIN_EACH(c, dw[at_w] += (double)dy[at_y] * (double)x[at_x]);
+}
+
 /* F(4x4) is 3-4 times further from the truth in f32: its own bound. */
 static void check_near(const real *got, const real *expect, int64_t n, int m, const char *what)
 {
@@ -62,7 +75,7 @@ static void forward(Conv c, int m)
     const int64_t ny = count_of(c, 'y');
     real *x = random_buffer(count_of(c, 'x'), 1), *w = random_buffer(count_of(c, 'w'), 2),
          *bias = random_buffer(c.o, 3), *expect = buffer(ny), *y = buffer(ny);
-    conv2d_plain(expect, x, w, c);
+    plain_forward(expect, x, w, c);
     for (int64_t i = 0; i < ny; i++)
         expect[i] = s_relu(expect[i] + bias[i / (c.oh * c.ow) % c.o]);
     real *xl = swap_last(x, c.n, c.c, c.h * c.w), *wl = swap_last(w, c.o, c.c, c.r * c.s),
@@ -108,7 +121,7 @@ static void backward(Conv c, int m)
     const int64_t nx = count_of(c, 'x');
     real *x = random_buffer(nx, 1), *w = random_buffer(count_of(c, 'w'), 2),
          *dy = random_buffer(count_of(c, 'y'), 4), *expect = buffer(nx), *dx = buffer(nx);
-    conv2d_dx_plain(expect, w, dy, c);
+    plain_dx(expect, w, dy, c);
     for (int64_t i = 0; i < nx; i++)
         expect[i] *= 1 - x[i] * x[i];
     real *xl = swap_last(x, c.n, c.c, c.h * c.w), *wl = swap_last(w, c.o, c.c, c.r * c.s),
@@ -128,7 +141,7 @@ static void weights(Conv c, int m)
          *first = random_buffer(nw, 5);
     double *sum = calloc((size_t)nw, sizeof *sum);
     ck_assert_ptr_nonnull(sum);
-    CONV_PLAIN_EACH(c, sum[at_w] += (double)dy[at_y] * (double)x[at_x]);
+    plain_dw(sum, x, dy, c);
     for (int64_t i = 0; i < nw; i++)
         expect[i] = (real)(sum[i] + (double)first[i]);
     real *xl = swap_last(x, c.n, c.c, c.h * c.w), *dyl = swap_last(dy, c.n, c.o, c.oh * c.ow),
