@@ -12,7 +12,7 @@ file(GLOB bench CONFIGURE_DEPENDS bench/sweep/*.c)
 list(FILTER bench EXCLUDE REGEX "/(main|peak)\\.c$")
 add_library(tenonbench STATIC ${bench})
 target_include_directories(tenonbench PUBLIC bench ${SQLITE_INCLUDE} ${CJSON_INCLUDE})
-target_link_libraries(tenonbench PUBLIC tenoncore ${SQLITE_LIBRARY} ${CJSON_LIBRARY})
+target_link_libraries(tenonbench PUBLIC tenoncore ${SQLITE_LIBRARY} ${CJSON_LIBRARY} ${CMAKE_DL_LIBS})
 
 add_executable(tenon-bench bench/sweep/main.c)
 target_link_libraries(tenon-bench PRIVATE tenonbench)

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "sweep/host.h"
 #include "sweep/child.h"
+#include "sweep/gpus.h"
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -67,31 +68,8 @@ static int processors(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-void host_look(Arena *a, Host *h)
-{
-    struct utsname u;
-    char name[256] = "";
-    Text t = text_new(a);
-    uname(&u);
-    gethostname(name, sizeof name - 1);
-    h->cpu = value_in(a, "/proc/cpuinfo", "model name");
-    h->cpu = h->cpu ? h->cpu : u.machine[0] ? arena_strdup(a, u.machine) : "unknown";
-    h->processors = processors();
-    add(&t, "cpu", h->cpu);
-    add(&t, "processors", arena_printf(a, "%d", h->processors));
-    caches(a, &t);
-    add(&t, "memory", value_in(a, "/proc/meminfo", "MemTotal"));
-    add(&t, "governor", line_of(a, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
-    add(&t, "highest clock, kHz",
-        line_of(a, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"));
-    add(&t, "gpu driver", line_of(a, "/proc/driver/nvidia/version"));
-    add(&t, "system", arena_printf(a, "%s %s %s", u.sysname, u.release, u.machine));
-    add(&t, "host", name);
-    h->text = t.s;
-}
-
 /* All packages' energy since some moment, in J; a counter that wrapped makes a difference negative. */
-static double energy(void)
+static double packages_joules(void)
 {
     double sum = 0;
     bool any = false;
@@ -110,9 +88,47 @@ static double energy(void)
     return any ? sum : NAN;
 }
 
-Meter host_meter(void)
+static double energy(int gpus)
 {
-    Meter m = {.now = child_now(), .joules = energy()};
+    const double packages = packages_joules(), cards = gpus > 0 ? gpus_joules(gpus) : NAN;
+    return isnan(packages) ? cards : isnan(cards) ? packages : packages + cards;
+}
+
+/* Who tells the energy that a run has used. */
+static const char *told_by(void)
+{
+    const bool packages = !isnan(packages_joules()), cards = !isnan(gpus_joules(1));
+    return packages && cards ? "RAPL, NVML" : packages ? "RAPL" : cards ? "NVML" : NULL;
+}
+
+void host_look(Arena *a, Host *h)
+{
+    struct utsname u;
+    char name[256] = "";
+    Text t = text_new(a);
+    uname(&u);
+    gethostname(name, sizeof name - 1);
+    h->cpu = value_in(a, "/proc/cpuinfo", "model name");
+    h->cpu = h->cpu ? h->cpu : u.machine[0] ? arena_strdup(a, u.machine) : "unknown";
+    h->processors = processors();
+    add(&t, "cpu", h->cpu);
+    add(&t, "processors", arena_printf(a, "%d", h->processors));
+    caches(a, &t);
+    add(&t, "memory", value_in(a, "/proc/meminfo", "MemTotal"));
+    add(&t, "governor", line_of(a, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
+    add(&t, "highest clock, kHz",
+        line_of(a, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"));
+    add(&t, "gpu driver", line_of(a, "/proc/driver/nvidia/version"));
+    gpus_look(&t);
+    add(&t, "energy is told by", told_by());
+    add(&t, "system", arena_printf(a, "%s %s %s", u.sysname, u.release, u.machine));
+    add(&t, "host", name);
+    h->text = t.s;
+}
+
+Meter host_meter(int gpus)
+{
+    Meter m = {.now = child_now(), .joules = energy(gpus)};
     double user = 0, nice = 0, system = 0, idle, wait, irq = 0, soft = 0, steal = 0;
     FILE *f = fopen("/proc/stat", "re");
     if (f && fscanf(f, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &user, &nice, &system, &idle, &wait,

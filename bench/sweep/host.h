@@ -17,7 +17,8 @@ typedef struct Meter {
     double joules;            /* NAN: not told */
 } Meter;
 
-Meter host_meter(void);
+/* The energy is that of all packages (RAPL) and of so many GPUs (NVML), what of them is told. */
+Meter host_meter(int gpus);
 double host_mhz(void); /* of the fastest processor now; NAN: not told */
 
 /* What tenon-peak (`program`) measures on so many threads: FMA peak in GFLOP/s, or bandwidth of memory in GB/s; NAN when it

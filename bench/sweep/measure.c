@@ -206,9 +206,9 @@ static bool measure(Sweep *s, Arena *a, const Config *cf, Run *r)
             return failed(a, r, &warm), true;
     }
     Child c = foreign ? script(s, a, cf, log) : command(s, a, cf, m->steps > 0, m->steps, log);
-    const Meter from = host_meter();
+    const Meter from = host_meter((int)cf->gpus);
     const bool ok = child_run(a, &c);
-    const Meter to = host_meter();
+    const Meter to = host_meter((int)cf->gpus);
     if (child_stopped())
         return false;
     between(r, &from, &to, &c);
