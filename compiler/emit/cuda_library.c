@@ -1,7 +1,7 @@
 /* cuda_library.c -- what a GPU's program leaves to NVIDIA's libraries: a row for each call, and the line that makes it.
  *
  * With --kernels=cudnn products of dense layers and matrices are cuBLASLt's (runtime/cuda/cublas.h), with the bias and the relu that pass
- * epilogue has put into them.
+ * epilogue has put into them, convolutions cuDNN's (cuda_graph.c).
  */
 #include "emit/cuda_library.h"
 #include "ops/dense_price.h"
@@ -16,17 +16,17 @@ static int64_t product_workspace(const Options *o)
 
 /* ---- rows: equal ones once, for the forward pass is written twice */
 
-static int row_of(Writer *w, const char *row)
+int library_row(Writer *w, Rows *rows, const char *row)
 {
-    for (int i = 0; i < w->nproduct; i++)
-        if (!strcmp(w->product[i], row))
+    for (int i = 0; i < rows->n; i++)
+        if (!strcmp(rows->row[i], row))
             return i;
-    ARENA_PUSH(w->arena, w->product, w->nproduct, row);
-    return w->nproduct - 1;
+    ARENA_PUSH(w->arena, rows->row, rows->n, row);
+    return rows->n - 1;
 }
 
 /* "dense1 (lenet.tn:10)"; of gradients, which may have no name: "dense_dx (lenet.tn:10)" */
-static const char *layer(Writer *w, const Node *n)
+const char *library_layer(Writer *w, const Node *n)
 {
     const char *file = n->span.source ? n->span.source->name : "", *base = strrchr(file, '/');
     return name_c_string(w->arena,
@@ -104,10 +104,10 @@ static const char *product_row(Writer *w, const Node *n, const Product *p)
     return arena_printf(w->arena,
                         "{.layer = %s, .count = %lld, .rows = %lld, .columns = %lld, .depth = %lld"
                         "%s%s%s%s%s, .align = %lld}",
-                        layer(w, n), (long long)p->count, (long long)p->rows, (long long)p->columns,
-                        (long long)p->depth, p->turn_a ? ", .turn_a = true" : "",
-                        p->turn_b ? ", .turn_b = true" : "", p->add ? ", .add = true" : "",
-                        p->bias ? ", .bias = true" : "",
+                        library_layer(w, n), (long long)p->count, (long long)p->rows,
+                        (long long)p->columns, (long long)p->depth,
+                        p->turn_a ? ", .turn_a = true" : "", p->turn_b ? ", .turn_b = true" : "",
+                        p->add ? ", .add = true" : "", p->bias ? ", .bias = true" : "",
                         node_attr(n, "act") ? ", .relu = true" : "", (long long)align);
 }
 
@@ -128,10 +128,12 @@ static bool in_memory(const Node *n)
 
 const char *library_statement(Writer *w, const Node *n)
 {
-    if (!w->in->options->libraries || !is_product(n) || !in_memory(n))
-        return NULL;
+    const char *graph = graph_statement(w, n);
+
+    if (graph || !w->in->options->libraries || !is_product(n) || !in_memory(n))
+        return graph;
     const Product p = node_is(n, "matmul") ? matrix_product(w, n) : dense_product(w, n);
-    const int row = row_of(w, product_row(w, n, &p));
+    const int row = library_row(w, &w->products, product_row(w, n, &p));
     return arena_printf(w->arena, "rt_product(%d, %s, %s, %s, %s, WORKSPACE);", row,
                         pointer_to(w, n), pointer_to(w, p.a), pointer_to(w, p.b),
                         p.bias ? pointer_to(w, p.bias) : "nullptr");
@@ -139,31 +141,55 @@ const char *library_statement(Writer *w, const Node *n)
 
 /* ---- the program's part */
 
+static bool takes_libraries(const Writer *w)
+{
+    return w->products.n || w->graphs.n;
+}
+
 int64_t library_workspace(const Writer *w)
 {
-    return w->nproduct ? product_workspace(w->in->options) : 0;
+    const int64_t product = w->products.n ? product_workspace(w->in->options) : 0,
+                  graph = graph_workspace(w);
+    return product > graph ? product : graph;
 }
 
 void library_includes(const Writer *w, Text *t)
 {
-    if (w->nproduct)
+    if (w->products.n)
         text_add(t, "#include \"cuda/cublas.h\"\n");
+    if (w->graphs.n)
+        text_add(t, "#include \"cuda/cudnn_run.h\"\n");
+}
+
+static void product_table(const Writer *w, Text *t)
+{
+    if (!w->products.n)
+        return;
+    text_add(t, "/* ---- products through cuBLASLt: a row a call ---- */\n\nstatic const RtProduct "
+                "products[] = {\n");
+    for (int i = 0; i < w->products.n; i++)
+        statement_wrapped(t, arena_printf(w->arena, "%s,", w->products.row[i]), "    ");
+    text_add(t, "};\n\n");
 }
 
 void library_tables(const Writer *w, Text *t)
 {
-    if (!w->nproduct)
+    const bool tf32 = w->in->options->tf32;
+    const long long workspace = library_workspace(w);
+
+    if (!takes_libraries(w))
         return;
+    product_table(w, t);
+    graph_tables(w, t);
     text_printf(t,
-                "/* ---- products through cuBLASLt: a row a call; its workspace is the end of the "
-                "scratch ---- */\n\n#define WORKSPACE (t + %lld)\n\nstatic const RtProduct "
-                "products[] = {\n",
+                "#define WORKSPACE (t + %lld) /* the libraries': the end of the scratch */\n\n"
+                "/* Once, when the GPU is there. */\nstatic void libraries(void)\n{\n",
                 (long long)w->in->train->step->thread_bytes);
-    for (int i = 0; i < w->nproduct; i++)
-        statement_wrapped(t, arena_printf(w->arena, "%s,", w->product[i]), "    ");
-    text_printf(t,
-                "};\n\n/* Once, when the GPU is there. */\nstatic void libraries(void)\n{\n    "
-                "rt_products_open(products, %d, %s, %lld);\n}\n\n",
-                w->nproduct, w->in->options->tf32 ? "true" : "false",
-                (long long)library_workspace(w));
+    if (w->products.n)
+        text_printf(t, "    rt_products_open(products, %d, %s, %lld);\n", w->products.n,
+                    tf32 ? "true" : "false", workspace);
+    if (w->graphs.n)
+        text_printf(t, "    rt_graphs_open(graphs, %d, graph_calls, %d, %s, %lld);\n", w->graphs.n,
+                    w->graph_calls.n, tf32 ? "false" : "true", workspace);
+    text_add(t, "}\n\n");
 }

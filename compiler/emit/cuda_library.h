@@ -11,4 +11,13 @@ int64_t library_workspace(const Writer *w);
 void library_includes(const Writer *w, Text *t);
 void library_tables(const Writer *w, Text *t);
 
+/* cuda_graph.c: the same of convolutions alone */
+const char *graph_statement(Writer *w, const Node *n);
+int64_t graph_workspace(const Writer *w);
+void graph_tables(const Writer *w, Text *t);
+
+/* The number of a row among its equals, of which each is kept once; a node's name and place as a string of C. */
+int library_row(Writer *w, Rows *rows, const char *row);
+const char *library_layer(Writer *w, const Node *n);
+
 #endif

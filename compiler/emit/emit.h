@@ -5,6 +5,14 @@
 #include "ir/options.h"
 #include "ir/step.h"
 
+/* A convolution as a graph of cuDNN's (--kernels=cudnn), the first node that it is for, and its plan, once it has been made. */
+typedef struct EmitPlan {
+    const Node    *node;
+    const char    *graph, *text;
+    size_t         bytes;
+    int64_t        workspace;
+} EmitPlan;
+
 typedef struct EmitInput {
     Graph         *train, *test;                      /* both through all passes */
     Graph         *token;                             /* and this one: generate, a token at a time; may be NULL */
@@ -18,6 +26,8 @@ typedef struct EmitInput {
     bool           mpi;                               /* --comm mpi: the program can be one of several ranks */
     const char *const *data_dirs;                     /* where the program looks for data by name, after $TENON_DATA */
     int            ndata_dirs;
+    const EmitPlan *plan;                             /* that the program is linked with */
+    int            nplan;
 } EmitInput;
 
 void emit_c(const EmitInput *in, Text *out);          /* the whole generated file */
@@ -26,6 +36,9 @@ void emit_c(const EmitInput *in, Text *out);          /* the whole generated fil
  * reported at its line. */
 bool emit_cuda_able(const Graph *train, const Graph *test, Diag *d);
 void emit_cuda(const EmitInput *in, Text *out);
+/* The graphs of its convolutions, each once, not yet planned; the file that holds the plans. */
+int  emit_plans(Arena *a, const EmitInput *in, EmitPlan **plan);
+void emit_plans_text(const EmitPlan *plan, int n, Text *out);
 
 /* The same program in files that compile on their own, side by side: the step and each distinct kernel.  The text of a kernel
  * says nothing of the model, and its name ends in a hash of the text: equal kernels of two models are equal files. */

@@ -179,10 +179,10 @@ static void attend(Words *w)
     text_add(x, "exp z e; sum e g; log g a; add m a l; div e g p; matmul p v o");
 }
 
-const char *launch_graph(Arena *a, const Graph *g, GpuType t, const Node *n,
+const char *launch_graph(Arena *a, int64_t batch, GpuType t, const Node *n,
                          const Node *const *fused, int nfused)
 {
-    Words w = {.t = text_new(a), .n = n, .type = t, .batch = g->recipe.batch};
+    Words w = {.t = text_new(a), .n = n, .type = t, .batch = batch};
     if (node_is(n, "attention"))
         attend(&w);
     else if (node_is(n, "conv2d"))

@@ -292,7 +292,7 @@ static void program(Writer *w, Text *t)
         text_add(t, "    .decode = &rt_decode_images,\n");
     text_printf(t, "    .data_dirs = data_dirs,%s\n",
                 in->options->cuda ? " .device = &rt_cuda," : "");
-    if (library_workspace(w))
+    if (w->products.n || w->graphs.n)
         text_printf(t, "    .libraries = libraries,%s\n",
                     in->options->tf32 ? " .products = \"tf32\"," : "");
     text_add(t, "};\n\n");

@@ -23,6 +23,12 @@ typedef struct Name {
     const char *param;
 } Name;
 
+/* Rows of a table, each once. */
+typedef struct Rows {
+    const char **row;
+    int          n;
+} Rows;
+
 typedef struct Writer {
     Arena      *arena;
     const EmitInput *in;
@@ -36,8 +42,7 @@ typedef struct Writer {
     int          nlayer, nforward;                    /* their number; the number of those functions */
     int          nkernel;
     Kernel      *kernel;
-    int          nproduct;
-    const char **product;                             /* rows of products that a library computes: cuda_library.c */
+    Rows         products, graphs, graph_calls;       /* what libraries compute: cuda_library.c, cuda_graph.c */
     uint64_t     nname, room;
     Name        *name;                                /* constants used so far: a hash table with `room` places */
     const char **of_node[3];                          /* constant of each node by id: of each writer_graph() */

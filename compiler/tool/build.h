@@ -11,6 +11,7 @@ typedef struct BuildInput {
     const char    *text;                              /* the generated C in one file, for --keep; else NULL */
     EmitUnit      *unit;                              /* the same in files that are compiled side by side */
     int            nunit;
+    bool           cudnn;                             /* linked with libtenoncudnn.a */
     bool           mpi;                               /* the C compiler is called through mpicc */
     bool           xz;                                /* the data may be packed with xz */
     bool           images;                            /* the data are folders of images */

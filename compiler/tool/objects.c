@@ -156,6 +156,8 @@ Key program_key(Arena *a, const BuildInput *in, const Toolchain *t)
     key_text(&k, in->name);
     key_text(&k, t->libraries);
     key_add(&k, library ? library : "", len);
+    library = in->cudnn ? file_read(a, in->paths->cudnn, &len) : NULL;
+    key_add(&k, library ? library : "", library ? len : 0);
     for (int i = 0; i < in->nunit; i++) {
         const Key o = object_key(a, in, t, &in->unit[i]);
         key_add(&k, &o, sizeof o);
@@ -217,6 +219,20 @@ static bool add_runtime(Arena *a, BuildInput *in, const char *file, const char *
 bool objects_add_mpi(Arena *a, BuildInput *in, Diag *d)
 {
     return in->mpi = add_runtime(a, in, "comm/mpi.c", "comm_mpi", "rt_mpi", d);
+}
+
+bool objects_add_plans(Arena *a, BuildInput *in, const char *plans, Diag *d)
+{
+    const EmitUnit u = {.name = arena_printf(a, "%s_plans", in->name), .called = "rt_plans", .text = plans};
+    in->cudnn = true;
+    if (!file_exists(in->paths->cudnn)) {
+        diag_error(d, nowhere, "convolutions with --kernels=cudnn need " TENON_NAME " built where cuDNN's headers and the CUDA toolkit are");
+        diag_help(d, "configure tenon again with -DWITH_CUDNN=ON, or leave out --kernels=cudnn");
+        return false;
+    }
+    if (*plans)
+        ARENA_PUSH(a, in->unit, in->nunit, u);
+    return true;
 }
 
 bool objects_add_cuda(Arena *a, BuildInput *in, const char *program, Diag *d)
@@ -349,6 +365,8 @@ static const char *link_program(Arena *a, const BuildInput *in, const Toolchain 
     argv_add(a, &v, program);
     for (int i = 0; i < in->nunit; i++)
         argv_add(a, &v, file_of(a, dir, in->unit[i].name, ".o"));
+    if (in->cudnn)
+        argv_add(a, &v, in->paths->cudnn);
     argv_add(a, &v, in->paths->library);
     argv_split(a, &v, t->libraries);
     argv_end(a, &v);

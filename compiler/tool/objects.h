@@ -21,6 +21,8 @@ const char *objects_program(Arena *a, const BuildInput *in, const Toolchain *t, 
 bool objects_add_mpi(Arena *a, BuildInput *in, Diag *d);
 /* The units of a program for a GPU: its one generated file, and the runtime's part that calls CUDA. */
 bool objects_add_cuda(Arena *a, BuildInput *in, const char *program, Diag *d);
+/* What its convolutions through cuDNN need: our library for it, and the file of plans, "" when there are none. */
+bool objects_add_plans(Arena *a, BuildInput *in, const char *plans, Diag *d);
 /* --keep: the C as it is read and, in DIR/NAME_units, as it is compiled.  The directory of the latter, NULL after an error. */
 const char *objects_keep(Arena *a, const BuildInput *in, Diag *d);
 

@@ -51,6 +51,7 @@ static void build_tree(Arena *a, const char *dir, const char *text, Paths *p)
     p->runtime = path_join(a, source, "runtime");
     p->data = path_join(a, source, "models/data");
     p->library = path_join(a, dir, "lib/libtenonrt.a");
+    p->cudnn = path_join(a, dir, "lib/libtenoncudnn.a");
     p->cflags = value_of(a, text, "cflags");
 }
 
@@ -59,6 +60,7 @@ static void installed_tree(Arena *a, const char *dir, Paths *p)
     p->runtime = path_join(a, dir, "../share/tenon/runtime");
     p->data = path_join(a, dir, "../share/tenon/models/data");
     p->library = path_join(a, dir, "../lib/tenon/libtenonrt.a");
+    p->cudnn = path_join(a, dir, "../lib/tenon/libtenoncudnn.a");
     p->cflags = "";
 }
 

@@ -6,6 +6,7 @@
 typedef struct Paths {
     const char *runtime;                              /* directory of rt.h */
     const char *library;                              /* libtenonrt.a */
+    const char *cudnn;                                /* libtenoncudnn.a, which may be missing */
     const char *data;                                 /* models/data: data sets by name */
     const char *cflags;                               /* a sanitized build tree builds sanitized programs; "" otherwise */
 } Paths;

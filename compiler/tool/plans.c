@@ -3,6 +3,7 @@
  * An entry is tenon-plan's answer, a line, and the plan behind it.  That a graph has no engine is kept as well.
  */
 #include "tool/plans.h"
+#include "ops/op.h"
 #include "tool/cache.h"
 #include "tool/file.h"
 #include "tool/paths.h"
@@ -162,5 +163,39 @@ bool plans_make(Arena *a, const char *version, const PlanWish *w, GraphPlan *p, 
     for (int i = 0; i < n; i++)
         p[i] = p[same[i]];
     cache_close(a, &cache, NULL);
+    return ok;
+}
+
+/* ---- a program's */
+
+static bool no_engine(const EmitPlan *e, const GraphPlan *p, const char *arch, Diag *d)
+{
+    diag_error(d, e->node->span, "cuDNN has no engine on %s for this %s", arch, e->node->op->name);
+    diag_note(d, "%s", p->why);
+    diag_note(d, "the graph: %s", p->ways);
+    diag_help(d, "leave out --kernels=cudnn: kernels of our own compute it");
+    return false;
+}
+
+bool plans_embed(Arena *a, const PlanWish *w, EmitInput *in, EmitPlan *plan, int n, Diag *d)
+{
+    const char *why;
+    const char *version = plans_version(a, &why);
+    GraphPlan *p = arena_alloc(a, (size_t)(n + 1) * sizeof *p);
+    if (!version) {
+        diag_warn(d, nowhere, "the convolutions are not planned: %s", why);
+        diag_help(d, "the program plans them when it first starts, and keeps the plans");
+        return true;
+    }
+    for (int i = 0; i < n; i++)
+        p[i].ways = plan[i].graph;
+    if (!plans_make(a, version, w, p, n, d))
+        return false;
+    bool ok = true;
+    for (int i = 0; i < n; i++) {
+        ok &= p[i].planned || no_engine(&plan[i], &p[i], w->arch, d);
+        plan[i].text = p[i].text, plan[i].bytes = p[i].bytes, plan[i].workspace = p[i].workspace;
+    }
+    in->plan = plan, in->nplan = n;
     return ok;
 }

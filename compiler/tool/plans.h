@@ -3,6 +3,7 @@
 #define PLANS_H
 #include "base/diag.h"
 #include "base/text.h"
+#include "emit/emit.h"
 
 /* Which GPU, driver and rules the plans are for. */
 typedef struct PlanWish {
@@ -29,5 +30,9 @@ typedef struct GraphPlan {
 const char *plans_version(Arena *a, const char **why);
 /* Plans all of them; equal graphs once.  False after an error: a graph without an engine is none, it is an answer. */
 bool plans_make(Arena *a, const char *version, const PlanWish *w, GraphPlan *p, int n, Diag *d);
+
+/* The graphs of a program's convolutions, planned; where that cannot be, it is a warning, and *in keeps none: the program plans them when it starts.
+ * False after an error: no engine for one of them. */
+bool plans_embed(Arena *a, const PlanWish *w, EmitInput *in, EmitPlan *plan, int n, Diag *d);
 
 #endif

@@ -166,7 +166,7 @@ bool show_gpu(Arena *a, const Command *c, Graph *train, Diag *d)
             show_launch(&s, &l[i], p);
     }
     show_total(&s, train);
-    printf("      of a step through cuDNN and cuBLASLt; programs of tenon build --target cuda take cuBLASLt with --kernels=cudnn, and kernels of their own for the rest\n");
+    printf("      of a step through cuDNN and cuBLASLt; of it programs of tenon build --target cuda --kernels=cudnn take products and convolutions, less is fused, the rest are kernels of our own\n");
     if (s.unplanned)
         printf("      cuDNN's graphs are not planned, so engines and workspaces are missing: %s\n", s.unplanned);
     show_memory(&s, train, l, n);

@@ -7,6 +7,8 @@
 #include "tool/file.h"
 #include "tool/manual.h"
 #include "tool/objects.h"
+#include "tool/plans.h"
+#include "tool/process.h"
 #include "tool/show.h"
 #include "tool/show_gpu.h"
 #include "tool/tune.h"
@@ -193,6 +195,23 @@ static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
     return write_emitted(a, c, arena_printf(a, "%s.%s", g->name, end), out.s, d);
 }
 
+/* --kernels=cudnn: plans of the convolutions, and what they are linked with. */
+static bool add_plans(Arena *a, const Command *c, EmitInput *emit, BuildInput *in, Diag *d)
+{
+    const PlanWish wish = {.arch = c->options.arch, .driver = c->driver ? c->driver : "13.0", .exact = !c->options.tf32,
+                           .jobs = process_cores(), .no_cache = c->no_cache};
+    EmitPlan *plan;
+    const int n = c->options.libraries ? emit_plans(a, emit, &plan) : 0;
+    Text t = text_new(a);
+    if (n == 0)
+        return true;
+    if (!plans_embed(a, &wish, emit, plan, n, d))
+        return false;
+    if (emit->nplan)
+        emit_plans_text(emit->plan, emit->nplan, &t);
+    return objects_add_plans(a, in, t.s, d);
+}
+
 static bool build(Arena *a, const Command *c, const Front *f, Diag *d)
 {
     Paths paths;
@@ -201,9 +220,12 @@ static bool build(Arena *a, const Command *c, const Front *f, Diag *d)
     EmitInput emit = emit_input(c, f);
     emit.data_dirs = &paths.data;
     emit.ndata_dirs = paths.data ? 1 : 0;
-    BuildInput in = {.name = f->train->name, .text = c->keep ? generate(a, &emit) : NULL, .xz = f->recipe.data.xz,
+    BuildInput in = {.name = f->train->name, .xz = f->recipe.data.xz,
                      .images = f->recipe.data.images,
                      .dtype = f->recipe.dtype, .command = c, .machine = machine_find(c->options.cpu), .paths = &paths};
+    if (!add_plans(a, c, &emit, &in, d))
+        return false;
+    in.text = c->keep ? generate(a, &emit) : NULL;
     if (!c->options.cuda)
         in.nunit = emit_units(&emit, a, &in.unit);
     else if (!objects_add_cuda(a, &in, generate(a, &emit), d))

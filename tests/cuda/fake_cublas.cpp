@@ -7,6 +7,7 @@
  *   FAKE_LOG=1                                  products, on stderr
  */
 #include "shim.h"
+#include "tf32.h"
 #include <cstdio>
 #include <cstdlib>
 #include <cublasLt.h>
@@ -57,21 +58,6 @@ bool fits(const FakeProduct *p, const FakeMatrix *a, const FakeMatrix *b, const 
     const cudaDataType of = p->compute == CUBLAS_COMPUTE_64F ? CUDA_R_64F : CUDA_R_32F;
     return m == d->rows && n == d->columns && k == depth && a->count == b->count && b->count == d->count &&
            a->type == of && b->type == of && d->type == of && p->scale == of;
-}
-
-/* 10 bits behind the point, halves to even. */
-float tf32(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    if ((bits & 0x7f800000u) != 0x7f800000u)
-        bits = (bits + 0xfffu + (bits >> 13 & 1)) & ~0x1fffu;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-double tf32(double x)
-{
-    return x;
 }
 
 template <class T>

@@ -3,7 +3,8 @@
 #   shim_runtime                        once, before the first program
 #   shim NAME MODEL OPTIONS...          $work/NAME/gpu, and $work/NAME/cpu of the same model in plain C
 #   near, steps                         their losses beside each other
-#   shim_gpu NAME MODEL OPTIONS...      $work/NAME/gpu alone; with --kernels=cudnn it takes the libraries of fake_cublas.cpp
+#   shim_gpu NAME MODEL OPTIONS...      $work/NAME/gpu alone; with --kernels=cudnn it takes the libraries of fake_cublas.cpp and fake_cudnn.cpp
+#   shim_cudnn                          behind shim_runtime, for models with convolutions: 1 where cuDNN's headers are not
 shim_sources=$TENON_ROOT/tests/cuda
 shim_libraries="-lz -lpthread"
 for l in lzma png turbojpeg; do echo 'int main(void) { return 0; }' | gcc -x c - -o "$work/has" -l$l 2> /dev/null && shim_libraries+=" -l$l" || true; done
@@ -13,6 +14,20 @@ shim_runtime() {
     for file in fiber fake; do g++ -std=c++20 -O2 -Wall -Wextra -Werror -I "$shim_sources/include" -c "$shim_sources/$file.cpp" -o "$work/$file.o"; done
     g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$shim_sources/include" "$shim_sources/fake_cublas.cpp" -o "$work/libcublasLt.so.13"
     export TENON_CUBLASLT=$work/libcublasLt.so.13
+}
+
+shim_cudnn() {
+    local dir at
+    for dir in "$(sed -n 's/^CUDNN_INCLUDE:PATH=//p' "$(dirname "$TENON")/CMakeCache.txt" 2> /dev/null)" /usr/local/cuda/include /usr/include; do
+        [ ! -e "$dir/cudnn_graph.h" ] || at=$dir
+    done
+    [ -n "${at:-}" ] || return 1
+    mkdir -p "$work/cudnn"
+    for file in "$TENON_ROOT"/runtime/cuda/cudnn_*.c; do
+        gcc -O1 -Wall -Wextra -Werror -I "$shim_sources/include" -isystem "$at" -I "$TENON_ROOT/runtime" -c "$file" -o "$work/cudnn/$(basename "$file" .c).o"
+    done
+    g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$shim_sources/include" -isystem "$at" "$shim_sources/fake_cudnn.cpp" -o "$work/libcudnn.so.9"
+    export TENON_CUDNN=$work/libcudnn.so.9 TENON_CACHE=$work/cache  # what the fake plans is not kept beside cuDNN's
 }
 
 shim() {
@@ -31,6 +46,7 @@ shim_gpu() {
     done
     g++ -std=c++20 -O1 -ffp-contract=off -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-unused-function -x c++ -DRT_SHIM $f64 \
         -include "$shim_sources/shim.h" -I "$shim_sources/include" -I "$TENON_ROOT/runtime" -c "$dir"/*.cu -o "$dir/program.o"
+    ! grep -q '^#include "cuda/cudnn_run.h"' "$dir"/*.cu || cp "$work"/cudnn/*.o "$dir"
     g++ -rdynamic -o "$dir/gpu" "$dir"/*.o "$work"/{gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
 }
 

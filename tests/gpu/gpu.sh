@@ -22,8 +22,19 @@ both() {
     if [ $on_gpu = 0 ]; then shim "$@"; return; fi
     local dir=$work/$1 model=$2; shift 2
     mkdir -p "$dir"
-    NVCC=nvcc "$TENON" build "$model" --target cuda --arch "sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d . | sed 's/^9.$/90/; s/^8.$/80/; s/^1..$/100/')" -o "$dir/gpu" "$@"
+    NVCC=nvcc "$TENON" build "$model" --target cuda --arch "$(arch)" -o "$dir/gpu" "$@"
     "$TENON" build "$model" -o "$dir/cpu" "$@"
+}
+
+arch() { nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d . | sed 's/^9.$/90/; s/^8.$/80/; s/^1..$/100/; s/^/sm_/'; }
+
+# libraries NAME OF MODEL OPTIONS...: the same with NVIDIA's libraries; OF's program for the processor beside it
+libraries() {
+    local dir=$work/$1 of=$work/$2 model=$3; shift 3
+    mkdir -p "$dir"
+    if [ $on_gpu = 0 ]; then shim_gpu "$(basename "$dir")" "$model" "$@" --kernels=cudnn
+    else NVCC=nvcc "$TENON" build "$model" --target cuda --kernels=cudnn --arch "$(arch)" -o "$dir/gpu" "$@"; fi
+    cp "$of/cpu" "$dir/cpu"
 }
 
 # close TEXT BOUND A B: equally many numbers, none further apart than BOUND (1 + |a|)
@@ -95,11 +106,18 @@ compare=$work/compare
 cc -std=gnu11 -O1 -o "$compare" tests/tools/compare.c -lm
 small_mnist "$work/mnist" $samples $tests
 mnist=(--data "$work/mnist")
-[ $on_gpu = 1 ] || shim_runtime
+[ $on_gpu = 1 ] || { shim_runtime; shim_cudnn || { skip "the headers of cuDNN are not here"; finish; exit; }; }
 both geometry tests/cuda/geometry.tn
 both norm tests/cuda/norm.tn
 both mlp models/mlp.tn --batch $batch
 both lenet models/lenet.tn --batch $batch
+libraries mlp_libraries mlp models/mlp.tn --batch $batch
+libraries lenet_libraries lenet models/lenet.tn --batch $batch
+libraries geometry_libraries geometry tests/cuda/geometry.tn
+agree mlp_libraries "${mnist[@]}"
+agree lenet_libraries "${mnist[@]}"
+agree geometry_libraries
+repeats lenet_libraries "${mnist[@]}"
 agree geometry
 agree norm
 agree mlp "${mnist[@]}"

@@ -24,6 +24,8 @@ pair() {
     "$TENON" build "$2" -o "$work/$1/cpu" --cpu generic --plain "${@:3}"
 }
 
+silent() { [ -z "$2" ] && ok || bad "$1: it says '$2'"; }
+
 # differs TEXT A B: equally many losses, none the same and none far
 differs() {
     if awk -v a="$2" -v b="$3" 'BEGIN { n = split(a, x); m = split(b, y); if (n < 1 || n != m) exit 1
@@ -35,16 +37,12 @@ on_the_processor() {
     shim_runtime
     small_mnist "$work/mnist" 20 12                   # the last step and the last test are filled up
     pair mlp models/mlp.tn --batch 8
-    pair lenet models/lenet.tn --batch 8
     pair products "$cuda/products.tn"
-    pair loops "$cuda/loops.tn"
     steps mlp --data "$work/mnist"
-    steps lenet --data "$work/mnist"
     steps products
-    steps loops
     local mlp=$work/mlp data="--data $work/mnist"
     # no kernel of ours is left of the products, and bias and relu are inside of them
-    ! grep -q "LAUNCH(dense\|LAUNCH(matmul" "$work"/{mlp,lenet,products,loops}/*.cu && ok || bad "kernels of our own compute products"
+    ! grep -q "LAUNCH(dense\|LAUNCH(matmul" "$work"/{mlp,products}/*.cu && ok || bad "kernels of our own compute products"
     same "relus of an MLP that are launches" 0 "$(grep -c 'LAUNCH(relu_[0-9]' "$mlp/mlp.cu" || true)"
     same "biases of an MLP that are launches" 0 "$(grep -c 'LAUNCH(bias' "$mlp/mlp.cu" || true)"
     # each step computes every product once; from the third step on out of a recording
@@ -74,6 +72,70 @@ on_the_processor() {
     near "an epoch on each" "$(field "$work/alone.jsonl" epoch test_loss | cut -d' ' -f2)" "$(field "$work/both.jsonl" epoch test_loss | cut -d' ' -f1)"
 }
 
+# Convolutions: cuDNN's part is built against its own headers.
+convolutions() {
+    shim_cudnn || { skip "the headers of cuDNN are not here: convolutions through it"; return; }
+    local lenet=$work/lenet data="--data $work/mnist"
+    pair lenet models/lenet.tn --batch 8
+    pair geometry "$cuda/geometry.tn"
+    steps lenet $data
+    steps geometry
+    ! grep -q "LAUNCH(conv2d" "$work"/{lenet,geometry}/*.cu && ok || bad "kernels of our own compute convolutions"
+    # five in each training step, two in each test, all by the engine without tensor cores; plans are kept, and a second start makes none
+    same "convolutions of three steps and two tests" "19 by engine 1" \
+        "$(FAKE_LOG=1 "$lenet/gpu" $data --epochs 1 2>&1 | sed -n 's/^fake: a convolution //p' | sort | uniq -c | awk '{ $1 = $1; print }')"
+    FAKE_CUDNN=none succeeds "a start with plans that are kept" "$lenet/gpu" $data --epochs 1
+    TENON_CACHE=$work/other FAKE_CUDNN=none refuses "no engine" "cuDNN has no engine for conv1 \(lenet.tn:8\): .*the graph: x f32 8 1 28 28 row; " "$lenet/gpu" $data
+    TENON_CUDNN=/nowhere/libcudnn.so.9 refuses "no cuDNN" "cuDNN 9 was not found: .*computes its convolutions with it" "$lenet/gpu" $data
+    TENON_CUDNN=libm.so.6 refuses "a library that is not cuDNN" "has no cudnnGetVersion" "$lenet/gpu" $data
+    FAKE_CUDNN=old refuses "an old cuDNN" "is cuDNN 9.5; Tenon needs version 9.8" "$lenet/gpu" $data
+    FAKE_CUDNN=start refuses "one that cannot start" "cuDNN cannot start: CUDNN_STATUS_NOT_INITIALIZED" "$lenet/gpu" $data
+    FAKE_CUDNN=fails refuses "a convolution that fails" "cuDNN failed at conv1 \(lenet.tn:8\): " "$lenet/gpu" $data
+    TENON_CUDNN=/nowhere/libcudnn.so.9 succeeds "info needs no cuDNN" "$lenet/gpu" info
+    embedded
+}
+
+# `tenon build` plans, by the fake, embeds the plans and links; nvcc's part is tests/tools/nvcc's.
+embedded() {
+    [ -x "$(dirname "$TENON")/tenon-plan" ] || { skip "no tenon-plan: plans in programs"; return; }
+    local built=$work/built data="--data $work/mnist" first tf32
+    make() { SHIM=$work NVCC=$TENON_ROOT/tests/tools/nvcc "$TENON" build models/lenet.tn --target cuda --kernels=cudnn --batch 8 -o "$built" "$@" 2>&1; }
+    mkdir -p "$work/unused/plans"
+    run() { rm -f "$work/run.jsonl"; TENON_CACHE=$work/unused "$built" $data --epochs 1 --log "$work/run.jsonl" 2>&1 > /dev/null; }
+    make > "$work/said" || { bad "tenon build with plans: $(cat "$work/said")"; return; }
+    first=$(hashes "$work/lenet/0.jsonl" | tail -n 1)
+    silent "a program with plans in it" "$(FAKE_CUDNN=none run)"
+    same "and has the bits of one that plans when it starts" "$first" "$(hashes "$work/run.jsonl")"
+    [ -z "$(ls "$work/unused/plans")" ] && ok || bad "embedded plans were made anew"
+    FAKE_DRIVER=13010 run > "$work/said"
+    grep -q "5 of cuDNN's plans are for sm_90 with 132 .*driver API 13.0.*; here is .*driver API 13.1.* made anew, and kept" "$work/said" && ok || bad "another driver: $(cat "$work/said")"
+    same "plans made anew have the same bits" "$first" "$(hashes "$work/run.jsonl")"
+    same "plans that are kept then" 5 "$(ls "$work/unused/plans" | wc -l)"
+    silent "and found at the next start" "$(FAKE_CUDNN=none FAKE_DRIVER=13010 run)"
+    # where cuDNN is not there to plan, the program is made all the same
+    TENON_CUDNN=/nowhere/libcudnn.so.9 make --no-cache > "$work/said" || bad "tenon build without cuDNN: $(cat "$work/said")"
+    grep -q "warning: the convolutions are not planned: cuDNN 9 was not found" "$work/said" && ok || bad "no warning that nothing is planned: $(cat "$work/said")"
+    silent "it plans at its start" "$(run)"
+    same "with the same bits" "$first" "$(hashes "$work/run.jsonl")"
+    refuses "a graph without an engine" "lenet.tn:8:9: error: cuDNN has no engine on sm_90 for this conv2d" \
+        env FAKE_CUDNN=none SHIM="$work" NVCC="$TENON_ROOT/tests/tools/nvcc" "$TENON" build models/lenet.tn --target cuda --kernels=cudnn --batch 4 -o "$work/none"
+    # tf32 allows tensor cores
+    make --dtype tf32 > "$work/said" || bad "tf32: $(cat "$work/said")"
+    tf32=$(FAKE_LOG=1 run | sed -n 's/^fake: a convolution //p' | sort -u)
+    same "the engine in tf32" "by engine 0" "$tf32"
+    differs "losses in tf32" "$(field "$work/lenet/0.jsonl" epoch train_loss)" "$(field "$work/run.jsonl" epoch train_loss)"
+}
+
+# The real libraries have all that is asked of them, and say that there is no GPU; their memory would be another's, so only where there is none.
+real_libraries() {
+    [ ! -e /dev/nvidia0 ] || return 0
+    local said
+    if said=$(env -u TENON_CUBLASLT "$work/mlp/gpu" --data "$work/mnist" --epochs 1 2>&1); then bad "cuBLASLt computed without a GPU"
+    elif grep -q "was not found" <<< "$said"; then skip "cuBLASLt is not installed"
+    elif grep -q "cuBLASLt failed at dense1 (mlp.tn:8), starting the library: " <<< "$said"; then ok
+    else bad "the real cuBLASLt: $said"; fi
+}
+
 by_nvcc() {
     local extra
     "$TENON" build models/mlp.tn --target cuda --kernels=cudnn -o "$work/real" || { bad "tenon build --target cuda --kernels=cudnn"; return; }
@@ -82,6 +144,6 @@ by_nvcc() {
     succeeds "its info, on any machine" "$work/real" info
 }
 
-if [ "$(uname -m)" = x86_64 ] && command -v g++ > /dev/null; then on_the_processor; else skip "libraries on the processor: they need g++ and x86-64"; fi
+if [ "$(uname -m)" = x86_64 ] && command -v g++ > /dev/null; then on_the_processor; real_libraries; convolutions; else skip "libraries on the processor: they need g++ and x86-64"; fi
 if command -v nvcc > /dev/null; then export NVCC=nvcc; by_nvcc; else skip "nvcc is not there: nothing was compiled for a GPU"; fi
 finish

@@ -1,0 +1,91 @@
+/* cudnn_run.c -- a program's convolutions through cuDNN. */
+#include "cuda/cudnn_run.h"
+#include "cuda/cudnn_load.h"
+#include "cuda/gpu.h"
+#include "device.h"
+#include "error.h"
+#include <limits.h>
+
+static CudnnApi api;
+static CudnnDevice device;
+static cudnnHandle_t handle;
+static CudnnPlan *plan; /* of each graph */
+static const RtGraphCall *call;
+static int64_t room; /* of the workspace that calls bring */
+static void *larger; /* what plans that need more take instead */
+
+static void open_library(void)
+{
+    char why[CUDNN_WHY];
+    cudnnStatus_t s;
+    if (!cudnn_open(&api, NULL, why))
+        rt_die("%s; this program computes its convolutions with it, and built without "
+               "--kernels=cudnn it needs no library",
+               why);
+    s = api.Create(&handle);
+    if (!s)
+        s = api.SetStream(handle, rt_cuda_stream);
+    if (s)
+        rt_die("cuDNN cannot start: %s", api.GetErrorString(s));
+    if (!cudnn_device_present(&device, &api, 0, why))
+        rt_die("%s", why);
+}
+
+/* The first call of a graph lends its name. */
+static const char *layer_of(const RtGraphCall *c, int graph)
+{
+    while (c->graph != graph)
+        c++;
+    return c->layer;
+}
+
+static void note_other(const RtGraph *g, int n)
+{
+    const CudnnKey here = cudnn_key(&device);
+    CudnnPlan head;
+    char planned[128], found[128];
+    if (!cudnn_plan_head(&head, g->plan, (size_t)g->bytes))
+        return;
+    cudnn_key_text(&head.key, planned);
+    cudnn_key_text(&here, found);
+    rt_note("%d of cuDNN's plans are for %s; here is %s: made anew, and kept", n, planned, found);
+}
+
+void rt_graphs_open(const RtGraph *graph, int ngraph, const RtGraphCall *calls, int ncall,
+                    bool exact, int64_t workspace)
+{
+    char place[PATH_MAX];
+    const char *dir = cudnn_load_dir(place, sizeof place) ? place : NULL;
+    int64_t most = workspace;
+    int other = 0, first = 0;
+    (void)ncall;
+    open_library();
+    plan = rt_alloc((size_t)ngraph * sizeof *plan);
+    call = calls, room = workspace;
+    for (int i = 0; i < ngraph; i++) {
+        const CudnnPlanned planned = {.graph = graph[i].graph,
+                                      .plan = graph[i].plan,
+                                      .bytes = (size_t)graph[i].bytes,
+                                      .rules = {.exact = exact}};
+        CudnnFrom from;
+        if (!cudnn_load(&plan[i], &device, &planned, dir, &from))
+            rt_die("cuDNN has no engine for %s: %s; the graph: %s; build without --kernels=cudnn",
+                   layer_of(calls, i), plan[i].why, graph[i].graph);
+        if (graph[i].plan && from == CUDNN_MADE && !other++)
+            first = i;
+        most = plan[i].workspace > most ? plan[i].workspace : most;
+    }
+    if (other)
+        note_other(&graph[first], other);
+    if (most > workspace)
+        larger = rt_cuda.memory(most, "cuDNN's workspace");
+}
+
+void rt_graph(int which, const float *a, const float *b, float *result, void *workspace)
+{
+    static const int64_t id[] = {1, 2, 3};
+    CudnnPlan *p = &plan[call[which].graph];
+    void *const data[] = {(void *)a, (void *)b, result};
+    if (!cudnn_plan_run(p, handle, 3, id, data, p->workspace > room ? larger : workspace))
+        rt_die("cuDNN failed at %s: %s", call[which].layer, p->why);
+}

@@ -1,0 +1,343 @@
+/* fake_cudnn.cpp -- a cuDNN for tests: convolutions of the backend API by plain loops, in the fake stream.
+ *
+ * Built as a shared library against cuDNN's own headers, and opened through TENON_CUDNN by programs and by tenon-plan.  A descriptor is what was
+ * set on it.  It has two engines: 0 rounds factors to tf32 and says that it takes tensor cores, 1 is exact; both want a workspace, which they
+ * fill with NaN.  A plan's text is the convolution in numbers.
+ *
+ *   FAKE_CUDNN=old | start | none | fails       another version; cannot start; has no engine; an execution fails
+ *   FAKE_ARCH, FAKE_DRIVER                      the GPU and its driver: 90, 13000
+ *   FAKE_LOG=1                                  executions, on stderr
+ */
+#include "shim.h"
+#include "tf32.h"
+#include <cstdio>
+#include <cstdlib>
+#include <cudnn_graph.h>
+#include <map>
+#include <string>
+#include <vector>
+
+/* tenon-plan, which executes nothing, has none. */
+void shim_work(std::function<void()> work) __attribute__((weak));
+
+namespace {
+
+enum { WORKSPACE = 4096 };
+
+struct Value {
+    int64_t count;
+    std::vector<unsigned char> bytes;
+};
+struct Descriptor {
+    cudnnBackendDescriptorType_t type;
+    std::map<int, Value> set;
+    std::string text; /* of a device and of a plan */
+    int64_t engine;
+    Descriptor *op; /* of a graph, and of what is made from it */
+};
+
+bool wrong(const char *what)
+{
+    const char *how = getenv("FAKE_CUDNN");
+    return how && !strcmp(how, what);
+}
+
+size_t size_of(cudnnBackendAttributeType_t t)
+{
+    switch (t) {
+    case CUDNN_TYPE_BOOLEAN:
+    case CUDNN_TYPE_CHAR:
+        return 1;
+    case CUDNN_TYPE_INT64:
+    case CUDNN_TYPE_DOUBLE:
+    case CUDNN_TYPE_VOID_PTR:
+    case CUDNN_TYPE_HANDLE:
+    case CUDNN_TYPE_BACKEND_DESCRIPTOR:
+        return 8;
+    default:
+        return 4;
+    }
+}
+
+/* Number i of what was set; 0: it was not. */
+template <class T> T get(const Descriptor *d, int name, int64_t i = 0)
+{
+    T v = {};
+    const auto at = d->set.find(name);
+    if (at != d->set.end() && i < at->second.count)
+        memcpy(&v, &at->second.bytes[(size_t)i * sizeof v], sizeof v);
+    return v;
+}
+Descriptor *part(const Descriptor *d, int name)
+{
+    return get<Descriptor *>(d, name);
+}
+
+/* ---- a convolution in numbers */
+
+struct Tensor {
+    int64_t id, dim[4], stride[4];
+};
+struct Convolution {
+    int64_t kind, engine; /* 0: y, 1: dx, 2: dw */
+    Tensor x, w, y;
+    int64_t pad[2], stride[2], dilation[2];
+};
+
+Tensor tensor(const Descriptor *d)
+{
+    Tensor t = {get<int64_t>(d, CUDNN_ATTR_TENSOR_UNIQUE_ID), {}, {}};
+    for (int i = 0; i < 4; i++)
+        t.dim[i] = get<int64_t>(d, CUDNN_ATTR_TENSOR_DIMENSIONS, i), t.stride[i] = get<int64_t>(d, CUDNN_ATTR_TENSOR_STRIDES, i);
+    return t;
+}
+
+Convolution convolution(const Descriptor *op, int64_t engine)
+{
+    static const int names[3][4] = {
+        {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC},
+        {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC},
+        {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC}};
+    const int kind = op->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR         ? 0
+                     : op->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR ? 1
+                                                                                                : 2;
+    const int *n = names[kind];
+    const Descriptor *window = part(op, n[3]);
+    Convolution c = {kind, engine, tensor(part(op, n[0])), tensor(part(op, n[1])), tensor(part(op, n[2])), {}, {}, {}};
+    for (int i = 0; i < 2; i++) {
+        c.pad[i] = get<int64_t>(window, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, i);
+        c.stride[i] = get<int64_t>(window, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, i);
+        c.dilation[i] = get<int64_t>(window, CUDNN_ATTR_CONVOLUTION_DILATIONS, i);
+    }
+    return c;
+}
+
+std::string text_of(const Convolution &c)
+{
+    std::string s = "{\"fake\":[";
+    const int64_t *v = (const int64_t *)&c;
+    for (size_t i = 0; i < sizeof c / sizeof *v; i++)
+        s += (i ? "," : "") + std::to_string(v[i]);
+    return s + "]}";
+}
+
+bool read_text(const std::string &s, Convolution *c)
+{
+    int64_t *v = (int64_t *)c;
+    const char *at = strchr(s.c_str(), '[');
+    for (size_t i = 0; i < sizeof *c / sizeof *v; i++) {
+        char *end;
+        if (!at)
+            return false;
+        v[i] = strtoll(at + 1, &end, 10);
+        at = *end == ',' || *end == ']' ? end : NULL;
+    }
+    return at && *at == ']';
+}
+
+void execute(const Convolution &c, const float *x, const float *w, const float *y)
+{
+    const Tensor *to = c.kind == 0 ? &c.y : c.kind == 1 ? &c.x : &c.w;
+    float *result = (float *)(c.kind == 0 ? y : c.kind == 1 ? x : w);
+    const bool rounded = c.engine == 0;
+    std::vector<double> sum((size_t)(to->dim[0] * to->stride[0]), 0.0);
+    const int64_t per_group = c.w.dim[1], groups = c.x.dim[1] / per_group, filters = c.w.dim[0] / groups;
+
+    for (int64_t n = 0; n < c.y.dim[0]; n++)
+    for (int64_t o = 0; o < c.y.dim[1]; o++)
+    for (int64_t p = 0; p < c.y.dim[2]; p++)
+    for (int64_t q = 0; q < c.y.dim[3]; q++)
+    for (int64_t i = 0; i < per_group; i++)
+    for (int64_t r = 0; r < c.w.dim[2]; r++)
+    for (int64_t s = 0; s < c.w.dim[3]; s++) {
+        const int64_t h = p * c.stride[0] - c.pad[0] + r * c.dilation[0], v = q * c.stride[1] - c.pad[1] + s * c.dilation[1];
+        if (h < 0 || h >= c.x.dim[2] || v < 0 || v >= c.x.dim[3])
+            continue;
+        const int64_t channel = o / filters * per_group + i;
+        const int64_t at_x = n * c.x.stride[0] + channel * c.x.stride[1] + h * c.x.stride[2] + v * c.x.stride[3];
+        const int64_t at_w = o * c.w.stride[0] + i * c.w.stride[1] + r * c.w.stride[2] + s * c.w.stride[3];
+        const int64_t at_y = n * c.y.stride[0] + o * c.y.stride[1] + p * c.y.stride[2] + q * c.y.stride[3];
+        const float a = c.kind == 1 ? w[at_w] : x[at_x], b = c.kind == 0 ? w[at_w] : y[at_y];
+        sum[(size_t)(c.kind == 0 ? at_y : c.kind == 1 ? at_x : at_w)] += rounded ? (double)tf32(a) * tf32(b) : (double)a * b;
+    }
+    for (size_t i = 0; i < sum.size(); i++)
+        result[i] = (float)sum[i];
+}
+
+/* ---- what is asked of descriptors */
+
+std::string device_text()
+{
+    const char *arch = getenv("FAKE_ARCH"), *driver = getenv("FAKE_DRIVER");
+    return std::string("{\"deviceVer\":") + (arch ? arch : "90") + "0,\"driverVer\":" + (driver ? driver : "13000") + ",\"multiProcessorCount\":132}";
+}
+
+cudnnStatus_t give_text(const std::string &s, int64_t room, int64_t *n, void *to)
+{
+    *n = (int64_t)s.size();
+    if (room > 0)
+        memcpy(to, s.data(), s.size() < (size_t)room ? s.size() : (size_t)room);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+template <class T> cudnnStatus_t give(T v, int64_t *n, void *to)
+{
+    if (n)
+        *n = 1;
+    memcpy(to, &v, sizeof v);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* The tensor-core engine first, as the real heuristics do. */
+cudnnStatus_t give_engines(const Descriptor *heuristics, int64_t room, int64_t *n, void *to)
+{
+    Descriptor *const *config = (Descriptor *const *)to;
+    *n = wrong("none") ? 0 : 2;
+    for (int64_t i = 0; i < room && i < *n; i++)
+        config[i]->engine = i, config[i]->op = part(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)->op;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t finalize_plan(Descriptor *d)
+{
+    Convolution c;
+    const Descriptor *config = part(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+    if (!part(d, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP))
+        return CUDNN_STATUS_BAD_PARAM;
+    if (config)
+        d->text = text_of(convolution(config->op, config->engine));
+    return read_text(d->text, &c) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+}
+
+struct Handle {
+    cudaStream_t stream;
+};
+
+} // namespace
+
+extern "C" {
+
+size_t cudnnGetVersion(void)
+{
+    return wrong("old") ? 90500 : 91900;
+}
+
+const char *cudnnGetErrorString(cudnnStatus_t s)
+{
+    return s == CUDNN_STATUS_NOT_INITIALIZED ? "CUDNN_STATUS_NOT_INITIALIZED" : "an error of the fake cuDNN";
+}
+
+void cudnnGetLastErrorString(char *message, size_t room)
+{
+    snprintf(message, room, "%s", "");
+}
+
+cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
+{
+    *handle = (cudnnHandle_t) new Handle{};
+    return wrong("start") ? CUDNN_STATUS_NOT_INITIALIZED : CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
+{
+    delete (Handle *)handle;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)
+{
+    ((Handle *)handle)->stream = stream;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *d)
+{
+    *d = (cudnnBackendDescriptor_t) new Descriptor{type, {}, "", 0, NULL};
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d)
+{
+    delete (Descriptor *)d;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t it, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n,
+                                       const void *v)
+{
+    Descriptor *d = (Descriptor *)it;
+    const unsigned char *bytes = (const unsigned char *)v;
+    if (name == CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION || name == CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION)
+        d->text.assign((const char *)v, (size_t)n);
+    else
+        d->set[name] = Value{n, std::vector<unsigned char>(bytes, bytes + (size_t)n * size_of(type))};
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t it)
+{
+    Descriptor *d = (Descriptor *)it;
+    if (d->type == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR)
+        d->op = part(d, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    if (d->type == CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR && d->text.empty())
+        d->text = device_text();
+    return d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR ? finalize_plan(d) : CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t it, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t, int64_t room,
+                                       int64_t *n, void *to)
+{
+    const Descriptor *d = (const Descriptor *)it;
+    switch (name) {
+    case CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION:
+    case CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION:
+        return give_text(d->text, room, n, to);
+    case CUDNN_ATTR_ENGINEHEUR_RESULTS:
+        return give_engines(d, room, n, to);
+    case CUDNN_ATTR_ENGINECFG_ENGINE:
+        (*(Descriptor **)to)->engine = d->engine;
+        return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
+        return give(d->engine, n, to);
+    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+        give(CUDNN_NUMERICAL_NOTE_TENSOR_CORE, n, to);
+        *n = d->engine == 0;
+        return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
+        *n = 0;
+        return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
+        return give((int64_t)WORKSPACE, n, to);
+    default:
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+}
+
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t of, cudnnBackendDescriptor_t pack)
+{
+    const Descriptor *given = (const Descriptor *)pack;
+    void *workspace = get<void *>(given, CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+    std::map<int64_t, const float *> data;
+    Convolution c;
+    for (int64_t i = 0; i < given->set.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS).count; i++)
+        data[get<int64_t>(given, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, i)] = get<const float *>(given, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, i);
+    if (wrong("fails"))
+        return CUDNN_STATUS_EXECUTION_FAILED;
+    if (!read_text(((const Descriptor *)of)->text, &c) || !((Handle *)handle)->stream || !workspace)
+        return CUDNN_STATUS_BAD_PARAM;
+    const float *x = data[c.x.id], *w = data[c.w.id], *y = data[c.y.id];
+    if (!x || !w || !y || ((uintptr_t)x | (uintptr_t)w | (uintptr_t)y) % 16)
+        return CUDNN_STATUS_BAD_PARAM;
+    shim_work([=] {
+        if (getenv("FAKE_LOG"))
+            fprintf(stderr, "fake: a convolution by engine %lld\n", (long long)c.engine);
+        memset(workspace, 0xff, WORKSPACE);
+        execute(c, x, w, y);
+    });
+    return CUDNN_STATUS_SUCCESS;
+}
+
+} // extern "C"
