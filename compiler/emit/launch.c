@@ -173,7 +173,8 @@ static bool is_elementwise(const Node *n)
 {
     static const char *const like[] = {"bias",       "dropout",    "dropout_dx",
                                        "dropout2d",  "batch_norm", "batch_norm_dx",
-                                       "scan_stack", "one_hot",    NULL};
+                                       "scan_stack", "one_hot",    "mask",
+                                       NULL};
     return n->op->flags & OP_ELEMENTWISE || in(n, like) || (n->loop && node_is(n, "concat"));
 }
 

@@ -1,4 +1,4 @@
-/* embedding.cuh -- rows of a table by their numbers, the sum of what comes back for each, and classes as vectors.
+/* embedding.cuh -- rows of a table by their numbers, the sum of what comes back for each, which tokens count, and classes as vectors.
  *
  *   y[i] = w[token[i]]        dw[token[i]] += dy[i], i in order        token `padding`: 0, nothing
  *
@@ -50,6 +50,17 @@ DEVICE void embedding_dw(real *dw, const int32_t *token, const real *dy, Embeddi
     }
     if (column < e.width)
         dw[(int64_t)row * e.width + column] += sum;
+}
+
+/* y[i] = 0 where token i is padding, else 1. */
+SIZE int mask_blocks(int n, int)
+{
+    return each_blocks(n);
+}
+DEVICE void mask(real *y, const int32_t *token, int n, int padding)
+{
+    FOR_EACH(i, n)
+        y[i] = token[i] != padding;
 }
 
 /* y (n, K): 1 at the class, 0 elsewhere. */

@@ -19,6 +19,7 @@
 #include "cuda/losses.cuh"
 #include "cuda/softmax.cuh"
 #include "cuda/embedding.cuh"
+#include "cuda/gather.cuh"
 #include "cuda/layer_norm.cuh"
 #include "cuda/attention.cuh"
 #include "cuda/rotary.cuh"

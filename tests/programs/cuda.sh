@@ -66,11 +66,13 @@ on_the_processor() {
     shim sequence "$cuda/sequence.tn"
     shim loops "$cuda/loops.tn"
     shim moves "$cuda/moves.tn"
+    shim places "$cuda/places.tn"
     steps geometry
     steps norm
     steps sequence
     steps loops
     steps moves --data "$work/cifar"
+    steps places
     steps mlp --data "$work/mnist"
     steps lenet --data "$work/mnist"
     graphs
@@ -119,7 +121,7 @@ gate() {
 
 by_nvcc() {
     local name extra
-    for name in geometry norm sequence moves lenet; do
+    for name in geometry norm sequence moves places lenet; do
         [ -e "$work/$name" ] || "$TENON" emit "$([ $name = lenet ] && echo models/lenet.tn || echo "$cuda/$name.tn")" --to cuda -o "$work/$name"
         case $CHECK_ALL$name in
         1* | 0geometry | 0norm | 0lenet) gate "$work/$name/$name.cu" 80 90a 100 ;;
