@@ -1,9 +1,9 @@
 /* net.c -- a step: phases one after another, each shared out over the threads; sums over shards
  * in the fixed tree.
  *
- * A rank runs the phases for each part of its shards into a gradient buffer of the part's own;
- * the buffers are added as the tree goes, here and between ranks, and every rank does the same
- * update. Between ranks the buffer goes bucket by bucket: added while the phases behind go on, and
+ * A rank runs the phases of slices for all of its shards, and the sums for each part of them into a gradient buffer of
+ * the part's own; the buffers are added as the tree goes, here and between ranks, and every rank does the same
+ * update. What a phase of slices needs of the whole batch (RtKnown) all ranks tell each other before it. Between ranks the buffer goes bucket by bucket: added while the phases behind go on, and
  * updated while the next bucket is added. With one part and one rank the update happens inside the gradient phases instead: the
  * same arithmetic. So no bit depends on the number of ranks, or of groups.
  */
@@ -28,6 +28,8 @@ typedef union View {
     Rt rt;
     char room[sizeof(Rt) + sizeof(Opt64)];
 } View;
+enum { ROWS_MOST = 64 }; /* that ranks tell each other at once */
+
 _Static_assert(sizeof(real) == sizeof(float),
                "the runtime is compiled without RT_F64, for programs of both types");
 _Static_assert(offsetof(Rt, opt) % _Alignof(double) == 0, "opt must stand where both types can");
@@ -42,11 +44,6 @@ typedef struct Run {
 static void check_divides(const RtProgram *p, int ranks, const char *what)
 {
     char fit[256] = "";
-    if (ranks > 1 && p->whole_batch)
-        rt_die("%s must be 1: batch_norm(sync = true) takes statistics of the whole batch inside "
-               "the "
-               "step, which one process has to hold; without sync each shard has its own",
-               what);
     if (p->shards % ranks == 0)
         return;
     for (int g = 1; g <= p->shards; g++)
@@ -346,13 +343,25 @@ static const RtPhase *gradient_phase(const RtProgram *p)
     return phase;
 }
 
-/* The sums of a bucket; where they are the last of this rank, they are on their way to the others from here. */
-static void run_bucket(Net *n, const Rt *r, int bucket, int first, bool last)
+/* The step as part i sees it: its shards, its gradient buffer. */
+static View of_part(const Net *n, const View *all, int i)
+{
+    View v = *all;
+    v.rt.shard = n->shard + (n->part[i].first - n->first) * n->shard_bytes;
+    v.rt.first_shard = n->part[i].first;
+    v.rt.shards = n->part[i].count;
+    v.rt.grad = all->rt.grad + i * n->grad_bytes;
+    return v;
+}
+
+/* The sums of a bucket, part by part; they are on their way to the other ranks from here. */
+static void run_bucket(Net *n, const View *all, int bucket, int first)
 {
     const RtBucket *b = &n->p->bucket[bucket];
-    run_units(n, r, gradient_phase(n->p), first, b->units);
-    if (!last)
-        return;
+    for (int i = 0; i < n->nparts; i++) {
+        const View v = of_part(n, all, i);
+        run_units(n, &v.rt, gradient_phase(n->p), first, b->units);
+    }
     char during[64];
     snprintf(during, sizeof during, "the sum of gradients, bucket %d of %d", bucket + 1,
              n->p->nbucket);
@@ -361,11 +370,29 @@ static void run_bucket(Net *n, const Rt *r, int bucket, int first, bool last)
     n->posted = bucket == 0 ? number : n->posted;
 }
 
-/* Forward, backward and sums of one part; with r->grad NULL the update too. The loss is looked at
- * before any phase that could touch a parameter. */
-static bool run_phases(Net *n, const Rt *r, bool last)
+/* What this rank's shards have behind a phase, for all ranks; from here on each has it of every shard of the batch. */
+static void tell(Net *n, const Rt *r, const RtPhase *phase)
+{
+    CommPart part[ROWS_MOST];
+    char during[64];
+    run_units(n, r, &(RtPhase){.run = phase->known}, 0, r->shards);
+    snprintf(during, sizeof during, "the statistics of the batch, phase %d of %d",
+             (int)(phase - n->p->train) + 1, n->p->ntrain);
+    for (int i = 0; i < phase->nrow; i += ROWS_MOST) {
+        int k = 0;
+        for (; k < ROWS_MOST && i + k < phase->nrow; k++)
+            part[k] = (CommPart){n->fixed + phase->row[i + k].offset,
+                                 n->shards * phase->row[i + k].bytes};
+        comm_gather_parts(n->comm, part, k, during);
+    }
+}
+
+/* Forward, backward and sums; with r->grad NULL the update too. The loss is looked at before any phase
+ * that could touch a parameter. */
+static bool run_phases(Net *n, const View *all)
 {
     const RtProgram *p = n->p;
+    const Rt *r = &all->rt;
     int bucket = 0, unit = 0;
     for (int i = 0; i < p->ntrain; i++) {
         const RtPhase *phase = &p->train[i];
@@ -374,8 +401,10 @@ static bool run_phases(Net *n, const Rt *r, bool last)
         run_phase(n, r, phase);
         if (phase->per_slice && !n->remote && !finite_loss(n, r))
             return false;
+        if (phase->known)
+            tell(n, r, phase);
         for (; r->grad && bucket < p->nbucket && p->bucket[bucket].ready <= i; bucket++) {
-            run_bucket(n, r, bucket, unit, last);
+            run_bucket(n, all, bucket, unit);
             unit += p->bucket[bucket].units;
         }
     }
@@ -383,11 +412,11 @@ static bool run_phases(Net *n, const Rt *r, bool last)
 }
 
 /* On a device the update looks at the loss itself, so that a step is one list of launches. */
-static bool run_part(Net *n, const Rt *r, bool last)
+static bool run_list(Net *n, const View *all)
 {
-    const bool one_list = n->remote && !r->grad;
+    const bool one_list = n->remote && !all->rt.grad;
     if (!one_list || !remote_play(n->remote, REMOTE_TRAIN)) {
-        if (!run_phases(n, r, last))
+        if (!run_phases(n, all))
             return false;
         if (one_list)
             remote_played(n->remote, REMOTE_TRAIN);
@@ -395,27 +424,24 @@ static bool run_part(Net *n, const Rt *r, bool last)
     if (!n->remote)
         return true;
     remote_metrics(n->remote, n->slot);
-    return finite_loss(n, r);
+    return finite_loss(n, &all->rt);
 }
 
-/* All sums of the step: this rank's parts, then with the other ranks', which goes on when this returns; *reported
+/* All sums of the step: this rank's, then with the other ranks', which goes on when this returns; *reported
  * gets the number of the post behind them. A rank whose loss is not finite goes no further, and so the others do not
  * either. */
-static bool run_parts(Net *n, const Batch *b, Hyper h, int64_t *reported)
+static bool run_sums(Net *n, const Batch *b, Hyper h, int64_t *reported)
 {
-    const double scored = data_scored(n->p, b);
+    View v = view(n, b, h, n->first, n->shards);
     clear_metrics(n);
     n->comm->step = h.step;
-    for (int i = 0; i < n->nparts; i++) {
-        View v = view(n, b, h, n->part[i].first, n->part[i].count);
-        v.rt.scored = scored;
-        if (n->reduced)
-            v.rt.grad = n->remote ? remote_grad(n->remote) : n->grad + i * n->grad_bytes;
-        if (n->remote)
-            remote_begin(n->remote, &v.rt, sizeof v, b, false);
-        if (!run_part(n, &v.rt, i + 1 == n->nparts))
-            return false;
-    }
+    v.rt.scored = data_scored(n->p, b);
+    if (n->reduced)
+        v.rt.grad = n->remote ? remote_grad(n->remote) : n->grad;
+    if (n->remote)
+        remote_begin(n->remote, &v.rt, sizeof v, b, false);
+    if (!run_list(n, &v))
+        return false;
     *reported = report(n);
     if (n->comm->size == 1 && n->nparts > 1)
         grad_tree(n->p, n->pool, n->grad, n->grad_bytes, n->part, n->nparts);
@@ -425,7 +451,7 @@ static bool run_parts(Net *n, const Batch *b, Hyper h, int64_t *reported)
 bool net_gradients(Net *n, const Batch *b)
 {
     int64_t reported;
-    if (!run_parts(n, b, (Hyper){0, 0}, &reported))
+    if (!run_sums(n, b, (Hyper){0, 0}, &reported))
         return false;
     sum_metrics(n, reported); /* behind all buckets */
     if (n->remote)
@@ -453,7 +479,7 @@ bool net_step(Net *n, const Batch *b, Hyper h)
 {
     const RtProgram *p = n->p;
     int64_t reported;
-    if (!run_parts(n, b, h, &reported))
+    if (!run_sums(n, b, h, &reported))
         return false;
     View v = view(n, b, h, n->first, n->shards);
     v.rt.grad = n->grad;

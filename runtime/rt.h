@@ -71,6 +71,9 @@ typedef struct Rt {
 enum { RT_U8, RT_F32, RT_F64, RT_U16, RT_I32, RT_I64 };
 enum { RT_METRICS = 4 };
 
+/* What each shard has, for all ranks: in fixed, a row of so many bytes for every shard of the batch. */
+typedef struct RtKnown { int64_t offset, bytes; } RtKnown;
+
 /* A phase.  units = per_slice ? slices held by this process : count. */
 typedef struct RtPhase {
     void      (*run)(const Rt *r, char *thread, int unit);
@@ -79,6 +82,9 @@ typedef struct RtPhase {
     bool        from_grad;                            /* runs only when r->grad is set: the update after a reduction */
     const char *what;                                 /* "forward and backward, a slice of 16 samples" */
     bool        to_grad;                              /* sums: where r->grad is set they run bucket by bucket instead */
+    /* Behind a phase of slices, a unit a shard held by this process: its rows, which ranks then tell each other.  NULL: there are none. */
+    void      (*known)(const Rt *r, char *thread, int unit);
+    const RtKnown *row; int nrow;
 } RtPhase;
 
 /* Consecutive units of the phase to_grad that take about as long each; predicted: microseconds of all of them. */
@@ -208,7 +214,6 @@ typedef struct RtProgram {
     const RtCall *call; int ncall;                    /* of a training step, in the order of their TICKs */
     const RtUnpack *unpack_xz;                        /* &rt_unpack_xz: data may be packed so; NULL: linked without liblzma */
     const RtTransport *transport;                     /* between ranks: &rt_mpi; NULL: built with --comm none */
-    bool        whole_batch;                          /* a statistic of the whole batch stands inside the step: no groups, no ranks */
     const RtDecode *decode;                           /* &rt_decode_images: data may be folders of images; NULL: linked without libpng */
     const char *const *data_dirs;                     /* where data are looked up by name after $TENON_DATA, ended by NULL; may be NULL */
     const RtDevice *device;                           /* whose memory the step works in: &rt_cuda; NULL: the processor's own */

@@ -79,6 +79,8 @@ static void add_pointer(Writer *w, Signature *s, const Node *n, CallArgKind kind
     comma(&s->params), comma(&s->args), comma(&s->inner);
     text_printf(&s->params, "%s%s *%s", kind == CALL_IN ? "const " : "", pointer_type(n), name);
     text_add(&s->args, pointer_to(w, n));
+    if (n->op->flags & OP_KNOWN) /* the row of the shard at hand */
+        text_printf(&s->args, " + number * %lld", (long long)shape_count(&n->shape));
     text_add(&s->inner, name);
 }
 
@@ -109,8 +111,6 @@ static void add_text(Signature *s, const char *text)
         const char *word, *param, *arg;
         bool *seen;
     } extra[] = {{"r", "const Rt *r", "r", &s->rt},
-                 {"r->shards", "const Rt *r", "r", &s->rt},
-                 {"r->shard_bytes", "const Rt *r", "r", &s->rt},
                  {"r->scored", "const Rt *r", "r", &s->rt},
                  {"first", "int first", "first", &s->first},
                  {"seen", "int seen", "row - slice * SLICE", &s->seen},
@@ -132,15 +132,16 @@ static void add_text(Signature *s, const char *text)
 }
 
 /* All parts of a sum: where the first lies, how far to the next, how many. */
-static void add_sums(Writer *w, Signature *s, const Node *n, bool all)
+static void add_sums(Writer *w, Signature *s, const Node *n)
 {
     const Node *root = node_root(n);
+    const bool known = n->op->flags & OP_KNOWN;
 
     comma(&s->params), comma(&s->args), comma(&s->inner);
     text_add(&s->params, "const char *sums");
-    text_printf(&s->args, "%s + %s", all ? "r->shard" : "shard", name_of(w, root));
+    text_printf(&s->args, "%s + %s", known ? "r->fixed" : "shard", name_of(w, root));
     text_printf(&s->inner, "sums, %lld, %lld", (long long)pointer_slice_bytes(w, root),
-                (long long)w->g->step->slices);
+                (long long)(known ? 1 : w->g->step->slices));
 }
 
 static const Node *side_of(const Writer *w, const Node *n)
@@ -179,8 +180,8 @@ static const char *call_statement(Writer *w, const Node *n)
             text_add(&s.inner, "at");
         } else if (a->kind == CALL_TEXT) {
             add_text(&s, a->text);
-        } else if (a->kind == CALL_SUMS || a->kind == CALL_ALL_SUMS) {
-            add_sums(w, &s, node, a->kind == CALL_ALL_SUMS);
+        } else if (a->kind == CALL_SUMS) {
+            add_sums(w, &s, node);
         } else if (!node) {
             add_text(&s, "NULL");
         } else if (node_is(node, "const")) {

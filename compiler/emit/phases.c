@@ -209,6 +209,28 @@ void phase_slice(Writer *w, int phase, const char *fn, const char *about)
     text_add(t, "    }\n}\n\n");
 }
 
+void phase_known(Writer *w, int phase, const char *fn)
+{
+    Text *t = &w->body;
+    const Phase *p = &w->g->step->phase[phase];
+    int line = 0;
+
+    text_printf(t,
+                "/* Behind it, a shard each: its row of what all ranks know. */\n"
+                "static void %s(const Rt *r, char *t, int unit)\n{\n"
+                "    char *const shard = r->shard + unit * r->shard_bytes;\n"
+                "    const int number = r->first_shard + unit;\n\n    (void)t;\n",
+                fn);
+    for (int i = 0; i < p->nknown; i++)
+        statement_write(w, t, p->known[i], &line, "    ");
+    text_add(t, "}\n\n");
+    text_printf(t, "static const RtKnown %s_rows[] = {\n", fn);
+    for (int i = 0; i < p->nknown; i++)
+        text_printf(t, "    {.offset = %s, .bytes = %lld * sizeof(real)},\n",
+                    name_of(w, p->known[i]), (long long)shape_count(&p->known[i]->shape));
+    text_add(t, "};\n\n");
+}
+
 /* ------------------------------------------------------------------------------- the check for
  * non-finite values */
 

@@ -90,6 +90,32 @@ const char *sum_name(const Sum *s)
     return s->param ? s->param->name : s->update ? s->update->in[0]->name : s->root->op->name;
 }
 
+/* Running averages of the whole batch's statistics: from what all ranks know, whichever phase updates. */
+static void record_known_call(Writer *w, const Sum *s, const char *units, bool from_grad)
+{
+    Arena *a = w->arena;
+    const Node *n = s->update;
+    const Step *st = w->g->step;
+    const int64_t rows =
+        st->slices * st->slice * shape_count(&s->root->in[0]->shape) / n->shape.dim[0];
+    const char *fn = kernel_define(
+        w, "batch_record_known",
+        "const Rt *r, int unit, int units, bool after, real *mean, real *var, const char *known",
+        arena_printf(a,
+                     "    batch_record_known(r, unit, units, after, mean, var, known, %lld, %lld, "
+                     "%.17g, %lld);\n",
+                     (long long)st->shards, (long long)rows, node_float(n, "momentum"),
+                     (long long)n->shape.dim[0]));
+    statement_wrapped(
+        &w->body,
+        arena_printf(a, "%s(r, unit, %s, %s, FIXED(real, %s), FIXED(real, %s), r->fixed + %s);%s",
+                     fn, units, from_grad ? "true" : "false", name_of(w, n->in[0]),
+                     name_of(w, n->in[2]), name_of(w, n->in[1]),
+                     statement_tick(w, n->in[0]->name, fn, n->span, 0, "",
+                                    step_price_sum(w->g, s, from_grad, w->in->options))),
+        "        ");
+}
+
 /* Running averages follow the shards' statistics, straight from the slices' moments or (from_grad) from what a reduction
  * has made of them. */
 static void record_call(Writer *w, const Sum *s, const char *units, bool from_grad)
@@ -113,9 +139,8 @@ static void record_call(Writer *w, const Sum *s, const char *units, bool from_gr
                   "const char *moments",
                   arena_printf(a,
                                "    batch_record(r, unit, units, grad, mean, var, moments, "
-                               "%lld, SLICES, %lld, %s, %s);\n",
-                               (long long)pointer_slice_bytes(w, s->root), (long long)rows,
-                               node_bool(n, "sync") ? "true" : "false", tail));
+                               "%lld, SLICES, %lld, %s);\n",
+                               (long long)pointer_slice_bytes(w, s->root), (long long)rows, tail));
     const char *moments = from_grad ? "" : arena_printf(a, ", %s", shard_pointer(w, s->root));
     statement_wrapped(&w->body,
                       arena_printf(a,
@@ -190,6 +215,10 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
     Text *t = &w->body;
     const Step *st = w->g->step;
 
+    if (s->known) {
+        record_known_call(w, s, units, false);
+        return;
+    }
     if (s->update && !s->param) {
         record_call(w, s, units, false);
         return;
@@ -224,6 +253,10 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
 
 static void update_call(Writer *w, const Sum *s, const char *units)
 {
+    if (s->known) {
+        record_known_call(w, s, units, true);
+        return;
+    }
     if (!s->param) {
         record_call(w, s, units, true);
         return;
@@ -256,8 +289,8 @@ static void predicted(Writer *w, const Sum *s, const char *units)
 {
     const Market m = market_of(w->g, w->in->options, w->g->step->chunk);
     const Price p = step_price_sum(w->g, s, false, w->in->options);
-    text_printf(&w->ranges, "    {%s, %.4g}, /* %s */\n", units,
-                1e6 * market_seconds(&m, p.cycles), sum_name(s));
+    text_printf(&w->ranges, "    {%s, %.4g}, /* %s */\n", units, 1e6 * market_seconds(&m, p.cycles),
+                sum_name(s));
 }
 
 /* Runs `each` of the sums as consecutive ranges of units; *total gets the sum of units as a C

@@ -43,11 +43,12 @@ static void sums(const Graph *g, Text *t)
     for (int i = 0; i < g->step->nsum; i++) {
         const Sum *s = &g->step->sum[i];
         int index = -1;
+        const int64_t count = s->known ? 0 : s->count; /* of what is known nothing is left to add */
         for (int k = 0; k < g->nparam; k++)
             if (s->param == g->param[k])
                 index = k;
         text_printf(t, "    {.offset = %lld, .count = %lld, .param = %d},\n", (long long)s->offset,
-                    (long long)s->count, index);
+                    (long long)count, index);
     }
     text_add(t, "};\n\n");
 }
@@ -196,15 +197,6 @@ static bool has(const Graph *g, const char *op)
     return false;
 }
 
-/* Do statistics of the whole batch stand inside the step? */
-static bool whole_batch(const Graph *g)
-{
-    for (int i = 0; i < g->nnode; i++)
-        if (node_is(g->node[i], "batch_statistics") && node_bool(g->node[i], "sync"))
-            return true;
-    return false;
-}
-
 /* What the calls of a step cost a nominal core: the clocks of bench --layers stand beside it. */
 static void calls(const Writer *w, Text *t)
 {
@@ -286,8 +278,6 @@ static void program(Writer *w, Text *t)
         text_add(t, "    .unpack_xz = &rt_unpack_xz,\n");
     if (in->mpi)
         text_add(t, "    .transport = &rt_mpi,\n");
-    if (whole_batch(g))
-        text_add(t, "    .whole_batch = true,\n");
     if (g->recipe.data.images)
         text_add(t, "    .decode = &rt_decode_images,\n");
     text_printf(t, "    .data_dirs = data_dirs,%s\n",

@@ -53,16 +53,27 @@ static void region_constants(Writer *w, Text *t, Place a, Place b, const char *a
         constant(w, t, n,
                  n->place == PLACE_PARTIAL ? ", a slice"
                  : n->place == PLACE_BATCH ? ", each of a shard's samples"
+                 : n->op->flags & OP_KNOWN ? ", a shard of the batch"
                                            : "");
     }
     if (any)
         text_add(t, "};\n\n");
 }
 
+static bool has_known(const Graph *g)
+{
+    int n = 0;
+    for (int i = 0; i < g->step->nphase; i++)
+        n += g->step->phase[i].nknown;
+    return n > 0;
+}
+
 static void constants(Writer *w, Text *t)
 {
     region_constants(w, t, PLACE_FIXED, PLACE_FIXED,
-                     "offsets into `fixed`: made from parameters every step");
+                     has_known(w->g) ? "offsets into `fixed`: made every step, from parameters or "
+                                       "of all shards"
+                                     : "offsets into `fixed`: made from parameters every step");
     region_constants(w, t, PLACE_BATCH, PLACE_PARTIAL,
                      "offsets into a shard: what a later phase reads");
     region_constants(w, t, PLACE_LOCAL, PLACE_LOCAL,
@@ -126,12 +137,15 @@ static void head(Writer *w, const char *includes, Text *t)
                 "(bytes)))\n\n");
 }
 
-static void row(Text *t, const char *fn, PhaseKind kind, const char *count, const char *what)
+/* more: other fields. */
+static void row(Text *t, const char *fn, PhaseKind kind, const char *count, const char *what,
+                const char *more)
 {
-    text_printf(
-        t, "    {.run = %s, .per_slice = %s, .count = %s, .from_grad = %s, .what = \"%s\"%s},\n",
-        fn, kind == PHASE_SLICE ? "true" : "false", count, kind == PHASE_UPDATE ? "true" : "false",
-        what, kind == PHASE_GRADIENT ? ", .to_grad = true" : "");
+    text_printf(t,
+                "    {.run = %s, .per_slice = %s, .count = %s, .from_grad = %s, .what = "
+                "\"%s\"%s},\n",
+                fn, kind == PHASE_SLICE ? "true" : "false", count,
+                kind == PHASE_UPDATE ? "true" : "false", what, more);
 }
 
 /* "; complete behind it: bucket 1 of 3" */
@@ -168,12 +182,20 @@ static void slice_phase(Writer *w, const Graph *g, int phase, int number, Text *
     const char *buckets = g->training ? completes(a, g->step, phase) : "";
 
     phase_slice(w, phase, fn, arena_printf(a, "%s%s", about, buckets));
+    const char *known = "";
+    if (g->step->phase[phase].nknown > 0) {
+        const char *name = arena_printf(a, "%s_known_%d", word, number);
+        phase_known(w, phase, name);
+        known = arena_printf(a, ",\n     .known = %s, .row = %s_rows, .nrow = %d", name, name,
+                             g->step->phase[phase].nknown);
+    }
     if (g->training)
         phase_nonfinite(w, phase);
     row(table, fn, PHASE_SLICE, "0",
         g->training ? "forward and backward of a slice"
         : g->token  ? "forward of a token"
-                    : "forward of a slice");
+                    : "forward of a slice",
+        known);
 }
 
 static void graph_phases(Writer *w, const Graph *g, Text *table)
@@ -193,7 +215,7 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
         case PHASE_PREPARE:
             fn = ++prepares > 1 ? arena_printf(w->arena, "%s_%d", fn, prepares) : fn;
             phase_prepare(w, p, fn);
-            row(table, fn, p->kind, PREPARE_UNITS_TEXT, "pack weights");
+            row(table, fn, p->kind, PREPARE_UNITS_TEXT, "pack weights", "");
             break;
         case PHASE_SLICE:
             slice_phase(w, g, i, ++slices, table);
@@ -203,13 +225,13 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
                          "Sums over slices and shards in the fixed tree; the update follows "
                          "inside, unless a reduction stands between.",
                          false, &units);
-            row(table, fn, p->kind, units.s, "sum gradients, update");
+            row(table, fn, p->kind, units.s, "sum gradients, update", ", .to_grad = true");
             break;
         case PHASE_UPDATE:
             ranges_write(w, fn,
                          "The update from reduced gradients: ranks, groups, clipping by norm.",
                          true, &update);
-            row(table, fn, p->kind, update.s, "update");
+            row(table, fn, p->kind, update.s, "update", "");
             break;
         }
     }

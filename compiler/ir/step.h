@@ -18,6 +18,8 @@ typedef struct Phase {
     PhaseKind   kind;
     int         nnode;
     Node      **node;                                 /* in the order of their calls */
+    int         nknown;
+    Node      **known;                                /* slice: what each shard has behind it, for all ranks (OP_KNOWN) */
 } Phase;
 
 /* A planned piece of memory.  For FIXED and LOCAL `bytes` is the whole; BATCH: one shard's worth; PARTIAL: a slice's. */
@@ -34,7 +36,8 @@ typedef struct Sum {
     Node   *root;                                     /* the OP_SUM node, or the add of several, whose value is the sum */
     Param  *param;                                    /* whose whole gradient it is, or NULL */
     Node   *update;                                   /* the update that follows directly, or NULL */
-    bool    total;                                    /* a later slice phase reads the shard's sum (batch norm) */
+    bool    total;                                    /* a later slice phase reads the shard's sum (batch norm), */
+    bool    known;                                    /* and the update what all shards have: no reduction of its own */
     bool    panels;                                   /* dense_dw run by output panels over all shards; else slices + tree */
     bool    stored;                                   /* of these: x is the batch's samples, read again where they are stored */
     int64_t count;                                    /* reals in memory */

@@ -9,7 +9,8 @@
  *
  * In a training graph the layer is four nodes: batch_moments, a sum over samples; batch_statistics,
  * its total; batch_norm itself, one barrier later; batch_record, which keeps the running averages
- * (emitters write its call).
+ * (emitters write its call).  With sync a fifth stands behind each sum: batch_known, what every shard of the
+ * batch has, which ranks tell each other.
  * Evaluation reads the averages: batch_norm_test.
  * momentum is the share that the averages keep; variance is biased in y, unbiased in the average.
  *
@@ -73,9 +74,16 @@ static Node *average(Graph *g, Diag *d, const char *path, const char *name, cons
     return n;
 }
 
+/* A sum over samples, as totals read it: of a shard, or of all of them. */
+static Node *known(Graph *g, Node *sum, const Node *attrs)
+{
+    const char *op = node_is(sum, "batch_moments") ? "batch_known" : "batch_known_sum";
+    return node_bool(attrs, "sync") ? op_make_like(g, op, attrs, 1, sum) : sum;
+}
+
 static Node *train(Graph *g, Node *x, Node *w, Node *b, Node *mean, Node *var, const Node *attrs)
 {
-    Node *m = op_make(g, "batch_moments", attrs->span, 1, x);
+    Node *m = known(g, op_make(g, "batch_moments", attrs->span, 1, x), attrs);
     Node *t = op_make_like(g, "batch_statistics", attrs, 1, m);
     op_make_like(g, "batch_record", attrs, 3, mean, m, var);
     return op_make_like(g, "batch_norm", attrs, 4, x, w, b, t);
@@ -126,8 +134,8 @@ static void gradient(Grad *gr, Node *n, Node *dy)
     if (grad_wanted(gr, x))
         grad_add(gr, x,
                  op_make_like(g, "batch_norm_dx", n, 6, dy, x, w, t,
-                              op_make_like(g, "batch_total", n, 1, dw),
-                              op_make_like(g, "batch_total", n, 1, db)));
+                              op_make_like(g, "batch_total", n, 1, known(g, dw, n)),
+                              op_make_like(g, "batch_total", n, 1, known(g, db, n))));
 }
 
 static bool shape_pair(Node *n, Diag *d)
@@ -179,20 +187,50 @@ static void kernel_moments(const Node *n, Call *c)
 static void sums(const Node *n, Call *c)
 {
     const bool sync = node_bool(n, "sync");
-    call_sums(c, n->in[0], sync);
-    call_text(c, sync ? "r->shard_bytes" : "0");
-    call_text(c, sync ? "r->shards" : "1");
+    call_sums(c, n->in[0]);
+    if (sync)
+        call_text(c, "%lld * (int)sizeof(real)", (long long)shape_count(&n->in[0]->shape));
+    else
+        call_text(c, "0");
+    call_text(c, "%lld", (long long)(sync ? c->shards : 1));
+}
+
+/* moments (2, C): of a slice, or with sync of a shard. */
+static int64_t rows(const Node *moments, const Call *c)
+{
+    const bool all = node_is(moments, "batch_known");
+    const Node *m = all ? moments->in[0] : moments;
+    return (all ? c->slices : 1) * c->slice * positions(&m->in[0]->shape);
 }
 
 static void kernel_statistics(const Node *n, Call *c)
 {
-    const Node *m = n->in[0];
     call_fn(c, "batch_statistics");
     call_out(c, n);
     sums(n, c);
-    call_text(c, "%lld", (long long)(c->slice * positions(&m->in[0]->shape)));
+    call_text(c, "%lld", (long long)rows(n->in[0], c));
     call_text(c, "%.17g", node_float(n, "epsilon"));
-    call_text(c, "%lld", (long long)m->shape.dim[1]);
+    call_text(c, "%lld", (long long)n->shape.dim[1]);
+}
+
+static void kernel_known(const Node *n, Call *c)
+{
+    call_fn(c, "batch_known");
+    call_out(c, n);
+    call_sums(c, n->in[0]);
+    call_text(c, "%lld", (long long)rows(n->in[0], c));
+    call_text(c, "%lld", (long long)n->shape.dim[1]);
+}
+
+/* Of one shard: its slices added. */
+static void kernel_known_sum(const Node *n, Call *c)
+{
+    call_fn(c, "batch_total");
+    call_out(c, n);
+    call_sums(c, n->in[0]);
+    call_text(c, "0");
+    call_text(c, "1");
+    call_text(c, "%lld", (long long)n->shape.dim[0]);
 }
 
 static void kernel_total(const Node *n, Call *c)
@@ -289,6 +327,18 @@ const Op op_batch_norm[] =
       .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM,
       .shape = shape_pair,
       .kernel = kernel_moments},
+     {.name = "batch_known",
+      .brief = "moments of every shard of the batch, known to all ranks",
+      .arg = {{"moments", ARG_TENSOR, NULL, "of a shard's slices"}},
+      .flags = OP_HIDDEN | OP_KNOWN,
+      .shape = shape_same_as_first,
+      .kernel = kernel_known},
+     {.name = "batch_known_sum",
+      .brief = "a sum of every shard of the batch, known to all ranks",
+      .arg = {{"sum", ARG_TENSOR, NULL, "of a shard's slices"}},
+      .flags = OP_HIDDEN | OP_KNOWN,
+      .shape = shape_same_as_first,
+      .kernel = kernel_known_sum},
      {.name = "batch_statistics",
       .brief = "mean and 1 / sqrt(variance + epsilon) of a shard",
       .arg = {{"moments", ARG_TENSOR, NULL, "of its slices"}},

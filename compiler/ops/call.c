@@ -40,9 +40,9 @@ void call_side(Call *c, const Node *n)
     add(c, (CallArg){.kind = CALL_SIDE, .node = n});
 }
 
-void call_sums(Call *c, const Node *n, bool all)
+void call_sums(Call *c, const Node *n)
 {
-    add(c, (CallArg){.kind = all ? CALL_ALL_SUMS : CALL_SUMS, .node = n});
+    add(c, (CallArg){.kind = CALL_SUMS, .node = n});
 }
 
 void call_place(Call *c, int64_t at)

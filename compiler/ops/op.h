@@ -37,7 +37,9 @@ enum {
     OP_TOTAL       = 64,                              /* not batched, of the sums of a shard: made at the head of the slice phases that read it */
     OP_UPDATE      = 128,                             /* changes parameters; in[1] is the sum that it waits for; a root of the graph */
     OP_PACK        = 256,                             /* a copy of parameters made once a step; the emitter adds the arguments unit and units */
-    OP_LEAVES      = 512                              /* computed in a loop over time, read outside of it: a sequence of the loop's values */
+    OP_LEAVES      = 512,                             /* computed in a loop over time, read outside of it: a sequence of the loop's values */
+    OP_KNOWN       = 1024                             /* of a sum over samples: each shard's, a row a shard of the batch, behind the slice phase; ranks tell
+                                                         each other.  What reads it is an OP_TOTAL, or an OP_UPDATE that keeps averages */
 };
 
 typedef struct Price Price;                            /* ops/price.h */

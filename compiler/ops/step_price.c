@@ -18,6 +18,8 @@ Price step_price(const Graph *g, const Node *n, const Options *o)
     const Step *s = g->step;
     const bool once = n->phase >= 0 && s->phase[n->phase].kind == PHASE_PREPARE;
     const Market m = market_of(g, o, s->chunk);
+    if (n->op->flags & OP_KNOWN)
+        return times(price_of(n, &m), (double)(s->shards * s->slices));
     const double steps = node_is(n, "scan_state")    ? 1
                          : node_is(n, "scan_resume") ? (double)scan_stretches(n->loop)
                                                      : (double)node_steps(n);

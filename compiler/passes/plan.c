@@ -46,6 +46,8 @@ static int64_t bytes_of(const Graph *g, const Node *n)
         count *= s->shard;
     else if (n->place == PLACE_LOCAL && n->shape.batched)
         count *= s->chunk;
+    else if (n->op->flags & OP_KNOWN)
+        count *= s->shards;
     return round_up(count * element(g, n) + SLACK);
 }
 
@@ -140,6 +142,8 @@ static void touch_phase(Lives *l, const Phase *p, int phase, int *call)
         if (p->node[i]->op->flags &
             OP_TOTAL) /* made once, before the chunks: the last one reads it too */
             touch(l, p->node[i], *call, phase);
+    for (int i = 0; i < p->nknown; i++)
+        touch_call(l, p, p->known[i], *call, phase);
     touch_results(l, (*call)++, phase);
 }
 

@@ -208,14 +208,17 @@ static void join(Node *n, Node *root)
     join(n->in[1], root);
 }
 
-/* The update that a sum goes to, when everything else that reads it is a total of its shard. */
+/* The update that a sum goes to, or what all shards have of it, when everything else that reads it is a total. */
 static Node *update_of(const Readers *r, const Node *root, bool *total)
 {
     Node *update = NULL;
     int others = 0;
     for (int i = 0; i < readers_count(r, root); i++) {
         Node *u = readers_at(r, root, i);
-        if (u->op->flags & OP_TOTAL)
+        Node *after = u->op->flags & OP_KNOWN ? update_of(r, u, total) : NULL;
+        if (u->op->flags & OP_KNOWN)
+            *total = true, update = update ? update : after;
+        else if (u->op->flags & OP_TOTAL)
             *total = true;
         else if (u->op->flags & OP_UPDATE && u->in[1] == root && !update)
             update = u;
@@ -270,12 +273,14 @@ static void add_sum(Graph *g, Step *s, Node *root, const Readers *r, const Optio
     sum.update = update_of(r, root, &sum.total);
     if (sum.update && node_is(sum.update, "update"))
         sum.param = sum.update->in[0]->param;
+    sum.known = sum.update && sum.update->in[1] != root;
     const bool product = node_is(root, "dense_dw") || node_is(root, "embedding_dw");
     sum.panels = !o->plain && !o->blas && !o->cuda && product && sum.update && by_panels(s, root);
     sum.stored = sum.panels && reads_stored(g, root);
     sum.count = sum.param ? sum.param->count_memory : shape_count(&root->shape);
     sum.offset = s->grad_bytes;
-    s->grad_bytes += (sum.count * (strcmp(g->recipe.dtype, "f64") ? 4 : 8) + 63) / 64 * 64;
+    if (!sum.known)
+        s->grad_bytes += (sum.count * (strcmp(g->recipe.dtype, "f64") ? 4 : 8) + 63) / 64 * 64;
     ARENA_PUSH(g->arena, s->sum, s->nsum, sum);
     root->alias = NULL;
     join(root, root);
@@ -283,9 +288,9 @@ static void add_sum(Graph *g, Step *s, Node *root, const Readers *r, const Optio
 
 /* ------------------------------------------------------------------------------- phases */
 
-/* What computes a node: prepare, a slice phase as part of a sum or of a sample, the head of a slice phase from a shard's
- * sums, the update. */
-enum { LEAF = -1, PREPARE, SLICE, SUMMED, TOTAL, UPDATE };
+/* What computes a node: prepare, a slice phase as part of a sum or of a sample, what follows one for all ranks, the head of a
+ * slice phase from a shard's sums, the update. */
+enum { LEAF = -1, PREPARE, SLICE, SUMMED, KNOWN, TOTAL, UPDATE };
 
 static int kind_of(const Readers *r, const Node *n)
 {
@@ -301,6 +306,8 @@ static int kind_of(const Readers *r, const Node *n)
         return UPDATE;
     if (n->op->flags & OP_TOTAL)
         return TOTAL;
+    if (n->op->flags & OP_KNOWN)
+        return KNOWN;
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->mark == SUMMED || n->in[i]->mark == UPDATE)
             k = UPDATE;
@@ -316,7 +323,8 @@ static int level_of(const Node *n, const int *level, const int *least)
         const Node *x = n->in[i];
         if (n->mark == PREPARE && x->mark == PREPARE && l <= level[x->id])
             l = level[x->id] + 1;
-        const int after = level[x->id] + (n->mark == TOTAL && x->mark == SUMMED);
+        const int after =
+            level[x->id] + (n->mark == TOTAL && (x->mark == SUMMED || x->mark == KNOWN));
         if (x->mark >= SLICE && x->mark <= TOTAL && l < after)
             l = after;
     }
@@ -461,6 +469,8 @@ static void close_phase(Step *s)
     for (int i = 0; i < p->nnode; i++)
         if (p->node[i]->phase < 0)
             p->node[i]->phase = s->nphase - 1;
+    for (int i = 0; i < p->nknown; i++)
+        p->known[i]->phase = s->nphase - 1;
     s->nphase -= p->nnode == 0;
 }
 
@@ -509,6 +519,8 @@ static void phases(Graph *g, Step *s, const Readers *r, const int *level)
         for (int i = 0; i < g->nnode; i++)
             if (in_slice(g->node[i]) && level[g->node[i]->id] == l)
                 push(g, p, g->node[i]);
+            else if (g->node[i]->mark == KNOWN && level[g->node[i]->id] == l)
+                ARENA_PUSH(g->arena, p->known, p->nknown, g->node[i]);
         close_phase(s);
         for (int b = 0; b < s->nbucket; b++)
             if (buckets_level(s, b, level) >= l)
@@ -590,7 +602,8 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
     buckets_cut(g, s, o);
     s->fused_update = g->recipe.clip_norm == 0 || o->cuda; /* a GPU finds the norm by itself */
     for (int i = 0; i < g->nnode; i++)
-        if (g->node[i]->op->flags & OP_UPDATE && !(g->node[i]->in[1]->mark == SUMMED))
+        if (g->node[i]->op->flags & OP_UPDATE && g->node[i]->in[1]->mark != SUMMED &&
+            g->node[i]->in[1]->mark != KNOWN)
             s->fused_update = false;
     for (int i = 0; i < s->nsum; i++)
         if (!s->sum[i].update && !s->sum[i].total)

@@ -257,6 +257,9 @@ static void bill_phase(Bill *b, const char *part, int phase, bool backward)
         if (emit_is_call(n) && n->backward == backward)
             bill(b, part, n, n->name ? n->name : "", n->op->name, step_price(b->graph, n, b->options));
     }
+    for (int i = 0; i < p->nknown; i++)
+        if (p->known[i]->backward == backward)
+            bill(b, part, p->known[i], "", p->known[i]->op->name, step_price(b->graph, p->known[i], b->options));
 }
 
 static void bill_sums(Bill *b, const char *part, bool from_grad)

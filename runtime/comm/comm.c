@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { GATHER_PARTS = 32 }; /* at a time: two requests each, of which there is a limit */
+
 /* ---- messages */
 
 /* Larger ones go in pieces: a count of bytes is an int to MPI. */
@@ -56,35 +58,47 @@ void comm_broadcast(Comm *c, void *bytes, int64_t n, const char *during)
     comm_leave(c);
 }
 
-/* Recursive doubling where the ranks are a power of two, else each to each. */
-void comm_gather_now(Comm *c, void *all, int64_t each)
+/* What ranks from .. from + count - 1 have goes to one rank, what those of `theirs` have comes from another. */
+static void trade(Comm *c, const CommPart *part, int n, int to, int mine, int from, int theirs,
+                  int count)
 {
-    char *const bytes = all;
+    Exchange e = {.n = 0};
+    for (int i = 0; i < n; i++) {
+        char *const all = part[i].all;
+        comm_send(c, &e, to, all + mine * part[i].each, count * part[i].each);
+        comm_receive(c, &e, from, all + theirs * part[i].each, count * part[i].each);
+    }
+    comm_wait(c, &e);
+}
+
+/* Recursive doubling where the ranks are a power of two, else each to each. */
+void comm_gather_now(Comm *c, const CommPart *part, int n)
+{
     if ((c->size & (c->size - 1)) == 0)
         for (int d = 1; d < c->size; d *= 2) {
-            Exchange e = {.n = 0};
-            const int mine = c->rank & -d, theirs = mine ^ d;
-            comm_send(c, &e, c->rank ^ d, bytes + mine * each, d * each);
-            comm_receive(c, &e, c->rank ^ d, bytes + theirs * each, d * each);
-            comm_wait(c, &e);
+            const int partner = c->rank ^ d, mine = c->rank & -d;
+            trade(c, part, n, partner, mine, partner, mine ^ d, d);
         }
     else
         for (int d = 1; d < c->size; d++) {
-            Exchange e = {.n = 0};
             const int from = (c->rank + c->size - d) % c->size;
-            comm_send(c, &e, (c->rank + d) % c->size, bytes + c->rank * each, each);
-            comm_receive(c, &e, from, bytes + from * each, each);
-            comm_wait(c, &e);
+            trade(c, part, n, (c->rank + d) % c->size, c->rank, from, from, 1);
         }
 }
 
-void comm_gather(Comm *c, void *all, int64_t each, const char *during)
+void comm_gather_parts(Comm *c, const CommPart *part, int n, const char *during)
 {
     if (c->size == 1)
         return;
     comm_enter(c, during);
-    comm_gather_now(c, all, each);
+    for (int i = 0; i < n; i += GATHER_PARTS)
+        comm_gather_now(c, part + i, n - i < GATHER_PARTS ? n - i : GATHER_PARTS);
     comm_leave(c);
+}
+
+void comm_gather(Comm *c, void *all, int64_t each, const char *during)
+{
+    comm_gather_parts(c, &(CommPart){all, each}, 1, during);
 }
 
 /* Rank 0 speaks for all. */

@@ -37,6 +37,10 @@ void comm_broadcast(Comm *c, void *bytes, int64_t n, const char *during);
 /* all: `each` bytes a rank, in order of ranks; this rank's own are there already. */
 void comm_gather(Comm *c, void *all, int64_t each, const char *during);
 
+/* Several at once, in as many messages one after another as one takes. */
+typedef struct CommPart { void *all; int64_t each; } CommPart;
+void comm_gather_parts(Comm *c, const CommPart *part, int n, const char *during);
+
 /* What is to be added over all shards: n reals of each node of this rank's shards, the i-th at buffer + i * next.  Rank r
  * has shards r * shards / size and following; nodes: see tree.h. */
 typedef struct CommSum {

@@ -23,7 +23,7 @@ static void do_post(CommState *s, const Post *p)
     if (p->sum)
         comm_sum_now(s->comm, p->sum, p->from, p->n);
     else
-        comm_gather_now(s->comm, p->all, p->each);
+        comm_gather_now(s->comm, &(CommPart){p->all, p->each}, 1);
     s->background = false;
     s->comm->busy += comm_end(s);
 }

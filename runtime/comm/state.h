@@ -60,7 +60,7 @@ void   comm_leave(Comm *c);
 void   comm_attend(CommState *s);                     /* answers who asks where this rank is */
 
 /* Between comm_begin and comm_end. */
-void comm_gather_now(Comm *c, void *all, int64_t each);
+void comm_gather_now(Comm *c, const CommPart *part, int n);
 void comm_sum_now(Comm *c, const CommSum *s, int64_t from, int64_t n);
 
 /* Sends and receives under way, waited for together. */

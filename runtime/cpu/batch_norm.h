@@ -7,6 +7,8 @@
  * Moments are taken in blocks of rows that stay in the first-level cache, each about its own mean,
  * and joined pairwise: as exact as two passes, in one.  In --plain programs x is (n, C, hw).
  *
+ * Statistics of the whole batch (sync) are made of what each shard has, a row a shard, which all ranks know.
+ *
  * Source: Ioffe & Szegedy 2015, "Batch normalization"; Chan, Golub, LeVeque 1983, "Algorithms for
  * computing the sample variance", for joining.
  */
@@ -148,27 +150,48 @@ RT_INLINE NormSum norm_shard(const char *moments, int64_t slice_bytes, int slice
     return norm_finish(stack, depth);
 }
 
-/* moments: of the first slice of the first shard; shards > 1: statistics of all of them (sync) */
+/* What a shard has, for all ranks: its slices' moments joined, (2, C). */
+RT_INLINE void batch_known(real *restrict y, const char *restrict moments, int64_t slice_bytes,
+                           int slices, int64_t count, int channels)
+{
+    for (int c = 0; c < channels; c += V) {
+        const int lanes = channels - c < V ? channels - c : V;
+        const NormSum m = norm_shard(moments, slice_bytes, slices, (real)count, c, channels, lanes);
+        v_store_lanes(y + c, m.mean, lanes);
+        v_store_lanes(y + channels + c, m.m2, lanes);
+    }
+}
+
+/* All shards' moments, channels c .. c + lanes: shards as adjacent pairs.  count: rows a slice. */
+RT_INLINE NormSum norm_batch(const char *moments, int64_t slice_bytes, int slices,
+                             int64_t shard_bytes, int shards, real count, int c, int channels,
+                             int lanes)
+{
+    NormSum stack[TREE_DEPTH];
+    int depth = 0;
+    for (int s = 0; s < shards; s++)
+        norm_push(stack, &depth, s,
+                  norm_shard(moments + s * shard_bytes, slice_bytes, slices, count, c, channels,
+                             lanes));
+    return norm_finish(stack, depth);
+}
+
+/* moments: of the shard's first slice; or (sync) of the batch's first shard, its slices joined, and of all other shards. */
 RT_INLINE void batch_statistics(real *restrict t, const char *restrict moments, int64_t slice_bytes,
                                 int slices, int64_t shard_bytes, int shards, int64_t count,
                                 real eps, int channels)
 {
     for (int c = 0; c < channels; c += V) {
         const int lanes = channels - c < V ? channels - c : V;
-        NormSum stack[TREE_DEPTH];
-        int depth = 0;
-        for (int s = 0; s < shards; s++)
-            norm_push(stack, &depth, s,
-                      norm_shard(moments + s * shard_bytes, slice_bytes, slices, (real)count, c,
-                                 channels, lanes));
-        const NormSum all = norm_finish(stack, depth);
+        const NormSum all = norm_batch(moments, slice_bytes, slices, shard_bytes, shards,
+                                       (real)count, c, channels, lanes);
         v_store_lanes(t + c, all.mean, lanes);
         v_store_lanes(t + channels + c, v_set(1) / v_sqrt(all.m2 / v_set(all.count) + v_set(eps)),
                       lanes);
     }
 }
 
-/* The sum of what slices (and, with sync, shards) left behind. */
+/* The sum of what a shard's slices, or (sync) all shards, left behind. */
 RT_INLINE void batch_total(real *restrict t, const char *restrict sums, int64_t slice_bytes,
                            int slices, int64_t shard_bytes, int shards, int count)
 {
@@ -396,28 +419,21 @@ RT_INLINE void batch_norm_dx(real *restrict dx, const real *restrict dy, const r
 /* -------------------------------------------------------------------------- running averages */
 
 /* What running averages take from a batch of `shards` shards: sums over the shards of the mean and
- * of the unbiased variance; with sync there is one mean and one variance, times the shards. */
+ * of the unbiased variance. */
 RT_INLINE void norm_averages(vec sum[2], const Rt *r, const char *moments, int64_t slice_bytes,
-                             int slices, int64_t count, bool sync, int c, int channels, int lanes)
+                             int slices, int64_t count, int c, int channels, int lanes)
 {
     vec stack[2][TREE_DEPTH];
-    NormSum all[TREE_DEPTH];
-    int depth[3] = {0, 0, 0};
+    int depth[2] = {0, 0};
     for (int s = 0; s < r->shards; s++) {
         const NormSum m = norm_shard(moments + s * r->shard_bytes, slice_bytes, slices, (real)count,
                                      c, channels, lanes);
         const real less = m.count > 1 ? m.count - 1 : 1;
         tree_push(stack[0], &depth[0], s, m.mean);
         tree_push(stack[1], &depth[1], s, m.m2 / v_set(less));
-        norm_push(all, &depth[2], s, m);
     }
     sum[0] = tree_finish(stack[0], depth[0]);
     sum[1] = tree_finish(stack[1], depth[1]);
-    if (sync) {
-        const NormSum m = norm_finish(all, depth[2]);
-        sum[0] = m.mean * v_set((real)r->shards);
-        sum[1] = m.m2 / v_set(m.count - 1) * v_set((real)r->shards);
-    }
 }
 
 RT_INLINE void norm_keep(real *to, vec sum, real shards, real keep, int lanes)
@@ -431,14 +447,14 @@ RT_INLINE void norm_keep(real *to, vec sum, real shards, real keep, int lanes)
  * reduction.  moments: of the first slice of the first shard; count: rows a slice. */
 RT_INLINE void batch_record(const Rt *r, int unit, int units, int64_t grad, real *mean, real *var,
                             const char *moments, int64_t slice_bytes, int slices, int64_t count,
-                            bool sync, int all_shards, real keep, int channels)
+                            int all_shards, real keep, int channels)
 {
     int64_t c;
     const int64_t end = update_range(channels, unit, units, &c);
     for (; c < end; c += V) {
         const int lanes = end - c < V ? (int)(end - c) : V;
         vec sum[2];
-        norm_averages(sum, r, moments, slice_bytes, slices, count, sync, (int)c, channels, lanes);
+        norm_averages(sum, r, moments, slice_bytes, slices, count, (int)c, channels, lanes);
         if (r->grad) {
             v_store_lanes((real *)(r->grad + grad) + c, sum[0], lanes);
             v_store_lanes((real *)(r->grad + grad) + channels + c, sum[1], lanes);
@@ -459,6 +475,25 @@ RT_INLINE void batch_record_grad(const Rt *r, int unit, int units, int64_t grad,
         const int lanes = end - c < V ? (int)(end - c) : V;
         norm_keep(mean + c, v_load_lanes(sum + c, lanes), (real)all_shards, keep, lanes);
         norm_keep(var + c, v_load_lanes(sum + channels + c, lanes), (real)all_shards, keep, lanes);
+    }
+}
+
+/* The same of the whole batch's one mean and variance (sync), from what all ranks know: a row of (2, C) a shard, of `count`
+ * rows of x each.  With the fused update, or (after) when a reduction stands between. */
+RT_INLINE void batch_record_known(const Rt *r, int unit, int units, bool after, real *mean,
+                                  real *var, const char *known, int shards, int64_t count,
+                                  real keep, int channels)
+{
+    int64_t c;
+    const int64_t end = update_range(channels, unit, units, &c);
+    if ((r->grad != NULL) != after)
+        return;
+    for (; c < end; c += V) {
+        const int lanes = end - c < V ? (int)(end - c) : V;
+        const NormSum m = norm_batch(known, 0, 1, 2 * channels * (int64_t)sizeof(real), shards,
+                                     (real)count, (int)c, channels, lanes);
+        norm_keep(mean + c, m.mean, 1, keep, lanes);
+        norm_keep(var + c, m.m2 / v_set(m.count - 1), 1, keep, lanes);
     }
 }
 

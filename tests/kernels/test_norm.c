@@ -235,12 +235,12 @@ START_TEST(averages)
         mean[k] = random_buffer(C, 2), var[k] = random_buffer(C, 3);
     Rt r = {.shards = SHARDS, .shard_bytes = shard_bytes};
     batch_record(&r, 0, 1, 0, mean[0], var[0], (const char *)moments, slice_bytes, SLICES, ROWS,
-                 false, SHARDS, (real)0.9, C);
+                 SHARDS, (real)0.9, C);
     for (int g = 0; g < 2; g++) { /* two groups of two shards, then their sum */
         r.shards = 2, r.grad = (char *)(grad + g * 2 * C);
         for (int unit = 0; unit < 2; unit++)
             batch_record(&r, unit, 2, 0, NULL, NULL, (const char *)moments + g * 2 * shard_bytes,
-                         slice_bytes, SLICES, ROWS, false, SHARDS, (real)0.9, C);
+                         slice_bytes, SLICES, ROWS, SHARDS, (real)0.9, C);
     }
     for (int i = 0; i < 2 * C; i++)
         grad[i] = grad[i] + grad[2 * C + i];
@@ -249,6 +249,50 @@ START_TEST(averages)
     check_same(mean[0], mean[1], C * sizeof(real), "running mean");
     check_same(var[0], var[1], C * sizeof(real), "running variance");
     release(6, moments, mean[0], mean[1], var[0], var[1], grad);
+}
+END_TEST
+
+/* Statistics of the whole batch from what each shard has are those of all slices together, and so are the averages, from the
+ * fused update as from one behind a reduction. */
+START_TEST(of_all_shards)
+{
+    enum { C = 19, SHARDS = 5, SLICES = 3, HW = 4, SAMPLES = 2, ROWS = SAMPLES * HW };
+    const BatchNorm s = {SAMPLES, C, HW, 0, 0};
+    const int64_t slice_bytes = 2 * C * (int64_t)sizeof(real);
+    real *x = shifted((BatchNorm){SHARDS * SLICES * SAMPLES, C, HW, 0, 0}, 1);
+    real *moments = zero_buffer(SHARDS * SLICES * 2 * C), *known = buffer(SHARDS * 2 * C);
+    real *t = buffer(2 * C), *all = zero_buffer(2 * C), *want = buffer(2 * C);
+    real *mean[2], *var[2];
+    for (int i = 0; i < SHARDS * SLICES; i++) {
+        batch_moments(moments + i * 2 * C, x + i * ROWS * C, 0, s);
+        batch_moments(all, x + i * ROWS * C, i * SAMPLES, s);
+    }
+    for (int i = 0; i < SHARDS; i++)
+        batch_known(known + i * 2 * C, (const char *)(moments + i * SLICES * 2 * C), slice_bytes,
+                    SLICES, ROWS, C);
+    batch_statistics(t, (const char *)known, 0, 1, slice_bytes, SHARDS, SLICES * ROWS, (real)1e-3,
+                     C);
+    batch_statistics(want, (const char *)all, 0, 1, 0, 1, SHARDS * SLICES * ROWS, (real)1e-3, C);
+    check_guard(known, SHARDS * slice_bytes, "batch_known");
+    for (int c = 0; c < 2 * C; c++)
+        ck_assert_double_eq_tol(t[c], want[c], 25 * TOLERANCE * (1 + fabs(want[c])));
+    for (int k = 0; k < 2; k++) {
+        Rt r = {.shards = 1, .grad = k ? (char *)all : NULL};
+        mean[k] = random_buffer(C, 2), var[k] = random_buffer(C, 3);
+        for (int unit = 0; unit < 2; unit++) {
+            batch_record_known(&r, unit, 2, k, mean[k], var[k], (const char *)known, SHARDS,
+                               SLICES * ROWS, (real)0.75, C);
+            batch_record_known(&r, unit, 2, !k, NULL, NULL, NULL, SHARDS, SLICES * ROWS, (real)0.75,
+                               C); /* the other phase leaves them alone */
+        }
+    }
+    check_same(mean[0], mean[1], C * sizeof(real), "running mean of the batch");
+    check_same(var[0], var[1], C * sizeof(real), "running variance of the batch");
+    real *was = random_buffer(C, 2);
+    for (int c = 0; c < C; c++)
+        ck_assert_double_eq_tol(mean[0][c], 0.75 * was[c] + 0.25 * t[c],
+                                25 * TOLERANCE * (1 + fabs(t[c])));
+    release(11, x, moments, known, t, all, want, mean[0], mean[1], var[0], var[1], was);
 }
 END_TEST
 
@@ -263,5 +307,6 @@ int main(void)
     tcase_add_test(t, gradients);
 #endif
     tcase_add_test(t, averages);
+    tcase_add_test(t, of_all_shards);
     return run_suite(t, "norm");
 }

@@ -191,14 +191,14 @@ static const RtParam mini_params[] = {
 static const RtSum mini_sums[] = {
     {W1 * sizeof(real), X * H, 0}, {B1 * sizeof(real), H, 1}, {W2 * sizeof(real), O * H, 2}, {B2 * sizeof(real), O, 3}};
 enum { MINI_UNITS = (PARAMETERS + 7) / 8 };
-static const RtPhase mini_train[] = {{mini_slice, true, 0, false, "forward and backward", false},
-                                     {mini_sum, false, MINI_UNITS, false, "sum and update", true},
-                                     {mini_from_grad, false, MINI_UNITS, true, "update", false}};
+static const RtPhase mini_train[] = {{.run = mini_slice, .per_slice = true, .what = "forward and backward"},
+                                     {.run = mini_sum, .count = MINI_UNITS, .what = "sum and update", .to_grad = true},
+                                     {.run = mini_from_grad, .count = MINI_UNITS, .from_grad = true, .what = "update"}};
 enum { MINI_HIDDEN = W2 / 8 };                        /* units of the first layer */
 static const RtBucket mini_buckets[] = {
     {0, W2 * sizeof(real), 0, MINI_HIDDEN, MINI_HIDDEN},
     {W2 * sizeof(real), (PADDED - W2) * sizeof(real), 0, MINI_UNITS - MINI_HIDDEN, MINI_UNITS - MINI_HIDDEN}};
-static const RtPhase mini_tests[] = {{mini_test, true, 0, false, "forward", false}};
+static const RtPhase mini_tests[] = {{.run = mini_test, .per_slice = true, .what = "forward"}};
 static int (*const mini_checks[])(const Rt *r, char *thread, int unit) = {mini_nonfinite};
 static const char *const mini_layers[] = {"input (mini.tn:1)", "hidden (mini.tn:2)", "out (mini.tn:3)"};
 
