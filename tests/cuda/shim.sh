@@ -32,7 +32,7 @@ shim_cudnn() {
 
 shim() {
     shim_gpu "$@"
-    "$TENON" build "$2" -o "$work/$1/cpu" --cpu generic --plain "${@:3}"  # compiles at once
+    witness "$2" "$work/$1/cpu" "${@:3}"
 }
 
 shim_gpu() {

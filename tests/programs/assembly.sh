@@ -92,7 +92,7 @@ case " $* " in
 esac
 END
 chmod +x "$work/cc"
-export TENON_CACHE=$work/cache
+export TENON_CACHE=$work/cache TENON_CFLAGS="-Wall -Wextra -Werror"        # for generated.sh, which would compile the same
 for cpu in x86-64-v3 x86-64-v4; do
     export ASM=$work/$cpu
     mkdir "$ASM"

@@ -90,7 +90,7 @@ sed 's/relu/tanh/; s/= softmax_cross_entropy/&(smoothing = 0.1)/' "$work/small.t
 "$TENON" build "$work/smooth.tn" -o "$work/g" --dtype f64
 succeeds "gradients of augmented samples" "$work/g" gradcheck --data "$work/data" --threads 2 --samples 20
 succeeds "training on smoothed labels" "$work/g" --data "$work/data" --log "$work/fast"
-"$TENON" build "$work/smooth.tn" -o "$work/g" --dtype f64 --plain
+witness "$work/smooth.tn" "$work/g" --dtype f64
 succeeds "the same by the textbook's loops" "$work/g" --data "$work/data" --log "$work/slow"
 for part in train test; do
     same "$part loss of both" "$(field "$work/fast" epoch ${part}_loss)" "$(field "$work/slow" epoch ${part}_loss)"

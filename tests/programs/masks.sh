@@ -53,7 +53,7 @@ model "$work/net.tn" ', mask = m' ' + (reshape(m, [1, time]) - 1) * 1e9'
 succeeds "check every pass" "$TENON" show "$work/net.tn" --verify
 succeeds "short: build" "$TENON" build "$work/net.tn" -o "$work/p6" --dtype f64
 succeeds "long: build" "$TENON" build "$work/net.tn" -o "$work/p10" --dtype f64 --set model.time=10
-succeeds "plain: build" "$TENON" build "$work/net.tn" -o "$work/plain" --dtype f64 --set model.time=10 --plain
+succeeds "plain: build" witness "$work/net.tn" "$work/plain" --dtype f64 --set model.time=10
 of() { "$1" grads --data "$work/$2" --output "$work/grads.$2" "${@:3}" > "$work/loss.$2"; }
 "$work/p6" train --epochs 1 --data "$work/short" --save "$work/weights" > /dev/null
 of "$work/p6" short --weights "$work/weights"

@@ -26,7 +26,7 @@ small_cifar "$work/data" 20 32
 # ---- folded into convolutions
 for dtype in f32 f64; do
     "$TENON" build "$work/net.tn" -o "$work/net" --dtype $dtype --keep "$work/kept" --verify
-    "$TENON" build "$work/net.tn" -o "$work/plain" --dtype $dtype --plain
+    witness "$work/net.tn" "$work/plain" --dtype $dtype
     succeeds "training, $dtype" "$work/net" --data "$work/data" --save "$work/w"
     for program in net plain; do
         succeeds "test of $program, $dtype" "$work/$program" test --data "$work/data" --weights "$work/w" --log "$work/$program.log"

@@ -12,7 +12,7 @@ for case in lenet lenet_relu lenet_tanh mlp mlp_wide "resnet56_cifar10 --set mod
     model=${options[0]} options=("${options[@]:1}")
     for dtype in f64 f32; do
         build "$model" "$work/fast" --dtype $dtype "${options[@]}"
-        build "$model" "$work/plain" --dtype $dtype --plain "${options[@]}"
+        witness "$TENON_ROOT/models/$model.tn" "$work/plain" --dtype $dtype "${options[@]}"
         for p in fast plain; do
             succeeds "$model $dtype $p: gradients" "$work/$p" grads --threads 2 --output "$work/$p.safetensors"
         done
@@ -31,7 +31,7 @@ evaluates() {
     printf 'model m(image: f32[1, 28, 28]) {\n    h = conv2d(image, 8, kernel = 3)\n    %s\n}\n' "$2" > "$work/m.tn"
     printf 'train m {\n    data = mnist\n    loss = softmax_cross_entropy\n    optimizer = adam\n    batch = 64\n}\n' >> "$work/m.tn"
     succeeds "$text: build" "$TENON" build "$work/m.tn" -o "$work/fast"
-    succeeds "$text: build --plain" "$TENON" build "$work/m.tn" -o "$work/plain" --plain
+    succeeds "$text: build --plain" witness "$work/m.tn" "$work/plain"
     succeeds "$text: train" "$work/fast" --epochs 1 --limit-samples 640 --log "$work/fast.log" --save "$work/w.safetensors"
     succeeds "$text: test the plain way" "$work/plain" test --weights "$work/w.safetensors" --log "$work/plain.log"
     awk -v a="$(field "$work/fast.log" epoch test_loss)" -v b="$(field "$work/plain.log" test test_loss)" \

@@ -133,7 +133,7 @@ for part in gpt turned own both none mixed; do
     go_on "$work/$part" "$work/$part.safetensors" 40
     same "$part: goes on behind the window" 50 "$(wc -c < "$work/went.3")"
     [ -n "$how" ] || continue
-    succeeds "$part: plain" "$TENON" build "$work/$part.tn" -o "$work/plain_$part" --plain --dtype f64
+    succeeds "$part: plain" witness "$work/$part.tn" "$work/plain_$part" --dtype f64
     go_on "$work/plain_$part" "$work/$part.safetensors" 40 --threads 2
     cmp -s "$work/went.3" "$work/went.5" && ok || bad "$part: another text by the plain program"
 done

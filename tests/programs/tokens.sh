@@ -31,7 +31,7 @@ for kind in each yes; do
     succeeds "$kind: build" "$TENON" build "$work/$kind.tn" -o "$work/$kind"
     "$work/$kind" --epochs 12 > "$work/fast"
     grep -Eq 'test accuracy (1.0000|0.99)' "$work/fast" && ok || bad "$kind: not learned: $(tail -1 "$work/fast")"
-    succeeds "$kind: plain" "$TENON" build "$work/$kind.tn" -o "$work/plain" --plain
+    succeeds "$kind: plain" witness "$work/$kind.tn" "$work/plain"
     "$work/plain" --epochs 12 > "$work/slow"
     same "$kind: optimised and plain" "$(tail -n 1 "$work/fast" | cut -d, -f1)" "$(tail -n 1 "$work/slow" | cut -d, -f1)"
     succeeds "$kind: f64" "$TENON" build "$work/$kind.tn" -o "$work/m64" --dtype f64
