@@ -12,6 +12,7 @@
 #include "fma_peak.h"
 #include "init.h"
 #include "random.h"
+#include "scale.h"
 #include "schedule.h"
 #include "ticks.h"
 #include "train.h"
@@ -167,6 +168,12 @@ int bench_run(const RtProgram *p, const Options *o)
 {
     const int64_t n = o->steps;
     Log log;
+    if (o->scale > 0) {
+        if (!p->transport)
+            rt_die("bench --scale looks at the buckets that ranks add: build with --comm mpi");
+        scale_print(p, o->scale / 1e3);
+        return 0;
+    }
     if (o->trace)
         file_check(o->trace);
     if (o->link && o->comm->size == 1)

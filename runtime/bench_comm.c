@@ -1,12 +1,11 @@
 /* bench_comm.c -- the sum over ranks measured size by size, a model fitted to it, and the steps that the model expects.
  *
- * The model is the usual one of a message, alpha + bytes * beta (Hockney 1994), summed over what comm/sum.c sends: with a power of
- * two of ranks 2 log2(R) messages one after another, else 2 (R - 1); 2 (R - 1) / R of the vector in all either way
- * (Thakur, Rabenseifner, Gropp 2005).  beta holds the additions too.
+ * The model is scale.h's; beta holds the additions too.
  */
 #include "bench_comm.h"
 #include "clock.h"
 #include "memory.h"
+#include "scale.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,33 +16,21 @@ enum { SIZES = 9, ROUNDS = 5 };
 static const int64_t smallest =
     1 << 10;                      /* bytes; each size is four times the one before: up to 64 MiB */
 static const double burst = 0.05; /* seconds of sums in a round, about */
+static const double slow = 0.5;   /* seconds of a sum behind which no larger one is measured */
 
-typedef struct Link {
-    double alpha, beta; /* seconds a message, seconds a byte */
-} Link;
-
-static double messages(int ranks)
-{
-    const bool halves = (ranks & (ranks - 1)) == 0;
-    return halves ? 2 * log2(ranks) : 2.0 * (ranks - 1);
-}
-
-static double moved(int ranks, double bytes)
-{
-    return 2 * (ranks - 1.0) / ranks * bytes;
-}
-
-static double expected(Link l, int ranks, double bytes)
-{
-    return messages(ranks) * l.alpha + moved(ranks, bytes) * l.beta;
-}
+/* Sums by size. */
+typedef struct Sizes {
+    int n;
+    double bytes[SIZES], seconds[SIZES];
+} Sizes;
 
 /* Least squares of the relative errors. */
 static Link fitted(const double *bytes, const double *seconds, int n, int ranks)
 {
     double aa = 0, ab = 0, bb = 0, a1 = 0, b1 = 0;
     for (int i = 0; i < n; i++) {
-        const double a = messages(ranks) / seconds[i], b = moved(ranks, bytes[i]) / seconds[i];
+        const double a = scale_messages(ranks) / seconds[i],
+                     b = scale_moved(ranks, bytes[i]) / seconds[i];
         aa += a * a, ab += a * b, bb += b * b, a1 += a, b1 += b;
     }
     const double det = aa * bb - ab * ab;
@@ -86,7 +73,7 @@ static double measured(Comm *c, CommSum *s, int64_t bytes)
 }
 
 /* Of a buffer of zeros, a shard a rank. */
-static Link measure_link(Comm *c, int real_bytes, double *bytes, double *seconds)
+static Link measure_link(Comm *c, int real_bytes, Sizes *z)
 {
     const int64_t most = smallest << 2 * (SIZES - 1);
     CommSum s = {.next = most, .n = most / real_bytes, .real_bytes = real_bytes, .shards = c->size};
@@ -95,14 +82,15 @@ static Link measure_link(Comm *c, int real_bytes, double *bytes, double *seconds
     s.buffer = memory_map(all, true, "the vectors of bench --comm");
     s.scratch = s.buffer + most;
     memset(s.buffer, 0, (size_t)all);
-    for (int i = 0; i < SIZES; i++) {
-        bytes[i] = (double)(smallest << 2 * i);
-        seconds[i] = measured(c, &s, smallest << 2 * i);
+    for (int i = 0; i < SIZES && (i == 0 || z->seconds[i - 1] < slow); i++) {
+        z->bytes[i] = (double)(smallest << 2 * i);
+        z->seconds[i] = measured(c, &s, smallest << 2 * i);
+        z->n = i + 1;
     }
-    return fitted(bytes, seconds, SIZES, c->size);
+    return fitted(z->bytes, z->seconds, z->n, c->size);
 }
 
-static void print_sizes(const Comm *c, Link l, const double *bytes, const double *seconds)
+static void print_sizes(const Comm *c, Link l, const Sizes *z)
 {
     printf("\nthe sum over %d ranks, %d of them on this machine (%s)\n", c->size, c->local_size,
            comm_library(c));
@@ -110,51 +98,84 @@ static void print_sizes(const Comm *c, Link l, const double *bytes, const double
         printf("they take turns on its %ld processors: a message waits for one of them\n",
                sysconf(_SC_NPROCESSORS_ONLN));
     printf("%12s %12s %10s %12s\n", "bytes", "measured", "GB/s", "the model");
-    for (int i = 0; i < SIZES; i++)
-        printf("%12.0f %9.1f us %10.2f %9.1f us\n", bytes[i], 1e6 * seconds[i],
-               bytes[i] / seconds[i] / 1e9, 1e6 * expected(l, c->size, bytes[i]));
+    for (int i = 0; i < z->n; i++)
+        printf("%12.0f %9.1f us %10.2f %9.1f us\n", z->bytes[i], 1e6 * z->seconds[i],
+               z->bytes[i] / z->seconds[i] / 1e9, 1e6 * scale_sum(l, c->size, z->bytes[i]));
     printf("the model: %.1f us a message, %.2f GB/s to and from a rank\n", 1e6 * l.alpha,
            l.beta > 0 ? 1 / l.beta / 1e9 : INFINITY);
 }
 
+/* A step as it was measured: all of it, its communication, what of that the step waited for. */
+typedef struct Measured {
+    double step, sums, waited;
+} Measured;
+
+static double share(double part, double of)
+{
+    return of > 0 ? 100 * part / of : 0;
+}
+
 /* The global batch stays the same, so does the work: compute is what this step computed, shared out. */
-static void print_steps(const Net *n, Link l, double step, double sum, double waited)
+static void print_steps(const Net *n, Link l, Measured m)
 {
     const Comm *c = n->comm;
-    const double bytes = (double)n->p->grad_bytes, work = (step - waited) * c->size;
-    printf("\na step: %.3f ms; the sum of %.0f bytes in %d buckets takes %.3f ms (the model: %.3f "
-           "ms), of "
-           "which %.3f ms are not hidden\n",
-           1e3 * step, bytes, n->p->nbucket, 1e3 * sum, 1e3 * expected(l, c->size, bytes),
-           1e3 * waited);
-    printf("expected of this batch, with this link, processors like these for each rank, and "
-           "nothing hidden:\n");
-    printf("%8s %12s %10s %12s\n", "ranks", "a step", "speed-up", "efficiency");
+    const double work = (m.step - m.waited) * c->size;
+    const Scaled now = scale_step(l, c->size, n->p->bucket, n->p->nbucket, work / c->size);
+    printf("\na step: %.3f ms; sums of %.0f bytes in %d buckets and the rest of its communication "
+           "take %.3f ms, of which %.3f ms, %.0f %%, are not hidden\n"
+           "the model: %.3f ms; %.3f ms, of which %.3f ms, %.0f %%, are not hidden\n",
+           1e3 * m.step, (double)n->p->grad_bytes, n->p->nbucket, 1e3 * m.sums, 1e3 * m.waited,
+           share(m.waited, m.sums), 1e3 * now.step, 1e3 * now.sums, 1e3 * now.bare,
+           share(now.bare, now.sums));
+    printf("expected of this batch, with this link, and processors like these for each rank:\n");
+    printf("%8s %12s %12s %10s %12s\n", "ranks", "a step", "not hidden", "speed-up", "efficiency");
     for (int ranks = 1; ranks <= n->p->shards; ranks++) {
         if (n->p->shards % ranks != 0 || ((ranks & (ranks - 1)) != 0 && ranks != c->size))
             continue;
-        const double t = work / ranks + (ranks > 1 ? expected(l, ranks, bytes) : 0);
-        printf("%8d %9.3f ms %10.2f %10.0f %%", ranks, 1e3 * t, work / t, 100 * work / t / ranks);
+        const Scaled s = scale_step(l, ranks, n->p->bucket, n->p->nbucket, work / ranks);
+        printf("%8d %9.3f ms %9.3f ms %10.2f %10.0f %%", ranks, 1e3 * s.step, 1e3 * s.bare,
+               work / s.step, share(work / s.step, ranks));
         if (ranks == c->size)
-            printf("   measured: %.3f ms", 1e3 * step);
+            printf("   measured: %.3f ms, %.3f ms not hidden", 1e3 * m.step, 1e3 * m.waited);
         putchar('\n');
     }
+}
+
+static void log_steps(const Net *n, Link l, Measured m, Log *log)
+{
+    const int ranks = n->comm->size;
+    const Scaled s = scale_step(l, ranks, n->p->bucket, n->p->nbucket, m.step - m.waited);
+    log_begin(log, "scale");
+    log_count(log, "ranks", ranks);
+    log_count(log, "gradient_bytes", n->p->grad_bytes);
+    log_count(log, "buckets", n->p->nbucket);
+    log_real(log, "message_us", 1e6 * l.alpha);
+    log_real(log, "bytes_per_s", l.beta > 0 ? 1 / l.beta : INFINITY);
+    log_real(log, "step_ms", 1e3 * m.step);
+    log_real(log, "not_hidden_ms", 1e3 * m.waited);
+    log_real(log, "not_hidden_percent", share(m.waited, m.sums));
+    log_real(log, "model_step_ms", 1e3 * s.step);
+    log_real(log, "model_not_hidden_ms", 1e3 * s.bare);
+    log_real(log, "model_not_hidden_percent", share(s.bare, s.sums));
+    log_end(log);
 }
 
 void bench_comm(const Net *n, double step_seconds, double sum_seconds, double waited_seconds,
                 Log *log)
 {
+    const Measured m = {step_seconds, sum_seconds, waited_seconds};
     Comm *c = n->comm;
-    double bytes[SIZES], seconds[SIZES];
-    const Link l = measure_link(c, n->p->real_bytes, bytes, seconds);
-    print_sizes(c, l, bytes, seconds);
-    print_steps(n, l, step_seconds, sum_seconds, waited_seconds);
-    for (int i = 0; i < SIZES; i++) {
+    Sizes z;
+    const Link l = measure_link(c, n->p->real_bytes, &z);
+    print_sizes(c, l, &z);
+    print_steps(n, l, m);
+    for (int i = 0; i < z.n; i++) {
         log_begin(log, "comm");
         log_count(log, "ranks", c->size);
-        log_count(log, "bytes", (int64_t)bytes[i]);
-        log_real(log, "seconds", seconds[i]);
-        log_real(log, "model_seconds", expected(l, c->size, bytes[i]));
+        log_count(log, "bytes", (int64_t)z.bytes[i]);
+        log_real(log, "seconds", z.seconds[i]);
+        log_real(log, "model_seconds", scale_sum(l, c->size, z.bytes[i]));
         log_end(log);
     }
+    log_steps(n, l, m, log);
 }

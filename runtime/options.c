@@ -98,6 +98,10 @@ static const struct Option {
      AT(layers), 0, 0},
     {"comm", NULL, "the sum over ranks by size, and the steps of more ranks that follow", B, FLAG,
      AT(link), 0, 0},
+    {"scale", "MS",
+     "instead of measuring: what the scale model makes of a rank's own step of MS ms on 1 to 1024 "
+     "ranks and three networks",
+     B, REAL, AT(scale), 1e-3, 1e9},
     {"trace", "FILE",
      "the first 20 steps as Chrome or Perfetto trace events (JSON), a row a thread; of rank 0",
      T | B, TEXT, AT(trace), 0, 0},

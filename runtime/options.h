@@ -23,6 +23,7 @@ typedef struct Options {
     double      every_seconds;                        /* or seconds; 0: after epochs only */
     int64_t     log_steps;                            /* a record every so many steps; 0: after epochs only */
     bool        resume, shuffle, strict, layers, link; /* link: bench --comm */
+    double      scale;                                /* bench --scale: milliseconds of a rank's own step; 0: not asked for */
     double      stop_at;                              /* test accuracy; 0: none */
     int64_t     steps;                                /* bench */
     const char *text, *prompt;                        /* predict, generate */

@@ -70,8 +70,13 @@ for n in 2 3; do
     rm -f "$work/log"
     succeeds "bench --comm, $n ranks" ranks $n "$work/six" bench --comm --steps 3 --threads 1 --log "$work/log"
     same "sizes, all with a time" "$(field "$work/log" comm seconds | tr ' ' '\n' | awk '$1 > 0' | wc -l)" 9
-    grep -q "measured: [0-9.]* ms" "$work/out" && ok || bad "bench --comm does not set the measured step beside the expected"
+    grep -q "measured: [0-9.]* ms, [0-9.]* ms not hidden" "$work/out" && ok || bad "bench --comm does not set the measured step beside the expected"
+    awk -v a="$(field "$work/log" scale not_hidden_percent)" -v b="$(field "$work/log" scale model_not_hidden_percent)" 'BEGIN { exit !(a > 0 && a <= 100 && b > 0 && b <= 100) }' && ok ||
+        bad "what was not hidden, and what the model says: $(cat "$work/log")"
 done
+succeeds "the scale model" "$work/lenet" bench --scale 8.3 # figures of the formulas, reckoned apart from the program
+grep -q "^| 1024 | 9.9 ms, 84 %, 1.32 ms | 8.7 ms, 95 %, 0.12 ms | 8.7 ms, 96 %, 0.04 ms |$" "$work/out" && ok || bad "the scale model: $(cat "$work/out")"
+refuses "a scale without ranks" "build with --comm mpi" "$work/alone" bench --scale 8.3
 refuses "bench --comm alone" "mpirun -n 2 PROG bench --comm" "$work/six" bench --comm
 
 # ---- another MPI: the same bits, and the mpirun of the wrong one is told from a single task

@@ -1,0 +1,70 @@
+/* scale.c -- see scale.h. */
+#include "scale.h"
+#include <math.h>
+#include <stdio.h>
+
+static const double FORWARD = 1.0 / 3, LATE = 0.01; /* of a rank's own step */
+
+static const struct {
+    const char *name;
+    Link link;
+} network[] = {{"10 Gbit/s, 30 us", {30e-6, 8 / 10e9}},
+               {"100 Gbit/s, 5 us", {5e-6, 8 / 100e9}},
+               {"400 Gbit/s, 2 us", {2e-6, 8 / 400e9}}};
+enum { NETWORKS = sizeof network / sizeof *network, RANKS_MOST = 1024 };
+
+double scale_messages(int ranks)
+{
+    const bool halves = (ranks & (ranks - 1)) == 0;
+    return halves ? 2 * log2(ranks) : 2.0 * (ranks - 1);
+}
+
+double scale_moved(int ranks, double bytes)
+{
+    return 2 * (ranks - 1.0) / ranks * bytes;
+}
+
+double scale_sum(Link l, int ranks, double bytes)
+{
+    return scale_messages(ranks) * l.alpha + scale_moved(ranks, bytes) * l.beta;
+}
+
+Scaled scale_step(Link l, int ranks, const RtBucket *bucket, int nbucket, double own)
+{
+    Scaled s = {.step = own};
+    double end = 0;
+    if (ranks == 1)
+        return s;
+    for (int b = 0; b < nbucket; b++) {
+        const double ready = own * (FORWARD + (1 - FORWARD) * (b + 1) / nbucket);
+        const double sum = scale_sum(l, ranks, (double)bucket[b].bytes);
+        end = fmax(ready, end) + sum;
+        s.sums += sum;
+    }
+    s.bare = fmax(0, end - own);
+    s.step = own + s.bare + LATE * own * sqrt(2 * log(ranks));
+    return s;
+}
+
+void scale_print(const RtProgram *p, double own)
+{
+    double bytes = 0;
+    for (int b = 0; b < p->nbucket; b++)
+        bytes += (double)p->bucket[b].bytes;
+    printf("%s: %.2f MB in %d buckets, the last %.2f MB; a rank's own step %.1f ms\n\n| ranks |",
+           p->model, bytes / 1e6, p->nbucket, (double)p->bucket[p->nbucket - 1].bytes / 1e6,
+           1e3 * own);
+    for (int k = 0; k < NETWORKS; k++)
+        printf(" %s: step, efficiency, not hidden |", network[k].name);
+    printf("\n|---|");
+    for (int k = 0; k < NETWORKS; k++)
+        printf("---|");
+    for (int ranks = 1; ranks <= RANKS_MOST; ranks *= 2) {
+        printf("\n| %d |", ranks);
+        for (int k = 0; k < NETWORKS; k++) {
+            const Scaled s = scale_step(network[k].link, ranks, p->bucket, p->nbucket, own);
+            printf(" %.1f ms, %.0f %%, %.2f ms |", 1e3 * s.step, 100 * own / s.step, 1e3 * s.bare);
+        }
+    }
+    printf("\n");
+}
