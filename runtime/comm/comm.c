@@ -159,6 +159,20 @@ static void yield_when_crowded(void)
         setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
 }
 
+/* Unless told otherwise, mpirun notices after eight minutes that a line between hosts is cut, and ends nothing before. */
+static void hint_at_keepalive(const Comm *c)
+{
+    static const char *const variable = "OMPI_MCA_oob_tcp_keepalive_time";
+    bool apart = false;
+    for (int r = 1; r < c->size; r++)
+        apart |= strcmp(c->state->host[r], c->state->host[0]) != 0;
+    if (apart && getenv("OMPI_COMM_WORLD_SIZE") && !getenv(variable))
+        rt_note("ranks are on several hosts, and mpirun would notice a cut line after 8 minutes; "
+                "after 20 seconds with %s=10 OMPI_MCA_oob_tcp_keepalive_intvl=2 "
+                "OMPI_MCA_oob_tcp_keepalive_probes=5 in its environment",
+                variable);
+}
+
 typedef struct Card {
     char host[64];
     uint64_t program;
@@ -179,6 +193,7 @@ static void introduce(Comm *c, const RtProgram *p)
         memcpy(c->state->host[r], card[r].host, sizeof card[r].host);
     rt_speaker(rt_format("rank %d (%s): ", c->rank, mine->host), c->rank == 0);
     comm_same(c, mine->program, "another program");
+    hint_at_keepalive(c);
     free(card);
 }
 
