@@ -9,7 +9,7 @@ if(TARGET tenon-plan)
     install(TARGETS tenon-plan tenonstandin RUNTIME DESTINATION lib/tenon LIBRARY DESTINATION lib/tenon)
     install(TARGETS tenoncudnn ARCHIVE DESTINATION lib/tenon)
 endif()
-install(DIRECTORY runtime/ DESTINATION share/tenon/runtime FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN "comm/mpi.c" PATTERN "cuda/gpu.c" PATTERN "cuda/cublas.c")
+install(DIRECTORY runtime/ DESTINATION share/tenon/runtime FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN "comm/mpi.c" PATTERN "cuda/gpu.c" PATTERN "cuda/cublas.c" PATTERN "cuda/nccl*.c" PATTERN "cuda/*.cu")
 install(DIRECTORY models/ DESTINATION share/tenon/models)
 
 # What README.md links to lies beside it, under the same names.

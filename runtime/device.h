@@ -1,6 +1,6 @@
 /* device.h -- a device with memory of its own in which a program's phases work: what the runtime asks of it.
  *
- * Addresses named `there` are the device's.  Everything happens in the order in which it is asked for; only `get` waits.
+ * Addresses named `there` are the device's.  Everything happens in the order in which it is asked for; only `get` and `put` wait.
  * What fails ends the program with a message.
  */
 #ifndef DEVICE_H
@@ -9,7 +9,10 @@
 
 struct RtDevice {
     const char *name;
-    void  (*open)(const RtProgram *p);                /* finds one that can run the program; says what is missing */
+    /* Finds one that can run the program; says what is missing.  local: which of those processes of this machine that each want one. */
+    void  (*open)(const RtProgram *p, int local);
+    /* From here on waiting is wait(), which asks done() until that is true: several ranks wait with a limit. */
+    void  (*waits)(void (*wait)(bool (*done)(void)));
     void *(*memory)(int64_t bytes, const char *what); /* for good; its content is undefined */
     void  (*put)(void *there, const void *here, int64_t bytes);   /* `here` may change at once */
     void  (*get)(void *here, const void *there, int64_t bytes);

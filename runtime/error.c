@@ -74,17 +74,17 @@ static void late(int signal)
     _exit(exit_code);
 }
 
-static void __attribute__((noreturn)) die(int code, const char *fmt, va_list ap)
+/* The first thread to come here speaks for all. */
+static void silence_others(int code)
 {
-    if (quiet) { /* a mistake that all ranks make is told by rank 0, whose launcher ends the others */
-        signal(SIGTERM, SIG_DFL);
-        sleep(1);
-    }
-    while (atomic_flag_test_and_set(&dying)) /* the first thread to die speaks for all */
+    while (atomic_flag_test_and_set(&dying))
         pause();
     exit_code = code;
     fflush(stdout);
-    say("error: ", fmt, ap);
+}
+
+static void __attribute__((noreturn)) leave(int code)
+{
     for (int i = 0; i < UNFINISHED; i++) {
         const char *path = atomic_load(&unfinished[i]);
         if (path)
@@ -99,6 +99,17 @@ static void __attribute__((noreturn)) die(int code, const char *fmt, va_list ap)
     _exit(code);
 }
 
+static void __attribute__((noreturn)) die(int code, const char *fmt, va_list ap)
+{
+    if (quiet) { /* a mistake that all ranks make is told by rank 0, whose launcher ends the others */
+        signal(SIGTERM, SIG_DFL);
+        sleep(1);
+    }
+    silence_others(code);
+    say("error: ", fmt, ap);
+    leave(code);
+}
+
 void rt_die(const char *fmt, ...)
 {
     va_list ap;
@@ -111,6 +122,13 @@ void rt_lost(const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     die(EXIT_LOST, fmt, ap);
+}
+
+void rt_follow(int code, int rank)
+{
+    silence_others(code);
+    rt_note("ended by rank %d, which says why", rank);
+    leave(code);
 }
 
 void rt_note(const char *fmt, ...)

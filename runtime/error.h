@@ -16,6 +16,9 @@ void rt_die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2))
 
 /* The same with EXIT_LOST. */
 void rt_lost(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+/* Ends as rank `rank` did, which has said why. */
+void rt_follow(int code, int rank) __attribute__((noreturn));
 void rt_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 void rt_said(void);            /* before a good end: dies when standard output could not be written */

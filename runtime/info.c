@@ -1,6 +1,7 @@
 /* info.c -- the command `info`: what a program is, in lines of "key: value". */
 #include "comm/transport.h"
 #include "hash.h"
+#include "link.h"
 #include "net.h"
 #include "options.h"
 #include "train.h"
@@ -16,7 +17,7 @@ int info_run(const RtProgram *p, const Options *o)
     printf("flags: %s\n", p->flags && *p->flags ? p->flags : "none");
     printf("target: %s\n", p->target);
     printf("cpu: %s\n", p->cpu);
-    printf("comm: %s\n", p->transport ? p->transport->name : "none");
+    printf("comm: %s\n", p->link ? p->link->name : p->transport ? p->transport->name : "none");
     printf("dtype: %s%s%s\n", p->real_bytes == 8 ? "f64" : "f32",
            p->products ? ", factors of products rounded to " : "", p->products ? p->products : "");
     printf("input:");

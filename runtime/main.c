@@ -58,8 +58,16 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
     comm_same(c, c->bf16, "another --wire");
     if (c->bf16 && p->real_bytes != (int)sizeof(float))
         rt_die("--wire bf16 is for programs in f32");
+    c->any_order = strcmp(o->reduce, "nccl") == 0;
+    comm_same(c, c->any_order, "another --reduce");
+    if (c->any_order && !p->link)
+        rt_die("--reduce nccl is for programs built with --comm nccl");
+    if (c->bf16 && p->link)
+        rt_die("--wire bf16 is for programs built with --comm mpi");
     if (c->rank > 0)
         be_silent(o);
+    if (c->any_order && c->size > 1)
+        printf("--reduce nccl: sums in NCCL's order, not equal to the bit to those of one GPU\n");
 }
 
 int rt_main(const RtProgram *p, int argc, char **argv)

@@ -110,12 +110,17 @@ static void map_here(Net *n, int threads)
 /* The arena lies on the device; here are copies of what files hold, and of gradients that a command asks for. */
 static void map_there(Net *n)
 {
-    if (n->nparts > 1)
+    if (n->nparts > 1 && n->comm->size == 1)
         rt_die("--groups is for programs on the processor: leave it out");
+    if (n->nparts > 1)
+        rt_die("%d shards on %d GPUs: each has to hold 1, 2, 4, 8 ... of them, one node of the "
+               "tree in which they are added; build with "
+               "--shards %d",
+               n->p->shards, n->comm->size, n->comm->size);
     n->fixed = memory_map(memory_round(n->p->fixed_bytes) + n->grad_bytes, true,
                           "copies of the parameters");
     n->grad = n->fixed + memory_round(n->p->fixed_bytes);
-    n->remote = remote_new(n->p, n->fixed, n->reduced);
+    n->remote = remote_new(n->p, n->fixed, n->reduced, n->comm);
     n->shard = remote_shard(n->remote);
     n->thread = remote_scratch(n->remote);
 }
@@ -155,7 +160,8 @@ Net *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_g
                        .n = p->grad_bytes / p->real_bytes,
                        .real_bytes = p->real_bytes,
                        .shards = p->shards};
-    comm_sum_plan(comm, &n->sum);
+    if (!p->device)
+        comm_sum_plan(comm, &n->sum);
     comm_posts(comm, p->nbucket + 1);
     if (p->device)
         map_there(n);
@@ -362,6 +368,10 @@ static void run_bucket(Net *n, const View *all, int bucket, int first)
         const View v = of_part(n, all, i);
         run_units(n, &v.rt, gradient_phase(n->p), first, b->units);
     }
+    if (n->remote) {
+        remote_sum(n->remote, bucket, b->offset / n->p->real_bytes, b->bytes / n->p->real_bytes);
+        return;
+    }
     char during[64];
     snprintf(during, sizeof during, "the sum of gradients, bucket %d of %d", bucket + 1,
              n->p->nbucket);
@@ -454,6 +464,8 @@ bool net_gradients(Net *n, const Batch *b)
     if (!run_sums(n, b, (Hyper){0, 0}, &reported))
         return false;
     sum_metrics(n, reported); /* behind all buckets */
+    for (int i = 0; n->remote && i < n->p->nbucket; i++)
+        remote_await(n->remote, i);
     if (n->remote)
         remote_gradients(n->remote, n->grad);
     return true;
@@ -469,7 +481,10 @@ static void update(Net *n, const Rt *r, const RtPhase *phase)
         grad_clip(p, n->pool, n->grad, n->partial, p->recipe.clip_norm);
     }
     for (int b = 0; b < p->nbucket; b++) {
-        comm_await(n->comm, n->posted + b);
+        if (n->remote)
+            remote_await(n->remote, b);
+        else
+            comm_await(n->comm, n->posted + b);
         run_units(n, r, phase, unit, p->bucket[b].updates);
         unit += p->bucket[b].updates;
     }

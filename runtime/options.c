@@ -70,6 +70,9 @@ static const struct Option {
     {"wire", "f32|bf16",
      "how gradients travel between ranks: bf16 halves the bytes, and is not equal to the bit",
      T | B, TEXT, AT(wire), 0, 0},
+    {"reduce", "tree|nccl",
+     "who adds gradients of several GPUs: nccl is NCCL itself, and not equal to the bit", T | B,
+     TEXT, AT(reduce), 0, 0},
     {"log", "FILE", "records of the run, one JSON object a line", T | E | B, TEXT, AT(log), 0, 0},
     {"log-steps", "N", "with --log: a record with the loss of every N-th step", T, COUNT,
      AT(log_steps), 1, 1e12},
@@ -280,6 +283,8 @@ static void complete(const Options *o)
         rt_die("--input and --text say what to predict twice: give one of them");
     if (strcmp(o->wire, "f32") != 0 && strcmp(o->wire, "bf16") != 0)
         rt_die("--wire is f32 or bf16, not '%s'", o->wire);
+    if (strcmp(o->reduce, "tree") != 0 && strcmp(o->reduce, "nccl") != 0)
+        rt_die("--reduce is tree or nccl, not '%s'", o->reduce);
     if (o->command == GRADS && !o->output)
         rt_die("grads needs --output FILE.safetensors");
     if (o->resume && !o->checkpoint)
@@ -299,6 +304,7 @@ void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
                    .groups = 1,
                    .timeout = 300,
                    .wire = "f32",
+                   .reduce = "tree",
                    .shuffle = true,
                    .steps = 200,
                    .length = 500,

@@ -17,6 +17,7 @@ typedef struct Options {
     int         groups;
     double      timeout;                              /* seconds that a rank may wait for others */
     const char *wire;                                 /* of sums over ranks: "f32", "bf16" */
+    const char *reduce;                               /* of sums over GPUs: "tree", "nccl" */
     const char *log, *checkpoint, *weights, *save, *input, *output, *trace;
     int64_t     limit;                                /* training samples; 0: all */
     int64_t     every_steps;                          /* checkpoint every so many steps, */

@@ -1,6 +1,7 @@
 /* remote.c -- see remote.h. */
 #include "remote.h"
 #include "error.h"
+#include "link.h"
 #include "memory.h"
 #include <string.h>
 
@@ -35,7 +36,60 @@ struct Remote {
 enum { STRUCT_ROOM = 1024 }; /* of Rt in either type */
 _Static_assert(sizeof(Rt) * 2 <= STRUCT_ROOM, "Rt must fit in front of the index");
 
-Remote *remote_new(const RtProgram *p, char *fixed, bool grads)
+/* ---- other ranks */
+
+static Comm *ranks; /* of the one program that this is */
+static const RtLink *linked;
+static bool (*awaited)(void);
+
+static bool done_or_failed(void)
+{
+    linked->look();
+    return awaited();
+}
+
+static void wait_with_ranks(bool (*done)(void))
+{
+    awaited = done;
+    comm_poll(ranks, done_or_failed, "a step of the GPU");
+}
+
+/* In this order, so that a process that lacks NCCL says so before the others wait for it. */
+static void join(const RtProgram *p, const RtDevice *d, Comm *c)
+{
+    char id[LINK_ID] = "";
+    int64_t most = 0;
+    if (!p->link)
+        rt_die("this program is for one GPU: build it with --comm nccl to run it on %d", c->size);
+    for (int b = 0; b < p->nbucket; b++)
+        most = p->bucket[b].bytes > most ? p->bucket[b].bytes : most;
+    if (c->rank == 0)
+        p->link->identify(id);
+    comm_broadcast(c, id, sizeof id, "the start of the GPUs' link");
+    p->link->open(id, c, d, most / p->real_bytes, p->nbucket);
+    comm_at_death(c, p->link->let_go);
+    comm_poll(c, p->link->opened, "the start of the GPUs' link");
+    ranks = c;
+    linked = p->link;
+    d->waits(wait_with_ranks);
+}
+
+void remote_sum(Remote *m, int bucket, int64_t from, int64_t n)
+{
+    if (linked)
+        linked->sum(bucket, m->grad + from * m->p->real_bytes, n);
+}
+
+void remote_await(Remote *m, int bucket)
+{
+    (void)m;
+    if (linked)
+        linked->await(bucket);
+}
+
+/* ---- memory */
+
+Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
 {
     Remote *m = rt_alloc(sizeof *m);
     const RtDevice *d = p->device;
@@ -45,9 +99,11 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads)
     const int64_t metric = memory_round((int64_t)sizeof(double) * RT_METRICS * p->shards);
     m->arguments_room = STRUCT_ROOM + (int64_t)sizeof(uint32_t) * p->batch;
     m->arguments_here = rt_alloc((size_t)m->arguments_room);
-    d->open(p);
+    d->open(p, c->local_rank);
     if (p->libraries)
         p->libraries();
+    if (c->size > 1)
+        join(p, d, c);
     m->fixed =
         d->memory(memory_round(p->fixed_bytes) + shards + memory_round(p->thread_bytes) + grad,
                   "the arena");

@@ -6,13 +6,14 @@
  */
 #ifndef REMOTE_H
 #define REMOTE_H
+#include "comm/comm.h"
 #include "data/data.h"
 #include "device.h"
 
 typedef struct Remote Remote;
 
-/* grads: room for gradients outside of the update. */
-Remote *remote_new(const RtProgram *p, char *fixed, bool grads);
+/* grads: room for gradients outside of the update.  Where there are several ranks, their devices are linked (link.h). */
+Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c);
 char   *remote_shard(const Remote *m);                /* first shard's region, scratch, gradients: there */
 char   *remote_scratch(const Remote *m);
 char   *remote_grad(const Remote *m);
@@ -25,6 +26,11 @@ void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output);
 enum { REMOTE_TRAIN, REMOTE_TEST, REMOTE_LISTS };
 bool remote_play(Remote *m, int list);
 void remote_played(Remote *m, int list);
+
+/* Of the buffer of gradients: reals from .. from + n - 1 over all ranks, as number `bucket` of the step; what is launched after
+ * remote_await sees the sum. */
+void remote_sum(Remote *m, int bucket, int64_t from, int64_t n);
+void remote_await(Remote *m, int bucket);
 
 /* After the phases: waits. */
 void remote_metrics(Remote *m, double *slot);

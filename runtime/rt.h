@@ -171,10 +171,13 @@ typedef struct RtDecode RtDecode;                     /* data/decode.h */
 extern const RtDecode rt_decode_images;
 
 typedef struct RtTransport RtTransport;               /* comm/transport.h */
-extern const RtTransport rt_mpi;
+extern const RtTransport rt_mpi, rt_tcp;
 
 typedef struct RtDevice RtDevice;                     /* device.h */
 extern const RtDevice rt_cuda;
+
+typedef struct RtLink RtLink;                         /* link.h */
+extern const RtLink rt_nccl;
 
 typedef struct RtProgram {
     const char *model, *source, *source_hash;         /* "lenet", "models/lenet.tn", 16 hex digits of network + recipe + batch + shards + dtype */
@@ -213,7 +216,8 @@ typedef struct RtProgram {
     const char *core; double core_gflops;             /* "Zen 4": the core that predictions are for, its FMA peak */
     const RtCall *call; int ncall;                    /* of a training step, in the order of their TICKs */
     const RtUnpack *unpack_xz;                        /* &rt_unpack_xz: data may be packed so; NULL: linked without liblzma */
-    const RtTransport *transport;                     /* between ranks: &rt_mpi; NULL: built with --comm none */
+    const RtTransport *transport;                     /* between ranks: &rt_mpi, &rt_tcp; NULL: built with --comm none */
+    const RtLink *link;                               /* between the devices of ranks: &rt_nccl; NULL: one device at most */
     const RtDecode *decode;                           /* &rt_decode_images: data may be folders of images; NULL: linked without libpng */
     const char *const *data_dirs;                     /* where data are looked up by name after $TENON_DATA, ended by NULL; may be NULL */
     const RtDevice *device;                           /* whose memory the step works in: &rt_cuda; NULL: the processor's own */

@@ -24,6 +24,7 @@ typedef struct EmitInput {
     const char    *dtype;                             /* "f32", "f64" */
     const char    *cpu;                               /* resolved: "x86-64-v4", "x86-64-v3", "armv8-a", "generic" */
     bool           mpi;                               /* --comm mpi: the program can be one of several ranks */
+    bool           nccl;                              /* --comm nccl: the same on GPUs */
     const char *const *data_dirs;                     /* where the program looks for data by name, after $TENON_DATA */
     int            ndata_dirs;
     const EmitPlan *plan;                             /* that the program is linked with */

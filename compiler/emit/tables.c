@@ -278,6 +278,8 @@ static void program(Writer *w, Text *t)
         text_add(t, "    .unpack_xz = &rt_unpack_xz,\n");
     if (in->mpi)
         text_add(t, "    .transport = &rt_mpi,\n");
+    if (in->nccl)
+        text_add(t, "    .transport = &rt_tcp, .link = &rt_nccl,\n");
     if (g->recipe.data.images)
         text_add(t, "    .decode = &rt_decode_images,\n");
     text_printf(t, "    .data_dirs = data_dirs,%s\n",

@@ -176,46 +176,78 @@ static void update_rows(Writer *w, Text *t)
     text_add(t, "};\n\n");
 }
 
+/* Some of the step's sums: all of them, or a bucket's. */
+typedef struct Part {
+    int first, sums;
+} Part;
+
+static Part whole(const Step *s)
+{
+    return (Part){0, s->nsum};
+}
+
+static Part bucket_part(const Step *s, int b)
+{
+    return (Part){s->bucket[b].first, s->bucket[b].sums};
+}
+
 /* Parameters: the other sums are statistics. */
-static int update_count(const Step *s)
+static int update_count(const Step *s, Part p)
 {
     int n = 0;
-    for (int i = 0; i < s->nsum; i++)
+    for (int i = p.first; i < p.first + p.sums; i++)
         n += s->sum[i].param != NULL;
     return n;
 }
 
-static int64_t update_blocks(const Step *s)
+static int64_t update_blocks(const Step *s, Part p)
 {
     enum { EACH = 1024 }; /* numbers a block of threads: UPDATE_EACH of runtime/cuda/update.cuh */
     int64_t n = 0;
 
-    for (int i = 0; i < s->nsum; i++)
+    for (int i = p.first; i < p.first + p.sums; i++)
         n += s->sum[i].param ? (s->sum[i].count + EACH - 1) / EACH : 0;
     return n;
 }
 
-/* Running averages follow the statistics of the step's shards. */
-static void record(Writer *w, const Sum *s, int loss)
+/* The first of its rows, and how many. */
+static const char *rows_of(Writer *w, Part p)
+{
+    const Step *s = w->g->step;
+    const int before = update_count(s, (Part){0, p.first}), n = update_count(s, p);
+    return before ? arena_printf(w->arena, "update_rows + %d, %d", before, n)
+                  : arena_printf(w->arena, "update_rows, %d", n);
+}
+
+/* Running averages follow the statistics of the step's shards, or (from_grad) what ranks have made of them. */
+static void record(Writer *w, const Sum *s, int loss, bool from_grad)
 {
     Arena *a = w->arena;
     const Node *n = s->update;
     const Step *st = w->g->step;
     const int64_t channels = n->shape.dim[0],
                   rows = st->slice * shape_count(&s->root->in[0]->shape) / channels;
-    const char *body =
-        arena_printf(a, "    batch_record(r, mean, var, moments, %d, %lld, %lld, %.17g, %lld);\n",
-                     loss, (long long)rows, (long long)st->shards, node_float(n, "momentum"),
-                     (long long)channels);
-    const char *args =
-        arena_printf(a, "r->there, FIXED(real, %s), FIXED(real, %s), %s", name_of(w, n->in[0]),
-                     name_of(w, n->in[2]), name_of(w, node_root(s->root)));
-    statement_wrapped(&w->body,
-                      kernel_launch(w, "batch_record",
-                                    "const Rt *r, real *mean, real *var, int64_t moments", body,
-                                    args,
-                                    arena_printf(a, "each_blocks(%lld)", (long long)channels)),
-                      "    ");
+    const char *tail = arena_printf(a, "%lld, %.17g, %lld", (long long)st->shards,
+                                    node_float(n, "momentum"), (long long)channels);
+    const char *averages = arena_printf(a, "r->there, FIXED(real, %s), FIXED(real, %s)",
+                                        name_of(w, n->in[0]), name_of(w, n->in[2]));
+    const char *blocks = arena_printf(a, "each_blocks(%lld)", (long long)channels);
+    const char *launch =
+        from_grad
+            ? kernel_launch(w, "batch_record_grad",
+                            "const Rt *r, real *mean, real *var, int64_t grad",
+                            arena_printf(a, "    batch_record_grad(r, mean, var, grad, %s);\n",
+                                         tail),
+                            arena_printf(a, "%s, %lld", averages, (long long)s->offset), blocks)
+            : kernel_launch(
+                  w, "batch_record",
+                  "const Rt *r, real *mean, real *var, int64_t moments, int64_t grad",
+                  arena_printf(a, "    batch_record(r, mean, var, moments, grad, %d, %lld, %s);\n",
+                               loss, (long long)rows, tail),
+                  arena_printf(a, "%s, %s, %lld", averages, name_of(w, node_root(s->root)),
+                               (long long)s->offset),
+                  blocks);
+    statement_wrapped(&w->body, launch, "    ");
 }
 
 static int loss_metric(const Graph *g)
@@ -233,74 +265,128 @@ static const char *update_rule(const Graph *g)
     return rule[g->recipe.optimizer.kind];
 }
 
-static const char *pieces(Writer *w)
+static const char *pieces(Writer *w, Part p)
 {
-    return arena_printf(w->arena, "%lld", (long long)update_blocks(w->g->step));
+    return arena_printf(w->arena, "%lld", (long long)update_blocks(w->g->step, p));
 }
 
-/* All parameters in one launch. */
-static const char *update_launch(Writer *w, bool from_grad)
+/* All parameters of it in one launch. */
+static const char *update_launch(Writer *w, bool from_grad, Part p)
 {
     const Graph *g = w->g;
     return kernel_launch(w, "update", "const Rt *r, bool from_grad",
-                         arena_printf(w->arena,
-                                      "    update(r, update_rows, %d, from_grad, %d, %s);\n",
-                                      update_count(g->step), loss_metric(g), update_rule(g)),
+                         arena_printf(w->arena, "    update(r, %s, from_grad, %d, %s);\n",
+                                      rows_of(w, p), loss_metric(g), update_rule(g)),
                          arena_printf(w->arena, "r->there, %s", from_grad ? "true" : "false"),
-                         pieces(w));
+                         pieces(w, p));
 }
 
-/* Sums, unless they are there, the norm of all, the update: scratch holds the sums where nobody else wants them, and the parts of
- * the norm behind them (pass plan leaves the room). */
-static void clipped(Writer *w, bool from_grad)
+/* Sums go to `grad`. */
+static const char *sums_launch(Writer *w, Part p)
+{
+    return kernel_launch(w, "update_sums", "const Rt *r, char *grad",
+                         arena_printf(w->arena, "    update_sums(r, %s, grad);\n", rows_of(w, p)),
+                         "r->there, grad", pieces(w, p));
+}
+
+/* The norm of all gradients, the update: scratch holds the sums where nobody else wants them, and the parts of the norm behind them
+ * (pass plan leaves the room). */
+static void clipped(Writer *w)
 {
     Arena *a = w->arena;
     const Graph *g = w->g;
-    const int rows = update_count(g->step);
+    const Part p = whole(g->step);
 
-    text_printf(&w->body,
-                "    char *const grad = r->grad ? r->grad : t;\n"
-                "    double *const parts = (double *)(t + %lld);\n\n",
-                (long long)g->step->grad_bytes);
-    if (!from_grad)
-        text_printf(&w->body, "    %s\n    if (r->grad)\n        return;\n",
-                    kernel_launch(w, "update_sums", "const Rt *r, char *grad",
-                                  arena_printf(a, "    update_sums(r, update_rows, %d, grad);\n",
-                                               rows),
-                                  "r->there, grad", pieces(w)));
-    text_printf(
-        &w->body, "    %s\n",
-        kernel_launch(w, "update_squares", "double *parts, const char *grad",
-                      arena_printf(a, "    update_squares(parts, grad, update_rows, %d, %s);\n",
-                                   rows, pieces(w)),
-                      "parts, grad", "CLIP_PARTS"));
-    text_printf(&w->body, "    %s\n}\n\n",
+    text_printf(&w->body, "    double *const parts = (double *)(t + %lld);\n    %s\n",
+                (long long)g->step->grad_bytes,
+                kernel_launch(w, "update_squares", "double *parts, const char *grad",
+                              arena_printf(a, "    update_squares(parts, grad, %s, %s);\n",
+                                           rows_of(w, p), pieces(w, p)),
+                              "parts, grad", "CLIP_PARTS"));
+    text_printf(&w->body, "    %s\n",
                 kernel_launch(w, "update_clipped",
                               "const Rt *r, const char *grad, const double *parts",
                               arena_printf(a,
-                                           "    update_clipped(r, update_rows, %d, grad, parts, "
-                                           "%.17g, %d, %s);\n",
-                                           rows, g->recipe.clip_norm, loss_metric(g),
+                                           "    update_clipped(r, %s, grad, parts, %.17g, %d, "
+                                           "%s);\n",
+                                           rows_of(w, p), g->recipe.clip_norm, loss_metric(g),
                                            update_rule(g)),
-                              "r->there, grad, parts", pieces(w)));
+                              "r->there, grad, parts", pieces(w, p)));
+}
+
+static const char *part_launch(Writer *w, bool from_grad, Part p)
+{
+    const bool sums = w->g->recipe.clip_norm > 0 && !from_grad;
+    return sums ? sums_launch(w, p) : update_launch(w, from_grad, p);
+}
+
+/* A unit is a bucket where r->grad is set, which ranks add and update by themselves; else all is done at once. */
+static void by_buckets(Writer *w, bool from_grad)
+{
+    Text *t = &w->body;
+    const Step *s = w->g->step;
+
+    if (s->nbucket == 1) {
+        text_printf(t, "    %s\n", part_launch(w, from_grad, whole(s)));
+        return;
+    }
+    text_add(t, from_grad ? "    switch (unit) {\n" : "    switch (r->grad ? unit : -1) {\n");
+    for (int b = 0; b < s->nbucket; b++) {
+        const Part p = bucket_part(s, b);
+        if (update_count(s, p) > 0)
+            text_printf(t, "    case %d: %s break;\n", b, part_launch(w, from_grad, p));
+    }
+    if (!from_grad)
+        text_printf(t, "    case -1: %s break;\n", part_launch(w, from_grad, whole(s)));
+    text_add(t, "    }\n");
+}
+
+/* They stand in the last bucket. */
+static void averages(Writer *w, bool from_grad)
+{
+    const Step *s = w->g->step;
+    const bool guarded = s->nbucket > 1;
+    bool any = false;
+
+    for (int i = 0; i < s->nsum; i++) {
+        if (s->sum[i].param || !s->sum[i].update)
+            continue;
+        if (guarded && !any)
+            text_printf(&w->body, "    if (%sunit == %d) {\n", from_grad ? "" : "!r->grad || ",
+                        s->nbucket - 1);
+        any = true;
+        record(w, &s->sum[i], loss_metric(w->g), from_grad);
+    }
+    if (guarded && any)
+        text_add(&w->body, "    }\n");
 }
 
 static void update(Writer *w, const char *fn, bool from_grad)
 {
     const Graph *g = w->g;
+    const Step *s = g->step;
+    const bool clips = g->recipe.clip_norm > 0;
+    const char *last = arena_printf(w->arena, "%d", s->nbucket - 1);
 
     open_phase(w, "void", fn,
-               from_grad ? "The update from reduced gradients: groups."
+               from_grad ? "The update from gradients that ranks have added, bucket by bucket."
                          : "Sums over shards in the fixed tree and the update of all parameters; "
                            "none when the loss is not finite.",
                false);
-    for (int i = 0; !from_grad && i < g->step->nsum; i++)
-        if (!g->step->sum[i].param && g->step->sum[i].update)
-            record(w, &g->step->sum[i], loss_metric(g));
-    if (g->recipe.clip_norm > 0)
-        clipped(w, from_grad);
-    else
-        text_printf(&w->body, "    %s\n}\n\n", update_launch(w, from_grad));
+    averages(w, from_grad);
+    if (clips)
+        text_add(&w->body, "    char *const grad = r->grad ? r->grad : t;\n");
+    if (!clips || !from_grad)
+        by_buckets(w, from_grad);
+    else if (s->nbucket > 1)
+        text_printf(&w->body,
+                    "    if (unit < %s) /* the norm is that of all buckets */\n        return;\n",
+                    last);
+    if (clips && !from_grad)
+        text_add(&w->body, "    if (r->grad)\n        return;\n");
+    if (clips)
+        clipped(w);
+    text_add(&w->body, "}\n\n");
 }
 
 /* ------------------------------------------------------------------------------- the whole */
@@ -315,11 +401,12 @@ static void row(Text *t, const char *fn, PhaseKind kind, const char *what)
                 kind == PHASE_GRADIENT ? ", .to_grad = true" : "");
 }
 
-/* All sums and all updates are one launch, so a program has one bucket. */
-static void one_bucket(Writer *w)
+/* The sums of a bucket are a launch, and so is its update. */
+static void bucket_units(Writer *w, const Step *s)
 {
     for (int i = 0; i < 2; i++)
-        text_add(&w->units[i][0], "1");
+        for (int b = 0; b < s->nbucket; b++)
+            text_add(&w->units[i][b], "1");
 }
 
 static void graph_phases(Writer *w, const Graph *g, Text *table)
@@ -403,12 +490,12 @@ static void kernel(const Writer *w, Text *t, const Kernel *k)
 
 void emit_cuda(const EmitInput *in, Text *out)
 {
-    EmitInput whole = *in; /* generate looks at whole windows */
+    EmitInput windows = *in; /* generate looks at whole ones */
     Writer w;
 
-    whole.token = NULL;
-    program_begin(&w, &whole, out->arena);
-    one_bucket(&w);
+    windows.token = NULL;
+    program_begin(&w, &windows, out->arena);
+    bucket_units(&w, in->train->step);
     graph_phases(&w, in->train, &w.train);
     Text rows = text_new(out->arena);
     w.g = in->train, w.prefix = "";

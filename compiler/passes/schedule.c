@@ -135,11 +135,12 @@ void schedule_cut(const Graph *g, Step *s)
     s->slice = s->shard / s->slices;
 }
 
-/* A kernel of a GPU takes all samples of a shard at once, and a batch is one shard unless the recipe says otherwise. */
-static void cut_for_device(const Graph *g, Step *s)
+/* A kernel of a GPU takes all samples of a shard at once, and a batch is one shard unless the recipe says otherwise, or ranks share it. */
+static void cut_for_device(const Graph *g, Step *s, const Options *o)
 {
-    s->shards = g->recipe.shards ? g->recipe.shards : 1;
-    s->chunk = s->slice = s->shard = s->batch / s->shards;
+    s->shards = g->recipe.shards ? g->recipe.shards : o->overlap ? s->shards : 1;
+    s->shard = s->batch / s->shards;
+    s->chunk = s->slice = s->shard;
     s->slices = 1;
 }
 
@@ -587,7 +588,7 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
 
     schedule_cut(g, s);
     if (o->cuda)
-        cut_for_device(g, s);
+        cut_for_device(g, s, o);
     if (!check_counts(g, s, d) || !check_statistics(g, s, d))
         return;
     add_sides(g);

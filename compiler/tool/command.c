@@ -33,12 +33,13 @@ static bool supported_cuda(const Command *c, Diag *d)
         bool given;
         const char *option;
     } not_yet[] = {{c->options.blas, "--kernels=blas"}, {c->tune, "--tune"},
-                   {c->options.fast, "--fast"}, {c->comm && strcmp(c->comm, "none") != 0, "--comm"},
-                   {c->options.memory_limit > 0, "--memory-limit"}, {c->options.bucket > 0, "--bucket"}};
+                   {c->options.fast, "--fast"}, {c->comm && strcmp(c->comm, "mpi") == 0, "--comm mpi"},
+                   {c->options.memory_limit > 0, "--memory-limit"}, {c->options.bucket > 0 && !c->options.overlap, "--bucket without --comm nccl"}};
+    enum { COMM = 3 };
     for (size_t i = 0; i < sizeof not_yet / sizeof *not_yet; i++)
         if (not_yet[i].given) {
             diag_error(d, nowhere, "%s is for programs on the processor; those for a GPU have nothing like it yet", not_yet[i].option);
-            diag_help(d, "leave it out, or leave out --target cuda");
+            diag_help(d, i == COMM ? "use --comm nccl: a process a GPU, started by mpirun or srun" : "leave it out, or leave out --target cuda");
             return false;
         }
     return true;
@@ -69,8 +70,11 @@ static bool supported(const Command *c, Diag *d)
         return false;
     }
     const char *dtype = c->front.dtype;
-    if (c->comm && strcmp(c->comm, "nccl") == 0)
-        return refuse(d, "--comm", c->comm, "use --comm mpi: ranks on processors");
+    if (c->comm && strcmp(c->comm, "nccl") == 0 && !c->options.cuda) {
+        diag_error(d, nowhere, "--comm nccl is between GPUs, and this program is for the processor");
+        diag_help(d, "add --target cuda, or use --comm mpi");
+        return false;
+    }
     if (c->tune && (c->options.blas || c->options.plain)) {
         diag_error(d, nowhere, "--tune has nothing to choose with %s", c->options.plain ? "--plain" : "--kernels=blas");
         diag_help(d, "leave one of them out");
@@ -350,6 +354,6 @@ bool command_parse(Arena *a, int argc, char **argv, Command *c, Diag *d)
             return false;
     }
     c->flags = r.flags.s;
-    c->options.overlap = c->comm && strcmp(c->comm, "mpi") == 0;
+    c->options.overlap = c->comm && strcmp(c->comm, "none") != 0;
     return complete(&r);
 }

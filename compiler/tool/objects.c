@@ -207,7 +207,7 @@ static bool add_runtime(Arena *a, BuildInput *in, const char *file, const char *
 {
     size_t len = 0;
     const char *path = path_join(a, in->paths->runtime, file);
-    const EmitUnit u = {.name = name, .called = called, .text = file_read(a, path, &len)};
+    const EmitUnit u = {.name = name, .called = called, .text = file_read(a, path, &len), .cuda = strstr(file, ".cu") != NULL};
     if (!u.text) {
         diag_error(d, nowhere, "cannot read %s: %s", path, strerror(errno));
         return false;
@@ -233,6 +233,12 @@ bool objects_add_plans(Arena *a, BuildInput *in, const char *plans, Diag *d)
     if (*plans)
         ARENA_PUSH(a, in->unit, in->nunit, u);
     return true;
+}
+
+bool objects_add_nccl(Arena *a, BuildInput *in, Diag *d)
+{
+    return add_runtime(a, in, "cuda/nccl.c", "cuda_nccl", "rt_nccl", d) && add_runtime(a, in, "cuda/nccl_api.c", "cuda_nccl_api", "nccl_open", d) &&
+           add_runtime(a, in, "cuda/rank_sum.cu", "cuda_rank_sum", "rt_rank_sum", d);
 }
 
 bool objects_add_cuda(Arena *a, BuildInput *in, const char *program, Diag *d)

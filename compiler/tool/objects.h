@@ -19,6 +19,8 @@ Key program_key(Arena *a, const BuildInput *in, const Toolchain *t);
 const char *objects_program(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache, const char *dir, Diag *d);
 /* --comm mpi: the runtime's file that speaks to MPI is compiled with the program, by the mpicc that is there. */
 bool objects_add_mpi(Arena *a, BuildInput *in, Diag *d);
+/* --comm nccl: the runtime's files that add gradients between GPUs; NCCL itself is opened when a program has several ranks. */
+bool objects_add_nccl(Arena *a, BuildInput *in, Diag *d);
 /* The units of a program for a GPU: its one generated file, and the runtime's part that calls CUDA. */
 bool objects_add_cuda(Arena *a, BuildInput *in, const char *program, Diag *d);
 /* What its convolutions through cuDNN need: our library for it, and the file of plans, "" when there are none. */

@@ -39,7 +39,7 @@ const OptionRow option_table[] = {
     {"--kernels", "own|blas|cudnn", OPTION_WORD, AT(kernels), MAKE, true, "whose kernels (default own): blas is OpenBLAS on the processor; cudnn, with --target cuda, cuDNN for convolutions and cuBLASLt for products"},
     {"--target", "cpu|cuda", OPTION_WORD, AT(target), SHOW | MAKE, true, "what it runs on (default cpu)"},
     {"--arch", "sm_80|sm_90|sm_100", OPTION_WORD, AT(options.arch), SHOW | MAKE, true, "the GPU: sm_80 is an A100, sm_90 an H100 or H200 (default), sm_100 a B200"},
-    {"--comm", "none|mpi|nccl", OPTION_WORD, AT(comm), SHOW | MAKE, false, "how several processes talk (default none; mpi needs mpicc; nccl: not yet)"},
+    {"--comm", "none|mpi|nccl", OPTION_WORD, AT(comm), SHOW | MAKE, false, "how several processes talk (default none; mpi: on processors, needs mpicc; nccl: with --target cuda, a process a GPU)"},
     {"--bucket", "SIZE", OPTION_SIZE, AT(options.bucket), SHOW | MAKE, true, "bytes of gradients that ranks add as one (500k, 4M), while the backward pass goes on (default: by a model of the network; one bucket without --comm)"},
     {"--tune", NULL, OPTION_TRUE, AT(tune), SHOW | MAKE, false, "measure here which algorithm is the fastest where prices lie close, and keep it"},
     {"--memory-limit", "SIZE", OPTION_SIZE, AT(options.memory_limit), SHOW | MAKE, true, "plan for no more (500M, 2G; with this machine's threads): make values again instead of keeping them"},

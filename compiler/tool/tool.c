@@ -151,7 +151,8 @@ static EmitInput emit_input(const Command *c, const Front *f)
 {
     return (EmitInput){.train = f->train, .test = f->test, .token = f->token, .options = &c->options, .source_name = f->source->name,
                        .compiler_version = TENON_NAME, .hash = c->hash, .flags = c->flags, .dtype = f->recipe.dtype,
-                       .cpu = c->options.cpu, .mpi = c->comm && strcmp(c->comm, "mpi") == 0};
+                       .cpu = c->options.cpu, .mpi = c->comm && strcmp(c->comm, "mpi") == 0,
+                       .nccl = c->comm && strcmp(c->comm, "nccl") == 0};
 }
 
 static const char *generate(Arena *a, const EmitInput *in)
@@ -231,6 +232,8 @@ static bool build(Arena *a, const Command *c, const Front *f, Diag *d)
     else if (!objects_add_cuda(a, &in, generate(a, &emit), d))
         return false;
     if (emit.mpi && !objects_add_mpi(a, &in, d))
+        return false;
+    if (emit.nccl && !objects_add_nccl(a, &in, d))
         return false;
     return c->kind == COMMAND_RUN ? build_and_run(a, &in, d) : build_program(a, &in, d);
 }

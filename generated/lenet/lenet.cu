@@ -611,7 +611,7 @@ static void train_gradient(const Rt *r, char *t, int unit)
     LAUNCH(update_1, r->there, false);
 }
 
-/* The update from reduced gradients: groups. */
+/* The update from gradients that ranks have added, bucket by bucket. */
 static void train_update(const Rt *r, char *t, int unit)
 {
     (void)t, (void)unit;

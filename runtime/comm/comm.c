@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "comm/comm.h"
 #include "clock.h"
+#include "comm/launch.h"
 #include "comm/state.h"
 #include "error.h"
 #include "hash.h"
@@ -131,18 +132,6 @@ static int number_in(const char *variable)
     return text ? atoi(text) : 0;
 }
 
-/* How many processes the launcher says it started, and by which word. */
-static int launched(const char **word)
-{
-    static const char *const size[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
-    for (size_t i = 0; i < sizeof size / sizeof *size; i++)
-        if (number_in(size[i]) > 1) {
-            *word = size[i];
-            return number_in(size[i]);
-        }
-    return 1;
-}
-
 /* Slurm starts the processes; that they find each other is the business of its PMI. */
 static bool introduced(void)
 {
@@ -210,28 +199,34 @@ static CommState *the_run; /* for the moment of death */
 static void end_all(int code)
 {
     the_run->t->abort(code);
+    if (the_run->let_go)
+        the_run->let_go();
+}
+
+void comm_at_death(Comm *c, void (*let_go)(void))
+{
+    c->state->let_go = let_go;
 }
 
 void comm_open(Comm *c, const RtProgram *p, double limit)
 {
-    const char *word = "";
-    const int expected = launched(&word);
+    const Launch l = launch_read();
     *c = (Comm){.size = 1, .local_size = 1};
-    if (expected == 1)
+    if (l.size == 1)
         return;
     if (!p->transport)
         rt_die("this is one of %d tasks (%s), but the program was built with --comm none: build it "
-               "with --comm mpi, or start one task",
-               expected, word);
-    if (!introduced())
-        unknown_to_mpi(expected, word);
+               "with --comm %s, or start one task",
+               l.size, l.word, p->device ? "nccl" : "mpi");
+    if (p->transport->asks && !introduced())
+        unknown_to_mpi(l.size, l.word);
     CommState *s = rt_alloc(sizeof *s);
     *s = (CommState){.t = p->transport, .comm = c, .limit = limit};
     pthread_mutex_init(&s->lock, NULL);
     yield_when_crowded();
-    s->t->open(&c->rank, &c->size, &c->local_rank, &c->local_size);
+    s->t->open(limit, &c->rank, &c->size, &c->local_rank, &c->local_size);
     if (c->size == 1)
-        unknown_to_mpi(expected, word);
+        unknown_to_mpi(l.size, l.word);
     c->state = the_run = s;
     s->host = rt_alloc(sizeof *s->host * (size_t)c->size);
     s->of = rt_alloc(sizeof *s->of * (size_t)c->size);

@@ -13,6 +13,7 @@ typedef struct Comm {
     int     rank, size;
     int     local_rank, local_size;                   /* of the ranks on this machine */
     bool    bf16;                                     /* sums travel rounded: see wire.c */
+    bool    any_order;                                /* --reduce=nccl: a library adds, in an order of its own (link.h) */
     int64_t step;                                     /* of the run: for messages */
     double  waited;                                   /* seconds that the caller spent in here so far */
     double  busy;                                     /* seconds of communication: more, where it went on beside other work */
@@ -24,6 +25,9 @@ typedef struct Comm {
  * other. */
 void comm_open(Comm *c, const RtProgram *p, double limit);
 void comm_close(Comm *c);
+
+/* Called when the run ends too early, once the others know. */
+void comm_at_death(Comm *c, void (*let_go)(void));
 
 const char *comm_host(const Comm *c, int rank);       /* "node3" */
 const char *comm_library(const Comm *c);              /* "Open MPI v4.1.4"; "none" when alone */
@@ -64,5 +68,8 @@ void    comm_posts(Comm *c, int most);                /* room for so many at a t
 int64_t comm_post_sum(Comm *c, const CommSum *s, int64_t from, int64_t n, const char *during);
 int64_t comm_post_gather(Comm *c, void *all, int64_t each, const char *during);
 void    comm_await(Comm *c, int64_t post);
+
+/* Until done(): for what devices do between them.  The limit and the blame are those of messages. */
+void    comm_poll(Comm *c, bool (*done)(void), const char *during);
 
 #endif

@@ -13,10 +13,11 @@
 static MPI_Request request[TRANSPORT_REQUESTS];
 static bool used[TRANSPORT_REQUESTS];
 
-static void join(int *rank, int *size, int *local_rank, int *local_size)
+static void join(double limit, int *rank, int *size, int *local_rank, int *local_size)
 {
     int provided;
     MPI_Comm here;
+    (void)limit; /* MPI has none */
     MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
     if (provided < MPI_THREAD_SERIALIZED) {
         fprintf(stderr, "this MPI does not allow threads (it provides level %d, %d is needed)\n",
@@ -90,5 +91,13 @@ static void end_all(int code)
     MPI_Abort(MPI_COMM_WORLD, code);
 }
 
-const RtTransport rt_mpi = {"mpi", join,    library, begin_send, begin_receive,
-                            done,  waiting, leave,   end_all};
+const RtTransport rt_mpi = {.name = "mpi",
+                            .asks = true,
+                            .open = join,
+                            .library = library,
+                            .send = begin_send,
+                            .receive = begin_receive,
+                            .done = done,
+                            .waiting = waiting,
+                            .close = leave,
+                            .abort = end_all};

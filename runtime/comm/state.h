@@ -45,6 +45,7 @@ typedef struct CommState {
     double          since;
     Whereabouts    *of;                               /* what others answered, */
     bool           *answered;
+    void          (*let_go)(void);                    /* comm_at_death */
 } CommState;
 
 /* Starts the thread of posts, which also answers for this rank while it computes. */

@@ -10,9 +10,10 @@
 
 struct RtTransport {
     const char *name; /* "mpi" */
+    bool asks;        /* it has a library of its own to ask who is there; else the launcher's variables say it */
 
-    /* Joins the run; local: those of the ranks that share this machine. */
-    void (*open)(int *rank, int *size, int *local_rank, int *local_size);
+    /* Joins the run, within `limit` seconds where it can tell; local: those of the ranks that share this machine. */
+    void (*open)(double limit, int *rank, int *size, int *local_rank, int *local_size);
     const char *(*library)(void); /* "Open MPI v4.1.4", one line */
 
     /* Begin to move `bytes` bytes; the memory stays as it is until done(request). */
@@ -22,6 +23,9 @@ struct RtTransport {
 
     /* Has a message with this tag come that nobody waits for?  Its sender, or -1. */
     int  (*waiting)(int tag);
+
+    /* A rank that is known to have ended too early, or -1; NULL: nobody can tell. */
+    int  (*gone)(void);
 
     void (*close)(void);        /* all ranks, at the end */
     void (*abort)(int code);    /* ends the processes of all ranks; may take seconds, may return */

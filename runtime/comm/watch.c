@@ -45,10 +45,21 @@ static void take(CommState *s, int from, int tag, void *bytes, int n)
         sched_yield();
 }
 
-/* Answers who asks; notes who answers. */
+static void __attribute__((noreturn)) mourn(const CommState *s, int rank)
+{
+    const char *doing = s->doing;
+    rt_lost("rank %d (%s) is gone: it ended without a word, while this one was in step %lld, %s%s",
+            rank, comm_host(s->comm, rank), (long long)s->comm->step + 1,
+            doing ? "at " : "computing", doing ? doing : "");
+}
+
+/* Answers who asks; notes who answers, and who is no more. */
 void comm_attend(CommState *s)
 {
     char ask;
+    const int gone = s->t->gone ? s->t->gone() : -1;
+    if (gone >= 0)
+        mourn(s, gone);
     for (int from; (from = s->t->waiting(TAG_ASK)) >= 0;) {
         const Whereabouts w = whereabouts(s);
         take(s, from, TAG_ASK, &ask, 1);
@@ -144,6 +155,24 @@ static bool napping(CommState *s)
     return s->background && !comm_hurry(s);
 }
 
+/* Between two looks. */
+static void rest(CommState *s, int polls, double began)
+{
+    const bool aside = napping(s);
+    if (polls < EAGER && !aside)
+        return;
+    if (polls < PATIENT && !aside) {
+        sched_yield();
+        return;
+    }
+    nap(aside ? 20 : 50);
+    if (polls % 200 == 0) {
+        comm_attend(s);
+        if (clock_now() - began > s->limit)
+            give_up(s);
+    }
+}
+
 void comm_wait(Comm *c, Exchange *e)
 {
     CommState *s = c->state;
@@ -152,18 +181,17 @@ void comm_wait(Comm *c, Exchange *e)
         for (int i = 0; i < e->n; i++)
             if (s->t->done(e->request[i]))
                 e->request[i--] = e->request[--e->n];
-        const bool aside = napping(s);
-        if (polls < EAGER && !aside)
-            continue;
-        if (polls < PATIENT && !aside) {
-            sched_yield();
-            continue;
-        }
-        nap(aside ? 20 : 50);
-        if (polls % 200 == 0) {
-            comm_attend(s);
-            if (clock_now() - began > s->limit)
-                give_up(s);
-        }
+        rest(s, polls, began);
     }
+}
+
+/* Not counted as waiting: most of it is the device's own work. */
+void comm_poll(Comm *c, bool (*done)(void), const char *during)
+{
+    const double began = clock_now();
+    comm_await_all(c);
+    comm_begin(c->state, during);
+    for (int polls = 0; !done(); polls++)
+        rest(c->state, polls, began);
+    comm_end(c->state);
 }

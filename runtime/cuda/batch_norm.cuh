@@ -132,21 +132,40 @@ DEVICE void batch_norm_dx(real *dx, const real *dy, const real *x, W w, const re
 
 /* ------------------------------------------------------------------------------- running averages */
 
-/* mean = keep mean + (1 - keep) m, m the average of the shards' means; var likewise, of unbiased variances.  Only behind a step that
- * updates: not when the loss is not finite, nor when gradients alone are wanted. */
-DEVICE void batch_record(const Rt *r, real *mean, real *var, int64_t moments, int loss, int64_t count, int shards, double keep,
-                         int channels)
+/* average = keep average + (1 - keep) m, m the mean of the shards' numbers, whose sum it is given. */
+DEVICE void batch_keep(real *average, real sum, int shards, double keep)
 {
-    if (r->grad || !update_allowed(r, loss))
+    *average = s_fma((real)keep, *average, (1 - (real)keep) / (real)shards * sum);
+}
+
+/* Of the shards' means and unbiased variances.  Only behind a step that updates: not when the loss is not finite.  Where r->grad is set
+ * the sums go there, `grad` bytes on, for batch_record_grad to use once those of other ranks are added. */
+DEVICE void batch_record(const Rt *r, real *mean, real *var, int64_t moments, int64_t grad, int loss, int64_t count, int shards,
+                         double keep, int channels)
+{
+    if (!update_allowed(r, loss))
         return;
     FOR_EACH(c, channels) {
         const char *at = r->shard + moments + c * sizeof(real);
-        const real less = count > 1 ? (real)(count - 1) : 1, share = (1 - (real)keep) / (real)shards;
-        real variance = 0;
-        for (int i = 0; i < r->shards; i++)
-            variance += *(const real *)(at + i * r->shard_bytes + channels * sizeof(real)) / less;
-        mean[c] = s_fma((real)keep, mean[c], share * update_tree(at, r->shard_bytes, r->shards));
-        var[c] = s_fma((real)keep, var[c], share * variance);
+        const real less = count > 1 ? (real)(count - 1) : 1;
+        const real m = update_tree(at, r->shard_bytes, r->shards);
+        const real v = tree_sum(r->shards, [=](int i) { return *(const real *)(at + i * r->shard_bytes + channels * sizeof(real)) / less; });
+        if (r->grad) {
+            real *sum = (real *)(r->grad + grad);
+            sum[c] = m, sum[channels + c] = v;
+        } else {
+            batch_keep(mean + c, m, shards, keep);
+            batch_keep(var + c, v, shards, keep);
+        }
+    }
+}
+
+DEVICE void batch_record_grad(const Rt *r, real *mean, real *var, int64_t grad, int shards, double keep, int channels)
+{
+    const real *sum = (const real *)(r->grad + grad);
+    FOR_EACH(c, channels) {
+        batch_keep(mean + c, sum[c], shards, keep);
+        batch_keep(var + c, sum[channels + c], shards, keep);
     }
 }
 

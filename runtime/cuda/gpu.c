@@ -64,34 +64,45 @@ static void __attribute__((noreturn)) no_gpu(cudaError_t error)
     }
 }
 
-static int attribute(enum cudaDeviceAttr a)
+static int attribute(enum cudaDeviceAttr a, int device)
 {
     int value = 0;
-    rt_cuda_check(cudaDeviceGetAttribute(&value, a, 0), "asking what the GPU can do");
+    rt_cuda_check(cudaDeviceGetAttribute(&value, a, device), "asking what the GPU can do");
     return value;
 }
 
+/* A launcher may show each process its own GPU alone. */
+static int choose(int count, int local)
+{
+    if (count > 1 && local >= count)
+        rt_die("this is process %d of this machine, and it has %d GPUs: start one process a GPU",
+               local + 1, count);
+    return count > 1 ? local : 0;
+}
+
 /* "sm_90" runs on 9.0 and, through its PTX, on whatever is newer. */
-static void open_gpu(const RtProgram *p)
+static void open_gpu(const RtProgram *p, int local)
 {
     int count = 0, runtime = 0;
     const cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess || count == 0)
         no_gpu(error == cudaSuccess ? cudaErrorNoDevice : error);
-    const int major = attribute(cudaDevAttrComputeCapabilityMajor),
-              minor = attribute(cudaDevAttrComputeCapabilityMinor);
+    const int device = choose(count, local),
+              major = attribute(cudaDevAttrComputeCapabilityMajor, device),
+              minor = attribute(cudaDevAttrComputeCapabilityMinor, device);
     const int needs = atoi(p->cpu + strlen("sm_"));
     if (major * 10 + minor < needs)
         rt_die("this program is for GPUs from sm_%d on, and the one here is sm_%d%d: build it with "
                "--arch sm_%d%d",
                needs, major, minor, major, minor);
-    rt_cuda_check(cudaSetDevice(0), "taking the GPU");
+    rt_cuda_check(cudaSetDevice(device), "taking the GPU");
     rt_cuda_check(cudaStreamCreateWithFlags(&rt_cuda_stream, cudaStreamNonBlocking),
                   "making a stream");
     rt_cuda_check(cudaMallocHost((void **)&staging, STAGING), "asking for pinned memory");
     cudaRuntimeGetVersion(&runtime);
     snprintf(description, sizeof description, "sm_%d%d, %d multiprocessors, CUDA %d.%d", major,
-             minor, attribute(cudaDevAttrMultiProcessorCount), runtime / 1000, runtime % 1000 / 10);
+             minor, attribute(cudaDevAttrMultiProcessorCount, device), runtime / 1000,
+             runtime % 1000 / 10);
 }
 
 static const char *describe(void)
@@ -101,9 +112,35 @@ static const char *describe(void)
 
 /* ---- memory */
 
+static void (*waiter)(bool (*done)(void)); /* NULL: nobody else is waited for */
+
+static void set_waiter(void (*wait)(bool (*done)(void)))
+{
+    waiter = wait;
+}
+
+void rt_cuda_await(bool (*done)(void))
+{
+    if (waiter)
+        waiter(done);
+    while (!waiter && !done())
+        ;
+}
+
+static bool idle(void)
+{
+    const cudaError_t error = cudaStreamQuery(rt_cuda_stream);
+    if (error != cudaErrorNotReady)
+        rt_cuda_check(error, "the step");
+    return error == cudaSuccess;
+}
+
 static void wait(void)
 {
-    rt_cuda_check(cudaStreamSynchronize(rt_cuda_stream), "the step");
+    if (waiter)
+        waiter(idle);
+    else
+        rt_cuda_check(cudaStreamSynchronize(rt_cuda_stream), "the step");
 }
 
 static void *memory(int64_t bytes, const char *what)
@@ -187,6 +224,7 @@ bool rt_cuda_finite(const void *there, int64_t count)
 
 const RtDevice rt_cuda = {.name = "cuda",
                           .open = open_gpu,
+                          .waits = set_waiter,
                           .memory = memory,
                           .put = put,
                           .get = get,

@@ -12,6 +12,7 @@ extern cudaStream_t rt_cuda_stream;
 
 /* After a call of the CUDA runtime: ends the program unless error is cudaSuccess; what: "dense_1", "copying to the GPU". */
 void rt_cuda_check(cudaError_t error, const char *what);
+void rt_cuda_await(bool (*done)(void));               /* as the runtime wants waiting to be done */
 void rt_cuda_clear(void *there, int64_t bytes);       /* to 0, in the stream */
 bool rt_cuda_finite(const void *there, int64_t count);  /* are these reals finite?  Waits; for messages */
 

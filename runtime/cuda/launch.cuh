@@ -16,14 +16,20 @@ template <class T> struct Own {
 };
 
 template <class... P>
-static void launch(const char *name, void (*kernel)(P...), int blocks, typename Own<P>::type... p)
+static void launch_in(cudaStream_t stream, const char *name, void (*kernel)(P...), int blocks, typename Own<P>::type... p)
 {
 #ifdef RT_SHIM
-    shim_enqueue(name, blocks, THREADS, [=] { kernel(p...); });
+    shim_enqueue(stream, name, blocks, THREADS, [=] { kernel(p...); });
 #else
     void *arguments[] = {(void *)&p...};
-    rt_cuda_check(cudaLaunchKernel((const void *)kernel, dim3(blocks), dim3(THREADS), arguments, 0, rt_cuda_stream), name);
+    rt_cuda_check(cudaLaunchKernel((const void *)kernel, dim3(blocks), dim3(THREADS), arguments, 0, stream), name);
 #endif
+}
+
+template <class... P>
+static void launch(const char *name, void (*kernel)(P...), int blocks, typename Own<P>::type... p)
+{
+    launch_in(rt_cuda_stream, name, kernel, blocks, p...);
 }
 
 #endif

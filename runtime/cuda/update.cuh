@@ -5,6 +5,7 @@
  */
 #ifndef CUDA_UPDATE_CUH
 #define CUDA_UPDATE_CUH
+#include "cuda/tree.cuh"
 
 /* A parameter: bytes from a shard's begin to its sum, and from the gradients' begin; from `fixed` to its weights and states, -1:
  * none; how many numbers; the factors of the recipe's learning rate and decay. */
@@ -13,7 +14,7 @@ struct UpdateRow {
     real lr, decay;
 };
 
-enum { UPDATE_EACH = 1024, UPDATE_LEVELS = 16 }; /* numbers a block; 2^15 shards */
+enum { UPDATE_EACH = 1024 }; /* numbers a block */
 
 /* ------------------------------------------------------------------------------- rules: w, s0, s1 of one number, its gradient g */
 
@@ -66,34 +67,10 @@ DEVICE void update_adamw(real *w, real *s0, real *s1, real g, const RtOpt &o)
 
 /* ------------------------------------------------------------------------------- the tree */
 
-/* The sum over shards of the number at p, as a binary counter: level[l] waits for its right neighbour while bit l of the count is
- * set.  Levels are named by constants, so they stay in registers. */
+/* The sum over shards of the number at p. */
 DEVICE real update_tree(const char *p, int64_t stride, int shards)
 {
-    real level[UPDATE_LEVELS];
-    for (int i = 0; i < shards; i++) {
-        real x = *(const real *)(p + i * stride);
-        bool rises = true;
-        RT_UNROLL
-        for (int l = 0; l < UPDATE_LEVELS; l++) {
-            if (!rises)
-                continue;
-            rises = i >> l & 1;
-            if (rises)
-                x = level[l] + x;
-            else
-                level[l] = x;
-        }
-    }
-    real sum = 0;
-    bool any = false;
-    RT_UNROLL
-    for (int l = 0; l < UPDATE_LEVELS; l++)
-        if (shards >> l & 1) {
-            sum = any ? level[l] + sum : level[l];
-            any = true;
-        }
-    return sum;
+    return tree_sum(shards, [=](int i) { return *(const real *)(p + i * stride); });
 }
 
 /* Is the loss finite, over all shards?  metric < 0: there is none to look at. */

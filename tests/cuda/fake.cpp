@@ -1,12 +1,14 @@
 /* fake.cpp -- a CUDA runtime for tests: memory between red zones, poisoned; streams whose work waits until somebody does.
  *
- * What is asked of a stream is done at the next synchronisation, never before, so a buffer that is changed too early is seen.
+ * What is asked of a stream is done when somebody waits, never before, so a buffer that is changed too early is seen.  Streams take turns
+ * at random (SHIM_ORDER seeds it): an event that is missing between two shows.
  * Memory begins as NaN; writing outside of it ends the program at the next synchronisation.
  *
  *   FAKE_CUDA=no-driver | stub | no-device | old-driver | memory | lost     what goes wrong
  *   FAKE_ARCH=80                                                            another GPU than sm_90
  *   FAKE_LOG=1                                                              launches, on stderr
  */
+#include "fake.h"
 #include "fiber.h"
 #include "shim.h"
 #include <cstdio>
@@ -14,6 +16,8 @@
 #include <cuda_runtime_api.h>
 #include <deque>
 #include <map>
+#include <unistd.h>
+#include <vector>
 
 namespace {
 
@@ -55,23 +59,48 @@ cudaError_t allocate(void **at, size_t bytes)
 
 } // namespace
 
+using Work = std::function<bool()>;
+
 struct FakeGraph {
-    std::deque<std::function<void()>> work;
+    std::deque<Work> work;
+};
+struct FakeEvent {
+    long recorded, reached; /* how often; events are not recorded while a stream captures */
 };
 struct FakeStream {
-    std::deque<std::function<void()>> work;
+    std::deque<Work> work;
     FakeGraph *captures; /* what work goes to instead, or NULL */
     void add(std::function<void()> one)
     {
-        (captures ? captures->work : work).push_back(one);
+        (captures ? captures->work : work).push_back([=] { one(); return true; });
     }
 };
 
-static FakeStream stream = {};
+static std::vector<FakeStream *> streams;
 
-void shim_enqueue(const char *kernel, int blocks, int threads, std::function<void()> thread)
+void fake_enqueue(cudaStream_t s, const Work &work)
 {
-    stream.add([=] {
+    (s->captures ? s->captures->work : s->work).push_back(work);
+}
+
+/* The next piece of work of some stream that can go on; false: of none. */
+static bool some_work()
+{
+    static unsigned state = 2463534242u + (getenv("SHIM_ORDER") ? 7919u * (unsigned)atoi(getenv("SHIM_ORDER")) : 0);
+    state ^= state << 13, state ^= state >> 17, state ^= state << 5;
+    for (size_t i = 0; i < streams.size(); i++) {
+        FakeStream *s = streams[(state + i) % streams.size()];
+        if (s->work.empty() || !s->work.front()())
+            continue;
+        s->work.pop_front();
+        return true;
+    }
+    return false;
+}
+
+void shim_enqueue(FakeStream *stream, const char *kernel, int blocks, int threads, std::function<void()> thread)
+{
+    stream->add([=] {
         if (getenv("FAKE_LOG"))
             fprintf(stderr, "fake: %s, %d blocks\n", kernel, blocks);
         fiber_run(kernel, blocks, threads, thread);
@@ -79,9 +108,9 @@ void shim_enqueue(const char *kernel, int blocks, int threads, std::function<voi
     launches++;
 }
 
-void shim_work(std::function<void()> work)
+void shim_work(FakeStream *stream, std::function<void()> work)
 {
-    stream.add(work);
+    stream->add(work);
     launches++;
 }
 
@@ -128,7 +157,41 @@ cudaError_t cudaSetDevice(int)
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned)
 {
-    *s = &stream;
+    *s = new FakeStream{};
+    streams.push_back(*s);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned)
+{
+    *e = new FakeEvent{};
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
+{
+    const long number = ++e->recorded;
+    s->add([=] { e->reached = number; });
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned)
+{
+    const long number = e->recorded;
+    fake_enqueue(s, [=] { return e->reached >= number; });
+    return cudaSuccess;
+}
+
+/* A little is done at each question, as if it took its time. */
+cudaError_t cudaStreamQuery(cudaStream_t s)
+{
+    if (wrong("lost") && launches > 0)
+        return cudaErrorLaunchFailure;
+    if (!s->work.empty()) {
+        some_work();
+        return cudaErrorNotReady;
+    }
+    check_zones();
     return cudaSuccess;
 }
 
@@ -138,8 +201,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
         return cudaErrorInvalidValue; /* as CUDA: nobody waits for what is only recorded */
     if (wrong("lost") && launches > 0)
         return cudaErrorLaunchFailure;
-    for (; !s->work.empty(); s->work.pop_front())
-        s->work.front()();
+    while (!s->work.empty())
+        if (!some_work())
+            usleep(50);
     check_zones();
     return cudaSuccess;
 }
@@ -202,7 +266,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s)
     if (getenv("FAKE_LOG"))
         fprintf(stderr, "fake: a graph of %zu\n", exec->work.size());
     for (const auto &one : exec->work)
-        s->add(one);
+        fake_enqueue(s, one);
     return cudaSuccess;
 }
 

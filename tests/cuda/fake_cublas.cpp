@@ -174,7 +174,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const void *alpha, const void *a, cublasLtMatrixLayout_t la, const void *b,
                               cublasLtMatrixLayout_t lb, const void *beta, const void *c, cublasLtMatrixLayout_t, void *d,
-                              cublasLtMatrixLayout_t ld, const cublasLtMatmulAlgo_t *algo, void *workspace, size_t bytes, cudaStream_t)
+                              cublasLtMatrixLayout_t ld, const cublasLtMatmulAlgo_t *algo, void *workspace, size_t bytes, cudaStream_t stream)
 {
     const uintptr_t places = (uintptr_t)a | (uintptr_t)b | (uintptr_t)d | (p->epilogue & CUBLASLT_EPILOGUE_BIAS ? (uintptr_t)p->bias : 0);
     if (wrong("fails"))
@@ -187,7 +187,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const vo
     double one = 1, before = 0;
     memcpy(&one, alpha, xd.type == CUDA_R_64F ? 8 : 4); /* the host's, read now */
     memcpy(&before, beta, xd.type == CUDA_R_64F ? 8 : 4);
-    shim_work([=] {
+    shim_work(stream, [=] {
         if (getenv("FAKE_LOG"))
             fprintf(stderr, "fake: a product, %lld x %lld%s%s%s\n", (long long)xd.columns, (long long)xd.rows, tf,
                     how.epilogue & CUBLASLT_EPILOGUE_BIAS ? " + bias" : "", how.epilogue & CUBLASLT_EPILOGUE_RELU ? " relu" : "");

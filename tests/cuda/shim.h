@@ -53,8 +53,8 @@ inline unsigned __ballot_sync(unsigned, bool yes)
 #define __ffs __builtin_ffs
 
 /* A launch: `thread` once for every thread, when the stream gets to it. */
-void shim_enqueue(const char *kernel, int blocks, int threads, std::function<void()> thread);
+void shim_enqueue(struct FakeStream *stream, const char *kernel, int blocks, int threads, std::function<void()> thread);
 /* What a library does, when the stream gets to it. */
-void shim_work(std::function<void()> work);
+void shim_work(struct FakeStream *stream, std::function<void()> work);
 
 #endif

@@ -1,6 +1,7 @@
 # shim.sh -- sourced after common.sh: a GPU's program as one for the processor, over the CUDA runtime of fake.cpp and the fibers of shim.h.
 #
 #   shim_runtime                        once, before the first program
+#   shim_nccl                           once, before programs of several ranks: $work/libnccl.so.2 is fake_nccl.cpp
 #   shim NAME MODEL OPTIONS...          $work/NAME/gpu, and $work/NAME/cpu of the same model in plain C
 #   near, steps                         their losses beside each other
 #   shim_gpu NAME MODEL OPTIONS...      $work/NAME/gpu alone; with --kernels=cudnn it takes the libraries of fake_cublas.cpp and fake_cudnn.cpp
@@ -30,22 +31,33 @@ shim_cudnn() {
     export TENON_CUDNN=$work/libcudnn.so.9 TENON_CACHE=$work/cache  # what the fake plans is not kept beside cuDNN's
 }
 
+shim_nccl() {
+    g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$shim_sources/include" -I "$TENON_ROOT/runtime" "$shim_sources/fake_nccl.cpp" -o "$work/libnccl.so.2"
+    export TENON_NCCL=$work/libnccl.so.2
+}
+
 shim() {
     shim_gpu "$@"
     witness "$2" "$work/$1/cpu" "${@:3}"
 }
 
+# shim_compile FILE.cu OPTIONS...
+shim_compile() {
+    g++ -std=c++20 -O1 -ffp-contract=off -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-unused-function -x c++ -DRT_SHIM \
+        -include "$shim_sources/shim.h" -I "$shim_sources/include" -I "$TENON_ROOT/runtime" -c "$@"
+}
+
 shim_gpu() {
-    local dir=$work/$1 model=$2 f64= file; shift 2
+    local dir=$work/$1 model=$2 f64= file link=; shift 2
     case " $* " in *" f64 "*) f64=-DRT_F64 ;; esac
     mkdir -p "$dir"
     rm -f "$dir"/*.o
     "$TENON" emit "$model" --to cuda -o "$dir" "$@"
-    for file in $(sed -n 's/^#include "cuda\/\(cu[a-z]*\).h"/\1/p' "$dir"/*.cu); do
+    grep -q "link = &rt_nccl" "$dir"/*.cu && link="nccl nccl_api" && shim_compile "$TENON_ROOT/runtime/cuda/rank_sum.cu" $f64 -o "$dir/rank_sum.o"
+    for file in $(sed -n 's/^#include "cuda\/\(cu[a-z]*\).h"/\1/p' "$dir"/*.cu) $link; do
         gcc -O1 -Wall -Wextra -Werror $f64 -I "$shim_sources/include" -I "$TENON_ROOT/runtime" -c "$TENON_ROOT/runtime/cuda/$file.c" -o "$dir/$file.o"
     done
-    g++ -std=c++20 -O1 -ffp-contract=off -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-unused-function -x c++ -DRT_SHIM $f64 \
-        -include "$shim_sources/shim.h" -I "$shim_sources/include" -I "$TENON_ROOT/runtime" -c "$dir"/*.cu -o "$dir/program.o"
+    shim_compile "$dir"/*.cu $f64 -o "$dir/program.o"
     ! grep -q '^#include "cuda/cudnn_run.h"' "$dir"/*.cu || cp "$work"/cudnn/*.o "$dir"
     g++ -rdynamic -o "$dir/gpu" "$dir"/*.o "$work"/{gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
 }

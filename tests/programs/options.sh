@@ -37,10 +37,8 @@ refuses "an unknown pass" "did you mean 'fuse'" "$TENON" emit "$lenet" --dump fu
 refuses "an unknown operation" "did you mean 'conv2d'" "$TENON" ops conv2
 refuses "an operation like no other" "tenon ops. lists them" "$TENON" ops nosuch
 refuses "ranks that do not divide" "3 ranks" "$TENON" show "$lenet" --ranks 3
-for later in "--comm nccl" "--dtype bf16"; do
-    # shellcheck disable=SC2086
-    refuses "$later" "not there yet" "$TENON" build "$lenet" -o "$work/p" $later
-done
+refuses "--dtype bf16" "not there yet" "$TENON" build "$lenet" -o "$work/p" --dtype bf16
+refuses "--comm nccl on processors" "add --target cuda, or use --comm mpi" "$TENON" build "$lenet" -o "$work/p" --comm nccl
 succeeds "--set of a known key" "$TENON" check "$lenet" --set optimizer.lr=0 --set model.classes=100 --set batch=64
 succeeds "check" "$TENON" check "$lenet"
 same "check says so" "$(cat "$work/out")" "$lenet: ok"

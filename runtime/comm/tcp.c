@@ -1,0 +1,260 @@
+/* tcp.c -- bytes between ranks over TCP, for programs whose launcher starts processes and no more: two lines between any two.
+ *
+ * A message is its tag, its length and its bytes.  Those of a line are read in the order in which they come: what is sent is asked for
+ * in the same order (comm.c does), and questions have a line of their own.  Nothing is read before somebody wants it, so nothing is
+ * stored here.
+ *
+ * A process that ends closes its lines: the others see who it was at once, where MPI's would wait.  Who ends well says so first,
+ * and who ends the run tells all.
+ */
+#define _GNU_SOURCE
+#include "comm/tcp.h"
+#include "comm/transport.h"
+#include "error.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+enum { TAG_BYE = -1, TAG_END = -2, DATA = 1, NONE = -1 };
+
+typedef struct Head {
+    int32_t tag, bytes; /* of TAG_END: the exit code */
+} Head;
+
+typedef struct Request {
+    bool used, over;
+    int rank, line, next;
+    Head head;
+    char *at;
+    int64_t moved; /* bytes; of what is sent, with the head */
+} Request;
+
+typedef struct Line {
+    int fd;
+    int sending, receiving; /* the first requests, in a list */
+    Head head;              /* of the message that is next, */
+    int got;                /* and how many bytes of the head are here */
+    bool over;              /* nothing comes any more */
+} Line;
+
+typedef struct Other {
+    Line line[TCP_LINES];
+    bool bye;
+} Other;
+
+static Request request[TRANSPORT_REQUESTS];
+static Other *other;
+static int self, ranks, lost_rank = NONE;
+
+static int line_of(int tag)
+{
+    return tag == DATA ? TCP_DATA : TCP_WORDS;
+}
+
+/* ---- joining */
+
+static int count_here(const Peer *p, int until)
+{
+    int n = 0;
+    for (int r = 0; r < until; r++)
+        n += strcmp(p[r].host, p[self].host) == 0;
+    return n;
+}
+
+static void join(double limit, int *rank, int *size, int *local_rank, int *local_size)
+{
+    const Launch l = launch_read();
+    if (l.rank < 0 || l.rank >= l.size)
+        rt_die("this is one of %d tasks (%s), but no variable says which: set TENON_RANKS and "
+               "TENON_RANK",
+               l.size, l.word);
+    rt_speaker(rt_format("rank %d: ", l.rank), l.rank == 0);
+    Peer *p = tcp_meet(&l, limit);
+    *rank = self = l.rank;
+    *size = ranks = l.size;
+    *local_rank = count_here(p, self);
+    *local_size = count_here(p, ranks);
+    other = rt_alloc(sizeof *other * (size_t)ranks);
+    for (int r = 0; r < ranks; r++)
+        for (int k = 0; k < TCP_LINES; k++) {
+            other[r].line[k] = (Line){.fd = p[r].fd[k], .sending = NONE, .receiving = NONE};
+            if (r != self)
+                fcntl(p[r].fd[k], F_SETFL, O_NONBLOCK);
+        }
+    free(p);
+}
+
+static const char *library(void)
+{
+    return "TCP";
+}
+
+/* ---- messages under way */
+
+static void finish(int *first)
+{
+    Request *q = &request[*first];
+    *first = q->next;
+    q->over = true;
+}
+
+/* What cannot be sent any more is not missed: reading tells why. */
+static void send_some(Line *l)
+{
+    while (l->sending != NONE) {
+        Request *q = &request[l->sending];
+        const int64_t head = (int64_t)sizeof q->head, all = head + q->head.bytes;
+        const int64_t of_head = q->moved < head ? q->moved : head, of_body = q->moved - of_head;
+        struct iovec piece[2] = {{(char *)&q->head + of_head, (size_t)(head - of_head)},
+                                 {q->at + of_body, (size_t)(q->head.bytes - of_body)}};
+        const struct msghdr m = {.msg_iov = piece, .msg_iovlen = 2};
+        const ssize_t n = sendmsg(l->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        q->moved += n > 0 ? n : all;
+        if (q->moved >= all)
+            finish(&l->sending);
+    }
+}
+
+static void __attribute__((noreturn)) confused(int rank, const Head *h, const Request *q)
+{
+    rt_die("rank %d has sent message %d of %d bytes where message %d of %d bytes was to come", rank,
+           h->tag, h->bytes, q->head.tag, q->head.bytes);
+}
+
+/* Bytes that are here already, at most n; 0: none now, or none ever. */
+static int64_t read_some(int rank, Line *l, void *to, int64_t n)
+{
+    const ssize_t some = n > 0 ? recv(l->fd, to, (size_t)n, MSG_DONTWAIT) : 0;
+    if (n == 0 || (some < 0 && (errno == EAGAIN || errno == EINTR)))
+        return 0;
+    if (some > 0)
+        return some;
+    l->over = true;
+    if (!other[rank].bye && lost_rank == NONE)
+        lost_rank = rank;
+    return 0;
+}
+
+/* Is the next message's head here?  Farewells end here. */
+static bool read_head(int rank, Line *l)
+{
+    const int all = (int)sizeof l->head;
+    if (!l->over && l->got < all)
+        l->got += (int)read_some(rank, l, (char *)&l->head + l->got, all - l->got);
+    if (l->over || l->got < all)
+        return false;
+    if (l->head.tag == TAG_END)
+        rt_follow(l->head.bytes, rank);
+    other[rank].bye |= l->head.tag == TAG_BYE;
+    return l->head.tag > 0;
+}
+
+static void receive_some(int rank, Line *l)
+{
+    while (l->receiving != NONE && read_head(rank, l)) {
+        Request *q = &request[l->receiving];
+        if (l->head.tag != q->head.tag || l->head.bytes != q->head.bytes)
+            confused(rank, &l->head, q);
+        q->moved += read_some(rank, l, q->at + q->moved, q->head.bytes - q->moved);
+        if (q->moved < q->head.bytes)
+            return;
+        finish(&l->receiving);
+        l->got = 0;
+    }
+}
+
+static int begin(int rank, int tag, const void *at, int bytes, bool sends)
+{
+    int i = 0;
+    while (request[i].used)
+        i++; /* comm.c never has so many under way */
+    Line *l = &other[rank].line[line_of(tag)];
+    int *last = sends ? &l->sending : &l->receiving;
+    request[i] = (Request){.used = true,
+                           .rank = rank,
+                           .line = line_of(tag),
+                           .next = NONE,
+                           .head = {tag, bytes},
+                           .at = (char *)(uintptr_t)at};
+    while (*last != NONE)
+        last = &request[*last].next;
+    *last = i;
+    return i;
+}
+
+static int begin_send(int to, int tag, const void *from, int bytes)
+{
+    const int i = begin(to, tag, from, bytes, true);
+    send_some(&other[to].line[line_of(tag)]);
+    return i;
+}
+
+static int begin_receive(int from, int tag, void *to, int bytes)
+{
+    return begin(from, tag, to, bytes, false);
+}
+
+static bool done(int i)
+{
+    Request *q = &request[i];
+    Line *l = &other[q->rank].line[q->line];
+    send_some(l);
+    receive_some(q->rank, l);
+    q->used = !q->over;
+    return q->over;
+}
+
+/* Also where who has ended is seen. */
+static int waiting(int tag)
+{
+    for (int r = 0; r < ranks; r++)
+        if (r != self && read_head(r, &other[r].line[TCP_WORDS]) &&
+            other[r].line[TCP_WORDS].head.tag == tag)
+            return r;
+    return NONE;
+}
+
+/* Unless it has said why, on the other line. */
+static int gone(void)
+{
+    if (lost_rank != NONE)
+        read_head(lost_rank, &other[lost_rank].line[TCP_WORDS]);
+    return lost_rank;
+}
+
+/* ---- the end */
+
+static void say_all(Head h)
+{
+    for (int r = 0; r < ranks; r++)
+        if (r != self &&
+            send(other[r].line[TCP_WORDS].fd, &h, sizeof h, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+            continue; /* it is not there any more */
+}
+
+static void leave(void)
+{
+    say_all((Head){TAG_BYE, 0});
+}
+
+static void end_all(int code)
+{
+    say_all((Head){TAG_END, code});
+}
+
+const RtTransport rt_tcp = {.name = "tcp",
+                            .open = join,
+                            .library = library,
+                            .send = begin_send,
+                            .receive = begin_receive,
+                            .done = done,
+                            .waiting = waiting,
+                            .gone = gone,
+                            .close = leave,
+                            .abort = end_all};

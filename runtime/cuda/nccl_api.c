@@ -1,0 +1,43 @@
+/* nccl_api.c -- NCCL through a table of symbols. */
+#include "cuda/nccl_api.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OLDEST = 21800 };
+
+/* Casts by memcpy: ISO C has no other way from an object to a function pointer. */
+static bool bind_symbols(NcclApi *api, const char **missing)
+{
+    void *symbol;
+#define BIND(name, type, arguments)                                                                \
+    if (!(symbol = dlsym(api->library, *missing = "nccl" #name)))                                  \
+        return false;                                                                              \
+    memcpy(&api->name, &symbol, sizeof symbol);
+    NCCL_SYMBOLS(BIND)
+#undef BIND
+    return true;
+}
+
+bool nccl_open(NcclApi *api, char why[NCCL_WHY])
+{
+    const char *named = getenv("TENON_NCCL"), *missing = "";
+    const char *path = named && *named ? named : "libnccl.so.2";
+    *api = (NcclApi){0};
+    api->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!api->library)
+        snprintf(why, NCCL_WHY,
+                 "NCCL 2, which adds gradients between GPUs, was not found: %s; install it (PyPI: "
+                 "nvidia-nccl-cu13), or say where it lies: TENON_NCCL=/path/libnccl.so.2",
+                 dlerror());
+    else if (!bind_symbols(api, &missing))
+        snprintf(why, NCCL_WHY, "%s has no %s: NCCL 2.18 or a later 2 is needed", path, missing);
+    else if (api->GetVersion(&api->version) != NCCL_SUCCESS || api->version < OLDEST ||
+             api->version >= 30000)
+        snprintf(why, NCCL_WHY, "%s is NCCL %d.%d; version 2.18 or a later 2 is needed", path,
+                 api->version / 10000, api->version / 100 % 100);
+    else
+        return true;
+    return false;
+}

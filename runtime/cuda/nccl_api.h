@@ -1,0 +1,63 @@
+/* nccl_api.h -- the dozen functions of NCCL 2 that sums over GPUs take, through a table of symbols: a program starts without the library.
+ *
+ * Declared here as nccl.h has them (tests/cuda/nccl_abi.c compares where that header is there), so that programs are built without it.
+ * Source: NCCL's documentation, "NCCL API"; 2.18 is the first with all of it.
+ */
+#ifndef NCCL_API_H
+#define NCCL_API_H
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct ncclComm *NcclComm;
+typedef struct NcclId {
+    char internal[128];
+} NcclId;
+typedef enum NcclResult { NCCL_SUCCESS = 0, NCCL_IN_PROGRESS = 7 } NcclResult;
+enum { NCCL_FLOAT32 = 7, NCCL_FLOAT64 = 8, NCCL_SUM = 0 };
+
+/* Of version 2.18: later libraries take it as it is, and choose what came after it themselves. */
+typedef struct NcclConfig {
+    size_t size;
+    unsigned magic, version;
+    int blocking, cgaClusterSize, minCTAs, maxCTAs;
+    const char *netName;
+    int splitShare, trafficClass;
+} NcclConfig;
+#define NCCL_MAGIC 0xcafebeefu
+enum { NCCL_CONFIG_VERSION = 21800, NCCL_UNDEFINED = -2147483647 - 1 };
+
+#define NCCL_SYMBOLS(S)                                                                            \
+    S(GetVersion, NcclResult, (int *version))                                                      \
+    S(GetUniqueId, NcclResult, (NcclId * id))                                                      \
+    S(CommInitRankConfig, NcclResult,                                                              \
+      (NcclComm * comm, int ranks, NcclId id, int rank, NcclConfig *config))                       \
+    S(CommGetAsyncError, NcclResult, (NcclComm comm, NcclResult * error))                          \
+    S(CommAbort, NcclResult, (NcclComm comm))                                                      \
+    S(GroupStart, NcclResult, (void))                                                              \
+    S(GroupEnd, NcclResult, (void))                                                                \
+    S(Send, NcclResult,                                                                            \
+      (const void *from, size_t count, int type, int to, NcclComm comm, cudaStream_t stream))      \
+    S(Recv, NcclResult,                                                                            \
+      (void *to, size_t count, int type, int from, NcclComm comm, cudaStream_t stream))            \
+    S(AllReduce, NcclResult,                                                                       \
+      (const void *from, void *to, size_t count, int type, int op, NcclComm comm,                  \
+       cudaStream_t stream))                                                                       \
+    S(GetErrorString, const char *, (NcclResult result))                                           \
+    S(GetLastError, const char *, (NcclComm comm))
+
+/* The functions without "nccl" before their names: api->Send(...). */
+typedef struct NcclApi {
+    void *library;
+    int version; /* 22809: 2.28.9 */
+#define NCCL_FIELD(name, type, arguments) type(*name) arguments;
+    NCCL_SYMBOLS(NCCL_FIELD)
+#undef NCCL_FIELD
+} NcclApi;
+
+enum { NCCL_WHY = 512 }; /* room for a message */
+
+/* Opens $TENON_NCCL, or libnccl.so.2 where the loader finds it.  On failure false, and `why` says what is missing and the way out. */
+bool nccl_open(NcclApi *api, char why[NCCL_WHY]);
+
+#endif

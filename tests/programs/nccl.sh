@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# nccl.sh -- programs for several GPUs, on a machine without one.
+#
+# The program of a GPU runs on the processor as in cuda.sh, several processes of it, over an NCCL of our own whose messages go through
+# a shared file (tests/cuda/fake_nccl.cpp).  Weights must have the bits of one process with the same shards; what NCCL is asked
+# for is recorded and compared; a process that is lost ends all others within the limit.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+cd "$TENON_ROOT"
+if [ "$(uname -m)" != x86_64 ] || ! command -v g++ > /dev/null; then skip "kernels on the processor: they need g++ and x86-64"; finish; exit; fi
+. tests/cuda/shim.sh
+export TMPDIR=$work
+port=$((20000 + RANDOM % 9000))
+small_mnist "$work/mnist" 8 2 || true
+shim_runtime
+shim_nccl
+
+# start N COMMAND...: N ranks of it, in the background: pid[rank], $work/out.RANK and err.RANK
+start() {
+    local n=$1 r; shift
+    port=$((port + 1)) pid=()
+    for ((r = 0; r < n; r++)); do
+        TENON_RANKS=$n TENON_RANK=$r TENON_MEET=127.0.0.1:$port timeout -k 2 100 "$@" > "$work/out.$r" 2> "$work/err.$r" < /dev/null &
+        pid[r]=$!
+    done
+}
+# ended: waits for all; code[rank]
+ended() { local r; code=(); for r in "${!pid[@]}"; do code[r]=0; wait "${pid[r]}" || code[r]=$?; done; }
+
+# hash N PROGRAM OPTIONS...: of the weights, epoch by epoch, by N ranks
+hash() {
+    local n=$1; shift
+    rm -f "$work/log"
+    start "$n" "$@" --log "$work/log"
+    ended
+    [ "${code[*]}" = "$(printf '0 %.0s' $(seq "$n") | sed 's/ $//')" ] || { echo "exit codes ${code[*]}: $(head -n 3 "$work"/err.*)"; return; }
+    [ "$n" = 1 ] || [ "$(field "$work/log" start ranks)" = "$n " ] || { echo "not $n ranks"; return; }
+    hashes "$work/log"
+}
+
+# ---- the bits of one rank, whatever is asked of NCCL in between
+shim_gpu lenet models/lenet.tn --batch 4 --shards 4 --comm nccl
+shim_gpu three models/mlp.tn --batch 12 --shards 6 --set 'clip=norm(0.5)' --bucket 20k --comm nccl
+shim_gpu mlp models/mlp.tn --batch 8 --shards 4 --bucket 20k --comm nccl
+shim_gpu norm tests/cuda/norm.tn --comm nccl
+lenet=("$work/lenet/gpu" --data "$work/mnist" --epochs 1)
+TENON_NCCL=/nowhere/libnccl.so.2 succeeds "one rank needs no NCCL" "${lenet[@]}" --log "$work/log.one"
+export FAKE_NCCL_LOG=$work/asked
+for n in 2 4; do same "lenet, $n ranks, and one" "$(hash $n "${lenet[@]}")" "$(hashes "$work/log.one")"; done
+
+# two steps of all gradients by four ranks: a piece to each of the others, theirs of our own piece, and the sums back
+all=$(($(sed -n 's/.*\.grad_bytes = \([0-9]*\).*/\1/p' "$work"/lenet/*.cu) / 4))
+[ $all -ge 431080 ] && ok || bad "fewer gradients than parameters"
+piece=$(((all + 3) / 4)) piece=$(((piece + 31) / 32 * 32)) last=$((all - 3 * piece))
+asked() {
+    local step
+    for step in 1 2; do
+        printf '%s\n' "send $2 to 1" "receive $1 from 3" "send $3 to 2" "receive $1 from 2" "send $4 to 3" "receive $1 from 1" end
+        printf '%s\n' "send $1 to 1" "receive $4 from 3" "send $1 to 2" "receive $3 from 2" "send $1 to 3" "receive $2 from 1" end
+    done
+}
+asked $piece $piece $piece $last > "$work/want"
+cmp -s "$work/want" "$work/asked.0" && ok || { bad "rank 0 asks NCCL for something else"; diff "$work/want" "$work/asked.0" | head -n 8 || true; }
+
+small_mnist "$work/mnist" 24 12 || true
+mlp=("$work/mlp/gpu" --data "$work/mnist" --epochs 2) three=("$work/three/gpu" --data "$work/mnist" --epochs 2)
+want=$(hash 1 "${three[@]}")
+for n in 3 6; do same "6 shards, $n ranks, and one" "$(hash $n "${three[@]}")" "$want"; done
+want=$(hash 1 "${mlp[@]}")
+for order in 1 2; do same "mlp, 4 ranks, streams in order $order" "$(SHIM_ORDER=$order hash 4 "${mlp[@]}")" "$want"; done
+buckets=$(grep -c '\.ready = ' "$work"/mlp/*.cu)
+[ "$buckets" -gt 1 ] && ok || bad "one bucket of 20 kB for all of the MLP"
+same "two exchanges a bucket in each of six steps" "$(grep -c "^end" "$work/asked.0")" $((12 * buckets))
+same "batch_norm's averages, 2 ranks, and one" "$(hash 2 "$work/norm/gpu")" "$(hash 1 "$work/norm/gpu")"
+
+rm -f "$work/log"
+start 4 "${mlp[@]}" --reduce nccl --log "$work/log"
+ended
+grep -q "not equal to the bit" "$work/out.0" && ok || bad "--reduce nccl does not say what it costs"
+[ "$(grep -c "^sum of" "$work/asked.0")" = $((6 * buckets)) ] && ok || bad "--reduce nccl does not leave the sums to NCCL"
+[ -n "$(hashes "$work/log")" ] && [ "$(hashes "$work/log")" != "$want" ] && ok || bad "four numbers added in two orders are equal to the bit: $(hashes "$work/log")"
+refuses "--reduce of something else" "tree or nccl, not 'ring'" "${mlp[@]}" --reduce ring
+
+# ---- what does not fit: some rank says so, and all end
+# ends N CODE PATTERN COMMAND...
+ends() {
+    local n=$1 want=$2 pattern=$3 since=$SECONDS; shift 3
+    start "$n" "$@"
+    ended
+    [[ " ${code[*]} " != *" 0 "* && " ${code[*]} " == *" $want "* ]] && ok || bad "$pattern: exit codes ${code[*]}"
+    cat "$work"/err.* | grep -Eq "$pattern" && ok || { bad "no word of '$pattern':"; head -n 3 "$work"/err.*; }
+    [ $((SECONDS - since)) -lt 40 ] && ok || bad "$pattern: $((SECONDS - since)) s"
+    rm -f "$work"/err.*
+}
+ends 4 1 "6 shards on 4 GPUs|number of ranks 4 does not fit 6 shards" "${three[@]}"
+ends 2 1 "6 shards on 2 GPUs: each has to hold 1, 2, 4, 8" "${three[@]}"
+TENON_NCCL=/nowhere/libnccl.so.2 ends 2 1 "rank 0 .*NCCL 2, .*was not found.*TENON_NCCL=" "${mlp[@]}"
+FAKE_NCCL=old ends 2 1 "is NCCL 2.10; version 2.18" "${mlp[@]}"
+FAKE_NCCL=never ends 2 76 "[0-9]+ s at the start of the GPUs' link in step 1, longer than --timeout" "${mlp[@]}" --timeout 2
+FAKE_NCCL=error ends 2 76 "NCCL failed at a sum of gradients: remote process exited" "${mlp[@]}"
+ends 3 76 "ranks 1, 2 of 3 .TENON_RANKS. have not come to 127.0.0.1:[0-9]* in 2 s" \
+    bash -c '[ "$TENON_RANK" != 0 ] || exec "$@"; exit 76' - "${mlp[@]}" --timeout 2
+ends 2 1 "rank 1 .* has other options than rank 0" bash -c 'exec "$@" --seed "$((TENON_RANK + 1))"' - "${mlp[@]}"
+
+# ---- a rank that is lost
+# lost TEXT PATTERN SIGNAL: rank 1 gets it in the middle of a run
+lost() {
+    local since victim
+    start 4 "${mlp[@]}" --epochs 4000 --timeout 4
+    sleep 3
+    victim=$(running "$work/mlp/gpu" | while read -r p; do grep -qz '^TENON_RANK=1$' "/proc/$p/environ" && echo "$p"; done | head -n 1 || true)
+    since=$SECONDS
+    kill -"$3" "$victim" || true
+    for r in 0 2 3; do code[r]=0; wait "${pid[r]}" || code[r]=$?; done
+    [ "${code[0]} ${code[2]} ${code[3]}" = "76 76 76" ] && ok || bad "$1: exit codes ${code[*]}, not 76"
+    [ $((SECONDS - since)) -le 20 ] && ok || bad "$1: the others end after $((SECONDS - since)) s"
+    cat "$work"/err.* | grep -Eq "$2" && ok || { bad "$1: no word of '$2':"; head -n 3 "$work"/err.*; }
+    grep -q abort "$work/asked.0" && ok || bad "$1: the communicator was not let go of"
+    kill -9 "$victim" 2> /dev/null || true
+    wait "${pid[1]}" 2> /dev/null || true
+}
+lost "a killed rank" "rank [023] \(.*\): error: rank 1 \(.*\) is gone: .* in step [0-9]+" KILL
+lost "a stopped rank" "rank [023] \(.*\): error: .* in step [0-9]+, longer than --timeout: rank 1 \(.*\) does not answer" STOP
+
+# ---- the real libraries' words, and a program that needs none of them to start
+nccl_h=$(for d in /usr/local/cuda*/include /usr/local/include /usr/include; do [ -e "$d/nccl.h" ] && [ -e "$d/cuda_runtime_api.h" ] && echo "$d"; done | head -n 1 || true)
+if [ -n "$nccl_h" ]; then
+    succeeds "nccl_api.h says what nccl.h says" gcc -I runtime -I "$nccl_h" tests/cuda/nccl_abi.c -o "$work/abi"
+    succeeds "and so do its constants" "$work/abi"
+else skip "nccl.h is not there"; fi
+if command -v nvcc > /dev/null; then
+    NVCC=nvcc succeeds "tenon build --target cuda --comm nccl" "$TENON" build models/mlp.tn --target cuda --comm nccl -o "$work/real"
+    extra=$(readelf -d "$work/real" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libm|libz|ld-linux.*|libpthread|libdl|librt)\.so' || true)
+    [ -z "$extra" ] && ok || bad "a program for several GPUs needs $extra to start"
+    succeeds "its info" "$work/real" info
+    grep -q "^comm: nccl" "$work/out" && ok || bad "info does not name NCCL"
+else skip "nvcc is not there: nothing was compiled for a GPU"; fi
+finish
