@@ -55,6 +55,14 @@ barriers() {
     done
 }
 
+# Shipped networks, made small.
+networks() {
+    shim text_cnn models/text_cnn.tn --batch 4 --set model.width=6 --set model.time=9 --set model.filters=5 --set 'data=synthetic(samples=8,test_samples=4,vocab=11,classes=2)'
+    shim densenet models/densenet_bc_100_12.tn --batch 4 --set model.depth=10 --set model.growth=3 --set 'data=synthetic(samples=8,test_samples=4)'
+    steps text_cnn
+    steps densenet
+}
+
 on_the_processor() {
     shim_runtime
     small_mnist "$work/mnist" 20 12                   # the last step and the last test are filled up
@@ -73,6 +81,7 @@ on_the_processor() {
     steps loops
     steps moves --data "$work/cifar"
     steps places
+    if [ "$CHECK_ALL" = 1 ] || [ "${CHECK_CUDA:-0}" = 1 ]; then networks; else skip "text_cnn and a dense block as programs for a GPU: CHECK_ALL=1 or ./check --cuda"; fi
     steps mlp --data "$work/mnist"
     steps lenet --data "$work/mnist"
     graphs
