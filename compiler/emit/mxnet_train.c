@@ -261,6 +261,16 @@ static void draws(const Init *i, Text *t)
                     "        self.draw(self.a, self.b, out=array)\n");
 }
 
+/* " and name not in (...)": second biases that are trained, of gru's candidates; "" without a gru. */
+static const char *candidates(const Graph *g, Arena *a)
+{
+    Text t = text_new(a);
+    for (int i = 0; i < g->nparam; i++)
+        if (text_glob("*.candidate_bias", g->param[i]->name))
+            text_printf(&t, "\"%s\", ", g->param[i]->name);
+    return t.len ? arena_printf(a, " and name not in (%s)", t.s) : "";
+}
+
 /* Learning rates and decay that are not the usual, and what is not trained. */
 static void factors(const Graph *g, Text *t)
 {
@@ -284,7 +294,7 @@ static void factors(const Graph *g, Text *t)
                     "        if name.endswith(\"candidate_bias\")%s:\n"
                     "            lr = None                                                    # "
                     "MXNet's second bias stays zero\n",
-                    python_calls(g, "gru") ? " and p.shape[0] % 3" : "");
+                    candidates(g, t->arena));
     text_add(t, "        if lr is None:\n"
                 "            p.grad_req = \"null\"\n"
                 "        else:\n"
