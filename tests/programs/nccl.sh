@@ -39,7 +39,7 @@ hash() {
 }
 
 # ---- the bits of one rank, whatever is asked of NCCL in between
-shim_gpu lenet models/lenet.tn --batch 4 --shards 4 --comm nccl
+shim_gpu lenet models/lenet.tn --batch 4 --shards 4 --bucket 4M --comm nccl
 shim_gpu three models/mlp.tn --batch 12 --shards 6 --set 'clip=norm(0.5)' --bucket 20k --comm nccl
 shim_gpu mlp models/mlp.tn --batch 8 --shards 4 --bucket 20k --comm nccl
 shim_gpu norm tests/cuda/norm.tn --comm nccl
