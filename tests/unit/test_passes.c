@@ -465,9 +465,10 @@ END_TEST
 
 START_TEST(passes_stand_in_order)
 {
-    static const char *const want[] = {"infer", "hoist",   "gradient", "simplify", "cse",
-                                       "dce",   "stretch", "fuse",     "choose",   "layout",
-                                       "steps", "slices",  "schedule", "plan",     "recompute"};
+    static const char *const want[] = {"infer",    "hoist",    "gradient", "simplify",
+                                       "cse",      "dce",      "stretch",  "fuse",
+                                       "epilogue", "choose",   "layout",   "steps",
+                                       "slices",   "schedule", "plan",     "recompute"};
     int n = 0;
     for (const Pass *p = pass_table; p->name; p++, n++) {
         ck_assert_str_eq(p->name, want[n]);
