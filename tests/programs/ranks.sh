@@ -71,7 +71,8 @@ for n in 2 3; do
     succeeds "bench --comm, $n ranks" ranks $n "$work/six" bench --comm --steps 3 --threads 1 --log "$work/log"
     same "sizes, all with a time" "$(field "$work/log" comm seconds | tr ' ' '\n' | awk '$1 > 0' | wc -l)" 9
     grep -q "measured: [0-9.]* ms, [0-9.]* ms not hidden" "$work/out" && ok || bad "bench --comm does not set the measured step beside the expected"
-    awk -v a="$(field "$work/log" scale not_hidden_percent)" -v b="$(field "$work/log" scale model_not_hidden_percent)" 'BEGIN { exit !(a > 0 && a <= 100 && b > 0 && b <= 100) }' && ok ||
+    # (Measured, it may be more than the sums take: a rank waits for those that come late, too.)
+    awk -v a="$(field "$work/log" scale not_hidden_percent)" -v b="$(field "$work/log" scale model_not_hidden_percent)" 'BEGIN { exit !(a > 0 && b > 0 && b <= 100) }' && ok ||
         bad "what was not hidden, and what the model says: $(cat "$work/log")"
 done
 succeeds "the scale model" "$work/lenet" bench --scale 8.3 # figures of the formulas, reckoned apart from the program
