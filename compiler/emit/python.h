@@ -1,8 +1,8 @@
 /* python.h -- training scripts for Python's frameworks: what they have in common.
  *
- * python.c writes the network as classes, python_words.c an operation as an expression, python_data.c what reads the data.  A framework
- * is a Dialect and a file that writes the rest of its script: pytorch_ops.c and pytorch_train.c, keras_ops.c and keras_train.c,
- * mxnet_ops.c and mxnet_train.c.
+ * python.c writes the network as classes, python_words.c an operation as an expression, python_data.c what reads the data, python_synthetic.c
+ * what makes them up.  A framework is a Dialect and a file that writes the rest of its script: pytorch_ops.c and pytorch_train.c,
+ * keras_ops.c and keras_train.c, mxnet_ops.c and mxnet_train.c.
  */
 #ifndef PYTHON_H
 #define PYTHON_H
@@ -81,6 +81,8 @@ void python_read(Text *t);   /* opened, idx, read: files as stored */
 /* loaded(place, split, limit), up to arrays x and y as stored.  fill: a last window of a text that is tested position by position
  * is filled up with positions that are not, -1. */
 void python_loaded(const Graph *g, bool fill, Text *t);
+void python_drawn(const Graph *g, Text *t);   /* made_up: samples of data = synthetic */
+void python_made_up(const Graph *g, Text *t); /* in loaded: as many as the recipe says */
 const char *python_scale(Arena *a, const DataSpec *data); /* what bytes are multiplied by */
 /* x normalised by channel, where the recipe says so: mean and std made by `array`, turned by `turn` where there are several. */
 /* def right: which outputs are right, a truth value or number a label; likeliest: how the class is found of several. */

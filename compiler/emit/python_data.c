@@ -73,6 +73,11 @@ bool python_data_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "store the images as .npy arrays of the model's size");
         return false;
     }
+    if (strcmp(r->data.name, "synthetic") == 0 && r->data.samples <= 0) {
+        diag_error(d, r->data.span, "--to %s needs to know how many samples to make up", to);
+        diag_help(d, "say it in the recipe: data = synthetic(samples = 1000)");
+        return false;
+    }
     return !r->data.unit || text_supported(&r->data, to, d);
 }
 
@@ -206,29 +211,6 @@ static void lines(const Graph *g, Text *t)
         length, vocab - 3, length, length);
 }
 
-static void made_up(const Graph *g, Text *t)
-{
-    const DataSpec *data = &g->recipe.data;
-    const Shape *x = &g->input->shape, *y = &g->output->shape;
-    const char *size = python_list(t->arena, x->dim, x->rank, 0);
-    const long long classes = y->rank == 1 && y->dim[0] == 1 ? 2 : y->dim[y->rank - 1];
-    text_printf(t,
-                "    if place is None:                                 # made up, as the recipe "
-                "says\n"
-                "        n, draw = %lld if split == \"train\" else %lld, "
-                "np.random.default_rng(1)\n",
-                (long long)data->samples, (long long)data->test_samples);
-    text_printf(t,
-                g->input->dtype == DT_REAL ? "        x = draw.random((n, %s))\n"
-                                           : "        x = draw.integers(0, %2$lld, (n, %1$s))\n",
-                size, (long long)data->vocab);
-    text_printf(t,
-                python_labels_each(g) ? "        y = draw.integers(0, %lld, (n, %lld))\n"
-                                      : "        y = np.arange(n) %% %lld\n",
-                classes, (long long)x->dim[0]);
-    text_add(t, "    else:\n        x, y = read(place, split)\n");
-}
-
 void python_loaded(const Graph *g, bool fill, Text *t)
 {
     const DataSpec *data = &g->recipe.data;
@@ -239,9 +221,12 @@ void python_loaded(const Graph *g, bool fill, Text *t)
             windows(g, fill, t);
         return;
     }
+    const bool drawn = strcmp(data->name, "synthetic") == 0;
+    if (drawn)
+        python_drawn(g, t);
     text_add(t, "\n\ndef loaded(place, split, limit=None):\n");
-    if (strcmp(data->name, "synthetic") == 0)
-        made_up(g, t);
+    if (drawn)
+        python_made_up(g, t);
     else
         text_add(t, "    x, y = read(place, split)\n");
     text_add(t, "    x, y = x[:limit], y[:limit]\n");

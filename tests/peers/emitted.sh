@@ -196,6 +196,22 @@ train words {
     epochs    = 1
 }
 TN
+# Samples that are made up are the same here and there: of tokens, and with a class a position.  (Numbers: lstm_synthetic.)
+drawn() { # NAME INPUT NETWORK OPTIONS-OF-synthetic
+    cat > "$work/$1.tn" <<TN
+model $1($2) { return $3 }
+train $1 {
+    data      = synthetic(samples = 80, test_samples = 40$4)
+    loss      = softmax_cross_entropy
+    optimizer = sgd(lr = 0.1)
+    batch     = 16
+    epochs    = 1
+}
+TN
+}
+drawn drawn_tokens "text: i32[9], vocab: int" "embedding(text, vocab, 6) |> flatten |> dense(4)" ", vocab = 30"
+drawn drawn_each   "text: i32[9], vocab: int" "embedding(text, vocab, 6) |> dense(5)" ", vocab = 30"
+drawn drawn_rows   "x: f32[7, 5]" "lstm(x, 6, all = true) |> dense(3)" ""
 mkdir "$work/letters-data" "$work/words-data"
 awk 'BEGIN { srand(2); for (i = 0; i < 90; i++) { line = ""; for (k = 0; k < 24; k++) line = line sprintf("%c", 97 + int(rand() * 26)); print line } }' > "$work/letters-data/input.txt"
 for split in train test; do
@@ -212,7 +228,8 @@ against() {
     local data=(--data "$work/mnist" --limit-samples "$3") options=("${settings[@]}") epochs=2 run
     case $name in
         recurrent) sequences "$python" "$work/recurrent-data" 12 6 5 ;;
-        lstm_synthetic) sequences "$python" "$work/lstm_synthetic-data" 40 60 60 ;;
+        lstm_synthetic) data=(--limit-samples "$3") options+=(--set "data=synthetic(samples=80, test_samples=40, classes=60)") ;;
+        drawn_*) data=(--limit-samples "$3") ;;
         resnet20_cifar10) [ -d "$work/$name-data" ] || small_cifar "$work/$name-data" 16 20; options+=(--set "augment=[]") ;;
         letters) epochs=1 data[3]=160 ;;        # in a second epoch windows begin elsewhere
     esac
@@ -235,7 +252,7 @@ against() {
 settings=(--dtype f64 --batch 16 --shards 1)
 models=()
 for name in lenet mlp resnet20_cifar10 lstm_synthetic; do models+=("$TENON_ROOT/models/$name.tn"); done
-for model in "${models[@]}" "$work"/{odd,picky,recurrent,letters,words}.tn; do
+for model in "${models[@]}" "$work"/{odd,picky,recurrent,letters,words,drawn_tokens,drawn_each,drawn_rows}.tn; do
     name=$(basename "$model" .tn)
     if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"      # the last batch is filled up
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
