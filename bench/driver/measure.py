@@ -10,8 +10,8 @@ from works import PEERS, Work
 
 STEPS = 6                                             # compared: the first loss, and the one after 5 updates
 FIRST, LATER = 1e-5, 1e-3                             # differences allowed
-DEEP, GRADIENT = 1e-4, 1e-3                           # of deep networks: relative, of the first loss (two modes of PyTorch are
-                                                      # 1.4e-5 apart) and of the norm of the first gradient
+DEEP, GRADIENT = 1e-4, 5e-3                           # of deep networks: relative, of the first loss (two modes of PyTorch are
+                                                      # 1.4e-5 apart) and of the norm of the first gradient (Inception-v3: 1.5e-3)
 
 
 @dataclass
