@@ -253,5 +253,5 @@ const char *comm_host(const Comm *c, int rank)
 
 const char *comm_library(const Comm *c)
 {
-    return c->size > 1 ? c->state->t->library() : "none";
+    return c->size > 1 ? c->state->t->describe() : "none";
 }

@@ -32,7 +32,7 @@ static void join(double limit, int *rank, int *size, int *local_rank, int *local
     MPI_Comm_free(&here);
 }
 
-static const char *library(void)
+static const char *describe(void)
 {
     static char text[MPI_MAX_LIBRARY_VERSION_STRING];
     int n;
@@ -94,7 +94,7 @@ static void end_all(int code)
 const RtTransport rt_mpi = {.name = "mpi",
                             .asks = true,
                             .open = join,
-                            .library = library,
+                            .describe = describe,
                             .send = begin_send,
                             .receive = begin_receive,
                             .done = done,

@@ -88,7 +88,7 @@ static void join(double limit, int *rank, int *size, int *local_rank, int *local
     free(p);
 }
 
-static const char *library(void)
+static const char *describe(void)
 {
     return "TCP";
 }
@@ -250,7 +250,7 @@ static void end_all(int code)
 
 const RtTransport rt_tcp = {.name = "tcp",
                             .open = join,
-                            .library = library,
+                            .describe = describe,
                             .send = begin_send,
                             .receive = begin_receive,
                             .done = done,

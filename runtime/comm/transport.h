@@ -14,7 +14,7 @@ struct RtTransport {
 
     /* Joins the run, within `limit` seconds where it can tell; local: those of the ranks that share this machine. */
     void (*open)(double limit, int *rank, int *size, int *local_rank, int *local_size);
-    const char *(*library)(void); /* "Open MPI v4.1.4", one line */
+    const char *(*describe)(void); /* "Open MPI v4.1.4", one line */
 
     /* Begin to move `bytes` bytes; the memory stays as it is until done(request). */
     int  (*send)(int to, int tag, const void *from, int bytes);

@@ -51,7 +51,7 @@ static void check(NcclResult result, const char *what)
 static void open_library(void)
 {
     char why[NCCL_WHY];
-    if (!nccl.library && !nccl_open(&nccl, why))
+    if (!nccl.handle && !nccl_open(&nccl, why))
         rt_die("%s", why);
     snprintf(description, sizeof description, "NCCL %d.%d.%d", nccl.version / 10000,
              nccl.version / 100 % 100, nccl.version % 100);

@@ -12,7 +12,7 @@ static bool bind_symbols(NcclApi *api, const char **missing)
 {
     void *symbol;
 #define BIND(name, type, arguments)                                                                \
-    if (!(symbol = dlsym(api->library, *missing = "nccl" #name)))                                  \
+    if (!(symbol = dlsym(api->handle, *missing = "nccl" #name)))                                   \
         return false;                                                                              \
     memcpy(&api->name, &symbol, sizeof symbol);
     NCCL_SYMBOLS(BIND)
@@ -25,8 +25,8 @@ bool nccl_open(NcclApi *api, char why[NCCL_WHY])
     const char *named = getenv("TENON_NCCL"), *missing = "";
     const char *path = named && *named ? named : "libnccl.so.2";
     *api = (NcclApi){0};
-    api->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!api->library)
+    api->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!api->handle)
         snprintf(why, NCCL_WHY,
                  "NCCL 2, which adds gradients between GPUs, was not found: %s; install it (PyPI: "
                  "nvidia-nccl-cu13), or say where it lies: TENON_NCCL=/path/libnccl.so.2",

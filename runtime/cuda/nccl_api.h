@@ -48,7 +48,7 @@ enum { NCCL_CONFIG_VERSION = 21800, NCCL_UNDEFINED = -2147483647 - 1 };
 
 /* The functions without "nccl" before their names: api->Send(...). */
 typedef struct NcclApi {
-    void *library;
+    void *handle; /* of the open library */
     int version; /* 22809: 2.28.9 */
 #define NCCL_FIELD(name, type, arguments) type(*name) arguments;
     NCCL_SYMBOLS(NCCL_FIELD)
