@@ -1,5 +1,8 @@
 """gpu.py -- bench/gpu: programs for a GPU beside PyTorch and JAX on the same one, in rounds as bench/run has them.
 
+Ours are three: our own kernels ("tenon"), NVIDIA's libraries in the same exact f32, and these in tf32.  A part that runs out of its minutes starts
+nothing more, and what it has is written after every work.
+
 Before anything is timed each program's losses are ours: the first to 1e-5, that after 5 steps to 1e-3; tf32 and bf16 round, so they may be 3e-2 away and
 are columns to see beside our exact f32, never the best peer of it.  Before each burst the GPU tells its clock, power and memory.
 """
@@ -10,17 +13,19 @@ import os
 import re
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from statistics import median
 
 import measure
 from machine import first_line, machine
-from measure import Session
+from measure import Column, Session
 from programs import Absent, Bench, Failed
 from works import Peer, Work
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROUNDED = 3e-2
+OVER = "not measured: the part's minutes were over"
 SMALL, DEEP = ("lenet", "mlp"), ("resnet56_cifar10", "resnet50_cifar10", "resnet50")
 WORKS = {
     "small": [Work(model, batch, 3, 0) for model in SMALL for batch in (64, 512, 4096)],
@@ -30,13 +35,21 @@ WORKS = {
 }
 
 
-def peers():
+LIBRARIES = "tenon cudnn, f32"
+
+
+def peers(device):
+    """In the order in which they start: what is left out when the minutes are over is the eager modes."""
     found = []
-    for dtype in "f32", "tf32", "bf16":
-        for mode in "eager", "compile":
+    if device:                                        # the processor has no such programs
+        found = [Peer(LIBRARIES, "tenon", "--kernels=cudnn", models=SMALL + DEEP),
+                 Peer("tenon cudnn, tf32", "tenon", "--kernels=cudnn --dtype=tf32", models=SMALL + DEEP, further=True)]
+    found.append(Peer("jax, f32", "python", "jax_step.py", models=SMALL, env={"JAX_DEFAULT_MATMUL_PRECISION": "highest"}))
+    for mode in "compile", "eager":
+        for dtype in "f32", "tf32", "bf16":
             torch = Peer(f"torch {mode}, {dtype}", "python", "torch_step.py", mode, SMALL, env={"PEER_DTYPE": dtype}, further=dtype != "f32")
             found += [torch, replace(torch, mode=f"{mode}_cl", models=DEEP)]
-    return found + [Peer("jax, f32", "python", "jax_step.py", models=SMALL, env={"JAX_DEFAULT_MATMUL_PRECISION": "highest"})]
+    return found
 
 
 class Gpu(Bench):
@@ -61,17 +74,20 @@ def ask(what):
 
 
 class OnGpu(Session):
-    """states: clock MHz, power W, memory MB before each burst."""
+    """states: clock MHz, power W, memory MB before each burst.  until: when the part's minutes are over."""
 
-    def __init__(self, *words):
-        super().__init__(*words, peers=peers())
-        self.states = []
+    def __init__(self, until, *words):
+        super().__init__(*words, peers=peers(words[0].device))
+        self.states, self.until = [], until
 
     def between(self, clock):
         if self.bench.device:
             self.states.append([float(x) for x in ask("clocks.sm,power.draw,memory.used")])
 
     def start(self, peer):
+        if time.monotonic() > self.until:
+            self.result.columns.append(Column(peer.name, ours=peer.ours, further=peer.further, why=OVER))
+            return
         exact = measure.FIRST, measure.LATER, measure.DEEP, measure.GRADIENT
         if peer.further:
             measure.FIRST = measure.LATER = measure.DEEP = measure.GRADIENT = ROUNDED
@@ -105,7 +121,40 @@ def table(session):
     lines = [f"  {c.name:22} " + (f"{c.rate:14,.0f} [{min(c.bursts):,.0f}..{max(c.bursts):,.0f}]" if c.bursts else c.why) for c in result.columns]
     if result.best:
         lines.append(f"  ratio {result.ratio:.2f}x of {result.best.name}; must {result.work.must}x")
+    libraries = next((c for c in result.columns if c.name == LIBRARIES and c.bursts), None)
+    if libraries and result.tenon.bursts:
+        lines.append(f"  with NVIDIA's libraries {libraries.rate / result.tenon.rate:.2f}x of our own kernels" +
+                     (f", {libraries.rate / result.best.rate:.2f}x of {result.best.name}" if result.best else ""))
     return "\n".join(lines)
+
+
+def one(bench, absent, work, o, until):
+    """-> rows of a work"""
+    print(work.name, flush=True)
+    session = OnGpu(until, bench, absent, work, lambda peer: re.search(o.peer, peer.name), lambda s: print(s, flush=True))
+    try:
+        if time.monotonic() > until:
+            raise Failed(OVER)
+        session.start_ours()
+        for peer in session.peers:
+            session.start(peer)
+        session.rounds(1 if o.attempt else o.rounds, 0.2 if o.attempt else o.seconds)
+    except Failed as e:
+        print(f"  {e}", flush=True)
+        return [{"model": work.model, "batch": work.batch, "program": "tenon", "why": str(e)}]
+    finally:
+        session.stop()
+    print(table(session), flush=True)
+    return list(rows(session))
+
+
+def write(place, facts, everything):
+    with open(f"{place}/gpu.json", "w") as f:
+        json.dump({"machine": facts, "rows": everything}, f, indent=1)
+    with open(f"{place}/gpu.csv", "w", newline="") as f:
+        writer = csv.DictWriter(f, fieldnames=max(everything, key=len).keys())
+        writer.writeheader()
+        writer.writerows(everything)
 
 
 def main():
@@ -117,11 +166,13 @@ def main():
     p.add_argument("--tenon", help="compiler to use (default: build/tenon, which is brought up to date first)")
     p.add_argument("--rounds", type=int, default=5, help="bursts of every program (default 5)")
     p.add_argument("--seconds", type=float, default=1.0, help="length of a burst (default 1)")
+    p.add_argument("--minutes", type=float, default=10, help="of a part: then nothing more is started (default 10)")
     p.add_argument("--out", default=f"{ROOT}/bench", help="directory of gpu.csv and gpu.json")
+    p.add_argument("--scratch", default=f"{ROOT}/build/bench-gpu", help="directory of programs, samples and logs (default: build/bench-gpu)")
     p.add_argument("--try", dest="attempt", action="store_true", help="on the processor, one short burst: does the script run?")
     o = p.parse_args()
     device = None if o.attempt else architecture()
-    scratch = f"{ROOT}/build/bench-gpu"
+    scratch = os.path.abspath(o.scratch)
     os.makedirs(scratch, exist_ok=True)
     # environments are directories with bin/python in them
     home = os.path.dirname(os.path.dirname(os.path.abspath(o.python)))
@@ -134,35 +185,17 @@ def main():
     try:
         bench.build_tenon()
         absent = Absent(bench)
-        works = [w for part in WORKS if o.part in (part, "all") for w in WORKS[part] if re.search(o.work, w.name)]
-        if not works:
+        parts = [[w for w in WORKS[part] if re.search(o.work, w.name)] for part in WORKS if o.part in (part, "all")]
+        if not any(parts):
             sys.exit("gpu: nothing of that name: " + "; ".join(w.name for part in WORKS for w in WORKS[part]))
-        for work in works[:1] if o.attempt else works:
-            print(work.name, flush=True)
-            session = OnGpu(bench, absent, work, lambda peer: re.search(o.peer, peer.name), lambda s: print(s, flush=True))
-            try:
-                session.start_ours()
-                for peer in session.peers:
-                    session.start(peer)
-                session.rounds(1 if o.attempt else o.rounds, 0.2 if o.attempt else o.seconds)
-            except Failed as e:
-                print(f"  {e}", flush=True)
-                everything.append({"model": work.model, "batch": work.batch, "program": "tenon", "why": str(e)})
-                continue
-            finally:
-                session.stop()
-            print(table(session), flush=True)
-            everything += rows(session)
+        for works in [sum(parts, [])[:1]] if o.attempt else parts:
+            until = time.monotonic() + o.minutes * 60
+            for work in works:
+                everything += one(bench, absent, work, o, until)
+                if not o.attempt:
+                    write(o.out, facts, everything)
     except Failed as e:
         sys.exit(f"gpu: {e}")
-    if o.attempt:
-        return
-    with open(f"{o.out}/gpu.json", "w") as f:
-        json.dump({"machine": facts, "rows": everything}, f, indent=1)
-    with open(f"{o.out}/gpu.csv", "w", newline="") as f:
-        writer = csv.DictWriter(f, fieldnames=max(everything, key=len).keys())
-        writer.writeheader()
-        writer.writerows(everything)
 
 
 main()

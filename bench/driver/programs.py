@@ -142,7 +142,8 @@ class Tenon:
 
     def time(self, seconds):
         if not self.steps:
-            self.steps = 1e3 / self.measured(self.first)["step_ms_mean"]
+            first = max(2, round(self.first * min(1, seconds * 8)))   # short bursts begin short
+            self.steps = 1e3 / self.measured(first)["step_ms_mean"]
         steps = max(2, round(seconds * self.steps))
         mean = self.measured(steps)["step_ms_mean"] / 1e3
         self.steps = 1 / mean

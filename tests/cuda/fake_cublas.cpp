@@ -3,7 +3,7 @@
  * Built as a shared library, which programs open through TENON_CUBLASLT.  tf32 rounds factors as tensor cores do, so that
  * a program that asks for it differs.  The workspace is filled with NaN: nobody may keep anything there.
  *
- *   FAKE_CUBLAS=old | start | none | fails      another version; cannot start; has no algorithm; a product fails
+ *   FAKE_CUBLAS=old | start | none | fails | wrong      another version; cannot start; has no algorithm; a product fails; is computed wrong
  *   FAKE_LOG=1                                  products, on stderr
  */
 #include "shim.h"
@@ -74,6 +74,8 @@ void multiply(FakeProduct p, FakeMatrix la, FakeMatrix lb, FakeMatrix ld, T alph
                     sum += rounded ? (double)tf32(x) * (double)tf32(y) : (double)x * (double)y;
                 }
                 T *to = &d[column * ld.lead + row], all = alpha * (T)sum + (beta != 0 ? beta * *to : 0);
+                if (wrong("wrong"))
+                    all += 1;
                 if (p.epilogue & CUBLASLT_EPILOGUE_BIAS)
                     all += ((const T *)p.bias)[row];
                 *to = p.epilogue & CUBLASLT_EPILOGUE_RELU && !(all > 0) ? 0 : all;

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# gpu_bench.sh -- bench/gpu whole, on a machine without a GPU: over the stand-ins of cuda.sh and cuda_libraries.sh and an nvidia-smi of our own.
+#
+# What is looked at: that programs with our kernels and with the libraries are built, compared and timed beside each other, that a loss that is not
+# ours is refused, that a part stops at its minutes.  The figures mean nothing.
+set -eu
+. "$(dirname "$0")/../common.sh"
+cd "$TENON_ROOT"
+{ [ "$(uname -m)" = x86_64 ] && command -v g++ && command -v python3; } > /dev/null 2>&1 ||
+    { skip "bench/gpu: it needs g++, x86-64 and python3"; finish; exit; }
+. "$TENON_ROOT/tests/cuda/shim.sh"
+shim_runtime
+mkdir -p "$work/bin" "$work/home/bin"
+ln -s "$(command -v python3)" "$work/home/bin/python"
+cat > "$work/bin/nvidia-smi" <<'SH'
+#!/usr/bin/env bash
+case $* in
+-L) echo "GPU 0: a stand-in" ;;
+*compute_cap*) echo 9.0 ;;
+*clocks.sm,*) echo "1980, 321.50, 2048" ;;
+*) echo "a stand-in, 580.0, 141000, 1980, 700" ;;
+esac
+SH
+chmod +x "$work/bin/nvidia-smi"
+
+# measure OPTIONS...: an MLP at 64 with each of our programs, in short bursts
+measure() {
+    PATH=$work/bin:$PATH SHIM=$work NVCC=$TENON_ROOT/tests/tools/nvcc python3 -B bench/driver/gpu.py --tenon "$TENON" --python "$work/home/bin/python" --out "$work" \
+        --scratch "$work/scratch" --work 'mlp B=64$' --peer "^tenon" --rounds 1 --seconds 0.1 "$@" > "$work/out" 2>&1
+}
+
+# rows COLUMN: of each row of the table of numbers
+rows() { python3 -c 'import csv, sys; print(" ".join(r[sys.argv[2]] for r in csv.DictReader(open(sys.argv[1]))))' "$work/gpu.csv" "$1"; }
+
+measure && ok || bad "bench/gpu: $(tail -n 3 "$work/out")"
+same "its programs" "tenon tenon cudnn, f32 tenon cudnn, tf32" "$(rows program)"
+same "bursts of each" "1 1 1" "$(rows bursts)"
+same "the clock" "1980.0 1980.0 1980.0" "$(rows clock_mhz)"
+grep -q "with NVIDIA's libraries [0-9.]*x of our own kernels" "$work/out" && ok || bad "the libraries are not said beside our kernels: $(cat "$work/out")"
+python3 -c 'import json, sys; f = json.load(open(sys.argv[1])); sys.exit(f["machine"]["GPU"] != "a stand-in, 580.0, 141000, 1980, 700" or len(f["rows"]) != 3)' "$work/gpu.json" &&
+    ok || bad "gpu.json: $(cat "$work/gpu.json")"
+FAKE_CUBLAS=wrong measure --peer "cudnn, f32" && ok || bad "bench/gpu with a library that computes something else: $(tail -n 3 "$work/out")"
+grep -q "tenon cudnn, f32 *refused: its first loss is" "$work/out" && ok || bad "a wrong loss is not refused: $(cat "$work/out")"
+measure --minutes 0 && ok || bad "bench/gpu without minutes: $(tail -n 3 "$work/out")"
+same "what is written then" "not measured: the part's minutes were over" "$(rows why)"
+finish
