@@ -50,7 +50,7 @@ static void be_silent(Options *o)
 static void join_run(Options *o, Comm *c, const RtProgram *p)
 {
     static const bool shared[COMMANDS] = {[TRAIN] = true, [TEST] = true, [BENCH] = true};
-    comm_open(c, p, o->timeout);
+    comm_open(c, p, o->timeout, o->timeout_start);
     if (c->size > 1 && !shared[o->command])
         rt_die("train, test and bench can be shared by several tasks; start one task for the rest");
     share_processors(o, c);

@@ -323,6 +323,7 @@ static void sum_metrics(Net *n, int64_t posted)
         n->all_stop |= n->report[(r + 1) * size - 1] != 0;
     tree_add(n->leaf, n->p->shards, add_metrics, n);
     memcpy(n->metric, n->report, sizeof n->metric);
+    comm_started(n->comm);
 }
 
 static void clear_metrics(Net *n)

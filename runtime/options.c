@@ -67,6 +67,9 @@ static const struct Option {
      AT(groups), 1, 65536},
     {"timeout", "S", "with several ranks: seconds that one may wait for another (default 300)",
      T | E | B, REAL, AT(timeout), 1, 1e6},
+    {"timeout-start", "S",
+     "the same until the first step is done, which includes loading (default: 3 times --timeout)",
+     T | E | B, REAL, AT(timeout_start), 1, 1e7},
     {"wire", "f32|bf16",
      "how gradients travel between ranks: bf16 halves the bytes, and is not equal to the bit",
      T | B, TEXT, AT(wire), 0, 0},
@@ -336,4 +339,6 @@ void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
         set(o, t, !t->arg ? "" : equals ? equals + 1 : argv[++i]);
     }
     complete(o);
+    if (o->timeout_start == 0)
+        o->timeout_start = 3 * o->timeout;
 }

@@ -15,7 +15,7 @@ typedef struct Options {
     int         threads;                              /* processors of the affinity mask unless given */
     bool        threads_given;
     int         groups;
-    double      timeout;                              /* seconds that a rank may wait for others */
+    double      timeout, timeout_start;               /* seconds that a rank may wait for others; until the first step is done */
     const char *wire;                                 /* of sums over ranks: "f32", "bf16" */
     const char *reduce;                               /* of sums over GPUs: "tree", "nccl" */
     const char *log, *checkpoint, *weights, *save, *input, *output, *trace;

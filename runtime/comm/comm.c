@@ -208,7 +208,7 @@ void comm_at_death(Comm *c, void (*let_go)(void))
     c->state->let_go = let_go;
 }
 
-void comm_open(Comm *c, const RtProgram *p, double limit)
+void comm_open(Comm *c, const RtProgram *p, double limit, double at_start)
 {
     const Launch l = launch_read();
     *c = (Comm){.size = 1, .local_size = 1};
@@ -221,7 +221,7 @@ void comm_open(Comm *c, const RtProgram *p, double limit)
     if (p->transport->asks && !introduced())
         unknown_to_mpi(l.size, l.word);
     CommState *s = rt_alloc(sizeof *s);
-    *s = (CommState){.t = p->transport, .comm = c, .limit = limit};
+    *s = (CommState){.t = p->transport, .comm = c, .limit = limit, .at_start = at_start};
     pthread_mutex_init(&s->lock, NULL);
     yield_when_crowded();
     s->t->open(limit, &c->rank, &c->size, &c->local_rank, &c->local_size);
@@ -234,6 +234,12 @@ void comm_open(Comm *c, const RtProgram *p, double limit)
     rt_at_death(end_all);
     comm_start(s);
     introduce(c, p);
+}
+
+void comm_started(Comm *c)
+{
+    if (c->size > 1)
+        __atomic_store_n(&c->state->started, true, __ATOMIC_RELAXED);
 }
 
 void comm_close(Comm *c)

@@ -21,9 +21,10 @@ typedef struct Comm {
 } Comm;
 
 /* Joins the run when a launcher (mpirun, srun) started several processes, and compares the
- * programs.  limit: seconds that a wait may last.  Dies when launch and program do not fit each
- * other. */
-void comm_open(Comm *c, const RtProgram *p, double limit);
+ * programs.  limit: seconds that a wait may last; at_start: until comm_started, because ranks then read their data, and touch
+ * their memory for the first time.  Dies when launch and program do not fit each other. */
+void comm_open(Comm *c, const RtProgram *p, double limit, double at_start);
+void comm_started(Comm *c);                           /* the first step is done; again: nothing */
 void comm_close(Comm *c);
 
 /* Called when the run ends too early, once the others know. */

@@ -36,7 +36,8 @@ typedef struct Posts {
 typedef struct CommState {
     const RtTransport *t;
     Comm           *comm;
-    double          limit;
+    double          limit, at_start;                  /* seconds of a wait; until `started`, which the main thread sets */
+    bool            started;
     pthread_mutex_t lock;                             /* around every use of the transport */
     Posts           posts;
     bool            background;                       /* the thread of posts is at work: it naps while it waits */

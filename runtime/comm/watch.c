@@ -5,6 +5,9 @@
  * are.  A rank that waits itself answers from its own polling, one that computes by the thread of
  * comm/post.c, which wakes a few times a second.  Who does not answer is named, or, when all do, who is
  * somewhere else.
+ *
+ * Until the first step is done the limit is another one: reading data, and the first touch of memory, last longer than any step, and
+ * not equally long on all hosts.
  */
 #define _GNU_SOURCE
 #include "clock.h"
@@ -87,6 +90,11 @@ static void ask_all(CommState *s)
     }
 }
 
+static bool started(const CommState *s)
+{
+    return __atomic_load_n(&s->started, __ATOMIC_RELAXED);
+}
+
 static bool elsewhere(const CommState *s, int r)
 {
     return s->of[r].step != s->comm->step || strcmp(s->of[r].doing, s->doing) != 0;
@@ -113,8 +121,8 @@ static void __attribute__((noreturn)) give_up(CommState *s)
                          n ? ", " : "", r, comm_host(c, r), (long long)w->step + 1,
                          w->doing[0] ? ", at " : ", computing", w->doing, w->seconds);
         }
-    rt_lost("%.0f s at %s in step %lld, longer than --timeout: %s", clock_now() - s->since,
-            s->doing, (long long)c->step + 1,
+    rt_lost("%.0f s at %s in step %lld, longer than --timeout%s: %s", clock_now() - s->since,
+            s->doing, (long long)c->step + 1, started(s) ? "" : "-start",
             named ? text : "all ranks answer and wait as this one does");
 }
 
@@ -168,7 +176,7 @@ static void rest(CommState *s, int polls, double began)
     nap(aside ? 20 : 50);
     if (polls % 200 == 0) {
         comm_attend(s);
-        if (clock_now() - began > s->limit)
+        if (clock_now() - began > (started(s) ? s->limit : s->at_start))
             give_up(s);
     }
 }

@@ -96,7 +96,7 @@ ends 4 1 "6 shards on 4 GPUs|number of ranks 4 does not fit 6 shards" "${three[@
 ends 2 1 "6 shards on 2 GPUs: each has to hold 1, 2, 4, 8" "${three[@]}"
 TENON_NCCL=/nowhere/libnccl.so.2 ends 2 1 "rank 0 .*NCCL 2, .*was not found.*TENON_NCCL=" "${mlp[@]}"
 FAKE_NCCL=old ends 2 1 "is NCCL 2.10; version 2.18" "${mlp[@]}"
-FAKE_NCCL=never ends 2 76 "[0-9]+ s at the start of the GPUs' link in step 1, longer than --timeout" "${mlp[@]}" --timeout 2
+FAKE_NCCL=never ends 2 76 "[0-9]+ s at the start of the GPUs' link in step 1, longer than --timeout-start" "${mlp[@]}" --timeout-start 2
 FAKE_NCCL=error ends 2 76 "NCCL failed at a sum of gradients: remote process exited" "${mlp[@]}"
 ends 3 76 "ranks 1, 2 of 3 .TENON_RANKS. have not come to 127.0.0.1:[0-9]* in 2 s" \
     bash -c '[ "$TENON_RANK" != 0 ] || exec "$@"; exit 76' - "${mlp[@]}" --timeout 2

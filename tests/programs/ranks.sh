@@ -134,6 +134,27 @@ some "bf16 by three" "power of two" mpirun -n 3 "$work/six" --wire bf16 "${quick
 some "predict by two" "start one task" mpirun -n 2 "$work/lenet" predict --weights x --input y.csv
 refuses "a launcher that this MPI does not know" "srun --mpi=pmix" env SLURM_STEP_NUM_TASKS=4 "$work/lenet" "${quick[@]}"
 
+# ---- until the first step is done a wait may last longer: rank 1 takes five seconds to open its data
+cat > "$work/slow.c" << 'END'
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int open(const char *path, int flags, ...)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    if (rank && !strcmp(rank, "1") && strstr(path, "train-images"))
+        sleep(5);
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0666);
+}
+END
+cc -shared -fPIC "$work/slow.c" -o "$work/slow.so"
+late=("$work/lenet" "${quick[@]}" --threads 1)
+succeeds "a rank that loads slowly" ranks 2 -x LD_PRELOAD="$work/slow.so" "${late[@]}" --timeout 3
+some "a rank that loads too slowly" "[0-9] s at .* in step 1, longer than --timeout-start: rank 1 \(.*\) is in step 1, computing for [0-9]+ s" \
+    mpirun -n 2 --bind-to none -x LD_PRELOAD="$work/slow.so" "${late[@]}" --timeout-start 2
+
 # ---- ranks that are lost
 # lost TEXT PATTERN SIGNAL: rank 1 gets it in the middle of a run
 lost() {

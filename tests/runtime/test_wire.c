@@ -87,7 +87,7 @@ static void ranks_new(int size, int64_t n)
     for (int r = 0; r < size; r++) {
         Rank *x = &rank[r];
         *x = (Rank){.comm = {.rank = r, .size = size, .bf16 = true, .state = &x->state},
-                    .state = {.t = &threads, .comm = &x->comm, .limit = 60},
+                    .state = {.t = &threads, .comm = &x->comm, .limit = 60, .started = true},
                     .sum = {.n = n, .real_bytes = 4, .shards = size}};
         comm_sum_plan(&x->comm, &x->sum);
         x->sum.buffer = calloc((size_t)n, 4);
