@@ -122,6 +122,8 @@ static void report(const Bench *b, Log *log, Times t, double peak)
         printf("%.1f GFLOP/s of the textbook's operations on %s\n", gflops, p->device->describe());
     printf("first step %.1f ms after the start of the process\n", 1e3 * t.first);
     log_open(log, b->o->log, true);
+    if (b->o->log_ranks)
+        log_keep_messages(log);
     log_begin(log, "bench");
     log_text(log, "model", p->model);
     log_text(log, "program", p->source_hash);

@@ -1,6 +1,7 @@
 /* error.c -- how a program ends that cannot go on. */
 #define _GNU_SOURCE
 #include "error.h"
+#include "json.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,12 +13,13 @@
 #include <unistd.h>
 
 enum { GRACE = 5 }; /* seconds for the end of other processes */
-enum { UNFINISHED = 4 };
+enum { UNFINISHED = 4, MESSAGE = 4096 };
 
 static _Atomic(const char *) unfinished[UNFINISHED];
 static atomic_flag dying = ATOMIC_FLAG_INIT;
 static const char *speaker = "";
 static bool quiet;
+static int keeps = -1; /* a log that has messages, too */
 static void (*_Atomic at_death)(int code);
 static volatile sig_atomic_t exit_code = EXIT_FAILURE;
 
@@ -53,17 +55,39 @@ void rt_at_death(void (*end)(int code))
     atomic_store(&at_death, end);
 }
 
+void rt_keep_messages(int fd)
+{
+    keeps = fd;
+}
+
+/* A line that could not be written is no reason to end, or to end otherwise. */
+static void keep(const char *kind, const char *text)
+{
+    char line[2 * MESSAGE];
+    int n = snprintf(line, sizeof line, "{\"event\":\"message\",\"kind\":\"%s\",\"text\":", kind);
+    n += json_quote(line + n, (int)sizeof line - n - 2, text);
+    line[n++] = '}';
+    line[n++] = '\n';
+    if (write(keeps, line, (size_t)n) < 0)
+        return;
+}
+
 /* One write, so that messages of two threads never mix; wipes a progress bar that stands on the
  * line. */
 static void say(const char *kind, const char *fmt, va_list ap)
 {
-    char text[4096];
+    char text[MESSAGE];
     const int head = snprintf(text, sizeof text, "%s%s: %s%s", isatty(2) ? "\r\033[K" : "",
                               program_invocation_short_name, speaker, kind);
     int n = head + vsnprintf(text + head, sizeof text - (size_t)head - 1, fmt, ap);
     if (n > (int)sizeof text - 2)
         n = (int)sizeof text - 2;
+    text[n] = '\0';
+    if (keeps >= 0)
+        keep(*kind ? "error" : "note", text + head);
     text[n] = '\n';
+    if (quiet && !*kind)
+        return;
     if (write(2, text, (size_t)n + 1) < 0)
         return;
 }
@@ -133,8 +157,6 @@ void rt_follow(int code, int rank)
 
 void rt_note(const char *fmt, ...)
 {
-    if (quiet)
-        return;
     va_list ap;
     va_start(ap, fmt);
     fflush(stdout);

@@ -34,6 +34,10 @@ void rt_finished(const char *path);
 void rt_speaker(const char *who, bool notes);
 void rt_at_death(void (*end)(int code));
 
+/* Every message from here on is a record of this file, too, {"event":"message", ...}; also notes that are not this rank's business
+ * to say. */
+void rt_keep_messages(int fd);
+
 /* Dies when this machine lacks instructions that generated code uses freely. */
 struct RtProgram;
 void rt_check_processor(const struct RtProgram *p);

@@ -67,6 +67,8 @@ int test_run(const RtProgram *p, const Options *o)
     weights_load(n, o->weights);
     data_fill(d, pool);
     log_open(&log, o->log, false);
+    if (o->log_ranks)
+        log_keep_messages(&log);
     double mean[RT_METRICS];
     const double began = clock_now();
     evaluate(n, d, evaluate_order(p, d->n), mean);

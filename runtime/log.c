@@ -22,6 +22,11 @@ void log_open(Log *l, const char *path, bool append)
         rt_die("the log %s cannot be opened: %s", path, strerror(errno));
 }
 
+void log_keep_messages(const Log *l)
+{
+    rt_keep_messages(l->fd);
+}
+
 static void key(Log *l, const char *name)
 {
     l->n += snprintf(l->line + l->n, sizeof l->line - (size_t)l->n, ",\"%s\":", name);

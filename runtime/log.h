@@ -8,6 +8,7 @@
 /* Records.  Nothing happens when the path is NULL. */
 typedef struct Log { int fd; const char *path; char line[4096]; int n; } Log;
 void log_open(Log *l, const char *path, bool append);
+void log_keep_messages(const Log *l);                 /* of this process from here on: see error.h */
 void log_begin(Log *l, const char *event);            /* {"event":"..." */
 void log_text(Log *l, const char *key, const char *value);
 void log_count(Log *l, const char *key, int64_t value);

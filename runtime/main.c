@@ -39,12 +39,23 @@ static void share_processors(Options *o, const Comm *c)
         o->threads = 1;
 }
 
-/* Rank 0 speaks and writes for all; what others have to say are errors. */
+/* Rank 0 speaks and writes for all; what others have to say are errors, and what goes into logs of their own. */
 static void be_silent(Options *o)
 {
     if (!freopen("/dev/null", "w", stdout))
         rt_die("/dev/null cannot be opened");
-    o->log = o->save = o->trace = o->output = NULL;
+    o->save = o->trace = o->output = NULL;
+    if (!o->log_ranks)
+        o->log = NULL;
+}
+
+/* "run-%r.jsonl" -> "run-3.jsonl" */
+static void name_log(Options *o, int rank)
+{
+    for (const char *at; o->log && (at = strstr(o->log, "%r"));) {
+        o->log = rt_format("%.*s%d%s", (int)(at - o->log), o->log, rank, at + 2);
+        o->log_ranks = true;
+    }
 }
 
 static void join_run(Options *o, Comm *c, const RtProgram *p)
@@ -64,6 +75,7 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
         rt_die("--reduce nccl is for programs built with --comm nccl");
     if (c->bf16 && p->link)
         rt_die("--wire bf16 is for programs built with --comm mpi");
+    name_log(o, c->rank);
     if (c->rank > 0)
         be_silent(o);
     if (c->any_order && c->size > 1)

@@ -76,7 +76,10 @@ static const struct Option {
     {"reduce", "tree|nccl",
      "who adds gradients of several GPUs: nccl is NCCL itself, and not equal to the bit", T | B,
      TEXT, AT(reduce), 0, 0},
-    {"log", "FILE", "records of the run, one JSON object a line", T | E | B, TEXT, AT(log), 0, 0},
+    {"log", "FILE",
+     "records of the run, one JSON object a line; of rank 0, or with %r in FILE of each rank, which "
+     "%r stands for, and its messages",
+     T | E | B, TEXT, AT(log), 0, 0},
     {"log-steps", "N", "with --log: a record with the loss of every N-th step", T, COUNT,
      AT(log_steps), 1, 1e12},
     {"limit-samples", "N", "only the first N training samples", T, COUNT, AT(limit), 1, 4e9},

@@ -19,6 +19,7 @@ typedef struct Options {
     const char *wire;                                 /* of sums over ranks: "f32", "bf16" */
     const char *reduce;                               /* of sums over GPUs: "tree", "nccl" */
     const char *log, *checkpoint, *weights, *save, *input, *output, *trace;
+    bool        log_ranks;                            /* no option: there is a log of each rank, by rt_main */
     int64_t     limit;                                /* training samples; 0: all */
     int64_t     every_steps;                          /* checkpoint every so many steps, */
     double      every_seconds;                        /* or seconds; 0: after epochs only */

@@ -154,6 +154,10 @@ static void log_start(Trainer *t)
     log_count(l, "batch", p->batch);
     log_count(l, "shards", p->shards);
     log_count(l, "ranks", t->o->comm->size);
+    if (t->o->log_ranks) {
+        log_count(l, "rank", t->o->comm->rank);
+        log_text(l, "host", comm_host(t->o->comm, t->o->comm->rank));
+    }
     log_text(l, "comm", comm_library(t->o->comm));
     log_text(l, "wire", t->o->wire);
     log_text(l, "reduce", t->o->reduce);
@@ -201,6 +205,8 @@ static void open_all(Trainer *t)
         compare_ranks(t);
     }
     log_open(&t->log, o->log, t->at.total > 0);
+    if (o->log_ranks)
+        log_keep_messages(&t->log);
     log_start(t);
     if (o->comm->rank == 0)
         bar_open(&t->bar);

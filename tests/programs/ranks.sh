@@ -101,6 +101,17 @@ succeeds "one goes on alone" "$work/lenet" --epochs 3 --data "$work/mnist" --che
 same "weights of a run in three pieces" "$(hashes "$work/log")" "$(hashes "$work/whole")"
 [ "$(grep -c '"event":"epoch"' "$work/log")" = 3 ] && ok || bad "a rank beside rank 0 has written into the log"
 
+# ---- a log of each rank
+rm -f "$work"/each-*
+succeeds "logs of two ranks" ranks 2 "$work/lenet" --epochs 2 --data "$work/mnist" --threads 1 --log "$work/each-%r.jsonl" --log-steps 2
+for r in 0 1; do
+    same "rank $r's log says whose it is" "$(field "$work/each-$r.jsonl" start rank)$(field "$work/each-$r.jsonl" start host)" "$r $(hostname) "
+    same "rank $r's log" "$(hashes "$work/each-$r.jsonl")$(field "$work/each-$r.jsonl" step step)" "$(hashes "$work/log.lenet")2 4 6 8 10 "
+done
+same "logs of two ranks" "$(ls "$work" | grep -c '^each-')" 2
+succeeds "a log of each rank, of one" "$work/lenet" --epochs 1 --data "$work/mnist" --log "$work/sole-%r"
+[ "$(field "$work/sole-0" epoch epoch)" = "1 " ] && ok || bad "one process is not rank 0 of its log"
+
 # SIGTERM to one rank: all stop after the same step with a checkpoint
 long=("$work/lenet" --epochs 4000 --data "$work/mnist" --threads 1)
 ranks 2 "${long[@]}" --checkpoint "$work/term" > /dev/null 2> "$work/err" &
@@ -159,7 +170,7 @@ some "a rank that loads too slowly" "[0-9] s at .* in step 1, longer than --time
 # lost TEXT PATTERN SIGNAL: rank 1 gets it in the middle of a run
 lost() {
     local rc=0 pid left
-    ranks 2 "${long[@]}" --timeout 3 > "$work/out" 2> "$work/err" &
+    ranks 2 "${long[@]}" --timeout 3 --log "$work/lost-%r" > "$work/out" 2> "$work/err" &
     job=$!
     sleep 2
     pid=$(for p in $(running "$work/lenet --epochs 4000"); do grep -qz OMPI_COMM_WORLD_RANK=1 "/proc/$p/environ" 2> /dev/null && echo "$p"; done | head -n 1)
@@ -174,4 +185,6 @@ lost() {
 }
 lost "a killed rank" "signal 9|Killed" KILL
 lost "a stopped rank" "rank 0 .*rank 1 \(.*\) does not answer" STOP
+grep -q '^{"event":"message","kind":"error","text":"[0-9]* s at .* longer than --timeout: rank 1 (.*) does not answer"}$' "$work/lost-0" && ok ||
+    bad "the log of rank 0 lacks the message: $(tail -n 1 "$work/lost-0")"
 finish
