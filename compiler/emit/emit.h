@@ -65,6 +65,6 @@ void emit_memory(const Graph *g, Text *out);          /* SVG: lifetimes and plac
 bool emit_pytorch(const Graph *forward, const char *source, Text *out, Diag *d);
 bool emit_mxnet(const Graph *forward, const char *source, Text *out, Diag *d);     /* MXNet 1.9, Gluon */
 bool emit_keras(const Graph *forward, const char *source, Text *out, Diag *d);     /* Keras 3: behind it TensorFlow, JAX or PyTorch */
-void emit_slurm(const Graph *g, const char *source, Text *out);          /* a job script */
+void emit_slurm(const Graph *g, const char *source, bool gpus, Text *out);       /* a job script; gpus: --target cuda --comm nccl, not --comm mpi */
 
 #endif

@@ -300,6 +300,10 @@ static bool complete(Reader *r)
     c->options.cuda = (c->target && strcmp(c->target, "cuda") == 0) || (c->to && strcmp(c->to, "cuda") == 0);
     if (c->options.cuda && !c->options.arch)
         c->options.arch = "sm_90";
+    if (c->options.cuda && !c->comm && c->to && strcmp(c->to, "slurm") == 0) {
+        c->comm = "nccl";                             /* a job is of several processes */
+        c->options.overlap = true;
+    }
     c->options.blas = c->kernels && strcmp(c->kernels, "blas") == 0;
     c->options.libraries = c->kernels && strcmp(c->kernels, "cudnn") == 0;
     if (c->kind < COMMAND_CHECK)

@@ -26,7 +26,7 @@ const CommandRow command_table[] = {
 #define AT(field) offsetof(Command, field)
 const OptionRow option_table[] = {
     {"-o", "PATH", OPTION_TEXT, AT(output), BUILD | EMIT, false, "where the result goes (build: a program; emit: a directory, else stdout)"},
-    {"--to", "c|dot|pytorch|keras|mxnet|slurm|cuda", OPTION_WORD, AT(to), EMIT, false, "what to write: C, the graph for Graphviz, a script for PyTorch, Keras or MXNet, a job for Slurm, CUDA (default c)"},
+    {"--to", "c|dot|pytorch|keras|mxnet|slurm|cuda", OPTION_WORD, AT(to), EMIT, false, "what to write: C, the graph for Graphviz, a script for PyTorch, Keras or MXNet, a job for Slurm (with --target cuda of GPUs), CUDA (default c)"},
     {"--model", "NAME", OPTION_TEXT, AT(front.model), MODEL, true, "which model of the file (default: the one that is trained, else the last)"},
     {"--batch", "N", OPTION_COUNT, AT(front.batch), MODEL, true, "samples a step, in place of the recipe's"},
     {"--shards", "G", OPTION_COUNT, AT(front.shards), MODEL, true, "equal parts of the batch, the unit that is shared out"},

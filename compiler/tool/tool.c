@@ -185,7 +185,7 @@ static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
         return write_emitted(a, c, arena_printf(a, "%s.%s", g->name, c->options.cuda ? "cu" : "c"), generate(a, &in), d);
     Text out = text_new(a);
     if (strcmp(c->to, "slurm") == 0) {
-        emit_slurm(g, f->source->name, &out);
+        emit_slurm(g, f->source->name, c->options.cuda, &out);
         return write_emitted(a, c, arena_printf(a, "%s.sbatch", g->name), out.s, d);
     }
     if (c->written)

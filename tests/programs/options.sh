@@ -58,6 +58,13 @@ refuses "a job for nothing" "no train block" "$TENON" emit "$work/m.tn" --to slu
 succeeds "the job script is a script" bash -n "$work/slurm/mlp.sbatch"
 grep -q "^#SBATCH --ntasks=8 .* 1, 2, 4 or 8, which divide the 8 shards" "$work/slurm/mlp.sbatch" && ok || bad "emit --to slurm does not know the shards"
 
+succeeds "a job for GPUs" "$TENON" emit "$mlp" --to slurm --target cuda --shards 6 --batch 60 -o "$work/slurm-gpu"
+succeeds "it is a script" bash -n "$work/slurm-gpu/mlp.sbatch"
+grep -q "^#SBATCH --ntasks=6 .* 1, 3 or 6, which divide the 6 shards" "$work/slurm-gpu/mlp.sbatch" && grep -q "^#SBATCH --gpus-per-task=1" "$work/slurm-gpu/mlp.sbatch" &&
+    grep -q "^srun --mpi=none --gpus-per-task=1" "$work/slurm-gpu/mlp.sbatch" && grep -q -- "--target cuda --comm nccl" "$work/slurm-gpu/mlp.sbatch" && ok || bad "a job for GPUs: $(cat "$work/slurm-gpu/mlp.sbatch")"
+"$TENON" emit "$mlp" --to slurm --target cuda --comm nccl --shards 6 --batch 60 > "$work/slurm-nccl"
+cmp -s "$work/slurm-nccl" "$work/slurm-gpu/mlp.sbatch" && ok || bad "--comm nccl makes another job for GPUs"
+
 # statistics of one number
 sed 's/|> relu/|> batch_norm |> relu/' "$mlp" > "$work/norm.tn"
 grep -q batch_norm "$work/norm.tn" && ok || bad "models/mlp.tn has no place for batch_norm"
