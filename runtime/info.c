@@ -6,6 +6,7 @@
 #include "options.h"
 #include "train.h"
 #include <stdio.h>
+#include <string.h>
 
 int info_run(const RtProgram *p, const Options *o)
 {
@@ -18,8 +19,12 @@ int info_run(const RtProgram *p, const Options *o)
     printf("target: %s\n", p->target);
     printf("cpu: %s\n", p->cpu);
     printf("comm: %s\n", p->link ? p->link->name : p->transport ? p->transport->name : "none");
+    const bool half = p->products && strcmp(p->products, "bf16") == 0;
     printf("dtype: %s%s%s\n", p->real_bytes == 8 ? "f64" : "f32",
-           p->products ? ", factors of products rounded to " : "", p->products ? p->products : "");
+           half          ? ", products and what lies between them in "
+           : p->products ? ", factors of products rounded to "
+                         : "",
+           p->products ? p->products : "");
     printf("input:");
     for (int i = 0; i < p->input_rank; i++)
         printf(" %lld", (long long)p->input_dim[i]);

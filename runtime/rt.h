@@ -222,7 +222,7 @@ typedef struct RtProgram {
     const char *const *data_dirs;                     /* where data are looked up by name after $TENON_DATA, ended by NULL; may be NULL */
     const RtDevice *device;                           /* whose memory the step works in: &rt_cuda; NULL: the processor's own */
     void      (*libraries)(void);                     /* once, when the device is open: readies what the step asks of libraries; may be NULL */
-    const char *products;                             /* "tf32": what these round factors to; NULL: nothing */
+    const char *products;                             /* "tf32": what these round factors to; "bf16": read and write; NULL: f32 or f64 */
 } RtProgram;
 
 enum { RT_ISA_ANY, RT_ISA_X86_V3, RT_ISA_X86_V4, RT_ISA_ARMV8 };

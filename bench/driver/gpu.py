@@ -1,6 +1,6 @@
 """gpu.py -- bench/gpu: programs for a GPU beside PyTorch and JAX on the same one, in rounds as bench/run has them.
 
-Ours are three: our own kernels ("tenon"), NVIDIA's libraries in the same exact f32, and these in tf32.  A part that runs out of its minutes starts
+Ours are four: our own kernels ("tenon"), NVIDIA's libraries in the same exact f32, and these in tf32 and bf16.  A part that runs out of its minutes starts
 nothing more, and what it has is written after every work.
 
 Before anything is timed each program's losses are ours: the first to 1e-5, that after 5 steps to 1e-3; tf32 and bf16 round, so they may be 3e-2 away and
@@ -43,7 +43,7 @@ def peers(device):
     found = []
     if device:                                        # the processor has no such programs
         found = [Peer(LIBRARIES, "tenon", "--kernels=cudnn", models=SMALL + DEEP),
-                 Peer("tenon cudnn, tf32", "tenon", "--kernels=cudnn --dtype=tf32", models=SMALL + DEEP, further=True)]
+                 *(Peer(f"tenon cudnn, {t}", "tenon", f"--kernels=cudnn --dtype={t}", models=SMALL + DEEP, further=True) for t in ("tf32", "bf16"))]
     found.append(Peer("jax, f32", "python", "jax_step.py", models=SMALL, env={"JAX_DEFAULT_MATMUL_PRECISION": "highest"}))
     for mode in "compile", "eager":
         for dtype in "f32", "tf32", "bf16":

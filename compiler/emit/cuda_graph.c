@@ -1,6 +1,7 @@
 /* cuda_graph.c -- convolutions that a GPU's program leaves to cuDNN (--kernels=cudnn): their graphs, calls and plans.
  *
- * A graph is the convolution alone, in f32 as it lies in our kernels; what follows it is a kernel of ours.  (Fused in exact f32, few have an engine.)
+ * A graph is the convolution alone, in f32 or bf16 as it lies in our kernels (in bf16 its filters' gradient too, which a kernel of ours takes to
+ * f32); what follows it is a kernel of ours.  (Fused in exact f32, few have an engine.)
  * `build` has them planned and embeds the plans; what `emit` writes plans them when it first starts.
  */
 #include "emit/cuda_library.h"
@@ -19,12 +20,12 @@ static bool is_graph(const Graph *g, const Node *n, const Options *o, const char
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->loop || node_is(n->in[i], "const"))
             return false;
-    return !sum || step_writes_sum(g, n, o);
+    return (n->in[0]->half || !o->bf16) && (!sum || step_writes_sum(g, n, o));
 }
 
 static const char *graph_text(Arena *a, const Graph *g, const Node *n)
 {
-    return launch_graph(a, g->step->chunk, GPU_F32, n, NULL, 0);
+    return launch_graph(a, g->step->chunk, n->in[0]->half ? GPU_BF16 : GPU_F32, true, n, NULL, 0);
 }
 
 /* ---- plans */
@@ -90,6 +91,19 @@ static const EmitPlan *plan_of(const Writer *w, const char *graph, int *number)
 
 /* ---- calls */
 
+/* The gradient of filters, for whose bf16 numbers room is behind the workspace, as the f32 sum that it is. */
+static const char *taken_over(Writer *w, const Node *n)
+{
+    Arena *a = w->arena;
+    const long long count = (long long)shape_count(&n->shape);
+
+    w->apart = 2 * count > w->apart ? 2 * count : w->apart;
+    return kernel_launch(w, "convert", "real *y, const Bf16 *a",
+                         arena_printf(a, "    convert(y, a, %lld);\n", count),
+                         arena_printf(a, "%s, APART", pointer_to(w, n)),
+                         arena_printf(a, "convert_blocks(%lld)", count));
+}
+
 const char *graph_statement(Writer *w, const Node *n)
 {
     if (!is_graph(w->g, n, w->in->options, w->in->dtype))
@@ -98,9 +112,12 @@ const char *graph_statement(Writer *w, const Node *n)
     const int graph = library_row(w, &w->graphs, graph_text(w->arena, w->g, n));
     const int row = library_row(w, &w->graph_calls,
                                 arena_printf(w->arena, "{%s, %d}", library_layer(w, n), graph));
-    return arena_printf(w->arena, "rt_graph(%d, %s, %s, %s, WORKSPACE);", row,
-                        pointer_to(w, n->in[forward ? 0 : 1]),
-                        pointer_to(w, n->in[forward ? 1 : 0]), pointer_to(w, n));
+    const bool apart = n->in[0]->half && !n->half;
+    const char *call = arena_printf(w->arena, "rt_graph(%d, %s, %s, %s, WORKSPACE);", row,
+                                    pointer_to(w, n->in[forward ? 0 : 1]),
+                                    pointer_to(w, n->in[forward ? 1 : 0]),
+                                    apart ? "APART" : pointer_to(w, n));
+    return apart ? arena_printf(w->arena, "%s %s", call, taken_over(w, n)) : call;
 }
 
 int64_t graph_workspace(const Writer *w)

@@ -70,7 +70,8 @@ static const char *const form[] = {"conv2d",
                                    "scan_item",
                                    "scan_put",
                                    "scan_save",
-                                   "matmul"};
+                                   "matmul",
+                                   "convert"};
 
 /* Forms that are more than one launch, all with the same arguments. */
 static const struct {

@@ -103,12 +103,14 @@ static const char *product_row(Writer *w, const Node *n, const Product *p)
             align /= 2;
     return arena_printf(w->arena,
                         "{.layer = %s, .count = %lld, .rows = %lld, .columns = %lld, .depth = %lld"
-                        "%s%s%s%s%s, .align = %lld}",
+                        "%s%s%s%s%s%s%s, .align = %lld}",
                         library_layer(w, n), (long long)p->count, (long long)p->rows,
                         (long long)p->columns, (long long)p->depth,
                         p->turn_a ? ", .turn_a = true" : "", p->turn_b ? ", .turn_b = true" : "",
                         p->add ? ", .add = true" : "", p->bias ? ", .bias = true" : "",
-                        node_attr(n, "act") ? ", .relu = true" : "", (long long)align);
+                        node_attr(n, "act") ? ", .relu = true" : "",
+                        p->a->half ? ", .factors_bf16 = true" : "", n->half ? ", .bf16 = true" : "",
+                        (long long)align);
 }
 
 static bool is_product(const Node *n)
@@ -146,11 +148,18 @@ static bool takes_libraries(const Writer *w)
     return w->products.n || w->graphs.n;
 }
 
-int64_t library_workspace(const Writer *w)
+/* Without what lies behind it. */
+static int64_t workspace_of(const Writer *w)
 {
+    enum { ALIGN = 256 };
     const int64_t product = w->products.n ? product_workspace(w->in->options) : 0,
                   graph = graph_workspace(w);
-    return product > graph ? product : graph;
+    return ((product > graph ? product : graph) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+int64_t library_workspace(const Writer *w)
+{
+    return workspace_of(w) + w->apart;
 }
 
 void library_includes(const Writer *w, Text *t)
@@ -174,22 +183,30 @@ static void product_table(const Writer *w, Text *t)
 
 void library_tables(const Writer *w, Text *t)
 {
-    const bool tf32 = w->in->options->tf32;
-    const long long workspace = library_workspace(w);
+    const Options *o = w->in->options;
+    const long long workspace = workspace_of(w);
 
     if (!takes_libraries(w))
         return;
     product_table(w, t);
     graph_tables(w, t);
     text_printf(t,
-                "#define WORKSPACE (t + %lld) /* the libraries': the end of the scratch */\n\n"
-                "/* Once, when the GPU is there. */\nstatic void libraries(void)\n{\n",
+                "#define WORKSPACE (t + %lld) /* the libraries': the end of the scratch */\n",
                 (long long)w->in->train->step->thread_bytes);
+    if (w->apart)
+        text_printf(t,
+                    "#define APART ((Bf16 *)(WORKSPACE + %lld)) /* filters' gradients, before they "
+                    "are f32 */\n",
+                    workspace);
+    text_add(t, "\n/* Once, when the GPU is there. */\nstatic void libraries(void)\n{\n");
     if (w->products.n)
         text_printf(t, "    rt_products_open(products, %d, %s, %lld);\n", w->products.n,
-                    tf32 ? "true" : "false", workspace);
+                    o->tf32   ? "RT_TF32"
+                    : o->bf16 ? "RT_BF16"
+                              : "RT_EXACT",
+                    workspace);
     if (w->graphs.n)
         text_printf(t, "    rt_graphs_open(graphs, %d, graph_calls, %d, %s, %lld);\n", w->graphs.n,
-                    w->graph_calls.n, tf32 ? "false" : "true", workspace);
+                    w->graph_calls.n, o->tf32 || o->bf16 ? "false" : "true", workspace);
     text_add(t, "}\n\n");
 }

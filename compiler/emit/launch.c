@@ -127,10 +127,10 @@ static void convolution(Maker *m, const Node *n)
     l->nfused = node_is(n, "conv2d")      ? followers(m, n, l->fused)
                 : node_is(n, "conv2d_dx") ? followers_dx(m, n, l->fused)
                                           : 0;
-    l->ways = launch_graph(m->arena, m->g->recipe.batch, m->type, n, l->fused, l->nfused);
+    l->ways = launch_graph(m->arena, m->g->recipe.batch, m->type, m->type == GPU_F32, n, l->fused, l->nfused);
     for (int f = l->nfused; f-- > 0;)
         l->ways = arena_printf(m->arena, "%s | %s", l->ways,
-                               launch_graph(m->arena, m->g->recipe.batch, m->type, n, l->fused, f));
+                               launch_graph(m->arena, m->g->recipe.batch, m->type, m->type == GPU_F32, n, l->fused, f));
     for (int f = 0; f < l->nfused; f++)
         claim(m, i, l->fused[f]), join_pattern(m, i, l->fused[f]);
     /* Apart, the result is read once more; what changes it also writes it, and a mask is read either way. */
@@ -275,7 +275,7 @@ static void make(Maker *m, const Node *n)
     else if (node_is(n, "attention") && m->type != GPU_F32) {
         const int i = add(m, BY_CUDNN, n, n->op->name);
         m->launch[i].operations = operations(m, n);
-        m->launch[i].ways = launch_graph(m->arena, m->g->recipe.batch, m->type, n, NULL, 0);
+        m->launch[i].ways = launch_graph(m->arena, m->g->recipe.batch, m->type, m->type == GPU_F32, n, NULL, 0);
     } else if (is_update(n))
         together(m, n, "update of all parameters", is_update);
     else if (is_finish(n))

@@ -41,7 +41,7 @@ int64_t launch_fixed(const Graph *train, GpuType t);
 
 /* launch_graph.c: a node as a graph of cuDNN's, with so many of `fused`; the words are runtime/cuda/cudnn_graph.h's.  `fused`: the nodes
  * that follow a convolution (bias, activation, batch_moments) or its gradient (relu_d). */
-const char *launch_graph(Arena *a, int64_t batch, GpuType t, const Node *n,
+const char *launch_graph(Arena *a, int64_t batch, GpuType t, bool row, const Node *n,
                          const Node *const *fused, int nfused);
 
 #endif

@@ -12,6 +12,7 @@ typedef struct Words {
     const Node *n;
     GpuType type;
     int64_t batch;
+    bool row; /* dims lie as they are counted */
 } Words;
 
 /* A part of an image's channels lies among the others, as wide as all. */
@@ -25,7 +26,7 @@ static void image(Words *w, const char *name, const Node *n, const int64_t *chw)
     const int64_t all = frame_of(n)->shape.dim[0], pixels = chw[1] * chw[2];
     text_printf(&w->t, "%s %s %lld %lld %lld %lld", name, gpu_type_name(w->type),
                 (long long)w->batch, (long long)chw[0], (long long)chw[1], (long long)chw[2]);
-    if (w->type == GPU_F32)
+    if (w->row)
         text_add(&w->t, " row");
     else if (frame_of(n) != n)
         text_printf(&w->t, " strides %lld 1 %lld %lld", (long long)(all * pixels),
@@ -37,7 +38,7 @@ static void result(Words *w, const char *name, const char *type, const char *kin
 {
     const int64_t *d = w->n->shape.dim;
     text_printf(&w->t, "%s %s %lld %lld %lld %lld%s%s; ", name, type, (long long)w->batch,
-                (long long)d[0], (long long)d[1], (long long)d[2], w->type == GPU_F32 ? " row" : "",
+                (long long)d[0], (long long)d[1], (long long)d[2], w->row ? " row" : "",
                 kind);
 }
 
@@ -47,7 +48,7 @@ static void filters(Words *w, const char *name)
     const int64_t *x = node_attr(w->n, "x_shape")->list;
     text_printf(&w->t, "%s %s %lld %lld %lld %lld%s; ", name, gpu_type_name(w->type),
                 (long long)node_int(w->n, "filters"), (long long)(x[0] / node_int(w->n, "groups")),
-                (long long)v.kernel[0], (long long)v.kernel[1], w->type == GPU_F32 ? " row" : "");
+                (long long)v.kernel[0], (long long)v.kernel[1], w->row ? " row" : "");
 }
 
 static void channels(Words *w, const char *name)
@@ -179,10 +180,10 @@ static void attend(Words *w)
     text_add(x, "exp z e; sum e g; log g a; add m a l; div e g p; matmul p v o");
 }
 
-const char *launch_graph(Arena *a, int64_t batch, GpuType t, const Node *n,
+const char *launch_graph(Arena *a, int64_t batch, GpuType t, bool row, const Node *n,
                          const Node *const *fused, int nfused)
 {
-    Words w = {.t = text_new(a), .n = n, .type = t, .batch = batch};
+    Words w = {.t = text_new(a), .n = n, .type = t, .batch = batch, .row = row};
     if (node_is(n, "attention"))
         attend(&w);
     else if (node_is(n, "conv2d"))

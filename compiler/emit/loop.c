@@ -48,7 +48,8 @@ static const char *operand(Writer *w, const Nest *t, const Node *x, bool vector)
         const int64_t inner = l->stride[t->n - 1];
         const char *base = nest_offset(w, t, l->stride, vector ? t->n - 1 : t->n);
         if (!vector)
-            return arena_printf(w->arena, "%c[%s]", l->letter, *base ? base + 3 : "0");
+            return arena_printf(w->arena, l->node->half ? "(real)%c[%s]" : "%c[%s]", l->letter,
+                                *base ? base + 3 : "0");
         return arena_printf(w->arena, inner ? "LOAD(%c%s)" : "v_set(*(%c%s))", l->letter, base);
     }
     return "?";
@@ -190,8 +191,8 @@ static const char *spread_sum(Writer *w, const Nest *t, const Node *n)
                 (long long)kept, (long long)summed, at, of);
     nest_indices(&b, t, false, "at");
     nest_indices(&b, t, true, "of");
-    text_printf(&b, "        return a[%s];\n    }, [=](int%s, real sum) {\n",
-                *from ? from + 3 : "0", at);
+    text_printf(&b, "        return %sa[%s];\n    }, [=](int%s, real sum) {\n",
+                n->in[0]->half ? "(real)" : "", *from ? from + 3 : "0", at);
     nest_indices(&b, t, false, "at");
     text_printf(&b, "        y[%s] %s sum;\n    });\n", *to ? to + 3 : "0", adds ? "+=" : "=");
     return kernel_launch(w, n->op->name, parameters(w, t, n), b.s, arguments(w, t, n),

@@ -109,8 +109,8 @@ static int64_t spread_filled(Writer *w, Text *b, const Node *n, const Move *m)
         if (m->start[d] + x->shape.dim[d] < n->shape.dim[d])
             text_printf(b, " && %c < %lld", c, (long long)(m->start[d] + x->shape.dim[d]));
     }
-    text_printf(b, ";\n        y[%s] = inside ? x[%s - %lld] : (real)%.17g;\n    }\n",
-                place(w, "", nest_offset(w, &t, t.out, t.n)),
+    text_printf(b, ";\n        y[%s] = inside ? %sx[%s - %lld] : (real)%.17g;\n    }\n",
+                place(w, "", nest_offset(w, &t, t.out, t.n)), x->half ? "(real)" : "",
                 place(w, "", nest_offset(w, &t, t.leaf[0].stride, t.n)), (long long)begin, m->fill);
     return nest_trips(&t, false);
 }
@@ -147,12 +147,13 @@ const char *move_statement(Writer *w, const Node *n)
     Text body = text_new(w->arena), params = text_new(w->arena), args = text_new(w->arena);
     int64_t most = 0;
 
-    text_add(&params, "real *y");
+    text_printf(&params, "%s *y", pointer_type(n));
     text_add(&args, pointer_to(w, n));
     for (int i = 0; i < n->nin; i++) {
         if (n->in[i]->within == n) /* written where it belongs */
             continue;
-        text_printf(&params, n->nin == 1 ? ", const real *x" : ", const real *x%d", i);
+        text_printf(&params, n->nin == 1 ? ", const %s *x" : ", const %s *x%d",
+                    pointer_type(n->in[i]), i);
         text_printf(&args, ", %s", pointer_to(w, n->in[i]));
         const int64_t count = w->in->options->cuda ? spread_input(w, &body, n, i) : 0;
         most = count > most ? count : most;

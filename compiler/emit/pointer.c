@@ -12,12 +12,15 @@
 
 const char *pointer_type(const Node *n)
 {
-    return n->dtype == DT_U8 ? "uint8_t" : n->dtype == DT_I32 ? "int32_t" : "real";
+    return n->dtype == DT_U8 ? "uint8_t" : n->half ? "Bf16" : n->dtype == DT_I32 ? "int32_t" : "real";
 }
 
 static int64_t element(const Writer *w, const Node *n)
 {
-    return n->dtype == DT_U8 ? 1 : n->dtype == DT_I32 ? 4 : strcmp(w->in->dtype, "f64") ? 4 : 8;
+    return n->dtype == DT_U8    ? 1
+           : n->half            ? 2
+           : n->dtype == DT_I32 ? 4
+                                : strcmp(w->in->dtype, "f64") ? 4 : 8;
 }
 
 int64_t pointer_bytes(const Writer *w, const Node *n)

@@ -286,7 +286,9 @@ static void program(Writer *w, Text *t)
                 in->options->cuda ? " .device = &rt_cuda," : "");
     if (w->products.n || w->graphs.n)
         text_printf(t, "    .libraries = libraries,%s\n",
-                    in->options->tf32 ? " .products = \"tf32\"," : "");
+                    in->options->tf32   ? " .products = \"tf32\","
+                    : in->options->bf16 ? " .products = \"bf16\","
+                                        : "");
     text_add(t, "};\n\n");
     text_add(t, "int main(int argc, char **argv)\n{\n    return rt_main(&rt_program, argc, "
                 "argv);\n}\n");

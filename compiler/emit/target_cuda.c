@@ -129,7 +129,8 @@ static void check(Writer *w, const Node *n, int *line, const char *indent)
     statement_wrapped(t, s, indent);
     if (n->within || n->dtype != DT_REAL || !n->shape.batched)
         return;
-    text_printf(t, "%sif (!rt_cuda_finite(%s, %lld))\n%s    return %d;\n", indent, pointer_to(w, n),
+    text_printf(t, "%sif (!rt_cuda_finite%s(%s, %lld))\n%s    return %d;\n", indent,
+                n->half ? "_bf16" : "", pointer_to(w, n),
                 (long long)(shape_count(&n->shape) * w->g->step->chunk), indent, w->nlayer);
     phase_layer_name(w, n);
 }

@@ -42,6 +42,7 @@ typedef struct Writer {
     int          nlayer, nforward;                    /* their number; the number of those functions */
     int          nkernel;
     Kernel      *kernel;
+    int64_t      apart;                               /* bytes behind the libraries' workspace */
     Rows         products, graphs, graph_calls;       /* what libraries compute: cuda_library.c, cuda_graph.c */
     uint64_t     nname, room;
     Name        *name;                                /* constants used so far: a hash table with `room` places */

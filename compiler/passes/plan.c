@@ -30,7 +30,10 @@ int64_t step_bytes(const Step *s, int threads)
 
 static int64_t element(const Graph *g, const Node *n)
 {
-    return n->dtype == DT_U8 ? 1 : n->dtype == DT_I32 ? 4 : strcmp(g->recipe.dtype, "f64") ? 4 : 8;
+    return n->dtype == DT_U8    ? 1
+           : n->half            ? 2
+           : n->dtype == DT_I32 ? 4
+                                : strcmp(g->recipe.dtype, "f64") ? 4 : 8;
 }
 
 static int64_t bytes_of(const Graph *g, const Node *n)
@@ -165,7 +168,7 @@ static bool dies(const Lives *l, const Node *n, Node *x)
 {
     return (x->place == PLACE_LOCAL || x->place == PLACE_BATCH) && x->place == n->place &&
            x->shape.batched && !node_is(x, "input") && l->life[x->id].last_call == l->call[n->id] &&
-           x->dtype == n->dtype && shape_same(&x->shape, &n->shape);
+           x->dtype == n->dtype && x->half == n->half && shape_same(&x->shape, &n->shape);
 }
 
 /* How often the call of n reads x: its loop reads through inlined nodes. */

@@ -126,7 +126,7 @@ static Node *copy(Search *s, const Node *n, Node *const *in, int phase)
     g->node[--g->nnode] = NULL;
     node_copy_attrs(g, c, n);
     node_set_int(g, c, "again", phase - first);
-    c->shape = n->shape, c->dtype = n->dtype, c->name = n->name, c->needs_grad = n->needs_grad;
+    c->shape = n->shape, c->dtype = n->dtype, c->half = n->half, c->name = n->name, c->needs_grad = n->needs_grad;
     c->layout = n->layout, c->backward = true;
     memcpy(c->flat, n->flat, sizeof c->flat);
     ARENA_PUSH(g->arena, s->fresh, s->nfresh, c);

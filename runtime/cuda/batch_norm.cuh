@@ -29,7 +29,7 @@ SIZE int batch_moments_blocks(BatchNorm s)
 {
     return s.c;
 }
-DEVICE void batch_moments(real *moments, const real *x, BatchNorm s, bool)
+template <class X> DEVICE void batch_moments(real *moments, const X *x, BatchNorm s, bool)
 {
     SHARED(Moments, m);
     const int c = blockIdx.x, rows = s.n * s.hw;
@@ -78,7 +78,7 @@ SIZE int batch_norm_blocks(BatchNorm s)
 {
     return each_blocks(s.n * s.c * s.hw);
 }
-template <class W, class B> DEVICE void batch_norm(real *y, const real *x, W w, B b, const real *t, BatchNorm s)
+template <class Y, class X, class W, class B> DEVICE void batch_norm(Y *y, const X *x, W w, B b, const real *t, BatchNorm s)
 {
     FOR_EACH(i, s.n * s.c * s.hw) {
         const int c = i / s.hw % s.c;
@@ -91,8 +91,8 @@ SIZE int batch_norm_test_blocks(double, BatchNorm s)
 {
     return batch_norm_blocks(s);
 }
-template <class W, class B>
-DEVICE void batch_norm_test(real *y, const real *x, W w, B b, const real *mean, const real *var, double eps, BatchNorm s)
+template <class Y, class X, class W, class B>
+DEVICE void batch_norm_test(Y *y, const X *x, W w, B b, const real *mean, const real *var, double eps, BatchNorm s)
 {
     FOR_EACH(i, s.n * s.c * s.hw) {
         const int c = i / s.hw % s.c;
@@ -107,7 +107,8 @@ SIZE int batch_norm_dw_blocks(BatchNorm s)
 {
     return sum_blocks(s.c);
 }
-DEVICE void batch_norm_dw(real *dw, const real *dy, const real *x, const real *t, BatchNorm s, bool write)
+template <class D, class X>
+DEVICE void batch_norm_dw(real *dw, const D *dy, const X *x, const real *t, BatchNorm s, bool write)
 {
     block_sums(
         s.c, s.n * s.hw, [=](int c, int i) { return dy[norm_at(s, c, i)] * (x[norm_at(s, c, i)] - t[c]); },
@@ -119,8 +120,8 @@ SIZE int batch_norm_dx_blocks(int64_t, BatchNorm s)
 {
     return batch_norm_blocks(s);
 }
-template <class W>
-DEVICE void batch_norm_dx(real *dx, const real *dy, const real *x, W w, const real *t, const real *dw, const real *db,
+template <class Y, class D, class X, class W>
+DEVICE void batch_norm_dx(Y *dx, const D *dy, const X *x, W w, const real *t, const real *dw, const real *db,
                           int64_t count, BatchNorm s)
 {
     FOR_EACH(i, s.n * s.c * s.hw) {

@@ -99,7 +99,7 @@ SIZE int conv2d_dw_blocks(Conv c)
 {
     return c.o * conv_inputs(c);
 }
-DEVICE void conv2d_dw(real *dw, const real *x, const real *dy, Conv c, bool write)
+template <class X, class D> DEVICE void conv2d_dw(real *dw, const X *x, const D *dy, Conv c, bool write)
 {
     SHARED(ConvSums, sums);
     const int o = blockIdx.x / conv_inputs(c), i = blockIdx.x % conv_inputs(c);
@@ -110,7 +110,7 @@ DEVICE void conv2d_dw(real *dw, const real *x, const real *dy, Conv c, bool writ
         for (int at = threadIdx.x; at < c.n * places; at += THREADS) {
             const int n = at / places, oy = at / c.ow % c.oh, ox = at % c.ow;
             const real d = dy[((int64_t)n * c.o + o) * places + at % places];
-            const real *image = x + ((int64_t)n * c.c + channel) * (c.h * c.w);
+            const X *image = x + ((int64_t)n * c.c + channel) * (c.h * c.w);
             RT_UNROLL
             for (int t = 0; t < WARP; t++) {
                 const int r = (tap0 + t) / c.s, s = (tap0 + t) % c.s;

@@ -97,11 +97,19 @@ static void set(const RtProduct *p, Ready *r, cublasLtMatmulDescAttributes_t nam
     check(api.MatmulDescSetAttribute(r->how, name, v, bytes), p, "describing the product");
 }
 
-static void describe(const RtProduct *p, Ready *r, bool tf32)
+static cublasComputeType_t compute_of(const RtProduct *p, RtRounding rounding)
 {
-    const cublasComputeType_t compute = type == CUDA_R_64F ? CUBLAS_COMPUTE_64F
-                                        : tf32             ? CUBLAS_COMPUTE_32F_FAST_TF32
-                                                           : CUBLAS_COMPUTE_32F;
+    if (type == CUDA_R_64F)
+        return CUBLAS_COMPUTE_64F;
+    return p->factors_bf16       ? CUBLAS_COMPUTE_32F /* of the sums */
+           : rounding == RT_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+           : rounding == RT_BF16 ? CUBLAS_COMPUTE_32F_FAST_16BF
+                                 : CUBLAS_COMPUTE_32F;
+}
+
+static void describe(const RtProduct *p, Ready *r, RtRounding rounding)
+{
+    const cublasComputeType_t compute = compute_of(p, rounding);
     const cublasOperation_t as_it_is = CUBLAS_OP_N, turned = CUBLAS_OP_T;
     const cublasLtEpilogue_t epilogue = p->bias && p->relu ? CUBLASLT_EPILOGUE_RELU_BIAS
                                         : p->bias          ? CUBLASLT_EPILOGUE_BIAS
@@ -118,12 +126,13 @@ static void describe(const RtProduct *p, Ready *r, bool tf32)
 }
 
 /* `count` matrices, one behind the other. */
-static cublasLtMatrixLayout_t layout(const RtProduct *p, int64_t rows, int64_t columns)
+static cublasLtMatrixLayout_t layout(const RtProduct *p, bool bf16, int64_t rows, int64_t columns)
 {
     cublasLtMatrixLayout_t l;
     const int32_t count = p->count;
     const int64_t next = rows * columns;
-    cublasStatus_t s = api.MatrixLayoutCreate(&l, type, (uint64_t)rows, (uint64_t)columns, rows);
+    cublasStatus_t s = api.MatrixLayoutCreate(&l, bf16 ? CUDA_R_16BF : type, (uint64_t)rows,
+                                            (uint64_t)columns, rows);
     if (!s)
         s = api.MatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
                                          sizeof count);
@@ -171,27 +180,31 @@ static void settle(const RtProduct *p, Ready *r)
     r->algorithm = found.algo;
 }
 
-void rt_products_open(const RtProduct *p, int n, bool tf32, int64_t workspace)
+void rt_products_open(const RtProduct *p, int n, RtRounding rounding, int64_t workspace)
 {
     open_library();
     product = p, room = (size_t)workspace;
-    if (tf32)
+    if (rounding == RT_TF32)
         rt_note("products in tf32: factors are rounded to 10 bits behind the point, sums are f32");
+    if (rounding == RT_BF16)
+        rt_note("products and what lies between them in bf16, 7 bits behind the point; sums, weights, "
+                "their updates, statistics and losses are f32");
     ready = rt_alloc((size_t)n * sizeof *ready);
     check(api.Create(&handle), p, "starting the library");
     for (int i = 0; i < n; i++, p++) {
         Ready *r = &ready[i];
-        describe(p, r, tf32);
-        r->a = p->turn_b ? layout(p, p->depth, p->columns) : layout(p, p->columns, p->depth);
-        r->b = p->turn_a ? layout(p, p->rows, p->depth) : layout(p, p->depth, p->rows);
-        r->y = layout(p, p->columns, p->rows);
+        describe(p, r, rounding);
+        const bool half = p->factors_bf16;
+        r->a = p->turn_b ? layout(p, half, p->depth, p->columns) : layout(p, half, p->columns, p->depth);
+        r->b = p->turn_a ? layout(p, half, p->rows, p->depth) : layout(p, half, p->depth, p->rows);
+        r->y = layout(p, p->bf16, p->columns, p->rows);
         settle(p, r);
     }
 }
 
 /* ---- a call */
 
-void rt_product(int which, real *y, const real *a, const real *b, const real *bias, void *workspace)
+void rt_product(int which, void *y, const void *a, const void *b, const void *bias, void *workspace)
 {
     const RtProduct *p = &product[which];
     Ready *r = &ready[which];

@@ -81,7 +81,7 @@ void rt_graphs_open(const RtGraph *graph, int ngraph, const RtGraphCall *calls, 
         larger = rt_cuda.memory(most, "cuDNN's workspace");
 }
 
-void rt_graph(int which, const float *a, const float *b, float *result, void *workspace)
+void rt_graph(int which, const void *a, const void *b, void *result, void *workspace)
 {
     static const int64_t id[] = {1, 2, 3};
     CudnnPlan *p = &plan[call[which].graph];

@@ -27,7 +27,7 @@ void rt_graphs_open(const RtGraph *graph, int ngraph, const RtGraphCall *call, i
                     bool exact, int64_t workspace);
 
 /* Call `which`, in the one stream; may be recorded. */
-void rt_graph(int which, const float *a, const float *b, float *result, void *workspace);
+void rt_graph(int which, const void *a, const void *b, void *result, void *workspace);
 
 #ifdef __cplusplus
 }

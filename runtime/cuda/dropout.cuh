@@ -10,8 +10,8 @@ SIZE int dropout_blocks(int, real, int n, int k)
 {
     return each_blocks(n * ceil_div(k, 4));
 }
-template <class X>
-DEVICE void dropout(real *y, X x, const Rt *r, int purpose, int first, real rate, int n, int k)
+template <class Y, class X>
+DEVICE void dropout(Y *y, X x, const Rt *r, int purpose, int first, real rate, int n, int k)
 {
     const uint32_t limit = rate >= 1 ? UINT32_MAX : (uint32_t)((double)rate * 4294967296.0);
     const real scale = rate >= 1 ? 0 : 1 / (1 - rate);
@@ -25,7 +25,7 @@ DEVICE void dropout(real *y, X x, const Rt *r, int purpose, int first, real rate
         RT_UNROLL
         for (int j = 0; j < 4; j++)
             if (e + j < k)
-                y[(int64_t)i * k + e + j] = bits[j] < limit ? 0 : x[(int64_t)i * k + e + j] * scale;
+                y[(int64_t)i * k + e + j] = bits[j] < limit ? (real)0 : x[(int64_t)i * k + e + j] * scale;
     }
 }
 
@@ -34,7 +34,8 @@ SIZE int dropout_dx_blocks(int purpose, real rate, int n, int k)
 {
     return dropout_blocks(purpose, rate, n, k);
 }
-DEVICE void dropout_dx(real *dx, const real *dy, const Rt *r, int purpose, int first, real rate, int n, int k)
+template <class Y, class D>
+DEVICE void dropout_dx(Y *dx, const D *dy, const Rt *r, int purpose, int first, real rate, int n, int k)
 {
     dropout(dx, dy, r, purpose, first, rate, n, k);
 }

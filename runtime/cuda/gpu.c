@@ -222,6 +222,20 @@ bool rt_cuda_finite(const void *there, int64_t count)
     return finite;
 }
 
+bool rt_cuda_finite_bf16(const void *there, int64_t count)
+{
+    enum { AT_ONCE = 2048, EXPONENT = 0x7f80 };
+    uint16_t piece[AT_ONCE];
+    bool finite = true;
+    for (int64_t at = 0; finite && at < count; at += AT_ONCE) {
+        const int64_t n = count - at < AT_ONCE ? count - at : AT_ONCE;
+        get(piece, (const uint16_t *)there + at, n * (int64_t)sizeof *piece);
+        for (int64_t i = 0; i < n; i++)
+            finite &= (piece[i] & EXPONENT) != EXPONENT;
+    }
+    return finite;
+}
+
 const RtDevice rt_cuda = {.name = "cuda",
                           .open = open_gpu,
                           .waits = set_waiter,

@@ -9,6 +9,7 @@
 #define CUDA_KERNELS_CUH
 #include "cuda/launch.cuh"  /* LAUNCH: checked, in the one stream */
 #include "cuda/threads.cuh" /* FOR_EACH, SHARED, sums of a warp and of a block */
+#include "cuda/bf16.cuh"    /* numbers in two bytes */
 #include "cuda/math.cuh"    /* s_exp, s_tanh, ...: the words of elementwise rows */
 #include "cuda/product.cuh" /* the tiled product that layers are made of */
 #include "cuda/dense.cuh"

@@ -24,7 +24,7 @@ DEVICE Window pool_window(Pool p, int oy, int ox)
 }
 
 /* Index in the (H, W) image of the window's first maximum, -1 if the window is empty. */
-DEVICE int pool_argmax(const real *x, Pool p, Window q)
+template <class X> DEVICE int pool_argmax(const X *x, Pool p, Window q)
 {
     int best = -1;
     for (int i = q.top; i < q.bottom; i++)
@@ -79,13 +79,13 @@ SIZE int max_pool_blocks(Pool p)
 {
     return each_blocks(pool_outputs(p));
 }
-DEVICE void max_pool(real *y, const real *x, Pool p)
+template <class Y, class X> DEVICE void max_pool(Y *y, const X *x, Pool p)
 {
     FOR_EACH(at, pool_outputs(p)) {
         const int image = at / (p.oh * p.ow), oy = at / p.ow % p.oh, ox = at % p.ow;
-        const real *from = x + (int64_t)image * (p.h * p.w);
+        const X *from = x + (int64_t)image * (p.h * p.w);
         const int best = pool_argmax(from, p, pool_window(p, oy, ox));
-        y[at] = best < 0 ? 0 : from[best];
+        y[at] = best < 0 ? (real)0 : (real)from[best];
     }
 }
 
@@ -93,13 +93,14 @@ SIZE int max_pool_dx_blocks(Pool p)
 {
     return each_blocks(pool_inputs(p));
 }
-DEVICE void max_pool_dx(real *dx, const real *x, const real *dy, Pool p)
+template <class Y, class X, class D> DEVICE void max_pool_dx(Y *dx, const X *x, const D *dy, Pool p)
 {
     FOR_EACH(at, pool_inputs(p)) {
         const int image = at / (p.h * p.w), place = at % (p.h * p.w), iy = place / p.w, ix = place % p.w;
-        const real *from = x + (int64_t)image * (p.h * p.w), *d = dy + (int64_t)image * (p.oh * p.ow);
+        const X *from = x + (int64_t)image * (p.h * p.w);
+        const D *d = dy + (int64_t)image * (p.oh * p.ow);
         dx[at] = pool_sum(p, iy, ix, [=](int oy, int ox) {
-            return pool_argmax(from, p, pool_window(p, oy, ox)) == place ? d[oy * p.ow + ox] : (real)0;
+            return pool_argmax(from, p, pool_window(p, oy, ox)) == place ? (real)d[oy * p.ow + ox] : (real)0;
         });
     }
 }
@@ -110,11 +111,11 @@ SIZE int avg_pool_blocks(Pool p)
 {
     return each_blocks(pool_outputs(p));
 }
-DEVICE void avg_pool(real *y, const real *x, Pool p)
+template <class Y, class X> DEVICE void avg_pool(Y *y, const X *x, Pool p)
 {
     FOR_EACH(at, pool_outputs(p)) {
         const int image = at / (p.oh * p.ow), oy = at / p.ow % p.oh, ox = at % p.ow;
-        const real *from = x + (int64_t)image * (p.h * p.w);
+        const X *from = x + (int64_t)image * (p.h * p.w);
         const Window q = pool_window(p, oy, ox);
         real sum = 0;
         for (int i = q.top; i < q.bottom; i++)
@@ -128,11 +129,11 @@ SIZE int avg_pool_dx_blocks(Pool p)
 {
     return each_blocks(pool_inputs(p));
 }
-DEVICE void avg_pool_dx(real *dx, const real *dy, Pool p)
+template <class Y, class D> DEVICE void avg_pool_dx(Y *dx, const D *dy, Pool p)
 {
     FOR_EACH(at, pool_inputs(p)) {
         const int image = at / (p.h * p.w), iy = at / p.w % p.h, ix = at % p.w;
-        const real *d = dy + (int64_t)image * (p.oh * p.ow);
+        const D *d = dy + (int64_t)image * (p.oh * p.ow);
         dx[at] = pool_sum(p, iy, ix, [=](int oy, int ox) { return d[oy * p.ow + ox] * pool_share(p, pool_window(p, oy, ox)); });
     }
 }
@@ -144,10 +145,10 @@ SIZE int global_avg_pool_blocks(int n, int c, int)
 {
     return sum_blocks(n * c);
 }
-DEVICE void global_avg_pool(real *y, const real *x, int n, int c, int hw)
+template <class Y, class X> DEVICE void global_avg_pool(Y *y, const X *x, int n, int c, int hw)
 {
     block_sums(
-        n * c, hw, [=](int at, int of) { return x[(int64_t)at * hw + of]; },
+        n * c, hw, [=](int at, int of) { return (real)x[(int64_t)at * hw + of]; },
         [=](int at, real sum) { y[at] = sum / (real)hw; });
 }
 
@@ -155,7 +156,7 @@ SIZE int global_avg_pool_dx_blocks(int n, int c, int hw)
 {
     return each_blocks(n * c * hw);
 }
-DEVICE void global_avg_pool_dx(real *dx, const real *dy, int n, int c, int hw)
+template <class Y, class D> DEVICE void global_avg_pool_dx(Y *dx, const D *dy, int n, int c, int hw)
 {
     FOR_EACH(at, n * c * hw)
         dx[at] = dy[at / hw] / (real)hw;

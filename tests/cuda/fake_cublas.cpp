@@ -1,17 +1,18 @@
 /* fake_cublas.cpp -- a cuBLASLt for tests: products by plain loops, in the fake stream; what the library would refuse is refused.
  *
- * Built as a shared library, which programs open through TENON_CUBLASLT.  tf32 rounds factors as tensor cores do, so that
- * a program that asks for it differs.  The workspace is filled with NaN: nobody may keep anything there.
+ * Built as a shared library, which programs open through TENON_CUBLASLT.  tf32 and bf16 round factors as tensor cores do, so that
+ * a program that asks for them differs.  The workspace is filled with NaN: nobody may keep anything there.
  *
  *   FAKE_CUBLAS=old | start | none | fails | wrong      another version; cannot start; has no algorithm; a product fails; is computed wrong
  *   FAKE_LOG=1                                  products, on stderr
  */
 #include "shim.h"
-#include "tf32.h"
+#include "rounded.h"
 #include <cstdio>
 #include <cstdlib>
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
+#include <vector>
 
 struct FakeBlas {
     int nothing;
@@ -50,36 +51,62 @@ template <class T> cublasStatus_t take(T *to, const void *v, size_t bytes)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Does D = op(A) op(B), as so many and so large, all of one type? */
+/* Does D = op(A) op(B), as many and as large, of types that the library takes together? */
 bool fits(const FakeProduct *p, const FakeMatrix *a, const FakeMatrix *b, const FakeMatrix *d)
 {
     const int64_t m = p->turn_a ? a->columns : a->rows, k = p->turn_a ? a->rows : a->columns;
     const int64_t n = p->turn_b ? b->rows : b->columns, depth = p->turn_b ? b->columns : b->rows;
     const cudaDataType of = p->compute == CUBLAS_COMPUTE_64F ? CUDA_R_64F : CUDA_R_32F;
+    const bool half = a->type == CUDA_R_16BF && b->type == CUDA_R_16BF && p->compute == CUBLAS_COMPUTE_32F &&
+                      (d->type == CUDA_R_16BF || d->type == CUDA_R_32F);
     return m == d->rows && n == d->columns && k == depth && a->count == b->count && b->count == d->count &&
-           a->type == of && b->type == of && d->type == of && p->scale == of;
+           (half || (a->type == of && b->type == of && d->type == of)) && p->scale == of;
 }
 
-template <class T>
-void multiply(FakeProduct p, FakeMatrix la, FakeMatrix lb, FakeMatrix ld, T alpha, const T *a, const T *b, T beta, T *d)
+double at(cudaDataType type, const void *a, int64_t i)
 {
-    const bool rounded = p.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+    return type == CUDA_R_64F ? ((const double *)a)[i] : type == CUDA_R_16BF ? bf16_at(a, i) : ((const float *)a)[i];
+}
+void put(cudaDataType type, void *a, int64_t i, double x)
+{
+    if (type == CUDA_R_64F)
+        ((double *)a)[i] = x;
+    else if (type == CUDA_R_16BF)
+        bf16_put(a, i, (float)x);
+    else
+        ((float *)a)[i] = (float)x;
+}
+/* Matrix number i as factors, its rows or columns, whichever the sums go along, one behind the other. */
+std::vector<double> factors(cublasComputeType_t how, const FakeMatrix &l, const void *from, int64_t i, bool along_rows)
+{
+    std::vector<double> v;
+    v.reserve((size_t)(l.rows * l.columns));
+    for (int64_t of = 0; of < (along_rows ? l.columns : l.rows); of++)
+        for (int64_t k = 0; k < (along_rows ? l.rows : l.columns); k++) {
+            const double x = at(l.type, from, i * l.next + (along_rows ? of * l.lead + k : k * l.lead + of));
+            v.push_back(how == CUBLAS_COMPUTE_32F_FAST_TF32 ? tf32((float)x) : how == CUBLAS_COMPUTE_32F_FAST_16BF ? bf16((float)x) : x);
+        }
+    return v;
+}
+
+void multiply(FakeProduct p, FakeMatrix la, FakeMatrix lb, FakeMatrix ld, double alpha, const void *a, const void *b, double beta, void *d)
+{
     const int64_t depth = p.turn_a ? la.rows : la.columns;
-    for (int32_t i = 0; i < ld.count; i++, a += la.next, b += lb.next, d += ld.next)
+    const bool off = wrong("wrong");
+    for (int64_t i = 0; i < ld.count; i++) {
+        const std::vector<double> x = factors(p.compute, la, a, i, p.turn_a), y = factors(p.compute, lb, b, i, !p.turn_b);
         for (int64_t column = 0; column < ld.columns; column++)
             for (int64_t row = 0; row < ld.rows; row++) {
-                double sum = 0;
-                for (int64_t k = 0; k < depth; k++) {
-                    const T x = a[p.turn_a ? row * la.lead + k : k * la.lead + row], y = b[p.turn_b ? k * lb.lead + column : column * lb.lead + k];
-                    sum += rounded ? (double)tf32(x) * (double)tf32(y) : (double)x * (double)y;
-                }
-                T *to = &d[column * ld.lead + row], all = alpha * (T)sum + (beta != 0 ? beta * *to : 0);
-                if (wrong("wrong"))
-                    all += 1;
+                double sum = off;
+                for (int64_t k = 0; k < depth; k++)
+                    sum += x[(size_t)(row * depth + k)] * y[(size_t)(column * depth + k)];
+                const int64_t to = i * ld.next + column * ld.lead + row;
+                double all = alpha * sum + (beta != 0 ? beta * at(ld.type, d, to) : 0);
                 if (p.epilogue & CUBLASLT_EPILOGUE_BIAS)
-                    all += ((const T *)p.bias)[row];
-                *to = p.epilogue & CUBLASLT_EPILOGUE_RELU && !(all > 0) ? 0 : all;
+                    all += at(ld.type, p.bias, row);
+                put(ld.type, d, to, p.epilogue & CUBLASLT_EPILOGUE_RELU && !(all > 0) ? 0 : all);
             }
+    }
 }
 
 } // namespace
@@ -185,22 +212,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const vo
         return CUBLAS_STATUS_INVALID_VALUE;
     const FakeProduct how = *p;
     const FakeMatrix xa = *la, xb = *lb, xd = *ld;
-    const char *const tf = how.compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? " in tf32" : "";
-    double one = 1, before = 0;
-    memcpy(&one, alpha, xd.type == CUDA_R_64F ? 8 : 4); /* the host's, read now */
-    memcpy(&before, beta, xd.type == CUDA_R_64F ? 8 : 4);
+    const char *const tf = how.compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? " in tf32" : how.compute == CUBLAS_COMPUTE_32F_FAST_16BF || xa.type == CUDA_R_16BF ? " in bf16" : "";
+    const double one = at(how.scale, alpha, 0), before = at(how.scale, beta, 0); /* the host's, read now */
     shim_work(stream, [=] {
         if (getenv("FAKE_LOG"))
             fprintf(stderr, "fake: a product, %lld x %lld%s%s%s\n", (long long)xd.columns, (long long)xd.rows, tf,
                     how.epilogue & CUBLASLT_EPILOGUE_BIAS ? " + bias" : "", how.epilogue & CUBLASLT_EPILOGUE_RELU ? " relu" : "");
         memset(workspace, 0xff, bytes);
-        if (xd.type == CUDA_R_64F)
-            multiply<double>(how, xa, xb, xd, one, (const double *)a, (const double *)b, before, (double *)d);
-        else {
-            float one_f, before_f;
-            memcpy(&one_f, &one, 4), memcpy(&before_f, &before, 4);
-            multiply<float>(how, xa, xb, xd, one_f, (const float *)a, (const float *)b, before_f, (float *)d);
-        }
+        multiply(how, xa, xb, xd, one, a, b, before, d);
     });
     return CUBLAS_STATUS_SUCCESS;
 }

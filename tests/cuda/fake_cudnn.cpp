@@ -9,7 +9,7 @@
  *   FAKE_LOG=1                                  executions, on stderr
  */
 #include "shim.h"
-#include "tf32.h"
+#include "rounded.h"
 #include <cstdio>
 #include <cstdlib>
 #include <cudnn_graph.h>
@@ -76,7 +76,7 @@ Descriptor *part(const Descriptor *d, int name)
 /* ---- a convolution in numbers */
 
 struct Tensor {
-    int64_t id, dim[4], stride[4];
+    int64_t id, half, dim[4], stride[4]; /* half: bf16 */
 };
 struct Convolution {
     int64_t kind, engine; /* 0: y, 1: dx, 2: dw */
@@ -86,7 +86,7 @@ struct Convolution {
 
 Tensor tensor(const Descriptor *d)
 {
-    Tensor t = {get<int64_t>(d, CUDNN_ATTR_TENSOR_UNIQUE_ID), {}, {}};
+    Tensor t = {get<int64_t>(d, CUDNN_ATTR_TENSOR_UNIQUE_ID), get<cudnnDataType_t>(d, CUDNN_ATTR_TENSOR_DATA_TYPE) == CUDNN_DATA_BFLOAT16, {}, {}};
     for (int i = 0; i < 4; i++)
         t.dim[i] = get<int64_t>(d, CUDNN_ATTR_TENSOR_DIMENSIONS, i), t.stride[i] = get<int64_t>(d, CUDNN_ATTR_TENSOR_STRIDES, i);
     return t;
@@ -138,11 +138,23 @@ bool read_text(const std::string &s, Convolution *c)
     return at && *at == ']';
 }
 
-void execute(const Convolution &c, const float *x, const float *w, const float *y)
+/* Its numbers as factors. */
+std::vector<float> factors(const Tensor &t, const void *from, bool in_tf32)
+{
+    std::vector<float> v((size_t)(t.dim[0] * t.stride[0]));
+    for (size_t i = 0; i < v.size(); i++) {
+        const float x = t.half ? bf16_at(from, (int64_t)i) : ((const float *)from)[i];
+        v[i] = in_tf32 ? tf32(x) : x;
+    }
+    return v;
+}
+
+void execute(const Convolution &c, const void *x, const void *w, const void *y)
 {
     const Tensor *to = c.kind == 0 ? &c.y : c.kind == 1 ? &c.x : &c.w;
-    float *result = (float *)(c.kind == 0 ? y : c.kind == 1 ? x : w);
-    const bool rounded = c.engine == 0;
+    void *result = (void *)(c.kind == 0 ? y : c.kind == 1 ? x : w);
+    const Tensor &ta = c.kind == 1 ? c.w : c.x, &tb = c.kind == 0 ? c.w : c.y;
+    const std::vector<float> a = factors(ta, c.kind == 1 ? w : x, c.engine == 0), b = factors(tb, c.kind == 0 ? w : y, c.engine == 0);
     std::vector<double> sum((size_t)(to->dim[0] * to->stride[0]), 0.0);
     const int64_t per_group = c.w.dim[1], groups = c.x.dim[1] / per_group, filters = c.w.dim[0] / groups;
 
@@ -160,11 +172,13 @@ void execute(const Convolution &c, const float *x, const float *w, const float *
         const int64_t at_x = n * c.x.stride[0] + channel * c.x.stride[1] + h * c.x.stride[2] + v * c.x.stride[3];
         const int64_t at_w = o * c.w.stride[0] + i * c.w.stride[1] + r * c.w.stride[2] + s * c.w.stride[3];
         const int64_t at_y = n * c.y.stride[0] + o * c.y.stride[1] + p * c.y.stride[2] + q * c.y.stride[3];
-        const float a = c.kind == 1 ? w[at_w] : x[at_x], b = c.kind == 0 ? w[at_w] : y[at_y];
-        sum[(size_t)(c.kind == 0 ? at_y : c.kind == 1 ? at_x : at_w)] += rounded ? (double)tf32(a) * tf32(b) : (double)a * b;
+        sum[(size_t)(c.kind == 0 ? at_y : c.kind == 1 ? at_x : at_w)] += (double)a[(size_t)(c.kind == 1 ? at_w : at_x)] * b[(size_t)(c.kind == 0 ? at_w : at_y)];
     }
     for (size_t i = 0; i < sum.size(); i++)
-        result[i] = (float)sum[i];
+        if (to->half)
+            bf16_put(result, (int64_t)i, (float)sum[i]);
+        else
+            ((float *)result)[i] = (float)sum[i];
 }
 
 /* ---- what is asked of descriptors */
@@ -320,20 +334,20 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
 {
     const Descriptor *given = (const Descriptor *)pack;
     void *workspace = get<void *>(given, CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
-    std::map<int64_t, const float *> data;
+    std::map<int64_t, const void *> data;
     Convolution c;
     for (int64_t i = 0; i < given->set.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS).count; i++)
-        data[get<int64_t>(given, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, i)] = get<const float *>(given, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, i);
+        data[get<int64_t>(given, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, i)] = get<const void *>(given, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, i);
     if (wrong("fails"))
         return CUDNN_STATUS_EXECUTION_FAILED;
     if (!read_text(((const Descriptor *)of)->text, &c) || !((Handle *)handle)->stream || !workspace)
         return CUDNN_STATUS_BAD_PARAM;
-    const float *x = data[c.x.id], *w = data[c.w.id], *y = data[c.y.id];
+    const void *x = data[c.x.id], *w = data[c.w.id], *y = data[c.y.id];
     if (!x || !w || !y || ((uintptr_t)x | (uintptr_t)w | (uintptr_t)y) % 16)
         return CUDNN_STATUS_BAD_PARAM;
     shim_work(((Handle *)handle)->stream, [=] {
         if (getenv("FAKE_LOG"))
-            fprintf(stderr, "fake: a convolution by engine %lld\n", (long long)c.engine);
+            fprintf(stderr, "fake: a convolution by engine %lld%s\n", (long long)c.engine, c.x.half ? " in bf16" : "");
         memset(workspace, 0xff, WORKSPACE);
         execute(c, x, w, y);
     });

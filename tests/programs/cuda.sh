@@ -130,7 +130,8 @@ gate() {
 
 by_nvcc() {
     local name extra
-    for name in geometry norm sequence moves places lenet; do
+    for name in geometry norm sequence moves places lenet narrow; do
+        [ $name != narrow ] || "$TENON" emit "$cuda/narrow.tn" --to cuda --kernels=cudnn --dtype bf16 -o "$work/narrow"
         [ -e "$work/$name" ] || "$TENON" emit "$([ $name = lenet ] && echo models/lenet.tn || echo "$cuda/$name.tn")" --to cuda -o "$work/$name"
         case $CHECK_ALL$name in
         1* | 0geometry | 0norm | 0lenet) gate "$work/$name/$name.cu" 80 90a 100 ;;

@@ -10,10 +10,12 @@ cuda=$TENON_ROOT/tests/cuda
 
 refuses "--kernels=cudnn on the processor" "add --target cuda" "$TENON" build models/mlp.tn --kernels=cudnn -o "$work/p"
 refuses "--kernels=cudnn and --plain" "exclude each other" "$TENON" build models/mlp.tn --target cuda --kernels=cudnn --plain -o "$work/p"
+refuses "bf16 with kernels of our own" "add --target cuda --kernels=cudnn" "$TENON" build models/mlp.tn --target cuda --dtype bf16 -o "$work/p"
+refuses "f16" "not there yet" "$TENON" build models/mlp.tn --target cuda --kernels=cudnn --dtype f16 -o "$work/p"
 refuses "tf32 with kernels of our own" "add --target cuda --kernels=cudnn" "$TENON" build models/mlp.tn --target cuda --dtype tf32 -o "$work/p"
 for model in models/*.tn; do
     [ "$CHECK_ALL" = 1 ] || case $model in *gpt_char* | *lstm_text* | *resnet20*) ;; *) continue ;; esac
-    succeeds "$model with libraries" "$TENON" emit "$model" --to cuda --kernels=cudnn -o "$work/emitted"
+    for dtype in f32 bf16; do succeeds "$model with libraries, $dtype" "$TENON" emit "$model" --to cuda --kernels=cudnn --dtype $dtype -o "$work/emitted"; done
 done
 
 . "$cuda/shim.sh"
@@ -92,7 +94,47 @@ convolutions() {
     FAKE_CUDNN=start refuses "one that cannot start" "cuDNN cannot start: CUDNN_STATUS_NOT_INITIALIZED" "$lenet/gpu" $data
     FAKE_CUDNN=fails refuses "a convolution that fails" "cuDNN failed at conv1 \(lenet.tn:8\): " "$lenet/gpu" $data
     TENON_CUDNN=/nowhere/libcudnn.so.9 succeeds "info needs no cuDNN" "$lenet/gpu" info
+    halves
     embedded
+}
+
+# half NAME MODEL BOUND OPTIONS...: $work/NAME-half/gpu in bf16 beside the processor's f32 of pair NAME: losses differ, by less than 1e-2; gradients by no
+# more than BOUND of a parameter's norm (0: not looked at); equal bits in two orders; no product of any other type
+half() {
+    local of=$work/$1 dir=$work/$1-half bound=$3 order rows; shim_gpu "$1-half" "$2" --kernels=cudnn --dtype bf16 "${@:4}"
+    for order in 0 2; do
+        rm -f "$dir/$order.jsonl"
+        FAKE_LOG=1 SHIM_ORDER=$order "$dir/gpu" --log "$dir/$order.jsonl" --log-steps 1 --epochs 1 $data > /dev/null 2> "$dir/said" || { bad "$dir/gpu in order $order"; return; }
+    done
+    differs "$dir: losses in bf16" "$(field "$of/cpu.jsonl" step train_loss)" "$(field "$dir/0.jsonl" step train_loss)"
+    same "$dir: random order" "$(hashes "$dir/0.jsonl")" "$(hashes "$dir/2.jsonl")"
+    rows=$(grep "^fake: a \(product\|convolution\)" "$dir/said" | grep -vc "in bf16") || true
+    same "$dir: products that are not in bf16" 0 "$rows"
+    [ "$bound" != 0 ] || return 0
+    for side in "$of/cpu" "$dir/gpu"; do "$side" grads --output "$side.safetensors" $data > /dev/null 2>&1 || bad "$side grads"; done
+    if "$work/compare" "$of/cpu.safetensors" "$dir/gpu.safetensors" "$bound" > "$work/out" 2>&1; then ok; else bad "$dir: gradients differ"; tail -n 5 "$work/out"; fi
+}
+
+# bf16 in memory: weights and sums stay f32
+halves() {
+    local data=
+    cc -std=gnu11 -O1 -o "$work/compare" tests/tools/compare.c -lm
+    half products "$cuda/products.tn" 0
+    pair narrow "$cuda/narrow.tn"
+    steps narrow
+    half narrow "$cuda/narrow.tn" 3e-2
+    if [ "$CHECK_ALL" = 1 ] || [ "${CHECK_CUDA:-0}" = 1 ]; then half geometry "$cuda/geometry.tn" 0; else skip "geometry.tn in bf16: CHECK_ALL=1 or ./check --cuda"; fi
+    data="--data $work/mnist"
+    half lenet models/lenet.tn 0 --batch 8
+    grep -q "^gpu: products and what lies between them in bf16, .*; sums, weights, .* are f32" "$work/lenet-half/said" && ok || bad "bf16 is not said at the start: $(head -n 2 "$work/lenet-half/said")"
+    "$work/lenet-half/gpu" info | grep -q "^dtype: f32, products and what lies between them in bf16" && ok || bad "info does not say bf16"
+    # a convolution whose filters are used twice: one of two sums is added to the other, and that is a kernel of ours
+    same "gradients of filters that are kernels of ours" 2 "$(grep -c 'LAUNCH(conv2d_dw' "$work/narrow-half/narrow.cu")"
+    "$work/lenet-half/gpu" $data --epochs 1 --save "$work/half.safetensors" > /dev/null 2>&1
+    succeeds "the processor's program reads weights trained in bf16" "$work/lenet/cpu" test --weights "$work/half.safetensors" $data
+    shim_gpu hot models/mlp.tn --batch 8 --kernels=cudnn --dtype bf16 --set optimizer.lr=1e30
+    refuses "a loss in bf16 that is not finite" "the loss is not finite in epoch 1, step [0-9]+ of 3; the first value that is not finite is [a-z0-9]+ \(mlp.tn:" \
+        "$work/hot/gpu" $data --epochs 1
 }
 
 # `tenon build` plans, by the fake, embeds the plans and links; nvcc's part is tests/tools/nvcc's.
@@ -124,6 +166,8 @@ embedded() {
     tf32=$(FAKE_LOG=1 run | sed -n 's/^fake: a convolution //p' | sort -u)
     same "the engine in tf32" "by engine 0" "$tf32"
     differs "losses in tf32" "$(field "$work/lenet/0.jsonl" epoch train_loss)" "$(field "$work/run.jsonl" epoch train_loss)"
+    make --dtype bf16 > "$work/said" || bad "bf16: $(cat "$work/said")"
+    FAKE_CUDNN=none run > "$work/said" && same "bf16 with plans in it" "$(field "$work/lenet-half/0.jsonl" epoch train_loss)" "$(field "$work/run.jsonl" epoch train_loss)"
 }
 
 # The real libraries have all that is asked of them, and say that there is no GPU; their memory would be another's, so only where there is none.

@@ -1,0 +1,25 @@
+/* convert.c -- the same numbers stored in another type: f32 as bf16, rounded to nearest, or bf16 as f32.  Made by pass narrow; which of the
+ * two is for Node.half to say.  Of a parameter it is a copy a step, of values of samples one a use.
+ */
+#include "ops/check.h"
+
+static bool shape(Node *n, Diag *d)
+{
+    return check_result(n, n->in[0]->shape, d);
+}
+
+static void kernel(const Node *n, Call *c)
+{
+    call_fn(c, "convert");
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    call_text(c, "%lld", (long long)(shape_count(&n->shape) * (n->shape.batched ? c->n : 1)));
+}
+
+const Op op_convert[] = {{.name = "convert",
+                          .brief = "the same numbers, stored in another type",
+                          .arg = {{"x", ARG_TENSOR, NULL, "any value"}},
+                          .flags = OP_HIDDEN,
+                          .shape = shape,
+                          .kernel = kernel},
+                         {0}};

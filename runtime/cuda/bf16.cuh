@@ -1,0 +1,40 @@
+/* bf16.cuh -- a number stored in two bytes: the upper half of an f32, rounded to nearest, halves to even (--dtype bf16).
+ *
+ * Nothing computes in it: reading makes a float of it, and writing rounds.  Not of two numbers by `?:` beside an integer, which
+ * would make an integer of both.
+ */
+#ifndef CUDA_BF16_CUH
+#define CUDA_BF16_CUH
+#include <string.h>
+
+struct Bf16 {
+    uint16_t bits;
+
+    __device__ operator float() const
+    {
+        const uint32_t wide = (uint32_t)bits << 16;
+        float x;
+        memcpy(&x, &wide, sizeof x);
+        return x;
+    }
+    __device__ void operator=(float x)
+    {
+        uint32_t wide;
+        memcpy(&wide, &x, sizeof wide);
+        const bool nan = (wide & 0x7fffffffu) > 0x7f800000u;
+        bits = nan ? 0x7fc0u : (uint16_t)((wide + 0x7fffu + (wide >> 16 & 1)) >> 16);
+    }
+};
+
+/* The same numbers in another type. */
+SIZE int convert_blocks(int count)
+{
+    return each_blocks(count);
+}
+template <class Y, class X> DEVICE void convert(Y *y, const X *x, int count)
+{
+    FOR_EACH(i, count)
+        y[i] = (float)x[i];
+}
+
+#endif
