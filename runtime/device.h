@@ -17,7 +17,7 @@ struct RtDevice {
     void  (*put)(void *there, const void *here, int64_t bytes);   /* `here` may change at once */
     void  (*get)(void *here, const void *there, int64_t bytes);
     void  (*clear)(void *there, int64_t bytes);
-    /* What is asked for between record and recorded is not done but kept; play does it, as often as it is wanted, at the price of one
+    /* What is asked for between record and recorded, also of a link (link.h), is not done but kept; play does it, as often as it is wanted, at the price of one
      * launch.  Addresses are kept, what lies there is read anew. */
     void  (*record)(void);
     void *(*recorded)(void);

@@ -1,8 +1,8 @@
 /* link.h -- sums over ranks that their devices add among themselves (device.h): what the runtime asks of NCCL.
  *
  * Rank 0 makes an id, comm brings it to the others, all open the link by it.  A sum is asked for like a launch: it comes behind what
- * the device was asked for before, and goes on beside what it is asked for next, until `await`.  The order of its additions
- * is that of tree.h where each rank's shards are one node of the tree.
+ * the device was asked for before, and goes on beside what it is asked for next, until `await`.  Both may be recorded (device.h).
+ * The order of its additions is that of tree.h where each rank's shards are one node of the tree.
  */
 #ifndef LINK_H
 #define LINK_H
@@ -17,6 +17,7 @@ struct RtLink {
      * is asked until it is true; what fails, there or later, ends the run. */
     void (*open)(const char id[LINK_ID], const Comm *c, const RtDevice *d, int64_t most, int sums);
     bool (*opened)(void);
+    void *(*memory)(int64_t bytes);                   /* where sums are done best; NULL: it has no such place.  Once it is open */
     void (*sum)(int number, void *there, int64_t n);  /* of a step, from 0 */
     void (*await)(int number);                        /* what the device is asked for next comes behind this sum */
     void (*look)(void);                               /* has it failed?  While the host waits */

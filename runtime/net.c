@@ -422,56 +422,6 @@ static bool run_phases(Net *n, const View *all)
     return true;
 }
 
-/* On a device the update looks at the loss itself, so that a step is one list of launches. */
-static bool run_list(Net *n, const View *all)
-{
-    const bool one_list = n->remote && !all->rt.grad;
-    if (!one_list || !remote_play(n->remote, REMOTE_TRAIN)) {
-        if (!run_phases(n, all))
-            return false;
-        if (one_list)
-            remote_played(n->remote, REMOTE_TRAIN);
-    }
-    if (!n->remote)
-        return true;
-    remote_metrics(n->remote, n->slot);
-    return finite_loss(n, &all->rt);
-}
-
-/* All sums of the step: this rank's, then with the other ranks', which goes on when this returns; *reported
- * gets the number of the post behind them. A rank whose loss is not finite goes no further, and so the others do not
- * either. */
-static bool run_sums(Net *n, const Batch *b, Hyper h, int64_t *reported)
-{
-    View v = view(n, b, h, n->first, n->shards);
-    clear_metrics(n);
-    n->comm->step = h.step;
-    v.rt.scored = data_scored(n->p, b);
-    if (n->reduced)
-        v.rt.grad = n->remote ? remote_grad(n->remote) : n->grad;
-    if (n->remote)
-        remote_begin(n->remote, &v.rt, sizeof v, b, false);
-    if (!run_list(n, &v))
-        return false;
-    *reported = report(n);
-    if (n->comm->size == 1 && n->nparts > 1)
-        grad_tree(n->p, n->pool, n->grad, n->grad_bytes, n->part, n->nparts);
-    return true;
-}
-
-bool net_gradients(Net *n, const Batch *b)
-{
-    int64_t reported;
-    if (!run_sums(n, b, (Hyper){0, 0}, &reported))
-        return false;
-    sum_metrics(n, reported); /* behind all buckets */
-    for (int i = 0; n->remote && i < n->p->nbucket; i++)
-        remote_await(n->remote, i);
-    if (n->remote)
-        remote_gradients(n->remote, n->grad);
-    return true;
-}
-
 /* A bucket's update needs that bucket alone; clipping by norm needs all of them. */
 static void update(Net *n, const Rt *r, const RtPhase *phase)
 {
@@ -491,21 +441,72 @@ static void update(Net *n, const Rt *r, const RtPhase *phase)
     }
 }
 
+static void update_all(Net *n, const Rt *r)
+{
+    for (int i = 0; n->reduced && i < n->p->ntrain; i++)
+        if (n->p->train[i].from_grad)
+            update(n, r, &n->p->train[i]);
+}
+
+/* On a device the update looks at the loss itself, so that a step is one list of launches, sums over ranks among them.  Where another
+ * rank's loss is not finite it has been updated in vain: the run ends before anybody reads or saves that. */
+static bool run_there(Net *n, const View *all, bool updates)
+{
+    if (!updates || !remote_play(n->remote, REMOTE_TRAIN)) {
+        run_phases(n, all);
+        if (updates)
+            update_all(n, &all->rt);
+        if (updates)
+            remote_played(n->remote, REMOTE_TRAIN);
+    }
+    remote_metrics(n->remote, n->slot);
+    return finite_loss(n, &all->rt);
+}
+
+/* All sums of the step: this rank's, then with the other ranks', which goes on when this returns; *reported
+ * gets the number of the post behind them. A rank whose loss is not finite goes no further, and so the others do not
+ * either.  updates: on a device, whose list has the update, too. */
+static bool run_sums(Net *n, const Batch *b, Hyper h, bool updates, int64_t *reported)
+{
+    View v = view(n, b, h, n->first, n->shards);
+    clear_metrics(n);
+    n->comm->step = h.step;
+    v.rt.scored = data_scored(n->p, b);
+    if (n->reduced)
+        v.rt.grad = n->remote ? remote_grad(n->remote) : n->grad;
+    if (n->remote)
+        remote_begin(n->remote, &v.rt, sizeof v, b, false);
+    if (!(n->remote ? run_there(n, &v, updates) : run_phases(n, &v)))
+        return false;
+    *reported = report(n);
+    if (n->comm->size == 1 && n->nparts > 1)
+        grad_tree(n->p, n->pool, n->grad, n->grad_bytes, n->part, n->nparts);
+    return true;
+}
+
+bool net_gradients(Net *n, const Batch *b)
+{
+    int64_t reported;
+    if (!run_sums(n, b, (Hyper){0, 0}, false, &reported))
+        return false;
+    sum_metrics(n, reported); /* behind all buckets */
+    for (int i = 0; n->remote && i < n->p->nbucket; i++)
+        remote_await(n->remote, i);
+    if (n->remote)
+        remote_gradients(n->remote, n->grad);
+    return true;
+}
+
 bool net_step(Net *n, const Batch *b, Hyper h)
 {
-    const RtProgram *p = n->p;
     int64_t reported;
-    if (!run_sums(n, b, h, &reported))
+    if (!run_sums(n, b, h, true, &reported))
         return false;
-    View v = view(n, b, h, n->first, n->shards);
-    v.rt.grad = n->grad;
-    if (n->remote && n->reduced) {
-        v.rt.grad = remote_grad(n->remote);
-        remote_begin(n->remote, &v.rt, sizeof v, b, false);
+    if (!n->remote) {
+        View v = view(n, b, h, n->first, n->shards);
+        v.rt.grad = n->grad;
+        update_all(n, &v.rt);
     }
-    for (int i = 0; n->reduced && i < p->ntrain; i++)
-        if (p->train[i].from_grad)
-            update(n, &v.rt, &p->train[i]);
     sum_metrics(n, reported);
     return true;
 }

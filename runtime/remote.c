@@ -104,12 +104,14 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
         p->libraries();
     if (c->size > 1)
         join(p, d, c);
-    m->fixed =
-        d->memory(memory_round(p->fixed_bytes) + shards + memory_round(p->thread_bytes) + grad,
-                  "the arena");
+    m->grad = linked && grad > 0 ? linked->memory(grad) : NULL;
+    m->fixed = d->memory(memory_round(p->fixed_bytes) + shards + memory_round(p->thread_bytes) +
+                             (m->grad ? 0 : grad),
+                         "the arena");
     m->shard = m->fixed + memory_round(p->fixed_bytes);
     m->scratch = m->shard + shards;
-    m->grad = m->scratch + memory_round(p->thread_bytes);
+    if (!m->grad)
+        m->grad = m->scratch + memory_round(p->thread_bytes);
     m->metric = d->memory(metric, "metrics");
     m->arguments = d->memory(m->arguments_room, "a batch's index");
     m->output = d->memory(p->outputs * p->batch * p->real_bytes, "outputs");

@@ -6,7 +6,8 @@
  * take, in 2 launches instead of 2 log2(R), and for any number of ranks.  --reduce=nccl leaves it all to ncclAllReduce.
  *
  * Sums have a stream of their own, behind the step's by an event each, and the update comes behind them by another: the host waits
- * for none.  The communicator does not block: what is under way is asked for until it is there, with the run's limit.
+ * for none.  The communicator does not block: what is under way is asked for until it is there, with the run's limit.  All of it can be
+ * captured in a graph: the stream of sums joins the capture by the first event and leaves it by the last.
  *
  * Compiled with each program for several GPUs; the library is opened when there is more than one rank.
  */
@@ -126,6 +127,20 @@ static bool opened(void)
     return joined = settled();
 }
 
+/* Memory that the GPUs of a host can reach in each other, or a network without a copy: NCCL's own, made known to it.  What it cannot
+ * give, and libraries before 2.19, leave the sums where the device puts them. */
+static void *shared_memory(int64_t bytes)
+{
+    void *there = NULL, *handle;
+    if (!nccl.MemAlloc || !nccl.CommRegister ||
+        nccl.MemAlloc(&there, (size_t)bytes) != NCCL_SUCCESS)
+        return NULL;
+    const NcclResult result = nccl.CommRegister(comm, there, (size_t)bytes, &handle);
+    if (result == NCCL_IN_PROGRESS)
+        rt_cuda_await(settled);
+    return there; /* as good as any other when it could not be registered */
+}
+
 /* ---- sums */
 
 static int64_t length(int64_t n, int r)
@@ -204,6 +219,7 @@ const RtLink rt_nccl = {.name = "nccl",
                         .identify = identify,
                         .open = open_link,
                         .opened = opened,
+                        .memory = shared_memory,
                         .sum = sum,
                         .await = await,
                         .look = look,

@@ -17,6 +17,11 @@ static bool bind_symbols(NcclApi *api, const char **missing)
     memcpy(&api->name, &symbol, sizeof symbol);
     NCCL_SYMBOLS(BIND)
 #undef BIND
+#define BIND_NEWER(name, type, arguments)                                                          \
+    if ((symbol = dlsym(api->handle, "nccl" #name)))                                               \
+        memcpy(&api->name, &symbol, sizeof symbol);
+    NCCL_NEWER_SYMBOLS(BIND_NEWER)
+#undef BIND_NEWER
     return true;
 }
 

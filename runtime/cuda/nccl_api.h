@@ -1,7 +1,8 @@
-/* nccl_api.h -- the dozen functions of NCCL 2 that sums over GPUs take, through a table of symbols: a program starts without the library.
+/* nccl_api.h -- the functions of NCCL 2 that sums over GPUs take, through a table of symbols: a program starts without the library.
  *
  * Declared here as nccl.h has them (tests/cuda/nccl_abi.c compares where that header is there), so that programs are built without it.
- * Source: NCCL's documentation, "NCCL API"; 2.18 is the first with all of it.
+ * Source: NCCL's documentation, "NCCL API"; 2.18 is the first with all of it, but for
+ * those that may be missing.
  */
 #ifndef NCCL_API_H
 #define NCCL_API_H
@@ -46,12 +47,18 @@ enum { NCCL_CONFIG_VERSION = 21800, NCCL_UNDEFINED = -2147483647 - 1 };
     S(GetErrorString, const char *, (NcclResult result))                                           \
     S(GetLastError, const char *, (NcclComm comm))
 
+/* Since 2.19; NULL in older libraries. */
+#define NCCL_NEWER_SYMBOLS(S)                                                                      \
+    S(MemAlloc, NcclResult, (void **there, size_t bytes))                                          \
+    S(CommRegister, NcclResult, (NcclComm comm, void *there, size_t bytes, void **handle))
+
 /* The functions without "nccl" before their names: api->Send(...). */
 typedef struct NcclApi {
     void *handle; /* of the open library */
     int version; /* 22809: 2.28.9 */
 #define NCCL_FIELD(name, type, arguments) type(*name) arguments;
     NCCL_SYMBOLS(NCCL_FIELD)
+    NCCL_NEWER_SYMBOLS(NCCL_FIELD)
 #undef NCCL_FIELD
 } NcclApi;
 

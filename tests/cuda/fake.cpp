@@ -22,6 +22,7 @@
 namespace {
 
 enum { ZONE = 256, POISON = 0xff, GUARD = 0xa5 };
+const cudaError_t CAPTURE_UNJOINED = (cudaError_t)904, CAPTURE_ISOLATION = (cudaError_t)905;
 
 struct Memory {
     unsigned char *begin;
@@ -61,18 +62,47 @@ cudaError_t allocate(void **at, size_t bytes)
 
 using Work = std::function<bool()>;
 
+/* What one launch of a graph has done so far. */
+struct Instance {
+    bool begun;
+    size_t done; /* lanes behind the first */
+    std::map<FakeEvent *, long> reached;
+};
+using Item = std::function<Work(Instance *)>;
+
+/* What a stream was asked for while it was captured. */
+struct FakeLane {
+    std::vector<Item> items;
+    FakeStream *origin, *plays;
+    bool left; /* nobody has waited for the last of it */
+};
 struct FakeGraph {
-    std::deque<Work> work;
+    std::vector<FakeLane *> lanes; /* the first is that of the stream in which the capture began */
 };
 struct FakeEvent {
-    long recorded, reached; /* how often; events are not recorded while a stream captures */
+    long recorded, reached; /* how often */
+    FakeGraph *graph;       /* of the capture in which it was recorded last, or NULL; in this lane, behind so many items */
+    size_t lane, behind;
 };
 struct FakeStream {
     std::deque<Work> work;
-    FakeGraph *captures; /* what work goes to instead, or NULL */
+    FakeGraph *captures; /* what work goes to instead, or NULL; there to this lane */
+    size_t lane;
+    void add_item(const Item &item)
+    {
+        captures->lanes[lane]->items.push_back(item);
+        captures->lanes[lane]->left = true;
+    }
+    void add_work(const Work &w) /* each launch of a graph begins with a fresh copy */
+    {
+        if (captures)
+            add_item([=](Instance *) { return w; });
+        else
+            work.push_back(w);
+    }
     void add(std::function<void()> one)
     {
-        (captures ? captures->work : work).push_back([=] { one(); return true; });
+        add_work([=] { one(); return true; });
     }
 };
 
@@ -80,7 +110,7 @@ static std::vector<FakeStream *> streams;
 
 void fake_enqueue(cudaStream_t s, const Work &work)
 {
-    (s->captures ? s->captures->work : s->work).push_back(work);
+    s->add_work(work);
 }
 
 /* The next piece of work of some stream that can go on; false: of none. */
@@ -171,20 +201,49 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned)
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 {
     const long number = ++e->recorded;
-    s->add([=] { e->reached = number; });
+    e->graph = s->captures;
+    if (!s->captures) {
+        s->add([=] { e->reached = number; });
+        return cudaSuccess;
+    }
+    s->add_item([=](Instance *i) -> Work { return [=] { i->reached[e] = number; return true; }; });
+    e->lane = s->lane;
+    e->behind = s->captures->lanes[s->lane]->items.size();
     return cudaSuccess;
+}
+
+/* A stream that waits for an event of a capture is captured from there on. */
+static void join_capture(cudaStream_t s, FakeGraph *g)
+{
+    if (s->captures)
+        return;
+    s->captures = g;
+    s->lane = g->lanes.size();
+    g->lanes.push_back(new FakeLane{{}, s, nullptr, false});
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned)
 {
     const long number = e->recorded;
-    fake_enqueue(s, [=] { return e->reached >= number; });
+    if (!e->graph) {
+        if (s->captures)
+            return CAPTURE_ISOLATION; /* a graph cannot wait for what is not in it */
+        fake_enqueue(s, [=] { return e->reached >= number; });
+        return cudaSuccess;
+    }
+    join_capture(s, e->graph);
+    s->add_item([=](Instance *i) -> Work { return [=] { return i->reached[e] >= number; }; });
+    FakeLane *of = e->graph->lanes[e->lane];
+    if (s->lane == 0 && e->behind == of->items.size())
+        of->left = false;
     return cudaSuccess;
 }
 
 /* A little is done at each question, as if it took its time. */
 cudaError_t cudaStreamQuery(cudaStream_t s)
 {
+    if (s->captures)
+        return cudaErrorInvalidValue;
     if (wrong("lost") && launches > 0)
         return cudaErrorLaunchFailure;
     if (!s->work.empty()) {
@@ -238,35 +297,65 @@ cudaError_t cudaMemsetAsync(void *there, int value, size_t bytes, cudaStream_t s
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode)
 {
-    s->captures = new FakeGraph;
+    s->captures = new FakeGraph{{new FakeLane{{}, s, nullptr, false}}};
+    s->lane = 0;
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
 {
-    *graph = s->captures;
-    s->captures = nullptr;
-    return cudaSuccess;
+    FakeGraph *g = *graph = s->captures;
+    bool left = false;
+    for (FakeLane *lane : g->lanes) {
+        lane->origin->captures = nullptr;
+        left |= lane != g->lanes[0] && lane->left;
+    }
+    return left ? CAPTURE_UNJOINED : cudaSuccess;
 }
 
+/* Lanes behind the first have streams of their own. */
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long)
 {
-    *exec = new FakeGraph(*graph);
+    *exec = new FakeGraph;
+    for (const FakeLane *lane : graph->lanes) {
+        (*exec)->lanes.push_back(new FakeLane(*lane));
+        if (lane != graph->lanes[0])
+            streams.push_back((*exec)->lanes.back()->plays = new FakeStream{});
+    }
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 {
+    for (FakeLane *lane : graph->lanes)
+        delete lane;
     delete graph;
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s)
 {
+    Instance *i = new Instance{};
+    size_t all = 0, others = exec->lanes.size() - 1;
+    s->add([=] { i->begun = true; });
+    for (const FakeLane *lane : exec->lanes) {
+        FakeStream *of = lane->plays ? lane->plays : s;
+        if (of != s)
+            of->add_work([=] { return i->begun; });
+        for (const Item &item : lane->items)
+            of->add_work(item(i));
+        if (of != s)
+            of->add([=] { i->done++; });
+        all += lane->items.size();
+    }
+    s->add_work([=] {
+        if (i->done < others)
+            return false;
+        delete i;
+        return true;
+    });
     if (getenv("FAKE_LOG"))
-        fprintf(stderr, "fake: a graph of %zu\n", exec->work.size());
-    for (const auto &one : exec->work)
-        fake_enqueue(s, one);
+        fprintf(stderr, "fake: a graph of %zu\n", all);
     return cudaSuccess;
 }
 

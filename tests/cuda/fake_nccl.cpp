@@ -4,8 +4,10 @@
  * stream before somebody has asked twice, and whoever goes on without asking is refused.
  *
  *   FAKE_NCCL=never     the communicator does not get ready          old    it is version 2.10
- *   FAKE_NCCL=error     the third exchange fails, as if a cable did
+ *   FAKE_NCCL=error     the third exchange fails, as if a cable did        no-memory  it has none to give
  *   FAKE_NCCL_LOG=FILE  FILE.RANK gets a line a call
+ *
+ * Compiled with FAKE_NCCL_18 it lacks what came after version 2.18.
  */
 #include "cuda/nccl_api.h"
 #include "fake.h"
@@ -114,28 +116,36 @@ struct ncclComm {
 
 static ncclComm *the_one; /* group calls do not name it */
 
+/* What it needs is made when it begins: a graph's launches each begin anew. */
+template <class T> struct Sum {
+    std::vector<std::vector<T>> parts;
+    std::function<bool()> moving;
+    Sum(ncclComm *c, const void *from, size_t count) : parts(c->ranks, std::vector<T>(count))
+    {
+        std::vector<Message> all;
+        memcpy(parts[c->rank].data(), from, count * sizeof(T));
+        for (int r = 0; r < c->ranks; r++)
+            if (r != c->rank) {
+                all.push_back({true, (char *)parts[c->rank].data(), count * sizeof(T), r});
+                all.push_back({false, (char *)parts[r].data(), count * sizeof(T), r});
+            }
+        moving = c->moving(all);
+    }
+};
+
 template <class T> static std::function<bool()> sum_of_all(ncclComm *c, const void *from, void *to, size_t count)
 {
-    auto parts = std::make_shared<std::vector<std::vector<T>>>(c->ranks, std::vector<T>(count));
-    auto moving = std::make_shared<std::function<bool()>>();
-    return [=] {
-        if (!*moving) {
-            std::vector<Message> all;
-            memcpy((*parts)[c->rank].data(), from, count * sizeof(T));
-            for (int r = 0; r < c->ranks; r++)
-                if (r != c->rank) {
-                    all.push_back({true, (char *)(*parts)[c->rank].data(), count * sizeof(T), r});
-                    all.push_back({false, (char *)(*parts)[r].data(), count * sizeof(T), r});
-                }
-            *moving = c->moving(all);
-        }
-        if (!(*moving)())
+    std::shared_ptr<Sum<T>> sum;
+    return [=]() mutable {
+        if (!sum)
+            sum = std::make_shared<Sum<T>>(c, from, count);
+        if (!sum->moving())
             return false;
         for (size_t i = 0; i < count; i++) {
-            T sum = 0; /* in an order that is not the tree's */
+            T all = 0; /* in an order that is not the tree's */
             for (int r = c->ranks - 1; r >= 0; r--)
-                sum += (*parts)[r][i];
-            ((T *)to)[i] = sum;
+                all += sum->parts[r][i];
+            ((T *)to)[i] = all;
         }
         return true;
     };
@@ -199,6 +209,20 @@ NcclResult ncclCommAbort(NcclComm c)
     c->note("abort\n", 0, 0);
     return NCCL_SUCCESS;
 }
+
+#ifndef FAKE_NCCL_18
+NcclResult ncclMemAlloc(void **there, size_t bytes)
+{
+    the_one->note("memory\n", 0, 0);
+    return wrong("no-memory") ? (NcclResult)1 : cudaMalloc(there, bytes) == cudaSuccess ? NCCL_SUCCESS : (NcclResult)1;
+}
+
+NcclResult ncclCommRegister(NcclComm c, void *, size_t, void **)
+{
+    c->note("register\n", 0, 0);
+    return c->ready ? NCCL_SUCCESS : (NcclResult)INVALID_USAGE;
+}
+#endif
 
 NcclResult ncclGroupStart(void)
 {

@@ -19,6 +19,11 @@ _Static_assert(sizeof(NcclResult) == sizeof(ncclResult_t) && sizeof(int) == size
 _Static_assert((int)NCCL_SUCCESS == (int)ncclSuccess && (int)NCCL_IN_PROGRESS == (int)ncclInProgress, "results");
 _Static_assert((int)NCCL_FLOAT32 == (int)ncclFloat32 && (int)NCCL_FLOAT64 == (int)ncclFloat64 && (int)NCCL_SUM == (int)ncclSum, "types");
 
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
+ncclResult_t ncclMemAlloc(void **, size_t); /* again: another type would be an error */
+ncclResult_t ncclCommRegister(const ncclComm_t, void *, size_t, void **);
+#endif
+
 int main(void)
 {
     const ncclConfig_t theirs = NCCL_CONFIG_INITIALIZER;

@@ -1,7 +1,7 @@
 # shim.sh -- sourced after common.sh: a GPU's program as one for the processor, over the CUDA runtime of fake.cpp and the fibers of shim.h.
 #
 #   shim_runtime                        once, before the first program
-#   shim_nccl                           once, before programs of several ranks: $work/libnccl.so.2 is fake_nccl.cpp
+#   shim_nccl                           once, before programs of several ranks: $work/libnccl.so.2 is fake_nccl.cpp, libnccl-2.18.so an older one
 #   shim NAME MODEL OPTIONS...          $work/NAME/gpu, and $work/NAME/cpu of the same model in plain C
 #   near, steps                         their losses beside each other
 #   shim_gpu NAME MODEL OPTIONS...      $work/NAME/gpu alone; with --kernels=cudnn it takes the libraries of fake_cublas.cpp and fake_cudnn.cpp
@@ -33,6 +33,7 @@ shim_cudnn() {
 
 shim_nccl() {
     g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$shim_sources/include" -I "$TENON_ROOT/runtime" "$shim_sources/fake_nccl.cpp" -o "$work/libnccl.so.2"
+    g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -DFAKE_NCCL_18 -I "$shim_sources/include" -I "$TENON_ROOT/runtime" "$shim_sources/fake_nccl.cpp" -o "$work/libnccl-2.18.so"
     export TENON_NCCL=$work/libnccl.so.2
 }
 
