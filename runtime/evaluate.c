@@ -66,6 +66,7 @@ int test_run(const RtProgram *p, const Options *o)
     Net *n = net_new(p, pool, o->comm, 1, false);
     weights_load(n, o->weights);
     data_fill(d, pool);
+    data_share(d, o->comm->rank, o->comm->size);
     log_open(&log, o->log, false);
     if (o->log_ranks)
         log_keep_messages(&log);

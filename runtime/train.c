@@ -200,6 +200,8 @@ static void open_all(Trainer *t)
     if (t->checkpoint)
         checkpoint_bind(t->checkpoint, data_hash(t->data));
     start_from(t);
+    data_share(t->data, o->comm->rank, o->comm->size);
+    data_share(t->test, o->comm->rank, o->comm->size);
     if (o->comm->size > 1) {
         loader_wait(t->loader);
         compare_ranks(t);

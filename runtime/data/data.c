@@ -87,7 +87,8 @@ static Data *new_data(const RtProgram *p, const char *place)
                 .vocab = p->vocab,
                 .classes = p->classes,
                 .labels = p->labels,
-                .batch = p->batch};
+                .batch = p->batch,
+                .part = p->batch};
     if (p->input_rank == 3) {
         d->height = p->input_dim[1];
         d->width = p->input_dim[2];
@@ -206,7 +207,7 @@ Data *data_open_text(const RtProgram *p, const char *text)
 typedef struct Making {
     const Data *d;
     const uint32_t *order;
-    int64_t n;
+    int first; /* place of unit 0 */
 } Making;
 
 static void make(void *arg, int thread, int unit)
@@ -214,8 +215,17 @@ static void make(void *arg, int thread, int unit)
     (void)thread;
     const Making *m = arg;
     const Data *d = m->d;
-    const int64_t sample = d->first + (m->order ? m->order[unit] : (uint32_t)unit);
-    synthetic_sample(d, d->x + unit * d->stride, d->label + unit * d->labels, sample);
+    const int at = m->first + unit;
+    const int64_t sample = d->first + (m->order ? m->order[at] : (uint32_t)at);
+    synthetic_sample(d, d->x + at * d->stride, d->label + at * d->labels, sample);
+}
+
+void data_share(Data *d, int rank, int ranks)
+{
+    if (!d->synthetic)
+        return;
+    d->part = d->batch / ranks;
+    d->part_first = rank * d->part;
 }
 
 Data *data_in_memory(const RtProgram *p, int64_t n, Pool *pool)
@@ -284,7 +294,8 @@ double data_scored(const RtProgram *p, const Batch *b)
     return (double)(count ? count : 1) / p->batch;
 }
 
-/* Synthetic samples are made here, for this batch, by all threads. Their index is their place in
+/* Synthetic samples are made here, for this batch, by all threads: those that this rank reads.  (Of the others' labels data_scored
+ * asks whether they count, and made-up labels all do, as what stands in their places does.) Their index is their place in
  * the epoch, and x and label are set so far back that index finds them: a mask keyed by the index
  * is then another one in every step. */
 void data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, int valid, Batch *b)
@@ -301,17 +312,17 @@ void data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, 
     b->label_stride = data_label_stride(d);
     b->label_type = RT_I32;
     b->index = order + first;
-    b->stored = d->x;
-    b->stored_label = d->label;
-    b->stored_bytes = (d->synthetic ? d->batch : d->n) * d->stride;
-    b->label_bytes = (d->synthetic ? d->batch : d->n) * b->label_stride;
+    b->stored = d->x + d->part_first * d->stride;
+    b->stored_label = d->label + d->part_first * d->labels;
+    b->stored_bytes = (d->synthetic ? d->part : d->n) * d->stride;
+    b->label_bytes = (d->synthetic ? d->part : d->n) * b->label_stride;
     b->fresh = d->synthetic;
     if (d->next)
         next_tokens(d, b);
     if (!d->synthetic)
         return;
-    Making m = {.d = d, .order = order + first};
-    pool_run(pool, make, &m, d->batch);
+    Making m = {.d = d, .order = order + first, .first = d->part_first};
+    pool_run(pool, make, &m, d->part);
     for (int i = 0; i < d->batch; i++)
         d->position[i] = (uint32_t)(first + i);
     b->x = (const void *)((uintptr_t)d->x - (uintptr_t)(first * d->stride));

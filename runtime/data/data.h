@@ -59,6 +59,7 @@ typedef struct Data {
     int64_t     first;  /* synthetic: number of sample 0 of this split */
     uint32_t   *position;  /* synthetic: [batch] places of the batch at hand */
     int         batch;
+    int         part_first, part;                     /* synthetic: which of a batch are made here; data_share */
 } Data;
 
 /* Finds the data set `name` (or the directory), opens one split of it, "train" or "test", and
@@ -86,6 +87,10 @@ uint64_t data_hash(const Data *d);  /* of size, type and labels: are these the s
  * behind its end). `valid` of them count. */
 void     data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, int valid,
                     Batch *b);
+
+/* From here on rank `rank` makes of each batch its own part alone: of synthetic samples.  What is stored lies in the memory of every
+ * rank, for an epoch's order scatters each batch over all of it; a step reads its part. */
+void     data_share(Data *d, int rank, int ranks);
 
 /* Labels of the batch that are scored, divided by its samples: of all `batch` samples, also those that fill it up; the same on
  * every rank.  At least one counts, so that it can divide. */

@@ -15,6 +15,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A rank makes its part of a batch and no more, the same as one alone makes. */
+START_TEST(ranks_make_their_part_of_synthetic_samples)
+{
+    enum { B = 8, F = 5 };
+    const RtProgram p = {.model = "test", .batch = B, .input_rank = 1, .input_dim = {F}, .classes = 3, .labels = 1,
+                         .recipe = {.samples = 3 * B, .test_samples = B}};
+    Pool *pool = pool_new(1);
+    uint32_t order[3 * B];
+    random_order(order, 3 * B, 3 * B, 7, 1, true);
+    for (int ranks = 1; ranks <= B; ranks *= 2)
+        for (int r = 0; r < ranks; r++) {
+            Data *whole = data_open(&p, "synthetic", "train", 0), *part = data_open(&p, "synthetic", "train", 0);
+            Batch a = {.seed = 7}, b = a;
+            data_share(part, r, ranks);
+            data_batch(whole, pool, order, 1, B, &a);
+            memset(part->x, 0xaa, B * F), memset(part->label, 0xaa, B * sizeof *part->label);
+            data_batch(part, pool, order, 1, B, &b);
+            ck_assert_ptr_eq(b.stored, part->x + r * (B / ranks) * F);
+            ck_assert_int_eq(b.stored_bytes, B / ranks * F);
+            ck_assert_int_eq(b.label_bytes, B / ranks * (int)sizeof *part->label);
+            for (int i = 0; i < B; i++) {
+                const uint8_t *x = (const uint8_t *)b.x + (int64_t)b.index[i] * b.x_stride, none[F] = {0xaa, 0xaa, 0xaa, 0xaa, 0xaa};
+                const int32_t label = *(const int32_t *)((const char *)b.label + (int64_t)b.index[i] * b.label_stride);
+                const bool mine = i * ranks / B == r;
+                ck_assert_mem_eq(x, mine ? (const uint8_t *)a.x + (int64_t)a.index[i] * a.x_stride : none, F);
+                ck_assert_int_eq(label == (int32_t)0xaaaaaaaa, !mine);
+            }
+        }
+}
+END_TEST
+
 START_TEST(sha256_knows_its_examples)
 {
     static const struct { const char *text, *digest; } example[] = {
@@ -478,6 +509,7 @@ int main(void)
     Suite *s = suite_create("parts");
     TCase *t = tcase_create("parts");
     tcase_set_timeout(t, 60);
+    tcase_add_test(t, ranks_make_their_part_of_synthetic_samples);
     tcase_add_test(t, sha256_knows_its_examples);
     tcase_add_test(t, a_hash_does_not_see_where_the_stream_is_cut);
     tcase_add_test(t, philox_knows_its_examples);
