@@ -5,6 +5,9 @@
  * exchanges of all with all, 2 (R - 1) / R of the vector to and from each rank: as many bytes as halving and doubling
  * take, in 2 launches instead of 2 log2(R), and for any number of ranks.  --reduce=nccl leaves it all to ncclAllReduce.
  *
+ * Where each of N hosts has g = 2, 4, 8 ... consecutive ranks that is done twice, first inside each host, then, of a g-th, between hosts: by
+ * N hosts of all with all 2 g (N - 1) / N of the vector would leave each, now 2 (N - 1) / N do, for 2 launches more.
+ *
  * Sums have a stream of their own, behind the step's by an event each, and the update comes behind them by another: the host waits
  * for none.  The communicator does not block: what is under way is asked for until it is there, with the run's limit.  All of it can be
  * captured in a graph: the stream of sums joins the capture by the first event and leaves it by the last.
@@ -34,7 +37,6 @@ static bool joined;
 static cudaStream_t stream;
 static cudaEvent_t (*event)[EVENTS];
 static real *scratch;
-static int rank, ranks;
 static bool any_order;
 static char description[64];
 
@@ -67,16 +69,57 @@ static void identify(char id[LINK_ID])
     memcpy(id, &made, sizeof made);
 }
 
-/* Where piece r of n reals begins; pieces of the largest sum are `piece(n)` apart in scratch. */
-static int64_t piece(int64_t n)
+/* Ranks first, first + step, ... that exchange; this one is number `self` of them. */
+typedef struct Group {
+    int first, step, size, self;
+} Group;
+
+static Group group[2]; /* one after the other; the second of size 0: none */
+
+/* Where piece r of n reals begins; scratch has them `piece` apart. */
+static int64_t piece(const Group *g, int64_t n)
 {
-    return ((n + ranks - 1) / ranks + GRAIN - 1) / GRAIN * GRAIN;
+    return ((n + g->size - 1) / g->size + GRAIN - 1) / GRAIN * GRAIN;
 }
 
-static int64_t cut(int64_t n, int r)
+static int64_t cut(const Group *g, int64_t n, int r)
 {
-    const int64_t at = r * piece(n);
+    const int64_t at = r * piece(g, n);
     return at < n ? at : n;
+}
+
+/* How many consecutive ranks are on each host; 1 where hosts have 3, or 2 and 4, or take turns. */
+static int ranks_a_host(const Comm *c)
+{
+    int each = 1;
+    while (each < c->size && strcmp(comm_host(c, each), comm_host(c, 0)) == 0)
+        each++;
+    if (c->size % each != 0 || (each & (each - 1)) != 0)
+        return 1;
+    for (int r = 0; r < c->size; r++)
+        for (int k = 0; k < r; k++)
+            if ((strcmp(comm_host(c, r), comm_host(c, k)) == 0) != (r / each == k / each))
+                return 1;
+    return each;
+}
+
+/* The same tree, whose lowest levels are then those of a host: its ranks first, then those with the same piece on all hosts. */
+static void find_groups(const Comm *c)
+{
+    const int each = ranks_a_host(c);
+    if (each == 1 || each == c->size) {
+        group[0] = (Group){0, 1, c->size, c->rank};
+        return;
+    }
+    group[0] = (Group){c->rank / each * each, 1, each, c->rank % each};
+    group[1] = (Group){c->rank % each, each, c->size / each, c->rank / each};
+}
+
+static int64_t room(int64_t most)
+{
+    const int64_t inner = group[0].size * piece(&group[0], most),
+                  outer = group[1].size ? group[1].size * piece(&group[1], piece(&group[0], most)) : 0;
+    return inner > outer ? inner : outer;
 }
 
 static void open_link(const char id[LINK_ID], const Comm *c, const RtDevice *d, int64_t most,
@@ -92,7 +135,8 @@ static void open_link(const char id[LINK_ID], const Comm *c, const RtDevice *d, 
                          .maxCTAs = NCCL_UNDEFINED,
                          .splitShare = NCCL_UNDEFINED,
                          .trafficClass = NCCL_UNDEFINED};
-    rank = c->rank, ranks = c->size, any_order = c->any_order;
+    any_order = c->any_order;
+    find_groups(c);
     open_library();
     memcpy(&made, id, sizeof made);
     rt_cuda_check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
@@ -102,8 +146,8 @@ static void open_link(const char id[LINK_ID], const Comm *c, const RtDevice *d, 
             rt_cuda_check(cudaEventCreateWithFlags(&event[i][k], cudaEventDisableTiming),
                           "making an event");
     if (!any_order)
-        scratch = d->memory(ranks * piece(most) * (int64_t)sizeof(real), "sums over ranks");
-    check(nccl.CommInitRankConfig(&comm, ranks, made, rank, &config), "joining the other GPUs");
+        scratch = d->memory(room(most) * (int64_t)sizeof(real), "sums over ranks");
+    check(nccl.CommInitRankConfig(&comm, c->size, made, c->rank, &config), "joining the other GPUs");
 }
 
 /* What a call has left under way is there; nothing else may be asked of the communicator before.  NCCL cannot say who is to blame for a
@@ -143,9 +187,9 @@ static void *shared_memory(int64_t bytes)
 
 /* ---- sums */
 
-static int64_t length(int64_t n, int r)
+static int64_t length(const Group *g, int64_t n, int r)
 {
-    return cut(n, r + 1) - cut(n, r);
+    return cut(g, n, r + 1) - cut(g, n, r);
 }
 
 static void end_group(void)
@@ -154,42 +198,55 @@ static void end_group(void)
     rt_cuda_await(settled);
 }
 
-/* Piece r of x goes to rank r, whose own goes to scratch; or, back: this rank's piece to all, theirs to where they belong. */
-static void exchange(real *x, int64_t n, bool back)
+/* Piece r of x goes to number r of the group, whose own goes to scratch; or, back: this rank's piece to all, theirs to where they belong. */
+static void exchange(const Group *g, real *x, int64_t n, bool back)
 {
+    const int self = g->self, size = g->size;
     check(nccl.GroupStart(), "a sum of gradients");
-    for (int d = 1; d < ranks; d++) {
-        const int to = (rank + d) % ranks, from = (rank + ranks - d) % ranks;
-        const int out = back ? rank : to, in = back ? from : rank;
-        real *place = back ? x + cut(n, from) : scratch + from * piece(n);
-        if (length(n, out) > 0)
-            check(nccl.Send(x + cut(n, out), (size_t)length(n, out), type, to, comm, stream),
+    for (int d = 1; d < size; d++) {
+        const int to = (self + d) % size, from = (self + size - d) % size;
+        const int out = back ? self : to, in = back ? from : self;
+        real *place = back ? x + cut(g, n, from) : scratch + from * piece(g, n);
+        if (length(g, n, out) > 0)
+            check(nccl.Send(x + cut(g, n, out), (size_t)length(g, n, out), type,
+                            g->first + to * g->step, comm, stream),
                   "sending gradients");
-        if (length(n, in) > 0)
-            check(nccl.Recv(place, (size_t)length(n, in), type, from, comm, stream),
+        if (length(g, n, in) > 0)
+            check(nccl.Recv(place, (size_t)length(g, n, in), type, g->first + from * g->step, comm,
+                            stream),
                   "receiving gradients");
     }
     end_group();
 }
 
-static void add_all(real *x, int64_t n)
+/* What has been added in a group is one node of the tree; the next group adds those of its ranks. */
+static void add_all(int level, real *x, int64_t n)
 {
-    if (any_order) {
-        check(nccl.AllReduce(x, x, (size_t)n, type, NCCL_SUM, comm, stream), "a sum of gradients");
-        rt_cuda_await(settled);
-        return;
-    }
-    exchange(x, n, false);
-    if (length(n, rank) > 0)
-        rt_rank_sum(stream, x + cut(n, rank), scratch, piece(n), length(n, rank), rank, ranks);
-    exchange(x, n, true);
+    const Group *g = &group[level];
+    real *own = x + cut(g, n, g->self);
+    const int64_t mine = length(g, n, g->self);
+    exchange(g, x, n, false);
+    if (mine > 0)
+        rt_rank_sum(stream, own, scratch, piece(g, n), mine, g->self, g->size);
+    if (mine > 0 && level == 0 && group[1].size > 0)
+        add_all(1, own, mine);
+    exchange(g, x, n, true);
+}
+
+static void sum_by_nccl(real *x, int64_t n)
+{
+    check(nccl.AllReduce(x, x, (size_t)n, type, NCCL_SUM, comm, stream), "a sum of gradients");
+    rt_cuda_await(settled);
 }
 
 static void sum(int number, void *there, int64_t n)
 {
     rt_cuda_check(cudaEventRecord(event[number][0], rt_cuda_stream), "a sum of gradients");
     rt_cuda_check(cudaStreamWaitEvent(stream, event[number][0], 0), "a sum of gradients");
-    add_all(there, n);
+    if (any_order)
+        sum_by_nccl(there, n);
+    else
+        add_all(0, there, n);
     rt_cuda_check(cudaEventRecord(event[number][1], stream), "a sum of gradients");
 }
 

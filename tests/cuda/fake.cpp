@@ -7,6 +7,7 @@
  *   FAKE_CUDA=no-driver | stub | no-device | old-driver | memory | lost     what goes wrong
  *   FAKE_ARCH=80                                                            another GPU than sm_90
  *   FAKE_LOG=1                                                              launches, on stderr
+ *   FAKE_HOSTS=2                                                            the ranks of TENON_RANKS are on so many hosts, as many each
  */
 #include "fake.h"
 #include "fiber.h"
@@ -16,6 +17,7 @@
 #include <cuda_runtime_api.h>
 #include <deque>
 #include <map>
+#include <sys/utsname.h>
 #include <unistd.h>
 #include <vector>
 
@@ -145,6 +147,17 @@ void shim_work(FakeStream *stream, std::function<void()> work)
 }
 
 extern "C" {
+
+int gethostname(char *name, size_t room) noexcept
+{
+    const char *hosts = getenv("FAKE_HOSTS"), *rank = getenv("TENON_RANK"), *ranks = getenv("TENON_RANKS");
+    utsname u = {};
+    if (hosts && rank && ranks)
+        snprintf(name, room, "host%d", atoi(rank) * atoi(hosts) / atoi(ranks));
+    else if (uname(&u) == 0)
+        snprintf(name, room, "%s", u.nodename);
+    return 0;
+}
 
 cudaError_t cudaGetDeviceCount(int *count)
 {

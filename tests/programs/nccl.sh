@@ -64,10 +64,18 @@ asked() {
 asked $piece $piece $piece $last > "$work/want"
 cmp -s "$work/want" "$work/asked.0" && ok || { bad "rank 0 asks NCCL for something else"; diff "$work/want" "$work/asked.0" | head -n 8 || true; }
 
+# on two hosts: halves inside a host, then of a half its halves between hosts, and back: half of the reals leave a host that leave it above
+between() { awk '$1 == "send" && $4 >= 2 { n += $2 } END { print n }' "$work/asked.0" "$work/asked.1"; }
+flat=$(between)
+same "lenet, 2 ranks each on 2 hosts, and one" "$(FAKE_HOSTS=2 hash 4 "${lenet[@]}")" "$(hashes "$work/log.one")"
+awk -v flat="$flat" -v two="$(between)" 'BEGIN { exit !(two > 0.49 * flat && two < 0.51 * flat) }' && ok || bad "$flat reals leave two ranks' host, in two levels $(between)"
+same "four exchanges a sum, in order" "$(grep -E "^(send|end)" "$work/asked.0" | head -n 8 | awk '{ print $1, $4 }' | tr '\n' ' ')" "send 1 end  send 2 end  send 2 end  send 1 end  "
+
 small_mnist "$work/mnist" 24 12 || true
 mlp=("$work/mlp/gpu" --data "$work/mnist" --epochs 2) three=("$work/three/gpu" --data "$work/mnist" --epochs 2)
 want=$(hash 1 "${three[@]}")
 for n in 3 6; do same "6 shards, $n ranks, and one" "$(SHIM_ORDER=$n hash $n "${three[@]}")" "$want"; done
+for hosts in 2 3; do same "6 shards, 6 ranks on $hosts hosts, and one" "$(FAKE_HOSTS=$hosts hash 6 "${three[@]}")" "$want"; done
 want=$(hash 1 "${mlp[@]}")
 for order in 1 2; do same "mlp, 4 ranks, streams in order $order" "$(SHIM_ORDER=$order hash 4 "${mlp[@]}")" "$want"; done
 buckets=$(grep -c '\.ready = ' "$work"/mlp/*.cu)
