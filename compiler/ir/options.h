@@ -18,7 +18,7 @@ typedef struct Options {
     int         vector;                               /* reals in a vector of the target and dtype: 16, 8, 4, 2, 1 */
     bool        verify;                               /* graph_verify after every pass (on in debug builds and tests) */
     int64_t     memory_limit;                         /* planned bytes at most, with so many threads; 0: no limit */
-    bool        keep_all;                             /* make nothing again that memory_limit does not ask for */
+    bool        keep_all;                             /* make nothing again; not with memory_limit */
     int         threads;                              /* of the machine that compiles */
     bool        overlap;                              /* --comm: ranks add gradients while the backward pass goes on */
     int64_t     bucket;                               /* bytes that they add as one; 0: by the model of passes/buckets.c */

@@ -9,7 +9,9 @@
  *   always               while all of them together add at most a hundredth (SHARE) to the predicted time of the step, where more
  *                        than 256 MB (LARGE) would be kept.  Such are relu(batch_norm(x)) of an x that is kept for batch_norm's
  *                        own gradient.  No convolution or dense layer runs twice.  Not under --keep-all, nor --plain.
- *   --memory-limit       until the program fits, with as many threads as the machine that compiles has, whatever that costs
+ *   --memory-limit       until the program fits, with as many threads as the machine that compiles has, whatever that costs.
+ *                        Where it fits anyway, nothing.  Values that lie within others (pass slices) are not made again:
+ *                        where the rest does not suffice, they get memory of their own and are tried, too
  *
  * The first rule looks at one thread: what it makes does not depend on the machine.
  *
@@ -32,7 +34,8 @@ typedef struct Again {
 } Again;
 
 typedef struct Search {
-    Graph *g;
+    Graph *g;    /* training's */
+    Graph *eval; /* evaluation's, once that is planned: it counts, too */
     const Options *o;
     int threads; /* whose scratch counts */
     int ids;     /* nodes had smaller numbers when the search began: candidates */
@@ -306,6 +309,10 @@ static int64_t planned(Search *s, Diag *d)
 {
     pass_schedule(s->g, s->o, d);
     pass_plan(s->g, s->o, d);
+    if (s->eval) {
+        pass_schedule(s->eval, s->o, d);
+        pass_plan(s->eval, s->o, d);
+    }
     look(s);
     return step_bytes(s->g->step, s->threads);
 }
@@ -363,43 +370,95 @@ static void save(Search *s, int64_t limit, Diag *d)
         bytes = try(s, n, bytes, d);
 }
 
+/* Parts of concats are made in memory of their own and copied, slices too: what pass slices did is taken back.  What passes
+ * before it put within others stays there. */
+static bool take_apart(Graph *g)
+{
+    bool any = false;
+    for (int i = 0; i < g->nnode; i++) {
+        Node *n = g->node[i];
+        if (!n->within || !(node_is(n, "slice") || node_is(n->within, "concat")))
+            continue;
+        n->within = NULL, n->start = 0;
+        any = true;
+    }
+    return any;
+}
+
+/* The program fits into --memory-limit, or it is as small as this pass knows how; the least that it needed on the way. */
+static int64_t fit(Search *s, Diag *d)
+{
+    const int64_t limit = s->o->memory_limit;
+    save(s, limit, d);
+    const int64_t bytes = step_bytes(s->g->step, s->threads);
+    if (bytes <= limit)
+        return bytes;
+    const bool training = take_apart(s->g), evaluation = s->eval && take_apart(s->eval);
+    if (!training && !evaluation)
+        return bytes;
+    planned(s, d);
+    save(s, limit, d);
+    const int64_t apart = step_bytes(s->g->step, s->threads);
+    return apart < bytes ? apart : bytes;
+}
+
 static bool large(const Step *t)
 {
     return t->shards * t->shard_bytes > LARGE;
 }
 
-static void refuse(const Search *s, int64_t first, int64_t least, Diag *d)
+/* Rounded, or to the byte where rounding would make two figures of one message equal. */
+static const char *figure(const Search *s, int64_t bytes, int64_t other)
 {
     Arena *a = s->g->arena;
-    const int64_t limit = s->o->memory_limit;
-    diag_error(d, (Span){0}, "%s needs %s with %d threads, %s more than --memory-limit %s",
-               s->g->name, text_bytes(a, least), s->o->threads, text_bytes(a, least - limit),
-               text_bytes(a, limit));
-    if (least < first)
-        diag_note(d, "that is with everything made again that can be, and %s without",
-                  text_bytes(a, first));
-    diag_help(d, "a smaller --batch needs less; tenon show says what for");
+    const char *text = text_bytes(a, bytes);
+    return strcmp(text, text_bytes(a, other)) != 0
+               ? text
+               : arena_printf(a, "%s bytes", text_commas(a, bytes));
 }
 
+static void refuse(const Search *s, int64_t first, int64_t least, Diag *d)
+{
+    const Step *whole = s->g->step;
+    const int64_t limit = s->o->memory_limit;
+    const int64_t fixed = whole->fixed_bytes + (whole->fused_update ? 0 : whole->grad_bytes);
+    diag_error(d, (Span){0}, "%s needs %s with %d threads, %s more than --memory-limit %s",
+               s->g->name, figure(s, least, limit), s->o->threads,
+               text_bytes(s->g->arena, least - limit), figure(s, limit, least));
+    if (least < first)
+        diag_note(d, "that is with everything made again that can be, and %s without",
+                  figure(s, first, least));
+    if (fixed > limit)
+        diag_help(d,
+                  "%s are parameters, what the optimizer keeps of them and packed weights, which "
+                  "no --batch makes fewer: it takes a smaller model",
+                  figure(s, fixed, limit));
+    else
+        diag_help(d, "a smaller --batch needs less; tenon show says what for");
+}
+
+/* Of training first, then of evaluation, which shares training's arena and may need more of it: training makes room. */
 void pass_recompute(Graph *g, const Options *o, Diag *d)
 {
-    Search s = {.g = g, .o = o, .ids = g->next_id, .threads = 1};
-    Step *const whole = g->peer ? g->peer->step : g->step; /* evaluation only adds to training's */
-    const int64_t first = step_bytes(whole, o->threads);
+    Graph *const t = g->training ? g : g->peer;
+    Search s = {.g = t ? t : g, .eval = t && t != g ? g : NULL, .o = o, .threads = 1};
+    const int64_t first = step_bytes(s.g->step, o->threads), limit = o->memory_limit;
     const bool cheaply = g->training && !o->keep_all && !o->plain && !o->cuda && large(g->step);
 
-    if (!cheaply && (!o->memory_limit || first <= o->memory_limit))
+    if (!cheaply && (!limit || first <= limit))
         return;
+    const int made = s.g->step->again;
+    const int64_t without = made ? s.g->step->bytes_without : first;
+    int64_t least = first;
+    s.ids = s.g->next_id;
     s.tried = arena_alloc(g->arena, (size_t)s.ids + 1);
     look(&s);
     if (cheaply)
         save_cheaply(&s, d);
     s.threads = o->threads;
-    if (o->memory_limit && g->training)
-        save(&s, o->memory_limit, d);
-    const int64_t bytes = step_bytes(g->peer ? whole : g->step, o->threads);
-    if (o->memory_limit && bytes > o->memory_limit)
-        refuse(&s, first, bytes, d);
-    if (g->training)
-        g->step->again = s.nagain, g->step->bytes_without = first;
+    if (limit && t && !g->token)
+        least = fit(&s, d);
+    if (limit && least > limit)
+        refuse(&s, without, least, d);
+    s.g->step->again = made + s.nagain, s.g->step->bytes_without = without;
 }

@@ -6,7 +6,7 @@
  * Rows of a value that lies within another are as far apart as the other's: only for channels of images stored LAST, and for
  * vectors.  A value moves only when the kernel that makes it and all that read it can step over what lies between (the two
  * lists below); else concat copies it and slice makes its own.  Concats within concats nest: a dense block is one buffer.
- * Not under --memory-limit, which makes values again one by one.
+ * Pass recompute, which makes values again one by one, takes it all back where --memory-limit leaves no other way.
  */
 #include "ir/readers.h"
 #include "ops/move.h"
@@ -122,8 +122,9 @@ void pass_slices(Graph *g, const Options *o, Diag *d)
 {
     const Readers *r = readers_new(g);
 
+    (void)o;
     (void)d;
-    for (int i = 0; i < g->nnode && !o->memory_limit; i++) {
+    for (int i = 0; i < g->nnode; i++) {
         if (node_is(g->node[i], "concat"))
             place_parts(g, r, g->node[i]);
         else if (node_is(g->node[i], "slice"))

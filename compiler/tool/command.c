@@ -69,6 +69,11 @@ static bool supported(const Command *c, Diag *d)
         diag_help(d, "leave one of them out");
         return false;
     }
+    if (c->options.keep_all && c->options.memory_limit) {
+        diag_error(d, nowhere, "--keep-all and --memory-limit exclude each other: a limit may need values made again");
+        diag_help(d, "leave one of them out");
+        return false;
+    }
     const char *dtype = c->front.dtype;
     if (c->comm && strcmp(c->comm, "nccl") == 0 && !c->options.cuda) {
         diag_error(d, nowhere, "--comm nccl is between GPUs, and this program is for the processor");

@@ -322,8 +322,8 @@ bool show_plan(Arena *a, const Graph *g, int64_t ranks, Diag *d)
     mine.shards = s->shards / ranks;
     mine.fused_update = s->fused_update && ranks == 1;
 
-    printf("\nbatch %lld = %lld shards of %lld samples, chunks of %lld; %s FLOPs a sample, forward and backward\n",
-           (long long)s->batch, (long long)s->shards, (long long)s->shard, (long long)s->chunk,
+    printf("\nbatch %lld = %lld shard%s of %lld sample%s, chunks of %lld; %s FLOPs a sample, forward and backward\n",
+           (long long)s->batch, (long long)s->shards, s->shards == 1 ? "" : "s", (long long)s->shard, s->shard == 1 ? "" : "s", (long long)s->chunk,
            text_commas(a, (int64_t)emit_flops(g)));
     printf("memory%s, %d threads\n", ranks > 1 ? arena_printf(a, " of one of %lld ranks", (long long)ranks) : "", threads);
     print_bytes(a, "parameters", s->parameter_bytes, "one copy, as the kernels want it");
@@ -339,7 +339,7 @@ bool show_plan(Arena *a, const Graph *g, int64_t ranks, Diag *d)
         print_bytes(a, "gradients", s->grad_bytes, "one copy, reduced before the update");
     if (s->again)
         print_bytes(a, "not kept", s->bytes_without - step_bytes(s, threads),
-                    arena_printf(a, "%d values, which the backward pass makes again", s->again));
+                    arena_printf(a, "%d value%s, which the backward pass makes again", s->again, s->again == 1 ? "" : "s"));
     print_bytes(a, "planned", step_bytes(&mine, threads), "plus at most 30 MB, plus the data as they are stored");
     return true;
 }

@@ -83,5 +83,15 @@ else skip "a densenet's values made again: CHECK_ALL=1"; fi
 bytes | grep -q 'not kept' && bad "values of a small network made again" || ok
 
 refuses "a limit below all plans" "needs .* more than --memory-limit 20.0 MB" bytes --memory-limit 20M
+grep -q "a smaller --batch needs less" "$work/err" && ok || bad "no way out of a limit that a smaller batch meets"
+refuses "a limit below the parameters" "which no --batch makes fewer" bytes --memory-limit 1M
+# a limit just below the least plan: both figures round to the same, so bytes are named
+limit=$(bytes --memory-limit 20M 2>&1 > "$work/out" | awk '/ needs / { sub(/.* needs /, ""); printf "%d", $1 * 1e6 + .5; exit }') || true
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    bytes --memory-limit "$limit" > "$work/out" 2> "$work/err" || break
+    limit=$((limit - 10000))
+done
+grep -Eq "needs [0-9,]+ bytes with .* than --memory-limit [0-9,]+ bytes" "$work/err" && ok || bad "rounded figures that look equal: $(head -n 1 "$work/err")"
+refuses "--keep-all with a limit" "exclude each other" bytes --memory-limit 30M --keep-all
 refuses "a limit that is no size" "--memory-limit needs a size, not '20X'" bytes --memory-limit 20X
 finish
