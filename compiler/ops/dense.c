@@ -85,8 +85,12 @@ static Cost cost(const Node *n)
 static void gradient_dx(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);
-    if (grad_wanted(gr, n->in[1]))
-        grad_add(gr, n->in[1], op_make_like(g, "dense", n, 2, dy, n->in[0]));
+    if (grad_wanted(gr, n->in[1])) {
+        Node like = {.op = n->op, .span = n->span};
+        node_copy_attrs(g, &like, n);
+        node_set_attr(g->arena, &like, (Attr){.key = "bias", .kind = ATTR_BOOL});
+        grad_add(gr, n->in[1], op_make_like(g, "dense", &like, 2, dy, n->in[0]));
+    }
     if (grad_wanted(gr, n->in[0]))
         grad_add(gr, n->in[0], op_make_like(g, "dense_dw", n, 2, dy, n->in[1]));
 }

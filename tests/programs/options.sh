@@ -65,6 +65,11 @@ grep -q "^#SBATCH --ntasks=6 .* 1, 3 or 6, which divide the 6 shards" "$work/slu
 "$TENON" emit "$mlp" --to slurm --target cuda --comm nccl --shards 6 --batch 60 > "$work/slurm-nccl"
 cmp -s "$work/slurm-nccl" "$work/slurm-gpu/mlp.sbatch" && ok || bad "--comm nccl makes another job for GPUs"
 
+# what must hold between passes, of every model and of the layers that the CUDA target is tested with
+for model in $(shipped_models) "$TENON_ROOT"/tests/cuda/*.tn; do
+    succeeds "--verify $model" "$TENON" show "$model" --verify
+done
+
 # statistics of one number
 sed 's/|> relu/|> batch_norm |> relu/' "$mlp" > "$work/norm.tn"
 grep -q batch_norm "$work/norm.tn" && ok || bad "models/mlp.tn has no place for batch_norm"
