@@ -369,9 +369,16 @@ static const char arguments[] =
 static const char *clipping(const Recipe *r, Text *t)
 {
     Text c = text_new(t->arena);
-    if (r->clip_norm > 0)
-        text_printf(&c, "                nn.utils.clip_grad_norm_(model.parameters(), %s)\n",
-                    number(t, r->clip_norm));
+    if (r->clip_norm > 0) /* clip_grad_norm_ divides by norm + 1e-6: gradients 2e-6 too small */
+        text_printf(&c,
+                    "                grads = [p.grad for p in model.parameters() if p.grad is not "
+                    "None]\n"
+                    "                norm = torch.sqrt(sum((g.double() ** 2).sum() for g in "
+                    "grads)).item()\n"
+                    "                if norm > %s:\n"
+                    "                    for g in grads:\n"
+                    "                        g *= %s / norm\n",
+                    number(t, r->clip_norm), number(t, r->clip_norm));
     if (r->clip_value > 0)
         text_printf(&c, "                nn.utils.clip_grad_value_(model.parameters(), %s)\n",
                     number(t, r->clip_value));

@@ -256,8 +256,12 @@ static void read_clip(Train *t, Expr *e)
     for (int i = 0; i < n; i++) {
         Expr *one = e->kind == EX_LIST ? e->list.v[i] : e;
         const Form *f = form_read(t->u, one, "clipping", clips, t->r);
-        if (f && f == first)
+        if (f && f == first) {
             diag_error(t->u->diag, one->span, "clipping by %s is given twice", f->name);
+        } else if (f && (f->tag ? t->r->clip_value : t->r->clip_norm) == 0) {
+            diag_error(t->u->diag, one->span, "clipping by %s to 0 would leave no gradient", f->name);
+            diag_help(t->u->diag, "give a limit above 0, or none at all: clip = []");
+        }
         first = first ? first : f;
     }
 }
@@ -302,6 +306,15 @@ static void read_augment(Train *t, Expr *e)
     a->span = e->span;
 }
 
+/* An accuracy is a share: some comparisons hold for none. */
+static void check_possible(Unit *u, const Expect *x, Span at)
+{
+    const double v = x->value;
+    const bool above = x->op[0] == '>', equal = x->op[1] == '=';
+    if (strstr(x->metric, "accuracy") && (above ? v > 1 || (v == 1 && !equal) : v < 0 || (v == 0 && !equal)))
+        diag_error(u->diag, at, "%s is from 0 to 1, never %s %.10g", x->metric, x->op, v);
+}
+
 static void read_expect(Train *t, Expr *e)
 {
     static const char *const metric[] = {"test_accuracy", "test_loss",       "train_accuracy",
@@ -325,6 +338,7 @@ static void read_expect(Train *t, Expr *e)
         t->r->expect.metric = metric[i];
         t->r->expect.span = e->a->span;
         t->r->expect.op = operator_text(e->op);
+        check_possible(t->u, &t->r->expect, e->span);
     }
 }
 
@@ -470,5 +484,10 @@ void train_read(Unit *u, Decl *train, Recipe *out, Expr **loss)
     for (int k = 0; k < KEYS; k++)
         if (given[k] && strcmp(keys[k].name, "shards") == 0)
             check_shards(u, out, given[k]->value->span);
+        else if (given[k] && strcmp(keys[k].name, "schedule") == 0 &&
+                 out->schedule.warmup > (double)out->epochs)
+            diag_warn(u->diag, given[k]->value->span,
+                      "a warm-up of %g epochs does not end in a run of %lld", out->schedule.warmup,
+                      (long long)out->epochs);
     *loss = t.loss;
 }

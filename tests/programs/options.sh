@@ -40,6 +40,10 @@ refuses "ranks that do not divide" "3 ranks" "$TENON" show "$lenet" --ranks 3
 refuses "--dtype bf16" "not there yet" "$TENON" build "$lenet" -o "$work/p" --dtype bf16
 refuses "--comm nccl on processors" "add --target cuda, or use --comm mpi" "$TENON" build "$lenet" -o "$work/p" --comm nccl
 succeeds "--set of a known key" "$TENON" check "$lenet" --set optimizer.lr=0 --set model.classes=100 --set batch=64
+succeeds "a warm-up longer than the run" "$TENON" check "$lenet" --set epochs=2 --set 'schedule=cosine(warmup=3)'
+grep -q "warning: a warm-up of 3 epochs does not end in a run of 2" "$work/out" && ok || bad "no word of a warm-up that does not end"
+succeeds "a warm-up as long as the run" "$TENON" check "$lenet" --set epochs=3 --set 'schedule=cosine(warmup=3)'
+grep -q warm-up "$work/out" && bad "a warm-up that ends is warned of" || ok
 succeeds "check" "$TENON" check "$lenet"
 same "check says so" "$(cat "$work/out")" "$lenet: ok"
 
