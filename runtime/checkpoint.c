@@ -149,6 +149,13 @@ void checkpoint_save(Checkpoint *c, const Position *at)
     c->nfound = 0;
 }
 
+/* A piece of such a list as people say it. */
+static const char *words(const char *piece, const char *none)
+{
+    piece = piece ? piece + (*piece == ' ') : none;
+    return strcmp(piece, "limit-samples 0") == 0 ? "all samples" : piece;
+}
+
 /* The first piece of the two lists "a x, b y" that is not the same. */
 static void __attribute__((noreturn)) differ(const Checkpoint *c, const char *path, const char *was)
 {
@@ -158,9 +165,8 @@ static void __attribute__((noreturn)) differ(const Checkpoint *c, const char *pa
     char *a = strtok_r(then, ",", &save_then), *b = strtok_r(now, ",", &save_now);
     while (a && b && strcmp(a, b) == 0)
         a = strtok_r(NULL, ",", &save_then), b = strtok_r(NULL, ",", &save_now);
-    rt_die("%s cannot be resumed by this run: it was made with%s%s, this run has%s%s", path,
-           a && *a == ' ' ? "" : " ", a ? a : " other settings", b && *b == ' ' ? "" : " ",
-           b ? b : "");
+    rt_die("%s cannot be resumed by this run: it was made with %s, this run has %s", path,
+           words(a, "other settings"), words(b, "others"));
 }
 
 static bool read_position(const StFile *f, Position *at)
@@ -203,6 +209,22 @@ static bool load(Checkpoint *c, const char *path, Position *at)
     return true;
 }
 
+static void say_where(const Checkpoint *c, const char *path, const Position *at)
+{
+    const long long done = at->epoch, epochs = c->o->epochs;
+    const char *s = epochs == 1 ? "" : "s";
+    if (done == epochs)
+        rt_note("%s: the run is already complete, %lld of %lld epoch%s; --epochs N goes on", path,
+                done, epochs, s);
+    else if (done > epochs)
+        rt_note("%s: %lld epochs are done, and this run is for %lld: nothing is left to train",
+                path, done, epochs);
+    else if (at->step == 0)
+        rt_note("resumed from %s: after epoch %lld of %lld", path, done, epochs);
+    else
+        rt_note("resumed from %s: epoch %lld, step %lld", path, done + 1, (long long)at->step);
+}
+
 bool checkpoint_resume(Checkpoint *c, Position *at)
 {
     for (int i = 0; i < c->nfound; i++) {
@@ -211,8 +233,7 @@ bool checkpoint_resume(Checkpoint *c, Position *at)
         if (!load(c, path, at))
             continue;
         c->kept[0] = c->found[i];
-        rt_note("resumed from %s: epoch %lld, step %lld", path, (long long)at->epoch + 1,
-                (long long)at->step);
+        say_where(c, path, at);
         return true;
     }
     if (c->nfound)

@@ -44,14 +44,16 @@ int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t
 {
     const bool full = !o->epochs_given && !o->limit && r->known && epochs >= p->recipe.epochs;
     const int accuracy = net_metric_index(p, "accuracy"), loss = net_metric_index(p, "loss");
+    const char *s = epochs == 1 ? "" : "s";
     int code = 0;
     if (p->recipe.expect_metric && full)
         code = compare(p, o, r);
     if (accuracy >= 0)
-        printf("test accuracy %.4f, %lld epochs, %.1f s\n", r->test[accuracy], (long long)epochs,
-               seconds);
+        printf("test accuracy %.4f, %lld epoch%s, %.1f s\n", r->test[accuracy], (long long)epochs,
+               s, seconds);
     else if (loss >= 0)
-        printf("test loss %.6f, %lld epochs, %.1f s\n", r->test[loss], (long long)epochs, seconds);
+        printf("test loss %.6f, %lld epoch%s, %.1f s\n", r->test[loss], (long long)epochs, s,
+               seconds);
     fflush(stdout);
     if (o->stop_at > 0 && !expect_reached(p, o, r)) {
         rt_note("the test accuracy stayed below %g", o->stop_at);

@@ -146,9 +146,10 @@ static void check(const RtProgram *p)
     const int64_t t = p->input_dim[0];
     if (!p->recipe.text.unit || p->recipe.text.table)
         rt_die("generate is for networks that say which token comes next: the recipe of %s does "
-               "not "
-               "read data = text(...)",
-               p->model);
+               "not read data = text(...)%s",
+               p->model,
+               p->classes > 0 ? "; `predict` says the class of a sample"
+                              : "; `predict` computes its outputs");
     if (p->classes < p->vocab || (p->labels != 1 && p->labels != t))
         rt_die("generate is for networks that say which token comes next: %s has %lld outputs "
                "where "

@@ -246,6 +246,8 @@ static void set(Options *o, const struct Option *t, const char *value)
     void *field = (char *)o + t->at;
     switch (t->kind) {
     case TEXT:
+        if (!*value && t->at == AT(text))
+            rt_die("--text is empty: there is nothing to predict from");
         if (!*value && t->at != AT(prompt))
             rt_die("--%s wants %s", t->name, t->arg);
         *(const char **)field = value;

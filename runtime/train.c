@@ -118,14 +118,32 @@ static bool resumed(Trainer *t)
 
 static void start_from(Trainer *t)
 {
-    if (t->o->checkpoint && t->o->resume && resumed(t))
+    if (t->o->checkpoint && t->o->resume && resumed(t)) {
+        if (t->o->weights)
+            rt_note("the weights are the checkpoint's: --weights %s is for a run that begins",
+                    t->o->weights);
         return;
+    }
     if (t->o->weights) {
         weights_load(t->net, t->o->weights);
     } else {
         init_params(t->p, t->net->fixed, t->o->seed, t->pool);
         data_mean(t->data, t->p, t->pool, t->net->fixed);
     }
+}
+
+/* A schedule over all epochs is the recipe's: --epochs ends the run, and never changes a rate. */
+static void say_schedule(const Trainer *t)
+{
+    const RtRecipe *r = &t->p->recipe;
+    const bool spans = r->schedule == RT_SCHED_COSINE || r->schedule == RT_SCHED_POLYNOMIAL;
+    if (spans && t->o->epochs != r->epochs && t->at.epoch < t->o->epochs)
+        rt_note("the %s schedule spans the recipe's %lld epoch%s, of which --epochs %lld changes "
+                "nothing%s; build with --set epochs=%lld to have it end there",
+                r->schedule == RT_SCHED_COSINE ? "cosine" : "polynomial", (long long)r->epochs,
+                r->epochs == 1 ? "" : "s", (long long)t->o->epochs,
+                t->o->epochs > r->epochs ? ": the rate stays at its end from there on" : "",
+                (long long)t->o->epochs);
 }
 
 /* Ranks that differ would train different networks, or stop at different steps. */
@@ -168,6 +186,7 @@ static void log_start(Trainer *t)
     log_count(l, "planned_bytes", net_bytes(t->net));
     log_count(l, "samples", t->data->n);
     log_count(l, "seed", (int64_t)t->o->seed);
+    log_count(l, "epochs", t->o->epochs);
     log_count(l, "epoch", t->at.epoch);
     log_count(l, "step", t->at.step);
     log_end(l);
@@ -202,6 +221,7 @@ static void open_all(Trainer *t)
     start_from(t);
     data_share(t->data, o->comm->rank, o->comm->size);
     data_share(t->test, o->comm->rank, o->comm->size);
+    say_schedule(t);
     if (o->comm->size > 1) {
         loader_wait(t->loader);
         compare_ranks(t);
@@ -418,6 +438,7 @@ static void report_epoch(Trainer *t)
         log_real(&t->log, "comm_seconds", t->busy);
         log_real(&t->log, "comm_wait_seconds", t->waited);
     }
+    log_real(&t->log, "lr", schedule_lr(&t->p->recipe, a->total - 1, t->steps));
     log_metrics(t, "train", r->train);
     log_metrics(t, "test", r->test);
     log_count(&t->log, "peak_bytes", memory_peak());
@@ -443,11 +464,13 @@ static void finish_epoch(Trainer *t)
 
 static void finish(Trainer *t)
 {
-    char hash[17];
+    char hash[17], metadata[256];
     net_fetch(t->net);
+    snprintf(metadata, sizeof metadata,
+             "\"format\":\"tenon weights 1\",\"model\":\"%.180s\"", t->p->model);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)params_hash(t->p, t->net->fixed));
     if (t->save)
-        st_write(t->save, t->o->save, "\"format\":\"tenon weights 1\"");
+        st_write(t->save, t->o->save, metadata);
     log_begin(&t->log, "end");
     log_real(&t->log, "seconds", clock_now() - clock_start());
     log_count(&t->log, "epochs", t->at.epoch);

@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Lines of a message, as many as fit. */
+/* What differs, as many lines as people read. */
+enum { SHOWN = 10 };
 typedef struct Report {
-    char text[3500];
+    char text[SHOWN * 340];
     int lines;
 } Report;
 
@@ -22,9 +23,8 @@ static void shape_text(char *to, size_t room, int rank, const int64_t *dim)
 static void report(Report *r, const char *what, const char *name, const char *more)
 {
     const size_t have = strlen(r->text);
-    r->lines++;
-    if (have < sizeof r->text - 400)
-        snprintf(r->text + have, sizeof r->text - have, "\n  %s %.200s%s", what, name, more);
+    if (r->lines++ < SHOWN)
+        snprintf(r->text + have, sizeof r->text - have, "\n  %s %.100s%.200s", what, name, more);
 }
 
 static bool is_float(const StEntry *e)
@@ -63,6 +63,16 @@ static bool known(const RtProgram *p, const char *name)
     return false;
 }
 
+static void __attribute__((noreturn)) refuse(const StFile *f, const RtProgram *p, const Report *r)
+{
+    const char *model = st_meta(f, "model");
+    const bool other = model && strcmp(model, p->model) != 0;
+    rt_die("%s does not hold the weights of %s%s%s: %d tensor%s differ%s%s%s", f->path, p->model,
+           other ? ", but of " : "", other ? model : "", r->lines, r->lines == 1 ? "" : "s",
+           r->lines == 1 ? "s" : "", r->text,
+           r->lines > SHOWN ? rt_format("\n  and %d more", r->lines - SHOWN) : "");
+}
+
 void weights_load(Net *n, const char *path)
 {
     const RtProgram *p = n->p;
@@ -77,7 +87,7 @@ void weights_load(Net *n, const char *path)
         if (!known(p, f->entry[i].name))
             report(&r, "too much:", f->entry[i].name, "");
     if (r.lines)
-        rt_die("%s does not hold the weights of %s%s", path, p->model, r.text);
+        refuse(f, p, &r);
     if (!st_intact(f))
         rt_die("%s is damaged: its content does not match its checksum", path);
     for (int i = 0; i < p->nparam; i++)

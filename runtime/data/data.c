@@ -4,7 +4,10 @@
 #include "error.h"
 #include "hash.h"
 #include "memory.h"
+#include "params.h"
 #include "random.h"
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -181,6 +184,21 @@ static void open_lines(const RtProgram *p, const char *path, Data *d)
     text_lines(p, d, &t);
 }
 
+/* In training the loss tells of such numbers; here nothing else would. */
+static void check_finite(const RtProgram *p, const Data *d)
+{
+    const double most = p->real_bytes == 8 ? DBL_MAX : FLT_MAX;
+    if (d->type != RT_F32 && d->type != RT_F64)
+        return;
+    for (int64_t i = 0; i < d->n * d->features; i++) {
+        const double v = params_real(d->x, d->type == RT_F64 ? 8 : 4, i);
+        if (!(fabs(v) <= most))
+            rt_die("%s: number %lld of sample %lld is %g, %s", d->place,
+                   (long long)(i % d->features), (long long)(i / d->features), v,
+                   isfinite(v) ? "too large for f32" : "not a finite number");
+    }
+}
+
 Data *data_open_file(const RtProgram *p, const char *path)
 {
     Data *d = new_data(p, path);
@@ -193,6 +211,7 @@ Data *data_open_file(const RtProgram *p, const char *path)
         open_lines(p, path, d);
     else
         rt_die("%s: input is a .npy or a .csv file", path);
+    check_finite(p, d);
     return d;
 }
 

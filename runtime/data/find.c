@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct Search {
     char tried[2048];
@@ -32,7 +33,9 @@ char *find_data(const RtProgram *p, const char *name)
 {
     if (strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
         if (!is_directory(name))
-            rt_die("the data directory %s does not exist", name);
+            rt_die(access(name, F_OK) == 0 ? "the data are in a directory: %s is none"
+                                           : "the data directory %s does not exist",
+                   name);
         return rt_format("%s", name);
     }
     Search s = {.tried = ""};

@@ -38,8 +38,8 @@ static bool is_image(const char *name)
                    strcasecmp(dot, ".jpeg") == 0);
 }
 
-/* What a directory holds, sorted: folders, or files with a name of an image; hidden ones do not count.  *others: files left
- * out.  false: there is no such directory. */
+/* What a directory holds, sorted: folders, or files with a name of an image; hidden ones do not count.  *others: what else is
+ * there.  false: there is no such directory. */
 static bool list(const char *directory, bool folders, Names *s, int64_t *others)
 {
     DIR *d = opendir(directory);
@@ -51,8 +51,8 @@ static bool list(const char *directory, bool folders, Names *s, int64_t *others)
     for (struct dirent *e; (errno = 0, e = readdir(d));) {
         struct stat info;
         char *path = rt_format("%s/%s", directory, e->d_name);
-        const bool known = e->d_name[0] != '.' && stat(path, &info) == 0;
-        if (known &&
+        const bool known = e->d_name[0] != '.';
+        if (known && stat(path, &info) == 0 &&
             (folders ? S_ISDIR(info.st_mode) : S_ISREG(info.st_mode) && is_image(e->d_name)))
             add(s, rt_format("%s", e->d_name));
         else
@@ -138,6 +138,14 @@ static void check_folders(const Names *class, const char *path)
                    here.name[i], here.name[i], words(class));
 }
 
+static void say_left_out(const char *path, int64_t others)
+{
+    rt_note(others == 1 ? "%s: %lld entry is left out, which is no file that ends in .png, .jpg or .jpeg"
+                        : "%s: %lld entries are left out, which are no files that end in .png, .jpg "
+                          "or .jpeg",
+            path, (long long)others);
+}
+
 bool folders_list(const RtProgram *p, const char *directory, const char *split, Folders *out)
 {
     Names class, *file;
@@ -160,8 +168,7 @@ bool folders_list(const RtProgram *p, const char *directory, const char *split, 
         out->n += file[c].n;
     }
     if (others)
-        rt_note("%s: %lld files are left out, they do not end in .png, .jpg or .jpeg", path,
-                (long long)others);
+        say_left_out(path, others);
     out->image = rt_alloc(sizeof *out->image * (size_t)out->n);
     take_turns(out, &class, file, path);
     return true;

@@ -41,17 +41,28 @@ static const char *value_of(const char *head, const char *key, const char *path)
     return at + strspn(at, ": ");
 }
 
+static void __attribute__((noreturn)) unusable(const Npy *a, const char *text)
+{
+    const bool quoted = text[0] == '\'';
+    const int n = quoted ? (int)strcspn(text + 1, "'") : 0;
+    if (!quoted)
+        rt_die("%s holds records of several fields: save an array of plain numbers", a->path);
+    rt_die("%s holds elements of type '%.*s', which cannot be used here: save plain numbers, with "
+           "x.astype('float32')",
+           a->path, n < 40 ? n : 40, text + 1);
+}
+
 static void read_type(Npy *a, const char *text)
 {
-    if (text[0] != '\'' || !strchr("<|=>", text[1]) || !strchr("uifb", text[2]))
-        rt_die("%s holds elements of a type that cannot be used here: %.12s; save plain numbers",
-               a->path, text);
+    if (text[0] != '\'' || !text[1] || !strchr("<|=>", text[1]) || !text[2] ||
+        !strchr("uifb", text[2]))
+        unusable(a, text);
     a->kind = text[2];
     a->size = text[3] - '0';
     if (text[1] == '>' && a->size > 1)
         rt_die("%s is big-endian: save it with x.astype(x.dtype.newbyteorder('<'))", a->path);
     if (text[4] != '\'' || (a->size != 1 && a->size != 2 && a->size != 4 && a->size != 8))
-        rt_die("%s holds elements of a type that cannot be used here: %.12s", a->path, text);
+        unusable(a, text);
 }
 
 static int64_t read_shape(Npy *a, const char *text)

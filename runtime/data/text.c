@@ -56,18 +56,22 @@ static Text find_text(const RtProgram *p, const char *name)
     Text t;
     const char *base = last_name(name);
     const char *directory = base == name ? "." : rt_format("%.*s", (int)(base - name), name);
-    const bool file = strchr(base, '.') && stat(name, &info) != 0;
-    if ((stat(name, &info) == 0 && S_ISREG(info.st_mode)) || file) {
+    const bool there = stat(name, &info) == 0;
+    if (there && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+        rt_die("the text %s is a device or a pipe, not a file", name);
+    if (there ? S_ISREG(info.st_mode) : strchr(base, '.') != NULL) {
         if (text_read(p, directory, base, &t))
             return t;
         rt_die("the text %s does not exist", name);
     }
     directory = find_data(p, name);
-    if (text_read(p, directory, rt_format("%s.txt", last_name(directory)), &t) ||
-        text_read(p, directory, "input.txt", &t))
+    base = last_name(directory);
+    const bool named = *base && strcmp(base, ".") != 0 && strcmp(base, "..") != 0;
+    const char *own = rt_format("%s.txt", base);
+    if ((named && text_read(p, directory, own, &t)) || text_read(p, directory, "input.txt", &t))
         return t;
-    rt_die("%s holds no text: neither %s.txt nor input.txt (plain, .gz or .xz)", directory,
-           last_name(directory));
+    rt_die("%s holds no text: %s%s%s (plain, .gz or .xz)", directory, named ? "neither " : "no ",
+           named ? own : "", named ? " nor input.txt" : "input.txt");
 }
 
 /* ---- the tokens of the text, read once for both splits */

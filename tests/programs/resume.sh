@@ -33,6 +33,32 @@ count=$(find "$work/c" -name 'step-*.safetensors' | wc -l)
 refuses "checkpoint directory in use" "--resume" "${train[@]}" --checkpoint "$work/c"
 refuses "resume with another seed" "seed" "${train[@]}" --checkpoint "$work/c" --resume --seed 99
 
+# what is said of a run that is complete, of weights that are not taken, and of a schedule that --epochs does not change
+cat > "$work/tiny.tn" << 'END'
+model tiny(x: f32[4]) { return dense(x, 3) }
+train tiny { data = synthetic(samples = 40, test_samples = 10, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); schedule = cosine(); batch = 8; epochs = 4 }
+END
+"$TENON" build "$work/tiny.tn" -o "$work/tiny" || bad "tenon build tiny.tn"
+says() { # TEXT PATTERN OPTIONS...
+    local text=$1 pattern=$2; shift 2
+    "$work/tiny" "$@" > "$work/out" 2> "$work/err" || bad "$text: exit code $?"
+    grep -Eq -e "$pattern" "$work/err" && ok || bad "$text: $(cat "$work/err")"
+}
+"$work/tiny" --save "$work/w.safetensors" --log "$work/four.jsonl" > /dev/null 2> "$work/err"
+[ ! -s "$work/err" ] && ok || bad "a run of the recipe says $(cat "$work/err")"
+says "a run that ends earlier" "cosine schedule spans the recipe's 4 epochs, of which --epochs 2 changes nothing; build with --set epochs=2" --epochs 2 --checkpoint "$work/t" --log "$work/two.jsonl"
+same "the rates of two epochs of four" "$(field "$work/four.jsonl" epoch lr | cut -d ' ' -f 1,2)" "$(field "$work/two.jsonl" epoch lr | sed 's/ $//')"
+same "four rates" 4 "$(field "$work/four.jsonl" epoch lr | tr ' ' '\n' | grep . | sort -u | wc -l)"
+same "epochs in the start record" "2 " "$(field "$work/two.jsonl" start epochs)"
+says "a run that is complete" "already complete, 2 of 2 epochs; --epochs N goes on" --epochs 2 --checkpoint "$work/t" --resume
+says "fewer epochs than are done" "2 epochs are done, and this run is for 1: nothing is left" --epochs 1 --checkpoint "$work/t" --resume
+says "weights beside a checkpoint" "the weights are the checkpoint's: --weights .*w.safetensors is for a run that begins" --checkpoint "$work/t" --resume --weights "$work/w.safetensors" --log "$work/two.jsonl"
+grep -q "after epoch 2 of 4" "$work/err" && ok || bad "where the run goes on: $(cat "$work/err")"
+same "the checkpoint's weights" "$(hashes "$work/four.jsonl")" "$(hashes "$work/two.jsonl")"
+says "weights without a checkpoint" "holds no checkpoint" --checkpoint "$work/u" --resume --weights "$work/w.safetensors"
+grep -q "the weights are the checkpoint's" "$work/err" && bad "weights are taken, and it is said that they are not" || ok
+refuses "fewer samples" "made with all samples, this run has limit-samples 8" "$work/tiny" --checkpoint "$work/t" --resume --limit-samples 8
+
 # SIGTERM
 for how in with without; do
     args=(); [ $how = with ] && args=(--checkpoint "$work/term")

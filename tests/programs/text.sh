@@ -155,6 +155,10 @@ same "words" 'tenon vocabulary 1 word 11|the|brown|dog|fox|jumps|lazy|over|quick
 
 # what goes wrong
 refuses "no text" "the text $work/none.txt does not exist" "${run[@]}" --data "$work/none.txt"
+mkdir "$work/no.text"
+refuses "a directory without a text" "no.text holds no text: neither no.text.txt nor input.txt" "${run[@]}" --data "$work/no.text"
+(cd "$work/no.text" && refuses "no text here" "[.] holds no text: no input.txt" "${run[@]}" --data .; [ $failed = 0 ]) && ok || bad "no text here"
+refuses "a text that is a device" "/dev/null is a device or a pipe, not a file" "${run[@]}" --data /dev/null
 : > "$work/empty.txt"
 refuses "an empty text" "empty.txt is empty" "${run[@]}" --data "$work/empty.txt"
 echo 'the quick' > "$work/short.txt"
