@@ -27,4 +27,33 @@ for op in $names; do
         bad "$op: grads"
     fi
 done
+
+# biases of zeros over padding put relu6 at its kink: no difference is right there, and a wrong gradient is still found
+program() { # NAME DIMENSIONS INIT BODY...
+    printf 'model %s(x: f32[%s]) {\n%s\n}\n' "$1" "$2" "$4"
+    printf 'train %s { data = synthetic(samples = 48, test_samples = 20, classes = 3); loss = mse; optimizer = sgd(lr = 0.05); batch = 16; epochs = 1%s }\n' "$1" "$3"
+}
+program kink "1, 12, 12" "" '    h = conv2d(x, 8, kernel = 3) |> max_pool(2) |> relu
+    h = conv2d(h, 8, kernel = 3, pad = 1, groups = 8) |> relu6
+    return flatten(h) |> dense(3)' > "$work/kink.tn"
+succeeds "a kink: build" "$TENON" build "$work/kink.tn" -o "$work/p" --dtype f64
+succeeds "a kink: gradients" "$work/p" gradcheck
+grep -q 'conv2.bias .*of its elements at a kink, not compared' "$work/out" && ok || bad "no kink is named: $(cat "$work/out")"
+succeeds "a kink: emit" "$TENON" emit "$work/kink.tn" --to c -o "$work/kink" --plain --cpu generic --dtype f64
+sed -i 's/s_select_gt((real)6, b\[i\], a\[i\], (real)0), (real)0)/s_select_gt((real)6, b[i], (real)1.01 * a[i], (real)0), (real)0)/' "$work"/kink/*.c
+grep -q '1.01 \* a' "$work"/kink/*.c || bad "relu6 has no gradient to make wrong"
+# shellcheck disable=SC2046
+succeeds "a wrong relu6: compile" cc -O1 $(one_file "$work"/kink/*.c --dtype f64) -o "$work/p" "$(dirname "$TENON")/lib/libtenonrt.a" -lz -lm -lpthread
+refuses "a wrong relu6 at a kink" "further than 1e-06" "$work/p" gradcheck
+same "each parameter behind it is wrong" 4 "$(grep -c '^conv.*WRONG' "$work/out")"
+
+# zeros that no value of the parameter would change are right; those of weights that only begin at zero are no comparison
+program once "1, 4" "" '    return gru(x, 3) |> dense(3)' > "$work/once.tn"
+succeeds "one step: build" "$TENON" build "$work/once.tn" -o "$work/p" --dtype f64
+succeeds "one step: gradients" "$work/p" gradcheck
+grep -q 'recurrent .*(all zero, and the loss does not depend on it)' "$work/out" && ok || bad "recurrent weights of one step: $(cat "$work/out")"
+program zero 4 "; init = constant(0)" '    return dense(x, 5) |> tanh |> dense(3)' > "$work/zero.tn"
+succeeds "zeros: build" "$TENON" build "$work/zero.tn" -o "$work/p" --dtype f64
+refuses "zeros" "or zero throughout" "$work/p" gradcheck
+same "zeros: not compared" 3 "$(grep -c 'all zero: nothing was compared' "$work/out")"
 finish
