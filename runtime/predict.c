@@ -1,5 +1,6 @@
 /* predict.c -- the command `predict`: outputs for samples of a file, a row a sample; classes as
- * probabilities; of a text its class and how likely that is. */
+ * probabilities; of a text or an image its class and how likely that is. */
+#include "data/classes.h"
 #include "data/npy.h"
 #include "data/vocab.h"
 #include "error.h"
@@ -82,10 +83,11 @@ static void emit_row(Sink *s, const RtProgram *p, const double *v)
         emit(s, "\n", 1);
 }
 
-/* "1<tab>0.9731": the class and its probability; a token as the text that it stands for. */
+/* "1<tab>0.9731": the class and its probability; a token as the text that it stands for, a class by its name if it has one. */
 static void emit_class(Sink *s, const RtProgram *p, const double *v)
 {
     char text[64];
+    const Classes *names = classes_now();
     int64_t best = 0;
     double share = v[0];
     for (int64_t i = 1; i < p->outputs; i++)
@@ -95,11 +97,21 @@ static void emit_class(Sink *s, const RtProgram *p, const double *v)
         best = v[0] >= 0.5;
         share = best ? v[0] : 1 - v[0];
     }
-    if (p->recipe.text.table || best >= vocab_now()->n)
+    if (names && best < names->n)
+        emit(s, names->name[best], (int64_t)strlen(names->name[best]));
+    else if (!vocab_now() || p->recipe.text.table || best >= vocab_now()->n)
         emit(s, text, snprintf(text, sizeof text, "%lld", (long long)best));
     else
         emit(s, vocab_now()->piece[best].bytes, vocab_now()->piece[best].length);
     emit(s, text, snprintf(text, sizeof text, "\t%.4f\n", share));
+}
+
+/* "pets/17.jpg<tab>cat<tab>0.9731" */
+static void emit_image(Sink *s, const RtProgram *p, const char *path, const double *v)
+{
+    emit(s, path, (int64_t)strlen(path));
+    emit(s, "\t", 1);
+    emit_class(s, p, v);
 }
 
 /* The samples; texts by the vocabulary that lies with the weights. */
@@ -130,6 +142,9 @@ int predict_run(const RtProgram *p, const Options *o)
     Net *n = net_new(p, pool_new(o->threads), o->comm, 1, false);
     weights_load(n, o->weights);
     Data *d = open_samples(p, o);
+    data_fill(d, n->pool);
+    if (d->images)
+        classes_of_weights(p, o->weights);
     open_sink(&sink, p, o->output, d->n);
     uint32_t *order = evaluate_order(p, d->n);
     char *output = rt_alloc((size_t)(p->batch * p->outputs * p->real_bytes));
@@ -146,7 +161,9 @@ int predict_run(const RtProgram *p, const Options *o)
                 softmax(row + k, p->classes);
             if (is_truth(p))
                 row[0] = 1 / (1 + exp(-row[0]));
-            if (vocab_now() && !sink.to_file)
+            if (d->images && !sink.to_file)
+                emit_image(&sink, p, images_path(d, first + i), row);
+            else if (vocab_now() && !sink.to_file)
                 emit_class(&sink, p, row);
             else
                 emit_row(&sink, p, row);

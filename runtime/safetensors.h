@@ -20,11 +20,13 @@ typedef struct StTensor { const char *name; const RtParam *param; const char *fr
 
 /* The tensor of bytes that holds a program's vocabulary (data/vocab.h). */
 #define ST_VOCABULARY "vocabulary"
+/* and the one that holds the names of its classes (data/classes.h) */
+#define ST_CLASSES "classes"
 
 typedef struct StWriter {
     int       real_bytes, n;
     StTensor *tensor;
-    const char *vocabulary; int64_t vocabulary_bytes; /* NULL: none */
+    const char *extra, *extra_text; int64_t extra_bytes; /* a tensor of bytes: its name, NULL: none; its content */
     char     *head;                                   /* room for the whole header */
     int64_t   room;
     File      file;

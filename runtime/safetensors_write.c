@@ -41,12 +41,11 @@ static int64_t header(StWriter *w, const char *metadata)
         n += entry(h + n, w, &w->tensor[i], at);
         at += params_count(w->tensor[i].param) * w->real_bytes;
     }
-    if (w->vocabulary)
+    if (w->extra)
         n += sprintf(h + n,
-                     ",\"" ST_VOCABULARY
-                     "\":{\"dtype\":\"U8\",\"shape\":[%lld],\"data_offsets\":[%lld,%lld]}",
-                     (long long)w->vocabulary_bytes, (long long)at,
-                     (long long)(at + w->vocabulary_bytes));
+                     ",\"%s\":{\"dtype\":\"U8\",\"shape\":[%lld],\"data_offsets\":[%lld,%lld]}",
+                     w->extra, (long long)w->extra_bytes, (long long)at,
+                     (long long)(at + w->extra_bytes));
     h[n++] = '}';
     while (n % 8)
         h[n++] = ' ';
@@ -76,9 +75,9 @@ void st_write(StWriter *w, const char *path, const char *metadata)
     file_write(&w->file, w->head, n);
     for (int i = 0; i < w->n; i++)
         write_tensor(w, &w->tensor[i], &hash);
-    if (w->vocabulary) {
-        hash_add(&hash, w->vocabulary, (size_t)w->vocabulary_bytes);
-        file_write(&w->file, w->vocabulary, w->vocabulary_bytes);
+    if (w->extra) {
+        hash_add(&hash, w->extra_text, (size_t)w->extra_bytes);
+        file_write(&w->file, w->extra_text, w->extra_bytes);
     }
     const char *place = strstr(metadata, ST_CONTENT);
     if (place) {

@@ -1,5 +1,6 @@
 /* weights.c -- see weights.h. */
 #include "weights.h"
+#include "data/classes.h"
 #include "data/vocab.h"
 #include "error.h"
 #include <stdio.h>
@@ -51,7 +52,7 @@ static void check(const RtParam *p, const StEntry *e, Report *r)
 
 static bool known(const RtProgram *p, const char *name)
 {
-    if (p->vocab && strcmp(name, ST_VOCABULARY) == 0)
+    if ((p->vocab && strcmp(name, ST_VOCABULARY) == 0) || strcmp(name, ST_CLASSES) == 0)
         return true;
     for (int i = 0; i < p->nparam; i++) {
         const size_t n = strlen(p->param[i].name);
@@ -101,12 +102,19 @@ static int states(const RtParam *p)
     return (p->state[0] >= 0) + (p->state[1] >= 0);
 }
 
-static void add_vocabulary(StWriter *w)
+/* The vocabulary of texts, or the names of classes: no program has both. */
+static void add_words(StWriter *w)
 {
     const Vocab *v = vocab_now();
+    const Classes *c = classes_now();
     if (v) {
-        w->vocabulary = v->text;
-        w->vocabulary_bytes = v->text_bytes;
+        w->extra = ST_VOCABULARY;
+        w->extra_text = v->text;
+        w->extra_bytes = v->text_bytes;
+    } else if (c) {
+        w->extra = ST_CLASSES;
+        w->extra_text = c->text;
+        w->extra_bytes = c->text_bytes;
     }
 }
 
@@ -116,7 +124,7 @@ StWriter *weights_writer(const Net *n)
     StWriter *w = st_writer_new(p, p->nparam, 1024);
     for (int i = 0; i < p->nparam; i++)
         w->tensor[i] = (StTensor){p->param[i].name, &p->param[i], n->fixed + p->param[i].offset};
-    add_vocabulary(w);
+    add_words(w);
     return w;
 }
 
@@ -133,7 +141,7 @@ StWriter *weights_state_writer(const Net *n, int64_t metadata_room)
         count += states(&p->param[i]);
     StWriter *w = st_writer_new(p, count, metadata_room);
     StTensor *t = w->tensor;
-    add_vocabulary(w);
+    add_words(w);
     for (int i = 0; i < p->nparam; i++) {
         const RtParam *q = &p->param[i];
         *t++ = (StTensor){q->name, q, n->fixed + q->offset};

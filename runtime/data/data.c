@@ -1,5 +1,6 @@
 /* data.c -- a data set by name, whatever its format, and the batches of it. */
 #include "data/data.h"
+#include "data/folders.h"
 #include "data/text.h"
 #include "error.h"
 #include "hash.h"
@@ -209,6 +210,12 @@ Data *data_open_file(const RtProgram *p, const char *path)
         csv_open_input(p, path, d);
     else if (p->recipe.text.unit)
         open_lines(p, path, d);
+    else if (p->decode)
+        images_open_input(p, path, d);
+    else if (folders_is_image(path))
+        rt_die("%s is an image, and %s was built without the libraries that read one: build it "
+               "with data = imagefolder(...), as --set 'data=imagefolder(\"DIR\")'",
+               path, p->model);
     else
         rt_die("%s: input is a .npy or a .csv file", path);
     check_finite(p, d);

@@ -71,7 +71,8 @@ Data    *data_open(const RtProgram *p, const char *name, const char *split, int6
  * one); allocates nothing. */
 void     data_fill(Data *d, Pool *pool);
 
-/* Samples to test or predict, from a .npy or .csv file, or lines of text; no labels. */
+/* Samples to test or predict, from a .npy or .csv file, lines of text, or an image or a folder
+ * of some (data_fill decodes them); no labels. */
 Data    *data_open_file(const RtProgram *p, const char *path);
 Data    *data_open_text(const RtProgram *p, const char *text);  /* one */
 
@@ -119,6 +120,8 @@ void     cifar_fill(Data *d, Pool *pool);
 bool     images_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
                      Data *d);
 void     images_fill(Data *d, Pool *pool);
+void     images_open_input(const RtProgram *p, const char *path, Data *d);
+const char *images_path(const Data *d, int64_t i);
 bool     npy_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
                   Data *d);
 void     npy_fill(Data *d);

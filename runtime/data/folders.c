@@ -1,6 +1,7 @@
 /* folders.c -- see folders.h. */
 #define _GNU_SOURCE
 #include "data/folders.h"
+#include "data/classes.h"
 #include "error.h"
 #include "hash.h"
 #include <dirent.h>
@@ -31,7 +32,7 @@ static void add(Names *s, char *name)
     s->name[s->n++] = name;
 }
 
-static bool is_image(const char *name)
+bool folders_is_image(const char *name)
 {
     const char *dot = strrchr(name, '.');
     return dot && (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".jpg") == 0 ||
@@ -53,7 +54,7 @@ static bool list(const char *directory, bool folders, Names *s, int64_t *others)
         char *path = rt_format("%s/%s", directory, e->d_name);
         const bool known = e->d_name[0] != '.';
         if (known && stat(path, &info) == 0 &&
-            (folders ? S_ISDIR(info.st_mode) : S_ISREG(info.st_mode) && is_image(e->d_name)))
+            (folders ? S_ISDIR(info.st_mode) : S_ISREG(info.st_mode) && folders_is_image(e->d_name)))
             add(s, rt_format("%s", e->d_name));
         else
             *others += known;
@@ -140,10 +141,9 @@ static void check_folders(const Names *class, const char *path)
 
 static void say_left_out(const char *path, int64_t others)
 {
-    rt_note(others == 1 ? "%s: %lld entry is left out, which is no file that ends in .png, .jpg or .jpeg"
-                        : "%s: %lld entries are left out, which are no files that end in .png, .jpg "
-                          "or .jpeg",
-            path, (long long)others);
+    const char *what = others == 1 ? "entry is left out, which is no file that ends"
+                                   : "entries are left out, which are no files that end";
+    rt_note("%s: %lld %s in .png, .jpg or .jpeg", path, (long long)others, what);
 }
 
 bool folders_list(const RtProgram *p, const char *directory, const char *split, Folders *out)
@@ -157,6 +157,8 @@ bool folders_list(const RtProgram *p, const char *directory, const char *split, 
         !find_classes(p, directory, split, &class))
         return false;
     check_folders(&class, path);
+    if (!classes_now())
+        classes_take(class.name, class.n);
     file = rt_alloc(sizeof *file * (size_t) class.n);
     for (int c = 0; c < class.n; c++) {
         const char *folder = rt_format("%s/%s", path, class.name[c]);
@@ -172,4 +174,33 @@ bool folders_list(const RtProgram *p, const char *directory, const char *split, 
     out->image = rt_alloc(sizeof *out->image * (size_t)out->n);
     take_turns(out, &class, file, path);
     return true;
+}
+
+void folders_input(const char *path, Folders *out)
+{
+    Names file;
+    Hash h = hash_new();
+    int64_t others = 0;
+    struct stat info;
+    *out = (Folders){0};
+    if (stat(path, &info) != 0)
+        rt_die("%s cannot be read: %s", path, strerror(errno));
+    if (!S_ISDIR(info.st_mode)) {
+        const char *slash = strrchr(path, '/');
+        out->image = rt_alloc(sizeof *out->image);
+        out->image[out->n++] =
+            slash ? describe(rt_format("%.*s", (int)(slash - path), path), slash + 1, 0, &h)
+                  : describe(".", path, 0, &h);
+        out->image[0].path = rt_format("%s", path);
+        return;
+    }
+    list(path, false, &file, &others);
+    if (file.n == 0)
+        rt_die("%s holds no image: no file in it ends in .png, .jpg or .jpeg%s", path,
+               others ? ", and folders in it are not looked into" : "");
+    if (others)
+        say_left_out(path, others);
+    out->image = rt_alloc(sizeof *out->image * (size_t)file.n);
+    for (; out->n < file.n; out->n++)
+        out->image[out->n] = describe(path, file.name[out->n], 0, &h);
 }

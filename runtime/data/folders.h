@@ -19,4 +19,9 @@ typedef struct Folders {
  * is no folder `split`; dies when what lies in it cannot be a data set of p's classes. */
 bool folders_list(const RtProgram *p, const char *directory, const char *split, Folders *out);
 
+/* Images to predict, without labels: a file, or those of a folder, sorted; dies where there are none. */
+void folders_input(const char *path, Folders *out);
+
+bool folders_is_image(const char *name);              /* by how it ends */
+
 #endif

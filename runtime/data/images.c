@@ -216,3 +216,21 @@ void images_fill(Data *d, Pool *pool)
     if (m->fd >= 0)
         end_packed(m);
 }
+
+void images_open_input(const RtProgram *p, const char *path, Data *d)
+{
+    Folders folders;
+    folders_input(path, &folders);
+    Images *m = images_new(p, folders);
+    m->map = memory_map(m->bytes, false, path);
+    d->images = m;
+    d->type = RT_U8;
+    d->stride = data_features(p);
+    d->x = m->map + HEAD;
+    d->n = folders.n;
+}
+
+const char *images_path(const Data *d, int64_t i)
+{
+    return d->images->folders.image[i].path;
+}

@@ -102,6 +102,32 @@ ldd "$work/mlp" > "$work/libraries"
 if grep -Eq 'turbojpeg|png' "$work/libraries"; then bad "a program for MNIST is linked with libpng"; else ok; fi
 refuses "images for a program that reads none" "folders of images want data = imagefolder" "$work/mlp" --data "$work/exact"
 
+# an image gets its class by name; all outputs are those of the same bytes in a .npy file
+w=(--weights "$work/w.safetensors")
+succeeds "weights with names" "${run[@]}" --data "$work/exact" --save "$work/w.safetensors" --checkpoint "$work/ck"
+succeeds "predict of a folder" "$work/p" predict "${w[@]}" --input "$work/exact/test/red"
+same "a line a file, sorted, with its class and how likely it is" "$(printf "$work/exact/test/red/%s.PNG.png red p\n" 10 11 12 13)" "$(sed 's/\t1\.0000$\|\t0\.[0-9]*$/ p/; s/\t/ /' "$work/out")"
+(cd "$work/exact/test/blue" && "$work/p" predict "${w[@]}" --input 10.png) > "$work/one"
+same "predict of a file" "10.png blue" "$(cut -f 1,2 "$work/one" | tr '\t' ' ')"
+cp "$work/mixed/test/red/9.JPG" "$work/photo"
+succeeds "predict of a JPEG without a name's end, by a checkpoint" "$work/p" predict --weights "$(find "$work/ck" -name 'step-*' | sort | tail -n 1)" --input "$work/photo"
+same "its class" red "$(cut -f 2 "$work/out")"
+succeeds "all outputs of images" "$work/p" predict "${w[@]}" --input "$work/exact/test/red" --output "$work/images.csv"
+header '|u1' "(4, 3, 16, 16)" > "$work/red.npy"
+for i in 10 11 12 13; do image raw 16 16 200 60 40 $i >> "$work/red.npy"; done
+succeeds "all outputs of the same numbers" "$work/p" predict "${w[@]}" --input "$work/red.npy" --output "$work/numbers.csv"
+same "the outputs of both" "$(cat "$work/numbers.csv")" "$(cat "$work/images.csv")"
+succeeds "weights without names" "${run[@]}" --data "$work/npy" --save "$work/nameless.safetensors"
+same "classes without names are numbers" "1" "$("$work/p" predict --weights "$work/nameless.safetensors" --input "$work/exact/test/red/10.PNG.png" | cut -f 2)"
+succeeds "three classes: build" "$TENON" build "$work/small.tn" -o "$work/three" --set model.classes=3
+refuses "names of two classes for three" "holds? the weights|names 2 classes" "$work/three" predict "${w[@]}" --input "$work/photo"
+echo text > "$work/text.png"
+refuses "predict of a text" "text.png is no image that can be read: it is neither PNG nor JPEG" "$work/p" predict "${w[@]}" --input "$work/text.png"
+refuses "predict of no file" "none.png cannot be read" "$work/p" predict "${w[@]}" --input "$work/none.png"
+refuses "predict of folders" "test holds no image: .*folders in it are not looked into" "$work/p" predict "${w[@]}" --input "$work/exact/test"
+succeeds "an MLP's weights" "$work/mlp" --epochs 1 --limit-samples 128 --save "$work/mlp.safetensors"
+refuses "an image for a program that reads none" "text.png is an image, and mlp was built without .*data = imagefolder" "$work/mlp" predict --weights "$work/mlp.safetensors" --input "$work/text.png"
+
 # what is wrong
 fresh() { rm -rf "$work/d"; cp -r "$work/mixed" "$work/d"; rm -f "$work"/d/.tenon*; }
 wrong() { refuses "$1" "$2" "${run[@]}" --data "$work/d"; [ -z "$(find "$work/d" -name '*.tmp')" ] && ok || bad "$1: half a packed file is left"; }
