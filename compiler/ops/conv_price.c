@@ -229,7 +229,7 @@ static double dw_few(Price *p, const Market *m, const ConvSizes *c)
     return 1;
 }
 
-/* runtime/cpu/conv_dw_taps.h: small images, for each tap the positions that it meets are copied side by side. */
+/* runtime/cpu/conv_dw_taps.h: small images and wide 1x1, for each tap the positions that it meets are copied side by side. */
 enum { TAPS_POSITIONS = 256, TAPS_FEW = 64 };
 
 static double taps_met(const ConvSizes *c)
@@ -242,9 +242,8 @@ static bool by_taps(const ConvSizes *c, const Market *m)
     const bool runs = c->groups == 1 && c->v.dilation[1] == 1;
     const int64_t tap = price_ceil(c->inputs, m->lanes);
     const int64_t row = runs ? price_ceil(c->s * c->inputs, m->lanes) : c->s * tap;
-    return taps_met(c) * (double)(c->s * tap) * 10 <= 9.0 * (double)row ||
-           (is_flat(c) ? flat_block(c, m) < TAPS_FEW
-                       : c->oh * c->ow <= TAPS_FEW && tap * c->s == row);
+    return conv_dw_is_wide(c) || taps_met(c) * (double)(c->s * tap) * 10 <= 9.0 * (double)row ||
+           (!is_flat(c) && c->oh * c->ow <= TAPS_FEW && tap * c->s == row);
 }
 
 static double dw_taps(Price *p, const Market *m, const ConvSizes *c)

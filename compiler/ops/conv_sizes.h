@@ -51,6 +51,12 @@ static inline bool conv_padded(const ConvSizes *c)
     return c->v.before[0] || c->v.before[1] || c->v.after[0] || c->v.after[1];
 }
 
+/* 1x1 without padding whose rows are wide: runtime/cpu/conv_dw_taps.h, conv_dw_wide. */
+static inline bool conv_dw_is_wide(const ConvSizes *c)
+{
+    return c->r == 1 && c->s == 1 && !conv_padded(c) && (c->c > 128 || c->o > 256);
+}
+
 /* Rows copied between zeros: a load and a store a vector. */
 static inline void conv_copy(Price *p, const Market *m, double numbers)
 {

@@ -67,8 +67,8 @@ const char *conv_ways_dx(Arena *a, const Node *n)
     return gather(a, &c, c.inputs, false);
 }
 
-/* Are taps left out for their padding, a tenth of the products or more, or is a sample small?  conv_dw_by_taps, where
- * runs are whole vectors; else it may be. */
+/* Are taps left out for their padding, a tenth of the products or more, or is a sample small, or 1x1 wide?  conv_dw_by_taps,
+ * where runs are whole vectors; else it may be. */
 static bool taps(const ConvSizes *c)
 {
     int64_t inside[2] = {0, 0};
@@ -81,8 +81,8 @@ static bool taps(const ConvSizes *c)
                 inside[i] += at >= 0 && at < c->v.in[i];
             }
     const bool saves = inside[0] * inside[1] * 10 <= c->oh * c->ow * c->r * c->s * 9;
-    const bool small = flat(c) ? 384 * 1024 / 8 / (c->c + c->o) + 1 < 64 : c->oh * c->ow <= 64;
-    return c->inputs % LANES != 0 || saves || small;
+    const bool small = !flat(c) && c->oh * c->ow <= 64;
+    return c->inputs % LANES != 0 || saves || small || conv_dw_is_wide(c);
 }
 
 /* May a row of outputs reach more of the padded image, or of one vector of its channels, than the scratch of

@@ -33,9 +33,10 @@ static void transforms(Price *p, const Market *m, double vectors, double loads, 
 }
 
 /* Tiles that go through the products together: runtime/cpu/winograd.h, wino_block. */
-static int64_t wino_block(const Market *k, double points, int64_t in)
+static int64_t wino_block(const Market *k, double points, int64_t in, int64_t out)
 {
-    const double budget = 192 * 1024,
+    const bool far = points * (double)(in * out) * k->real > 2048 * 1024;
+    const double budget = (far ? 576 : 192) * 1024,
                  fit = budget / (points * (double)(in + 2 * k->lanes) * k->real);
     return fit > 48 ? 48 : fit < k->core->rows ? k->core->rows : (int64_t)fit;
 }
@@ -55,7 +56,7 @@ static void winograd(Price *p, const Market *k, int64_t tiles, int64_t in, int64
     const int64_t a = m + r - 1, panel = 2 * k->lanes, rows = k->core->rows;
     const double points = (double)(a * a), n = (double)tiles;
     const double u = (double)conv_round_up(out, panel) * points * (double)in * k->real;
-    const double blocks = (double)price_ceil(tiles, wino_block(k, points, in) / rows * rows);
+    const double blocks = (double)price_ceil(tiles, wino_block(k, points, in, out) / rows * rows);
 
     transforms(p, k, n * (double)price_ceil(in, k->lanes), points,
                2 * (double)a * transform(a, false), points);

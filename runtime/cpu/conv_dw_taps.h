@@ -1,9 +1,10 @@
-/* conv_dw_taps.h -- gradient of the weights of small images, where many taps lie outside.
+/* conv_dw_taps.h -- gradient of the weights of small images, where many taps lie outside, and of 1x1 kernels.
  *
  * For each tap the positions whose tap lies in the image, of all samples, are copied a block of
  * TAPS_POSITIONS at a time: dy into stripes as wide as a register tile has rows, x into a panel of P
  * channels, so that a tile reads two contiguous streams and multiplies no zeros: at 2 x 2 pixels
- * 16 of 36 products are left, at 7 x 7 361 of 441.  Measured on AVX-512, nominal share of the FMA
+ * 16 of 36 products are left, at 7 x 7 361 of 441.  For 1 x 1 the copies take the place of rows so far
+ * apart that they share sets of the L1 and pages.  Measured on AVX-512, nominal share of the FMA
  * peak of 3 x 3: 108 % at 7 x 7 (in place 82), 133 at 4 x 4 (92), 204 at 2 x 2 (76), 790 at 1 x 1 (32).
  */
 #ifndef CPU_CONV_DW_TAPS_H
@@ -39,10 +40,16 @@ RT_INLINE ConvWindow conv_window(Conv c, int r, int s)
     return v;
 }
 
+/* 1 x 1 without padding, rows so wide that in place they fight for the cache: copied, 256->64 at 56 x 56
+ * takes 0.85 of the time on AVX-512 and 0.75 on AVX2, 1 x 1/2 512->256 at 28 x 28 0.6. */
+enum { TAPS_WIDE_IN = 128, TAPS_WIDE_OUT = 256 };
+RT_INLINE bool conv_dw_wide(Conv c)
+{
+    return c.r == 1 && c.s == 1 && !conv_padded(c) && (c.c > TAPS_WIDE_IN || c.o > TAPS_WIDE_OUT);
+}
+
 /* Are a tenth of the vectors of products or more saved?  Less does not pay for the copies, unless
- * one sample, or a block of rows so wide that they share sets of the L1, has so few positions that
- * sums would go to memory and back all the time: 1 x 1 512->2048 at 7 x 7 107 instead of 75 GF/s
- * on AVX2. */
+ * one sample has so few positions that sums would go to memory and back all the time. */
 RT_INLINE bool conv_dw_by_taps(Conv c)
 {
     const int inputs = c.c / c.groups;
@@ -54,9 +61,8 @@ RT_INLINE bool conv_dw_by_taps(Conv c)
             const ConvWindow w = conv_window(c, r, s);
             inside += (int64_t)w.h * w.w;
         }
-    return inside * tap * 10 <= (int64_t)c.oh * c.ow * c.r * row * 9 ||
-           (conv_dw_flat(c) ? conv_dw_most(c) < TAPS_FEW
-                            : c.oh * c.ow <= TAPS_FEW && tap == row / c.s);
+    return conv_dw_wide(c) || inside * tap * 10 <= (int64_t)c.oh * c.ow * c.r * row * 9 ||
+           (!conv_dw_flat(c) && c.oh * c.ow <= TAPS_FEW && tap == row / c.s);
 }
 
 /* ------------------------------------------------------------------------------------- the copies */
@@ -80,16 +86,16 @@ RT_INLINE void conv_dw_taps_x(real *restrict t, const real *restrict x, Conv c, 
 {
     const int top = w.y * c.stride_h - c.pad_h + r * c.dil_h,
               left = w.x * c.stride_w - c.pad_w + s * c.dil_w;
-    for (int k = 0; k < channels; k += P, t += (int64_t)count * P)
-        TAPS_EACH(w, first, count, {
-            const int iy = top + oy * c.stride_h, ix = left + ox * c.stride_w;
-            const real *from = x + (((int64_t)n * c.h + iy) * c.w + ix) * c.c + k;
-            real *to = t + (int64_t)i * P;
-            if (channels - k >= P)
-                RT_MAP(P, STORE(to, LOAD(from)));
-            else
-                RT_MAP(channels - k, STORE(to, LOAD(from)));
-        });
+    TAPS_EACH(w, first, count, {
+        const int iy = top + oy * c.stride_h, ix = left + ox * c.stride_w;
+        const real *from = x + (((int64_t)n * c.h + iy) * c.w + ix) * c.c;
+        real *to = t + (int64_t)i * P;
+        int k = 0;
+        for (; k + P <= channels; k += P, to += (int64_t)count * P)
+            RT_MAP(P, STORE(to, LOAD(from + k)));
+        if (k < channels)
+            RT_MAP(channels - k, STORE(to, LOAD(from + k)));
+    });
 }
 
 /* t [tile][TAPS_STRIPE]: TILE_ROWS outputs side by side at each of the window's positions. */
@@ -107,14 +113,90 @@ RT_INLINE void conv_dw_taps_dy(real *restrict t, const real *restrict dy, Conv c
     });
 }
 
+/* -------------------------------------------------------------------------------------- what is next
+ * The next block's x and dy come from far, and a product asks the memory for nothing: while a block
+ * is multiplied, the lines that the next one reads are called into the L2, a few every TAPS_STEP
+ * positions.  256->64 at 56 x 56: 112 instead of 105 GFLOP/s of a core. */
+enum { TAPS_STEP = 16, TAPS_LINE = 64 };
+
+/* `rows` rows of `width` bytes, `step` bytes apart; the first one goes on at `line`. */
+typedef struct TapsAhead {
+    const char *at;
+    int rows, width, line;
+    int64_t step;
+} TapsAhead;
+
+/* Of both, and how many lines every TAPS_STEP positions of a tile. */
+typedef struct TapsNext {
+    TapsAhead x, dy;
+    int lines;
+} TapsNext;
+
+RT_INLINE void taps_call(TapsAhead *a)
+{
+    __builtin_prefetch(a->at + a->line, 0, 2);
+    a->line += TAPS_LINE;
+    if (a->line >= a->width)
+        a->line = 0, a->at += a->step, a->rows--;
+}
+RT_INLINE void taps_call_next(TapsNext *next)
+{
+    for (int i = 0; i < next->lines; i++)
+        if (next->x.rows)
+            taps_call(&next->x);
+        else if (next->dy.rows)
+            taps_call(&next->dy);
+}
+
+/* What a block reads of `from`, which has `all` channels: positions from `first` on, at most `most` channels from k on. */
+RT_INLINE TapsAhead taps_ahead(const real *from, int all, int first, int positions, int k, int most)
+{
+    const int channels = all - k < most ? all - k : most;
+    return (TapsAhead){(const char *)(from + (int64_t)first * all + k), positions,
+                       channels * (int)sizeof(real), 0, all * (int64_t)sizeof(real)};
+}
+
+/* A block: positions from `first` on, `outputs` from `o` on, `channels` from `k` on. */
+typedef struct TapsBlock {
+    int first, count, o, outputs, k, channels;
+} TapsBlock;
+
+/* What the block behind b reads, where positions of x lie in a row: behind a block's channels come the
+ * next, then the next outputs with the first channels, then the next positions. */
+RT_INLINE TapsNext conv_dw_taps_next(const real *x, const real *dy, Conv c, TapsBlock b)
+{
+    const int positions = c.n * c.oh * c.ow, most = TAPS_COLUMNS / (b.count * P) * P;
+    const int behind = b.first + b.count, left = positions - behind,
+              count = left < b.count ? left : b.count;
+    TapsNext next = {.lines = 0};
+    if (!conv_dw_flat(c) || c.groups > 1)
+        return next;
+    if (b.k + b.channels < c.c)
+        next.x = taps_ahead(x, c.c, b.first, b.count, b.k + b.channels, most);
+    else if (b.o + b.outputs < c.o) {
+        next.x = taps_ahead(x, c.c, b.first, b.count, 0, most);
+        next.dy = taps_ahead(dy, c.o, b.first, b.count, b.o + b.outputs, TAPS_OUTPUTS);
+    } else if (count > 0) {
+        next.x = taps_ahead(x, c.c, behind, count, 0, most);
+        next.dy = taps_ahead(dy, c.o, behind, count, 0, TAPS_OUTPUTS);
+    }
+    const int lines = next.x.rows * conv_ceil(next.x.width, TAPS_LINE) +
+                      next.dy.rows * conv_ceil(next.dy.width, TAPS_LINE);
+    const int steps =
+        conv_ceil(b.outputs, TILE_ROWS) * conv_ceil(b.channels, P) * (b.count / TAPS_STEP);
+    next.lines = steps ? conv_ceil(lines, steps) : 0;
+    return next;
+}
+
 /* ------------------------------------------------------------------------------------ the product */
 
 /* dw: `rows` outputs, `filter` apart, by up to two vectors of channels.  dw comes from far: the
  * next tile's is asked for before the product. */
 RT_INLINE void conv_dw_taps_tile(real *dw, int64_t filter, const real *dy, const real *x, int count,
-                                 int rows, int lanes, bool write)
+                                 int rows, int lanes, bool write, TapsNext *next)
 {
     const int vectors = lanes > V ? 2 : 1;
+    const TileRows outputs = {.count = rows, .step = 1};
     vec t[TILE_MAX];
     RT_UNROLL
     for (int i = 0; i < rows; i++) {
@@ -124,7 +206,12 @@ RT_INLINE void conv_dw_taps_tile(real *dw, int64_t filter, const real *dy, const
     RT_UNROLL
     for (int i = 0; i < rows * vectors; i++)
         t[i] = v_set(0);
-    tile_product(t, (TileRows){.count = rows, .step = 1}, vectors, count, dy, TILE_ROWS, x, P, P);
+    for (; count >= TAPS_STEP; count -= TAPS_STEP) {
+        taps_call_next(next);
+        tile_product(t, outputs, vectors, TAPS_STEP, dy, TILE_ROWS, x, P, P);
+        dy += TAPS_STEP * TILE_ROWS, x += TAPS_STEP * P;
+    }
+    tile_product(t, outputs, vectors, count, dy, TILE_ROWS, x, P, P);
     RT_UNROLL
     for (int i = 0; i < rows; i++) {
         RT_UNROLL
@@ -139,27 +226,28 @@ RT_INLINE void conv_dw_taps_tile(real *dw, int64_t filter, const real *dy, const
 /* `rows` outputs by the block's channels: along the rows of dw.  The block's last panel is the
  * group's last: its lanes come from the sizes, or the sums would not stay in registers. */
 RT_INLINE void conv_dw_taps_row(real *dw, const real *dy, const real *x, int count, Conv c,
-                                int rows, int channels)
+                                int rows, int channels, TapsNext *next)
 {
     const int inputs = c.c / c.groups;
     const int64_t filter = (int64_t)c.r * c.s * inputs;
     for (; channels >= P; channels -= P, dw += P, x += (int64_t)count * P)
-        conv_dw_taps_tile(dw, filter, dy, x, count, rows, P, c.write);
+        conv_dw_taps_tile(dw, filter, dy, x, count, rows, P, c.write, next);
     RT_NEEDS(LEFT, inputs % P);
     if (RT_WAY(LEFT) && inputs % P && channels)
-        conv_dw_taps_tile(dw, filter, dy, x, count, rows, inputs % P, c.write);
+        conv_dw_taps_tile(dw, filter, dy, x, count, rows, inputs % P, c.write, next);
 }
 
-/* A block of positions, outputs and channels; dw, dy, x at its first. */
-RT_INLINE void conv_dw_taps_block(real *dw, const real *ys, const real *xs, int count, Conv c,
-                                  int outputs, int channels)
+/* All of a block; dw, dy, x at its first. */
+RT_INLINE void conv_dw_taps_block(real *dw, const real *ys, const real *xs, TapsBlock b, Conv c,
+                                  TapsNext next)
 {
     const int64_t filter = (int64_t)c.r * c.s * (c.c / c.groups);
     const int left = c.o / c.groups % TILE_ROWS;
+    int outputs = b.outputs;
     for (; outputs >= TILE_ROWS; outputs -= TILE_ROWS, dw += TILE_ROWS * filter, ys += TAPS_STRIPE)
-        conv_dw_taps_row(dw, ys, xs, count, c, TILE_ROWS, channels);
+        conv_dw_taps_row(dw, ys, xs, b.count, c, TILE_ROWS, b.channels, &next);
     if (left && outputs)
-        conv_dw_taps_row(dw, ys, xs, count, c, left, channels);
+        conv_dw_taps_row(dw, ys, xs, b.count, c, left, b.channels, &next);
 }
 
 /* One tap of a group; x, dy, dw at the group's first channel and output, dw at the tap. */
@@ -184,8 +272,10 @@ RT_INLINE void conv_dw_taps_one(real *dw, const real *x, const real *dy, Conv c,
             conv_dw_taps_dy(ys, dy + o, c, w, first, count, some);
             for (int k = 0; k < inputs; k += most) {
                 const int channels = inputs - k < most ? inputs - k : most;
+                const TapsBlock block = {first, count, o, some, k, channels};
                 conv_dw_taps_x(xs, x + k, c, w, r, s, first, count, channels);
-                conv_dw_taps_block(dw + o * filter + k, ys, xs, count, c, some, channels);
+                conv_dw_taps_block(dw + o * filter + k, ys, xs, block, c,
+                                   conv_dw_taps_next(x, dy, c, block));
             }
         }
 }

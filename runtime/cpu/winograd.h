@@ -20,14 +20,22 @@
 enum {
     WINO_SCRATCH = 640 * 1024 / sizeof(real), /* V and one panel of M at most: F(4x4) of 512 */
     WINO_BUDGET = 192 * 1024 / sizeof(real),  /* and as a rule: what a core's L2 holds beside U */
-    WINO_BLOCK = 48,                          /* tiles at most in a block */
+    WINO_BUDGET_FAR = 576 * 1024 / sizeof(real), /* where U streams from further, once a block */
+    WINO_BLOCK = 48,                             /* tiles at most in a block */
     WINO_GAP = 64 / sizeof(real) /* between points: a line, or they would share sets of the cache */
 };
+
+/* Do the filters come from beyond the L2? */
+RT_INLINE bool wino_far(Conv c, int m)
+{
+    return (int64_t)wino_side(c, m) * wino_side(c, m) * c.c * c.o > TILE_FAR_REALS;
+}
 
 /* Tiles in a block: whole register tiles, as many as fit, blocks as equal as can be. */
 RT_INLINE int wino_block(Conv c, int m)
 {
-    const int a = wino_side(c, m), fit = WINO_BUDGET / (a * a * (c.c + P)),
+    const int a = wino_side(c, m),
+              fit = (wino_far(c, m) ? WINO_BUDGET_FAR : WINO_BUDGET) / (a * a * (c.c + P)),
               most = fit < WINO_BLOCK ? fit : WINO_BLOCK,
               whole = most < TILE_ROWS ? TILE_ROWS : most / TILE_ROWS * TILE_ROWS,
               tiles = c.n * conv_ceil(c.oh, m) * conv_ceil(c.ow, m);
@@ -109,7 +117,7 @@ RT_INLINE void wino_input(real *v, int64_t v_step, const real *x, WinoTile at, C
 
 /* A tile of M[e]: `rows` tiles of the image by `lanes` outputs, in whole vectors and a half. */
 RT_INLINE void wino_product_tile(real *restrict t, const real *restrict v, const real *restrict u,
-                                 int channels, int rows, int lanes)
+                                 int channels, int rows, int lanes, bool far)
 {
     const TileRows r = {.count = rows, .step = channels};
     const bool half = lanes > V && lanes <= V + VH && V / VH == 2;
@@ -124,6 +132,8 @@ RT_INLINE void wino_product_tile(real *restrict t, const real *restrict v, const
         h[k] = h_low(v_set(0));
     if (half)
         tile_product_half(s, h, r, channels, v, 1, u, P);
+    else if (far)
+        tile_product_far(s, r, vectors, channels, v, 1, u, P, vectors * V);
     else
         tile_product(s, r, vectors, channels, v, 1, u, P, vectors * V);
     RT_UNROLL
@@ -140,24 +150,24 @@ RT_INLINE void wino_product_tile(real *restrict t, const real *restrict v, const
  * whole register tiles; `lanes` outputs of the panel are asked for.  With the half a panel of 18
  * (LeNet's 50 outputs) takes 0.75 of the time of 32: conv2 4 % less, on Zen 4. */
 RT_INLINE void wino_product(real *restrict t, const real *restrict v, const real *restrict u,
-                            int block, int rows, int channels, int points, int lanes)
+                            int block, int rows, int channels, int points, int lanes, bool far)
 {
     const int64_t v_step = (int64_t)block * channels + WINO_GAP,
                   t_step = (int64_t)block * P + WINO_GAP;
     for (int e = 0; e < points; e++, u += (int64_t)channels * P, v += v_step, t += t_step)
         for (int i = 0; i < rows; i += TILE_ROWS)
-            wino_product_tile(t + i * P, v + (int64_t)i * channels, u, channels, TILE_ROWS, lanes);
+            wino_product_tile(t + i * P, v + (int64_t)i * channels, u, channels, TILE_ROWS, lanes,
+                              far);
 }
 
 /* The same of a whole panel, as a function of its own: gcc 12 moves the constants of an activation
  * (gelu has 30) out of all loops, and keeps them in AVX2's 16 registers where a product's sums
  * should be. */
-static __attribute__((noinline, unused)) void wino_product_panel(real *restrict t,
-                                                                 const real *restrict v,
-                                                                 const real *restrict u, int block,
-                                                                 int rows, int channels, int points)
+static __attribute__((noinline, unused)) void
+wino_product_panel(real *restrict t, const real *restrict v, const real *restrict u, int block,
+                   int rows, int channels, int points, bool far)
 {
-    wino_product(t, v, u, block, rows, channels, points, P);
+    wino_product(t, v, u, block, rows, channels, points, P, far);
 }
 
 /* What of a vector of M holds the outputs asked for: halves are written as they are needed. */
@@ -212,9 +222,11 @@ RT_INLINE void wino_output(vec *y, const real *t, int64_t t_step, vec bias, int 
             for (int panel_ = 0; panel_ * P < (c_).o; panel_++) {                                  \
                 const real *const wu = (u_) + (int64_t)panel_ * wa * wa * (c_).c * P;              \
                 if (panel_ < (c_).o / P)                                                           \
-                    wino_product_panel(wt, scratch, wu, wb, rows_, (c_).c, wa *wa);                \
+                    wino_product_panel(wt, scratch, wu, wb, rows_, (c_).c, wa *wa,                 \
+                                       wino_far(c_, m_));                                          \
                 else                                                                               \
-                    wino_product(wt, scratch, wu, wb, rows_, (c_).c, wa *wa, (c_).o % P);          \
+                    wino_product(wt, scratch, wu, wb, rows_, (c_).c, wa *wa, (c_).o % P,           \
+                                 wino_far(c_, m_));                                                \
                 for (int i = 0; i < count_; i++)                                                   \
                     for (int o = panel_ * P; o < panel_ * P + P && o < (c_).o; o += V) {           \
                         const int lanes = (c_).o - o < V ? (c_).o - o : V;                         \

@@ -19,6 +19,7 @@ static const Conv shapes[] = {
     {1, 520, 4, 5, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 4, 5, 2},         /* most of the scratch */
     {2, 4, 13, 6, 10, 5, 5, 1, 1, 4, 3, 1, 1, 1, 17, 8, 2},
     {2, 70, 30, 26, 130, 3, 3, 1, 1, 1, 1, 1, 1, 1, 30, 26, 2},    /* blocks of channels and tiles */
+    {2, 200, 9, 8, 190, 3, 3, 1, 1, 1, 1, 1, 1, 1, 9, 8, 2},       /* filters from beyond the L2 */
     {1, 3, 2, 3, 4, 3, 3, 1, 1, 4, 5, 1, 1, 1, 8, 11, 2},          /* pad > kernel */
 };
 /* clang-format on */
