@@ -14,7 +14,7 @@ typedef struct Panel {
     Text       *out;
     const Step *step;
     bool        thread;                               /* else the shard's region */
-    int64_t     bytes;                                /* of the region, as far as training uses it */
+    int64_t     bytes, used;                          /* of the region; as far as training uses it */
     int         first, last;                          /* phases or calls */
     double      top;
 } Panel;
@@ -67,15 +67,17 @@ static void box(const Panel *p, const Buffer *b)
 
 static void span_of(Panel *p)
 {
-    p->first = INT32_MAX, p->last = 0, p->bytes = 0;
+    p->first = INT32_MAX, p->last = 0, p->used = 0;
     for (int i = 0; i < p->step->nbuffer; i++) {
         const Buffer *b = &p->step->buffer[i];
         if (!inside(p, b))
             continue;
         p->first = b->first < p->first ? b->first : p->first;
         p->last = b->last > p->last ? b->last : p->last;
-        p->bytes = b->offset + b->bytes > p->bytes ? b->offset + b->bytes : p->bytes;
+        p->used = b->offset + b->bytes > p->used ? b->offset + b->bytes : p->used;
     }
+    p->bytes = p->thread ? p->step->thread_bytes : p->step->shard_bytes;
+    p->bytes = p->used > p->bytes ? p->used : p->bytes;
 }
 
 /* The largest memory is at the bottom of the scale; four marks along it. */
@@ -90,15 +92,50 @@ static void scale(const Panel *p, const char *title)
     text_printf(out, "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" fill=\"white\" stroke=\"#aaa\"/>\n", LEFT, p->top, WIDE - LEFT, HIGH);
 }
 
+/* What of the region no buffer of training takes: evaluation, which shares it, needs more. */
+static void rest(const Panel *p)
+{
+    const double y = y_of(p, p->used), h = y_of(p, p->bytes) - y;
+    text_printf(p->out,
+                "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.2f\" fill=\"#e8e8e8\"><title>evaluation, %s more</title></rect>\n",
+                LEFT, y, WIDE - LEFT, h, text_bytes(p->out->arena, p->bytes - p->used));
+    if (h >= TEXT)
+        text_printf(p->out, "<text x=\"%d\" y=\"%.1f\">for evaluation: %s more</text>\n", LEFT + 3, y + h / 2 + 4,
+                    text_bytes(p->out->arena, p->bytes - p->used));
+}
+
+/* Five ticks of phases or calls below the panel, and where the backward pass begins. */
+static void axis(const Panel *p)
+{
+    int back = INT32_MAX;
+    for (int i = 0; i < p->step->nbuffer; i++) {
+        const Buffer *b = &p->step->buffer[i];
+        if (inside(p, b) && b->node->backward && b->first < back)
+            back = b->first;
+    }
+    for (int i = 0; i <= 4; i++) {
+        const int when = p->first + (int)((int64_t)(p->last - p->first) * i / 4);
+        text_printf(p->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%d</text>\n", x_of(p, when), p->top + HIGH + TEXT + 2, when);
+    }
+    if (back > p->first && back <= p->last)
+        text_printf(p->out,
+                    "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#c0392b\" stroke-dasharray=\"4 3\"/>\n"
+                    "<text x=\"%.1f\" y=\"%.1f\" fill=\"#c0392b\">backward</text>\n",
+                    x_of(p, back), p->top, x_of(p, back), p->top + HIGH, x_of(p, back) + 3, p->top - 3.0);
+}
+
 static double panel(Panel p, const char *title)
 {
     span_of(&p);
-    if (p.last < p.first || p.bytes == 0)
+    if (p.last < p.first || p.used == 0)
         return p.top;
     scale(&p, title);
+    if (p.bytes > p.used)
+        rest(&p);
     for (int i = 0; i < p.step->nbuffer; i++)
         if (inside(&p, &p.step->buffer[i]))
             box(&p, &p.step->buffer[i]);
+    axis(&p);
     return p.top + HIGH + GAP;
 }
 
@@ -131,7 +168,7 @@ void emit_memory(const Graph *g, Text *out)
     text_printf(out,
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" font-family=\"Helvetica, sans-serif\" "
                 "font-size=\"%d\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
-                "<text x=\"%d\" y=\"18\" font-size=\"15\">%s: memory of a step of %lld samples, %lld shards   "
+                "<text x=\"%d\" y=\"18\" font-size=\"15\">%s: memory of a step of %lld sample%s, %lld shard%s   "
                 "(blue: forward, red: backward, yellow: sums and statistics)</text>\n%s</svg>\n",
-                WIDE + 20, y - GAP + 16, TEXT, LEFT, g->name, (long long)s->batch, (long long)s->shards, body.s);
+                WIDE + 20, y - GAP + 16, TEXT, LEFT, g->name, (long long)s->batch, s->batch == 1 ? "" : "s", (long long)s->shards, s->shards == 1 ? "" : "s", body.s);
 }

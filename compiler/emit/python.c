@@ -280,8 +280,10 @@ static PyValue read_table(Py *p, Scope *s, const Node *n)
         return (PyValue){"", PY_ATOM};
     if (!p->dialect->table ||
         (!embedding && (n->shape.rank != 2 || strcmp(last_word(n->param->name), "weight") != 0))) {
-        diag_error(p->d, n->span, "--to %s cannot read %s outside its layer", p->dialect->to,
-                   n->param->name);
+        diag_error(p->d, n->span, "--to %s has no form for a table that is read as numbers: %s",
+                   p->dialect->to, n->param->name);
+        diag_help(p->d, "position and an output that shares its table do that%s",
+                  p->dialect->table ? "" : "; --to pytorch has a form for them");
         return (PyValue){"", PY_ATOM};
     }
     if (!embedding)

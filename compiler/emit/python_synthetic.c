@@ -58,7 +58,7 @@ void python_drawn(const Graph *g, Text *t)
     if (each && !words)
         text_printf(t, "    i = (i[:, None] * %lld + np.arange(%lld)).ravel()\n", labels, labels);
     text_printf(t,
-                words && each ? tokens_each
+                words && labels > 1 ? tokens_each
                 : words       ? tokens
                               : numbers,
                 (long long)classes(g, labels), (of_each + block - 1) / block, of_each, vocab);
@@ -67,8 +67,7 @@ void python_drawn(const Graph *g, Text *t)
 void python_made_up(const Graph *g, Text *t)
 {
     const DataSpec *data = &g->recipe.data;
-    const long long labels = shape_count(&g->label->shape),
-                    features = shape_count(&g->input->shape), many = 4000000 / features;
+    const long long features = shape_count(&g->input->shape), many = 4000000 / features;
     text_printf(t,
                 "    if place is None:                                 # made up, as the recipe "
                 "says\n"
@@ -80,5 +79,5 @@ void python_made_up(const Graph *g, Text *t)
                 "    else:\n"
                 "        x, y = read(place, split)\n",
                 (long long)data->samples, (long long)data->test_samples, many > 1 ? many : 1,
-                labels > 1 ? ".reshape(len(numbers), -1)" : "");
+                python_labels_each(g) ? ".reshape(len(numbers), -1)" : "");
 }

@@ -173,6 +173,10 @@ static int find_field(Unit *u, const Form *form, const Arg *a, int position)
     }
     if (!a->name && position < n)
         return position;
+    if (!a->name && n == 0) {
+        diag_error(u->diag, a->value->span, "%s takes no arguments", form->name);
+        return -1;
+    }
     if (!a->name) {
         diag_error(u->diag, a->value->span, "%s takes %d argument%s, this is one more", form->name,
                    n, n == 1 ? "" : "s");

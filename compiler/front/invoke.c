@@ -93,8 +93,11 @@ static bool too_many(Lower *l, FrontCall *c, const Arg *a)
     int room = 0;
     for (int i = 0; i < callee_count(&c->callee); i++)
         room += !(c->partial && callee_tensor(&c->callee, i));
-    diag_error(l->diag, a->value->span, "%s takes %d argument%s, this is one more", c->name, room,
-               room == 1 ? "" : "s");
+    if (room)
+        diag_error(l->diag, a->value->span, "%s takes %d argument%s, this is one more", c->name,
+                   room, room == 1 ? "" : "s");
+    else
+        diag_error(l->diag, a->value->span, "%s takes no arguments", c->name);
     return refuse(c);
 }
 

@@ -212,7 +212,11 @@ static void read_loss(Train *t, Expr *e)
             if (!(op_at(i)->flags & OP_HIDDEN))
                 ARENA_PUSH(t->u->arena, op, n, op_at(i)->name);
         diag_error(t->u->diag, e->span, "there is no loss '%s'", e->s);
-        diag_suggest(t->u->diag, e->s, op, n);
+        if (text_nearest(e->s, op, n))
+            diag_suggest(t->u->diag, e->s, op, n);
+        else
+            diag_help(t->u->diag, "losses are softmax_cross_entropy, sigmoid_cross_entropy, mse, or an op of yours that makes one number a sample of "
+                                  "the output and the label; tenon ops explains them");
     }
 }
 

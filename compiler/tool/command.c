@@ -197,17 +197,31 @@ static const OptionRow *find_option(CommandKind kind, const char *name, size_t l
     return NULL;
 }
 
+/* "tenon emit", "tenon build and tenon run": the commands that have the option; NULL: none. */
+static const char *commands_with(Reader *r, const char *name)
+{
+    Text t = text_new(r->arena);
+    for (const OptionRow *o = option_table; o->name; o++)
+        for (int i = 0; strcmp(o->name, name) == 0 && i < 32; i++)
+            if (o->commands & 1u << i)
+                text_printf(&t, "%stenon %s", t.len ? ", " : "", command_row((CommandKind)i)->name);
+    return t.len ? t.s : NULL;
+}
+
 static bool unknown_option(Reader *r, const char *word)
 {
     const CommandRow *c = command_row(r->command->kind);
-    const char *const name = arena_strndup(r->arena, word, strcspn(word, "="));
+    const char *const name = arena_strndup(r->arena, word, strcspn(word, "=")), *elsewhere = commands_with(r, name);
     const char **known = NULL;
     int n = 0;
     for (const OptionRow *o = option_table; o->name; o++)
         if (o->commands & 1u << c->kind)
             ARENA_PUSH(r->arena, known, n, o->name);
     diag_error(r->diag, nowhere, "tenon %s has no option '%s'", c->name, name);
-    suggest(r->diag, name, known, n, arena_printf(r->arena, "tenon %s --help lists them", c->name));
+    if (elsewhere)
+        diag_help(r->diag, "it is an option of %s", elsewhere);
+    else
+        suggest(r->diag, name, known, n, arena_printf(r->arena, "tenon %s --help lists them", c->name));
     return false;
 }
 

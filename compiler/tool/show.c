@@ -54,6 +54,7 @@ static int64_t parameters(Graph *g, const Node *n)
 
 typedef struct Row {
     const char *name, *op, *shape, *place;
+    const char *file;                                 /* of the place, when it is not the one that is shown */
     int64_t     parameters;
     Cost        cost;
     double      macs;
@@ -71,6 +72,15 @@ static Cost plain_cost(const Node *n)
     return c;
 }
 
+/* "13", or "13a" for a line of the first file that this one uses, told apart below the table. */
+static const char *place_of(Arena *a, const Node *n)
+{
+    const Source *s = n ? n->span.source : NULL;
+    if (!s)
+        return "";
+    return s->order ? arena_printf(a, "%d%c", n->span.line, 'a' + (s->order - 1) % 26) : arena_printf(a, "%d", n->span.line);
+}
+
 static Row row_of(Arena *a, Graph *g, const Node *n)
 {
     Row r = {.name = n->name ? n->name : "", .op = n->op->name, .shape = shape_text(a, &n->shape), .place = ""};
@@ -79,8 +89,8 @@ static Row row_of(Arena *a, Graph *g, const Node *n)
     r.cost.flops *= (double)node_steps(n), r.cost.bytes *= (double)node_steps(n);
     if (n->op->layer && !node_is(n, "bias"))
         r.macs = r.cost.flops / 2;
-    if (n->span.source)
-        r.place = arena_printf(a, "%d", n->span.line);
+    r.place = place_of(a, n);
+    r.file = n->span.source && n->span.source->order ? n->span.source->name : NULL;
     return r;
 }
 
@@ -107,6 +117,22 @@ static void add_row(Row *sum, const Row *r)
     sum->cost.bytes += r->cost.bytes;
 }
 
+/* The lstm, gru or rnn that n is a part of: inside its loop, or with its weights; NULL: none. */
+static const Node *recurrent(const Graph *g, const Node *n)
+{
+    if (n->loop)
+        return n->loop->call;
+    for (int i = 0; i < n->nin; i++)
+        for (int k = 0; n->in[i]->param && k < g->nloop; k++) {
+            const Node *call = g->loop[k]->call;
+            const size_t length = call ? strlen(call->name) : 0;
+            const char *weights = n->in[i]->param->name;
+            if (length && strncmp(weights, call->name, length) == 0 && weights[length] == '.')
+                return call;
+        }
+    return NULL;
+}
+
 /* The block instance that stands for `n` in a table where instances inside `depth` others are one row; NULL: n is a row. */
 static const char *folded(Arena *a, const Node *n, int depth)
 {
@@ -124,15 +150,18 @@ typedef struct Table {
     int    depth;                                     /* of folding; 0: every node is a row, hidden ones too */
     Row   *row;
     int    nrow, width;                               /* of the longest name */
+    bool   folds;                                     /* a row is more than one */
 } Table;
 
 /* The last row is one of a block instance, whose next node is r. */
-static void grow_row(Table *t, const Row *r, const char *block, int layers)
+static void grow_row(Table *t, const Row *r, const char *block, const Node *call, int layers)
 {
     Row *sum = &t->row[t->nrow - 1];
     add_row(sum, r);
     sum->shape = r->shape;
     sum->name = block;
+    if (call)
+        return;
     sum->place = "";
     sum->op = arena_printf(t->arena, "%d layer%s", layers, layers == 1 ? "" : "s");
 }
@@ -150,12 +179,15 @@ static void fill_table(Table *t)
         const Node *n = g->node[i];
         if (!is_layer(n) || is_own_bias(g, n) || (t->depth && n->op->flags & OP_HIDDEN))
             continue;
-        const char *block = folded(t->arena, n, t->depth);
-        const Row r = row_of(t->arena, g, n);
+        const Node *call = t->depth && !n->block ? recurrent(g, n) : NULL;
+        const char *block = call ? call->name : folded(t->arena, n, t->depth);
+        Row r = row_of(t->arena, g, n);
+        if (call)
+            r.name = call->name, r.op = call->op->name, t->folds = true;
         const bool more = block && last && strcmp(block, last) == 0;
         layers = (more ? layers : 0) + (n->op->layer && !node_is(n, "bias"));
         if (more)
-            grow_row(t, &r, block, layers);
+            grow_row(t, &r, block, call, layers);
         else
             ARENA_PUSH(t->arena, t->row, t->nrow, r);
         last = block;
@@ -183,11 +215,23 @@ static void fold(Table *t, bool all)
         t->depth--;
 }
 
+/* The files of letters that stand in the table. */
+static void print_files(const Table *t)
+{
+    for (char letter = 'a'; letter <= 'z'; letter++)
+        for (int i = 0; i < t->nrow; i++) {
+            const Row *r = &t->row[i];
+            if (!r->file || !strchr(r->place, letter))
+                continue;
+            printf("      lines with %c are of %s\n", letter, r->file);
+            break;
+        }
+}
+
 void show_layers(Arena *a, const Graph *graph, bool all, bool cost)
 {
     Table t = {.arena = a, .graph = (Graph *)graph};  /* marks only */
     Row total = {.place = "", .name = "total", .op = "", .shape = ""};
-    bool folds = false;
     fold(&t, all);
     const int width = t.width > 20 ? t.width : 20;
     printf("%4s  %-*s %-22s %-18s %12s %14s %14s", "line", width, "name", "op", "output", "parameters", "MACs", "FLOPs");
@@ -195,10 +239,11 @@ void show_layers(Arena *a, const Graph *graph, bool all, bool cost)
     for (int i = 0; i < t.nrow; i++) {
         print_row(a, &t.row[i], width, cost);
         add_row(&total, &t.row[i]);
-        folds |= !*t.row[i].place;
+        t.folds |= !*t.row[i].place;
     }
     print_row(a, &total, width, cost);
-    printf("      MACs, FLOPs and bytes are a sample's, forward%s\n", folds ? "; --all unfolds the blocks" : "");
+    printf("      MACs, FLOPs and bytes are a sample's, forward%s\n", t.folds ? "; --all unfolds the blocks" : "");
+    print_files(&t);
     print_frozen(a, graph);
 }
 
@@ -210,7 +255,9 @@ typedef struct Bill {
     const Options *options;
     Market         market;
     Price          total;
-    bool           started;                           /* of the part at hand: its heading is out */
+    const char    *part;                              /* whose heading was the last */
+    struct { const char *name; Price price; } sum[8]; /* of each part */
+    int            nsum;
 } Bill;
 
 static double milliseconds(const Bill *b, const Price *p)
@@ -232,16 +279,40 @@ static void bill_row(Bill *b, const char *place, const char *name, const char *o
            p->textbook > 0 && peak > 0 ? arena_printf(a, "%.0f %%", 100 * p->textbook / peak) : "", words);
 }
 
+static void add_price(Price *sum, const Price *p)
+{
+    sum->textbook += p->textbook, sum->executed += p->executed, sum->weights += p->weights, sum->values += p->values, sum->cycles += p->cycles;
+}
+
+/* A network with batch_norm goes forward, and back, in many phases: one heading, one sum. */
+static void add_to_part(Bill *b, const char *part, const Price *p)
+{
+    if (!b->part || strcmp(b->part, part) != 0)
+        printf("%s\n", part);
+    b->part = part;
+    int i = 0;
+    while (i < b->nsum && strcmp(b->sum[i].name, part) != 0)
+        i++;
+    if (i == b->nsum)
+        b->sum[b->nsum++].name = part;
+    add_price(&b->sum[i].price, p);
+}
+
+/* "conv1", whose weights n packs or turns; "" when it has a name, or none of them. */
+static const char *layer_of(Arena *a, const Node *n)
+{
+    const Param *p = n->nin && n->in[0] ? n->in[0]->param : NULL;
+    const char *dot = p ? strrchr(p->name, '.') : NULL;
+    return n->name ? n->name : dot ? arena_strndup(a, p->name, (size_t)(dot - p->name)) : "";
+}
+
 /* n: what the call comes from, or NULL. */
 static void bill(Bill *b, const char *part, const Node *n, const char *name, const char *op, Price p)
 {
-    Price *t = &b->total;
-    if (!b->started)
-        printf("%s\n", part);
-    b->started = true;
-    bill_row(b, n && n->span.source ? arena_printf(b->arena, "%d", n->span.line) : "", name, op,
+    add_to_part(b, part, &p);
+    bill_row(b, place_of(b->arena, n), name, op,
              n ? step_price_words(b->arena, n, &p) : "", &p);
-    t->textbook += p.textbook, t->executed += p.executed, t->weights += p.weights, t->values += p.values, t->cycles += p.cycles;
+    add_price(&b->total, &p);
 }
 
 /* The calls of a phase that come before or after the turn to the backward pass. */
@@ -249,13 +320,12 @@ static void bill_phase(Bill *b, const char *part, int phase, bool backward)
 {
     const Phase *p = &b->graph->step->phase[phase];
     const Price zero = step_price_zero(b->graph, phase, b->options);
-    b->started = false;
     if (p->kind == PHASE_SLICE && !backward && zero.cycles > 0)
         bill(b, part, NULL, "sums over samples", "memset", zero);
     for (int i = 0; i < p->nnode; i++) {
         const Node *n = p->node[i];
         if (emit_is_call(n) && n->backward == backward)
-            bill(b, part, n, n->name ? n->name : "", n->op->name, step_price(b->graph, n, b->options));
+            bill(b, part, n, layer_of(b->arena, n), n->op->name, step_price(b->graph, n, b->options));
     }
     for (int i = 0; i < p->nknown; i++)
         if (p->known[i]->backward == backward)
@@ -265,7 +335,6 @@ static void bill_phase(Bill *b, const char *part, int phase, bool backward)
 static void bill_sums(Bill *b, const char *part, bool from_grad)
 {
     const Step *s = b->graph->step;
-    b->started = false;
     for (int i = 0; i < s->nsum; i++) {
         const Sum *m = &s->sum[i];
         const char *op = from_grad ? "update" : m->panels ? arena_printf(b->arena, "%s, update", m->root->op->name) : s->fused_update ? "sum, update" : "sum";
@@ -296,8 +365,13 @@ void show_price(Arena *a, const Graph *g, const Options *o)
             bill_sums(&b, "update", true);
     }
     puts("all");
+    for (int i = 0; i < b.nsum; i++) {
+        const char *part = b.sum[i].name, *sums = strstr(part, " over samples");
+        bill_row(&b, "", sums ? arena_printf(a, "sums%s", sums + strlen(" over samples")) : part, "", "", &b.sum[i].price);
+    }
     bill_row(&b, "", "total", "", "", &b.total);
-    printf("      %s samples/s on one core, if nothing waits; executed: lanes and rows that pad a tile count, known zeros do not\n",
+    printf("      %s samples/s on one core, if nothing waits; executed: lanes and rows that pad a tile count, known zeros do not\n"
+           "      peak: FLOPs by the textbook over the time; above 100 %% where an algorithm, Winograd's or a sparse one, executes fewer\n",
            text_commas(a, (int64_t)(1e3 * (double)s->batch / milliseconds(&b, &b.total))));
 }
 

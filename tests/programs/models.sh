@@ -52,6 +52,9 @@ same "boxes outside the picture" "$(grep -o '<rect x="[0-9.]*" y="[0-9.]*" width
 "$TENON" emit "$TENON_ROOT/models/resnet50.tn" --to dot > "$work/dot"
 same "boxes of resnet50" "$(grep -c 'label=' "$work/dot")" 26
 same "its longest stage, one box after the other" "$(grep -c 'label="stage3.bottleneck[1-6].n(N, 1024, 14, 14)"' "$work/dot")" 6
+succeeds "a picture of a network that is tested in more than it trains in" "$TENON" show "$TENON_ROOT/models/resnet20_cifar10.tn" --memory "$work/more.svg"
+same "a thread's memory in the picture and in the table" "$(sed -n 's/.*a thread: \([^,]*\),.*/\1/p' "$work/more.svg")" \
+    "$(sed -n 's/^ *threads .* x \([^;]*\);.*/\1/p' "$work/out")"
 refuses "a picture in no directory" "cannot write .*plan.svg: No such file" "$TENON" show "$TENON_ROOT/models/mlp.tn" --memory "$work/no/plan.svg"
 refuses "a depth that is none" "19 / 6 leaves a remainder" "$TENON" check "$TENON_ROOT/models/resnet56_cifar10.tn" --set model.depth=21
 
