@@ -1,10 +1,12 @@
 /* measure.c -- one run: FMA peak, warm-up, training (or steps), FMA peak; was the machine ours?
  *
  * A run is disturbed when others kept more than a tenth of a processor busy, the hypervisor kept a
- * twentieth of one, or the FMA peak before or after it was 5 % below the highest one of this sweep.
+ * twentieth of one, or the FMA peak before or after it was 5 % below what the best quarter of this
+ * sweep's measurements exceed.  (The best of all is a burst of the clock: it would mark every run.)
  */
 #include "sweep/framework.h"
 #include "sweep/record.h"
+#include "sweep/stats.h"
 #include "sweep/sweep.h"
 #include "tool/file.h"
 #include <math.h>
@@ -155,15 +157,19 @@ static void between(Run *r, const Meter *from, const Meter *to, const Child *c)
 static void judge(Sweep *s, Arena *a, Run *r)
 {
     const int lanes = (int)(r->threads * r->ranks);
-    double *peak = &s->peak[lanes];
-    *peak = fmax(*peak, fmax(r->peak_before, r->peak_after));
-    const double least = fmin(r->peak_before, r->peak_after);
+    struct Peaks *p = &s->peaks[lanes];
+    const double around[] = {r->peak_before, r->peak_after};
+    for (int i = 0; i < 2; i++)
+        if (!isnan(around[i]))
+            ARENA_PUSH(s->arena, p->seen, p->n, around[i]);
+    const double usual = stats_quantile(p->seen, p->n, 0.75),
+                 least = fmin(r->peak_before, r->peak_after);
     if (r->others > others_most)
         r->disturbed = arena_printf(a, "others kept %.1f processors busy", r->others);
     else if (r->stolen > stolen_most)
         r->disturbed = arena_printf(a, "the hypervisor kept %.1f processors", r->stolen);
-    else if (least < peak_least * *peak)
-        r->disturbed = arena_printf(a, "FMA peak %.0f of %.0f GFLOP/s", least, *peak);
+    else if (least < peak_least * usual)
+        r->disturbed = arena_printf(a, "FMA peak %.0f of %.0f GFLOP/s", least, usual);
 }
 
 static void failed(Arena *a, Run *r, const Child *c)

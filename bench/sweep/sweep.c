@@ -316,7 +316,7 @@ int sweep_main(Arena *a, Diag *d, const char *tenon, int argc, char **argv)
         return 0;
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0); /* in containers there may be no one else */
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
-    s.peak = arena_alloc(a, sizeof *s.peak * (size_t)(s.host.processors + 1));
+    s.peaks = arena_alloc(a, sizeof *s.peaks * (size_t)(s.host.processors + 1));
     s.bandwidth = arena_alloc(a, sizeof *s.bandwidth * (size_t)(s.host.processors + 1));
     child_watch();
     if (!(s.store = store_open(a, s.store_path, d)))

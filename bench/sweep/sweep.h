@@ -39,8 +39,11 @@ typedef struct Sweep {
     const char *work; /* a directory beside the store: programs, logs */
     int lock;         /* of it: one sweep at a time */
     Built *built;
-    double *peak;      /* by threads x ranks: the highest FMA peak seen, */
-    double *bandwidth; /* and that of memory, once measured */
+    struct Peaks {
+        double *seen;
+        int n;
+    } * peaks;         /* by threads x ranks: the FMA peaks measured, */
+    double *bandwidth; /* and that of memory, once */
 } Sweep;
 
 /* `tenon sweep`: the process's exit code. */
