@@ -60,13 +60,6 @@ static const Node *meant(const Node *n)
     return layer ? layer : n;
 }
 
-/* "tokens" of the parameter "tokens.weight" */
-static const char *owner_of(Arena *a, const Node *param)
-{
-    const char *name = param->param->name;
-    return arena_strndup(a, name, (size_t)(strrchr(name, '.') - name));
-}
-
 /* A product with another layer's weights: matmul(h, tokens.weight, transpose_b = true). */
 static bool is_tied(const Node *n)
 {
@@ -274,7 +267,7 @@ static bool in_embedding(const Py *p, const Node *param)
 /* Weights that are read as numbers: an embedding's table, or a table of their own (position). */
 static PyValue read_table(Py *p, Scope *s, const Node *n)
 {
-    const char *name = attribute_of(p, s, n, owner_of(p->a, n));
+    const char *name = attribute_of(p, s, n, param_layer(p->a, n->param));
     const bool embedding = in_embedding(p, n);
     if (!name)
         return (PyValue){"", PY_ATOM};
@@ -375,7 +368,7 @@ static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
         return recurrent_of(p, s, n, constructor);
     const char *name = NULL;
     for (int i = 1; i < n->nin && !name; i++)
-        name = n->in[i]->param ? owner_of(p->a, n->in[i]) : NULL;
+        name = n->in[i]->param ? param_layer(p->a, n->in[i]->param) : NULL;
     if (!name && is_norm(n))
         name = n->name; /* without scale and shift */
     if (!name) {

@@ -171,6 +171,12 @@ Node *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *i
     return n;
 }
 
+const char *param_layer(Arena *a, const Param *p)
+{
+    const char *dot = strrchr(p->name, '.');
+    return dot ? arena_strndup(a, p->name, (size_t)(dot - p->name)) : "";
+}
+
 Node *node_root(const Node *n)
 {
     for (;;) {

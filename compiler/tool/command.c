@@ -197,7 +197,7 @@ static const OptionRow *find_option(CommandKind kind, const char *name, size_t l
     return NULL;
 }
 
-/* "tenon emit", "tenon build and tenon run": the commands that have the option; NULL: none. */
+/* "tenon emit", "tenon build, tenon run": the commands that have the option; NULL: none. */
 static const char *commands_with(Reader *r, const char *name)
 {
     Text t = text_new(r->arena);

@@ -118,16 +118,14 @@ static void add_row(Row *sum, const Row *r)
 }
 
 /* The lstm, gru or rnn that n is a part of: inside its loop, or with its weights; NULL: none. */
-static const Node *recurrent(const Graph *g, const Node *n)
+static const Node *recurrent(Arena *a, const Graph *g, const Node *n)
 {
     if (n->loop)
         return n->loop->call;
     for (int i = 0; i < n->nin; i++)
         for (int k = 0; n->in[i]->param && k < g->nloop; k++) {
             const Node *call = g->loop[k]->call;
-            const size_t length = call ? strlen(call->name) : 0;
-            const char *weights = n->in[i]->param->name;
-            if (length && strncmp(weights, call->name, length) == 0 && weights[length] == '.')
+            if (call && strcmp(param_layer(a, n->in[i]->param), call->name) == 0)
                 return call;
         }
     return NULL;
@@ -179,7 +177,7 @@ static void fill_table(Table *t)
         const Node *n = g->node[i];
         if (!is_layer(n) || is_own_bias(g, n) || (t->depth && n->op->flags & OP_HIDDEN))
             continue;
-        const Node *call = t->depth && !n->block ? recurrent(g, n) : NULL;
+        const Node *call = t->depth && !n->block ? recurrent(t->arena, g, n) : NULL;
         const char *block = call ? call->name : folded(t->arena, n, t->depth);
         Row r = row_of(t->arena, g, n);
         if (call)
@@ -302,8 +300,7 @@ static void add_to_part(Bill *b, const char *part, const Price *p)
 static const char *layer_of(Arena *a, const Node *n)
 {
     const Param *p = n->nin && n->in[0] ? n->in[0]->param : NULL;
-    const char *dot = p ? strrchr(p->name, '.') : NULL;
-    return n->name ? n->name : dot ? arena_strndup(a, p->name, (size_t)(dot - p->name)) : "";
+    return n->name ? n->name : p ? param_layer(a, p) : "";
 }
 
 /* n: what the call comes from, or NULL. */

@@ -335,7 +335,7 @@ RT_INLINE void conv_flat_tile(int64_t first, int rows, ConvPart q, Act act, Mask
     const int vectors = q.lanes > V ? 2 : 1;
     const TileRows tile = {.count = rows, .step = g.inputs};
     const real *x = q.x + first * g.inputs;
-    const bool far = (int64_t)g.inputs * g.outputs > TILE_FAR_REALS;
+    const bool far = tile_far((int64_t)g.inputs * g.outputs);
     vec t[TILE_MAX];
     for (int i = 0; i < rows; i++) /* the next tile's outputs: a store waits for its line, too */
         for (int j = 0; j < q.lanes; j += FLAT_LINE)
@@ -400,7 +400,7 @@ RT_INLINE void conv_gather_flat(real *y, const real *x, const real *p, const rea
                                 const real *value, Act act, Mask mask, ConvGather g, int n)
 {
     const int64_t rows = (int64_t)n * g.down.outputs * g.across.outputs;
-    const bool far = (int64_t)g.inputs * g.outputs > TILE_FAR_REALS; /* then y need not stay */
+    const bool far = tile_far((int64_t)g.inputs * g.outputs); /* then y need not stay */
     const int64_t row = far ? g.inputs : g.inputs + g.outputs,
                   fit = 2 * CONV_BLOCK / row / TILE_ROWS * TILE_ROWS;
     const bool blocks = fit > 0 && conv_count(rows, fit) * g.inputs * P < rows * g.inputs;

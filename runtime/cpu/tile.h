@@ -21,6 +21,12 @@ enum { TILE_MAX = 32 };                         /* accumulators, for array sizes
 enum { TILE_FAR = 64 }; /* steps that b is called ahead where it comes from far: */
 enum { TILE_FAR_REALS = 2048 * 1024 / sizeof(real) }; /* of weights beyond what an L2 holds */
 
+/* Do so many weights come from beyond the L2? */
+RT_INLINE bool tile_far(int64_t weights)
+{
+    return weights > TILE_FAR_REALS;
+}
+
 /* Where row i of a tile starts: `step` apart, or the four corners of 2x2 windows, `down` from one
  * image row to the next. */
 typedef struct TileRows {

@@ -28,7 +28,7 @@ enum {
 /* Do the filters come from beyond the L2? */
 RT_INLINE bool wino_far(Conv c, int m)
 {
-    return (int64_t)wino_side(c, m) * wino_side(c, m) * c.c * c.o > TILE_FAR_REALS;
+    return tile_far((int64_t)wino_side(c, m) * wino_side(c, m) * c.c * c.o);
 }
 
 /* Tiles in a block: whole register tiles, as many as fit, blocks as equal as can be. */
