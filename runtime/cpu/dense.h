@@ -43,7 +43,8 @@ RT_INLINE void dense_tile(real *y, const real *x, const real *w, const real *bia
         for (int j = 0; j < vectors; j++)
             c[i * vectors + j] = bias ? v_load_lanes(bias + j * V, tile_lanes(lanes, j)) : v_set(0);
     }
-    tile_product(c, (TileRows){.count = rows, .step = d.k}, vectors, d.k, x, 1, w, P, P);
+    tile_product_of(c, (TileRows){.count = rows, .step = d.k}, vectors, d.k, x, 1, w, P, P,
+                    tile_far((int64_t)d.k * d.o));
     RT_UNROLL
     for (int i = 0; i < rows; i++) {
         RT_UNROLL

@@ -3,9 +3,10 @@
  *   dw[o][k] = tree over the shards of sum over a shard's samples of dy[n][o] x[n][k]
  *
  * A tile is a few inputs by one panel of outputs and stays in registers; its weights and states are
- * touched once a step, when its sum is complete.  A unit is a few tiles of one panel; units of the
- * same inputs follow each other, so that a thread reads its part of x alone: a step of the MLP with two
- * threads is 2 to 10 % faster than panel by panel (it varies with where the host puts them).
+ * touched once a step, when its sum is complete.  A unit is a few tiles of one panel, of large layers of
+ * up to four; units of the same inputs follow each other, so that a thread reads its part of x alone: a
+ * step of the MLP with two threads is 2 to 10 % faster than panel by panel (it varies with where the host
+ * puts them).
  * The plain reference is dense_dw_plain.
  */
 #ifndef CPU_DENSE_UPDATE_H
@@ -14,9 +15,15 @@
 #include "cpu/update.h"
 
 enum { DENSE_UNIT_TILES = 14 };
-#define DENSE_TILES(k)    (((k) + TILE_ROWS - 1) / TILE_ROWS)
-#define DENSE_BLOCKS(k)   ((DENSE_TILES(k) + DENSE_UNIT_TILES - 1) / DENSE_UNIT_TILES)
-#define DENSE_UNITS(k, o) (DENSE_PANELS(o) * DENSE_BLOCKS(k))
+#define DENSE_TILES(k)  (((k) + TILE_ROWS - 1) / TILE_ROWS)
+#define DENSE_BLOCKS(k) ((DENSE_TILES(k) + DENSE_UNIT_TILES - 1) / DENSE_UNIT_TILES)
+/* Panels of a unit: up to four, as long as 64 units are left to share. */
+#define DENSE_GROUP(k, o)                                                                          \
+    (DENSE_PANELS(o) * DENSE_BLOCKS(k) >= 256   ? 4                                                \
+     : DENSE_PANELS(o) * DENSE_BLOCKS(k) >= 128 ? 2                                                \
+                                                : 1)
+#define DENSE_GROUPS(k, o) ((DENSE_PANELS(o) + DENSE_GROUP(k, o) - 1) / DENSE_GROUP(k, o))
+#define DENSE_UNITS(k, o)  (DENSE_GROUPS(k, o) * DENSE_BLOCKS(k))
 
 /* What all units of a layer share. */
 typedef struct DenseUpdate {
@@ -183,100 +190,205 @@ RT_INLINE void dense_tile_shards(DenseUpdate q, Update u, Dense d, int64_t at, i
     dense_update_tile(q, u, c, at + (int64_t)k * P, rows, vectors, lanes);
 }
 
-/* ---------------------------------------------------- shards of many samples: a block at a time */
+/* ---------------------------------------------------- shards of many samples: a block at a time
+ *
+ * x and dy come from beyond the L2, row by row.  So a unit packs its inputs of a block once for all of
+ * its panels, and calls the rows of the next block while it sums this one: 2450 x 500 at 4096 samples
+ * take 46 instead of 89 ms on two threads of a Xeon with a slow L3.  Where a row of x is no more than a
+ * page and a shard has few samples, tile by tile is as fast, or 2 % faster.
+ */
 
-/* The panel's columns of dy are fetched a block ahead, a share of its rows with each tile: a stride
- * that the processor does not foresee.  LeNet's 800 x 500 at 512 samples a shard take 8.1 instead of 9.3 us a
- * sample on one thread of a Zen 4; fetching the rows of x as well makes it 8.6. */
-RT_INLINE void dense_fetch_dy(const real *dy, Dense d, int part, int parts)
+enum {
+    DENSE_MANY = 48, /* samples a shard, where a row of x is more than a page; else DENSE_SAMPLES */
+    DENSE_PAGE = 4096 / sizeof(real),
+    DENSE_DEPTH = 16, /* of the tree over the shards */
+    DENSE_UNIT_SIZE = DENSE_UNIT_TILES * TILE_ROWS * P,
+    DENSE_X_TILE = DENSE_SAMPLES * TILE_ROWS + 64 / sizeof(real) /* or all would share a set */
+};
+
+/* Tiles first .. end - 1 of one panel. */
+typedef struct DenseTiles {
+    TileSplit split;
+    int first, end;
+} DenseTiles;
+
+/* Each tile's inputs of a block of samples as one stream: as they lie, each sample's are on a line and
+ * a page of their own. */
+RT_INLINE void dense_pack_x(real *restrict to, const real *restrict x, int samples, Dense d,
+                            DenseTiles t)
 {
-    const int first = DENSE_SAMPLES * part / parts, end = DENSE_SAMPLES * (part + 1) / parts;
+    for (int n = 0; n < samples; n++, x += d.k)
+        for (int i = t.first; i < t.end; i++) {
+            const real *from = x + tile_first(t.split, i) - tile_first(t.split, t.first);
+            real *tile = to + (i - t.first) * DENSE_X_TILE + n * TILE_ROWS;
+            if (i < t.split.bigs)
+                memcpy(tile, from, (size_t)t.split.big * sizeof(real));
+            else
+                memcpy(tile, from, (size_t)t.split.small * sizeof(real));
+        }
+}
+
+/* sum += x^T dy of one block for one tile; both packed. */
+RT_INLINE void dense_packed_tile(real *sum, const real *x, const real *dy, int samples, int rows,
+                                 int vectors)
+{
+    vec c[TILE_MAX];
+    RT_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        c[i] = v_load(sum + i / vectors * P + i % vectors * V);
+    tile_product(c, (TileRows){.count = rows, .step = 1}, vectors, samples, x, TILE_ROWS, dy, P,
+                 vectors * V);
+    RT_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        v_store(sum + i / vectors * P + i % vectors * V, c[i]);
+}
+
+/* The block that follows is fetched while this one is summed, a share of its rows with each tile: strides
+ * that the processor does not foresee. */
+typedef struct DenseNext {
+    const real *x, *dy;
+    int columns, outputs; /* of a row of x, of dy */
+    int rows, parts, part;
+} DenseNext;
+
+RT_INLINE void dense_fetch_row(const real *p, int count)
+{
+    for (int i = 0; i < count; i += 64 / (int)sizeof(real))
+        __builtin_prefetch(p + i, 0, 2);
+    __builtin_prefetch(p + count - 1, 0, 2);
+}
+
+RT_INLINE void dense_fetch_next(DenseNext *f, Dense d)
+{
+    const int first = f->rows * f->part / f->parts, end = f->rows * (f->part + 1) / f->parts;
+    f->part++;
     for (int n = first; n < end; n++) {
-        const real *row = dy + (int64_t)n * d.o;
-        RT_UNROLL
-        for (int i = 0; i < P; i += 64 / (int)sizeof(real))
-            __builtin_prefetch(row + i, 0, 2);
-        if (d.o * sizeof(real) % 64)
-            __builtin_prefetch(row + P - 1, 0, 2);
+        dense_fetch_row(f->x + (int64_t)n * d.k, f->columns);
+        dense_fetch_row(f->dy + (int64_t)n * d.o, f->outputs);
     }
 }
 
-/* Tiles first .. end - 1 of a panel: sum += the samples of one shard.  next: dy of the shard that
- * follows. */
-RT_INLINE void dense_unit_shard(real *sum, const real *x, const real *dy, const real *next,
-                                int samples, Dense d, int first, int end, int vectors)
+RT_INLINE void dense_packed_panel(real *sum, const real *x, const real *dy, int samples, Dense d,
+                                  DenseTiles t, DenseNext *next, int vectors)
 {
+    for (int i = t.first; i < t.end; i++, x += DENSE_X_TILE) {
+        dense_fetch_next(next, d);
+        if (i < t.split.bigs)
+            dense_packed_tile(sum, x, dy, samples, t.split.big, vectors);
+        else
+            dense_packed_tile(sum, x, dy, samples, t.split.small, vectors);
+        sum += (i < t.split.bigs ? t.split.big : t.split.small) * P;
+    }
+}
+
+/* The panels of a unit: sum[panel] += the samples of one shard. */
+RT_INLINE void dense_unit_shard(real *sum, const real *x, const real *dy, const real *next_x,
+                                const real *next_dy, int samples, Dense d, DenseTiles t, int panel,
+                                int panels)
+{
+    const int columns = tile_first(t.split, t.end) - tile_first(t.split, t.first),
+              left = d.o - panel * P, outputs = left < panels * P ? left : panels * P;
+    x += tile_first(t.split, t.first);
+    next_x += tile_first(t.split, t.first);
+    real xs[DENSE_UNIT_TILES * DENSE_X_TILE] __attribute__((aligned(64)));
     real packed[DENSE_SAMPLES * P] __attribute__((aligned(64)));
-    const TileSplit t = tile_split(d.k, TILE_ROWS);
     for (int n = 0; n < samples; n += DENSE_SAMPLES) {
         const int count = samples - n < DENSE_SAMPLES ? samples - n : DENSE_SAMPLES;
-        const real *block = x + (int64_t)n * d.k,
-                   *ahead = n + count < samples ? dy + (int64_t)(n + count) * d.o : next;
-        real *to = sum;
-        dense_pack_dy(packed, dy + (int64_t)n * d.o, count, d, vectors, P);
-        for (int i = first; i < end; i++) {
-            dense_fetch_dy(ahead, d, i - first, end - first);
-            if (i < t.bigs)
-                dense_tile_block(to, block + tile_first(t, i), packed, count, d, t.big, vectors);
-            else
-                dense_tile_block(to, block + tile_first(t, i), packed, count, d, t.small, vectors);
-            to += (i < t.bigs ? t.big : t.small) * P;
+        const bool last_block = n + count >= samples;
+        DenseNext next = {.x = last_block ? next_x : x + (int64_t)(n + count) * d.k,
+                          .dy = last_block ? next_dy : dy + (int64_t)(n + count) * d.o,
+                          .columns = columns,
+                          .outputs = outputs,
+                          .rows = !last_block && samples - n - count < count ? samples - n - count
+                                                                             : count,
+                          .parts = panels * (t.end - t.first)};
+        dense_pack_x(xs, x + (int64_t)n * d.k, count, d, t);
+        for (int p = 0; p < panels; p++) {
+            const int lanes = d.o - (panel + p) * P, last = d.o % P;
+            const real *from = dy + (int64_t)n * d.o + p * P;
+            real *to = sum + p * DENSE_UNIT_SIZE;
+            if (last > 0 && last <= V && lanes == last) {
+                dense_pack_dy(packed, from, count, d, 1, last);
+                dense_packed_panel(to, xs, packed, count, d, t, &next, 1);
+            } else {
+                dense_pack_dy(packed, from, count, d, 2, P);
+                dense_packed_panel(to, xs, packed, count, d, t, &next, 2);
+            }
         }
     }
 }
 
-enum { DENSE_UNIT_SIZE = DENSE_UNIT_TILES * TILE_ROWS * P };
-
-RT_INLINE void dense_unit_add(real *restrict to, const real *restrict from)
+RT_INLINE void dense_unit_add(real *restrict to, const real *restrict from, int64_t count)
 {
-    RT_MAP(DENSE_UNIT_SIZE, STORE(to, LOAD(to) + LOAD(from)));
+    RT_MAP(count, STORE(to, LOAD(to) + LOAD(from)));
 }
 
-RT_INLINE void dense_unit_blocks(DenseUpdate q, Update u, Dense d, int64_t at, int first, int end,
-                                 int vectors, int lanes)
+RT_INLINE void dense_unit_blocks(DenseUpdate q, Update u, Dense d, DenseTiles t, int panel,
+                                 int panels)
 {
-    real stack[TREE_DEPTH][DENSE_UNIT_SIZE] __attribute__((aligned(64)));
-    const TileSplit t = tile_split(d.k, TILE_ROWS);
+    real stack[DENSE_DEPTH][DENSE_GROUP(d.k, d.o) * DENSE_UNIT_SIZE] __attribute__((aligned(64)));
+    const int64_t size = panels * DENSE_UNIT_SIZE;
     int depth = 0;
     for (int s = 0; s < q.r->shards; s++) {
-        const int64_t shard = s * q.r->shard_bytes, next = (s + 1) % q.r->shards * q.r->shard_bytes;
-        memset(stack[depth], 0, sizeof stack[depth]);
-        dense_unit_shard(stack[depth++], (const real *)(q.x + shard), (const real *)(q.dy + shard),
-                         (const real *)(q.dy + next), q.samples, d, first, end, vectors);
+        const int next = (s + 1) % q.r->shards;
+        memset(stack[depth], 0, (size_t)size * sizeof(real));
+        dense_unit_shard(stack[depth++], (const real *)(q.x + s * q.x_shard),
+                         (const real *)(q.dy + s * q.dy_shard),
+                         (const real *)(q.x + next * q.x_shard),
+                         (const real *)(q.dy + next * q.dy_shard), q.samples, d, t, panel, panels);
         for (int bits = s; bits & 1; bits >>= 1, depth--)
-            dense_unit_add(stack[depth - 2], stack[depth - 1]);
+            dense_unit_add(stack[depth - 2], stack[depth - 1], size);
     }
     for (; depth > 1; depth--)
-        dense_unit_add(stack[depth - 2], stack[depth - 1]);
-    const int from = tile_first(t, first), count = tile_first(t, end) - from;
-    for (int k = 0; k < count; k++) {
-        const vec c[2] = {v_load(stack[0] + k * P), v_load(stack[0] + k * P + V)};
-        dense_update_tile(q, u, c, at + (int64_t)(from + k) * P, 1, 2, lanes);
+        dense_unit_add(stack[depth - 2], stack[depth - 1], size);
+    const int from = tile_first(t.split, t.first), count = tile_first(t.split, t.end) - from;
+    for (int p = 0; p < panels; p++) {
+        const int left = d.o - (panel + p) * P;
+        for (int k = 0; k < count; k++) {
+            const real *sum = stack[0] + p * DENSE_UNIT_SIZE + k * P;
+            const vec c[2] = {v_load(sum), v_load(sum + V)};
+            dense_update_tile(q, u, c, ((int64_t)(panel + p) * d.k + from + k) * P, 1, 2,
+                              left < P ? left : P);
+        }
     }
 }
 
 /* --------------------------------------------------------------------------------------- a unit */
 
-RT_INLINE void dense_update_unit(DenseUpdate q, Update u, Dense d, int panel, int first,
-                                 int vectors, int lanes)
+RT_INLINE void dense_update_panel(DenseUpdate q, Update u, Dense d, DenseTiles t, int panel,
+                                  int vectors, int lanes)
 {
     const int64_t at = (int64_t)panel * d.k * P;
-    const int tiles = DENSE_TILES(d.k),
-              end = tiles - first < DENSE_UNIT_TILES ? tiles : first + DENSE_UNIT_TILES;
-    const TileSplit t = tile_split(d.k, TILE_ROWS);
-    q.dy += panel * P * (int64_t)sizeof(real);
-    if (q.samples > DENSE_SAMPLES) {
-        dense_unit_blocks(q, u, d, at, first, end, vectors, lanes);
-        return;
-    }
-    for (int i = first; i < end; i++)
-        if (t.bigs > 0 && i < t.bigs)
-            dense_tile_shards(q, u, d, at, tile_first(t, i), t.big, vectors, lanes, true);
+    for (int i = t.first; i < t.end; i++)
+        if (t.split.bigs > 0 && i < t.split.bigs)
+            dense_tile_shards(q, u, d, at, tile_first(t.split, i), t.split.big, vectors, lanes,
+                              true);
         else
-            dense_tile_shards(q, u, d, at, tile_first(t, i), t.small, vectors, lanes, t.bigs == 0);
+            dense_tile_shards(q, u, d, at, tile_first(t.split, i), t.split.small, vectors, lanes,
+                              t.split.bigs == 0);
 }
 
-/* Unit of DENSE_UNITS(k, o): a few tiles of one panel, over all shards held here.
+/* Tiles of `panels` panels from `panel` on. */
+RT_INLINE void dense_update_unit(DenseUpdate q, Update u, Dense d, DenseTiles t, int panel,
+                                 int panels)
+{
+    const int last = d.o % P;
+    q.dy += panel * P * (int64_t)sizeof(real);
+    if (q.samples >= (d.k > DENSE_PAGE ? DENSE_MANY : DENSE_SAMPLES + 1) &&
+        q.r->shards < 1 << (DENSE_DEPTH - 1)) {
+        dense_unit_blocks(q, u, d, t, panel, panels);
+        return;
+    }
+    for (; panels > 0; panels--, panel++, q.dy += P * (int64_t)sizeof(real)) {
+        const int lanes = d.o - panel * P < P ? d.o - panel * P : P;
+        if (last > 0 && last <= V && lanes == last)
+            dense_update_panel(q, u, d, t, panel, 1, last);
+        else if (last == 0 || last > V || d.o > P)
+            dense_update_panel(q, u, d, t, panel, 2, lanes);
+    }
+}
+
+/* Unit of DENSE_UNITS(k, o): a few tiles of some panels, over all shards held here.
  *   x, dy   the first local shard's, `samples` rows each; the next shard's lie r->shard_bytes on
  *           (after the last row of dy, 64 bytes may be read)
  *   grad    bytes: where the sum goes in r->grad when the update has to wait for other processes */
@@ -298,12 +410,16 @@ RT_INLINE void dense_dw_update(const Rt *r, int unit, int64_t grad, real *restri
                            .dy_row = d.o,
                            .x_shard = r->shard_bytes,
                            .dy_shard = r->shard_bytes};
-    const int panel = unit % DENSE_PANELS(d.o), first = unit / DENSE_PANELS(d.o) * DENSE_UNIT_TILES;
-    const int lanes = d.o - panel * P < P ? d.o - panel * P : P, last = d.o % P;
-    if (last > 0 && last <= V && lanes == last)
-        dense_update_unit(q, u, d, panel, first, 1, last);
-    else if (last == 0 || last > V || d.o > P)
-        dense_update_unit(q, u, d, panel, first, 2, lanes);
+    const int panel = unit % DENSE_GROUPS(d.k, d.o) * DENSE_GROUP(d.k, d.o),
+              left = DENSE_PANELS(d.o) - panel, tiles = DENSE_TILES(d.k),
+              first = unit / DENSE_GROUPS(d.k, d.o) * DENSE_UNIT_TILES;
+    const DenseTiles t = {
+        .split = tile_split(d.k, TILE_ROWS),
+        .first = first,
+        .end = tiles - first < DENSE_UNIT_TILES ? tiles : first + DENSE_UNIT_TILES,
+    };
+    dense_update_unit(q, u, d, t, panel,
+                      left < DENSE_GROUP(d.k, d.o) ? left : DENSE_GROUP(d.k, d.o));
 }
 
 #endif
