@@ -4,7 +4,7 @@
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
-kills=20 epochs=120
+kills=20 epochs=80
 [ "$CHECK_ALL" = 1 ] && kills=100 epochs=600
 build lenet "$work/p"
 small_mnist "$work/mnist" 3000 500 || true
