@@ -199,7 +199,7 @@ static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
 /* --kernels=cudnn: plans of the convolutions, and what they are linked with. */
 static bool add_plans(Arena *a, const Command *c, EmitInput *emit, BuildInput *in, Diag *d)
 {
-    const PlanWish wish = {.arch = c->options.arch, .driver = c->driver ? c->driver : "13.0", .exact = !c->options.tf32,
+    const PlanWish wish = {.arch = c->options.arch, .driver = c->driver ? c->driver : "13.0", .exact = !c->options.tf32 && !c->options.bf16,
                            .jobs = process_cores(), .no_cache = c->no_cache};
     EmitPlan *plan;
     const int n = c->options.libraries ? emit_plans(a, emit, &plan) : 0;

@@ -167,6 +167,7 @@ embedded() {
     same "the engine in tf32" "by engine 0" "$tf32"
     differs "losses in tf32" "$(field "$work/lenet/0.jsonl" epoch train_loss)" "$(field "$work/run.jsonl" epoch train_loss)"
     make --dtype bf16 > "$work/said" || bad "bf16: $(cat "$work/said")"
+    same "the engine in bf16" "by engine 0 in bf16" "$(FAKE_LOG=1 run | sed -n 's/^fake: a convolution //p' | sort -u)"
     FAKE_CUDNN=none run > "$work/said" && same "bf16 with plans in it" "$(field "$work/lenet-half/0.jsonl" epoch train_loss)" "$(field "$work/run.jsonl" epoch train_loss)"
 }
 
