@@ -1,8 +1,11 @@
 /* cuda_graph.c -- convolutions that a GPU's program leaves to cuDNN (--kernels=cudnn): their graphs, calls and plans.
  *
- * A graph is the convolution alone, in f32 or bf16 as it lies in our kernels (in bf16 its filters' gradient too, which a kernel of ours takes to
- * f32); what follows it is a kernel of ours.  (Fused in exact f32, few have an engine.)
- * `build` has them planned and embeds the plans; what `emit` writes plans them when it first starts.
+ *   y = relu(conv2d(x, w) + b)   one graph, in f32 or bf16 as it lies in our kernels; dx and dw are graphs of their own
+ *
+ * What pass epilogue has put into a convolution can be inside of its graph, where cuDNN has an engine for that.  `build` has the ways planned, takes
+ * the first that has one and embeds its plan: the rest is a kernel of ours behind it, in place.  Without plans (what `emit` writes) a graph is
+ * the convolution alone, for which there are engines everywhere, and is planned when the program first starts.  The gradient of filters in bf16 is
+ * bf16 too, and a kernel of ours takes it to f32.
  */
 #include "emit/cuda_library.h"
 #include "emit/launch.h"
@@ -23,9 +26,47 @@ static bool is_graph(const Graph *g, const Node *n, const Options *o, const char
     return (n->in[0]->half || !o->bf16) && (!sum || step_writes_sum(g, n, o));
 }
 
-static const char *graph_text(Arena *a, const Graph *g, const Node *n)
+/* ---- what is in a graph */
+
+/* What pass epilogue has put into a convolution, in order; returns how many. */
+static int joined(const Node *n, const char *what[2])
 {
-    return launch_graph(a, g->step->chunk, n->in[0]->half ? GPU_BF16 : GPU_F32, true, n, NULL, 0);
+    int k = 0;
+    if (node_is(n, "conv2d") && n->nin > 2)
+        what[k++] = "bias";
+    if (node_is(n, "conv2d") && node_attr(n, "act"))
+        what[k++] = node_string(n, "act");
+    return k;
+}
+
+static const char *graph_ways(Arena *a, const Graph *g, const Node *n)
+{
+    const char *what[2];
+    const int k = joined(n, what);
+    return launch_ways(a, g->step->chunk, n->in[0]->half ? GPU_BF16 : GPU_F32, true, n, what, k);
+}
+
+static const char *words(Arena *a, const char *const *what, int n)
+{
+    return n == 0 ? "" : n == 1 ? what[0] : arena_printf(a, "%s + %s", what[0], what[1]);
+}
+
+/* Way 0 has all inside, each next one a step less. */
+void emit_plan_take(Arena *a, EmitPlan *p, int way)
+{
+    const char *what[2];
+    const int inside = joined(p->node, what) - way;
+    p->way = way;
+    p->inside = words(a, what, inside), p->behind = words(a, what + inside, way);
+}
+
+/* The convolution alone. */
+static EmitPlan unplanned(Arena *a, const Graph *g, const Node *n)
+{
+    const char *what[2];
+    EmitPlan p = {.node = n, .ways = graph_ways(a, g, n)};
+    emit_plan_take(a, &p, joined(n, what));
+    return p;
 }
 
 /* ---- plans */
@@ -41,9 +82,9 @@ int emit_plans(Arena *a, const EmitInput *in, EmitPlan **plan)
             const Node *node = graph[i]->node[k];
             if (!is_graph(graph[i], node, in->options, in->dtype))
                 continue;
-            const EmitPlan p = {.node = node, .graph = graph_text(a, graph[i], node)};
+            const EmitPlan p = unplanned(a, graph[i], node);
             int same = 0;
-            while (same < n && strcmp((*plan)[same].graph, p.graph) != 0)
+            while (same < n && strcmp((*plan)[same].ways, p.ways) != 0)
                 same++;
             if (same == n)
                 ARENA_PUSH(a, *plan, n, p);
@@ -81,15 +122,52 @@ void emit_plans_text(const EmitPlan *plan, int n, Text *t)
     }
 }
 
+/* The plan whose taken way is that graph. */
 static const EmitPlan *plan_of(const Writer *w, const char *graph, int *number)
 {
-    for (int i = 0; i < w->in->nplan; i++)
-        if (strcmp(w->in->plan[i].graph, graph) == 0)
-            return *number = i, &w->in->plan[i];
+    for (int i = 0; i < w->in->nplan; i++) {
+        const EmitPlan *p = &w->in->plan[i];
+        if (strcmp(launch_way(w->arena, p->ways, p->way), graph) == 0)
+            return *number = i, p;
+    }
     return NULL;
 }
 
+static EmitPlan taken(const Writer *w, const Node *n)
+{
+    const EmitPlan p = unplanned(w->arena, w->g, n);
+    for (int i = 0; i < w->in->nplan; i++)
+        if (strcmp(w->in->plan[i].ways, p.ways) == 0)
+            return w->in->plan[i];
+    return p;
+}
+
 /* ---- calls */
+
+/* What has been joined to a convolution and is not inside of its graph, in place. */
+static const char *rest_launch(Writer *w, const Node *n, bool bias)
+{
+    Arena *a = w->arena;
+    const long long channels = n->shape.dim[0], pixels = n->shape.dim[1] * n->shape.dim[2],
+                    count = w->g->step->chunk * channels * pixels;
+    const char *params = arena_printf(a, "%s *y", pointer_type(n)), *args = pointer_to(w, n);
+
+    if (bias) {
+        params = arena_printf(a, "%s, const %s *b", params, pointer_type(n->in[2]));
+        args = arena_printf(a, "%s, %s", args, pointer_to(w, n->in[2]));
+    }
+    return kernel_launch(w, "conv2d_rest", params,
+                         arena_printf(a, "    conv2d_rest(y, %s, %lld, %lld, %lld, %s);\n",
+                                      bias ? "b" : "(const real *)nullptr", count, channels, pixels,
+                                      node_attr(n, "act") ? "true" : "false"),
+                         args, arena_printf(a, "each_blocks(%lld)", count));
+}
+
+const char *graph_rest(Writer *w, const Node *n)
+{
+    const char *what[2];
+    return joined(n, what) ? rest_launch(w, n, n->nin > 2) : NULL;
+}
 
 /* The gradient of filters, for whose bf16 numbers room is behind the workspace, as the f32 sum that it is. */
 static const char *taken_over(Writer *w, const Node *n)
@@ -104,20 +182,43 @@ static const char *taken_over(Writer *w, const Node *n)
                          arena_printf(a, "convert_blocks(%lld)", count));
 }
 
+/* "{"conv1 (lenet.tn:8)", 0}, [what of bias and relu is inside]" */
+static const char *call_row(Writer *w, const EmitPlan *p, const Node *n, int graph)
+{
+    Text t = text_new(w->arena);
+
+    text_printf(&t, "{%s, %d},", library_layer(w, n), graph);
+    if (*p->inside || *p->behind)
+        text_add(&t, " /*");
+    if (*p->inside)
+        text_printf(&t, " %s inside%s", p->inside, *p->behind ? "," : "");
+    if (*p->behind)
+        text_printf(&t, " %s behind it: %s", p->behind,
+                    w->in->nplan ? "no engine takes it" : "not planned");
+    if (*p->inside || *p->behind)
+        text_add(&t, " */");
+    return t.s;
+}
+
 const char *graph_statement(Writer *w, const Node *n)
 {
     if (!is_graph(w->g, n, w->in->options, w->in->dtype))
         return NULL;
-    const bool forward = node_is(n, "conv2d");
-    const int graph = library_row(w, &w->graphs, graph_text(w->arena, w->g, n));
-    const int row = library_row(w, &w->graph_calls,
-                                arena_printf(w->arena, "{%s, %d}", library_layer(w, n), graph));
-    const bool apart = n->in[0]->half && !n->half;
-    const char *call = arena_printf(w->arena, "rt_graph(%d, %s, %s, %s, WORKSPACE);", row,
-                                    pointer_to(w, n->in[forward ? 0 : 1]),
-                                    pointer_to(w, n->in[forward ? 1 : 0]),
-                                    apart ? "APART" : pointer_to(w, n));
-    return apart ? arena_printf(w->arena, "%s %s", call, taken_over(w, n)) : call;
+    Arena *a = w->arena;
+    const bool forward = node_is(n, "conv2d"), apart = n->in[0]->half && !n->half;
+    const EmitPlan p = taken(w, n);
+    const bool bias = forward && n->nin > 2, inside = *p.inside;
+    const int graph = library_row(w, &w->graphs, launch_way(a, p.ways, p.way));
+    const int row = library_row(w, &w->graph_calls, call_row(w, &p, n, graph));
+    const char *call =
+        arena_printf(a, "rt_graph(%d, %s, %s, %s, %s, WORKSPACE);", row,
+                     pointer_to(w, n->in[forward ? 0 : 1]), pointer_to(w, n->in[forward ? 1 : 0]),
+                     apart ? "APART" : pointer_to(w, n),
+                     bias && inside ? pointer_to(w, n->in[2]) : "nullptr");
+    const char *then = apart       ? taken_over(w, n)
+                       : *p.behind ? rest_launch(w, n, bias && !inside)
+                                   : NULL;
+    return then ? arena_printf(a, "%s %s", call, then) : call;
 }
 
 int64_t graph_workspace(const Writer *w)
@@ -149,6 +250,6 @@ void graph_tables(const Writer *w, Text *t)
     }
     text_add(t, "};\nstatic const RtGraphCall graph_calls[] = {\n");
     for (int i = 0; i < w->graph_calls.n; i++)
-        text_printf(t, "    %s,\n", w->graph_calls.row[i]);
+        text_printf(t, "    %s\n", w->graph_calls.row[i]);
     text_add(t, "};\n\n");
 }

@@ -248,7 +248,8 @@ static const char *call_statement(Writer *w, const Node *n)
             add_pointer(w, &s, c.arg[i].node, c.arg[i].kind == CALL_OUT);
     if (n->op->flags & OP_SUM && !n->shape.batched)
         text_printf(&s.inner, ", %s", step_writes_sum(w->g, n, w->in->options) ? "true" : "false");
-    return launches(w, without_plain(a, c.fn), &s);
+    const char *own = launches(w, without_plain(a, c.fn), &s), *rest = graph_rest(w, n);
+    return rest ? arena_printf(a, "%s %s", own, rest) : own;
 }
 
 /* "(Image){ ... }" as C++ writes it. */

@@ -13,6 +13,7 @@ void library_tables(const Writer *w, Text *t);
 
 /* cuda_graph.c: the same of convolutions alone */
 const char *graph_statement(Writer *w, const Node *n);
+const char *graph_rest(Writer *w, const Node *n); /* behind a convolution of ours: what has been joined to it, or NULL */
 int64_t graph_workspace(const Writer *w);
 void graph_tables(const Writer *w, Text *t);
 

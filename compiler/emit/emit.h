@@ -8,9 +8,14 @@
 /* A convolution as a graph of cuDNN's (--kernels=cudnn), the first node that it is for, and its plan, once it has been made. */
 typedef struct EmitPlan {
     const Node    *node;
-    const char    *graph, *text;
+    const char    *ways;                              /* with bias and relu inside, with one less and so on to none, split at " | " */
+    const char    *inside, *behind;                   /* "bias + relu", "": of the way that has been taken, what is a kernel of ours */
+    int            way;                               /* the first one that has an engine */
+    const char    *text;
     size_t         bytes;
     int64_t        workspace;
+    long long      engine;                            /* these two are for people */
+    const char    *notes;
 } EmitPlan;
 
 typedef struct EmitInput {
@@ -37,8 +42,9 @@ void emit_c(const EmitInput *in, Text *out);          /* the whole generated fil
  * reported at its line. */
 bool emit_cuda_able(const Graph *train, const Graph *test, Diag *d);
 void emit_cuda(const EmitInput *in, Text *out);
-/* The graphs of its convolutions, each once, not yet planned; the file that holds the plans. */
+/* The graphs of its convolutions, each once, not yet planned; that one of its ways has an engine; the file that holds the plans. */
 int  emit_plans(Arena *a, const EmitInput *in, EmitPlan **plan);
+void emit_plan_take(Arena *a, EmitPlan *p, int way);
 void emit_plans_text(const EmitPlan *plan, int n, Text *out);
 
 /* The same program in files that compile on their own, side by side: the step and each distinct kernel.  The text of a kernel

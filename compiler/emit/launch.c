@@ -123,16 +123,17 @@ static void convolution(Maker *m, const Node *n)
 {
     const int i = add(m, BY_CUDNN, n, n->op->name);
     Launch *l = &m->launch[i];
+    const char *op[2];
     l->operations = operations(m, n);
     l->nfused = node_is(n, "conv2d")      ? followers(m, n, l->fused)
                 : node_is(n, "conv2d_dx") ? followers_dx(m, n, l->fused)
                                           : 0;
-    l->ways = launch_graph(m->arena, m->g->recipe.batch, m->type, m->type == GPU_F32, n, l->fused, l->nfused);
-    for (int f = l->nfused; f-- > 0;)
-        l->ways = arena_printf(m->arena, "%s | %s", l->ways,
-                               launch_graph(m->arena, m->g->recipe.batch, m->type, m->type == GPU_F32, n, l->fused, f));
-    for (int f = 0; f < l->nfused; f++)
+    for (int f = 0; f < l->nfused; f++) {
+        op[f] = l->fused[f]->op->name;
         claim(m, i, l->fused[f]), join_pattern(m, i, l->fused[f]);
+    }
+    l->ways = launch_ways(m->arena, m->g->recipe.batch, m->type, m->type == GPU_F32, n, op,
+                          l->nfused);
     /* Apart, the result is read once more; what changes it also writes it, and a mask is read either way. */
     if (l->nfused)
         l->rest_bytes = bytes(m, n) * (node_is(l->fused[0], "batch_moments") ? 1 : 2);

@@ -16,8 +16,7 @@ typedef struct Launch {
     LaunchBy by;
     const Node *node;    /* whose name and line it bears */
     const char *pattern; /* "conv2d + bias + relu" */
-    /* cuDNN: the graph as tenon-plan reads it with all of `fused`, then with one node fewer, and so on to none, split at " | ". */
-    const char *ways;
+    const char *ways; /* cuDNN: launch_ways() */
     int nfused;
     const Node *fused[2];
     double operations, bytes; /* of one launch */
@@ -39,9 +38,14 @@ int64_t launch_memory(Arena *a, const Graph *train, GpuType t, const Launch *lau
 /* Parameters, gradients, optimizer's states, and a copy of parameters in the tensors' type. */
 int64_t launch_fixed(const Graph *train, GpuType t);
 
-/* launch_graph.c: a node as a graph of cuDNN's, with so many of `fused`; the words are runtime/cuda/cudnn_graph.h's.  `fused`: the nodes
- * that follow a convolution (bias, activation, batch_moments) or its gradient (relu_d). */
+/* launch_graph.c: a node as a graph of cuDNN's, with so many of `fused`; the words are runtime/cuda/cudnn_graph.h's.  `fused`: ops
+ * that follow a convolution (bias, activation, batch_moments) or its gradient (relu_d).  Tensors 1 to 3 are two operands and the result, 4 a
+ * bias, which is of the type of n's third input, without one f32. */
 const char *launch_graph(Arena *a, int64_t batch, GpuType t, bool row, const Node *n,
-                         const Node *const *fused, int nfused);
+                         const char *const *fused, int nfused);
+/* With all of `fused`, then with one fewer, and so on to none, split at " | "; number `way` of these. */
+const char *launch_ways(Arena *a, int64_t batch, GpuType t, bool row, const Node *n,
+                        const char *const *fused, int nfused);
+const char *launch_way(Arena *a, const char *ways, int way);
 
 #endif

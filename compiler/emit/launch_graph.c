@@ -1,7 +1,7 @@
 /* launch_graph.c -- convolutions, their gradients and attention in the words that tenon-plan reads.
  *
  * Dims are (N, C, H, W).  Exact f32 lies as it is counted, for its engines want that order; all else lies channels innermost.  Numbers a
- * channel (bias, statistics) are f32.
+ * channel (bias, statistics) are f32, but a bias that the program has in bf16.
  */
 #include "emit/launch.h"
 #include "ops/window.h"
@@ -51,9 +51,10 @@ static void filters(Words *w, const char *name)
                 (long long)v.kernel[0], (long long)v.kernel[1], w->row ? " row" : "");
 }
 
-static void channels(Words *w, const char *name)
+static void channels(Words *w, const char *name, GpuType type)
 {
-    text_printf(&w->t, "%s f32 1 %lld 1 1; ", name, (long long)w->n->shape.dim[0]);
+    text_printf(&w->t, "%s %s 1 %lld 1 1; ", name, gpu_type_name(type),
+                (long long)w->n->shape.dim[0]);
 }
 
 /* "conv x w y pad 1 1 stride 2 2" */
@@ -78,47 +79,47 @@ static void convolve(Words *w, const char *op, const char *operands)
     }
 }
 
-static const Node *one(const char *op, const Node *const *fused, int n)
+static bool among(const char *op, const char *const *fused, int n)
 {
     for (int i = 0; i < n; i++)
-        if (node_is(fused[i], op))
-            return fused[i];
-    return NULL;
+        if (strcmp(fused[i], op) == 0)
+            return true;
+    return false;
 }
 
 /* y = act(conv(x, w) + b), or y = conv(x, w) with the sums that batch_norm wants. */
-static void forward(Words *w, const Node *const *fused, int nfused)
+static void forward(Words *w, const char *const *fused, int nfused)
 {
     static const char *const between[] = {"s", "t"};
     const char *at = "y", *type = gpu_type_name(w->type);
-    const bool sums = one("batch_moments", fused, nfused) != NULL;
+    const bool sums = among("batch_moments", fused, nfused);
     const int chain = sums ? 0 : nfused;
     image(w, "x", w->n->in[0], node_attr(w->n, "x_shape")->list);
     filters(w, "w");
-    if (one("bias", fused, nfused))
-        channels(w, "b");
     result(w, "y", type, "");
+    if (among("bias", fused, nfused))
+        channels(w, "b", w->n->nin > 2 && w->n->in[2]->half ? GPU_BF16 : GPU_F32);
     if (sums)
-        channels(w, "u"), channels(w, "v");
+        channels(w, "u", GPU_F32), channels(w, "v", GPU_F32);
     for (int i = 0; i < chain; i++)
         result(w, between[i], "f32", " virtual");
     at = chain ? between[0] : "y";
     convolve(w, "conv", arena_printf(w->t.arena, "x w %s", at));
     for (int i = 0; i < chain; i++) {
         const char *to = i + 1 < chain ? between[i + 1] : "y";
-        const bool bias = node_is(fused[i], "bias"), six = node_is(fused[i], "relu6");
+        const bool bias = !strcmp(fused[i], "bias"), six = !strcmp(fused[i], "relu6");
         text_printf(&w->t,
                     bias  ? "; add %s b %s"
                     : six ? "; relu %s %s upper 6"
                           : "; %s %s %s",
-                    bias || six ? at : fused[i]->op->name, bias || six ? to : at, to);
+                    bias || six ? at : fused[i], bias || six ? to : at, to);
         at = to;
     }
     if (sums)
         text_add(&w->t, "; genstats y u v");
 }
 
-static void backward(Words *w, const Node *const *fused, int nfused)
+static void backward(Words *w, const char *const *fused, int nfused)
 {
     const bool data = node_is(w->n, "conv2d_dx");
     const Node *dy = w->n->in[1];
@@ -137,7 +138,7 @@ static void backward(Words *w, const Node *const *fused, int nfused)
     }
     convolve(w, "dgrad", nfused ? "dy w t" : "dy w dx");
     if (nfused)
-        text_printf(&w->t, "; %s t y dx", fused[0]->op->name);
+        text_printf(&w->t, "; %s t y dx", fused[0]);
 }
 
 /* softmax(scale q k^T) v by heads; q, k and v are the thirds of one value (N, T, 3 C).  l: log of the sums, for the way back. */
@@ -181,7 +182,7 @@ static void attend(Words *w)
 }
 
 const char *launch_graph(Arena *a, int64_t batch, GpuType t, bool row, const Node *n,
-                         const Node *const *fused, int nfused)
+                         const char *const *fused, int nfused)
 {
     Words w = {.t = text_new(a), .n = n, .type = t, .batch = batch, .row = row};
     if (node_is(n, "attention"))
@@ -191,4 +192,24 @@ const char *launch_graph(Arena *a, int64_t batch, GpuType t, bool row, const Nod
     else
         backward(&w, fused, nfused);
     return w.t.s;
+}
+
+static const char between_ways[] = " | ";
+
+const char *launch_ways(Arena *a, int64_t batch, GpuType t, bool row, const Node *n,
+                        const char *const *fused, int nfused)
+{
+    Text ways = text_new(a);
+    for (int f = nfused; f >= 0; f--)
+        text_printf(&ways, "%s%s", f < nfused ? between_ways : "",
+                    launch_graph(a, batch, t, row, n, fused, f));
+    return ways.s;
+}
+
+const char *launch_way(Arena *a, const char *ways, int way)
+{
+    const char *end;
+    while (way-- > 0)
+        ways = strstr(ways, between_ways) + strlen(between_ways);
+    return (end = strstr(ways, between_ways)) ? arena_strndup(a, ways, (size_t)(end - ways)) : ways;
 }

@@ -299,15 +299,16 @@ static bool read_command(Reader *r)
     return true;
 }
 
-/* tf32 is f32 outside of products, bf16 where it is not stored.  And to show what a GPU would do in another type needs no program in it: the graph stays one of f32. */
+/* tf32 is f32 outside of products, bf16 where it is not stored.  And to show what a GPU would do in another type needs no program in it: the graph stays one of f32, but
+ * where the program's own convolutions are shown. */
 static void take_gpu_dtype(Command *c)
 {
     const char *t = c->front.dtype ? c->front.dtype : "f32";
     c->options.tf32 = c->options.libraries && strcmp(t, "tf32") == 0;
-    c->options.bf16 = c->options.libraries && c->kind != COMMAND_SHOW && strcmp(t, "bf16") == 0;
+    c->options.bf16 = c->options.libraries && strcmp(t, "bf16") == 0;
     if (c->options.tf32 || c->options.bf16)           /* rounded inside of products, or where pass narrow says: all else is f32 */
         c->front.dtype = "f32";
-    if (!c->options.cuda || c->kind != COMMAND_SHOW)
+    if (!c->options.cuda || c->kind != COMMAND_SHOW || c->options.libraries)
         return;
     c->gpu_dtype = t;
     if (strcmp(t, "tf32") == 0 || strcmp(t, "bf16") == 0 || strcmp(t, "f16") == 0)

@@ -172,7 +172,7 @@ static bool no_engine(const EmitPlan *e, const GraphPlan *p, const char *arch, D
 {
     diag_error(d, e->node->span, "cuDNN has no engine on %s for this %s", arch, e->node->op->name);
     diag_note(d, "%s", p->why);
-    diag_note(d, "the graph: %s", p->ways);
+    diag_note(d, "the graph: %s", e->ways);
     diag_help(d, "leave out --kernels=cudnn: kernels of our own compute it");
     return false;
 }
@@ -188,13 +188,16 @@ bool plans_embed(Arena *a, const PlanWish *w, EmitInput *in, EmitPlan *plan, int
         return true;
     }
     for (int i = 0; i < n; i++)
-        p[i].ways = plan[i].graph;
+        p[i].ways = plan[i].ways;
     if (!plans_make(a, version, w, p, n, d))
         return false;
     bool ok = true;
     for (int i = 0; i < n; i++) {
         ok &= p[i].planned || no_engine(&plan[i], &p[i], w->arch, d);
         plan[i].text = p[i].text, plan[i].bytes = p[i].bytes, plan[i].workspace = p[i].workspace;
+        plan[i].engine = p[i].engine, plan[i].notes = p[i].notes;
+        if (p[i].planned)
+            emit_plan_take(a, &plan[i], p[i].way);
     }
     in->plan = plan, in->nplan = n;
     return ok;

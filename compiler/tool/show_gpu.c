@@ -40,11 +40,14 @@ static void print_line(Sheet *s, const Line *l)
     s->workspace = l->workspace > s->workspace ? l->workspace : s->workspace;
 }
 
+static const char *engine_name(Arena *a, long long engine, const char *notes)
+{
+    return arena_printf(a, "cuDNN %lld%s%s", engine, *notes == '-' ? "" : " ", *notes == '-' ? "" : notes);
+}
+
 static const char *engine_text(const Sheet *s, const GraphPlan *p)
 {
-    if (!p)
-        return "cuDNN, not planned";
-    return arena_printf(s->arena, "cuDNN %lld%s%s", p->engine, *p->notes == '-' ? "" : " ", *p->notes == '-' ? "" : p->notes);
+    return p ? engine_name(s->arena, p->engine, p->notes) : "cuDNN, not planned";
 }
 
 /* The nodes of a launch: `fused` of them behind the first, or what those leave to a kernel of ours. */
@@ -166,9 +169,31 @@ bool show_gpu(Arena *a, const Command *c, Graph *train, Diag *d)
             show_launch(&s, &l[i], p);
     }
     show_total(&s, train);
-    printf("      of a step through cuDNN and cuBLASLt; of it programs of tenon build --target cuda --kernels=cudnn take products and convolutions, less is fused, the rest are kernels of our own\n");
+    printf("      of a step through cuDNN and cuBLASLt; of it programs of tenon build --target cuda --kernels=cudnn take products and convolutions, less is fused (`tenon show` with these options), the rest are kernels of our own\n");
     if (s.unplanned)
         printf("      cuDNN's graphs are not planned, so engines and workspaces are missing: %s\n", s.unplanned);
     show_memory(&s, train, l, n);
     return true;
+}
+
+/* ---- the program's convolutions */
+
+void show_graphs(Arena *a, const Command *c, const EmitPlan *plan, int n, bool planned)
+{
+    static const char format[] = "%4s  %-24s %-24s %-14s %-30s %12s\n";
+    int whole = 0, joined = 0;
+    printf("\nconvolutions of the program through cuDNN, each graph once, on %s (%s)%s\n", gpu_of(c->options.arch)->name, c->options.arch,
+           c->options.tf32 ? ", in tf32" : c->options.bf16 ? ", in bf16" : "");
+    printf(format, "line", "name", "graph", "kernel behind", "engine", "workspace");
+    for (int i = 0; i < n; i++) {
+        const EmitPlan *p = &plan[i];
+        const Span at = p->node->span;
+        printf(format, at.source ? arena_printf(a, "%d", at.line) : "", p->node->name ? p->node->name : "",
+               arena_printf(a, "%s%s%s", p->node->op->name, *p->inside ? " + " : "", p->inside), *p->behind ? p->behind : "-",
+               planned ? engine_name(a, p->engine, p->notes) : "not planned", planned ? text_bytes(a, p->workspace) : "-");
+        joined += *p->inside || *p->behind, whole += *p->inside && !*p->behind;
+    }
+    printf("      %d graphs; of %d with a bias or a relu %d have all of it inside\n", n, joined, whole);
+    if (!planned)
+        printf("      not planned: the program has each convolution alone, and plans it when it first starts\n");
 }

@@ -196,18 +196,25 @@ static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
     return write_emitted(a, c, arena_printf(a, "%s.%s", g->name, end), out.s, d);
 }
 
-/* --kernels=cudnn: plans of the convolutions, and what they are linked with. */
-static bool add_plans(Arena *a, const Command *c, EmitInput *emit, BuildInput *in, Diag *d)
+/* --kernels=cudnn: the graphs of the convolutions, planned where cuDNN is here.  False after an error. */
+static bool plan_graphs(Arena *a, const Command *c, EmitInput *emit, EmitPlan **plan, int *n, Diag *d)
 {
     const PlanWish wish = {.arch = c->options.arch, .driver = c->driver ? c->driver : "13.0", .exact = !c->options.tf32 && !c->options.bf16,
                            .jobs = process_cores(), .no_cache = c->no_cache};
+    *n = c->options.libraries ? emit_plans(a, emit, plan) : 0;
+    return *n == 0 || plans_embed(a, &wish, emit, *plan, *n, d);
+}
+
+/* Their plans, and what they are linked with. */
+static bool add_plans(Arena *a, const Command *c, EmitInput *emit, BuildInput *in, Diag *d)
+{
     EmitPlan *plan;
-    const int n = c->options.libraries ? emit_plans(a, emit, &plan) : 0;
+    int n;
     Text t = text_new(a);
+    if (!plan_graphs(a, c, emit, &plan, &n, d))
+        return false;
     if (n == 0)
         return true;
-    if (!plans_embed(a, &wish, emit, plan, n, d))
-        return false;
     if (emit->nplan)
         emit_plans_text(emit->plan, emit->nplan, &t);
     return objects_add_plans(a, in, t.s, d);
@@ -248,8 +255,22 @@ static bool draw_memory(Arena *a, const char *path, const Graph *g, Diag *d)
     return !error;
 }
 
-static bool show(Arena *a, const Command *c, Graph *g, Diag *d)
+static bool show_convolutions(Arena *a, const Command *c, const Front *f, Diag *d)
 {
+    EmitInput emit = emit_input(c, f);
+    EmitPlan *plan;
+    int n;
+    if (!plan_graphs(a, c, &emit, &plan, &n, d))
+        return false;
+    show_graphs(a, c, plan, n, emit.nplan > 0);
+    return true;
+}
+
+static bool show(Arena *a, const Command *c, const Front *f, Diag *d)
+{
+    Graph *g = f->train;
+    if (c->options.libraries)
+        return show_convolutions(a, c, f, d);
     if (c->options.cuda)
         return show_gpu(a, c, g, d);
     if (c->memory && !draw_memory(a, c->memory, g, d))
@@ -266,7 +287,7 @@ bool tool_finish(const Command *c, const Front *f, Diag *d)
     if (program && c->options.cuda && !emit_cuda_able(f->train, f->test, d))
         return false;
     switch (c->kind) {
-    case COMMAND_SHOW: return !f->train || show(a, c, f->train, d);
+    case COMMAND_SHOW: return !f->train || show(a, c, f, d);
     case COMMAND_EMIT: return emit(a, c, f, d);
     default:           return build(a, c, f, d);
     }

@@ -53,6 +53,17 @@ DEVICE void conv2d(real *y, const real *x, const real *w, Conv c)
         });
 }
 
+/* What a convolution leaves to do, in place: y = y + b of its channel (b nullptr: none), then relu. */
+template <class Y, class B> DEVICE void conv2d_rest(Y *y, const B *b, int count, int channels, int pixels, bool relu)
+{
+    FOR_EACH(i, count) {
+        real sum = y[i];
+        if (b)
+            sum += b[i / pixels % channels];
+        y[i] = relu ? s_relu(sum) : sum;
+    }
+}
+
 /* ------------------------------------------------------------------------------- dx */
 
 SIZE int conv2d_dx_blocks(Conv c)

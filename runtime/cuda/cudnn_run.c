@@ -69,7 +69,8 @@ void rt_graphs_open(const RtGraph *graph, int ngraph, const RtGraphCall *calls, 
                                       .rules = {.exact = exact}};
         CudnnFrom from;
         if (!cudnn_load(&plan[i], &device, &planned, dir, &from))
-            rt_die("cuDNN has no engine for %s: %s; the graph: %s; build without --kernels=cudnn",
+            rt_die("cuDNN has no engine for %s: %s; the graph: %s; build it where this cuDNN is, for "
+                   "this GPU, or without --kernels=cudnn",
                    layer_of(calls, i), plan[i].why, graph[i].graph);
         if (graph[i].plan && from == CUDNN_MADE && !other++)
             first = i;
@@ -81,11 +82,13 @@ void rt_graphs_open(const RtGraph *graph, int ngraph, const RtGraphCall *calls, 
         larger = rt_cuda.memory(most, "cuDNN's workspace");
 }
 
-void rt_graph(int which, const void *a, const void *b, void *result, void *workspace)
+void rt_graph(int which, const void *a, const void *b, void *result, const void *bias,
+              void *workspace)
 {
-    static const int64_t id[] = {1, 2, 3};
+    static const int64_t id[] = {1, 2, 3, 4};
     CudnnPlan *p = &plan[call[which].graph];
-    void *const data[] = {(void *)a, (void *)b, result};
-    if (!cudnn_plan_run(p, handle, 3, id, data, p->workspace > room ? larger : workspace))
+    void *const data[] = {(void *)a, (void *)b, result, (void *)bias};
+    if (!cudnn_plan_run(p, handle, bias ? 4 : 3, id, data,
+                        p->workspace > room ? larger : workspace))
         rt_die("cuDNN failed at %s: %s", call[which].layer, p->why);
 }

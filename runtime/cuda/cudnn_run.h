@@ -1,6 +1,6 @@
 /* cudnn_run.h -- a program's convolutions through cuDNN: its graphs made ready when it starts, a call a line between launches.
  *
- * A graph is a line in the words of cudnn_graph.h whose first three tensors are two operands and the result.  Its plan is embedded; made for
+ * A graph is a line in the words of cudnn_graph.h whose first three tensors are two operands and the result, the fourth a bias.  Its plan is embedded; made for
  * another GPU, driver or cuDNN, or missing, it is made anew, and kept for the next start (cudnn_load.h).
  */
 #ifndef CUDNN_RUN_H
@@ -26,8 +26,9 @@ typedef struct RtGraphCall {
 void rt_graphs_open(const RtGraph *graph, int ngraph, const RtGraphCall *call, int ncall,
                     bool exact, int64_t workspace);
 
-/* Call `which`, in the one stream; may be recorded. */
-void rt_graph(int which, const void *a, const void *b, void *result, void *workspace);
+/* Call `which`, in the one stream; may be recorded.  bias: NULL where the graph has none. */
+void rt_graph(int which, const void *a, const void *b, void *result, const void *bias,
+              void *workspace);
 
 #ifdef __cplusplus
 }

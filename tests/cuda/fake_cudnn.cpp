@@ -1,10 +1,11 @@
-/* fake_cudnn.cpp -- a cuDNN for tests: convolutions of the backend API by plain loops, in the fake stream.
+/* fake_cudnn.cpp -- a cuDNN for tests: convolutions of the backend API, with bias and relu behind them, by plain loops, in the fake stream.
  *
  * Built as a shared library against cuDNN's own headers, and opened through TENON_CUDNN by programs and by tenon-plan.  A descriptor is what was
  * set on it.  It has two engines: 0 rounds factors to tf32 and says that it takes tensor cores, 1 is exact; both want a workspace, which they
  * fill with NaN.  A plan's text is the convolution in numbers.
  *
  *   FAKE_CUDNN=old | start | none | fails       another version; cannot start; has no engine; an execution fails
+ *   FAKE_CUDNN=alone | bias                     has engines for convolutions alone; for these with a bias and no more
  *   FAKE_ARCH, FAKE_DRIVER                      the GPU and its driver: 90, 13000
  *   FAKE_LOG=1                                  executions, on stderr
  */
@@ -33,7 +34,7 @@ struct Descriptor {
     std::map<int, Value> set;
     std::string text; /* of a device and of a plan */
     int64_t engine;
-    Descriptor *op; /* of a graph, and of what is made from it */
+    const Descriptor *graph; /* of what is made from it */
 };
 
 bool wrong(const char *what)
@@ -80,7 +81,8 @@ struct Tensor {
 };
 struct Convolution {
     int64_t kind, engine; /* 0: y, 1: dx, 2: dw */
-    Tensor x, w, y;
+    int64_t relu;
+    Tensor x, w, y, b; /* b.id 0: none */
     int64_t pad[2], stride[2], dilation[2];
 };
 
@@ -106,13 +108,48 @@ Convolution convolution(const Descriptor *op, int64_t engine)
                                                                                                 : 2;
     const int *n = names[kind];
     const Descriptor *window = part(op, n[3]);
-    Convolution c = {kind, engine, tensor(part(op, n[0])), tensor(part(op, n[1])), tensor(part(op, n[2])), {}, {}, {}};
+    Convolution c = {kind, engine, 0, tensor(part(op, n[0])), tensor(part(op, n[1])), tensor(part(op, n[2])), {}, {}, {}, {}};
     for (int i = 0; i < 2; i++) {
         c.pad[i] = get<int64_t>(window, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, i);
         c.stride[i] = get<int64_t>(window, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, i);
         c.dilation[i] = get<int64_t>(window, CUDNN_ATTR_CONVOLUTION_DILATIONS, i);
     }
     return c;
+}
+
+int64_t operations(const Descriptor *graph)
+{
+    return graph->set.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).count;
+}
+
+/* A convolution, and behind a forward one at most an add of a number a channel and a relu, each of the virtual tensor before it.  False: another graph. */
+bool read_graph(const Descriptor *graph, int64_t engine, Convolution *c)
+{
+    const auto op = [&](int64_t i) { return get<Descriptor *>(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, i); };
+    const Descriptor *at = part(op(0), CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
+    *c = convolution(op(0), engine);
+    for (int64_t i = 1; i < operations(graph); i++) {
+        const Descriptor *o = op(i), *how = part(o, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR), *b = part(o, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+        const auto mode = how ? get<cudnnPointwiseMode_t>(how, CUDNN_ATTR_POINTWISE_MODE) : CUDNN_POINTWISE_RECIPROCAL;
+        if (c->kind != 0 || c->relu || part(o, CUDNN_ATTR_OPERATION_POINTWISE_XDESC) != at || !get<bool>(at, CUDNN_ATTR_TENSOR_IS_VIRTUAL))
+            return false;
+        if (mode == CUDNN_POINTWISE_ADD && b && !c->b.id && get<int64_t>(b, CUDNN_ATTR_TENSOR_DIMENSIONS, 1) == c->y.dim[1])
+            c->b = tensor(b);
+        else if (mode == CUDNN_POINTWISE_RELU_FWD)
+            c->relu = 1;
+        else
+            return false;
+        at = part(o, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+        c->y = tensor(at);
+    }
+    return c->kind != 0 || !get<bool>(at, CUDNN_ATTR_TENSOR_IS_VIRTUAL);
+}
+
+bool has_engines(const Descriptor *graph)
+{
+    Convolution c;
+    const bool known = read_graph(graph, 0, &c);
+    return known && !wrong("none") && !(wrong("alone") && operations(graph) > 1) && !(wrong("bias") && c.relu);
 }
 
 std::string text_of(const Convolution &c)
@@ -149,7 +186,16 @@ std::vector<float> factors(const Tensor &t, const void *from, bool in_tf32)
     return v;
 }
 
-void execute(const Convolution &c, const void *x, const void *w, const void *y)
+/* Number i of y, with what is behind the convolution: f32 in between, as the virtual tensors are. */
+float finished(const Convolution &c, float sum, int64_t i, const void *b)
+{
+    const int64_t channel = i / c.y.stride[1] % c.y.dim[1];
+    if (c.b.id)
+        sum += c.b.half ? bf16_at(b, channel) : ((const float *)b)[channel];
+    return c.relu && sum < 0 ? 0 : sum;
+}
+
+void execute(const Convolution &c, const void *x, const void *w, const void *y, const void *bias)
 {
     const Tensor *to = c.kind == 0 ? &c.y : c.kind == 1 ? &c.x : &c.w;
     void *result = (void *)(c.kind == 0 ? y : c.kind == 1 ? x : w);
@@ -174,11 +220,13 @@ void execute(const Convolution &c, const void *x, const void *w, const void *y)
         const int64_t at_y = n * c.y.stride[0] + o * c.y.stride[1] + p * c.y.stride[2] + q * c.y.stride[3];
         sum[(size_t)(c.kind == 0 ? at_y : c.kind == 1 ? at_x : at_w)] += (double)a[(size_t)(c.kind == 1 ? at_w : at_x)] * b[(size_t)(c.kind == 0 ? at_w : at_y)];
     }
-    for (size_t i = 0; i < sum.size(); i++)
+    for (size_t i = 0; i < sum.size(); i++) {
+        const float v = c.kind == 0 ? finished(c, (float)sum[i], (int64_t)i, bias) : (float)sum[i];
         if (to->half)
-            bf16_put(result, (int64_t)i, (float)sum[i]);
+            bf16_put(result, (int64_t)i, v);
         else
-            ((float *)result)[i] = (float)sum[i];
+            ((float *)result)[i] = v;
+    }
 }
 
 /* ---- what is asked of descriptors */
@@ -209,9 +257,10 @@ template <class T> cudnnStatus_t give(T v, int64_t *n, void *to)
 cudnnStatus_t give_engines(const Descriptor *heuristics, int64_t room, int64_t *n, void *to)
 {
     Descriptor *const *config = (Descriptor *const *)to;
-    *n = wrong("none") ? 0 : 2;
+    const Descriptor *graph = part(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+    *n = has_engines(graph) ? 2 : 0;
     for (int64_t i = 0; i < room && i < *n; i++)
-        config[i]->engine = i, config[i]->op = part(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)->op;
+        config[i]->engine = i, config[i]->graph = graph;
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -221,8 +270,8 @@ cudnnStatus_t finalize_plan(Descriptor *d)
     const Descriptor *config = part(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
     if (!part(d, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP))
         return CUDNN_STATUS_BAD_PARAM;
-    if (config)
-        d->text = text_of(convolution(config->op, config->engine));
+    if (config && read_graph(config->graph, config->engine, &c))
+        d->text = text_of(c);
     return read_text(d->text, &c) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
 }
 
@@ -294,8 +343,6 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t it, cudnnBackend
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t it)
 {
     Descriptor *d = (Descriptor *)it;
-    if (d->type == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR)
-        d->op = part(d, CUDNN_ATTR_OPERATIONGRAPH_OPS);
     if (d->type == CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR && d->text.empty())
         d->text = device_text();
     return d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR ? finalize_plan(d) : CUDNN_STATUS_SUCCESS;
@@ -342,14 +389,15 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
         return CUDNN_STATUS_EXECUTION_FAILED;
     if (!read_text(((const Descriptor *)of)->text, &c) || !((Handle *)handle)->stream || !workspace)
         return CUDNN_STATUS_BAD_PARAM;
-    const void *x = data[c.x.id], *w = data[c.w.id], *y = data[c.y.id];
-    if (!x || !w || !y || ((uintptr_t)x | (uintptr_t)w | (uintptr_t)y) % 16)
+    const void *x = data[c.x.id], *w = data[c.w.id], *y = data[c.y.id], *b = data[c.b.id];
+    if (!x || !w || !y || (c.b.id && !b) || ((uintptr_t)x | (uintptr_t)w | (uintptr_t)y | (uintptr_t)b) % 16)
         return CUDNN_STATUS_BAD_PARAM;
     shim_work(((Handle *)handle)->stream, [=] {
         if (getenv("FAKE_LOG"))
-            fprintf(stderr, "fake: a convolution by engine %lld%s\n", (long long)c.engine, c.x.half ? " in bf16" : "");
+            fprintf(stderr, "fake: a convolution by engine %lld%s%s%s\n", (long long)c.engine, c.x.half ? " in bf16" : "", c.b.id ? " + bias" : "",
+                    c.relu ? " + relu" : "");
         memset(workspace, 0xff, WORKSPACE);
-        execute(c, x, w, y);
+        execute(c, x, w, y, b);
     });
     return CUDNN_STATUS_SUCCESS;
 }

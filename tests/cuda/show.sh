@@ -33,6 +33,14 @@ plans lenet; same "LeNet's graphs in exact f32" "$(engines)" 5
 grep ' cuDNN [0-9]' "$work/table" | grep -q tensor-cores && bad "exact f32 on tensor cores" || ok
 plans lenet --dtype tf32
 plans mlp --dtype bf16; same "an MLP has no graphs" "$(engines)" 0
+# of the program itself: as its values lie, channels outermost, cuDNN has precompiled engines with bias and relu inside in each type
+for dtype in f32 tf32 bf16; do
+    plans lenet_relu --kernels=cudnn --dtype $dtype --batch 64
+    grep -q " conv2d + bias + relu  *-  *cuDNN [0-9]" "$work/table" && grep -q "of 2 with a bias or a relu 2 have all of it inside" "$work/table" && ok || bad "in $dtype bias and relu are not inside: $(tail -n 3 "$work/table")"
+    ! grep -q "compiled" "$work/table" && ok || bad "in $dtype a program's convolution is compiled for it"
+    grep -q "tensor-cores" "$work/table" && tensor=yes || tensor=no
+    same "tensor cores in $dtype" "$tensor" "$([ $dtype = f32 ] && echo no || echo yes)"
+done
 plans lstm_text --dtype bf16; grep -q "cell .* 40 " "$work/table" && ok || bad "lstm_text has no cell that runs 40 times"
 plans resnet56_cifar10 --set model.depth=20; same "ResNet-20's graphs" "$(engines)" 62
 "$TENON" cache | grep -E '^  plans +[1-9]' > /dev/null && ok || bad "no plan is kept: $("$TENON" cache)"

@@ -82,7 +82,7 @@ convolutions() {
     pair geometry "$cuda/geometry.tn"
     steps lenet $data
     steps geometry
-    ! grep -q "LAUNCH(conv2d" "$work"/{lenet,geometry}/*.cu && ok || bad "kernels of our own compute convolutions"
+    ! grep "LAUNCH(conv2d" "$work"/{lenet,geometry}/*.cu | grep -qv "LAUNCH(conv2d_rest" && ok || bad "kernels of our own compute convolutions"
     # five in each training step, two in each test, all by the engine without tensor cores; plans are kept, and a second start makes none
     same "convolutions of three steps and two tests" "19 by engine 1" \
         "$(FAKE_LOG=1 "$lenet/gpu" $data --epochs 1 2>&1 | sed -n 's/^fake: a convolution //p' | sort | uniq -c | awk '{ $1 = $1; print }')"
@@ -96,12 +96,63 @@ convolutions() {
     TENON_CUDNN=/nowhere/libcudnn.so.9 succeeds "info needs no cuDNN" "$lenet/gpu" info
     halves
     embedded
+    fused
 }
 
-# half NAME MODEL BOUND OPTIONS...: $work/NAME-half/gpu in bf16 beside the processor's f32 of pair NAME: losses differ, by less than 1e-2; gradients by no
+# planned NAME MODEL OPTIONS...: $work/NAME/gpu by `tenon build`, with plans of the fake in it; its text beside it.  nvcc's part is tests/tools/nvcc's
+planned() {
+    local dir=$work/$1 model=$2; shift 2
+    mkdir -p "$dir"
+    SHIM=$work NVCC=$TENON_ROOT/tests/tools/nvcc "$TENON" build "$model" --target cuda --keep "$dir" -o "$dir/gpu" "$@" > "$dir/said" 2>&1
+}
+
+# Bias and relu inside of a convolution's graph where the plan has an engine for it, else behind it: the same bits, and the text, the table and what runs agree.
+fused() {
+    [ -x "$(dirname "$TENON")/tenon-plan" ] || { skip "no tenon-plan: bias and relu inside of convolutions"; return; }
+    local geometry=$cuda/geometry.tn inside=$work/inside behind=$work/behind data=
+    show() { "$TENON" show "$geometry" --target cuda --kernels=cudnn "$@" 2>&1 | sed -n '/^convolutions of/,$p'; }
+    rows() { sed -n '/RtGraphCall graph_calls/,/};/s/.*geometry.tn:\([0-9]*\)).*}, \/\* \(.*\) \*\//\1 \2/p' "$1"/*.cu | sort -u | tr '\n' ';'; }
+    calls() { FAKE_LOG=1 "$1/gpu" --epochs 1 2>&1 | sed -n 's/^fake: a convolution by engine 1 + //p' | sort | uniq -c | awk '{ $1 = $1; print }' | tr '\n' ';'; }
+    # not planned: alone, and one kernel of ours does the rest
+    same "rows without plans" "3 bias + relu behind it: not planned;4 bias behind it: not planned;" "$(rows "$work/geometry")"
+    ! grep -q "LAUNCH(bias\|LAUNCH(relu_[0-9]" "$work/geometry/geometry.cu" && ok || bad "without plans bias or relu is a launch of its own"
+    TENON_CUDNN=/nowhere/libcudnn.so.9 show > "$work/table"
+    grep -q "^   3 .* conv2d  *bias + relu  *not planned " "$work/table" && grep -q "each convolution alone" "$work/table" && ok || bad "the table without cuDNN: $(cat "$work/table")"
+    # planned, by a library that has engines for all
+    planned inside "$geometry" --kernels=cudnn || { bad "tenon build with plans: $(cat "$inside/said")"; return; }
+    cp "$work/geometry/cpu" "$inside/cpu"
+    steps inside
+    same "the bits of bias and relu inside" "$(hashes "$work/geometry/0.jsonl")" "$(hashes "$inside/0.jsonl")"
+    same "rows with plans" "3 bias + relu inside;4 bias inside;" "$(rows "$inside")"
+    ! grep -q "LAUNCH(bias\|LAUNCH(relu_[0-9]\|LAUNCH(conv2d_rest" "$inside"/*.cu && ok || bad "bias or relu is a launch though it is inside"
+    # two steps of four shards, one test of as many
+    same "convolutions with more inside" "12 bias;12 bias + relu;" "$(calls "$inside")"
+    show > "$work/table"
+    grep -q "^   3 .* conv2d + bias + relu  *-  *cuDNN 1 " "$work/table" && grep -q "; of 2 with a bias or a relu 2 have all of it inside" "$work/table" && ok || bad "the table: $(cat "$work/table")"
+    # one that has none for a relu
+    export FAKE_CUDNN=bias TENON_CACHE=$work/behind-cache
+    planned behind "$geometry" --kernels=cudnn || bad "tenon build where no engine takes a relu: $(cat "$behind/said")"
+    cp "$work/geometry/cpu" "$behind/cpu"
+    steps behind
+    same "the bits of a relu behind" "$(hashes "$work/geometry/0.jsonl")" "$(hashes "$behind/0.jsonl")"
+    same "rows where no engine takes a relu" "3 bias inside, relu behind it: no engine takes it;4 bias inside;" "$(rows "$behind")"
+    same "calls where no engine takes a relu" "24 bias;" "$(calls "$behind")"
+    show > "$work/table"
+    grep -q "^   3 .* conv2d + bias  *relu  *cuDNN 1 " "$work/table" && ok || bad "the table where no engine takes a relu: $(cat "$work/table")"
+    # one that has none for either; the program of one library meets another
+    FAKE_CUDNN=alone TENON_CACHE=$work/alone-cache show > "$work/table"
+    grep -q "^   3 .* conv2d  *bias + relu  *cuDNN 1 " "$work/table" && grep -q "of 2 with a bias or a relu 0 have" "$work/table" && ok || bad "the table of convolutions alone: $(cat "$work/table")"
+    FAKE_CUDNN=alone FAKE_DRIVER=13010 refuses "a graph that the library here has no engine for" "no engine for [a-z0-9]+ \(geometry.tn:[34]\): .*build it where this cuDNN is" "$inside/gpu" --epochs 1
+    unset FAKE_CUDNN; export TENON_CACHE=$work/cache
+    by=planned half geometry "$geometry" 0
+    grep -q " bf16 1 6 1 1; s f32 .*relu t y" "$work/geometry-planned"/*.cu && grep -q "bias + relu inside" "$work/geometry-planned"/*.cu && ok || bad "in bf16 bias and relu are not inside"
+}
+
+# half NAME MODEL BOUND OPTIONS...: $work/NAME-half/gpu in bf16 (by=planned: $work/NAME-planned/gpu, with plans) beside the processor's f32 of pair NAME: losses differ, by less than 1e-2; gradients by no
 # more than BOUND of a parameter's norm (0: not looked at); equal bits in two orders; no product of any other type
 half() {
-    local of=$work/$1 dir=$work/$1-half bound=$3 order rows; shim_gpu "$1-half" "$2" --kernels=cudnn --dtype bf16 "${@:4}"
+    local by=${by:-} of=$work/$1 dir=$work/$1-${by:-half} bound=$3 order rows
+    ${by:-shim_gpu} "$1-${by:-half}" "$2" --kernels=cudnn --dtype bf16 "${@:4}" || { bad "$dir: it was not built"; return; }
     for order in 0 2; do
         rm -f "$dir/$order.jsonl"
         FAKE_LOG=1 SHIM_ORDER=$order "$dir/gpu" --log "$dir/$order.jsonl" --log-steps 1 --epochs 1 $data > /dev/null 2> "$dir/said" || { bad "$dir/gpu in order $order"; return; }
@@ -163,12 +214,13 @@ embedded() {
         env FAKE_CUDNN=none SHIM="$work" NVCC="$TENON_ROOT/tests/tools/nvcc" "$TENON" build models/lenet.tn --target cuda --kernels=cudnn --batch 4 -o "$work/none"
     # tf32 allows tensor cores
     make --dtype tf32 > "$work/said" || bad "tf32: $(cat "$work/said")"
-    tf32=$(FAKE_LOG=1 run | sed -n 's/^fake: a convolution //p' | sort -u)
-    same "the engine in tf32" "by engine 0" "$tf32"
+    tf32=$(FAKE_LOG=1 run | sed -n 's/^fake: a convolution //p' | sort -u | tr '\n' ';')
+    same "the engine in tf32" "by engine 0;by engine 0 + bias;" "$tf32"
     differs "losses in tf32" "$(field "$work/lenet/0.jsonl" epoch train_loss)" "$(field "$work/run.jsonl" epoch train_loss)"
     make --dtype bf16 > "$work/said" || bad "bf16: $(cat "$work/said")"
-    same "the engine in bf16" "by engine 0 in bf16" "$(FAKE_LOG=1 run | sed -n 's/^fake: a convolution //p' | sort -u)"
-    FAKE_CUDNN=none run > "$work/said" && same "bf16 with plans in it" "$(field "$work/lenet-half/0.jsonl" epoch train_loss)" "$(field "$work/run.jsonl" epoch train_loss)"
+    same "the engine in bf16" "by engine 0 in bf16;by engine 0 in bf16 + bias;" "$(FAKE_LOG=1 run | sed -n 's/^fake: a convolution //p' | sort -u | tr '\n' ';')"
+    # where a bias is inside, nothing is rounded before it
+    FAKE_CUDNN=none run > "$work/said" && differs "bf16 with plans in it" "$(field "$work/lenet/0.jsonl" epoch train_loss)" "$(field "$work/run.jsonl" epoch train_loss)"
 }
 
 # The real libraries have all that is asked of them, and say that there is no GPU; their memory would be another's, so only where there is none.
