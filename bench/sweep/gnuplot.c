@@ -35,6 +35,24 @@ static const char *line_name(const Results *r, const Run *run)
     return t.s;
 }
 
+/* 1, 2, ... by name: a line looks the same in every panel. */
+static int line_type(const Results *r, const char *name)
+{
+    const char **seen = NULL;
+    int n = 0;
+    for (int i = 0; i < r->ngroup; i++) {
+        const char *other = line_name(r, r->group[i].first);
+        int k = 0;
+        while (k < n && strcmp(seen[k], other) != 0)
+            k++;
+        if (strcmp(other, name) == 0)
+            return k + 1;
+        if (k == n)
+            ARENA_PUSH(r->arena, seen, n, other);
+    }
+    return n + 1;
+}
+
 /* In gnuplot's single quotes. */
 static void quote(Text *t, const char *s)
 {
@@ -61,9 +79,10 @@ static void panel(Results *r, Text *t, const char *model)
                 text_printf(t, "%" PRId64 " %.9g %.9g %.9g\n", r->group[k].first->batch,
                             r->group[k].median, r->group[k].least, r->group[k].most);
         text_add(t, "EOD\n");
-        text_printf(&plot, "%s$d%d with yerrorlines linewidth 2 title ", plot.len ? ", " : "plot ",
-                    i);
-        quote(&plot, line_name(r, first));
+        const char *name = line_name(r, first);
+        text_printf(&plot, "%s$d%d with yerrorlines linetype %d linewidth 2 title ",
+                    plot.len ? ", " : "plot ", i, line_type(r, name));
+        quote(&plot, name);
     }
     text_add(t, "set title ");
     quote(t, model);
