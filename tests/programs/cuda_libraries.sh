@@ -239,6 +239,9 @@ by_nvcc() {
     extra=$(readelf -d "$work/real" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libm|libz|ld-linux.*|libpthread|libdl|librt)\.so' || true)
     [ -z "$extra" ] && ok || bad "a program for a GPU needs $extra to start"
     succeeds "its info, on any machine" "$work/real" info
+    [ -e "$(dirname "$TENON")/lib/libtenoncudnn.a" ] || { skip "the headers of cuDNN are not here: bias and relu behind convolutions by nvcc"; return; }
+    TENON_CUDNN=/nowhere/libcudnn.so.9 "$TENON" build "$cuda/geometry.tn" --target cuda --kernels=cudnn --dtype bf16 --keep "$work/rest" -o "$work/rest/gpu" > "$work/out" 2>&1 && grep -q "LAUNCH(conv2d_rest" "$work"/rest/*.cu && ok ||
+        bad "bias and relu behind convolutions by nvcc: $(tail -n 3 "$work/out")"
 }
 
 if [ "$(uname -m)" = x86_64 ] && command -v g++ > /dev/null; then on_the_processor; real_libraries; convolutions; else skip "libraries on the processor: they need g++ and x86-64"; fi
