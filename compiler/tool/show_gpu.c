@@ -182,6 +182,10 @@ void show_graphs(Arena *a, const Command *c, const EmitPlan *plan, int n, bool p
 {
     static const char format[] = "%4s  %-24s %-24s %-14s %-30s %12s\n";
     int whole = 0, joined = 0;
+    if (n == 0) {
+        printf("\nno convolution of the program is cuDNN's\n");
+        return;
+    }
     printf("\nconvolutions of the program through cuDNN, each graph once, on %s (%s)%s\n", gpu_of(c->options.arch)->name, c->options.arch,
            c->options.tf32 ? ", in tf32" : c->options.bf16 ? ", in bf16" : "");
     printf(format, "line", "name", "graph", "kernel behind", "engine", "workspace");

@@ -33,6 +33,8 @@ plans lenet; same "LeNet's graphs in exact f32" "$(engines)" 5
 grep ' cuDNN [0-9]' "$work/table" | grep -q tensor-cores && bad "exact f32 on tensor cores" || ok
 plans lenet --dtype tf32
 plans mlp --dtype bf16; same "an MLP has no graphs" "$(engines)" 0
+show mlp --kernels=cudnn | grep -q "^no convolution of the program is cuDNN's" && ok || bad "an MLP has convolutions"
+show lenet --kernels=cudnn --dtype f64 | grep -q "^no convolution of the program is cuDNN's" && ok || bad "in f64 convolutions are cuDNN's"
 # of the program itself: as its values lie, channels outermost, cuDNN has precompiled engines with bias and relu inside in each type
 for dtype in f32 tf32 bf16; do
     plans lenet_relu --kernels=cudnn --dtype $dtype --batch 64
