@@ -27,6 +27,7 @@ struct Remote {
     char *output;
     char *arguments, *arguments_here; /* Rt, then the batch's index */
     int64_t arguments_room;
+    int shards;          /* this rank's */
     bool changed, ahead; /* the copy here is newer; the device's is */
     Piece piece[PIECES];
     int npiece;
@@ -89,14 +90,23 @@ void remote_await(Remote *m, int bucket)
 
 /* ---- memory */
 
+static int64_t metric_bytes(const Remote *m)
+{
+    return (int64_t)sizeof(double) * RT_METRICS * m->shards;
+}
+
 Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
 {
     Remote *m = rt_alloc(sizeof *m);
     const RtDevice *d = p->device;
-    *m = (Remote){.p = p, .device = d, .fixed_here = fixed, .changed = true};
-    const int64_t shards = p->shards * memory_round(p->shard_bytes),
+    *m = (Remote){.p = p,
+                  .device = d,
+                  .fixed_here = fixed,
+                  .changed = true,
+                  .shards = p->shards / c->size};
+    const int64_t shards = m->shards * memory_round(p->shard_bytes),
                   grad = grads ? memory_round(p->grad_bytes) : 0;
-    const int64_t metric = memory_round((int64_t)sizeof(double) * RT_METRICS * p->shards);
+    const int64_t metric = memory_round(metric_bytes(m));
     m->arguments_room = STRUCT_ROOM + (int64_t)sizeof(uint32_t) * p->batch;
     m->arguments_here = rt_alloc((size_t)m->arguments_room);
     d->open(p, c->local_rank);
@@ -155,7 +165,7 @@ void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output)
         d->put(m->fixed, m->fixed_here, m->p->fixed_bytes);
     m->changed = false;
     m->ahead = true;
-    d->clear(m->metric, (int64_t)sizeof(double) * RT_METRICS * m->p->shards);
+    d->clear(m->metric, metric_bytes(m));
     r->fixed = m->fixed;
     r->metric = m->metric;
     r->output = output ? (real *)m->output : NULL;
@@ -196,7 +206,7 @@ void remote_played(Remote *m, int list)
 
 void remote_metrics(Remote *m, double *slot)
 {
-    m->device->get(slot, m->metric, (int64_t)sizeof *slot * RT_METRICS * m->p->shards);
+    m->device->get(slot, m->metric, metric_bytes(m));
 }
 
 void remote_output(Remote *m, void *output)
