@@ -183,6 +183,7 @@ int bench_run(const RtProgram *p, const Options *o)
                "program built with --comm mpi");
     Bench b = {.p = p, .o = o, .pool = pool_new(o->threads)};
     b.net = net_new(p, b.pool, o->comm, 1, false);
+    net_scale(b.net, o->loss_scale, o->loss_scale_steps);
     open_samples(&b);
     init_params(p, b.net->fixed, o->seed, b.pool);
     double *time = rt_alloc(sizeof *time * (size_t)n);

@@ -261,12 +261,33 @@ int gradcheck_run(const RtProgram *p, const Options *o)
     return right ? 0 : 1;
 }
 
+/* In f16: at the first scale, of halves of what is asked for, at which all gradients are finite. */
+static bool all_finite(const Check *c)
+{
+    for (int k = 0; k < c->p->ngradient; k++)
+        for (int64_t i = 0; i < c->p->sum[k].count; i++)
+            if (!isfinite(params_real(c->net->grad + c->p->sum[k].offset, c->p->real_bytes, i)))
+                return false;
+    return true;
+}
+
+static double scaled_loss(Check *c, const Options *o)
+{
+    net_scale(c->net, o->loss_scale, 0);
+    double value = loss(c);
+    while (c->p->scaling && c->net->scaling.scale > RT_SCALE_LEAST && !all_finite(c)) {
+        net_scale(c->net, fmax(1, c->net->scaling.scale / 2), 0);
+        value = loss(c);
+    }
+    return value;
+}
+
 int grads_run(const RtProgram *p, const Options *o)
 {
     static const RtParam scalar = {.name = "loss", .naxis = 1, .axis = {{1, 1, 0, 0}}};
     Check c;
     open_check(&c, p, o);
-    const double value = loss(&c);
+    const double value = scaled_loss(&c, o);
     char *memory = rt_alloc(sizeof value);
     params_set_real(memory, p->real_bytes, 0, value);
     StWriter *w = st_writer_new(p, p->nparam + 1, 1024);

@@ -19,12 +19,14 @@ int info_run(const RtProgram *p, const Options *o)
     printf("target: %s\n", p->target);
     printf("cpu: %s\n", p->cpu);
     printf("comm: %s\n", p->link ? p->link->name : p->transport ? p->transport->name : "none");
-    const bool half = p->products && strcmp(p->products, "bf16") == 0;
+    const bool half = p->products && strcmp(p->products, "tf32") != 0;
     printf("dtype: %s%s%s\n", p->real_bytes == 8 ? "f64" : "f32",
            half          ? ", products and what lies between them in "
            : p->products ? ", factors of products rounded to "
                          : "",
            p->products ? p->products : "");
+    if (p->scaling)
+        printf("loss scale: 65536 at first (--loss-scale), moved by what the gradients allow\n");
     printf("input:");
     for (int i = 0; i < p->input_rank; i++)
         printf(" %lld", (long long)p->input_dim[i]);

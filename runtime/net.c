@@ -172,6 +172,7 @@ Net *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_g
     n->end = rt_alloc(sizeof *n->end * (size_t)threads);
     n->until = units_until(p);
     n->partial = rt_alloc(sizeof *n->partial * (size_t)grad_blocks(p));
+    net_scale(n, 0, -1);
     n->leaf = rt_alloc(sizeof *n->leaf * (size_t)p->shards);
     for (int s = 0; s < p->shards; s++)
         n->leaf[s] = (Node){s, 1, 0};
@@ -186,10 +187,11 @@ int net_metric_index(const RtProgram *p, const char *name)
     return -1;
 }
 
-static void set_opt(const RtProgram *p, Rt *r, Hyper h)
+/* skipped: steps that the optimizer knows nothing of. */
+static void set_opt(const RtProgram *p, Rt *r, Hyper h, double skipped)
 {
     const RtRecipe *q = &p->recipe;
-    const double t = (double)h.step + 1;
+    const double t = (double)h.step + 1 - skipped;
     const Opt64 o =
         {h.lr,   q->weight_decay,      q->momentum,          q->rho,        q->beta1,   q->beta2,
          q->eps, 1 - pow(q->beta1, t), 1 - pow(q->beta2, t), q->clip_value, q->nesterov};
@@ -199,6 +201,42 @@ static void set_opt(const RtProgram *p, Rt *r, Hyper h)
         r->opt = (RtOpt){(float)o.lr,    (float)o.decay,      (float)o.momentum, (float)o.rho,
                          (float)o.beta1, (float)o.beta2,      (float)o.eps,      (float)o.bias1,
                          (float)o.bias2, (float)o.clip_value, o.nesterov};
+}
+
+/* ---- the loss's scale */
+
+static RtScaling *scaling_here(const Net *n)
+{
+    return (RtScaling *)(n->fixed + n->p->scaling->offset);
+}
+
+void net_scale(Net *n, double scale, int64_t every)
+{
+    enum { SCALE = 65536, EVERY = 2000 };
+    if (!n->p->scaling)
+        return;
+    n->scaling = (RtScaling){.scale = scale > 0 ? (float)scale : SCALE,
+                             .every = every >= 0 ? (float)every : EVERY};
+    *scaling_here(n) = n->scaling;
+    remote_changed(n->remote);
+}
+
+void net_scale_resumed(Net *n)
+{
+    if (!n->p->scaling)
+        return;
+    const RtScaling was = *scaling_here(n), now = n->scaling;
+    if (!(was.scale >= RT_SCALE_LEAST && was.scale <= RT_SCALE_MOST && was.good >= 0 &&
+          was.skipped >= 0))
+        rt_die("the checkpoint's loss scale, %.10g, is none that a run can have", was.scale);
+    if (was.every != now.every)
+        rt_die("the checkpoint was made with --loss-scale-steps %.0f, this run has %.0f",
+               was.every, now.every);
+    if (now.every == 0 && was.scale != now.scale)
+        rt_die("the checkpoint was made with --loss-scale %.10g, which stays as it is; this run has "
+               "%.10g",
+               was.scale, now.scale);
+    n->scaling = was;
 }
 
 /* The step as shards first .. first + count - 1 see it. */
@@ -228,7 +266,7 @@ static View view(const Net *n, const Batch *b, Hyper h, int first, int count)
                 .epoch = b->epoch,
                 .metric = n->slot + RT_METRICS * (first - n->first) * p->slices,
                 .loss_scale = 1.0 / p->batch};
-    set_opt(p, &v.rt, h);
+    set_opt(p, &v.rt, h, (double)n->scaling.skipped);
     return v;
 }
 
@@ -459,7 +497,7 @@ static bool run_there(Net *n, const View *all, bool updates)
         if (updates)
             remote_played(n->remote, REMOTE_TRAIN);
     }
-    remote_metrics(n->remote, n->slot);
+    remote_metrics(n->remote, n->slot, &n->scaling);
     return finite_loss(n, &all->rt);
 }
 
@@ -521,7 +559,7 @@ static void evaluate_there(Net *n, Rt *r, int64_t room, const Batch *b, void *ou
             run_phase(n, r, &p->test[i]);
         remote_played(n->remote, REMOTE_TEST);
     }
-    remote_metrics(n->remote, n->slot);
+    remote_metrics(n->remote, n->slot, &n->scaling);
     if (output)
         remote_output(n->remote, output);
 }

@@ -33,6 +33,7 @@ typedef struct Net {
     struct Remote *remote; /* where the program's memory lies when a device runs it: fixed is a copy, shard and thread its addresses */
     struct Ticks *ticks;  /* ticks.h: bench --layers, --trace; NULL: not measured */
     double      metric[RT_METRICS];  /* of the last batch: sums over its valid samples */
+    RtScaling   scaling;             /* in f16: as the last step has left it */
     bool        stop, all_stop;      /* this rank was asked to stop; some rank was, as all know after a step */
 } Net;
 
@@ -61,6 +62,11 @@ Trail   net_trail(const RtProgram *p);                /* of a text without token
 
 /* One token more; output: [classes] reals, what may come next. */
 void    net_token(Net *n, Trail *t, int32_t token, void *output);
+
+/* In f16, before a step: the loss's scale begins at `scale` and doubles after `every` good steps, 0: never; 0 and -1: as usual.
+ * Behind a checkpoint: it goes on from what `fixed` holds, and dies when that was to move in another way. */
+void    net_scale(Net *n, double scale, int64_t every);
+void    net_scale_resumed(Net *n);
 
 /* Of a device's program: fixed was written here; fixed is to be read here. */
 void    net_changed(Net *n);

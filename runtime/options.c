@@ -76,6 +76,13 @@ static const struct Option {
     {"reduce", "tree|nccl",
      "who adds gradients of several GPUs: nccl is NCCL itself, and not equal to the bit", T | B,
      TEXT, AT(reduce), 0, 0},
+    {"loss-scale", "N",
+     "of programs in f16: the loss's gradient is multiplied by it, at first (default 65536)",
+     T | B | D, REAL, AT(loss_scale), 1, 16777216},
+    {"loss-scale-steps", "N",
+     "of these: it doubles after N steps (default 2000), and is halved, the step left out, where a "
+     "gradient is not finite; 0: it stays as it is",
+     T | B, COUNT, AT(loss_scale_steps), 0, 1e6},
     {"log", "FILE",
      "records of the run, one JSON object a line; of rank 0, or with %r in FILE of each rank, which "
      "%r stands for, and its messages",
@@ -318,6 +325,7 @@ void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
                    .timeout = 300,
                    .wire = "f32",
                    .reduce = "tree",
+                   .loss_scale_steps = -1,
                    .shuffle = true,
                    .steps = 200,
                    .length = 500,

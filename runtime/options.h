@@ -18,6 +18,8 @@ typedef struct Options {
     double      timeout, timeout_start;               /* seconds that a rank may wait for others; until the first step is done */
     const char *wire;                                 /* of sums over ranks: "f32", "bf16" */
     const char *reduce;                               /* of sums over GPUs: "tree", "nccl" */
+    double      loss_scale;                           /* of programs in f16, at first; 0: not given */
+    int64_t     loss_scale_steps;                     /* after which it doubles; 0: never; -1: not given */
     const char *log, *checkpoint, *weights, *save, *input, *output, *trace;
     bool        log_ranks;                            /* no option: there is a log of each rank, by rt_main */
     int64_t     limit;                                /* training samples; 0: all */

@@ -27,7 +27,8 @@ struct Remote {
     char *output;
     char *arguments, *arguments_here; /* Rt, then the batch's index */
     int64_t arguments_room;
-    int shards;          /* this rank's */
+    int shards; /* this rank's */
+    double *metric_here;
     bool changed, ahead; /* the copy here is newer; the device's is */
     Piece piece[PIECES];
     int npiece;
@@ -90,9 +91,10 @@ void remote_await(Remote *m, int bucket)
 
 /* ---- memory */
 
+/* A row a shard, and one for what the update has to tell of the loss's scale. */
 static int64_t metric_bytes(const Remote *m)
 {
-    return (int64_t)sizeof(double) * RT_METRICS * m->shards;
+    return (int64_t)sizeof(double) * RT_METRICS * (m->shards + 1);
 }
 
 Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
@@ -106,7 +108,7 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
                   .shards = p->shards / c->size};
     const int64_t shards = m->shards * memory_round(p->shard_bytes),
                   grad = grads ? memory_round(p->grad_bytes) : 0;
-    const int64_t metric = memory_round(metric_bytes(m));
+    m->metric_here = rt_alloc((size_t)metric_bytes(m));
     m->arguments_room = STRUCT_ROOM + (int64_t)sizeof(uint32_t) * p->batch;
     m->arguments_here = rt_alloc((size_t)m->arguments_room);
     d->open(p, c->local_rank);
@@ -122,7 +124,7 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
     m->scratch = m->shard + shards;
     if (!m->grad)
         m->grad = m->scratch + memory_round(p->thread_bytes);
-    m->metric = d->memory(metric, "metrics");
+    m->metric = d->memory(memory_round(metric_bytes(m)), "metrics");
     m->arguments = d->memory(m->arguments_room, "a batch's index");
     m->output = d->memory(p->outputs * p->batch * p->real_bytes, "outputs");
     return m;
@@ -168,6 +170,8 @@ void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output)
     d->clear(m->metric, metric_bytes(m));
     r->fixed = m->fixed;
     r->metric = m->metric;
+    if (m->p->scaling)
+        r->scaling = (RtScaling *)(m->fixed + m->p->scaling->offset);
     r->output = output ? (real *)m->output : NULL;
     r->x = bring(m, b->stored, b->stored_bytes, b->fresh, "the samples") +
            ((const char *)b->x - (const char *)b->stored);
@@ -204,9 +208,13 @@ void remote_played(Remote *m, int list)
     m->device->play(l->kept);
 }
 
-void remote_metrics(Remote *m, double *slot)
+void remote_metrics(Remote *m, double *slot, RtScaling *scaling)
 {
-    m->device->get(slot, m->metric, metric_bytes(m));
+    const double *told = m->metric_here + m->shards * RT_METRICS;
+    m->device->get(m->metric_here, m->metric, metric_bytes(m));
+    memcpy(slot, m->metric_here, sizeof *slot * RT_METRICS * (size_t)m->shards);
+    if (told[0] > 0)
+        *scaling = (RtScaling){(float)told[0], (float)told[1], (float)told[2], (float)told[3]};
 }
 
 void remote_output(Remote *m, void *output)

@@ -32,8 +32,8 @@ void remote_played(Remote *m, int list);
 void remote_sum(Remote *m, int bucket, int64_t from, int64_t n);
 void remote_await(Remote *m, int bucket);
 
-/* After the phases: waits. */
-void remote_metrics(Remote *m, double *slot);
+/* After the phases: waits.  *scaling is left alone where no update has changed it. */
+void remote_metrics(Remote *m, double *slot, RtScaling *scaling);
 void remote_output(Remote *m, void *output);
 void remote_gradients(Remote *m, void *grad);
 

@@ -32,6 +32,14 @@ typedef float real;
  * bias1, bias2: 1 - beta^t of Adam, computed in double and rounded once. */
 typedef struct RtOpt { real lr, decay, momentum, rho, beta1, beta2, eps, bias1, bias2, clip_value; bool nesterov; } RtOpt;
 
+/* --dtype f16: what the loss's gradient is multiplied by; steps since it changed, of which every so many double it (0: it stays as it
+ * is); steps whose gradients were not finite, which were left out and halved it.  In `fixed`, where the update changes it; checkpoints
+ * keep it as a tensor of four numbers.  Never below 1, never beyond 2^24. */
+typedef struct RtScaling { float scale, good, skipped, every; } RtScaling;
+#define RT_SCALING     "loss-scale"                   /* in files: no name of a parameter */
+#define RT_SCALE_LEAST 1.0f
+#define RT_SCALE_MOST  16777216.0f
+
 /* One step (or one evaluation sweep) as the phases see it. */
 typedef struct Rt {
     char       *fixed;
@@ -60,6 +68,7 @@ typedef struct Rt {
     const struct Rt *there;                           /* a device's own copy of this, which its kernels read; NULL on the processor */
     real       *output;                               /* predict: [batch][outputs] in logical order, else NULL */
     double      loss_scale;                           /* 1 / global batch */
+    RtScaling  *scaling;                              /* of a device's program in f16: there; else NULL */
     /* a token at a time: states as the token before left them and for the next one, keys and values, tokens before this one */
     const char *carried;
     char       *carry, *cache;
@@ -222,7 +231,8 @@ typedef struct RtProgram {
     const char *const *data_dirs;                     /* where data are looked up by name after $TENON_DATA, ended by NULL; may be NULL */
     const RtDevice *device;                           /* whose memory the step works in: &rt_cuda; NULL: the processor's own */
     void      (*libraries)(void);                     /* once, when the device is open: readies what the step asks of libraries; may be NULL */
-    const char *products;                             /* "tf32": what these round factors to; "bf16": read and write; NULL: f32 or f64 */
+    const char *products;                             /* "tf32": what these round factors to; "bf16", "f16": read and write; NULL: f32 or f64 */
+    const RtParam *scaling;                           /* in f16: RtScaling, as it lies in fixed; NULL: nothing is scaled */
 } RtProgram;
 
 enum { RT_ISA_ANY, RT_ISA_X86_V3, RT_ISA_X86_V4, RT_ISA_ARMV8 };

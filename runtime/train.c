@@ -113,6 +113,7 @@ static bool resumed(Trainer *t)
         return false;
     comm_broadcast(t->o->comm, t->net->fixed, t->p->fixed_bytes, "the checkpoint");
     t->at = r.at;
+    net_scale_resumed(t->net);
     return true;
 }
 
@@ -146,18 +147,40 @@ static void say_schedule(const Trainer *t)
                 (long long)t->o->epochs);
 }
 
+static void say_scale(const Trainer *t)
+{
+    const RtScaling *s = &t->net->scaling;
+    if (t->p->scaling && s->every > 0)
+        rt_note("loss scale %.10g: halved, and the step left out, where a gradient is not finite in "
+                "f16; doubled after %.0f steps in a row where all are",
+                s->scale, s->every);
+    else if (t->p->scaling)
+        rt_note("loss scale %.10g, as it is: steps are left out where a gradient is not finite in f16",
+                s->scale);
+}
+
 /* Ranks that differ would train different networks, or stop at different steps. */
 static void compare_ranks(Trainer *t)
 {
     const Options *o = t->o;
     const double option[] = {(double)o->seed, (double)o->epochs, (double)o->limit,      o->shuffle,
-                             o->stop_at,      o->log_steps > 0,  o->checkpoint != NULL, o->resume};
+                             o->stop_at,      o->log_steps > 0,  o->checkpoint != NULL, o->resume,
+                             o->loss_scale,   (double)o->loss_scale_steps};
     Hash h = hash_new();
     hash_add(&h, option, sizeof option);
     comm_same(o->comm, hash_end(&h), "other options");
     comm_same(o->comm, data_hash(t->data), "other training data");
     comm_same(o->comm, data_hash(t->test), "other test data");
     comm_same(o->comm, params_hash(t->p, t->net->fixed), "other weights");
+}
+
+/* What the next step begins with, and how many have been left out in all. */
+static void log_scale(Trainer *t)
+{
+    if (!t->p->scaling)
+        return;
+    log_real(&t->log, "loss_scale", t->net->scaling.scale);
+    log_count(&t->log, "skipped_steps", (int64_t)t->net->scaling.skipped);
 }
 
 static void log_start(Trainer *t)
@@ -189,6 +212,7 @@ static void log_start(Trainer *t)
     log_count(l, "epochs", t->o->epochs);
     log_count(l, "epoch", t->at.epoch);
     log_count(l, "step", t->at.step);
+    log_scale(t);
     log_end(l);
 }
 
@@ -207,6 +231,7 @@ static void open_all(Trainer *t)
     t->data = data_open(p, name, "train", o->limit);
     t->test = data_open(p, name, "test", 0);
     t->net = net_new(p, t->pool, o->comm, o->groups, false);
+    net_scale(t->net, o->loss_scale, o->loss_scale_steps);
     t->ticks = o->trace ? ticks_new(p, o->threads, TRACE_STEPS) : NULL;
     t->checkpoint = o->checkpoint && o->comm->rank == 0 ? checkpoint_open(p, o, t->net) : NULL;
     t->save = o->save ? weights_writer(t->net) : NULL;
@@ -222,6 +247,7 @@ static void open_all(Trainer *t)
     data_share(t->data, o->comm->rank, o->comm->size);
     data_share(t->test, o->comm->rank, o->comm->size);
     say_schedule(t);
+    say_scale(t);
     if (o->comm->size > 1) {
         loader_wait(t->loader);
         compare_ranks(t);
@@ -298,6 +324,15 @@ static void __attribute__((noreturn)) not_finite(Trainer *t, const Batch *b)
            (long long)t->at.epoch + 1, (long long)t->at.step + 1, (long long)t->steps, where);
 }
 
+/* A smaller scale would lose what f16 can hold: the gradients are too large, or no numbers. */
+static void __attribute__((noreturn)) not_scalable(const Trainer *t)
+{
+    rt_die("a gradient is not finite in f16 in epoch %lld, step %lld of %lld, though the loss is, "
+           "and the loss scale has come down to 1; try a smaller learning rate or warm-up, or "
+           "build with --dtype bf16",
+           (long long)t->at.epoch + 1, (long long)t->at.step + 1, (long long)t->steps);
+}
+
 static void draw_bar(Trainer *t)
 {
     const Position *a = &t->at;
@@ -334,6 +369,7 @@ static void log_step(Trainer *t, int samples)
     log_count(&t->log, "step", t->at.total);
     log_count(&t->log, "samples", samples);
     log_metrics(t, "train", mean);
+    log_scale(t);
     log_end(&t->log);
 }
 
@@ -360,9 +396,13 @@ static void one_step(Trainer *t)
     if (t->ticks)
         ticks_batch_ready(t->ticks);
     const Hyper h = {schedule_lr(&t->p->recipe, a->total, t->steps), a->total};
+    const RtScaling before = t->net->scaling;
     t->net->stop = stop != 0;
     if (!net_step(t->net, &b, h))
         not_finite(t, &b);
+    if (before.every > 0 && before.scale <= RT_SCALE_LEAST &&
+        t->net->scaling.skipped > before.skipped)
+        not_scalable(t);
     t->net->ticks = NULL; /* a test is no part of it */
     if (t->ticks) {
         ticks_step_end(t->ticks);
@@ -418,17 +458,31 @@ static const char *hidden_text(const Trainer *t, char text[128])
     return text;
 }
 
+/* ", loss scale 32768", and how many steps it has cost so far */
+static const char *scale_text(const Trainer *t, char text[128])
+{
+    const RtScaling *s = &t->net->scaling;
+    *text = '\0';
+    if (t->p->scaling && s->skipped > 0)
+        snprintf(text, 128, ", loss scale %.10g, %.0f step%s left out", s->scale, s->skipped,
+                 s->skipped == 1 ? "" : "s");
+    else if (t->p->scaling)
+        snprintf(text, 128, ", loss scale %.10g", s->scale);
+    return text;
+}
+
 static void report_epoch(Trainer *t)
 {
     const Result *r = &t->result;
     const Position *a = &t->at;
-    char hash[17], train[256], test[256], hidden[128];
+    char hash[17], train[256], test[256], hidden[128], scale[128];
     const double rate = (double)a->samples / a->seconds;
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)params_hash(t->p, t->net->fixed));
     bar_clear(&t->bar);
-    printf("epoch %2lld/%lld  %6.2f s  %7.0f samples/s  %s, %s%s\n", (long long)a->epoch + 1,
+    printf("epoch %2lld/%lld  %6.2f s  %7.0f samples/s  %s, %s%s%s\n", (long long)a->epoch + 1,
            (long long)t->o->epochs, a->seconds, rate, metrics_text(t->p, r->train, "", train),
-           metrics_text(t->p, r->test, "test ", test), hidden_text(t, hidden));
+           metrics_text(t->p, r->test, "test ", test), scale_text(t, scale),
+           hidden_text(t, hidden));
     log_begin(&t->log, "epoch");
     log_count(&t->log, "epoch", a->epoch + 1);
     log_count(&t->log, "samples", a->samples);
@@ -441,6 +495,7 @@ static void report_epoch(Trainer *t)
     log_real(&t->log, "lr", schedule_lr(&t->p->recipe, a->total - 1, t->steps));
     log_metrics(t, "train", r->train);
     log_metrics(t, "test", r->test);
+    log_scale(t);
     log_count(&t->log, "peak_bytes", memory_peak());
     log_text(&t->log, "weights_hash", hash);
     log_end(&t->log);

@@ -52,7 +52,8 @@ static void check(const RtParam *p, const StEntry *e, Report *r)
 
 static bool known(const RtProgram *p, const char *name)
 {
-    if ((p->vocab && strcmp(name, ST_VOCABULARY) == 0) || strcmp(name, ST_CLASSES) == 0)
+    if ((p->vocab && strcmp(name, ST_VOCABULARY) == 0) || strcmp(name, ST_CLASSES) == 0 ||
+        strcmp(name, RT_SCALING) == 0)
         return true;
     for (int i = 0; i < p->nparam; i++) {
         const size_t n = strlen(p->param[i].name);
@@ -136,7 +137,7 @@ static char *state_name(const RtParam *p, int k)
 StWriter *weights_state_writer(const Net *n, int64_t metadata_room)
 {
     const RtProgram *p = n->p;
-    int count = p->nparam;
+    int count = p->nparam + (p->scaling != NULL);
     for (int i = 0; i < p->nparam; i++)
         count += states(&p->param[i]);
     StWriter *w = st_writer_new(p, count, metadata_room);
@@ -149,6 +150,8 @@ StWriter *weights_state_writer(const Net *n, int64_t metadata_room)
             if (q->state[k] >= 0)
                 *t++ = (StTensor){state_name(q, k), q, n->fixed + q->state[k]};
     }
+    if (p->scaling)
+        *t = (StTensor){p->scaling->name, p->scaling, n->fixed + p->scaling->offset};
     return w;
 }
 
@@ -171,5 +174,10 @@ bool weights_load_state(Net *n, const StFile *f)
             if (q->state[k] >= 0)
                 ok = ok && load_one(n, f, state_name(q, k), q, q->state[k]);
     }
+    const RtParam *s = n->p->scaling;
+    if (s && !st_find(f, s->name)) /* of a program in another type */
+        rt_note("%s holds no loss scale: it begins at %.10g", f->path, n->scaling.scale);
+    else if (s)
+        ok = ok && load_one(n, f, s->name, s, s->offset);
     return ok;
 }

@@ -1,11 +1,11 @@
 /* cuda_graph.c -- convolutions that a GPU's program leaves to cuDNN (--kernels=cudnn): their graphs, calls and plans.
  *
- *   y = relu(conv2d(x, w) + b)   one graph, in f32 or bf16 as it lies in our kernels; dx and dw are graphs of their own
+ *   y = relu(conv2d(x, w) + b)   one graph, in f32, bf16 or f16 as it lies in our kernels; dx and dw are graphs of their own
  *
  * What pass epilogue has put into a convolution can be inside of its graph, where cuDNN has an engine for that.  `build` has the ways planned, takes
  * the first that has one and embeds its plan: the rest is a kernel of ours behind it, in place.  Without plans (what `emit` writes) a graph is
- * the convolution alone, for which there are engines everywhere, and is planned when the program first starts.  The gradient of filters in bf16 is
- * bf16 too, and a kernel of ours takes it to f32.
+ * the convolution alone, for which there are engines everywhere, and is planned when the program first starts.  The gradient of filters in two
+ * bytes has two bytes as well, and a kernel of ours takes it to f32.
  */
 #include "emit/cuda_library.h"
 #include "emit/launch.h"
@@ -23,7 +23,7 @@ static bool is_graph(const Graph *g, const Node *n, const Options *o, const char
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->loop || node_is(n->in[i], "const"))
             return false;
-    return (n->in[0]->half || !o->bf16) && (!sum || step_writes_sum(g, n, o));
+    return (n->in[0]->half || !o->half) && (!sum || step_writes_sum(g, n, o));
 }
 
 /* ---- what is in a graph */
@@ -43,7 +43,7 @@ static const char *graph_ways(Arena *a, const Graph *g, const Node *n)
 {
     const char *what[2];
     const int k = joined(n, what);
-    return launch_ways(a, g->step->chunk, n->in[0]->half ? GPU_BF16 : GPU_F32, true, n, what, k);
+    return launch_ways(a, g->step->chunk, gpu_half(n->in[0]->half), true, n, what, k);
 }
 
 static const char *words(Arena *a, const char *const *what, int n)
@@ -169,14 +169,15 @@ const char *graph_rest(Writer *w, const Node *n)
     return joined(n, what) ? rest_launch(w, n, n->nin > 2) : NULL;
 }
 
-/* The gradient of filters, for whose bf16 numbers room is behind the workspace, as the f32 sum that it is. */
+/* The gradient of filters, for whose narrow numbers room is behind the workspace, as the f32 sum that it is. */
 static const char *taken_over(Writer *w, const Node *n)
 {
     Arena *a = w->arena;
     const long long count = (long long)shape_count(&n->shape);
 
     w->apart = 2 * count > w->apart ? 2 * count : w->apart;
-    return kernel_launch(w, "convert", "real *y, const Bf16 *a",
+    return kernel_launch(w, "convert",
+                         arena_printf(a, "real *y, const %s *a", pointer_half(n->in[0]->half)),
                          arena_printf(a, "    convert(y, a, %lld);\n", count),
                          arena_printf(a, "%s, APART", pointer_to(w, n)),
                          arena_printf(a, "convert_blocks(%lld)", count));

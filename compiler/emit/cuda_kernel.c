@@ -71,7 +71,8 @@ static const char *const form[] = {"conv2d",
                                    "scan_put",
                                    "scan_save",
                                    "matmul",
-                                   "convert"};
+                                   "convert",
+                                   "loss_scale"};
 
 /* Forms that are more than one launch, all with the same arguments. */
 static const struct {

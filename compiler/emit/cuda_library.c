@@ -109,7 +109,7 @@ static const char *product_row(Writer *w, const Node *n, const Product *p)
                         p->turn_a ? ", .turn_a = true" : "", p->turn_b ? ", .turn_b = true" : "",
                         p->add ? ", .add = true" : "", p->bias ? ", .bias = true" : "",
                         node_attr(n, "act") ? ", .relu = true" : "",
-                        p->a->half ? ", .factors_bf16 = true" : "", n->half ? ", .bf16 = true" : "",
+                        p->a->half ? ", .factors_half = true" : "", n->half ? ", .half = true" : "",
                         (long long)align);
 }
 
@@ -195,18 +195,19 @@ void library_tables(const Writer *w, Text *t)
                 (long long)w->in->train->step->thread_bytes);
     if (w->apart)
         text_printf(t,
-                    "#define APART ((Bf16 *)(WORKSPACE + %lld)) /* filters' gradients, before they "
+                    "#define APART ((%s *)(WORKSPACE + %lld)) /* filters' gradients, before they "
                     "are f32 */\n",
-                    workspace);
+                    pointer_half(o->half), workspace);
     text_add(t, "\n/* Once, when the GPU is there. */\nstatic void libraries(void)\n{\n");
     if (w->products.n)
         text_printf(t, "    rt_products_open(products, %d, %s, %lld);\n", w->products.n,
-                    o->tf32   ? "RT_TF32"
-                    : o->bf16 ? "RT_BF16"
-                              : "RT_EXACT",
+                    o->tf32                ? "RT_TF32"
+                    : o->half == HALF_BF16 ? "RT_BF16"
+                    : o->half == HALF_F16  ? "RT_F16"
+                                           : "RT_EXACT",
                     workspace);
     if (w->graphs.n)
         text_printf(t, "    rt_graphs_open(graphs, %d, graph_calls, %d, %s, %lld);\n", w->graphs.n,
-                    w->graph_calls.n, o->tf32 || o->bf16 ? "false" : "true", workspace);
+                    w->graph_calls.n, o->tf32 || o->half ? "false" : "true", workspace);
     text_add(t, "}\n\n");
 }

@@ -1,7 +1,7 @@
 /* launch_graph.c -- convolutions, their gradients and attention in the words that tenon-plan reads.
  *
  * Dims are (N, C, H, W).  Exact f32 lies as it is counted, for its engines want that order; all else lies channels innermost.  Numbers a
- * channel (bias, statistics) are f32, but a bias that the program has in bf16.
+ * channel (bias, statistics) are f32, but a bias that the program has in two bytes.
  */
 #include "emit/launch.h"
 #include "ops/window.h"
@@ -98,7 +98,7 @@ static void forward(Words *w, const char *const *fused, int nfused)
     filters(w, "w");
     result(w, "y", type, "");
     if (among("bias", fused, nfused))
-        channels(w, "b", w->n->nin > 2 && w->n->in[2]->half ? GPU_BF16 : GPU_F32);
+        channels(w, "b", w->n->nin > 2 ? gpu_half(w->n->in[2]->half) : GPU_F32);
     if (sums)
         channels(w, "u", GPU_F32), channels(w, "v", GPU_F32);
     for (int i = 0; i < chain; i++)

@@ -10,9 +10,17 @@
 #include "ops/scan.h"
 #include <string.h>
 
+const char *pointer_half(Half h)
+{
+    return h == HALF_F16 ? "F16" : "Bf16";
+}
+
 const char *pointer_type(const Node *n)
 {
-    return n->dtype == DT_U8 ? "uint8_t" : n->half ? "Bf16" : n->dtype == DT_I32 ? "int32_t" : "real";
+    return n->dtype == DT_U8    ? "uint8_t"
+           : n->half            ? pointer_half(n->half)
+           : n->dtype == DT_I32 ? "int32_t"
+                                : "real";
 }
 
 static int64_t element(const Writer *w, const Node *n)

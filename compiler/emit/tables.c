@@ -53,6 +53,18 @@ static void sums(const Graph *g, Text *t)
     text_add(t, "};\n\n");
 }
 
+/* RtScaling, as a tensor that checkpoints keep. */
+static void scaling(const Step *s, Text *t)
+{
+    if (s->offset_scaling)
+        text_printf(t,
+                    "/* ---- the loss's scale, which the update changes ---- */\n\n"
+                    "static const RtParam scaling = {\n"
+                    "    .name = RT_SCALING, .rank = 1, .dim = {4}, .naxis = 1, .axis = {{4, 1, 1, "
+                    "0}}, .count_memory = 4,\n    .offset = %lld, .state = {-1, -1}};\n\n",
+                    (long long)s->offset_scaling);
+}
+
 static void recipe(Writer *w, Text *t, const Recipe *r)
 {
     static const char *const opt[] = {"RT_SGD", "RT_RMSPROP", "RT_ADAM", "RT_ADAMW"};
@@ -286,9 +298,12 @@ static void program(Writer *w, Text *t)
                 in->options->cuda ? " .device = &rt_cuda," : "");
     if (w->products.n || w->graphs.n)
         text_printf(t, "    .libraries = libraries,%s\n",
-                    in->options->tf32   ? " .products = \"tf32\","
-                    : in->options->bf16 ? " .products = \"bf16\","
-                                        : "");
+                    in->options->tf32                ? " .products = \"tf32\","
+                    : in->options->half == HALF_BF16 ? " .products = \"bf16\","
+                    : in->options->half == HALF_F16  ? " .products = \"f16\","
+                                                     : "");
+    if (s->offset_scaling)
+        text_add(t, "    .scaling = &scaling,\n");
     text_add(t, "};\n\n");
     text_add(t, "int main(int argc, char **argv)\n{\n    return rt_main(&rt_program, argc, "
                 "argv);\n}\n");
@@ -304,6 +319,7 @@ void tables_write(Writer *w, Text *t)
         parameter(w, t, g->param[i]);
     text_add(t, "};\n\n");
     sums(g, t);
+    scaling(g->step, t);
     buckets(w, t);
     ranges(w, t);
     text_add(t, "static const char *const data_dirs[] = {");

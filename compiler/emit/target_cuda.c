@@ -130,7 +130,7 @@ static void check(Writer *w, const Node *n, int *line, const char *indent)
     if (n->within || n->dtype != DT_REAL || !n->shape.batched)
         return;
     text_printf(t, "%sif (!rt_cuda_finite%s(%s, %lld))\n%s    return %d;\n", indent,
-                n->half ? "_bf16" : "", pointer_to(w, n),
+                n->half == HALF_F16 ? "_f16" : n->half ? "_bf16" : "", pointer_to(w, n),
                 (long long)(shape_count(&n->shape) * w->g->step->chunk), indent, w->nlayer);
     phase_layer_name(w, n);
 }
@@ -282,21 +282,37 @@ static const char *update_launch(Writer *w, bool from_grad, Part p)
                          pieces(w, p));
 }
 
-/* Sums go to `grad`. */
+/* With --dtype f16 gradients are scaled, and steps left out in which one of them is not finite. */
+static bool is_scaled(const Writer *w)
+{
+    return w->g->step->offset_scaling > 0;
+}
+
+/* Does the update want to know all gradients first? */
+static bool looks_at_all(const Writer *w)
+{
+    return w->g->recipe.clip_norm > 0 || is_scaled(w);
+}
+
+/* Sums go to `grad`; scaled ones as if they were not. */
 static const char *sums_launch(Writer *w, Part p)
 {
-    return kernel_launch(w, "update_sums", "const Rt *r, char *grad",
-                         arena_printf(w->arena, "    update_sums(r, %s, grad);\n", rows_of(w, p)),
+    const char *fn = is_scaled(w) ? "update_sums_scaled" : "update_sums";
+    return kernel_launch(w, fn, "const Rt *r, char *grad",
+                         arena_printf(w->arena, "    %s(r, %s, grad);\n", fn, rows_of(w, p)),
                          "r->there, grad", pieces(w, p));
 }
 
-/* The norm of all gradients, the update: scratch holds the sums where nobody else wants them, and the parts of the norm behind them
- * (pass plan leaves the room). */
+/* The norm of all gradients, which is finite where they are; the update: scratch holds the sums where nobody else wants them, and
+ * the parts of the norm behind them (pass plan leaves the room). */
 static void clipped(Writer *w)
 {
     Arena *a = w->arena;
     const Graph *g = w->g;
     const Part p = whole(g->step);
+    const char *fn = is_scaled(w) ? "update_scaled" : "update_clipped";
+    const char *limit =
+        g->recipe.clip_norm > 0 ? arena_printf(a, "%.17g", g->recipe.clip_norm) : "INFINITY";
 
     text_printf(&w->body, "    double *const parts = (double *)(t + %lld);\n    %s\n",
                 (long long)g->step->grad_bytes,
@@ -305,19 +321,15 @@ static void clipped(Writer *w)
                                            rows_of(w, p), pieces(w, p)),
                               "parts, grad", "CLIP_PARTS"));
     text_printf(&w->body, "    %s\n",
-                kernel_launch(w, "update_clipped",
-                              "const Rt *r, const char *grad, const double *parts",
-                              arena_printf(a,
-                                           "    update_clipped(r, %s, grad, parts, %.17g, %d, "
-                                           "%s);\n",
-                                           rows_of(w, p), g->recipe.clip_norm, loss_metric(g),
-                                           update_rule(g)),
+                kernel_launch(w, fn, "const Rt *r, const char *grad, const double *parts",
+                              arena_printf(a, "    %s(r, %s, grad, parts, %s, %d, %s);\n", fn,
+                                           rows_of(w, p), limit, loss_metric(g), update_rule(g)),
                               "r->there, grad, parts", pieces(w, p)));
 }
 
 static const char *part_launch(Writer *w, bool from_grad, Part p)
 {
-    const bool sums = w->g->recipe.clip_norm > 0 && !from_grad;
+    const bool sums = looks_at_all(w) && !from_grad;
     return sums ? sums_launch(w, p) : update_launch(w, from_grad, p);
 }
 
@@ -366,7 +378,7 @@ static void update(Writer *w, const char *fn, bool from_grad)
 {
     const Graph *g = w->g;
     const Step *s = g->step;
-    const bool clips = g->recipe.clip_norm > 0;
+    const bool clips = looks_at_all(w);
     const char *last = arena_printf(w->arena, "%d", s->nbucket - 1);
 
     open_phase(w, "void", fn,

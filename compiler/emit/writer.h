@@ -65,7 +65,8 @@ const char *name_c_string(Arena *a, const char *s);   /* quoted and escaped */
 
 /* pointer.c: a C expression for where n's value lies, seen from inside a phase */
 const char *pointer_to(Writer *w, const Node *n);
-const char *pointer_type(const Node *n);              /* "real", "uint8_t", "int32_t" */
+const char *pointer_type(const Node *n);              /* "real", "uint8_t", "int32_t", "Bf16" */
+const char *pointer_half(Half h);                     /* "Bf16", "F16" */
 int64_t     pointer_slice_bytes(const Writer *w, const Node *n);          /* of a sum over samples: bytes from one slice's part to the next */
 int64_t     pointer_align(const Writer *w, const Node *n);  /* bytes of which its address is a multiple in every step of a loop: 64 at most */
 int64_t     pointer_bytes(const Writer *w, const Node *n);      /* bytes of one sample, or of the whole when not batched */

@@ -35,7 +35,8 @@ static void dump_attr(const Attr *a, FILE *f)
 static void dump_value(const Node *n, Arena *a, FILE *f)
 {
     static const char *const dtype[] = {[DT_REAL] = "", [DT_U8] = " u8", [DT_I32] = " i32"};
-    fprintf(f, " %s%s", shape_text(a, &n->shape), n->half ? " bf16" : dtype[n->dtype]);
+    static const char *const half[] = {[HALF_BF16] = " bf16", [HALF_F16] = " f16"};
+    fprintf(f, " %s%s", shape_text(a, &n->shape), n->half ? half[n->half] : dtype[n->dtype]);
     if (n->layout == LAYOUT_LAST)
         fputs(" last", f);
     if (n->layout == LAYOUT_TIME)

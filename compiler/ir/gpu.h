@@ -5,8 +5,7 @@
  */
 #ifndef GPU_H
 #define GPU_H
-#include <stdbool.h>
-#include <stdint.h>
+#include "ir/shape.h"
 
 /* What --dtype asks of a GPU: exact f32 without tensor cores, f32 through them, or tensors of half the size; parameters stay f32. */
 typedef enum { GPU_F32, GPU_TF32, GPU_BF16, GPU_F16 } GpuType;
@@ -23,6 +22,7 @@ typedef struct Gpu {
 
 const Gpu *gpu_of(const char *arch);      /* of a name that --arch takes */
 GpuType gpu_type(const char *dtype);      /* "f32", "tf32", "bf16", "f16" */
+GpuType gpu_half(Half h);                 /* of what lies so in memory; HALF_NONE: f32 */
 const char *gpu_type_name(GpuType t);     /* of tensors in memory: "f32", "bf16", "f16" */
 int gpu_bytes(GpuType t);                 /* a number of a tensor: 4 or 2 */
 double gpu_peak(const Gpu *g, GpuType t); /* of products */

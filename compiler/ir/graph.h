@@ -100,7 +100,7 @@ struct Node {
     Param     *param;                                 /* op "param" and op "update" */
     bool       needs_grad;                            /* a parameter lies upstream (pass infer) */
     bool       backward;                              /* made by pass gradient */
-    bool       half;                                  /* pass narrow: it lies in memory as bf16, two bytes a number */
+    Half       half;                                  /* pass narrow: it lies in memory in two bytes a number */
     Loop      *loop;                                  /* the loop that computes it, once a step; NULL: none */
 
     Layout     layout;                                /* pass layout */

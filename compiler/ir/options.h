@@ -1,8 +1,7 @@
 /* options.h -- what the command line says of the middle and the back: plain data that passes and emitters share. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
-#include <stdbool.h>
-#include <stdint.h>
+#include "ir/shape.h"
 
 typedef struct Options {
     bool        plain;                                /* leave optional passes out, use reference kernels */
@@ -10,7 +9,7 @@ typedef struct Options {
     bool        cuda;                                 /* --target cuda: row-major, one chunk a shard, kernels of runtime/cuda */
     bool        libraries;                            /* --kernels=cudnn: products, for a GPU, through NVIDIA's libraries */
     bool        tf32;                                 /* --dtype tf32: their factors rounded to it, tensors f32 */
-    bool        bf16;                                 /* --dtype bf16: these and what lies between them stored as it (pass narrow) */
+    Half        half;                                 /* --dtype bf16, f16: these and what lies between them stored as it (pass narrow) */
     const char *arch;                                 /* of the GPU: "sm_90" */
     bool        fast;                                 /* allow F(4x4) Winograd; --exact is the default */
     const char *dump;                                 /* pass name whose result goes to stderr, "all", or NULL */

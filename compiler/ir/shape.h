@@ -14,6 +14,9 @@ enum { SHAPE_MAX = 6 };
 /* REAL is the program's own type (--dtype f32 or f64); labels are I32, stored images U8. */
 typedef enum { DT_REAL, DT_U8, DT_I32 } DType;
 
+/* How reals of two bytes lie in memory: an f32's upper half, or IEEE's half. */
+typedef enum { HALF_NONE, HALF_BF16, HALF_F16 } Half;
+
 typedef struct Shape {
     bool    batched;
     int     rank;                                     /* 0: a scalar */

@@ -64,6 +64,7 @@ typedef struct Step {
     Buffer *buffer;
     int64_t fixed_bytes, shard_bytes, thread_bytes, grad_bytes;   /* of training: evaluation, which shares the arena, fits in */
     int64_t parameter_bytes, state_bytes;             /* parts of fixed_bytes */
+    int64_t offset_scaling;                           /* --dtype f16: the loss's scale, among the states; 0: there is none */
     int     again;                                    /* values that pass recompute has the backward pass make again */
     int64_t bytes_without;                            /* what the program would need if it kept them */
     int64_t bound_shard, bound_thread;                /* the largest live set: no plan can be smaller */

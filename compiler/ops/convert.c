@@ -1,5 +1,5 @@
-/* convert.c -- the same numbers stored in another type: f32 as bf16, rounded to nearest, or bf16 as f32.  Made by pass narrow; which of the
- * two is for Node.half to say.  Of a parameter it is a copy a step, of values of samples one a use.
+/* convert.c -- the same numbers stored in another type: f32 as bf16 or f16, rounded to nearest, or back.  Made by pass narrow; which it is
+ * is for Node.half to say.  Of a parameter it is a copy a step, of values of samples one a use.
  */
 #include "ops/check.h"
 

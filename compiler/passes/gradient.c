@@ -1,6 +1,6 @@
 /* gradient.c -- reverse-mode differentiation, as a transformation of the graph.
  *
- *   d loss_n / d loss_n = 1 / batch       (the program's loss is the mean over the batch)
+ *   d loss_n / d loss_n = 1 / batch       (the program's loss is the mean over the batch; with --dtype f16 times its scale)
  *   dx = sum over the uses y of x of (dy/dx)^T dy, by the rule of y's op
  *
  * Nodes are visited from the last to the first, so that every dy is complete when its rule asks
@@ -54,10 +54,10 @@ static Node *in_mirror(Graph *g, const Node *n, Node *dy)
     return l && node_loop(dy) != l->mirror ? scan_keep(g, l->mirror, dy) : dy;
 }
 
-static void backward(Graph *g, Grad *gr, int forward)
+static void backward(Graph *g, Grad *gr, int forward, bool scaled)
 {
     Node *one = graph_const(g, 1.0 / (double)g->recipe.batch, g->loss->shape, g->loss->span);
-    grad_add(gr, g->loss, one);
+    grad_add(gr, g->loss, scaled ? op_make(g, "loss_scale", g->loss->span, 1, one) : one);
     for (int i = forward - 1; i >= 0; i--) {
         Node *n = g->node[i], *dy;
         if (n->loop && !n->loop->mirror)
@@ -110,12 +110,11 @@ static int states(const Optimizer *o)
 
 void pass_gradient(Graph *g, const Options *o, Diag *d)
 {
-    (void)o;
     if (!g->loss || !g->recipe.present)
         return;
     const int forward = g->nnode;
     Grad *gr = grad_new(g);
-    backward(g, gr, forward);
+    backward(g, gr, forward, o->half == HALF_F16);
     for (int i = 0; i < g->nparam; i++)
         if (!g->param[i]->average && !g->param[i]->frozen)
             update(g, gr, g->param[i], d);

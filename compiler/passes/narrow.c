@@ -1,9 +1,9 @@
-/* narrow.c -- with --dtype bf16 products read and write bf16, and what lies between them is stored as it.
+/* narrow.c -- with --dtype bf16 or f16 products read and write such numbers, and what lies between them is stored as them.
  *
  *   relu(dense(x, w, b))   ->   relu(dense(bf16(x), bf16(w), bf16(b)):bf16):bf16
  *
- * Weights, their gradients and the optimizer's states stay f32: of what a product reads there is a bf16 copy a step.  Sums are f32 everywhere.  A
- * convolution's result is bf16; another product's or layer's where all that read it can, and some of its inputs are or a product is to read it.  Losses,
+ * Weights, their gradients and the optimizer's states stay f32: of what a product reads there is a copy of two bytes a number each step.  Sums are f32
+ * everywhere.  A convolution's result is narrow; another product's or layer's where all that read it can, and some of its inputs are or a product is to read it.  Losses,
  * exponentials, logarithms, quotients and roots, statistics, tables and loops over time stay f32, as in PyTorch's autocast; where the two meet
  * stands an op convert.  (A product in a loop rounds its factors inside the library: emit/cuda_library.c.)
  */
@@ -15,6 +15,7 @@
 typedef struct Narrow {
     Graph *g;
     Readers *r;
+    Half type;
     Node **other; /* by id: the value in the other type, once somebody wants it */
 } Narrow;
 
@@ -33,7 +34,7 @@ static bool is_convolution(const Node *n)
     return AMONG(n, name);
 }
 
-/* Computed by a library outside of loops: its operands are bf16. */
+/* Computed by a library outside of loops: its operands are narrow. */
 static bool is_product(const Narrow *a, const Node *n)
 {
     static const char *const name[] = {"dense", "dense_dx", "dense_dw", "matmul"};
@@ -83,7 +84,7 @@ static bool all_read(const Narrow *a, const Node *x)
     return true;
 }
 
-/* Can n read values of samples as bf16? */
+/* Can n read values of samples in two bytes? */
 static bool reads(const Narrow *a, const Node *n)
 {
     static const char *const sum[] = {"sum_to", "batch_moments", "batch_norm_dw"};
@@ -128,21 +129,21 @@ static Node *converted(Narrow *a, Node *x)
 {
     if (!a->other[x->id]) {
         Node *n = graph_add(a->g, op_find("convert"), &x, 1, x->span);
-        n->shape = x->shape, n->half = !x->half;
+        n->shape = x->shape, n->half = x->half ? HALF_NONE : a->type;
         n->needs_grad = x->needs_grad, n->backward = x->backward, n->block = x->block;
         a->other[x->id] = n;
     }
     return a->other[x->id];
 }
 
-/* What input i of n has to be: products read bf16, a bias in the type of their result; others what there is, where they can. */
+/* What input i of n has to be: products read narrow numbers, a bias in the type of their result; others what there is, where they can. */
 static bool wants_other(const Narrow *a, const Node *n, int i)
 {
     const Node *x = n->in[i];
     if (x->dtype != DT_REAL || node_is(x, "const"))
         return false;
     if (is_product(a, n))
-        return x->half != (i < 2 || n->half);
+        return (x->half != HALF_NONE) != (i < 2 || n->half != HALF_NONE);
     if (is_place(n))
         return x->half != n->half;
     return x->half && !reads(a, n);
@@ -150,14 +151,15 @@ static bool wants_other(const Narrow *a, const Node *n, int i)
 
 void pass_narrow(Graph *g, const Options *o, Diag *d)
 {
-    if (!o->bf16)
+    if (!o->half)
         return;
     const int before = g->nnode;
     Narrow a = {.g = g,
                 .r = readers_new(g),
+                .type = o->half,
                 .other = arena_alloc(g->arena, (size_t)g->next_id * sizeof(Node *))};
     for (int i = 0; i < before; i++)
-        g->node[i]->half = is_half(&a, g->node[i]);
+        g->node[i]->half = is_half(&a, g->node[i]) ? a.type : HALF_NONE;
     for (int i = 0; i < before; i++) {
         Node *n = g->node[i];
         for (int k = 0; k < n->nin; k++)

@@ -26,7 +26,7 @@ const Pass pass_table[] = {
     {"epilogue", pass_epilogue, true, false, false,
      "with --kernels=cudnn bias and relu join products; in fuse's place, which is the processor's"},
     {"narrow", pass_narrow, true, false, false,
-     "with --dtype bf16 products read and write it, and so does what lies between them; after "
+     "with --dtype bf16 or f16 products read and write it, and so does what lies between them; after "
      "epilogue, which decides what a product is"},
     {"choose", pass_choose, true, false, true,
      "which algorithm computes a convolution; before layout, which packs weights for it"},

@@ -302,7 +302,7 @@ static bool in_shard(const Buffer *b)
 /* ------------------------------------------------------------------------------- the fixed
  * region */
 
-static void parameters(Graph *g)
+static void parameters(Graph *g, const Options *o)
 {
     Step *s = g->step;
     const int64_t size = strcmp(g->recipe.dtype, "f64") ? 4 : 8;
@@ -320,6 +320,10 @@ static void parameters(Graph *g)
             if (p->offset_state[k] >= 0)
                 s->fixed_bytes += round_up(p->count_memory * size + SLACK);
         }
+    if (o->half == HALF_F16) {
+        s->offset_scaling = s->fixed_bytes;
+        s->fixed_bytes += ALIGN; /* RtScaling of runtime/rt.h */
+    }
     s->state_bytes = s->fixed_bytes - s->parameter_bytes;
 }
 
@@ -366,12 +370,13 @@ static void widen(Step *training, const Step *s)
         *to[i] = *to[i] > from[i] ? *to[i] : from[i];
 }
 
-/* A GPU clips gradients in its scratch, which has been read by then: the sums, and the parts of their norm (runtime/cuda/clip.cuh). */
-static void leave_room_for_norm(const Graph *g, Step *s)
+/* A GPU clips gradients, or looks whether they are finite, in its scratch, which has been read by then: the sums, and the parts of their
+ * norm (runtime/cuda/clip.cuh). */
+static void leave_room_for_norm(const Graph *g, const Options *o, Step *s)
 {
     enum { PARTS = 256 };
     const int64_t room = s->grad_bytes + PARTS * (int64_t)sizeof(double);
-    if (g->recipe.clip_norm > 0 && s->thread_bytes < room)
+    if ((g->recipe.clip_norm > 0 || o->half == HALF_F16) && s->thread_bytes < room)
         s->thread_bytes = room;
 }
 
@@ -384,7 +389,7 @@ void pass_plan(Graph *g, const Options *o, Diag *d)
     if (g->peer)
         parameters_of_peer(g);
     else
-        parameters(g);
+        parameters(g, o);
     overlay(&l);
     l = lives(g); /* of joined buffers */
     for (int i = 0; i < g->nnode; i++) {
@@ -405,7 +410,7 @@ void pass_plan(Graph *g, const Options *o, Diag *d)
     s->thread_bytes = region(g->arena, s->buffer, s->nbuffer, in_thread, &s->bound_thread);
     s->shard_bytes = region(g->arena, s->buffer, s->nbuffer, in_shard, &s->bound_shard);
     if (o->cuda)
-        leave_room_for_norm(g, s);
+        leave_room_for_norm(g, o, s);
     for (int i = 0; i < s->nbuffer; i++)
         ((Node *)s->buffer[i].node)->offset = s->buffer[i].offset;
     for (int i = 0; i < g->nnode; i++)

@@ -87,7 +87,8 @@ static bool supported(const Command *c, Diag *d)
     }
     if (dtype && strcmp(dtype, "f32") != 0 && strcmp(dtype, "f64") != 0)
         return refuse(d, "--dtype", dtype, strcmp(dtype, "tf32") == 0 ? "tf32 is for products of NVIDIA's libraries: add --target cuda --kernels=cudnn"
-                                           : strcmp(dtype, "bf16") == 0 ? "bf16 is for NVIDIA's libraries: add --target cuda --kernels=cudnn" : "use --dtype f32 or --dtype f64");
+                                           : strcmp(dtype, "bf16") == 0 ? "bf16 is for NVIDIA's libraries: add --target cuda --kernels=cudnn"
+                                           : strcmp(dtype, "f16") == 0 ? "f16 is for NVIDIA's libraries: add --target cuda --kernels=cudnn" : "use --dtype f32 or --dtype f64");
     return true;
 }
 
@@ -299,14 +300,15 @@ static bool read_command(Reader *r)
     return true;
 }
 
-/* tf32 is f32 outside of products, bf16 where it is not stored.  And to show what a GPU would do in another type needs no program in it: the graph stays one of f32, but
+/* tf32 is f32 outside of products, bf16 and f16 where they are not stored.  And to show what a GPU would do in another type needs no program in it: the graph stays one of f32, but
  * where the program's own convolutions are shown. */
 static void take_gpu_dtype(Command *c)
 {
     const char *t = c->front.dtype ? c->front.dtype : "f32";
     c->options.tf32 = c->options.libraries && strcmp(t, "tf32") == 0;
-    c->options.bf16 = c->options.libraries && strcmp(t, "bf16") == 0;
-    if (c->options.tf32 || c->options.bf16)           /* rounded inside of products, or where pass narrow says: all else is f32 */
+    if (c->options.libraries)
+        c->options.half = strcmp(t, "bf16") == 0 ? HALF_BF16 : strcmp(t, "f16") == 0 ? HALF_F16 : HALF_NONE;
+    if (c->options.tf32 || c->options.half)           /* rounded inside of products, or where pass narrow says: all else is f32 */
         c->front.dtype = "f32";
     if (!c->options.cuda || c->kind != COMMAND_SHOW || c->options.libraries)
         return;

@@ -187,7 +187,7 @@ void show_graphs(Arena *a, const Command *c, const EmitPlan *plan, int n, bool p
         return;
     }
     printf("\nconvolutions of the program through cuDNN, each graph once, on %s (%s)%s\n", gpu_of(c->options.arch)->name, c->options.arch,
-           c->options.tf32 ? ", in tf32" : c->options.bf16 ? ", in bf16" : "");
+           c->options.tf32 ? ", in tf32" : c->options.half == HALF_BF16 ? ", in bf16" : c->options.half ? ", in f16" : "");
     printf(format, "line", "name", "graph", "kernel behind", "engine", "workspace");
     for (int i = 0; i < n; i++) {
         const EmitPlan *p = &plan[i];

@@ -199,7 +199,7 @@ static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
 /* --kernels=cudnn: the graphs of the convolutions, planned where cuDNN is here.  False after an error. */
 static bool plan_graphs(Arena *a, const Command *c, EmitInput *emit, EmitPlan **plan, int *n, Diag *d)
 {
-    const PlanWish wish = {.arch = c->options.arch, .driver = c->driver ? c->driver : "13.0", .exact = !c->options.tf32 && !c->options.bf16,
+    const PlanWish wish = {.arch = c->options.arch, .driver = c->driver ? c->driver : "13.0", .exact = !c->options.tf32 && !c->options.half,
                            .jobs = process_cores(), .no_cache = c->no_cache};
     *n = c->options.libraries ? emit_plans(a, emit, plan) : 0;
     return *n == 0 || plans_embed(a, &wish, emit, *plan, *n, d);

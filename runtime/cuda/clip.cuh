@@ -47,27 +47,37 @@ DEVICE void update_squares(double *parts, const char *grad, const UpdateRow *row
         parts[blockIdx.x] = sum;
 }
 
-/* limit / norm where the norm is larger, else 1; in every thread. */
-DEVICE real clip_factor(const double *parts, double limit)
+/* The norm, in every thread. */
+DEVICE double clip_norm(const double *parts)
 {
     SHARED(ClipSum, s);
     const double sum = block_sum(s.parts, parts[threadIdx.x]);
     if (threadIdx.x == 0)
         s.squares = sum;
     block_sync(); /* everybody needs it */
-    const double norm = sqrt(s.squares);
+    return sqrt(s.squares);
+}
+
+/* limit / norm where the norm is larger, else 1. */
+DEVICE real clip_factor(double norm, double limit)
+{
     return norm > limit ? (real)(limit / norm) : 1;
+}
+
+template <class Rule>
+DEVICE void update_clipped_by(const Rt *r, const UpdateRow *rows, int n, const char *grad, real factor, Rule rule)
+{
+    update_piece(rows, n, blockIdx.x,
+                 [=](const UpdateRow &q, int64_t i) { update_one(r, q, i, ((const real *)(grad + q.grad))[i] * factor, rule); });
 }
 
 template <class Rule>
 DEVICE void update_clipped(const Rt *r, const UpdateRow *rows, int n, const char *grad, const double *parts, double limit, int loss,
                            Rule rule)
 {
-    const real factor = clip_factor(parts, limit);
-    if (!update_allowed(r, loss))
-        return;
-    update_piece(rows, n, blockIdx.x,
-                 [=](const UpdateRow &q, int64_t i) { update_one(r, q, i, ((const real *)(grad + q.grad))[i] * factor, rule); });
+    const real factor = clip_factor(clip_norm(parts), limit);
+    if (update_allowed(r, loss))
+        update_clipped_by(r, rows, n, grad, factor, rule);
 }
 
 #endif

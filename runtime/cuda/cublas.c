@@ -101,9 +101,10 @@ static cublasComputeType_t compute_of(const RtProduct *p, RtRounding rounding)
 {
     if (type == CUDA_R_64F)
         return CUBLAS_COMPUTE_64F;
-    return p->factors_bf16       ? CUBLAS_COMPUTE_32F /* of the sums */
+    return p->factors_half       ? CUBLAS_COMPUTE_32F /* of the sums */
            : rounding == RT_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32
            : rounding == RT_BF16 ? CUBLAS_COMPUTE_32F_FAST_16BF
+           : rounding == RT_F16  ? CUBLAS_COMPUTE_32F_FAST_16F
                                  : CUBLAS_COMPUTE_32F;
 }
 
@@ -126,13 +127,14 @@ static void describe(const RtProduct *p, Ready *r, RtRounding rounding)
 }
 
 /* `count` matrices, one behind the other. */
-static cublasLtMatrixLayout_t layout(const RtProduct *p, bool bf16, int64_t rows, int64_t columns)
+static cublasLtMatrixLayout_t layout(const RtProduct *p, cudaDataType of, int64_t rows,
+                                     int64_t columns)
 {
     cublasLtMatrixLayout_t l;
     const int32_t count = p->count;
     const int64_t next = rows * columns;
-    cublasStatus_t s = api.MatrixLayoutCreate(&l, bf16 ? CUDA_R_16BF : type, (uint64_t)rows,
-                                            (uint64_t)columns, rows);
+    cublasStatus_t s =
+        api.MatrixLayoutCreate(&l, of, (uint64_t)rows, (uint64_t)columns, rows);
     if (!s)
         s = api.MatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
                                          sizeof count);
@@ -186,18 +188,21 @@ void rt_products_open(const RtProduct *p, int n, RtRounding rounding, int64_t wo
     product = p, room = (size_t)workspace;
     if (rounding == RT_TF32)
         rt_note("products in tf32: factors are rounded to 10 bits behind the point, sums are f32");
-    if (rounding == RT_BF16)
-        rt_note("products and what lies between them in bf16, 7 bits behind the point; sums, weights, "
-                "their updates, statistics and losses are f32");
+    if (rounding == RT_BF16 || rounding == RT_F16)
+        rt_note("products and what lies between them in %s bits behind the point; sums, weights, "
+                "their updates, statistics and losses are f32",
+                rounding == RT_F16 ? "f16, 10" : "bf16, 7");
+    const cudaDataType half = rounding == RT_F16 ? CUDA_R_16F : CUDA_R_16BF;
     ready = rt_alloc((size_t)n * sizeof *ready);
     check(api.Create(&handle), p, "starting the library");
     for (int i = 0; i < n; i++, p++) {
         Ready *r = &ready[i];
         describe(p, r, rounding);
-        const bool half = p->factors_bf16;
-        r->a = p->turn_b ? layout(p, half, p->depth, p->columns) : layout(p, half, p->columns, p->depth);
-        r->b = p->turn_a ? layout(p, half, p->rows, p->depth) : layout(p, half, p->depth, p->rows);
-        r->y = layout(p, p->bf16, p->columns, p->rows);
+        const cudaDataType of = p->factors_half ? half : type;
+        r->a =
+            p->turn_b ? layout(p, of, p->depth, p->columns) : layout(p, of, p->columns, p->depth);
+        r->b = p->turn_a ? layout(p, of, p->rows, p->depth) : layout(p, of, p->depth, p->rows);
+        r->y = layout(p, p->half ? half : type, p->columns, p->rows);
         settle(p, r);
     }
 }

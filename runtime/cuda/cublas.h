@@ -3,7 +3,7 @@
  *   y (count, rows, columns) = a b + bias            row-major; each number of y a sum of `depth` products
  *   a (count, rows, depth)   b (count, depth, columns)   turned: a (count, depth, rows), b (count, columns, depth)
  *
- * Numbers are reals, or bf16 where a row says so.  The library is opened when the first row is prepared, and no other program needs it.
+ * Numbers are reals, or bf16 or f16, whichever the program is built for, where a row says so.  The library is opened when the first row is prepared, and no other program needs it.
  */
 #ifndef CUDA_CUBLAS_H
 #define CUDA_CUBLAS_H
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-typedef enum RtRounding { RT_EXACT, RT_TF32, RT_BF16 } RtRounding; /* of factors, f32 in memory */
+typedef enum RtRounding { RT_EXACT, RT_TF32, RT_BF16, RT_F16 } RtRounding; /* of factors, f32 in memory */
 
 typedef struct RtProduct {
     const char *layer; /* "dense1 (lenet.tn:10)", for messages */
@@ -20,13 +20,13 @@ typedef struct RtProduct {
     bool turn_a, turn_b;
     bool add;        /* to what y holds: several calls make one sum */
     bool bias, relu; /* y = relu(a b + bias), a bias a column */
-    bool factors_bf16, bf16; /* in memory: a and b; y and the bias */
+    bool factors_half, half; /* in memory in two bytes: a and b; y and the bias */
     int align;       /* every operand's address is a multiple of so many bytes */
 } RtProduct;
 
 /* Opens cuBLASLt and settles on an algorithm for each row; what cannot be had ends the program, by the layer's name.
- * RT_TF32: factors are rounded to 10 bits behind the point and multiplied on tensor cores; RT_BF16: to 7, of rows whose factors are f32 in
- * memory; RT_EXACT: f32 is exact. */
+ * RT_TF32: factors are rounded to 10 bits behind the point and multiplied on tensor cores; RT_BF16, RT_F16: to 7 and to f16's 10, of rows whose
+ * factors are f32 in memory, and this is the type of those that are not; RT_EXACT: f32 is exact. */
 void rt_products_open(const RtProduct *p, int n, RtRounding rounding, int64_t workspace);
 
 /* Row `which`, in the one stream; may be recorded.  bias: NULL where the row has none.  workspace: as many bytes as were promised. */

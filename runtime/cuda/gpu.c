@@ -222,18 +222,29 @@ bool rt_cuda_finite(const void *there, int64_t count)
     return finite;
 }
 
-bool rt_cuda_finite_bf16(const void *there, int64_t count)
+/* Of numbers in two bytes, whose exponent is all ones where they are not. */
+static bool finite_halves(const void *there, int64_t count, uint16_t exponent)
 {
-    enum { AT_ONCE = 2048, EXPONENT = 0x7f80 };
+    enum { AT_ONCE = 2048 };
     uint16_t piece[AT_ONCE];
     bool finite = true;
     for (int64_t at = 0; finite && at < count; at += AT_ONCE) {
         const int64_t n = count - at < AT_ONCE ? count - at : AT_ONCE;
         get(piece, (const uint16_t *)there + at, n * (int64_t)sizeof *piece);
         for (int64_t i = 0; i < n; i++)
-            finite &= (piece[i] & EXPONENT) != EXPONENT;
+            finite &= (piece[i] & exponent) != exponent;
     }
     return finite;
+}
+
+bool rt_cuda_finite_bf16(const void *there, int64_t count)
+{
+    return finite_halves(there, count, 0x7f80);
+}
+
+bool rt_cuda_finite_f16(const void *there, int64_t count)
+{
+    return finite_halves(there, count, 0x7c00);
 }
 
 const RtDevice rt_cuda = {.name = "cuda",

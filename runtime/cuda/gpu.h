@@ -16,6 +16,7 @@ void rt_cuda_await(bool (*done)(void));               /* as the runtime wants wa
 void rt_cuda_clear(void *there, int64_t bytes);       /* to 0, in the stream */
 bool rt_cuda_finite(const void *there, int64_t count);  /* are these reals finite?  Waits; for messages */
 bool rt_cuda_finite_bf16(const void *there, int64_t count); /* the same of bf16 */
+bool rt_cuda_finite_f16(const void *there, int64_t count);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@
 #include "cuda/launch.cuh"  /* LAUNCH: checked, in the one stream */
 #include "cuda/threads.cuh" /* FOR_EACH, SHARED, sums of a warp and of a block */
 #include "cuda/bf16.cuh"    /* numbers in two bytes */
+#include "cuda/f16.cuh"
 #include "cuda/math.cuh"    /* s_exp, s_tanh, ...: the words of elementwise rows */
 #include "cuda/product.cuh" /* the tiled product that layers are made of */
 #include "cuda/dense.cuh"
@@ -30,5 +31,6 @@
 #include "cuda/image.cuh"   /* the same, normalised and augmented */
 #include "cuda/update.cuh"
 #include "cuda/clip.cuh" /* the same, of clipped gradients */
+#include "cuda/loss_scale.cuh" /* and of scaled ones, in f16 */
 #include "cuda/batch_norm.cuh"
 #endif

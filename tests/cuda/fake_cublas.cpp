@@ -1,6 +1,6 @@
 /* fake_cublas.cpp -- a cuBLASLt for tests: products by plain loops, in the fake stream; what the library would refuse is refused.
  *
- * Built as a shared library, which programs open through TENON_CUBLASLT.  tf32 and bf16 round factors as tensor cores do, so that
+ * Built as a shared library, which programs open through TENON_CUBLASLT.  tf32, bf16 and f16 round factors as tensor cores do, so that
  * a program that asks for them differs.  The workspace is filled with NaN: nobody may keep anything there.
  *
  *   FAKE_CUBLAS=old | start | none | fails | wrong      another version; cannot start; has no algorithm; a product fails; is computed wrong
@@ -57,15 +57,15 @@ bool fits(const FakeProduct *p, const FakeMatrix *a, const FakeMatrix *b, const 
     const int64_t m = p->turn_a ? a->columns : a->rows, k = p->turn_a ? a->rows : a->columns;
     const int64_t n = p->turn_b ? b->rows : b->columns, depth = p->turn_b ? b->columns : b->rows;
     const cudaDataType of = p->compute == CUBLAS_COMPUTE_64F ? CUDA_R_64F : CUDA_R_32F;
-    const bool half = a->type == CUDA_R_16BF && b->type == CUDA_R_16BF && p->compute == CUBLAS_COMPUTE_32F &&
-                      (d->type == CUDA_R_16BF || d->type == CUDA_R_32F);
+    const bool half = (a->type == CUDA_R_16BF || a->type == CUDA_R_16F) && b->type == a->type && p->compute == CUBLAS_COMPUTE_32F &&
+                      (d->type == a->type || d->type == CUDA_R_32F);
     return m == d->rows && n == d->columns && k == depth && a->count == b->count && b->count == d->count &&
            (half || (a->type == of && b->type == of && d->type == of)) && p->scale == of;
 }
 
 double at(cudaDataType type, const void *a, int64_t i)
 {
-    return type == CUDA_R_64F ? ((const double *)a)[i] : type == CUDA_R_16BF ? bf16_at(a, i) : ((const float *)a)[i];
+    return type == CUDA_R_64F ? ((const double *)a)[i] : type == CUDA_R_16BF ? bf16_at(a, i) : type == CUDA_R_16F ? f16_at(a, i) : ((const float *)a)[i];
 }
 void put(cudaDataType type, void *a, int64_t i, double x)
 {
@@ -73,6 +73,8 @@ void put(cudaDataType type, void *a, int64_t i, double x)
         ((double *)a)[i] = x;
     else if (type == CUDA_R_16BF)
         bf16_put(a, i, (float)x);
+    else if (type == CUDA_R_16F)
+        f16_put(a, i, (float)x);
     else
         ((float *)a)[i] = (float)x;
 }
@@ -84,7 +86,9 @@ std::vector<double> factors(cublasComputeType_t how, const FakeMatrix &l, const 
     for (int64_t of = 0; of < (along_rows ? l.columns : l.rows); of++)
         for (int64_t k = 0; k < (along_rows ? l.rows : l.columns); k++) {
             const double x = at(l.type, from, i * l.next + (along_rows ? of * l.lead + k : k * l.lead + of));
-            v.push_back(how == CUBLAS_COMPUTE_32F_FAST_TF32 ? tf32((float)x) : how == CUBLAS_COMPUTE_32F_FAST_16BF ? bf16((float)x) : x);
+            v.push_back(how == CUBLAS_COMPUTE_32F_FAST_TF32 ? tf32((float)x)
+                        : how == CUBLAS_COMPUTE_32F_FAST_16BF ? bf16((float)x)
+                        : how == CUBLAS_COMPUTE_32F_FAST_16F ? f16((float)x) : x);
         }
     return v;
 }
@@ -212,7 +216,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const vo
         return CUBLAS_STATUS_INVALID_VALUE;
     const FakeProduct how = *p;
     const FakeMatrix xa = *la, xb = *lb, xd = *ld;
-    const char *const tf = how.compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? " in tf32" : how.compute == CUBLAS_COMPUTE_32F_FAST_16BF || xa.type == CUDA_R_16BF ? " in bf16" : "";
+    const char *const tf = how.compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? " in tf32"
+                           : how.compute == CUBLAS_COMPUTE_32F_FAST_16BF || xa.type == CUDA_R_16BF ? " in bf16"
+                           : how.compute == CUBLAS_COMPUTE_32F_FAST_16F || xa.type == CUDA_R_16F ? " in f16" : "";
     const double one = at(how.scale, alpha, 0), before = at(how.scale, beta, 0); /* the host's, read now */
     shim_work(stream, [=] {
         if (getenv("FAKE_LOG"))

@@ -77,7 +77,7 @@ Descriptor *part(const Descriptor *d, int name)
 /* ---- a convolution in numbers */
 
 struct Tensor {
-    int64_t id, half, dim[4], stride[4]; /* half: bf16 */
+    int64_t id, half, dim[4], stride[4]; /* half: 1: bf16, 2: f16 */
 };
 struct Convolution {
     int64_t kind, engine; /* 0: y, 1: dx, 2: dw */
@@ -88,7 +88,8 @@ struct Convolution {
 
 Tensor tensor(const Descriptor *d)
 {
-    Tensor t = {get<int64_t>(d, CUDNN_ATTR_TENSOR_UNIQUE_ID), get<cudnnDataType_t>(d, CUDNN_ATTR_TENSOR_DATA_TYPE) == CUDNN_DATA_BFLOAT16, {}, {}};
+    const cudnnDataType_t type = get<cudnnDataType_t>(d, CUDNN_ATTR_TENSOR_DATA_TYPE);
+    Tensor t = {get<int64_t>(d, CUDNN_ATTR_TENSOR_UNIQUE_ID), type == CUDNN_DATA_BFLOAT16 ? 1 : type == CUDNN_DATA_HALF ? 2 : 0, {}, {}};
     for (int i = 0; i < 4; i++)
         t.dim[i] = get<int64_t>(d, CUDNN_ATTR_TENSOR_DIMENSIONS, i), t.stride[i] = get<int64_t>(d, CUDNN_ATTR_TENSOR_STRIDES, i);
     return t;
@@ -180,7 +181,7 @@ std::vector<float> factors(const Tensor &t, const void *from, bool in_tf32)
 {
     std::vector<float> v((size_t)(t.dim[0] * t.stride[0]));
     for (size_t i = 0; i < v.size(); i++) {
-        const float x = t.half ? bf16_at(from, (int64_t)i) : ((const float *)from)[i];
+        const float x = t.half == 1 ? bf16_at(from, (int64_t)i) : t.half ? f16_at(from, (int64_t)i) : ((const float *)from)[i];
         v[i] = in_tf32 ? tf32(x) : x;
     }
     return v;
@@ -191,7 +192,7 @@ float finished(const Convolution &c, float sum, int64_t i, const void *b)
 {
     const int64_t channel = i / c.y.stride[1] % c.y.dim[1];
     if (c.b.id)
-        sum += c.b.half ? bf16_at(b, channel) : ((const float *)b)[channel];
+        sum += c.b.half == 1 ? bf16_at(b, channel) : c.b.half ? f16_at(b, channel) : ((const float *)b)[channel];
     return c.relu && sum < 0 ? 0 : sum;
 }
 
@@ -222,8 +223,10 @@ void execute(const Convolution &c, const void *x, const void *w, const void *y, 
     }
     for (size_t i = 0; i < sum.size(); i++) {
         const float v = c.kind == 0 ? finished(c, (float)sum[i], (int64_t)i, bias) : (float)sum[i];
-        if (to->half)
+        if (to->half == 1)
             bf16_put(result, (int64_t)i, v);
+        else if (to->half)
+            f16_put(result, (int64_t)i, v);
         else
             ((float *)result)[i] = v;
     }
@@ -394,7 +397,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
         return CUDNN_STATUS_BAD_PARAM;
     shim_work(((Handle *)handle)->stream, [=] {
         if (getenv("FAKE_LOG"))
-            fprintf(stderr, "fake: a convolution by engine %lld%s%s%s\n", (long long)c.engine, c.x.half ? " in bf16" : "", c.b.id ? " + bias" : "",
+            fprintf(stderr, "fake: a convolution by engine %lld%s%s%s\n", (long long)c.engine, c.x.half == 1 ? " in bf16" : c.x.half ? " in f16" : "", c.b.id ? " + bias" : "",
                     c.relu ? " + relu" : "");
         memset(workspace, 0xff, WORKSPACE);
         execute(c, x, w, y, b);

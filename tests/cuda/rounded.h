@@ -1,6 +1,7 @@
-/* rounded.h -- factors as tensor cores take them: tf32, 10 bits behind the point, bf16, 7; halves to even.  And bf16 as it lies in memory. */
+/* rounded.h -- factors as tensor cores take them: tf32, 10 bits behind the point, bf16, 7; halves to even.  And bf16 and f16 as they lie in memory. */
 #ifndef ROUNDED_H
 #define ROUNDED_H
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -36,6 +37,39 @@ inline void bf16_put(void *a, int64_t i, float x)
     x = bf16(x);
     memcpy(&bits, &x, sizeof bits);
     ((uint16_t *)a)[i] = (uint16_t)(bits >> 16);
+}
+
+/* f16 by its definition: m / 1024 times 2^e, 1024 <= m < 2048, -14 <= e <= 15; with m < 1024 at the lower end, infinite behind the upper one. */
+enum { F16_LEAST = -14, F16_MOST = 15 };
+inline int f16_exponent(double x)
+{
+    int e;
+    frexp(x, &e);
+    return e - 1 > F16_LEAST ? e - 1 : F16_LEAST;
+}
+inline float f16(float x)
+{
+    if (!std::isfinite(x) || x == 0)
+        return x;
+    const double unit = ldexp(1, f16_exponent(x) - 10), y = nearbyint(x / unit) * unit;
+    return (float)(fabs(y) < ldexp(1, F16_MOST + 1) ? y : copysign(INFINITY, x));
+}
+inline float f16_at(const void *a, int64_t i)
+{
+    const int bits = ((const uint16_t *)a)[i], e = bits >> 10 & 31, m = bits & 1023;
+    const double size = e == 31 ? (m ? NAN : INFINITY) : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
+    return (float)(bits & 0x8000 ? -size : size);
+}
+inline void f16_put(void *a, int64_t i, float x)
+{
+    const float y = f16(x);
+    const int sign = std::signbit(y) ? 0x8000 : 0;
+    int bits = std::isnan(y) ? 0x7e00 : 0x7c00;
+    if (std::isfinite(y)) {
+        const int e = f16_exponent(y), m = (int)ldexp(fabs(y), 10 - e);
+        bits = m < 1024 ? m : (e + 15) << 10 | (m - 1024);
+    }
+    ((uint16_t *)a)[i] = (uint16_t)(sign | bits);
 }
 
 #endif

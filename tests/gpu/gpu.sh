@@ -45,7 +45,7 @@ close() {
 }
 
 # agree NAME [OPTIONS]: gradients of every parameter to 1e-5 of their norm (f32 sums in another order), losses of three steps to 1e-5; of
-# smooth functions in bf16 (BOUND) to 3e-2, which is about the rounding of eight bits through ten layers
+# smooth functions in bf16 (BOUND) to 3e-2, which is about the rounding of eight bits through ten layers, and of eleven to 3e-3
 agree() {
     local dir=$work/$1 side; shift
     for side in cpu gpu; do
@@ -119,6 +119,9 @@ both narrow tests/cuda/narrow.tn
 libraries narrow_half narrow tests/cuda/narrow.tn --dtype bf16
 BOUND=3e-2 agree narrow_half
 repeats narrow_half
+libraries narrow_f16 narrow tests/cuda/narrow.tn --dtype f16
+BOUND=3e-3 agree narrow_f16
+survives narrow_f16
 agree mlp_libraries "${mnist[@]}"
 agree lenet_libraries "${mnist[@]}"
 agree geometry_libraries

@@ -130,8 +130,9 @@ gate() {
 
 by_nvcc() {
     local name extra
-    for name in geometry norm sequence moves places lenet narrow; do
+    for name in geometry norm sequence moves places lenet narrow scaled; do
         [ $name != narrow ] || "$TENON" emit "$cuda/narrow.tn" --to cuda --kernels=cudnn --dtype bf16 -o "$work/narrow"
+        [ $name != scaled ] || { "$TENON" emit "$cuda/narrow.tn" --to cuda --kernels=cudnn --dtype f16 -o "$work/scaled"; mv "$work/scaled/narrow.cu" "$work/scaled/scaled.cu"; }
         [ -e "$work/$name" ] || "$TENON" emit "$([ $name = lenet ] && echo models/lenet.tn || echo "$cuda/$name.tn")" --to cuda -o "$work/$name"
         case $CHECK_ALL$name in
         1* | 0geometry | 0norm | 0lenet) gate "$work/$name/$name.cu" 80 90a 100 ;;

@@ -11,11 +11,11 @@ cuda=$TENON_ROOT/tests/cuda
 refuses "--kernels=cudnn on the processor" "add --target cuda" "$TENON" build models/mlp.tn --kernels=cudnn -o "$work/p"
 refuses "--kernels=cudnn and --plain" "exclude each other" "$TENON" build models/mlp.tn --target cuda --kernels=cudnn --plain -o "$work/p"
 refuses "bf16 with kernels of our own" "add --target cuda --kernels=cudnn" "$TENON" build models/mlp.tn --target cuda --dtype bf16 -o "$work/p"
-refuses "f16" "not there yet" "$TENON" build models/mlp.tn --target cuda --kernels=cudnn --dtype f16 -o "$work/p"
+refuses "f16 with kernels of our own" "f16 is for NVIDIA.s libraries: add --target cuda --kernels=cudnn" "$TENON" build models/mlp.tn --target cuda --dtype f16 -o "$work/p"
 refuses "tf32 with kernels of our own" "add --target cuda --kernels=cudnn" "$TENON" build models/mlp.tn --target cuda --dtype tf32 -o "$work/p"
 for model in models/*.tn; do
     [ "$CHECK_ALL" = 1 ] || case $model in *gpt_char* | *lstm_text* | *resnet20*) ;; *) continue ;; esac
-    for dtype in f32 bf16; do succeeds "$model with libraries, $dtype" "$TENON" emit "$model" --to cuda --kernels=cudnn --dtype $dtype -o "$work/emitted"; done
+    for dtype in f32 bf16 f16; do succeeds "$model with libraries, $dtype" "$TENON" emit "$model" --to cuda --kernels=cudnn --dtype $dtype -o "$work/emitted"; done
 done
 
 . "$cuda/shim.sh"
@@ -28,10 +28,10 @@ pair() {
 
 silent() { [ -z "$2" ] && ok || bad "$1: it says '$2'"; }
 
-# differs TEXT A B: equally many losses, none the same and none far
+# differs TEXT A B [WITHIN]: equally many losses, not all the same and none far
 differs() {
-    if awk -v a="$2" -v b="$3" 'BEGIN { n = split(a, x); m = split(b, y); if (n < 1 || n != m) exit 1
-        for (i = 1; i <= n; i++) { d = x[i] - y[i]; if (d < 0) d = -d; if (!(d < 1e-2 * x[i])) exit 1; if (d > 0) seen++ } exit !seen }'
+    if awk -v a="$2" -v b="$3" -v within="${4:-1e-2}" 'BEGIN { n = split(a, x); m = split(b, y); if (n < 1 || n != m) exit 1
+        for (i = 1; i <= n; i++) { d = x[i] - y[i]; if (d < 0) d = -d; if (!(d < within * x[i])) exit 1; if (d > 0) seen++ } exit !seen }'
     then ok; else bad "$1: '$2' and '$3'"; fi
 }
 
@@ -95,6 +95,7 @@ convolutions() {
     FAKE_CUDNN=fails refuses "a convolution that fails" "cuDNN failed at conv1 \(lenet.tn:8\): " "$lenet/gpu" $data
     TENON_CUDNN=/nowhere/libcudnn.so.9 succeeds "info needs no cuDNN" "$lenet/gpu" info
     halves
+    scaled
     embedded
     fused
 }
@@ -148,19 +149,21 @@ fused() {
     grep -q " bf16 1 6 1 1; s f32 .*relu t y" "$work/geometry-planned"/*.cu && grep -q "bias + relu inside" "$work/geometry-planned"/*.cu && ok || bad "in bf16 bias and relu are not inside"
 }
 
-# half NAME MODEL BOUND OPTIONS...: $work/NAME-half/gpu in bf16 (by=planned: $work/NAME-planned/gpu, with plans) beside the processor's f32 of pair NAME: losses differ, by less than 1e-2; gradients by no
-# more than BOUND of a parameter's norm (0: not looked at); equal bits in two orders; no product of any other type
+# half NAME MODEL BOUND OPTIONS...: $work/NAME-TYPE/gpu, TYPE bf16 or f16 (by=planned: $work/NAME-planned/gpu, with plans), beside the processor's f32 of pair NAME: losses differ, by
+# less than 1e-2 or, of three bits more, 1e-3; gradients by no more than BOUND of a parameter's norm (0: not looked at); equal bits in two orders; no product of any other type
 half() {
-    local by=${by:-} of=$work/$1 dir=$work/$1-${by:-half} bound=$3 order rows
-    ${by:-shim_gpu} "$1-${by:-half}" "$2" --kernels=cudnn --dtype bf16 "${@:4}" || { bad "$dir: it was not built"; return; }
+    local by=${by:-} type=${type:-bf16} of=$work/$1 bound=$3 order rows within=1e-2
+    local dir=$of-${by:-$type}
+    [ $type = bf16 ] || within=1e-3
+    ${by:-shim_gpu} "$(basename "$dir")" "$2" --kernels=cudnn --dtype $type "${@:4}" || { bad "$dir: it was not built"; return; }
     for order in 0 2; do
         rm -f "$dir/$order.jsonl"
         FAKE_LOG=1 SHIM_ORDER=$order "$dir/gpu" --log "$dir/$order.jsonl" --log-steps 1 --epochs 1 $data > /dev/null 2> "$dir/said" || { bad "$dir/gpu in order $order"; return; }
     done
-    differs "$dir: losses in bf16" "$(field "$of/cpu.jsonl" step train_loss)" "$(field "$dir/0.jsonl" step train_loss)"
+    differs "$dir: losses" "$(field "$of/cpu.jsonl" step train_loss)" "$(field "$dir/0.jsonl" step train_loss)" $within
     same "$dir: random order" "$(hashes "$dir/0.jsonl")" "$(hashes "$dir/2.jsonl")"
-    rows=$(grep "^fake: a \(product\|convolution\)" "$dir/said" | grep -vc "in bf16") || true
-    same "$dir: products that are not in bf16" 0 "$rows"
+    rows=$(grep "^fake: a \(product\|convolution\)" "$dir/said" | grep -vc "in $type") || true
+    same "$dir: products that are not in $type" 0 "$rows"
     [ "$bound" != 0 ] || return 0
     for side in "$of/cpu" "$dir/gpu"; do "$side" grads --output "$side.safetensors" $data > /dev/null 2>&1 || bad "$side grads"; done
     if "$work/compare" "$of/cpu.safetensors" "$dir/gpu.safetensors" "$bound" > "$work/out" 2>&1; then ok; else bad "$dir: gradients differ"; tail -n 5 "$work/out"; fi
@@ -177,15 +180,81 @@ halves() {
     if [ "$CHECK_ALL" = 1 ] || [ "${CHECK_CUDA:-0}" = 1 ]; then half geometry "$cuda/geometry.tn" 0; else skip "geometry.tn in bf16: CHECK_ALL=1 or ./check --cuda"; fi
     data="--data $work/mnist"
     half lenet models/lenet.tn 0 --batch 8
-    grep -q "^gpu: products and what lies between them in bf16, .*; sums, weights, .* are f32" "$work/lenet-half/said" && ok || bad "bf16 is not said at the start: $(head -n 2 "$work/lenet-half/said")"
-    "$work/lenet-half/gpu" info | grep -q "^dtype: f32, products and what lies between them in bf16" && ok || bad "info does not say bf16"
+    grep -q "^gpu: products and what lies between them in bf16, .*; sums, weights, .* are f32" "$work/lenet-bf16/said" && ok || bad "bf16 is not said at the start: $(head -n 2 "$work/lenet-bf16/said")"
+    "$work/lenet-bf16/gpu" info | grep -q "^dtype: f32, products and what lies between them in bf16" && ok || bad "info does not say bf16"
     # a convolution whose filters are used twice: one of two sums is added to the other, and that is a kernel of ours
-    same "gradients of filters that are kernels of ours" 2 "$(grep -c 'LAUNCH(conv2d_dw' "$work/narrow-half/narrow.cu")"
-    "$work/lenet-half/gpu" $data --epochs 1 --save "$work/half.safetensors" > /dev/null 2>&1
+    same "gradients of filters that are kernels of ours" 2 "$(grep -c 'LAUNCH(conv2d_dw' "$work/narrow-bf16/narrow.cu")"
+    "$work/lenet-bf16/gpu" $data --epochs 1 --save "$work/half.safetensors" > /dev/null 2>&1
     succeeds "the processor's program reads weights trained in bf16" "$work/lenet/cpu" test --weights "$work/half.safetensors" $data
     shim_gpu hot models/mlp.tn --batch 8 --kernels=cudnn --dtype bf16 --set optimizer.lr=1e30
     refuses "a loss in bf16 that is not finite" "the loss is not finite in epoch 1, step [0-9]+ of 3; the first value that is not finite is [a-z0-9]+ \(mlp.tn:" \
         "$work/hot/gpu" $data --epochs 1
+}
+
+# of LOG EVENT NAME: a field of the last such record
+of() { field "$@" | awk '{ print $NF }'; }
+
+# f16: the loss's gradient is scaled, and a step left out whose gradients are not finite
+scaled() {
+    local data= dir=$work/large small=$work/small bits steps scale fixed="--loss-scale-steps 0" model=$cuda/scaled.tn
+    type=f16 half products "$cuda/products.tn" 0
+    type=f16 half narrow "$cuda/narrow.tn" 3e-3
+    if [ "$CHECK_ALL" = 1 ] || [ "${CHECK_CUDA:-0}" = 1 ]; then data="--data $work/mnist" type=f16 half lenet models/lenet.tn 0 --batch 8; else skip "LeNet in f16: CHECK_ALL=1 or ./check --cuda"; fi
+    grep -q "products and what lies between them in f16, 10 bits behind the point; sums, weights, .* are f32" "$work/narrow-f16/said" && ok || bad "f16 is not said at the start"
+    grep -q "loss scale 65536: halved, and the step left out, .*; doubled after 2000 steps" "$work/narrow-f16/said" && ok || bad "the scale is not said at the start"
+    "$work/narrow-f16/gpu" info | grep -q "^dtype: f32, products and what lies between them in f16" && ok || bad "info does not say f16"
+    refuses "a scale of nothing" "for programs built with --dtype f16" "$work/narrow/gpu" --loss-scale 8
+    # clipped gradients are those that are not scaled: the same bits at any scale, f32's losses nearly
+    shim_gpu clipped "$cuda/products.tn" --kernels=cudnn --dtype f16 --set 'clip=norm(0.2)'
+    witness "$cuda/products.tn" "$work/clipped/cpu" --set 'clip=norm(0.2)'
+    for scale in 64 65536; do "$work/clipped/gpu" --log "$work/$scale.jsonl" --log-steps 1 --loss-scale $scale > /dev/null 2>&1; done
+    "$work/clipped/cpu" --log "$work/cpu.jsonl" --log-steps 1 > /dev/null
+    differs "losses of clipped steps in f16" "$(field "$work/cpu.jsonl" step train_loss)" "$(field "$work/65536.jsonl" step train_loss)" 1e-3
+    differs "and at a small scale" "$(field "$work/cpu.jsonl" step train_loss)" "$(field "$work/64.jsonl" step train_loss)" 1e-3
+
+    # too large at first: nothing changes, Adam's moments and count neither, until the scale fits
+    shim_gpu large "$model" --kernels=cudnn --dtype f16
+    run() { rm -f "$work/run.jsonl"; "$@" --shuffle off --log "$work/run.jsonl" --log-steps 1 > /dev/null 2>&1 || bad "$*"; }
+    run "$dir/gpu" --epochs 0
+    bits=$(of "$work/run.jsonl" end weights_hash)
+    run "$dir/gpu" --epochs 1 --limit-samples 4
+    same "weights after a step that was left out" "$bits" "$(hashes "$work/run.jsonl" | tr -d ' ')"
+    same "the scale after it, and what it has cost" "32768 1" "$(of "$work/run.jsonl" epoch loss_scale) $(of "$work/run.jsonl" epoch skipped_steps)"
+    run "$dir/gpu" --epochs 9 --limit-samples 4
+    steps=$(of "$work/run.jsonl" epoch skipped_steps) scale=$(of "$work/run.jsonl" epoch loss_scale) bits=$(of "$work/run.jsonl" end weights_hash)
+    [ "$steps" -ge 2 ] && [ "$steps" -le 6 ] && ok || bad "of nine steps $steps were left out"
+    same "each of them halved the scale" $((65536 >> steps)) "$scale"
+    run "$dir/gpu" --epochs $((9 - steps)) --limit-samples 4 --loss-scale "$scale"
+    same "as if they had never been" "$bits 0" "$(of "$work/run.jsonl" end weights_hash) $(of "$work/run.jsonl" epoch skipped_steps)"
+    run "$dir/gpu" --epochs 1 $fixed
+    same "a scale that stays" "65536 3" "$(of "$work/run.jsonl" epoch loss_scale) $(of "$work/run.jsonl" epoch skipped_steps)"
+    shim_gpu beyond "$model" --kernels=cudnn --dtype f16 --set model.factor=1e7
+    refuses "gradients that fit at no scale" "a gradient is not finite in f16 in epoch 1, step 2 of 3, though the loss is, .* --dtype bf16" "$work/beyond/gpu" --loss-scale 2
+
+    # resumed, with the scale, the steps since it changed, and Adam's count
+    local run="--loss-scale-steps 4 --shuffle off --log-steps 1"
+    "$dir/gpu" $run --epochs 6 --log "$work/whole.jsonl" > /dev/null 2>&1
+    rm -rf "$work/halfway"
+    "$dir/gpu" $run --epochs 3 --checkpoint "$work/halfway" --log "$work/parts.jsonl" > /dev/null 2>&1
+    "$dir/gpu" $run --epochs 6 --checkpoint "$work/halfway" --resume --log "$work/parts.jsonl" > /dev/null 2>&1
+    same "scales of a run, and of one in two parts" "$(field "$work/whole.jsonl" step loss_scale)" "$(field "$work/parts.jsonl" step loss_scale)"
+    same "and their weights" "$(hashes "$work/whole.jsonl")" "$(hashes "$work/parts.jsonl")"
+    [ "$(field "$work/whole.jsonl" step loss_scale | tr ' ' '\n' | sort -u | grep -c .)" -ge 4 ] && [ "$(of "$work/whole.jsonl" epoch skipped_steps)" -ge 6 ] && ok || bad "the scale did not go down and up"
+    refuses "a run that moves the scale otherwise" "made with --loss-scale-steps 4, this run has 2000" "$dir/gpu" --shuffle off --epochs 7 --checkpoint "$work/halfway" --resume
+    "$TENON" build "$model" -o "$dir/cpu" --cpu generic --plain
+    "$dir/cpu" --shuffle off --epochs 7 --checkpoint "$work/halfway" --resume > /dev/null 2> "$work/said" && grep -q "another build" "$work/said" && ok || bad "the processor's program does not go on: $(cat "$work/said")"
+    "$dir/gpu" --shuffle off --epochs 8 --checkpoint "$work/halfway" --resume > /dev/null 2> "$work/said" && grep -q "holds no loss scale: it begins at 65536" "$work/said" && ok || bad "and not back in f16: $(cat "$work/said")"
+    succeeds "its checkpoint serves as weights" "$dir/cpu" test --weights "$(ls "$work"/halfway/*.safetensors | tail -n 1)"
+
+    # too small for f16 but for the scale, which doubles
+    shim_gpu small "$model" --kernels=cudnn --dtype f16 --set model.factor=1e-7
+    witness "$model" "$small/cpu" --set model.factor=1e-7
+    for scale in 1 65536; do "$small/gpu" grads --output "$small/$scale.safetensors" --loss-scale $scale > /dev/null 2>&1 || bad "$small grads"; done
+    "$small/cpu" grads --output "$small/cpu.safetensors" > /dev/null
+    succeeds "small gradients, scaled" "$work/compare" "$small/cpu.safetensors" "$small/65536.safetensors" 3e-3
+    "$work/compare" "$small/1.safetensors" "$small/cpu.safetensors" 0.9 > /dev/null && bad "small gradients do not vanish as they are" || ok
+    run "$small/gpu" --epochs 2 --loss-scale 16 --loss-scale-steps 2
+    same "a scale that doubles after two steps" "16 32 32 64 64 128 " "$(field "$work/run.jsonl" step loss_scale)"
 }
 
 # `tenon build` plans, by the fake, embeds the plans and links; nvcc's part is tests/tools/nvcc's.
@@ -221,6 +290,9 @@ embedded() {
     same "the engine in bf16" "by engine 0 in bf16;by engine 0 in bf16 + bias;" "$(FAKE_LOG=1 run | sed -n 's/^fake: a convolution //p' | sort -u | tr '\n' ';')"
     # where a bias is inside, nothing is rounded before it
     FAKE_CUDNN=none run > "$work/said" && differs "bf16 with plans in it" "$(field "$work/lenet/0.jsonl" epoch train_loss)" "$(field "$work/run.jsonl" epoch train_loss)"
+    make --dtype f16 > "$work/said" || bad "f16: $(cat "$work/said")"
+    same "the engine in f16" "by engine 0 in f16;by engine 0 in f16 + bias;" "$(FAKE_LOG=1 run | sed -n 's/^fake: a convolution //p' | sort -u | tr '\n' ';')"
+    FAKE_CUDNN=none run > "$work/said" && differs "f16 with plans in it" "$(field "$work/lenet/0.jsonl" epoch train_loss)" "$(field "$work/run.jsonl" epoch train_loss)" 1e-3
 }
 
 # The real libraries have all that is asked of them, and say that there is no GPU; their memory would be another's, so only where there is none.

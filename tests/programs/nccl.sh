@@ -91,6 +91,14 @@ same "NCCL 2.18" "$(TENON_NCCL=$work/libnccl-2.18.so hash 2 "${mlp[@]}")" "$want
 grep -Eq "memory|register" "$work/asked.0" && bad "NCCL 2.18 is asked for memory" || ok
 same "batch_norm's averages, 2 ranks, and one" "$(hash 2 "$work/norm/gpu")" "$(hash 1 "$work/norm/gpu")"
 
+# f16: every rank sees in the sums of all whether a step counts, and moves the scale alike; the first is too large
+shim_gpu halves models/mlp.tn --batch 8 --shards 4 --bucket 20k --comm nccl --kernels=cudnn --dtype f16
+[ "$(grep -c '\.ready = ' "$work"/halves/*.cu)" -gt 1 ] && ok || bad "one bucket of 20 kB for all of the MLP in f16"
+halves=("$work/halves/gpu" --data "$work/mnist" --epochs 3 --loss-scale 16777216 --loss-scale-steps 2)
+alone=$(hash 1 "${halves[@]}")
+same "steps in f16, 4 ranks, and one" "$(hash 4 "${halves[@]}")" "$alone"
+[ "$(field "$work/log" epoch skipped_steps | awk '{ print $NF }')" -ge 2 ] && ok || bad "of the steps in f16 none was left out: $(cat "$work/log")"
+
 rm -f "$work/log"
 start 4 "${mlp[@]}" --reduce nccl --log "$work/log"
 ended
@@ -119,6 +127,7 @@ FAKE_NCCL=error ends 2 76 "NCCL failed at a sum of gradients: remote process exi
 ends 3 76 "ranks 1, 2 of 3 .TENON_RANKS. have not come to 127.0.0.1:[0-9]* in 2 s" \
     bash -c '[ "$TENON_RANK" != 0 ] || exec "$@"; exit 76' - "${mlp[@]}" --timeout 2
 ends 2 1 "rank 1 .* has other options than rank 0" bash -c 'exec "$@" --seed "$((TENON_RANK + 1))"' - "${mlp[@]}"
+ends 2 1 "rank 1 .* has other options than rank 0" bash -c 'exec "$@" --loss-scale-steps "$((TENON_RANK + 1))"' - "${halves[@]}"
 
 # ---- a rank that is lost
 # lost TEXT PATTERN SIGNAL: rank 1 gets it in the middle of a run
