@@ -1,7 +1,8 @@
 /* cuda_library.c -- what a GPU's program leaves to NVIDIA's libraries: a row for each call, and the line that makes it.
  *
  * With --kernels=cudnn products of dense layers and matrices are cuBLASLt's (runtime/cuda/cublas.h), with the bias and the relu that pass
- * epilogue has put into them, convolutions cuDNN's (cuda_graph.c).
+ * epilogue has put into them, convolutions cuDNN's (cuda_graph.c).  A dense layer's weight gradient brings its bias's along: the product
+ * reads all that this is the sum of.
  */
 #include "emit/cuda_library.h"
 #include "ops/dense_price.h"
@@ -36,7 +37,7 @@ const char *library_layer(Writer *w, const Node *n)
 
 /* y (count, rows, columns) = a b + bias; turned: a (count, depth, rows), b (count, columns, depth). */
 typedef struct Product {
-    const Node *a, *b, *bias;
+    const Node *a, *b, *bias, *sums; /* sums (rows): of a's numbers, over its depth */
     int64_t count, rows, columns, depth;
     bool turn_a, turn_b, add;
 } Product;
@@ -44,6 +45,49 @@ typedef struct Product {
 static int64_t input_size(const Node *n)
 {
     return node_attr(n, "x_shape")->list[0];
+}
+
+/* One call writes the sum n, of numbers of each sample of a shard. */
+static bool is_written_sum(const Writer *w, const Node *n)
+{
+    return !n->loop && step_writes_sum(w->g, n, w->in->options);
+}
+
+/* Is b the gradient of the bias whose layer's weight gradient is dw?  Not along the first of two dimensions, which is of steps. */
+static bool sums_for(const Writer *w, const Node *b, const Node *dw)
+{
+    const Attr *align = node_attr(b, "align");
+
+    return node_is(b, "sum_to") && node_is(dw, "dense_dw") && b->in[0] == dw->in[1] &&
+           b->phase == dw->phase && b->shape.rank == 1 && !b->shape.batched &&
+           b->shape.dim[0] == node_int(dw, "units") &&
+           (b->in[0]->shape.rank == 1 || !align || strcmp(align->s, "first") != 0) &&
+           is_written_sum(w, b) && is_written_sum(w, dw);
+}
+
+/* The first of the two that goes with n; NULL: none does. */
+static const Node *partner(const Writer *w, const Node *n)
+{
+    const Phase *p = &w->g->step->phase[n->phase];
+
+    for (int i = 0; i < p->nnode; i++)
+        if (sums_for(w, p->node[i], n) || sums_for(w, n, p->node[i]))
+            return p->node[i];
+    return NULL;
+}
+
+/* A layer may share its gradient with others, so that there are several of either: each goes with the first at most. */
+static const Node *goes_with(const Writer *w, const Node *n)
+{
+    const bool able = w->in->options->libraries && strcmp(w->in->dtype, "f64") != 0;
+    const Node *other = able && w->g->training && n->phase >= 0 ? partner(w, n) : NULL;
+
+    return other && partner(w, other) == n ? other : NULL;
+}
+
+bool library_brings(const Writer *w, const Node *n)
+{
+    return node_is(n, "sum_to") && goes_with(w, n);
 }
 
 static Product dense_product(const Writer *w, const Node *n)
@@ -69,6 +113,7 @@ static Product dense_product(const Writer *w, const Node *n)
                          .depth = o};
     return (Product){.a = n->in[1],
                      .b = n->in[0],
+                     .sums = goes_with(w, n),
                      .count = 1,
                      .rows = o,
                      .columns = k,
@@ -95,19 +140,20 @@ static Product matrix_product(const Writer *w, const Node *n)
 
 static const char *product_row(Writer *w, const Node *n, const Product *p)
 {
-    const Node *operand[] = {n, p->a, p->b, p->bias};
+    const Node *operand[] = {n, p->a, p->b, p->bias, p->sums};
     int64_t align = 16; /* bytes that a thread reads at once, at most */
 
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         while (operand[i] && pointer_align(w, operand[i]) % align)
             align /= 2;
     return arena_printf(w->arena,
                         "{.layer = %s, .count = %lld, .rows = %lld, .columns = %lld, .depth = %lld"
-                        "%s%s%s%s%s%s%s, .align = %lld}",
+                        "%s%s%s%s%s%s%s%s, .align = %lld}",
                         library_layer(w, n), (long long)p->count, (long long)p->rows,
                         (long long)p->columns, (long long)p->depth,
                         p->turn_a ? ", .turn_a = true" : "", p->turn_b ? ", .turn_b = true" : "",
                         p->add ? ", .add = true" : "", p->bias ? ", .bias = true" : "",
+                        p->sums ? ", .sums = true" : "",
                         node_attr(n, "act") ? ", .relu = true" : "",
                         p->a->half ? ", .factors_half = true" : "", n->half ? ", .half = true" : "",
                         (long long)align);
@@ -138,7 +184,9 @@ const char *library_statement(Writer *w, const Node *n)
     const int row = library_row(w, &w->products, product_row(w, n, &p));
     return arena_printf(w->arena, "rt_product(%d, %s, %s, %s, %s, WORKSPACE);", row,
                         pointer_to(w, n), pointer_to(w, p.a), pointer_to(w, p.b),
-                        p.bias ? pointer_to(w, p.bias) : "nullptr");
+                        p.bias   ? pointer_to(w, p.bias)
+                        : p.sums ? pointer_to(w, p.sums)
+                                 : "nullptr");
 }
 
 /* ---- the program's part */

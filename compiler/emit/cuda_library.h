@@ -6,6 +6,9 @@
 /* The call that computes n, or NULL: a kernel of ours does. */
 const char *library_statement(Writer *w, const Node *n);
 
+/* A sum that another call brings along (the gradient of a dense layer's bias): it needs none of its own. */
+bool library_brings(const Writer *w, const Node *n);
+
 /* When all calls are written: bytes at the end of the scratch; headers; tables, and the function that opens the libraries. */
 int64_t library_workspace(const Writer *w);
 void library_includes(const Writer *w, Text *t);

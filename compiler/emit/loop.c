@@ -4,6 +4,7 @@
  * When the innermost loop is walked with strides 1 and 0 only, it becomes vectors (RT_MAP,
  * runtime/cpu/vec.h); else, and under --plain, plain C.
  */
+#include "emit/cuda_library.h"
 #include "emit/nest.h"
 #include "ops/elementwise.h"
 #include "ops/step_price.h"
@@ -206,6 +207,8 @@ const char *loop_sum(Writer *w, const Node *n)
     Nest t = {.nleaf = 1};
     Text b = text_new(w->arena);
 
+    if (library_brings(w, n))
+        return "";
     nest_open(w, x, &t);
     nest_walk(x, x, false, t.leaf[0].stride);
     nest_walk(x, n, along_first(n), t.out);

@@ -9,6 +9,7 @@
  */
 #include "cuda/cublas.h"
 #include "cuda/gpu.h"
+#include "device.h"
 #include "error.h"
 #include <cublasLt.h>
 #include <dlfcn.h>
@@ -41,6 +42,10 @@ typedef struct Ready {
     cublasLtMatmulDesc_t how;
     cublasLtMatrixLayout_t a, b, y;
     cublasLtMatmulAlgo_t algorithm;
+    /* Where it has no algorithm that brings the sums along: the product of a with ones. */
+    RtProduct apart;
+    struct Ready *sums; /* NULL: it has, or there are none */
+    const void *ones;
 } Ready;
 
 static const RtProduct *product;
@@ -112,15 +117,16 @@ static void describe(const RtProduct *p, Ready *r, RtRounding rounding)
 {
     const cublasComputeType_t compute = compute_of(p, rounding);
     const cublasOperation_t as_it_is = CUBLAS_OP_N, turned = CUBLAS_OP_T;
-    const cublasLtEpilogue_t epilogue = p->bias && p->relu ? CUBLASLT_EPILOGUE_RELU_BIAS
-                                        : p->bias          ? CUBLASLT_EPILOGUE_BIAS
-                                        : p->relu          ? CUBLASLT_EPILOGUE_RELU
-                                                           : CUBLASLT_EPILOGUE_DEFAULT;
+    const cublasLtEpilogue_t epilogue = p->sums              ? CUBLASLT_EPILOGUE_BGRADB /* our a */
+                                        : p->bias && p->relu ? CUBLASLT_EPILOGUE_RELU_BIAS
+                                        : p->bias            ? CUBLASLT_EPILOGUE_BIAS
+                                        : p->relu            ? CUBLASLT_EPILOGUE_RELU
+                                                             : CUBLASLT_EPILOGUE_DEFAULT;
     check(api.MatmulDescCreate(&r->how, compute, type), p, "describing the product");
     set(p, r, CUBLASLT_MATMUL_DESC_TRANSA, p->turn_b ? &turned : &as_it_is, sizeof turned);
     set(p, r, CUBLASLT_MATMUL_DESC_TRANSB, p->turn_a ? &turned : &as_it_is, sizeof turned);
     set(p, r, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
-    if (p->bias) { /* the heuristics look at the address for its alignment alone */
+    if (p->bias || p->sums) { /* the heuristics look at the address for its alignment alone */
         const uintptr_t like = (uintptr_t)p->align;
         set(p, r, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &like, sizeof like);
     }
@@ -166,20 +172,60 @@ static cublasLtMatmulPreference_t preference(const RtProduct *p)
     return like;
 }
 
-static void settle(const RtProduct *p, Ready *r)
+/* False: the library has none. */
+static bool settle(const RtProduct *p, Ready *r)
 {
     cublasLtMatmulHeuristicResult_t found;
     cublasLtMatmulPreference_t like = preference(p);
     int n = 0;
     const cublasStatus_t s =
         api.MatmulAlgoGetHeuristic(handle, r->how, r->a, r->b, r->y, r->y, like, 1, &found, &n);
-    if (s == CUBLAS_STATUS_NOT_SUPPORTED || (!s && (n == 0 || found.state)))
-        rt_die("cuBLASLt has no algorithm for %s, (%d x %d) of sums of %d, %d of them: build "
-               "without --kernels=cudnn",
-               p->layer, p->rows, p->columns, p->depth, p->count);
-    check(s, p, "choosing an algorithm");
     api.MatmulPreferenceDestroy(like);
+    if (s == CUBLAS_STATUS_NOT_SUPPORTED || (s && p->sums) || (!s && (n == 0 || found.state)))
+        return false;
+    check(s, p, "choosing an algorithm");
     r->algorithm = found.algo;
+    return true;
+}
+
+static bool make_ready(const RtProduct *p, Ready *r, RtRounding rounding)
+{
+    const cudaDataType half = rounding == RT_F16 ? CUDA_R_16F : CUDA_R_16BF,
+                       of = p->factors_half ? half : type;
+    describe(p, r, rounding);
+    r->a = p->turn_b ? layout(p, of, p->depth, p->columns) : layout(p, of, p->columns, p->depth);
+    r->b = p->turn_a ? layout(p, of, p->rows, p->depth) : layout(p, of, p->depth, p->rows);
+    r->y = layout(p, p->half ? half : type, p->columns, p->rows);
+    return settle(p, r);
+}
+
+/* Of a's type: there, for good. */
+static const void *ones(const RtProduct *p, RtRounding rounding)
+{
+    const int bytes = p->factors_half ? 2 : (int)sizeof(real);
+    const uint16_t one = rounding == RT_F16 ? 0x3c00 : 0x3f80;
+    char *here = rt_alloc((size_t)(bytes * p->depth));
+    for (int i = 0; i < p->depth; i++)
+        if (p->factors_half)
+            ((uint16_t *)here)[i] = one;
+        else
+            ((real *)here)[i] = 1;
+    void *there = rt_cuda.memory(bytes * p->depth, "a row of ones");
+    rt_cuda.put(there, here, bytes * p->depth);
+    return there;
+}
+
+/* y (rows, 1) = a ones, a product of its own; what is f32 in memory is not rounded. */
+static bool take_apart(const RtProduct *p, Ready *r, RtRounding rounding)
+{
+    RtProduct alone = *p;
+    alone.sums = false;
+    r->apart = alone;
+    r->apart.columns = 1, r->apart.turn_b = false, r->apart.half = false;
+    r->ones = ones(p, rounding);
+    r->sums = rt_alloc(sizeof *r->sums);
+    return make_ready(&alone, r, rounding) &&
+           make_ready(&r->apart, r->sums, p->factors_half ? rounding : RT_EXACT);
 }
 
 void rt_products_open(const RtProduct *p, int n, RtRounding rounding, int64_t workspace)
@@ -192,33 +238,37 @@ void rt_products_open(const RtProduct *p, int n, RtRounding rounding, int64_t wo
         rt_note("products and what lies between them in %s bits behind the point; sums, weights, "
                 "their updates, statistics and losses are f32",
                 rounding == RT_F16 ? "f16, 10" : "bf16, 7");
-    const cudaDataType half = rounding == RT_F16 ? CUDA_R_16F : CUDA_R_16BF;
     ready = rt_alloc((size_t)n * sizeof *ready);
     check(api.Create(&handle), p, "starting the library");
     for (int i = 0; i < n; i++, p++) {
         Ready *r = &ready[i];
-        describe(p, r, rounding);
-        const cudaDataType of = p->factors_half ? half : type;
-        r->a =
-            p->turn_b ? layout(p, of, p->depth, p->columns) : layout(p, of, p->columns, p->depth);
-        r->b = p->turn_a ? layout(p, of, p->rows, p->depth) : layout(p, of, p->depth, p->rows);
-        r->y = layout(p, p->half ? half : type, p->columns, p->rows);
-        settle(p, r);
+        if (!make_ready(p, r, rounding) && !(p->sums && take_apart(p, r, rounding)))
+            rt_die("cuBLASLt has no algorithm for %s, (%d x %d) of sums of %d, %d of them: build "
+                   "without --kernels=cudnn",
+                   p->layer, p->rows, p->columns, p->depth, p->count);
     }
 }
 
 /* ---- a call */
 
-void rt_product(int which, void *y, const void *a, const void *b, const void *bias, void *workspace)
+static void multiply(const RtProduct *p, Ready *r, void *y, const void *a, const void *b,
+                     const void *beside, void *workspace)
 {
-    const RtProduct *p = &product[which];
-    Ready *r = &ready[which];
     const real one = 1, before = p->add ? 1 : 0;
-    if (((uintptr_t)y | (uintptr_t)a | (uintptr_t)b | (uintptr_t)bias) % (uintptr_t)p->align)
+    if (((uintptr_t)y | (uintptr_t)a | (uintptr_t)b | (uintptr_t)beside) % (uintptr_t)p->align)
         rt_die("%s: an operand of its product lies at no multiple of %d bytes", p->layer, p->align);
-    if (p->bias)
-        set(p, r, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+    if (p->bias || (p->sums && !r->sums))
+        set(p, r, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &beside, sizeof beside);
     check(api.Matmul(handle, r->how, &one, b, r->a, a, r->b, &before, y, r->y, y, r->y,
                      &r->algorithm, workspace, room, rt_cuda_stream),
           p, "the product");
+}
+
+void rt_product(int which, void *y, const void *a, const void *b, const void *beside,
+                void *workspace)
+{
+    Ready *r = &ready[which];
+    multiply(&product[which], r, y, a, b, beside, workspace);
+    if (r->sums)
+        multiply(&r->apart, r->sums, (void *)beside, a, r->ones, NULL, workspace);
 }

@@ -2,6 +2,7 @@
  *
  *   y (count, rows, columns) = a b + bias            row-major; each number of y a sum of `depth` products
  *   a (count, rows, depth)   b (count, depth, columns)   turned: a (count, depth, rows), b (count, columns, depth)
+ *   sums (rows), of a count of one: each row of a added up, in f32
  *
  * Numbers are reals, or bf16 or f16, whichever the program is built for, where a row says so.  The library is opened when the first row is prepared, and no other program needs it.
  */
@@ -20,6 +21,7 @@ typedef struct RtProduct {
     bool turn_a, turn_b;
     bool add;        /* to what y holds: several calls make one sum */
     bool bias, relu; /* y = relu(a b + bias), a bias a column */
+    bool sums;       /* written besides y; never with a bias */
     bool factors_half, half; /* in memory in two bytes: a and b; y and the bias */
     int align;       /* every operand's address is a multiple of so many bytes */
 } RtProduct;
@@ -29,8 +31,9 @@ typedef struct RtProduct {
  * factors are f32 in memory, and this is the type of those that are not; RT_EXACT: f32 is exact. */
 void rt_products_open(const RtProduct *p, int n, RtRounding rounding, int64_t workspace);
 
-/* Row `which`, in the one stream; may be recorded.  bias: NULL where the row has none.  workspace: as many bytes as were promised. */
-void rt_product(int which, void *y, const void *a, const void *b, const void *bias,
+/* Row `which`, in the one stream; may be recorded.  beside: the bias, or where the sums go; NULL where the row has neither.
+ * workspace: as many bytes as were promised. */
+void rt_product(int which, void *y, const void *a, const void *b, const void *beside,
                 void *workspace);
 
 #ifdef __cplusplus

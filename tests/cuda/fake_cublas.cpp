@@ -4,6 +4,7 @@
  * a program that asks for them differs.  The workspace is filled with NaN: nobody may keep anything there.
  *
  *   FAKE_CUBLAS=old | start | none | fails | wrong      another version; cannot start; has no algorithm; a product fails; is computed wrong
+ *   FAKE_CUBLAS=alone                           has none that brings sums of a factor along
  *   FAKE_LOG=1                                  products, on stderr
  */
 #include "shim.h"
@@ -49,6 +50,11 @@ template <class T> cublasStatus_t take(T *to, const void *v, size_t bytes)
         return CUBLAS_STATUS_INVALID_VALUE;
     memcpy(to, v, bytes);
     return CUBLAS_STATUS_SUCCESS;
+}
+
+bool beside(cublasLtEpilogue_t e) /* a bias, or sums of B */
+{
+    return e & (CUBLASLT_EPILOGUE_BIAS | CUBLASLT_EPILOGUE_BGRADB);
 }
 
 /* Does D = op(A) op(B), as many and as large, of types that the library takes together? */
@@ -110,6 +116,12 @@ void multiply(FakeProduct p, FakeMatrix la, FakeMatrix lb, FakeMatrix ld, double
                     all += at(ld.type, p.bias, row);
                 put(ld.type, d, to, p.epilogue & CUBLASLT_EPILOGUE_RELU && !(all > 0) ? 0 : all);
             }
+        for (int64_t column = 0; p.epilogue & CUBLASLT_EPILOGUE_BGRADB && column < ld.columns; column++) {
+            double sum = off;
+            for (int64_t k = 0; k < depth; k++)
+                sum += y[(size_t)(column * depth + k)];
+            put(ld.type, (void *)p.bias, column, sum);
+        }
     }
 }
 
@@ -194,8 +206,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     *n = 0;
     if (!fits(p, a, b, d) || c->rows != d->rows || like->reduction != CUBLASLT_REDUCTION_SCHEME_NONE || most < 1)
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (p->epilogue & CUBLASLT_EPILOGUE_BIAS && (!p->bias || (uintptr_t)p->bias % like->align[0]))
+    if (beside(p->epilogue) && (!p->bias || (uintptr_t)p->bias % like->align[0]))
         return CUBLAS_STATUS_INVALID_VALUE;
+    if (p->epilogue & CUBLASLT_EPILOGUE_BGRADB && (d->count != 1 || wrong("alone")))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     if (wrong("none"))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     *r = {};
@@ -209,7 +223,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const vo
                               cublasLtMatrixLayout_t lb, const void *beta, const void *c, cublasLtMatrixLayout_t, void *d,
                               cublasLtMatrixLayout_t ld, const cublasLtMatmulAlgo_t *algo, void *workspace, size_t bytes, cudaStream_t stream)
 {
-    const uintptr_t places = (uintptr_t)a | (uintptr_t)b | (uintptr_t)d | (p->epilogue & CUBLASLT_EPILOGUE_BIAS ? (uintptr_t)p->bias : 0);
+    const uintptr_t places = (uintptr_t)a | (uintptr_t)b | (uintptr_t)d | (beside(p->epilogue) ? (uintptr_t)p->bias : 0);
     if (wrong("fails"))
         return CUBLAS_STATUS_EXECUTION_FAILED;
     if (c != d || places % algo->data[0] || bytes < algo->data[1] || (uintptr_t)workspace % 16)
@@ -222,8 +236,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const vo
     const double one = at(how.scale, alpha, 0), before = at(how.scale, beta, 0); /* the host's, read now */
     shim_work(stream, [=] {
         if (getenv("FAKE_LOG"))
-            fprintf(stderr, "fake: a product, %lld x %lld%s%s%s\n", (long long)xd.columns, (long long)xd.rows, tf,
-                    how.epilogue & CUBLASLT_EPILOGUE_BIAS ? " + bias" : "", how.epilogue & CUBLASLT_EPILOGUE_RELU ? " relu" : "");
+            fprintf(stderr, "fake: a product, %lld x %lld%s%s%s%s\n", (long long)xd.columns, (long long)xd.rows, tf,
+                    how.epilogue & CUBLASLT_EPILOGUE_BIAS ? " + bias" : "", how.epilogue & CUBLASLT_EPILOGUE_RELU ? " relu" : "",
+                    how.epilogue & CUBLASLT_EPILOGUE_BGRADB ? " and sums" : "");
         memset(workspace, 0xff, bytes);
         multiply(how, xa, xb, xd, one, a, b, before, d);
     });

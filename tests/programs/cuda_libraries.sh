@@ -47,6 +47,11 @@ on_the_processor() {
     ! grep -q "LAUNCH(dense\|LAUNCH(matmul" "$work"/{mlp,products}/*.cu && ok || bad "kernels of our own compute products"
     same "relus of an MLP that are launches" 0 "$(grep -c 'LAUNCH(relu_[0-9]' "$mlp/mlp.cu" || true)"
     same "biases of an MLP that are launches" 0 "$(grep -c 'LAUNCH(bias' "$mlp/mlp.cu" || true)"
+    # gradients of biases come with those of weights: by the library's product, or where it has none by one of ones
+    same "gradients of an MLP's biases that are launches" 0 "$(grep -c 'LAUNCH(sum_to' "$mlp/mlp.cu" || true)"
+    same "products that bring them along" 3 "$(grep -c '\.sums = true' "$mlp/mlp.cu")"
+    FAKE_CUBLAS=alone "$mlp/gpu" $data --epochs 1 --log "$work/ones.jsonl" > /dev/null
+    same "the same bits by a product of ones" "$(hashes "$mlp/0.jsonl")" "$(hashes "$work/ones.jsonl")"
     # each step computes every product once; from the third step on out of a recording
     FAKE_LOG=1 "$mlp/gpu" $data --epochs 1 2>&1 | sed -n '/a product/s/.*product, //p' | sort | uniq -c | awk '{ $1 = $1; print }' > "$work/products.log"
     same "the first dense of an MLP in three steps and two tests" "5 8 x 128 + bias relu" "$(grep '8 x 128 + bias relu' "$work/products.log")"
