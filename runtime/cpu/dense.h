@@ -17,6 +17,13 @@ typedef struct Dense {
 #define DENSE_PANELS(o)   (((o) + P - 1) / P)
 #define DENSE_COUNT(k, o) ((int64_t)DENSE_PANELS(o) * (k)*P)
 
+/* Weights of more than 1 MB are called ahead, for they share the L2 with all that a chunk writes: LeNet's
+ * 800 x 500 take 0.23 instead of 0.28 ms for 64 samples on two threads of a Xeon with 2 MB. */
+RT_INLINE bool dense_far(Dense d)
+{
+    return (int64_t)d.k * d.o > TILE_FAR_REALS / 2;
+}
+
 /* -------------------------------------------------------------------------------------- forward */
 
 /* y[n][o] = sum over k of x[n][k] w[o][k] */
@@ -44,7 +51,7 @@ RT_INLINE void dense_tile(real *y, const real *x, const real *w, const real *bia
             c[i * vectors + j] = bias ? v_load_lanes(bias + j * V, tile_lanes(lanes, j)) : v_set(0);
     }
     tile_product_of(c, (TileRows){.count = rows, .step = d.k}, vectors, d.k, x, 1, w, P, P,
-                    tile_far((int64_t)d.k * d.o));
+                    dense_far(d));
     RT_UNROLL
     for (int i = 0; i < rows; i++) {
         RT_UNROLL
@@ -121,6 +128,11 @@ RT_INLINE void dense_dx_step(vec *c, const real *w, const real *dy, Dense d, int
     RT_UNROLL
     for (int j = 0; j < columns; j++)
         b[j] = v_load_opaque(w + j * P);
+    if (dense_far(d)) { /* the next columns */
+        RT_UNROLL
+        for (int j = 0; j < columns; j++)
+            __builtin_prefetch(w + (columns + j) * P);
+    }
     RT_UNROLL
     for (int i = 0; i < rows; i++) {
         const vec a = lanes == V ? v_load_opaque(dy + (int64_t)i * d.o)
