@@ -8,7 +8,7 @@ set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 hosts=$(dirname "$(readlink -f "$0")")/hosts.sh all=${CHECK_CLUSTER:-0}
 export HOSTS=e$$
-command -v mpicc mpirun > /dev/null || { skip "no mpicc and mpirun"; finish; exit; }
+type mpicc mpirun > /dev/null 2>&1 || { skip "no mpicc and mpirun"; finish; exit; }
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
 timeout -k 5 60 mpirun -n 2 true > /dev/null 2>&1 || { skip "mpirun cannot start two processes here"; finish; exit; }

@@ -67,7 +67,7 @@ lost "a host that is gone" "rank [023] \(node[134]\): error: rank 1 \(node2\) is
 # ---- a Slurm that gives each task a GPU
 [ "$every" = 1 ] || { skip "a cut line, and a job for GPUs on Slurm: ./check --cluster"; finish; exit; }
 lost "a line that is cut" "rank [012] \(node[123]\): error: .* longer than --timeout: rank 3 \(node4\) does not answer" "$hosts" cut 4
-command -v slurmctld slurmd munged sbatch > /dev/null || { skip "no Slurm here: slurm-wlm and munge make it"; finish; exit; }
+type slurmctld slurmd munged sbatch > /dev/null 2>&1 || { skip "no Slurm here: slurm-wlm and munge make it"; finish; exit; }
 "$hosts" down
 "$hosts" up 3
 mkdir -p "$slurm"/{spool,tmp}/node{2,3}

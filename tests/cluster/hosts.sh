@@ -15,7 +15,7 @@ count() { cat "$state/count"; }
 quietly() { "$@" 2> /dev/null || true; }
 
 able() {
-    [ "$(id -u)" = 0 ] && command -v ip tc nsenter unshare mpirun > /dev/null && ip netns add "$name-try" 2> /dev/null || return 1
+    [ "$(id -u)" = 0 ] && type ip tc nsenter unshare mpirun > /dev/null 2>&1 && ip netns add "$name-try" 2> /dev/null || return 1
     local rc=0
     ip -n "$name-try" link add br0 type bridge 2> /dev/null || rc=1
     ip netns del "$name-try"

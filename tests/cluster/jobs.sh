@@ -9,7 +9,7 @@ set -euo pipefail
 hosts=$(dirname "$(readlink -f "$0")")/hosts.sh
 export HOSTS=j$$
 [ "${CHECK_CLUSTER:-0}" = 1 ] || { skip "a job that loses a rank and a node: ./check --cluster"; finish; exit; }
-command -v mpicc slurmctld slurmd munged > /dev/null && "$hosts" able ||
+type mpicc slurmctld slurmd munged > /dev/null 2>&1 && "$hosts" able ||
     { skip "no Slurm on several hosts here: root, iproute2, Open MPI, slurm-wlm and munge make it"; finish; exit; }
 slurm=$work/slurm port=$((20000 + $$ % 10000))
 trap '"$hosts" down; rm -f "$slurm"/slurm*.pid; slurm_end' EXIT

@@ -40,7 +40,7 @@ same "what is there stays" "$(stored all.db)" 8
 
 # a Slurm
 [ "${CHECK_CLUSTER:-0}" = 1 ] || { skip "a job array on a Slurm: ./check --cluster"; finish; exit; }
-command -v slurmctld slurmd munged sbatch > /dev/null && [ "$(id -u)" = 0 ] || { skip "no Slurm here: root, slurm-wlm and munge make it"; finish; exit; }
+type slurmctld slurmd munged sbatch > /dev/null 2>&1 && [ "$(id -u)" = 0 ] || { skip "no Slurm here: root, slurm-wlm and munge make it"; finish; exit; }
 slurm=$work/slurm port=$((20000 + $$ % 10000))
 trap slurm_end EXIT
 chmod 755 "$work"
