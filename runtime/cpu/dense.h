@@ -278,15 +278,15 @@ RT_INLINE void dense_pack_dy(real *restrict to, const real *restrict dy, int sam
     }
 }
 
-/* sum += x^T dy of one block for one tile. */
-RT_INLINE void dense_tile_block(real *sum, const real *x, const real *dy, int samples, Dense d,
-                                int rows, int vectors)
+/* sum += x^T dy of one block for one tile; x_row: reals from a sample of x to the next. */
+RT_INLINE void dense_tile_block(real *sum, const real *x, int64_t x_row, const real *dy,
+                                int samples, int rows, int vectors)
 {
     vec c[TILE_MAX];
     RT_UNROLL
     for (int i = 0; i < rows * vectors; i++)
         c[i] = v_load(sum + i / vectors * P + i % vectors * V);
-    tile_product(c, (TileRows){.count = rows, .step = 1}, vectors, samples, x, d.k, dy, P,
+    tile_product(c, (TileRows){.count = rows, .step = 1}, vectors, samples, x, x_row, dy, P,
                  vectors * V);
     RT_UNROLL
     for (int i = 0; i < rows * vectors; i++)
@@ -306,9 +306,9 @@ RT_INLINE void dense_dw_blocks(real *dw, const real *x, const real *dy, Dense d,
         for (int i = 0; i < t.bigs + t.smalls; i++) {
             const int k = tile_first(t, i);
             if (i < t.bigs)
-                dense_tile_block(dw + k * P, block + k, packed, count, d, t.big, vectors);
+                dense_tile_block(dw + k * P, block + k, d.k, packed, count, t.big, vectors);
             else
-                dense_tile_block(dw + k * P, block + k, packed, count, d, t.small, vectors);
+                dense_tile_block(dw + k * P, block + k, d.k, packed, count, t.small, vectors);
         }
     }
 }

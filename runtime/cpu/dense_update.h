@@ -228,21 +228,6 @@ RT_INLINE void dense_pack_x(real *restrict to, const real *restrict x, int sampl
         }
 }
 
-/* sum += x^T dy of one block for one tile; both packed. */
-RT_INLINE void dense_packed_tile(real *sum, const real *x, const real *dy, int samples, int rows,
-                                 int vectors)
-{
-    vec c[TILE_MAX];
-    RT_UNROLL
-    for (int i = 0; i < rows * vectors; i++)
-        c[i] = v_load(sum + i / vectors * P + i % vectors * V);
-    tile_product(c, (TileRows){.count = rows, .step = 1}, vectors, samples, x, TILE_ROWS, dy, P,
-                 vectors * V);
-    RT_UNROLL
-    for (int i = 0; i < rows * vectors; i++)
-        v_store(sum + i / vectors * P + i % vectors * V, c[i]);
-}
-
 /* The block that follows is fetched while this one is summed, a share of its rows with each tile: strides
  * that the processor does not foresee. */
 typedef struct DenseNext {
@@ -274,9 +259,9 @@ RT_INLINE void dense_packed_panel(real *sum, const real *x, const real *dy, int 
     for (int i = t.first; i < t.end; i++, x += DENSE_X_TILE) {
         dense_fetch_next(next, d);
         if (i < t.split.bigs)
-            dense_packed_tile(sum, x, dy, samples, t.split.big, vectors);
+            dense_tile_block(sum, x, TILE_ROWS, dy, samples, t.split.big, vectors);
         else
-            dense_packed_tile(sum, x, dy, samples, t.split.small, vectors);
+            dense_tile_block(sum, x, TILE_ROWS, dy, samples, t.split.small, vectors);
         sum += (i < t.split.bigs ? t.split.big : t.split.small) * P;
     }
 }
