@@ -67,7 +67,7 @@ static double step(Bench *b)
     return seconds;
 }
 
-/* A second round of steps with a clock behind every call; a trace is of the first of them, and the
+/* A second round of steps, on all ranks, with a clock behind every call; a trace is of the first of them, and the
  * account then of the same. */
 static void layers(Bench *b, double peak, Log *log)
 {
@@ -82,7 +82,7 @@ static void layers(Bench *b, double peak, Log *log)
     if (o->layers)
         ticks_print(t, peak);
     ticks_log(t, log, peak);
-    if (o->trace)
+    if (o->trace && o->comm->rank == 0)
         trace_write(t, o->trace);
     ticks_free(t);
 }
@@ -176,7 +176,7 @@ int bench_run(const RtProgram *p, const Options *o)
         scale_print(p, o->scale / 1e3);
         return 0;
     }
-    if (o->trace)
+    if (o->trace && o->comm->rank == 0)
         file_check(o->trace);
     if (o->link && o->comm->size == 1)
         rt_die("bench --comm measures the way between ranks: mpirun -n 2 PROG bench --comm, with a "

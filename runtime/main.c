@@ -44,7 +44,7 @@ static void be_silent(Options *o)
 {
     if (!freopen("/dev/null", "w", stdout))
         rt_die("/dev/null cannot be opened");
-    o->save = o->trace = o->output = NULL;
+    o->save = o->output = NULL;
     if (!o->log_ranks)
         o->log = NULL;
 }

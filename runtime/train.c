@@ -221,9 +221,10 @@ static void open_all(Trainer *t)
     const RtProgram *p = t->p;
     const Options *o = t->o;
     const char *name = o->data ? o->data : p->recipe.data;
+    const bool traces = o->trace && o->comm->rank == 0;
     if (o->save)
         file_check(o->save);
-    if (o->trace)
+    if (traces)
         file_check(o->trace);
     t->pool = pool_new(o->threads);
     if (o->weights)
@@ -232,7 +233,7 @@ static void open_all(Trainer *t)
     t->test = data_open(p, name, "test", 0);
     t->net = net_new(p, t->pool, o->comm, o->groups, false);
     net_scale(t->net, o->loss_scale, o->loss_scale_steps);
-    t->ticks = o->trace ? ticks_new(p, o->threads, TRACE_STEPS) : NULL;
+    t->ticks = traces ? ticks_new(p, o->threads, TRACE_STEPS) : NULL;
     t->checkpoint = o->checkpoint && o->comm->rank == 0 ? checkpoint_open(p, o, t->net) : NULL;
     t->save = o->save ? weights_writer(t->net) : NULL;
     t->steps = steps_for(p, t->data->n);

@@ -8,13 +8,15 @@
  * Otherwise every rank adds one piece of the vector, for which all others send it their nodes'
  * parts, and sends the sum back: up to a few times the bytes, the same bits.
  *
- * Long vectors go stretch by stretch: what is received then stays in the cache until it is added.
+ * Long vectors go stretch by stretch. With halving several are under way, each one message further than the next: while what has
+ * come of one is added, the link carries another. Otherwise what is received stays in the cache until it is added.
  */
 #include "comm/state.h"
 #include "error.h"
 #include <string.h>
 
-enum { STRETCH = 1 << 20, GRAIN = 16 }; /* reals: of a stretch, and what pieces are multiples of */
+enum { STRETCH = 1 << 18, GRAIN = 16 }; /* reals: of a stretch, and what pieces are multiples of */
+enum { LEVELS = 20 };                   /* log2 of the ranks at most */
 
 static void add(char *to, const char *from, int64_t n, int real_bytes)
 {
@@ -35,37 +37,91 @@ static int64_t cut(int64_t n, int i, int pieces)
 
 /* ---- halving and doubling */
 
-static void sum_halves(Comm *c, char *x, int64_t n, int bytes, char *scratch)
+/* A stretch under way: reals from .. to - 1 are this rank's to add, as they were at each level. */
+typedef struct Stretch {
+    int64_t from[LEVELS + 1], to[LEVELS + 1];
+    char *come; /* what the partner has sent, to be added */
+    Exchange e;
+} Stretch;
+
+static int levels(int ranks)
 {
-    int64_t low[32], high[32], from = 0, to = n;
-    int level = 0;
-    for (int d = 1; d < c->size; d *= 2, level++) {
-        Exchange e = {.n = 0};
-        const int64_t middle = from + cut(to - from, 1, 2);
-        const bool upper = c->rank & d;
-        low[level] = from, high[level] = to;
-        if (upper) {
-            comm_send(c, &e, c->rank ^ d, x + from * bytes, (middle - from) * bytes);
-            from = middle;
-        } else {
-            comm_send(c, &e, c->rank ^ d, x + middle * bytes, (to - middle) * bytes);
-            to = middle;
+    int n = 0;
+    while (1 << n < ranks)
+        n++;
+    return n;
+}
+
+/* Of what comes at a level, twice: a stretch's is still being added when the next one's comes. */
+static int64_t room(int64_t stretch, int level)
+{
+    return (stretch >> (level + 1)) + GRAIN;
+}
+
+static int64_t room_before(int64_t stretch, int level)
+{
+    int64_t reals = 0;
+    for (int i = 0; i < level; i++)
+        reals += 2 * room(stretch, i);
+    return reals;
+}
+
+/* Half of what this rank has goes to the partner, the partner's other half comes. */
+static void begin_halving(Comm *c, const CommSum *s, Stretch *t, char *x, int level)
+{
+    const int partner = c->rank ^ 1 << level, bytes = s->real_bytes;
+    const int64_t from = t->from[level], to = t->to[level], middle = from + cut(to - from, 1, 2);
+    const bool upper = c->rank > partner;
+    t->from[level + 1] = upper ? middle : from;
+    t->to[level + 1] = upper ? to : middle;
+    comm_send(c, &t->e, partner, x + (upper ? from : middle) * bytes,
+              (upper ? middle - from : to - middle) * bytes);
+    comm_receive(c, &t->e, partner, t->come, (upper ? to - middle : middle - from) * bytes);
+}
+
+/* The sums that this rank has go to the partner, and the partner's come. */
+static void begin_doubling(Comm *c, const CommSum *s, Stretch *t, char *x, int level)
+{
+    const int partner = c->rank ^ 1 << level, bytes = s->real_bytes;
+    const int64_t from = t->from[level + 1], to = t->to[level + 1];
+    const bool upper = c->rank > partner;
+    const int64_t at = upper ? t->from[level] : to, end = upper ? from : t->to[level];
+    comm_send(c, &t->e, partner, x + from * bytes, (to - from) * bytes);
+    comm_receive(c, &t->e, partner, x + at * bytes, (end - at) * bytes);
+}
+
+static void finish_message(Comm *c, const CommSum *s, Stretch *t, char *x, int message, int deep)
+{
+    comm_wait(c, &t->e);
+    if (message < deep)
+        add(x + t->from[message + 1] * s->real_bytes, t->come,
+            t->to[message + 1] - t->from[message + 1], s->real_bytes);
+}
+
+/* All ranks begin and await the messages of all stretches in one order, so that none needs a number. */
+static void sum_halves(Comm *c, const CommSum *s, char *x, int64_t n)
+{
+    const int deep = levels(c->size), messages = 2 * deep, ring = messages + 1;
+    const int64_t stretch = s->n < STRETCH ? s->n : STRETCH;
+    const int count = (int)((n + stretch - 1) / stretch);
+    Stretch under_way[2 * LEVELS + 1];
+    for (int now = 0; now < count + messages; now++)
+        for (int m = 0; m <= messages; m++) {
+            const int i = now - m;
+            Stretch *t = &under_way[(i + ring) % ring];
+            if (i < 0 || i >= count)
+                continue;
+            if (m == 0)
+                *t = (Stretch){.from = {cut(n, i, count)}, .to = {cut(n, i + 1, count)}};
+            else
+                finish_message(c, s, t, x, m - 1, deep);
+            t->come =
+                s->scratch + (room_before(stretch, m) + i % 2 * room(stretch, m)) * s->real_bytes;
+            if (m < deep)
+                begin_halving(c, s, t, x, m);
+            else if (m < messages)
+                begin_doubling(c, s, t, x, messages - 1 - m);
         }
-        comm_receive(c, &e, c->rank ^ d, scratch, (to - from) * bytes);
-        comm_wait(c, &e);
-        add(x + from * bytes, scratch, to - from, bytes);
-    }
-    for (int d = c->size / 2; d > 0; d /= 2) {
-        Exchange e = {.n = 0};
-        level--;
-        comm_send(c, &e, c->rank ^ d, x + from * bytes, (to - from) * bytes);
-        if (from == low[level])
-            comm_receive(c, &e, c->rank ^ d, x + to * bytes, (high[level] - to) * bytes);
-        else
-            comm_receive(c, &e, c->rank ^ d, x + low[level] * bytes, (from - low[level]) * bytes);
-        comm_wait(c, &e);
-        from = low[level], to = high[level];
-    }
 }
 
 /* ---- each rank a piece */
@@ -135,7 +191,8 @@ void comm_sum_plan(const Comm *c, CommSum *s)
         rt_die("--wire bf16 is for %d ranks at most, not %d", WIRE_RANKS, c->size);
     if ((c->size & (c->size - 1)) == 0 && s->first[c->size] == c->size) {
         s->node = NULL;
-        s->scratch_bytes = c->bf16 ? wire_scratch(c, s->n, n) : (n / 2 + GRAIN) * s->real_bytes;
+        s->scratch_bytes =
+            c->bf16 ? wire_scratch(c, s->n, n) : room_before(n, levels(c->size)) * s->real_bytes;
     } else if (c->bf16)
         rt_die("--wire bf16 needs a number of ranks that is a power of two, and shards that divide "
                "by it evenly: %d and %d do not fit",
@@ -146,15 +203,16 @@ void comm_sum_plan(const Comm *c, CommSum *s)
 
 void comm_sum_now(Comm *c, const CommSum *s, int64_t from, int64_t n)
 {
+    if (!c->bf16 && !s->node) {
+        sum_halves(c, s, s->buffer + from * s->real_bytes, n);
+        return;
+    }
     for (int64_t at = 0; at < n; at += STRETCH) {
         const int64_t reals = n - at < STRETCH ? n - at : STRETCH;
-        char *x = s->buffer + (from + at) * s->real_bytes;
         if (c->bf16)
             wire_sum(c, s, from + at, reals);
-        else if (s->node)
-            sum_pieces(c, s, x, reals);
         else
-            sum_halves(c, x, reals, s->real_bytes, s->scratch);
+            sum_pieces(c, s, s->buffer + (from + at) * s->real_bytes, reals);
     }
 }
 

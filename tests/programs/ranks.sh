@@ -36,6 +36,9 @@ build_mpi lenet "$work/small" --bucket 4k
 same "lenet, 2 ranks, buckets of 4 kB" "$(hash 2 "$work/small" | tail -n 1)" "$want"
 grep -q "waiting for ranks [0-9]* % of the time: [0-9]* % of the communication" "$work/out" && ok || bad "no word of the communication that was not hidden"
 [ "$(field "$work/log" epoch comm_wait_seconds | wc -w)" = 2 ] && ok || bad "the log does not say how long rank 0 waited"
+succeeds "bench --trace --layers, 2 ranks" ranks 2 "$work/lenet" bench --steps 3 --threads 1 --timeout 20 --layers --trace "$work/trace.json"
+grep -q '"ph":"X"' "$work/trace.json" && ok || bad "no trace of two ranks"
+succeeds "--trace, 2 ranks" ranks 2 "$work/lenet" --epochs 1 --limit-samples 256 --data "$work/mnist" --threads 1 --timeout 20 --trace "$work/trace.json"
 "$work/six" --epochs 2 --data "$work/mnist" --log "$work/log.six" > /dev/null
 want=$(hashes "$work/log.six")
 for n in 2 3 6; do
