@@ -17,10 +17,10 @@
 enum { DENSE_UNIT_TILES = 14 };
 #define DENSE_TILES(k)  (((k) + TILE_ROWS - 1) / TILE_ROWS)
 #define DENSE_BLOCKS(k) ((DENSE_TILES(k) + DENSE_UNIT_TILES - 1) / DENSE_UNIT_TILES)
-/* Panels of a unit: up to four, as long as 64 units are left to share. */
+/* Panels of a unit: up to four, as long as 32 units are left to share. */
 #define DENSE_GROUP(k, o)                                                                          \
-    (DENSE_PANELS(o) * DENSE_BLOCKS(k) >= 256   ? 4                                                \
-     : DENSE_PANELS(o) * DENSE_BLOCKS(k) >= 128 ? 2                                                \
+    (DENSE_PANELS(o) * DENSE_BLOCKS(k) >= 128  ? 4                                                \
+     : DENSE_PANELS(o) * DENSE_BLOCKS(k) >= 64 ? 2                                                \
                                                 : 1)
 #define DENSE_GROUPS(k, o) ((DENSE_PANELS(o) + DENSE_GROUP(k, o) - 1) / DENSE_GROUP(k, o))
 #define DENSE_UNITS(k, o)  (DENSE_GROUPS(k, o) * DENSE_BLOCKS(k))
