@@ -1,8 +1,9 @@
 /* cuda_graph.c -- convolutions that a GPU's program leaves to cuDNN (--kernels=cudnn): their graphs, calls and plans.
  *
- *   y = relu(conv2d(x, w) + b)   one graph, in f32, bf16 or f16 as it lies in our kernels; dx and dw are graphs of their own
+ *   y = relu(conv2d(x, w) + b)   one graph, in f32, bf16 or f16 as it lies in memory; dx and dw are graphs of their own
  *
- * What pass epilogue has put into a convolution can be inside of its graph, where cuDNN has an engine for that.  `build` has the ways planned, takes
+ * What pass epilogue has put into a convolution can be inside of its graph, where cuDNN has an engine for that, and so can the sums of its
+ * result for batch_norm, and a relu undone behind dx.  `build` has the ways planned, takes
  * the first that has one and embeds its plan: the rest is a kernel of ours behind it, in place.  Without plans (what `emit` writes) a graph is
  * the convolution alone, for which there are engines everywhere, and is planned when the program first starts.  The gradient of filters in two
  * bytes has two bytes as well, and a kernel of ours takes it to f32.
@@ -28,22 +29,41 @@ static bool is_graph(const Graph *g, const Node *n, const Options *o, const char
 
 /* ---- what is in a graph */
 
-/* What pass epilogue has put into a convolution, in order; returns how many. */
-static int joined(const Node *n, const char *what[2])
+/* The sums of a convolution's result that batch_norm wants; NULL: nobody does, or kernels of ours add them in the order of the language. */
+static const Node *moments_of(const Graph *g, const Node *n, const Options *o)
+{
+    if (!node_is(n, "conv2d") || !g->training || !node_attr(n, "last") || n->phase < 0)
+        return NULL;
+    const Phase *p = &g->step->phase[n->phase];
+    for (int i = 0; i < p->nnode; i++) {
+        const Node *m = p->node[i];
+        if (node_is(m, "batch_moments") && m->in[0] == n && step_writes_sum(g, m, o))
+            return m;
+    }
+    return NULL;
+}
+
+/* What pass epilogue has put into a convolution or its gradient, in order, and what comes along; returns how many. */
+static int joined(const Graph *g, const Node *n, const Options *o, const char *what[2])
 {
     int k = 0;
     if (node_is(n, "conv2d") && n->nin > 2)
         what[k++] = "bias";
     if (node_is(n, "conv2d") && node_attr(n, "act"))
         what[k++] = node_string(n, "act");
+    if (node_is(n, "conv2d_dx") && node_attr(n, "mask"))
+        what[k++] = "relu_d";
+    if (!k && moments_of(g, n, o))
+        what[k++] = "batch_moments";
     return k;
 }
 
-static const char *graph_ways(Arena *a, const Graph *g, const Node *n)
+static const char *graph_ways(Arena *a, const Graph *g, const Node *n, const Options *o)
 {
     const char *what[2];
-    const int k = joined(n, what);
-    return launch_ways(a, g->step->chunk, gpu_half(n->in[0]->half), true, n, what, k);
+    const int k = joined(g, n, o, what);
+    const LaunchOrder order = node_attr(n, "last") ? LAUNCH_LAST : LAUNCH_ROW;
+    return launch_ways(a, g->step->chunk, gpu_half(n->in[0]->half), order, n, what, k);
 }
 
 static const char *words(Arena *a, const char *const *what, int n)
@@ -54,18 +74,17 @@ static const char *words(Arena *a, const char *const *what, int n)
 /* Way 0 has all inside, each next one a step less. */
 void emit_plan_take(Arena *a, EmitPlan *p, int way)
 {
-    const char *what[2];
-    const int inside = joined(p->node, what) - way;
     p->way = way;
-    p->inside = words(a, what, inside), p->behind = words(a, what + inside, way);
+    p->inside = words(a, p->joined, p->njoined - way);
+    p->behind = words(a, p->joined + p->njoined - way, way);
 }
 
 /* The convolution alone. */
-static EmitPlan unplanned(Arena *a, const Graph *g, const Node *n)
+static EmitPlan unplanned(Arena *a, const Graph *g, const Node *n, const Options *o)
 {
-    const char *what[2];
-    EmitPlan p = {.node = n, .ways = graph_ways(a, g, n)};
-    emit_plan_take(a, &p, joined(n, what));
+    EmitPlan p = {.node = n, .ways = graph_ways(a, g, n, o)};
+    p.njoined = joined(g, n, o, p.joined);
+    emit_plan_take(a, &p, p.njoined);
     return p;
 }
 
@@ -82,7 +101,7 @@ int emit_plans(Arena *a, const EmitInput *in, EmitPlan **plan)
             const Node *node = graph[i]->node[k];
             if (!is_graph(graph[i], node, in->options, in->dtype))
                 continue;
-            const EmitPlan p = unplanned(a, graph[i], node);
+            const EmitPlan p = unplanned(a, graph[i], node, in->options);
             int same = 0;
             while (same < n && strcmp((*plan)[same].ways, p.ways) != 0)
                 same++;
@@ -135,7 +154,7 @@ static const EmitPlan *plan_of(const Writer *w, const char *graph, int *number)
 
 static EmitPlan taken(const Writer *w, const Node *n)
 {
-    const EmitPlan p = unplanned(w->arena, w->g, n);
+    const EmitPlan p = unplanned(w->arena, w->g, n, w->in->options);
     for (int i = 0; i < w->in->nplan; i++)
         if (strcmp(w->in->plan[i].ways, p.ways) == 0)
             return w->in->plan[i];
@@ -149,7 +168,8 @@ static const char *rest_launch(Writer *w, const Node *n, bool bias)
 {
     Arena *a = w->arena;
     const long long channels = n->shape.dim[0], pixels = n->shape.dim[1] * n->shape.dim[2],
-                    count = w->g->step->chunk * channels * pixels;
+                    count = w->g->step->chunk * channels * pixels,
+                    run = node_attr(n, "last") ? 1 : pixels;
     const char *params = arena_printf(a, "%s *y", pointer_type(n)), *args = pointer_to(w, n);
 
     if (bias) {
@@ -158,15 +178,67 @@ static const char *rest_launch(Writer *w, const Node *n, bool bias)
     }
     return kernel_launch(w, "conv2d_rest", params,
                          arena_printf(a, "    conv2d_rest(y, %s, %lld, %lld, %lld, %s);\n",
-                                      bias ? "b" : "(const real *)nullptr", count, channels, pixels,
+                                      bias ? "b" : "(const real *)nullptr", count, channels, run,
                                       node_attr(n, "act") ? "true" : "false"),
                          args, arena_printf(a, "each_blocks(%lld)", count));
 }
 
+/* The same of a gradient: the relu of y undone. */
+static const char *rest_dx_launch(Writer *w, const Node *n)
+{
+    Arena *a = w->arena;
+    const long long count = w->g->step->chunk * (long long)shape_count(&n->shape);
+    return kernel_launch(w, "conv2d_dx_rest",
+                         arena_printf(a, "%s *dx, const %s *y", pointer_type(n),
+                                      pointer_type(n->in[2])),
+                         arena_printf(a, "    conv2d_dx_rest(dx, y, %lld);\n", count),
+                         arena_printf(a, "%s, %s", pointer_to(w, n), pointer_to(w, n->in[2])),
+                         arena_printf(a, "each_blocks(%lld)", count));
+}
+
 const char *graph_rest(Writer *w, const Node *n)
 {
-    const char *what[2];
-    return joined(n, what) ? rest_launch(w, n, n->nin > 2) : NULL;
+    if (node_is(n, "conv2d_dx") && node_attr(n, "mask"))
+        return rest_dx_launch(w, n);
+    return node_is(n, "conv2d") && (n->nin > 2 || node_attr(n, "act")) ? rest_launch(w, n, n->nin > 2)
+                                                                      : NULL;
+}
+
+/* Where a graph leaves the sums of its result and of its squares: behind the workspace, as graphs want them aligned. */
+static const char *sums_at(Writer *w, int64_t channels, bool squares)
+{
+    const int64_t each = (channels + 3) / 4 * 4, bytes = 2 * each * (int64_t)sizeof(float);
+    w->apart = bytes > w->apart ? bytes : w->apart;
+    return squares ? arena_printf(w->arena, "APART(real) + %lld", (long long)each) : "APART(real)";
+}
+
+/* They become what batch_norm reads. */
+static const char *sums_launch(Writer *w, const Node *n)
+{
+    Arena *a = w->arena;
+    const Node *m = moments_of(w->g, n, w->in->options);
+    const int64_t channels = n->shape.dim[0],
+                  rows = w->g->step->chunk * n->shape.dim[1] * n->shape.dim[2];
+    return kernel_launch(w, "batch_moments_sums",
+                         "real *moments, const real *sums, const real *squares",
+                         arena_printf(a, "    batch_moments_sums(moments, sums, squares, %lld, %lld);\n",
+                                      (long long)rows, (long long)channels),
+                         arena_printf(a, "%s, %s, %s", pointer_to(w, m), sums_at(w, channels, false),
+                                      sums_at(w, channels, true)),
+                         arena_printf(a, "each_blocks(%lld)", (long long)channels));
+}
+
+bool graph_brings(const Writer *w, const Node *n)
+{
+    const Node *x = n->nin > 0 ? n->in[0] : NULL;
+    return node_is(n, "batch_moments") && moments_of(w->g, x, w->in->options) == n &&
+           is_graph(w->g, x, w->in->options, w->in->dtype) &&
+           strcmp(taken(w, x).inside, "batch_moments") == 0;
+}
+
+static const char *apart_of(const Writer *w, const Node *n)
+{
+    return arena_printf(w->arena, "APART(%s)", pointer_half(n->in[0]->half));
 }
 
 /* The gradient of filters, for whose narrow numbers room is behind the workspace, as the f32 sum that it is. */
@@ -179,11 +251,11 @@ static const char *taken_over(Writer *w, const Node *n)
     return kernel_launch(w, "convert",
                          arena_printf(a, "real *y, const %s *a", pointer_half(n->in[0]->half)),
                          arena_printf(a, "    convert(y, a, %lld);\n", count),
-                         arena_printf(a, "%s, APART", pointer_to(w, n)),
+                         arena_printf(a, "%s, %s", pointer_to(w, n), apart_of(w, n)),
                          arena_printf(a, "convert_blocks(%lld)", count));
 }
 
-/* "{"conv1 (lenet.tn:8)", 0}, [what of bias and relu is inside]" */
+/* "{"conv1 (lenet.tn:8)", 0}, [what is inside of what could be]" */
 static const char *call_row(Writer *w, const EmitPlan *p, const Node *n, int graph)
 {
     Text t = text_new(w->arena);
@@ -208,17 +280,24 @@ const char *graph_statement(Writer *w, const Node *n)
     Arena *a = w->arena;
     const bool forward = node_is(n, "conv2d"), apart = n->in[0]->half && !n->half;
     const EmitPlan p = taken(w, n);
-    const bool bias = forward && n->nin > 2, inside = *p.inside;
+    const bool bias = forward && n->nin > 2, inside = *p.inside,
+               sums = strcmp(p.inside, "batch_moments") == 0;
+    const int64_t channels = n->shape.dim[0];
     const int graph = library_row(w, &w->graphs, launch_way(a, p.ways, p.way));
     const int row = library_row(w, &w->graph_calls, call_row(w, &p, n, graph));
     const char *call =
-        arena_printf(a, "rt_graph(%d, %s, %s, %s, %s, WORKSPACE);", row,
+        arena_printf(a, "rt_graph(%d, %s, %s, %s, %s, %s, WORKSPACE);", row,
                      pointer_to(w, n->in[forward ? 0 : 1]), pointer_to(w, n->in[forward ? 1 : 0]),
-                     apart ? "APART" : pointer_to(w, n),
-                     bias && inside ? pointer_to(w, n->in[2]) : "nullptr");
-    const char *then = apart       ? taken_over(w, n)
-                       : *p.behind ? rest_launch(w, n, bias && !inside)
-                                   : NULL;
+                     apart ? apart_of(w, n) : pointer_to(w, n),
+                     sums                         ? sums_at(w, channels, false)
+                     : inside && n->nin > 2       ? pointer_to(w, n->in[2])
+                                                  : "nullptr",
+                     sums ? sums_at(w, channels, true) : "nullptr");
+    const char *then = apart                                        ? taken_over(w, n)
+                       : sums                                       ? sums_launch(w, n)
+                       : !*p.behind || !strcmp(p.behind, "batch_moments") ? NULL
+                       : forward                                    ? rest_launch(w, n, bias && !inside)
+                                                                    : rest_dx_launch(w, n);
     return then ? arena_printf(a, "%s %s", call, then) : call;
 }
 

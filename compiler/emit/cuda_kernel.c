@@ -34,6 +34,8 @@ static const char *const form[] = {"conv2d",
                                    "batch_total",
                                    "batch_norm",
                                    "batch_norm_test",
+                                   "batch_norm_then",
+                                   "batch_norm_test_then",
                                    "batch_norm_dw",
                                    "batch_norm_dx",
                                    "embedding",
@@ -72,6 +74,12 @@ static const char *const form[] = {"conv2d",
                                    "scan_save",
                                    "matmul",
                                    "convert",
+                                   "hwc_from_chw",
+                                   "chw_from_hwc",
+                                   "global_avg_pool_last",
+                                   "global_avg_pool_dx_last",
+                                   "dropout_last",
+                                   "dropout_dx_last",
                                    "loss_scale"};
 
 /* Forms that are more than one launch, all with the same arguments. */
@@ -230,6 +238,8 @@ static const char *call_statement(Writer *w, const Node *n)
 {
     Arena *a = w->arena;
     const char *call = library_statement(w, n);
+    if (!call)
+        call = columns_statement(w, n);
     if (call)
         return call;
     const Call c = call_of(a, w->g, n);
@@ -292,10 +302,14 @@ static const char *input_statement(Writer *w, const Node *n)
     if (!label && !tokens && (augmented || recipe->resize || recipe->normalize.kind != NORM_NONE))
         return image_statement(w, n, augmented);
     const long long all = shape_count(&n->shape) * w->g->step->chunk;
-    const char *fn = label ? "rt_labels" : tokens ? "rt_tokens" : "rt_input";
-    const char *body =
-        arena_printf(w->arena, "    %s(y, r, first, %lld, %lld);\n", fn,
-                     (long long)w->g->step->chunk, (long long)shape_count(&n->shape));
+    const bool last = n->layout == LAYOUT_LAST && n->shape.dim[0] > 1;
+    const char *fn = label ? "rt_labels" : tokens ? "rt_tokens" : last ? "rt_input_last" : "rt_input";
+    const char *size =
+        last ? arena_printf(w->arena, "%lld, %lld", (long long)n->shape.dim[0],
+                            (long long)(n->shape.dim[1] * n->shape.dim[2]))
+             : arena_printf(w->arena, "%lld", (long long)shape_count(&n->shape));
+    const char *body = arena_printf(w->arena, "    %s(y, r, first, %lld, %s);\n", fn,
+                                    (long long)w->g->step->chunk, size);
     const char *params = arena_printf(w->arena, "%s *y, const Rt *r, int first", pointer_type(n));
 
     return kernel_launch(w, fn, params, body,

@@ -234,7 +234,7 @@ void library_tables(const Writer *w, Text *t)
     const Options *o = w->in->options;
     const long long workspace = workspace_of(w);
 
-    if (!takes_libraries(w))
+    if (!takes_libraries(w) && !w->apart)
         return;
     product_table(w, t);
     graph_tables(w, t);
@@ -243,9 +243,13 @@ void library_tables(const Writer *w, Text *t)
                 (long long)w->in->train->step->thread_bytes);
     if (w->apart)
         text_printf(t,
-                    "#define APART ((%s *)(WORKSPACE + %lld)) /* filters' gradients, before they "
-                    "are f32 */\n",
-                    pointer_half(o->half), workspace);
+                    "#define APART(type) ((type *)(WORKSPACE + %lld)) /* filters' gradients, before they "
+                    "are f32; parts of sums */\n",
+                    workspace);
+    if (!takes_libraries(w)) {
+        text_add(t, "\n");
+        return;
+    }
     text_add(t, "\n/* Once, when the GPU is there. */\nstatic void libraries(void)\n{\n");
     if (w->products.n)
         text_printf(t, "    rt_products_open(products, %d, %s, %lld);\n", w->products.n,

@@ -16,9 +16,16 @@ void library_tables(const Writer *w, Text *t);
 
 /* cuda_graph.c: the same of convolutions alone */
 const char *graph_statement(Writer *w, const Node *n);
+bool graph_brings(const Writer *w, const Node *n); /* sums for batch_norm: as library_brings */
 const char *graph_rest(Writer *w, const Node *n); /* behind a convolution of ours: what has been joined to it, or NULL */
 int64_t graph_workspace(const Writer *w);
 void graph_tables(const Writer *w, Text *t);
+
+/* cuda_columns.c: sums over channels that lie innermost.  columns_statement: NULL, another call does; columns_bring: as library_brings;
+ * columns_sum: of a value's rows to n, written or added to what is there. */
+const char *columns_statement(Writer *w, const Node *n);
+bool columns_bring(const Writer *w, const Node *n);
+const char *columns_sum(Writer *w, const Node *n, int64_t columns, int64_t rows, bool adds);
 
 /* The number of a row among its equals, of which each is kept once; a node's name and place as a string of C. */
 int library_row(Writer *w, Rows *rows, const char *row);

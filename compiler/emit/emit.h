@@ -8,7 +8,9 @@
 /* A convolution as a graph of cuDNN's (--kernels=cudnn), the first node that it is for, and its plan, once it has been made. */
 typedef struct EmitPlan {
     const Node    *node;
-    const char    *ways;                              /* with bias and relu inside, with one less and so on to none, split at " | " */
+    const char    *ways;                              /* with all of that inside, with one less and so on to none, split at " | " */
+    const char    *joined[2];                         /* what can be inside: "bias", "relu" */
+    int            njoined;
     const char    *inside, *behind;                   /* "bias + relu", "": of the way that has been taken, what is a kernel of ours */
     int            way;                               /* the first one that has an engine */
     const char    *text;

@@ -225,6 +225,8 @@ const char *kernel_image(Writer *w, const Node *n)
         numbers(&t, "mean", z->mean, c);
         numbers(&t, "std", z->std, c);
     }
+    if (w->in->options->cuda && n->layout == LAYOUT_LAST)
+        text_add(&t, ", .last = true");
     text_add(&t, " }");
     return t.s;
 }

@@ -119,6 +119,11 @@ static int followers_dx(const Maker *m, const Node *n, const Node **fused)
     return 1;
 }
 
+static LaunchOrder order_of(const Maker *m)
+{
+    return m->type == GPU_F32 ? LAUNCH_ROW : LAUNCH_PARTS;
+}
+
 static void convolution(Maker *m, const Node *n)
 {
     const int i = add(m, BY_CUDNN, n, n->op->name);
@@ -132,8 +137,7 @@ static void convolution(Maker *m, const Node *n)
         op[f] = l->fused[f]->op->name;
         claim(m, i, l->fused[f]), join_pattern(m, i, l->fused[f]);
     }
-    l->ways = launch_ways(m->arena, m->g->recipe.batch, m->type, m->type == GPU_F32, n, op,
-                          l->nfused);
+    l->ways = launch_ways(m->arena, m->g->recipe.batch, m->type, order_of(m), n, op, l->nfused);
     /* Apart, the result is read once more; what changes it also writes it, and a mask is read either way. */
     if (l->nfused)
         l->rest_bytes = bytes(m, n) * (node_is(l->fused[0], "batch_moments") ? 1 : 2);
@@ -276,7 +280,7 @@ static void make(Maker *m, const Node *n)
     else if (node_is(n, "attention") && m->type != GPU_F32) {
         const int i = add(m, BY_CUDNN, n, n->op->name);
         m->launch[i].operations = operations(m, n);
-        m->launch[i].ways = launch_graph(m->arena, m->g->recipe.batch, m->type, m->type == GPU_F32, n, NULL, 0);
+        m->launch[i].ways = launch_graph(m->arena, m->g->recipe.batch, m->type, order_of(m), n, NULL, 0);
     } else if (is_update(n))
         together(m, n, "update of all parameters", is_update);
     else if (is_finish(n))

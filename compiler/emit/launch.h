@@ -38,13 +38,16 @@ int64_t launch_memory(Arena *a, const Graph *train, GpuType t, const Launch *lau
 /* Parameters, gradients, optimizer's states, and a copy of parameters in the tensors' type. */
 int64_t launch_fixed(const Graph *train, GpuType t);
 
+/* How images and filters lie: as they are counted, or channels innermost; of these, parts of a value's channels where they are in it. */
+typedef enum { LAUNCH_ROW, LAUNCH_LAST, LAUNCH_PARTS } LaunchOrder;
+
 /* launch_graph.c: a node as a graph of cuDNN's, with so many of `fused`; the words are runtime/cuda/cudnn_graph.h's.  `fused`: ops
  * that follow a convolution (bias, activation, batch_moments) or its gradient (relu_d).  Tensors 1 to 3 are two operands and the result, 4 a
  * bias, which is of the type of n's third input, without one f32. */
-const char *launch_graph(Arena *a, int64_t batch, GpuType t, bool row, const Node *n,
+const char *launch_graph(Arena *a, int64_t batch, GpuType t, LaunchOrder order, const Node *n,
                          const char *const *fused, int nfused);
 /* With all of `fused`, then with one fewer, and so on to none, split at " | "; number `way` of these. */
-const char *launch_ways(Arena *a, int64_t batch, GpuType t, bool row, const Node *n,
+const char *launch_ways(Arena *a, int64_t batch, GpuType t, LaunchOrder order, const Node *n,
                         const char *const *fused, int nfused);
 const char *launch_way(Arena *a, const char *ways, int way);
 

@@ -12,23 +12,23 @@ typedef struct Words {
     const Node *n;
     GpuType type;
     int64_t batch;
-    bool row; /* dims lie as they are counted */
+    LaunchOrder order;
 } Words;
 
 /* A part of an image's channels lies among the others, as wide as all. */
-static const Node *frame_of(const Node *n)
+static const Node *frame_of(const Words *w, const Node *n)
 {
-    return node_is(n, "slice") && n->shape.rank == 3 && node_int(n, "axis") == 0 ? n->in[0] : n;
+    return w->order == LAUNCH_PARTS && node_is(n, "slice") && n->shape.rank == 3 && node_int(n, "axis") == 0 ? n->in[0] : n;
 }
 
 static void image(Words *w, const char *name, const Node *n, const int64_t *chw)
 {
-    const int64_t all = frame_of(n)->shape.dim[0], pixels = chw[1] * chw[2];
+    const int64_t all = frame_of(w, n)->shape.dim[0], pixels = chw[1] * chw[2];
     text_printf(&w->t, "%s %s %lld %lld %lld %lld", name, gpu_type_name(w->type),
                 (long long)w->batch, (long long)chw[0], (long long)chw[1], (long long)chw[2]);
-    if (w->row)
+    if (w->order == LAUNCH_ROW)
         text_add(&w->t, " row");
-    else if (frame_of(n) != n)
+    else if (frame_of(w, n) != n)
         text_printf(&w->t, " strides %lld 1 %lld %lld", (long long)(all * pixels),
                     (long long)(all * chw[2]), (long long)all);
     text_add(&w->t, "; ");
@@ -38,7 +38,7 @@ static void result(Words *w, const char *name, const char *type, const char *kin
 {
     const int64_t *d = w->n->shape.dim;
     text_printf(&w->t, "%s %s %lld %lld %lld %lld%s%s; ", name, type, (long long)w->batch,
-                (long long)d[0], (long long)d[1], (long long)d[2], w->row ? " row" : "",
+                (long long)d[0], (long long)d[1], (long long)d[2], w->order == LAUNCH_ROW ? " row" : "",
                 kind);
 }
 
@@ -48,7 +48,7 @@ static void filters(Words *w, const char *name)
     const int64_t *x = node_attr(w->n, "x_shape")->list;
     text_printf(&w->t, "%s %s %lld %lld %lld %lld%s; ", name, gpu_type_name(w->type),
                 (long long)node_int(w->n, "filters"), (long long)(x[0] / node_int(w->n, "groups")),
-                (long long)v.kernel[0], (long long)v.kernel[1], w->row ? " row" : "");
+                (long long)v.kernel[0], (long long)v.kernel[1], w->order == LAUNCH_ROW ? " row" : "");
 }
 
 static void channels(Words *w, const char *name, GpuType type)
@@ -181,10 +181,10 @@ static void attend(Words *w)
     text_add(x, "exp z e; sum e g; log g a; add m a l; div e g p; matmul p v o");
 }
 
-const char *launch_graph(Arena *a, int64_t batch, GpuType t, bool row, const Node *n,
+const char *launch_graph(Arena *a, int64_t batch, GpuType t, LaunchOrder order, const Node *n,
                          const char *const *fused, int nfused)
 {
-    Words w = {.t = text_new(a), .n = n, .type = t, .batch = batch, .row = row};
+    Words w = {.t = text_new(a), .n = n, .type = t, .batch = batch, .order = order};
     if (node_is(n, "attention"))
         attend(&w);
     else if (node_is(n, "conv2d"))
@@ -196,13 +196,13 @@ const char *launch_graph(Arena *a, int64_t batch, GpuType t, bool row, const Nod
 
 static const char between_ways[] = " | ";
 
-const char *launch_ways(Arena *a, int64_t batch, GpuType t, bool row, const Node *n,
+const char *launch_ways(Arena *a, int64_t batch, GpuType t, LaunchOrder order, const Node *n,
                         const char *const *fused, int nfused)
 {
     Text ways = text_new(a);
     for (int f = nfused; f >= 0; f--)
         text_printf(&ways, "%s%s", f < nfused ? between_ways : "",
-                    launch_graph(a, batch, t, row, n, fused, f));
+                    launch_graph(a, batch, t, order, n, fused, f));
     return ways.s;
 }
 

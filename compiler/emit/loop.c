@@ -188,6 +188,9 @@ static const char *spread_sum(Writer *w, const Nest *t, const Node *n)
     Text b = text_new(w->arena);
 
     const char *const at = *to ? " at" : "", *const of = summed > 1 ? " of" : "";
+    if (options_gpu_last(w->in->options) && !max && !n->shape.batched && t->n == 2 && !t->out[0] &&
+        t->out[1] == 1 && t->leaf[0].stride[1] == 1 && t->leaf[0].stride[0] == t->count[1])
+        return columns_sum(w, n, t->count[1], t->count[0], adds);
     text_printf(&b, "    block_%s(%lld, %lld, [=](int%s, int%s) {\n", max ? "maxima" : "sums",
                 (long long)kept, (long long)summed, at, of);
     nest_indices(&b, t, false, "at");
@@ -207,7 +210,7 @@ const char *loop_sum(Writer *w, const Node *n)
     Nest t = {.nleaf = 1};
     Text b = text_new(w->arena);
 
-    if (library_brings(w, n))
+    if (library_brings(w, n) || columns_bring(w, n))
         return "";
     nest_open(w, x, &t);
     nest_walk(x, x, false, t.leaf[0].stride);

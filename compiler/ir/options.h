@@ -6,7 +6,7 @@
 typedef struct Options {
     bool        plain;                                /* leave optional passes out, use reference kernels */
     bool        blas;                                 /* dense and conv through a BLAS library, row-major */
-    bool        cuda;                                 /* --target cuda: row-major, one chunk a shard, kernels of runtime/cuda */
+    bool        cuda;                                 /* --target cuda: one chunk a shard, kernels of runtime/cuda; row-major, but options_gpu_last() */
     bool        libraries;                            /* --kernels=cudnn: products, for a GPU, through NVIDIA's libraries */
     bool        tf32;                                 /* --dtype tf32: their factors rounded to it, tensors f32 */
     Half        half;                                 /* --dtype bf16, f16: these and what lies between them stored as it (pass narrow) */
@@ -23,5 +23,11 @@ typedef struct Options {
     int64_t     bucket;                               /* bytes that they add as one; 0: by the model of passes/buckets.c */
     struct Tuner *tuner;                              /* --tune: settles what pass choose leaves open (ir/choice.h); else NULL */
 } Options;
+
+/* For a GPU: do images lie channels innermost?  Libraries have the better engines then, but in exact f32. */
+static inline bool options_gpu_last(const Options *o)
+{
+    return o->libraries && (o->tf32 || o->half);
+}
 
 #endif

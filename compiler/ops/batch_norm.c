@@ -161,7 +161,7 @@ static void name(Call *c, const char *fn)
 }
 
 /* y: NULL when it is none of the kernel's.  Either may lie within another value, its rows as far apart as that one's. */
-static void size(const Node *x, const Node *y, Call *c)
+static void size(const Node *n, const Node *x, const Node *y, Call *c)
 {
     Text t = text_new(c->arena);
     text_printf(&t, "(BatchNorm){ .n = %lld, .c = %lld, .hw = %lld", (long long)c->n,
@@ -170,6 +170,8 @@ static void size(const Node *x, const Node *y, Call *c)
         text_printf(&t, ", .ldx = %lld", (long long)node_row(x));
     if (y && y->within)
         text_printf(&t, ", .ldy = %lld", (long long)node_row(y));
+    if (node_attr(n, "last"))
+        text_add(&t, ", .last = true");
     text_add(&t, " }");
     call_text(c, "%s", t.s);
 }
@@ -180,7 +182,7 @@ static void kernel_moments(const Node *n, Call *c)
     call_out(c, n);
     call_in(c, n->in[0]);
     call_text(c, "seen");
-    size(n->in[0], NULL, c);
+    size(n, n->in[0], NULL, c);
 }
 
 /* The sums of all slices of the shard, or with sync of all shards. */
@@ -241,8 +243,31 @@ static void kernel_total(const Node *n, Call *c)
     call_text(c, "%lld", (long long)n->shape.dim[0]);
 }
 
+/* Does something stand behind it, though kernels are plain?  (pass epilogue: for a GPU) */
+static bool then(const Node *n, int operands, const Call *c)
+{
+    return c->plain && (n->nin > operands || node_attr(n, "act"));
+}
+
+static void kernel_then(const Node *n, Call *c, const char *fn, int operands)
+{
+    call_fn(c, fn);
+    call_out(c, n);
+    for (int i = 0; i < operands; i++)
+        call_in(c, n->in[i]);
+    call_in(c, n->nin > operands ? n->in[operands] : NULL);
+    if (node_is(n, "batch_norm_test"))
+        call_text(c, "%.17g", node_float(n, "epsilon"));
+    size(n, n->in[0], n, c);
+    call_text(c, "%s", node_attr(n, "act") ? "true" : "false");
+}
+
 static void kernel(const Node *n, Call *c)
 {
+    if (then(n, 4, c)) {
+        kernel_then(n, c, "batch_norm_then", 4);
+        return;
+    }
     name(c, "batch_norm");
     call_out(c, n);
     for (int i = 0; i < 4; i++)
@@ -251,11 +276,15 @@ static void kernel(const Node *n, Call *c)
         call_in(c, n->nin > 4 ? n->in[4] : NULL);
         elementwise_call_act(n, c);
     }
-    size(n->in[0], n, c);
+    size(n, n->in[0], n, c);
 }
 
 static void kernel_test(const Node *n, Call *c)
 {
+    if (then(n, 5, c)) {
+        kernel_then(n, c, "batch_norm_test_then", 5);
+        return;
+    }
     name(c, "batch_norm_test");
     call_out(c, n);
     for (int i = 0; i < 5; i++)
@@ -263,7 +292,7 @@ static void kernel_test(const Node *n, Call *c)
     if (!c->plain)
         elementwise_call_act(n, c);
     call_text(c, "%.17g", node_float(n, "epsilon"));
-    size(n->in[0], n, c);
+    size(n, n->in[0], n, c);
 }
 
 static void kernel_dw(const Node *n, Call *c)
@@ -272,7 +301,7 @@ static void kernel_dw(const Node *n, Call *c)
     call_out(c, n);
     for (int i = 0; i < 3; i++)
         call_in(c, n->in[i]);
-    size(n->in[1], NULL, c);
+    size(n, n->in[1], NULL, c);
 }
 
 static void kernel_dx(const Node *n, Call *c)
@@ -283,7 +312,7 @@ static void kernel_dx(const Node *n, Call *c)
     for (int i = 0; i < 6; i++)
         call_in(c, n->in[i]);
     call_text(c, "%lld", (long long)(shards * c->slices * c->slice * positions(&n->shape)));
-    size(n->in[1], NULL, c);
+    size(n, n->in[1], NULL, c);
 }
 
 #define NORM_ARGS                                                                                  \
@@ -317,7 +346,8 @@ const Op op_batch_norm[] =
               {"w", ARG_TENSOR, NULL, "scale"},
               {"b", ARG_TENSOR, NULL, "shift"},
               {"mean", ARG_TENSOR, NULL, "running mean"},
-              {"var", ARG_TENSOR, NULL, "running variance"}},
+              {"var", ARG_TENSOR, NULL, "running variance"},
+              {"r", ARG_TENSOR, "none", "what is added to the result"}},
       .flags = OP_HIDDEN | OP_SPATIAL,
       .shape = shape_same_as_first,
       .kernel = kernel_test},

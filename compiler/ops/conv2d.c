@@ -154,6 +154,8 @@ static void literal(const Node *n, Call *call)
         text_add(&t, ", .write = true");
     if (node_is(n, "conv2d") && n->within)
         text_printf(&t, ", .ldy = %lld", (long long)node_row(n));
+    if (node_attr(n, "last"))
+        text_add(&t, ", .last = true");
     text_add(&t, " }");
     call_text(call, "%s", t.s);
 }

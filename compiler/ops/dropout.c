@@ -57,14 +57,21 @@ static void gradient(Grad *gr, Node *n, Node *dy)
  * code. */
 static void call(const Node *n, Call *c, const char *fn)
 {
-    call_fn(c, fn);
+    const bool last = node_attr(n, "last") != NULL;
+    const int64_t *chw = n->shape.rank == 3 ? n->shape.dim : n->flat;
+
+    call_fn(c, last ? arena_printf(c->arena, "%s_last", fn) : fn);
     call_out(c, n);
     call_in(c, n->in[0]);
     call_text(c, "r");
     call_text(c, "%lld", (long long)node_int(n, "purpose"));
     call_text(c, "first");
     call_text(c, "(real)%.17g", node_float(n, "rate"));
-    call_text(c, "%lld, %lld", (long long)c->n, (long long)shape_count(&n->shape));
+    if (last)
+        call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)chw[0],
+                  (long long)(chw[1] * chw[2]));
+    else
+        call_text(c, "%lld, %lld", (long long)c->n, (long long)shape_count(&n->shape));
 }
 
 /* Ten rounds of Philox for four numbers: 13 cycles a number on x86-64-v4, 18 on x86-64-v3. */

@@ -29,7 +29,7 @@ static void gradient(Grad *gr, Node *n, Node *dy)
 static void call(const Node *n, Call *c, const char *fn)
 {
     const int64_t *x = node_attr(n, "x_shape")->list;
-    call_fn(c, fn);
+    call_fn(c, node_attr(n, "last") ? arena_printf(c->arena, "%s_last", fn) : fn);
     call_out(c, n);
     call_in(c, n->in[0]);
     call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)x[0], (long long)(x[1] * x[2]));

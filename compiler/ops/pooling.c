@@ -64,6 +64,8 @@ void pooling_literal(const Node *n, const Node *y, Call *c)
         text_add(&t, ", .count_pad = 1");
     if (y->within)
         text_printf(&t, ", .ldy = %lld", (long long)node_row(y));
+    if (node_attr(n, "last"))
+        text_add(&t, ", .last = true");
     text_add(&t, " }");
     call_text(c, "%s", t.s);
 }

@@ -1,6 +1,8 @@
 /* epilogue.c -- bias and relu join the product or convolution before them, as cuBLASLt and cuDNN compute all three in one.
  *
- *   relu(bias(dense(x, w), b))   ->   dense(x, w, b){act = relu}             likewise conv2d
+ *   relu(bias(dense(x, w), b))     ->   dense(x, w, b){act = relu}           likewise conv2d
+ *   relu_d(conv2d_dx(w, dy), y)    ->   conv2d_dx(w, dy, y){mask = relu}
+ *   relu(batch_norm(x, ...) + r)   ->   batch_norm(x, ..., r){act = relu}    either alone, too; a kernel of ours
  *
  * For --kernels=cudnn alone, where pass fuse, whose patterns are the processor's kernels', does not run.  As there, only what nobody else
  * reads is joined.  Other activations stay: cuBLASLt's gelu is another (by tanh), and it has no tanh.  What of it cuDNN has no engine for is a
@@ -30,21 +32,73 @@ static bool takes_more(const Node *n)
     return node_is(n, "dense") || node_is(n, "conv2d");
 }
 
+static bool is_norm(const Node *n)
+{
+    return node_is(n, "batch_norm") || node_is(n, "batch_norm_test");
+}
+
+/* Only what is followed by one thing, in its loop. */
+static Node *next_of(const Readers *r, const Node *n)
+{
+    Node *next = readers_only(r, n);
+    return next && next->loop == n->loop ? next : NULL;
+}
+
+static Node *join_relu(Graph *g, Readers *r, Node *n)
+{
+    Node *next = next_of(r, n);
+    if (!next || !node_is(next, "relu"))
+        return n;
+    n = join(g, r, n, next, n->in, n->nin);
+    node_set_string(g, n, "act", "relu");
+    return n;
+}
+
+/* The other operand of an addition of n to something of its shape; NULL: next is none. */
+static Node *added(const Node *next, const Node *n)
+{
+    if (!next || !node_is(next, "add") || next->in[0] == next->in[1])
+        return NULL;
+    Node *r = next->in[next->in[0] == n];
+    return !node_is(r, "const") && shape_same(&r->shape, &n->shape) ? r : NULL;
+}
+
+static void join_norm(Graph *g, Readers *r, Node *n)
+{
+    Node *next = next_of(r, n), *other = added(next, n), *in[6];
+    if (other) {
+        for (int i = 0; i < n->nin; i++)
+            in[i] = n->in[i];
+        in[n->nin] = other;
+        n = join(g, r, n, next, in, n->nin + 1);
+    }
+    join_relu(g, r, n);
+}
+
+static void join_dx(Graph *g, Readers *r, Node *n)
+{
+    Node *next = next_of(r, n);
+    if (!next || !node_is(next, "relu_d") || next->in[0] != n || next->in[1] == n)
+        return;
+    n = join(g, r, n, next, (Node *[]){n->in[0], n->in[1], next->in[1]}, 3);
+    node_set_string(g, n, "mask", "relu");
+}
+
 void pass_epilogue(Graph *g, const Options *o, Diag *d)
 {
     if (!o->libraries)
         return;
     Readers *r = readers_new(g);
     for (int i = 0; i < g->nnode; i++) {
-        Node *n = g->node[i], *next = takes_more(n) ? readers_only(r, n) : NULL;
-        if (next && node_is(next, "bias") && next->loop == n->loop) {
+        Node *n = g->node[i], *next = takes_more(n) ? next_of(r, n) : NULL;
+        if (next && node_is(next, "bias"))
             n = join(g, r, n, next, (Node *[]){n->in[0], n->in[1], next->in[1]}, 3);
-            next = readers_only(r, n);
-        }
-        if (next && node_is(next, "relu") && next->loop == n->loop) {
-            n = join(g, r, n, next, n->in, n->nin);
-            node_set_string(g, n, "act", "relu");
-        }
+        if (takes_more(n))
+            join_relu(g, r, n);
+        else if (is_norm(n) && !node_attr(n, "act"))
+            join_norm(g, r, n);
+        else if (node_is(n, "conv2d_dx") && n->nin == 2)
+            join_dx(g, r, n);
     }
     graph_sort(g);
     pass_dce(g, o, d);

@@ -5,6 +5,9 @@
  * weight's own layout (files keep C, H, W).  What needs the order of the language gets a relayout
  * before it. Parameters are stored in the layout of their kernels; Param.axis says how files map to
  * it. Not done under --plain: there everything is row-major (N, C, H, W), weights as in files.
+ *
+ * For a GPU it is done where libraries compute convolutions with rounded factors (options_gpu_last): the same orders, but nothing is
+ * packed or turned, and dense weights are no panels.  What has a kernel for either order gets the attribute `last`.
  */
 #include "ir/vocabulary.h"
 #include "ops/conv_price.h"
@@ -54,7 +57,7 @@ static Node *reordered(Graph *g, Node *n, Layout to, const int64_t chw[3])
         return n;
     node_drop_attr(g->arena, n, "inline");
     Node *r = graph_add(g, op_find("relayout"), &n, 1, n->span);
-    r->shape = n->shape, r->dtype = n->dtype;
+    r->shape = n->shape, r->dtype = n->dtype, r->half = n->half;
     r->name = n->name, r->backward = n->backward, r->needs_grad = n->needs_grad;
     node_set_string(g, r, "to", to == LAYOUT_LAST ? "last" : "row");
     if (to == LAYOUT_LAST)
@@ -104,6 +107,18 @@ static void dense_weight(Param *p, const int64_t chw[3], bool flat, int64_t pane
     p->axis[3] = (Axis){chw[2], 1, chw[0] * panel, 0};
 }
 
+/* The parameter behind a layer's weights: what they are folded with, or the copy in two bytes. */
+static Node *weights(Node *w)
+{
+    return node_is(w, "batch_fold") || node_is(w, "convert") ? w->in[0] : w;
+}
+
+/* Outputs that lie side by side in dense weights. */
+static int64_t panel(const Options *o)
+{
+    return o->cuda ? 1 : 2 * o->vector;
+}
+
 /* Evaluation uses the training graph's parameters where they are. */
 static bool from_peer(const Graph *g, Node *w)
 {
@@ -135,7 +150,7 @@ static void order_from_axes(Node *w)
  * kept in the node's mark and flat. */
 static void dense_forward(Graph *g, Node *n, const Options *o)
 {
-    Node *w = n->in[1];
+    Node *w = weights(n->in[1]);
     int64_t chw[3];
     const bool last = is_last(n->in[0]);
 
@@ -145,7 +160,7 @@ static void dense_forward(Graph *g, Node *n, const Options *o)
         w->mark = last ? 2 : 1;
         if (last)
             memcpy(w->flat, n->in[0]->flat, sizeof w->flat);
-        dense_weight(w->param, w->flat, last, 2 * o->vector);
+        dense_weight(w->param, w->flat, last, panel(o));
         return;
     }
     if (last || w->mark == 2) { /* others than that reader follow it */
@@ -193,17 +208,17 @@ static Node *turned(Graph *g, Node *w, const Node *dx, const Options *o)
 static void dense_backward(Graph *g, Node *n, const Options *o)
 {
     if (node_is(n, "dense_dx")) {
-        Node *w = n->in[0];
+        Node *w = weights(n->in[0]);
         if (w->param && !w->mark && !from_peer(g, w)) /* the model multiplies by it, turned */
-            dense_weight(w->param, NULL, false, 2 * o->vector);
+            dense_weight(w->param, NULL, false, panel(o));
         w->mark += !w->mark;
         want(g, n, 1, LAYOUT_ROW);
-        if (n->in[0]->mark == 2)
-            set_last(n, n->in[0]->flat);
-        if (n->nin > 2 && is_last(n->in[2]) != (n->in[0]->mark == 2))
-            n->in[2] = reordered(g, n->in[2], n->in[0]->mark == 2 ? LAYOUT_LAST : LAYOUT_ROW,
-                                 n->in[0]->mark == 2 ? n->in[0]->flat : n->in[2]->flat);
-        if (turns(g, n))
+        if (w->mark == 2)
+            set_last(n, w->flat);
+        if (n->nin > 2 && is_last(n->in[2]) != (w->mark == 2))
+            n->in[2] = reordered(g, n->in[2], w->mark == 2 ? LAYOUT_LAST : LAYOUT_ROW,
+                                 w->mark == 2 ? w->flat : n->in[2]->flat);
+        if (!o->cuda && turns(g, n))
             n->in[0] = turned(g, n->in[0], n, o);
     } else {
         want(g, n, 1, LAYOUT_ROW);
@@ -232,25 +247,24 @@ static Node *packed(Graph *g, Node *w, bool dx, const Node *like, const Options 
     return p;
 }
 
-/* The parameter behind a convolution's filters. */
-static Node *filters(Node *w)
-{
-    return node_is(w, "batch_fold") ? w->in[0] : w;
-}
-
 static void spatial(Graph *g, Node *n, const Options *o)
 {
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->shape.batched && n->in[i]->dtype == DT_REAL)
             want(g, n, i, is_image(&n->in[i]->shape) ? LAYOUT_LAST : LAYOUT_ROW);
     if (node_is(n, "conv2d")) {
-        Node *w = filters(n->in[1]);
+        Node *w = weights(n->in[1]);
         if (!w->mark++ && !from_peer(g, w))
             conv_weight(w->param);
-        n->in[1] = packed(g, n->in[1], false, n, o);
+        if (!o->cuda)
+            n->in[1] = packed(g, n->in[1], false, n, o);
+    } else if (o->cuda) {
+        ; /* filters are read as they lie */
     } else if (node_is(n, "conv2d_dx") || node_is(n, "conv2d_pool_dx")) {
         n->in[0] = packed(g, n->in[0], true, n, o);
     }
+    if (o->cuda)
+        node_set_int(g, n, "last", 1);
     if (is_image(&n->shape) && n->shape.batched)
         set_last(n, n->shape.dim);
 }
@@ -299,11 +313,30 @@ static void elementwise(Graph *g, Node *n)
     }
 }
 
+/* The same numbers in the same places, or by numbers that are counted in the language's order wherever they lie. */
+static bool stays(const Node *n, const Options *o)
+{
+    return o->cuda && (node_is(n, "convert") || node_is(n, "dropout") || node_is(n, "dropout_dx"));
+}
+
+static void stay(Graph *g, Node *n)
+{
+    int64_t chw[3];
+
+    if (!is_last(n->in[0]))
+        return;
+    dims_of(n->in[0], chw);
+    set_last(n, chw);
+    node_set_int(g, n, "last", 1);
+}
+
 static void one(Graph *g, Node *n, const Options *o)
 {
     if (node_is(n, "input")) {
         if (is_image(&n->shape))
             set_last(n, n->shape.dim);
+    } else if (stays(n, o)) {
+        stay(g, n);
     } else if (node_is(n, "dense")) {
         dense_forward(g, n, o);
     } else if (node_is(n, "dense_dx") || node_is(n, "dense_dw")) {
@@ -330,6 +363,8 @@ static void one(Graph *g, Node *n, const Options *o)
 void pass_layout(Graph *g, const Options *o, Diag *d)
 {
     (void)d;
+    if (o->blas || (o->cuda && !options_gpu_last(o)))
+        return;
     const int n = g->nnode;
     Node **list = arena_alloc(g->arena, (size_t)n * sizeof *list);
 

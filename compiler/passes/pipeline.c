@@ -30,7 +30,7 @@ const Pass pass_table[] = {
      "epilogue, which decides what a product is"},
     {"choose", pass_choose, true, false, true,
      "which algorithm computes a convolution; before layout, which packs weights for it"},
-    {"layout", pass_layout, true, false, true,
+    {"layout", pass_layout, true, false, false,
      "channels innermost, weights in panels; after fuse, which decides who reads what"},
     {"steps", pass_steps, true, false, true,
      "sequences of scans lie step by step; after layout, before what it lays out is cut up"},

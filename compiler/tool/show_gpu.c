@@ -197,7 +197,7 @@ void show_graphs(Arena *a, const Command *c, const EmitPlan *plan, int n, bool p
                planned ? engine_name(a, p->engine, p->notes) : "not planned", planned ? text_bytes(a, p->workspace) : "-");
         joined += *p->inside || *p->behind, whole += *p->inside && !*p->behind;
     }
-    printf("      %d graphs; of %d with a bias or a relu %d have all of it inside\n", n, joined, whole);
+    printf("      %d graphs; of %d with more than the convolution %d have all of it inside\n", n, joined, whole);
     if (!planned)
         printf("      not planned: the program has each convolution alone, and plans it when it first starts\n");
 }

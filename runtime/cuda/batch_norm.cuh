@@ -1,21 +1,27 @@
 /* batch_norm.cuh -- a layer's statistics over a shard, and what follows from them.
  *
- *   x (N, C, HW)   w, b (C), or a Constant   moments (2, C): mean, sum of squared differences   t (2, C): mean, 1 / sqrt(variance + eps)
+ *   x (N, C, HW), or last: (N, HW, C)   w, b (C), or a Constant   moments (2, C): mean, sum of squared differences   t (2, C): mean, 1 / sqrt(variance + eps)
  *
  * The names, arguments and formulas of runtime/cpu/batch_norm.h.  A block takes a channel and reads it twice: the mean first, then
- * the differences from it.
+ * the differences from it.  Where channels lie innermost sums are of columns (columns.cuh), in two launches, and all numbers are read once.
  */
 #ifndef CUDA_BATCH_NORM_CUH
 #define CUDA_BATCH_NORM_CUH
 
 struct BatchNorm {
     int n, c, hw;
+    bool last;
 };
 
 /* Of row i of channel c: rows are positions of all images. */
 DEVICE int64_t norm_at(BatchNorm s, int c, int i)
 {
     return ((int64_t)(i / s.hw) * s.c + c) * s.hw + i % s.hw;
+}
+/* The channel of number i. */
+DEVICE int norm_channel(BatchNorm s, int i)
+{
+    return s.last ? i % s.c : i / s.hw % s.c;
 }
 
 /* ------------------------------------------------------------------------------- statistics */
@@ -47,6 +53,34 @@ template <class X> DEVICE void batch_moments(real *moments, const X *x, BatchNor
     m2 = block_sum(m.parts, m2);
     if (threadIdx.x == 0)
         moments[c] = m.mean, moments[s.c + c] = m2;
+}
+
+/* last, first launch: sums of differences from the channel's first number, and of their squares. */
+template <class X> DEVICE void batch_moments_parts(real *part, const X *x, BatchNorm s, int parts)
+{
+    column_parts<2>(part, s.c, (int64_t)s.n * s.hw, parts, [=](int64_t row, int c, real(&sum)[2]) {
+        const real d = (real)x[row * s.c + c] - (real)x[c];
+        sum[0] += d, sum[1] = s_fma(d, d, sum[1]);
+    });
+}
+/* Second. */
+template <class X> DEVICE void batch_moments_join(real *moments, const real *part, const X *x, BatchNorm s, int parts)
+{
+    const real rows = (real)s.n * (real)s.hw;
+    FOR_EACH(c, s.c) {
+        const real sum = column_sum(part, 0, 2, s.c, parts, c), squares = column_sum(part, 1, 2, s.c, parts, c);
+        const real m2 = squares - sum * (sum / rows);
+        moments[c] = (real)x[c] + sum / rows, moments[s.c + c] = m2 > 0 ? m2 : 0;
+    }
+}
+
+/* Of sums of a shard's numbers and of their squares, which came with them. */
+DEVICE void batch_moments_sums(real *moments, const real *sums, const real *squares, int64_t rows, int channels)
+{
+    FOR_EACH(c, channels) {
+        const real mean = sums[c] / (real)rows, m2 = squares[c] - sums[c] * mean;
+        moments[c] = mean, moments[channels + c] = m2 > 0 ? m2 : 0;
+    }
 }
 
 SIZE int batch_statistics_blocks(int64_t, int, int64_t, double, int channels)
@@ -81,8 +115,32 @@ SIZE int batch_norm_blocks(BatchNorm s)
 template <class Y, class X, class W, class B> DEVICE void batch_norm(Y *y, const X *x, W w, B b, const real *t, BatchNorm s)
 {
     FOR_EACH(i, s.n * s.c * s.hw) {
-        const int c = i / s.hw % s.c;
+        const int c = norm_channel(s, i);
         y[i] = s_fma(x[i] - t[c], t[s.c + c] * w[c], b[c]);
+    }
+}
+
+/* What pass epilogue has put behind it: r added (nullptr: nothing), then relu. */
+template <class R> DEVICE real norm_then(real y, const R *r, int i, bool relu)
+{
+    y += (real)r[i];
+    return relu ? s_relu(y) : y;
+}
+DEVICE real norm_then(real y, decltype(nullptr), int, bool relu)
+{
+    return relu ? s_relu(y) : y;
+}
+
+SIZE int batch_norm_then_blocks(BatchNorm s, bool)
+{
+    return batch_norm_blocks(s);
+}
+template <class Y, class X, class W, class B, class R>
+DEVICE void batch_norm_then(Y *y, const X *x, W w, B b, const real *t, R r, BatchNorm s, bool relu)
+{
+    FOR_EACH(i, s.n * s.c * s.hw) {
+        const int c = norm_channel(s, i);
+        y[i] = norm_then(s_fma(x[i] - t[c], t[s.c + c] * w[c], b[c]), r, i, relu);
     }
 }
 
@@ -95,8 +153,21 @@ template <class Y, class X, class W, class B>
 DEVICE void batch_norm_test(Y *y, const X *x, W w, B b, const real *mean, const real *var, double eps, BatchNorm s)
 {
     FOR_EACH(i, s.n * s.c * s.hw) {
-        const int c = i / s.hw % s.c;
+        const int c = norm_channel(s, i);
         y[i] = s_fma(x[i] - mean[c], w[c] / s_sqrt(var[c] + (real)eps), b[c]);
+    }
+}
+
+SIZE int batch_norm_test_then_blocks(double, BatchNorm s, bool)
+{
+    return batch_norm_blocks(s);
+}
+template <class Y, class X, class W, class B, class R>
+DEVICE void batch_norm_test_then(Y *y, const X *x, W w, B b, const real *mean, const real *var, R r, double eps, BatchNorm s, bool relu)
+{
+    FOR_EACH(i, s.n * s.c * s.hw) {
+        const int c = norm_channel(s, i);
+        y[i] = norm_then(s_fma(x[i] - mean[c], w[c] / s_sqrt(var[c] + (real)eps), b[c]), r, i, relu);
     }
 }
 
@@ -115,6 +186,23 @@ DEVICE void batch_norm_dw(real *dw, const D *dy, const X *x, const real *t, Batc
         [=](int c, real sum) { dw[c] = (write ? 0 : dw[c]) + sum * t[s.c + c]; });
 }
 
+/* last: dw, and db = sum over the rows of dy with it where it is wanted (db not nullptr). */
+template <class D, class X> DEVICE void batch_norm_dw_parts(real *part, const D *dy, const X *x, const real *t, BatchNorm s, int parts)
+{
+    column_parts<2>(part, s.c, (int64_t)s.n * s.hw, parts, [=](int64_t row, int c, real(&sum)[2]) {
+        const real d = dy[row * s.c + c];
+        sum[0] = s_fma(d, (real)x[row * s.c + c] - t[c], sum[0]), sum[1] += d;
+    });
+}
+DEVICE void batch_norm_dw_join(real *dw, real *db, const real *part, const real *t, BatchNorm s, int parts, bool write)
+{
+    FOR_EACH(c, s.c) {
+        dw[c] = (write ? 0 : dw[c]) + column_sum(part, 0, 2, s.c, parts, c) * t[s.c + c];
+        if (db)
+            db[c] = column_sum(part, 1, 2, s.c, parts, c);
+    }
+}
+
 /* dx = w rstd (dy - db / count - (x - mean) rstd dw / count) */
 SIZE int batch_norm_dx_blocks(int64_t, BatchNorm s)
 {
@@ -125,7 +213,7 @@ DEVICE void batch_norm_dx(Y *dx, const D *dy, const X *x, W w, const real *t, co
                           int64_t count, BatchNorm s)
 {
     FOR_EACH(i, s.n * s.c * s.hw) {
-        const int c = i / s.hw % s.c;
+        const int c = norm_channel(s, i);
         const real share = (real)1 / (real)count, rstd = t[s.c + c];
         dx[i] = w[c] * rstd * (dy[i] - db[c] * share - (x[i] - t[c]) * rstd * (dw[c] * share));
     }

@@ -1,6 +1,6 @@
 /* conv.cuh -- two-dimensional convolution and its gradients.
  *
- *   x (N, C, H, W)   w (O, C/groups, R, S)   y (N, O, OH, OW)
+ *   x (N, C, H, W)   w (O, C/groups, R, S)   y (N, O, OH, OW)      last: (N, H, W, C), (O, R, S, C/groups), (N, OH, OW, O)
  *
  * Forward and dx are products whose columns are positions of all images and whose depth is a filter's taps: the matrix that
  * would hold each position's window is never stored, its places are computed (implicit GEMM).  The gradient of the filters sums
@@ -12,6 +12,7 @@
 
 struct Conv {
     int n, c, h, w, o, r, s, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w, groups, oh, ow;
+    bool last;
 };
 
 /* Channels that a filter sees, and filters of a group. */
@@ -22,6 +23,24 @@ SIZE int conv_inputs(Conv c)
 SIZE int conv_outputs(Conv c)
 {
     return c.o / c.groups;
+}
+
+/* Where numbers lie, of images x and dx, y and dy, and of filters: a place is a pixel or a tap. */
+DEVICE int64_t conv_at(Conv c, int n, int channel, int channels, int place, int places)
+{
+    return c.last ? ((int64_t)n * places + place) * channels + channel : ((int64_t)n * channels + channel) * places + place;
+}
+DEVICE int64_t conv_x(Conv c, int n, int channel, int place)
+{
+    return conv_at(c, n, channel, c.c, place, c.h * c.w);
+}
+DEVICE int64_t conv_y(Conv c, int n, int o, int place)
+{
+    return conv_at(c, n, o, c.o, place, c.oh * c.ow);
+}
+DEVICE int64_t conv_w(Conv c, int o, int i, int place)
+{
+    return conv_at(c, o, i, conv_inputs(c), place, c.r * c.s);
 }
 
 /* ------------------------------------------------------------------------------- forward */
@@ -39,29 +58,38 @@ DEVICE void conv2d(real *y, const real *x, const real *w, Conv c)
 
     product<ALONG_K, ALONG_RESULT>(
         blockIdx.x % blocks, conv_outputs(c), c.n * c.oh * c.ow, taps,
-        [=](int o, int tap) { return w[(int64_t)(o0 + o) * taps + tap]; },
+        [=](int o, int tap) {
+            return w[c.last ? conv_w(c, o0 + o, tap / (c.r * c.s), tap % (c.r * c.s)) : (int64_t)(o0 + o) * taps + tap];
+        },
         [=](int at, int tap) {
             const int n = at / (c.oh * c.ow), oy = at / c.ow % c.oh, ox = at % c.ow;
             const int i = tap / (c.r * c.s), r = tap / c.s % c.r, s = tap % c.s;
             const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h, ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
             const bool inside = iy >= 0 && iy < c.h && ix >= 0 && ix < c.w;
-            return inside ? x[(((int64_t)n * c.c + i0 + i) * c.h + iy) * c.w + ix] : 0;
+            return inside ? x[conv_x(c, n, i0 + i, iy * c.w + ix)] : 0;
         },
         [=](int o, int at, real sum) {
             const int n = at / (c.oh * c.ow), place = at % (c.oh * c.ow);
-            y[((int64_t)n * c.o + o0 + o) * (c.oh * c.ow) + place] = sum;
+            y[conv_y(c, n, o0 + o, place)] = sum;
         });
 }
 
-/* What a convolution leaves to do, in place: y = y + b of its channel (b nullptr: none), then relu. */
-template <class Y, class B> DEVICE void conv2d_rest(Y *y, const B *b, int count, int channels, int pixels, bool relu)
+/* What a convolution leaves to do, in place: y = y + b of its channel (b nullptr: none), then relu; a channel's numbers lie `run` at a time. */
+template <class Y, class B> DEVICE void conv2d_rest(Y *y, const B *b, int count, int channels, int run, bool relu)
 {
     FOR_EACH(i, count) {
         real sum = y[i];
         if (b)
-            sum += b[i / pixels % channels];
+            sum += b[i / run % channels];
         y[i] = relu ? s_relu(sum) : sum;
     }
+}
+
+/* And its gradient, in place: nothing where the relu whose value is y was not open. */
+template <class D, class Y> DEVICE void conv2d_dx_rest(D *dx, const Y *y, int count)
+{
+    FOR_EACH(i, count)
+        dx[i] = s_select_gt((real)y[i], (real)0, (real)dx[i], (real)0);
 }
 
 /* ------------------------------------------------------------------------------- dx */
@@ -82,7 +110,7 @@ DEVICE void conv2d_dx(real *dx, const real *w, const real *dy, Conv c)
         blockIdx.x % blocks, conv_inputs(c), c.n * c.h * c.w, conv_outputs(c) * c.r * c.s,
         [=](int i, int tap) {
             const int o = tap / (c.r * c.s), place = tap % (c.r * c.s);
-            return w[((int64_t)(o0 + o) * conv_inputs(c) + i) * (c.r * c.s) + place];
+            return w[conv_w(c, o0 + o, i, place)];
         },
         [=](int at, int tap) {
             const int n = at / (c.h * c.w), iy = at / c.w % c.h, ix = at % c.w;
@@ -90,11 +118,11 @@ DEVICE void conv2d_dx(real *dx, const real *w, const real *dy, Conv c)
             const int up = iy + c.pad_h - r * c.dil_h, left = ix + c.pad_w - s * c.dil_w;
             const int oy = up / c.stride_h, ox = left / c.stride_w;
             const bool meets = up >= 0 && left >= 0 && up % c.stride_h == 0 && left % c.stride_w == 0 && oy < c.oh && ox < c.ow;
-            return meets ? dy[(((int64_t)n * c.o + o0 + o) * c.oh + oy) * c.ow + ox] : 0;
+            return meets ? dy[conv_y(c, n, o0 + o, oy * c.ow + ox)] : 0;
         },
         [=](int i, int at, real sum) {
             const int n = at / (c.h * c.w), place = at % (c.h * c.w);
-            dx[((int64_t)n * c.c + i0 + i) * (c.h * c.w) + place] = sum;
+            dx[conv_x(c, n, i0 + i, place)] = sum;
         });
 }
 
@@ -120,14 +148,14 @@ template <class X, class D> DEVICE void conv2d_dw(real *dw, const X *x, const D 
         real sum[WARP] = {};
         for (int at = threadIdx.x; at < c.n * places; at += THREADS) {
             const int n = at / places, oy = at / c.ow % c.oh, ox = at % c.ow;
-            const real d = dy[((int64_t)n * c.o + o) * places + at % places];
-            const X *image = x + ((int64_t)n * c.c + channel) * (c.h * c.w);
+            const real d = dy[conv_y(c, n, o, at % places)];
+            const X *image = x + conv_x(c, n, channel, 0);
             RT_UNROLL
             for (int t = 0; t < WARP; t++) {
                 const int r = (tap0 + t) / c.s, s = (tap0 + t) % c.s;
                 const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h, ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
                 if (r < c.r && iy >= 0 && iy < c.h && ix >= 0 && ix < c.w)
-                    sum[t] = s_fma(d, image[iy * c.w + ix], sum[t]);
+                    sum[t] = s_fma(d, image[(iy * c.w + ix) * (c.last ? c.c : 1)], sum[t]);
             }
         }
         warp_sums(sum);
@@ -138,7 +166,7 @@ template <class X, class D> DEVICE void conv2d_dw(real *dw, const X *x, const D 
             real all = 0;
             for (int k = 0; k < WARPS; k++)
                 all += sums.of_warp[k][threadIdx.x];
-            real *to = dw + (int64_t)blockIdx.x * taps + tap;
+            real *to = dw + conv_w(c, o, i, tap);
             *to = write ? all : *to + all;
         }
         block_sync(); /* they are read */

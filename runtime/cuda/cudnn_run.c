@@ -82,13 +82,13 @@ void rt_graphs_open(const RtGraph *graph, int ngraph, const RtGraphCall *calls, 
         larger = rt_cuda.memory(most, "cuDNN's workspace");
 }
 
-void rt_graph(int which, const void *a, const void *b, void *result, const void *bias,
+void rt_graph(int which, const void *a, const void *b, void *result, const void *c, const void *d,
               void *workspace)
 {
-    static const int64_t id[] = {1, 2, 3, 4};
+    static const int64_t id[] = {1, 2, 3, 4, 5};
     CudnnPlan *p = &plan[call[which].graph];
-    void *const data[] = {(void *)a, (void *)b, result, (void *)bias};
-    if (!cudnn_plan_run(p, handle, bias ? 4 : 3, id, data,
+    void *const data[] = {(void *)a, (void *)b, result, (void *)c, (void *)d};
+    if (!cudnn_plan_run(p, handle, d ? 5 : c ? 4 : 3, id, data,
                         p->workspace > room ? larger : workspace))
         rt_die("cuDNN failed at %s: %s", call[which].layer, p->why);
 }

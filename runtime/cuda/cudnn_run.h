@@ -1,6 +1,7 @@
 /* cudnn_run.h -- a program's convolutions through cuDNN: its graphs made ready when it starts, a call a line between launches.
  *
- * A graph is a line in the words of cudnn_graph.h whose first three tensors are two operands and the result, the fourth a bias.  Its plan is embedded; made for
+ * A graph is a line in the words of cudnn_graph.h whose first three tensors are two operands and the result, the fourth a bias or the value
+ * whose relu is undone, or the fourth and fifth where sums of the result go.  Its plan is embedded; made for
  * another GPU, driver or cuDNN, or missing, it is made anew, and kept for the next start (cudnn_load.h).
  */
 #ifndef CUDNN_RUN_H
@@ -26,8 +27,8 @@ typedef struct RtGraphCall {
 void rt_graphs_open(const RtGraph *graph, int ngraph, const RtGraphCall *call, int ncall,
                     bool exact, int64_t workspace);
 
-/* Call `which`, in the one stream; may be recorded.  bias: NULL where the graph has none. */
-void rt_graph(int which, const void *a, const void *b, void *result, const void *bias,
+/* Call `which`, in the one stream; may be recorded.  c and d: the graph's fourth and fifth tensor, NULL where it has none. */
+void rt_graph(int which, const void *a, const void *b, void *result, const void *c, const void *d,
               void *workspace);
 
 #ifdef __cplusplus

@@ -40,4 +40,40 @@ DEVICE void dropout_dx(Y *dx, const D *dy, const Rt *r, int purpose, int first, 
     dropout(dx, dy, r, purpose, first, rate, n, k);
 }
 
+/* The same of samples (HW, C) whose elements count as (C, HW): fours are dealt out so that neighbouring threads have neighbouring channels,
+ * where fours end with channels. */
+SIZE int dropout_last_blocks(int, real, int n, int c, int hw)
+{
+    return each_blocks(n * ceil_div(c * hw, 4));
+}
+template <class Y, class X>
+DEVICE void dropout_last(Y *y, const X *x, const Rt *r, int purpose, int first, real rate, int n, int c, int hw)
+{
+    const uint32_t limit = rate >= 1 ? UINT32_MAX : (uint32_t)((double)rate * 4294967296.0);
+    const real scale = rate >= 1 ? 0 : 1 / (1 - rate);
+    const int k = c * hw, fours = ceil_div(k, 4);
+
+    FOR_EACH(at, n * fours) {
+        const int i = at / fours, of = at % fours, e = (hw % 4 ? of : of % c * (hw / 4) + of / c) * 4;
+        uint32_t bits[4];
+        rt_philox(bits, r->seed, (uint32_t)(e / 4), (uint32_t)(RT_PURPOSE_DROPOUT + purpose), r->index[first + i],
+                  (uint32_t)r->epoch);
+        RT_UNROLL
+        for (int j = 0; j < 4; j++)
+            if (e + j < k) {
+                const int64_t to = (int64_t)i * k + (e + j) % hw * c + (e + j) / hw;
+                y[to] = bits[j] < limit ? (real)0 : x[to] * scale;
+            }
+    }
+}
+SIZE int dropout_dx_last_blocks(int purpose, real rate, int n, int c, int hw)
+{
+    return dropout_last_blocks(purpose, rate, n, c, hw);
+}
+template <class Y, class D>
+DEVICE void dropout_dx_last(Y *dx, const D *dy, const Rt *r, int purpose, int first, real rate, int n, int c, int hw)
+{
+    dropout_last(dx, dy, r, purpose, first, rate, n, c, hw);
+}
+
 #endif

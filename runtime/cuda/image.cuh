@@ -10,7 +10,17 @@ struct Image {
     int c, h, w;
     bool resize; /* stored ones are of r->x_height x r->x_width */
     double mean[16], std[16]; /* of a channel; std 0 stands for 1 */
+    bool last;                /* channels lie innermost in the result */
 };
+/* Which channel number `at` of the result is of, and which of its pixels. */
+DEVICE int image_of(const Image &m, int at)
+{
+    return m.last ? at % m.c : at / (m.h * m.w) % m.c;
+}
+DEVICE int image_place_of(const Image &m, int at)
+{
+    return m.last ? at / m.c % (m.h * m.w) : at % (m.h * m.w);
+}
 struct Augment {
     int shift;
     bool edge, flip;
@@ -100,11 +110,11 @@ DEVICE real image_number(const Rt *r, const char *row, const real *mean, const I
     return (x - (mean ? mean[at] : image_channel(m.mean, k, m.c))) * (std > 0 ? (real)(1 / std) : 1);
 }
 
-/* y (N, C, H, W): samples first .. first + n - 1 of the batch. */
+/* y (N, C, H, W), or (N, H, W, C): samples first .. first + n - 1 of the batch. */
 DEVICE void rt_input_augmented(real *y, const Rt *r, int first, int n, const real *mean, Image m, Augment a)
 {
     FOR_EACH(at, n * m.c * m.h * m.w) {
-        const int s = at / (m.c * m.h * m.w), k = at / (m.h * m.w) % m.c, i = at / m.w % m.h, j = at % m.w;
+        const int s = at / (m.c * m.h * m.w), k = image_of(m, at), place = image_place_of(m, at), i = place / m.w, j = place % m.w;
         const Draw d = image_draw(r, r->index[first + s], m, a);
         int from = i + d.dy, column = (d.flip ? m.w - 1 - j : j) + d.dx;
         const bool cut = a.cutout && i >= d.top && i < d.top + a.cutout && j >= d.left && j < d.left + a.cutout;
@@ -120,7 +130,7 @@ DEVICE void rt_input_augmented(real *y, const Rt *r, int first, int n, const rea
 DEVICE void rt_input_normalized(real *y, const Rt *r, int first, int n, const real *mean, Image m)
 {
     FOR_EACH(at, n * m.c * m.h * m.w) {
-        const int s = at / (m.c * m.h * m.w), k = at / (m.h * m.w) % m.c, i = at / m.w % m.h, j = at % m.w;
+        const int s = at / (m.c * m.h * m.w), k = image_of(m, at), place = image_place_of(m, at), i = place / m.w, j = place % m.w;
         y[at] = image_number(r, stored(r->x, r->x_stride, r, first + s), mean, m, k, i, j, 1);
     }
 }

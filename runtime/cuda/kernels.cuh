@@ -1,7 +1,7 @@
 /* kernels.cuh -- all kernels of a GPU, for generated programs.
  *
- * They have the names and arguments of runtime/cpu's plain kernels, row-major (N, C, H, W), weights as in files; sizes are
- * constants, so nvcc specialises each call.  Rules that the tests rely on (tests/cuda): threads meet at block_sync and the
+ * They have the names and arguments of runtime/cpu's plain kernels, row-major (N, C, H, W), weights as in files, or where a size says
+ * `last` (N, H, W, C) and filters (O, R, S, I); sizes are constants, so nvcc specialises each call.  Rules that the tests rely on (tests/cuda): threads meet at block_sync and the
  * sums of threads.cuh only, shared memory is named by SHARED, nothing is launched but by LAUNCH.  No sum is left to atomics:
  * the order of every sum depends on sizes alone, so the same program gives the same bits on the same kind of GPU.
  */
@@ -15,6 +15,8 @@
 #include "cuda/product.cuh" /* the tiled product that layers are made of */
 #include "cuda/dense.cuh"
 #include "cuda/conv.cuh"
+#include "cuda/relayout.cuh"
+#include "cuda/columns.cuh" /* sums over samples of what lies innermost */
 #include "cuda/pool.cuh"
 #include "cuda/matmul.cuh"
 #include "cuda/loss.cuh"

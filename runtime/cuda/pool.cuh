@@ -1,6 +1,6 @@
 /* pool.cuh -- max, average and global average pooling, and their gradients: a thread a number of the result.
  *
- *   x (N, C, H, W)  y (N, C, OH, OW)
+ *   x (N, C, H, W)  y (N, C, OH, OW)      last: (N, H, W, C) and (N, OH, OW, C)
  *
  * As runtime/cpu/pool.h: padding never wins a maximum and is left out of an average unless count_pad; the gradient of a maximum
  * goes to the first of equals in row-major order.  Going back, a pixel asks the windows that it lies in, top left first, and
@@ -11,7 +11,24 @@
 
 struct Pool {
     int n, c, h, w, r, s, stride_h, stride_w, pad_h, pad_w, oh, ow, count_pad;
+    bool last;
 };
+
+/* Of number `at` of a value whose images have `from` pixels: which of these it is, */
+DEVICE int pool_place(Pool p, int at, int from)
+{
+    return p.last ? at / p.c % from : at % from;
+}
+/* and where its channel begins in a value whose images have `to`. */
+DEVICE int64_t pool_plane(Pool p, int at, int from, int to)
+{
+    return p.last ? (int64_t)(at / (p.c * from)) * (p.c * to) + at % p.c : (int64_t)(at / from) * to;
+}
+/* Numbers from a pixel of a channel to the next. */
+DEVICE int pool_step(Pool p)
+{
+    return p.last ? p.c : 1;
+}
 
 /* The part of output (oy, ox)'s window that lies in the image: rows top..bottom-1, columns left..right-1. */
 struct Window {
@@ -23,13 +40,13 @@ DEVICE Window pool_window(Pool p, int oy, int ox)
     return Window{y < 0 ? 0 : y, y + p.r > p.h ? p.h : y + p.r, x < 0 ? 0 : x, x + p.s > p.w ? p.w : x + p.s};
 }
 
-/* Index in the (H, W) image of the window's first maximum, -1 if the window is empty. */
+/* Which pixel of a channel is the window's first maximum, -1 if the window is empty. */
 template <class X> DEVICE int pool_argmax(const X *x, Pool p, Window q)
 {
     int best = -1;
     for (int i = q.top; i < q.bottom; i++)
         for (int j = q.left; j < q.right; j++)
-            if (best < 0 || x[i * p.w + j] > x[best])
+            if (best < 0 || x[(i * p.w + j) * pool_step(p)] > x[best * pool_step(p)])
                 best = i * p.w + j;
     return best;
 }
@@ -82,10 +99,10 @@ SIZE int max_pool_blocks(Pool p)
 template <class Y, class X> DEVICE void max_pool(Y *y, const X *x, Pool p)
 {
     FOR_EACH(at, pool_outputs(p)) {
-        const int image = at / (p.oh * p.ow), oy = at / p.ow % p.oh, ox = at % p.ow;
-        const X *from = x + (int64_t)image * (p.h * p.w);
-        const int best = pool_argmax(from, p, pool_window(p, oy, ox));
-        y[at] = best < 0 ? (real)0 : (real)from[best];
+        const int place = pool_place(p, at, p.oh * p.ow);
+        const X *from = x + pool_plane(p, at, p.oh * p.ow, p.h * p.w);
+        const int best = pool_argmax(from, p, pool_window(p, place / p.ow, place % p.ow));
+        y[at] = best < 0 ? (real)0 : (real)from[best * pool_step(p)];
     }
 }
 
@@ -96,11 +113,11 @@ SIZE int max_pool_dx_blocks(Pool p)
 template <class Y, class X, class D> DEVICE void max_pool_dx(Y *dx, const X *x, const D *dy, Pool p)
 {
     FOR_EACH(at, pool_inputs(p)) {
-        const int image = at / (p.h * p.w), place = at % (p.h * p.w), iy = place / p.w, ix = place % p.w;
-        const X *from = x + (int64_t)image * (p.h * p.w);
-        const D *d = dy + (int64_t)image * (p.oh * p.ow);
-        dx[at] = pool_sum(p, iy, ix, [=](int oy, int ox) {
-            return pool_argmax(from, p, pool_window(p, oy, ox)) == place ? (real)d[oy * p.ow + ox] : (real)0;
+        const int place = pool_place(p, at, p.h * p.w);
+        const X *from = x + pool_plane(p, at, p.h * p.w, p.h * p.w);
+        const D *d = dy + pool_plane(p, at, p.h * p.w, p.oh * p.ow);
+        dx[at] = pool_sum(p, place / p.w, place % p.w, [=](int oy, int ox) {
+            return pool_argmax(from, p, pool_window(p, oy, ox)) == place ? (real)d[(oy * p.ow + ox) * pool_step(p)] : (real)0;
         });
     }
 }
@@ -114,13 +131,13 @@ SIZE int avg_pool_blocks(Pool p)
 template <class Y, class X> DEVICE void avg_pool(Y *y, const X *x, Pool p)
 {
     FOR_EACH(at, pool_outputs(p)) {
-        const int image = at / (p.oh * p.ow), oy = at / p.ow % p.oh, ox = at % p.ow;
-        const X *from = x + (int64_t)image * (p.h * p.w);
-        const Window q = pool_window(p, oy, ox);
+        const int place = pool_place(p, at, p.oh * p.ow);
+        const X *from = x + pool_plane(p, at, p.oh * p.ow, p.h * p.w);
+        const Window q = pool_window(p, place / p.ow, place % p.ow);
         real sum = 0;
         for (int i = q.top; i < q.bottom; i++)
             for (int j = q.left; j < q.right; j++)
-                sum += from[i * p.w + j];
+                sum += from[(i * p.w + j) * pool_step(p)];
         y[at] = sum * pool_share(p, q);
     }
 }
@@ -132,9 +149,11 @@ SIZE int avg_pool_dx_blocks(Pool p)
 template <class Y, class D> DEVICE void avg_pool_dx(Y *dx, const D *dy, Pool p)
 {
     FOR_EACH(at, pool_inputs(p)) {
-        const int image = at / (p.h * p.w), iy = at / p.w % p.h, ix = at % p.w;
-        const D *d = dy + (int64_t)image * (p.oh * p.ow);
-        dx[at] = pool_sum(p, iy, ix, [=](int oy, int ox) { return d[oy * p.ow + ox] * pool_share(p, pool_window(p, oy, ox)); });
+        const int place = pool_place(p, at, p.h * p.w);
+        const D *d = dy + pool_plane(p, at, p.h * p.w, p.oh * p.ow);
+        dx[at] = pool_sum(p, place / p.w, place % p.w, [=](int oy, int ox) {
+            return d[(oy * p.ow + ox) * pool_step(p)] * pool_share(p, pool_window(p, oy, ox));
+        });
     }
 }
 
@@ -160,6 +179,33 @@ template <class Y, class D> DEVICE void global_avg_pool_dx(Y *dx, const D *dy, i
 {
     FOR_EACH(at, n * c * hw)
         dx[at] = dy[at / hw] / (real)hw;
+}
+
+/* The same of channels that lie innermost: y (N, C), x (N, HW, C), 32 channels of an image a block. */
+SIZE int global_avg_pool_last_blocks(int n, int c, int)
+{
+    return n * column_tiles(c);
+}
+template <class Y, class X> DEVICE void global_avg_pool_last(Y *y, const X *x, int n, int c, int hw)
+{
+    SHARED(TileSums<1>, sums);
+    const int image = blockIdx.x / column_tiles(c);
+    const X *from = x + (int64_t)image * c * hw;
+    (void)n;
+    column_sums(
+        sums, blockIdx.x % column_tiles(c), c, 0, hw,
+        [=](int64_t row, int column, real (&sum)[1]) { sum[0] += (real)from[row * c + column]; },
+        [=](int column, const real (&sum)[1]) { y[(int64_t)image * c + column] = sum[0] / (real)hw; });
+}
+
+SIZE int global_avg_pool_dx_last_blocks(int n, int c, int hw)
+{
+    return each_blocks(n * c * hw);
+}
+template <class Y, class D> DEVICE void global_avg_pool_dx_last(Y *dx, const D *dy, int n, int c, int hw)
+{
+    FOR_EACH(at, n * c * hw)
+        dx[at] = dy[at / (c * hw) * c + at % c] / (real)hw;
 }
 
 #endif

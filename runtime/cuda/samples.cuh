@@ -10,16 +10,26 @@ DEVICE const char *stored(const void *rows, int64_t stride, const Rt *r, int i)
     return (const char *)rows + (int64_t)r->index[i] * stride;
 }
 
+/* Number i of stored sample `row`. */
+DEVICE real rt_number(const Rt *r, const char *row, int i)
+{
+    return r->x_type == RT_U8    ? (real)((const uint8_t *)row)[i] * (real)r->x_scale
+           : r->x_type == RT_F32 ? (real)((const float *)row)[i]
+                                 : (real)((const double *)row)[i];
+}
+
 /* y (N, F): samples first .. first + n - 1 of the batch. */
 DEVICE void rt_input(real *y, const Rt *r, int first, int n, int f)
 {
-    FOR_EACH(at, n * f) {
-        const char *row = stored(r->x, r->x_stride, r, first + at / f);
-        const int i = at % f;
-        y[at] = r->x_type == RT_U8    ? (real)((const uint8_t *)row)[i] * (real)r->x_scale
-                : r->x_type == RT_F32 ? (real)((const float *)row)[i]
-                                      : (real)((const double *)row)[i];
-    }
+    FOR_EACH(at, n * f)
+        y[at] = rt_number(r, stored(r->x, r->x_stride, r, first + at / f), at % f);
+}
+
+/* The same of images whose channels lie innermost: y (N, HW, C), stored (C, HW). */
+DEVICE void rt_input_last(real *y, const Rt *r, int first, int n, int c, int hw)
+{
+    FOR_EACH(at, n * c * hw)
+        y[at] = rt_number(r, stored(r->x, r->x_stride, r, first + at / (c * hw)), at % c * hw + at / c % hw);
 }
 
 /* y (N, T): the tokens of the same samples; padding is token 0, so that any token can be looked up. */

@@ -1,4 +1,5 @@
-/* fake_cudnn.cpp -- a cuDNN for tests: convolutions of the backend API, with bias and relu behind them, by plain loops, in the fake stream.
+/* fake_cudnn.cpp -- a cuDNN for tests: convolutions of the backend API, with bias and relu behind them, or sums of the result and of its squares,
+ * and gradients for images with a relu undone behind them, by plain loops, in the fake stream.
  *
  * Built as a shared library against cuDNN's own headers, and opened through TENON_CUDNN by programs and by tenon-plan.  A descriptor is what was
  * set on it.  It has two engines: 0 rounds factors to tf32 and says that it takes tensor cores, 1 is exact; both want a workspace, which they
@@ -81,8 +82,8 @@ struct Tensor {
 };
 struct Convolution {
     int64_t kind, engine; /* 0: y, 1: dx, 2: dw */
-    int64_t relu;
-    Tensor x, w, y, b; /* b.id 0: none */
+    int64_t relu;            /* of dx: undone, of the value b */
+    Tensor x, w, y, b, u, v; /* b.id 0: none; u, v: where sums go */
     int64_t pad[2], stride[2], dilation[2];
 };
 
@@ -109,7 +110,7 @@ Convolution convolution(const Descriptor *op, int64_t engine)
                                                                                                 : 2;
     const int *n = names[kind];
     const Descriptor *window = part(op, n[3]);
-    Convolution c = {kind, engine, 0, tensor(part(op, n[0])), tensor(part(op, n[1])), tensor(part(op, n[2])), {}, {}, {}, {}};
+    Convolution c = {kind, engine, 0, tensor(part(op, n[0])), tensor(part(op, n[1])), tensor(part(op, n[2])), {}, {}, {}, {}, {}, {}};
     for (int i = 0; i < 2; i++) {
         c.pad[i] = get<int64_t>(window, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, i);
         c.stride[i] = get<int64_t>(window, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, i);
@@ -123,12 +124,37 @@ int64_t operations(const Descriptor *graph)
     return graph->set.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).count;
 }
 
-/* A convolution, and behind a forward one at most an add of a number a channel and a relu, each of the virtual tensor before it.  False: another graph. */
+/* dx of a relu whose value is b; t: its gradient, virtual. */
+bool read_relu_d(const Descriptor *o, const Descriptor *t, Convolution *c)
+{
+    const Descriptor *how = part(o, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+    if (!how || get<cudnnPointwiseMode_t>(how, CUDNN_ATTR_POINTWISE_MODE) != CUDNN_POINTWISE_RELU_BWD || part(o, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC) != t ||
+        !get<bool>(t, CUDNN_ATTR_TENSOR_IS_VIRTUAL))
+        return false;
+    c->b = tensor(part(o, CUDNN_ATTR_OPERATION_POINTWISE_XDESC)), c->x = tensor(part(o, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC)), c->relu = 1;
+    return memcmp(c->b.stride, c->x.stride, sizeof c->b.stride) == 0;
+}
+
+/* Sums of y, which is not virtual, in f32. */
+bool read_sums(const Descriptor *o, const Descriptor *y, Convolution *c)
+{
+    if (part(o, CUDNN_ATTR_OPERATION_GENSTATS_XDESC) != y || get<bool>(y, CUDNN_ATTR_TENSOR_IS_VIRTUAL))
+        return false;
+    c->u = tensor(part(o, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC)), c->v = tensor(part(o, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC));
+    return !c->u.half && !c->v.half && c->u.dim[1] == c->y.dim[1];
+}
+
+/* A convolution, and behind a forward one at most an add of a number a channel and a relu, each of the virtual tensor before it, or sums; behind dx a relu
+ * undone.  False: another graph. */
 bool read_graph(const Descriptor *graph, int64_t engine, Convolution *c)
 {
     const auto op = [&](int64_t i) { return get<Descriptor *>(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, i); };
     const Descriptor *at = part(op(0), CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
     *c = convolution(op(0), engine);
+    if (c->kind == 1 && operations(graph) == 2)
+        return read_relu_d(op(1), part(op(0), CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX), c);
+    if (operations(graph) == 2 && op(1)->type == CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR)
+        return read_sums(op(1), at, c);
     for (int64_t i = 1; i < operations(graph); i++) {
         const Descriptor *o = op(i), *how = part(o, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR), *b = part(o, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
         const auto mode = how ? get<cudnnPointwiseMode_t>(how, CUDNN_ATTR_POINTWISE_MODE) : CUDNN_POINTWISE_RECIPROCAL;
@@ -187,16 +213,30 @@ std::vector<float> factors(const Tensor &t, const void *from, bool in_tf32)
     return v;
 }
 
-/* Number i of y, with what is behind the convolution: f32 in between, as the virtual tensors are. */
+/* Number i of y or dx, with what is behind the convolution: f32 in between, as the virtual tensors are. */
 float finished(const Convolution &c, float sum, int64_t i, const void *b)
 {
-    const int64_t channel = i / c.y.stride[1] % c.y.dim[1];
-    if (c.b.id)
-        sum += c.b.half == 1 ? bf16_at(b, channel) : c.b.half ? f16_at(b, channel) : ((const float *)b)[channel];
+    const int64_t at = c.kind == 1 ? i : i / c.y.stride[1] % c.y.dim[1];
+    const float other = !c.b.id ? 0 : c.b.half == 1 ? bf16_at(b, at) : c.b.half ? f16_at(b, at) : ((const float *)b)[at];
+    if (c.kind == 1)
+        return c.relu && !(other > 0) ? 0 : sum;
+    sum += other;
     return c.relu && sum < 0 ? 0 : sum;
 }
 
-void execute(const Convolution &c, const void *x, const void *w, const void *y, const void *bias)
+/* Of a channel's numbers before they are rounded. */
+void put_sums(const Convolution &c, const std::vector<double> &y, float *u, float *v)
+{
+    std::vector<double> sum((size_t)c.y.dim[1], 0.0), squares = sum;
+    for (size_t i = 0; i < y.size(); i++) {
+        const size_t channel = i / (size_t)c.y.stride[1] % (size_t)c.y.dim[1];
+        sum[channel] += y[i], squares[channel] += y[i] * y[i];
+    }
+    for (size_t k = 0; k < sum.size(); k++)
+        u[k] = (float)sum[k], v[k] = (float)squares[k];
+}
+
+void execute(const Convolution &c, const void *x, const void *w, const void *y, const void *bias, void *u, void *v)
 {
     const Tensor *to = c.kind == 0 ? &c.y : c.kind == 1 ? &c.x : &c.w;
     void *result = (void *)(c.kind == 0 ? y : c.kind == 1 ? x : w);
@@ -222,14 +262,16 @@ void execute(const Convolution &c, const void *x, const void *w, const void *y, 
         sum[(size_t)(c.kind == 0 ? at_y : c.kind == 1 ? at_x : at_w)] += (double)a[(size_t)(c.kind == 1 ? at_w : at_x)] * b[(size_t)(c.kind == 0 ? at_w : at_y)];
     }
     for (size_t i = 0; i < sum.size(); i++) {
-        const float v = c.kind == 0 ? finished(c, (float)sum[i], (int64_t)i, bias) : (float)sum[i];
+        const float z = c.kind < 2 ? finished(c, (float)sum[i], (int64_t)i, bias) : (float)sum[i];
         if (to->half == 1)
-            bf16_put(result, (int64_t)i, v);
+            bf16_put(result, (int64_t)i, z);
         else if (to->half)
-            f16_put(result, (int64_t)i, v);
+            f16_put(result, (int64_t)i, z);
         else
-            ((float *)result)[i] = v;
+            ((float *)result)[i] = z;
     }
+    if (c.u.id)
+        put_sums(c, sum, (float *)u, (float *)v);
 }
 
 /* ---- what is asked of descriptors */
@@ -392,15 +434,16 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
         return CUDNN_STATUS_EXECUTION_FAILED;
     if (!read_text(((const Descriptor *)of)->text, &c) || !((Handle *)handle)->stream || !workspace)
         return CUDNN_STATUS_BAD_PARAM;
-    const void *x = data[c.x.id], *w = data[c.w.id], *y = data[c.y.id], *b = data[c.b.id];
-    if (!x || !w || !y || (c.b.id && !b) || ((uintptr_t)x | (uintptr_t)w | (uintptr_t)y | (uintptr_t)b) % 16)
+    const void *x = data[c.x.id], *w = data[c.w.id], *y = data[c.y.id], *b = data[c.b.id], *u = data[c.u.id], *v = data[c.v.id];
+    if (!x || !w || !y || (c.b.id && !b) || (c.u.id && (!u || !v)) ||
+        ((uintptr_t)x | (uintptr_t)w | (uintptr_t)y | (uintptr_t)b | (uintptr_t)u | (uintptr_t)v) % 16)
         return CUDNN_STATUS_BAD_PARAM;
     shim_work(((Handle *)handle)->stream, [=] {
         if (getenv("FAKE_LOG"))
-            fprintf(stderr, "fake: a convolution by engine %lld%s%s%s\n", (long long)c.engine, c.x.half == 1 ? " in bf16" : c.x.half ? " in f16" : "", c.b.id ? " + bias" : "",
-                    c.relu ? " + relu" : "");
+            fprintf(stderr, "fake: a convolution by engine %lld%s%s%s%s\n", (long long)c.engine, c.x.half == 1 ? " in bf16" : c.x.half ? " in f16" : "", c.kind == 0 && c.b.id ? " + bias" : "",
+                    !c.relu ? "" : c.kind ? " + relu_d" : " + relu", c.u.id ? " + sums" : "");
         memset(workspace, 0xff, WORKSPACE);
-        execute(c, x, w, y, b);
+        execute(c, x, w, y, b, (void *)u, (void *)v);
     });
     return CUDNN_STATUS_SUCCESS;
 }

@@ -3,6 +3,7 @@
 #define ROUNDED_H
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 /* x without its lowest `drop` bits. */
@@ -17,7 +18,8 @@ inline float rounded(float x, int drop)
 }
 inline float tf32(float x)
 {
-    return rounded(x, 13);
+    static const bool exact = getenv("FAKE_EXACT") != NULL; /* to see what else a program in tf32 does than rounding */
+    return exact ? x : rounded(x, 13);
 }
 inline float bf16(float x)
 {

@@ -3,8 +3,10 @@
 #   shim_runtime                        once, before the first program
 #   shim_nccl                           once, before programs of several ranks: $work/libnccl.so.2 is fake_nccl.cpp, libnccl-2.18.so an older one
 #   shim NAME MODEL OPTIONS...          $work/NAME/gpu, and $work/NAME/cpu of the same model in plain C
-#   near, steps                         their losses beside each other
+#   near, steps, differs                their losses beside each other
 #   shim_gpu NAME MODEL OPTIONS...      $work/NAME/gpu alone; with --kernels=cudnn it takes the libraries of fake_cublas.cpp and fake_cudnn.cpp
+#   planned NAME MODEL OPTIONS...       the same by `tenon build`, with plans of the fake in it
+#   barriers NAME SITES...              what leaving them out changes
 #   shim_cudnn                          behind shim_runtime, for models with convolutions: 1 where cuDNN's headers are not
 shim_sources=$TENON_ROOT/tests/cuda
 shim_libraries="-lz -lpthread"
@@ -83,4 +85,33 @@ steps() {
     near "$dir: loss of the test" "$(field "$dir/cpu.jsonl" epoch test_loss)" "$(field "$dir/0.jsonl" epoch test_loss)"
     same "$dir: backward order" "$(hashes "$dir/0.jsonl")" "$(hashes "$dir/1.jsonl")"
     same "$dir: random order" "$(hashes "$dir/0.jsonl")" "$(hashes "$dir/2.jsonl")"
+}
+
+# barriers NAME SITES...: a block_sync that is left out must show in one of the orders: another result, or none.  They are numbered
+# as they stand in the headers; 1, 2 and 3 stand between two sums, or maxima, of a block, of which these models have one.
+barriers() {
+    local dir=$work/$1 site order seen; shift
+    for site in "$@"; do
+        seen=0
+        for order in 1 2 0; do
+            rm -f "$dir/skip.jsonl"
+            (SHIM_SKIP=$site SHIM_ORDER=$order "$dir/gpu" --log "$dir/skip.jsonl" || exit 1) > /dev/null 2>&1 || { seen=1; break; }
+            [ "$(hashes "$dir/skip.jsonl")" = "$(hashes "$dir/0.jsonl")" ] || { seen=1; break; }
+        done
+        [ $seen = 1 ] && ok || bad "leaving out barrier $site changes nothing"
+    done
+}
+
+# differs TEXT A B [WITHIN]: equally many losses, not all the same and none far
+differs() {
+    if awk -v a="$2" -v b="$3" -v within="${4:-1e-2}" 'BEGIN { n = split(a, x); m = split(b, y); if (n < 1 || n != m) exit 1
+        for (i = 1; i <= n; i++) { d = x[i] - y[i]; if (d < 0) d = -d; if (!(d < within * x[i])) exit 1; if (d > 0) seen++ } exit !seen }'
+    then ok; else bad "$1: '$2' and '$3'"; fi
+}
+
+# planned NAME MODEL OPTIONS...: $work/NAME/gpu by `tenon build`, with plans of the fake in it; its text beside it.  nvcc's part is tests/tools/nvcc's
+planned() {
+    local dir=$work/$1 model=$2; shift 2
+    mkdir -p "$dir"
+    SHIM=$work NVCC=$TENON_ROOT/tests/tools/nvcc "$TENON" build "$model" --target cuda --keep "$dir" -o "$dir/gpu" "$@" > "$dir/said" 2>&1
 }

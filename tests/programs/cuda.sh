@@ -40,21 +40,6 @@ graphs() {
     grep -q "^$((of + 1)):5$" "$work/graphs" && ok || bad "five of six steps are graphs of $((of + 1)) launches: $(tr '\n' ' ' < "$work/graphs")"
 }
 
-# barriers NAME SITES...: a block_sync that is left out must show in one of the orders: another result, or none.  They are numbered
-# as they stand in the headers; 1, 2 and 3 stand between two sums, or maxima, of a block, of which these models have one.
-barriers() {
-    local dir=$work/$1 site order seen; shift
-    for site in "$@"; do
-        seen=0
-        for order in 1 2 0; do
-            rm -f "$dir/skip.jsonl"
-            (SHIM_SKIP=$site SHIM_ORDER=$order "$dir/gpu" --log "$dir/skip.jsonl" || exit 1) > /dev/null 2>&1 || { seen=1; break; }
-            [ "$(hashes "$dir/skip.jsonl")" = "$(hashes "$dir/0.jsonl")" ] || { seen=1; break; }
-        done
-        [ $seen = 1 ] && ok || bad "leaving out barrier $site changes nothing"
-    done
-}
-
 # Shipped networks, made small.
 networks() {
     shim text_cnn models/text_cnn.tn --batch 4 --set model.width=6 --set model.time=9 --set model.filters=5 --set 'data=synthetic(samples=8,test_samples=4,vocab=11,classes=2)'
@@ -86,7 +71,7 @@ on_the_processor() {
     steps lenet --data "$work/mnist"
     graphs
     barriers geometry 0 4 5 6 7
-    barriers sequence 8 9 10 11 12 13
+    barriers sequence 9 10 11 12 13 14
     local mlp=$work/mlp
     # checkpoints are interchangeable: two epochs on either, or one on each
     "$mlp/cpu" --data "$work/mnist" --epochs 1 --checkpoint "$work/c" > /dev/null
@@ -130,8 +115,9 @@ gate() {
 
 by_nvcc() {
     local name extra
-    for name in geometry norm sequence moves places lenet narrow scaled; do
+    for name in geometry norm sequence moves places lenet narrow scaled last; do
         [ $name != narrow ] || "$TENON" emit "$cuda/narrow.tn" --to cuda --kernels=cudnn --dtype bf16 -o "$work/narrow"
+        [ $name != last ] || "$TENON" emit "$cuda/last.tn" --to cuda --kernels=cudnn --dtype bf16 -o "$work/last"
         [ $name != scaled ] || { "$TENON" emit "$cuda/narrow.tn" --to cuda --kernels=cudnn --dtype f16 -o "$work/scaled"; mv "$work/scaled/narrow.cu" "$work/scaled/scaled.cu"; }
         [ -e "$work/$name" ] || "$TENON" emit "$([ $name = lenet ] && echo models/lenet.tn || echo "$cuda/$name.tn")" --to cuda -o "$work/$name"
         case $CHECK_ALL$name in

@@ -28,13 +28,6 @@ pair() {
 
 silent() { [ -z "$2" ] && ok || bad "$1: it says '$2'"; }
 
-# differs TEXT A B [WITHIN]: equally many losses, not all the same and none far
-differs() {
-    if awk -v a="$2" -v b="$3" -v within="${4:-1e-2}" 'BEGIN { n = split(a, x); m = split(b, y); if (n < 1 || n != m) exit 1
-        for (i = 1; i <= n; i++) { d = x[i] - y[i]; if (d < 0) d = -d; if (!(d < within * x[i])) exit 1; if (d > 0) seen++ } exit !seen }'
-    then ok; else bad "$1: '$2' and '$3'"; fi
-}
-
 on_the_processor() {
     shim_runtime
     small_mnist "$work/mnist" 20 12                   # the last step and the last test are filled up
@@ -87,7 +80,7 @@ convolutions() {
     pair geometry "$cuda/geometry.tn"
     steps lenet $data
     steps geometry
-    ! grep "LAUNCH(conv2d" "$work"/{lenet,geometry}/*.cu | grep -qv "LAUNCH(conv2d_rest" && ok || bad "kernels of our own compute convolutions"
+    ! grep "LAUNCH(conv2d" "$work"/{lenet,geometry}/*.cu | grep -qv "LAUNCH(conv2d_\(dx_\)\?rest" && ok || bad "kernels of our own compute convolutions"
     # five in each training step, two in each test, all by the engine without tensor cores; plans are kept, and a second start makes none
     same "convolutions of three steps and two tests" "19 by engine 1" \
         "$(FAKE_LOG=1 "$lenet/gpu" $data --epochs 1 2>&1 | sed -n 's/^fake: a convolution //p' | sort | uniq -c | awk '{ $1 = $1; print }')"
@@ -105,13 +98,6 @@ convolutions() {
     fused
 }
 
-# planned NAME MODEL OPTIONS...: $work/NAME/gpu by `tenon build`, with plans of the fake in it; its text beside it.  nvcc's part is tests/tools/nvcc's
-planned() {
-    local dir=$work/$1 model=$2; shift 2
-    mkdir -p "$dir"
-    SHIM=$work NVCC=$TENON_ROOT/tests/tools/nvcc "$TENON" build "$model" --target cuda --keep "$dir" -o "$dir/gpu" "$@" > "$dir/said" 2>&1
-}
-
 # Bias and relu inside of a convolution's graph where the plan has an engine for it, else behind it: the same bits, and the text, the table and what runs agree.
 fused() {
     [ -x "$(dirname "$TENON")/tenon-plan" ] || { skip "no tenon-plan: bias and relu inside of convolutions"; return; }
@@ -120,7 +106,7 @@ fused() {
     rows() { sed -n '/RtGraphCall graph_calls/,/};/s/.*geometry.tn:\([0-9]*\)).*}, \/\* \(.*\) \*\//\1 \2/p' "$1"/*.cu | sort -u | tr '\n' ';'; }
     calls() { FAKE_LOG=1 "$1/gpu" --epochs 1 2>&1 | sed -n 's/^fake: a convolution by engine 1 + //p' | sort | uniq -c | awk '{ $1 = $1; print }' | tr '\n' ';'; }
     # not planned: alone, and one kernel of ours does the rest
-    same "rows without plans" "3 bias + relu behind it: not planned;4 bias behind it: not planned;" "$(rows "$work/geometry")"
+    same "rows without plans" "3 bias + relu behind it: not planned;4 bias behind it: not planned;4 relu_d behind it: not planned;" "$(rows "$work/geometry")"
     ! grep -q "LAUNCH(bias\|LAUNCH(relu_[0-9]" "$work/geometry/geometry.cu" && ok || bad "without plans bias or relu is a launch of its own"
     TENON_CUDNN=/nowhere/libcudnn.so.9 show > "$work/table"
     grep -q "^   3 .* conv2d  *bias + relu  *not planned " "$work/table" && grep -q "each convolution alone" "$work/table" && ok || bad "the table without cuDNN: $(cat "$work/table")"
@@ -129,25 +115,25 @@ fused() {
     cp "$work/geometry/cpu" "$inside/cpu"
     steps inside
     same "the bits of bias and relu inside" "$(hashes "$work/geometry/0.jsonl")" "$(hashes "$inside/0.jsonl")"
-    same "rows with plans" "3 bias + relu inside;4 bias inside;" "$(rows "$inside")"
+    same "rows with plans" "3 bias + relu inside;4 bias inside;4 relu_d inside;" "$(rows "$inside")"
     ! grep -q "LAUNCH(bias\|LAUNCH(relu_[0-9]\|LAUNCH(conv2d_rest" "$inside"/*.cu && ok || bad "bias or relu is a launch though it is inside"
     # two steps of four shards, one test of as many
-    same "convolutions with more inside" "12 bias;12 bias + relu;" "$(calls "$inside")"
+    same "convolutions with more inside" "12 bias;12 bias + relu;8 relu_d;" "$(calls "$inside")"
     show > "$work/table"
-    grep -q "^   3 .* conv2d + bias + relu  *-  *cuDNN 1 " "$work/table" && grep -q "; of 2 with a bias or a relu 2 have all of it inside" "$work/table" && ok || bad "the table: $(cat "$work/table")"
+    grep -q "^   3 .* conv2d + bias + relu  *-  *cuDNN 1 " "$work/table" && grep -q "; of 3 with more than the convolution 3 have all of it inside" "$work/table" && ok || bad "the table: $(cat "$work/table")"
     # one that has none for a relu
     export FAKE_CUDNN=bias TENON_CACHE=$work/behind-cache
     planned behind "$geometry" --kernels=cudnn || bad "tenon build where no engine takes a relu: $(cat "$behind/said")"
     cp "$work/geometry/cpu" "$behind/cpu"
     steps behind
     same "the bits of a relu behind" "$(hashes "$work/geometry/0.jsonl")" "$(hashes "$behind/0.jsonl")"
-    same "rows where no engine takes a relu" "3 bias inside, relu behind it: no engine takes it;4 bias inside;" "$(rows "$behind")"
+    same "rows where no engine takes a relu" "3 bias inside, relu behind it: no engine takes it;4 bias inside;4 relu_d behind it: no engine takes it;" "$(rows "$behind")"
     same "calls where no engine takes a relu" "24 bias;" "$(calls "$behind")"
     show > "$work/table"
     grep -q "^   3 .* conv2d + bias  *relu  *cuDNN 1 " "$work/table" && ok || bad "the table where no engine takes a relu: $(cat "$work/table")"
     # one that has none for either; the program of one library meets another
     FAKE_CUDNN=alone TENON_CACHE=$work/alone-cache show > "$work/table"
-    grep -q "^   3 .* conv2d  *bias + relu  *cuDNN 1 " "$work/table" && grep -q "of 2 with a bias or a relu 0 have" "$work/table" && ok || bad "the table of convolutions alone: $(cat "$work/table")"
+    grep -q "^   3 .* conv2d  *bias + relu  *cuDNN 1 " "$work/table" && grep -q "of 3 with more than the convolution 0 have" "$work/table" && ok || bad "the table of convolutions alone: $(cat "$work/table")"
     FAKE_CUDNN=alone FAKE_DRIVER=13010 refuses "a graph that the library here has no engine for" "no engine for [a-z0-9]+ \(geometry.tn:[34]\): .*build it where this cuDNN is" "$inside/gpu" --epochs 1
     unset FAKE_CUDNN; export TENON_CACHE=$work/cache
     by=planned half geometry "$geometry" 0

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# cuda_layout.sh -- programs for a GPU whose images lie channels innermost (--kernels=cudnn in tf32, bf16 and f16), on a machine without one.
+#
+# As cuda_libraries.sh, but the stand-ins do not round factors to tf32: what such a program does otherwise must give the processor's losses to
+# 1e-5, with each convolution alone and kernels of ours around it, and with all inside of graphs that these can take.
+set -eu
+. "$(dirname "$0")/../common.sh"
+cd "$TENON_ROOT"
+cuda=$TENON_ROOT/tests/cuda
+. "$cuda/shim.sh"
+
+for model in models/*.tn; do
+    [ "$CHECK_ALL" = 1 ] || case $model in *resnet20* | *densenet* | *inception_v3.tn) ;; *) continue ;; esac
+    succeeds "$model, channels innermost" "$TENON" emit "$model" --to cuda --kernels=cudnn --dtype tf32 -o "$work/emitted"
+done
+
+# both NAME MODEL OPTIONS...: $work/NAME without plans and $work/NAME-planned with them; three steps of each beside the processor's
+both() {
+    local name=$1; shift
+    shim_gpu $name "$@" --kernels=cudnn --dtype tf32
+    "$TENON" build "$1" -o "$work/$name/cpu" --cpu generic --plain "${@:2}"
+    steps $name $data 2> /dev/null
+    [ -x "$(dirname "$TENON")/tenon-plan" ] || { skip "no tenon-plan: $name with plans"; return 0; }
+    planned $name-planned "$@" --kernels=cudnn --dtype tf32 || { bad "tenon build with plans: $(cat "$work/$name-planned/said")"; return 0; }
+    cp "$work/$name/cpu" "$work/$name-planned/cpu"
+    steps $name-planned $data 2> /dev/null
+}
+
+# what a program's table of calls says, numbers of lines and of graphs left out
+rows() { sed -n '/RtGraphCall graph_calls/,/};/s/.*}, \/\* \(.*\) \*\//\1/p' "$work/$1"/*.cu | sort | uniq -c | awk '{ $1 = $1; print }' | tr '\n' ';'; }
+launches() { sed -n '/^static void train_slice/,/^}/p' "$work/$1"/*.cu | grep -c "LAUNCH($2" || true; }
+
+on_the_processor() {
+    local data= name
+    shim_runtime
+    shim_cudnn || { skip "the headers of cuDNN are not here: images channels innermost"; return; }
+    export FAKE_EXACT=1
+    cc -std=gnu11 -O1 -o "$work/compare" tests/tools/compare.c -lm
+    both last "$cuda/last.tn"
+    both norm "$cuda/norm.tn"
+    both densenet models/densenet_bc_100_12.tn --batch 4 --set model.depth=10 --set model.growth=3 --set 'data=synthetic(samples=8,test_samples=4)'
+    small_mnist "$work/mnist" 20 12
+    data="--data $work/mnist" both lenet models/lenet_relu.tn --batch 8
+    if [ "$CHECK_ALL" = 1 ] || [ "${CHECK_CUDA:-0}" = 1 ]; then
+        both geometry "$cuda/geometry.tn"
+        both narrow "$cuda/narrow.tn"
+        both resnet models/resnet20_cifar10.tn --batch 4 --shards 2 --set 'data=synthetic(samples=12,test_samples=4)'
+    else
+        skip "ResNet-20 and two more: CHECK_ALL=1 or ./check --cuda"
+    fi
+    # what is inside, and what is left to kernels of ours
+    same "calls of last.tn without plans" "3 batch_moments behind it: not planned;2 bias + relu behind it: not planned;1 bias behind it: not planned;1 relu_d behind it: not planned;" "$(rows last)"
+    same "launches for statistics without plans" "3 0" "$(launches last batch_moments_parts) $(launches last batch_moments_sums)"
+    if [ -d "$work/last-planned" ]; then
+        same "calls of last.tn with plans" "3 batch_moments inside;2 bias + relu inside;1 bias inside;1 relu_d inside;" "$(rows last-planned)"
+        same "launches for statistics with plans" "0 3" "$(launches last-planned batch_moments_parts) $(launches last-planned batch_moments_sums)"
+    fi
+    # one launch for both gradients of batch_norm; none for a sum or a relu behind it, so that one of two gradients is the only one
+    same "gradients of batch_norm" "$(launches norm batch_norm_dw_parts) $(launches norm batch_norm_then)" "2 2"
+    same "what is left of sums and relus" "0 0 1" "$(launches norm sum_to) $(launches norm 'relu_[0-9]') $(launches norm add)"
+    barriers last 8
+    # weights and gradients are in files as ever
+    for name in last norm; do
+        for side in cpu gpu; do "$work/$name/$side" grads --output "$work/$name-$side.safetensors" > /dev/null 2>&1 || bad "$name/$side grads"; done
+        succeeds "gradients of $name" "$work/compare" "$work/$name-cpu.safetensors" "$work/$name-gpu.safetensors" 1e-4
+    done
+    "$work/last/gpu" --epochs 1 --save "$work/weights.safetensors" > /dev/null 2>&1
+    for name in cpu gpu; do "$work/last/$name" test --weights "$work/weights.safetensors" 2> /dev/null | grep -o "loss [0-9.]*" > "$work/$name.loss" || true; done
+    near "the processor's program with its weights" "$(cut -d' ' -f2 "$work/cpu.loss")" "$(cut -d' ' -f2 "$work/gpu.loss")"
+}
+
+if [ "$(uname -m)" = x86_64 ] && command -v g++ > /dev/null; then on_the_processor; else skip "programs on the processor: they need g++ and x86-64"; fi
+finish
