@@ -2,6 +2,7 @@
 #include "clock.h"
 #include "data/vocab.h"
 #include "error.h"
+#include "params.h"
 #include "random.h"
 #include "train.h"
 #include "weights.h"
@@ -67,6 +68,10 @@ int test_run(const RtProgram *p, const Options *o)
     weights_load(n, o->weights);
     data_fill(d, pool);
     data_share(d, o->comm->rank, o->comm->size);
+    if (o->comm->size > 1) {
+        comm_same(o->comm, data_hash(d), "other test data");
+        comm_same(o->comm, params_hash(p, n->fixed), "other weights");
+    }
     log_open(&log, o->log, false);
     if (o->log_ranks)
         log_keep_messages(&log);

@@ -1,5 +1,6 @@
 /* main.c -- rt_main: is this the right machine, what is asked for, do it. */
 #include "error.h"
+#include "hash.h"
 #include "options.h"
 #include "train.h"
 #include <stdio.h>
@@ -39,6 +40,31 @@ static void share_processors(Options *o, const Comm *c)
         o->threads = 1;
 }
 
+/* Before anything else: ranks that were asked for different things would read each other's messages as something else, or wait for
+ * some that never come.  What stands in files (data, weights) is compared where it has been read. */
+static void compare_requests(const Options *o, Comm *c)
+{
+    const double option[] = {(double)o->seed,
+                             (double)o->epochs,
+                             (double)o->limit,
+                             o->shuffle,
+                             o->stop_at,
+                             o->log_steps > 0,
+                             o->checkpoint != NULL,
+                             o->resume,
+                             o->loss_scale,
+                             (double)o->loss_scale_steps,
+                             (double)o->steps,
+                             o->layers,
+                             o->trace != NULL,
+                             o->link,
+                             o->scale};
+    Hash h = hash_new();
+    hash_add(&h, option, sizeof option);
+    comm_same(c, (uint64_t)o->command, "another command");
+    comm_same(c, hash_end(&h), "other options");
+}
+
 /* Rank 0 speaks and writes for all; what others have to say are errors, and what goes into logs of their own. */
 static void be_silent(Options *o)
 {
@@ -71,6 +97,7 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
     comm_open(c, p, o->timeout, o->timeout_start);
     if (c->size > 1 && !shared[o->command])
         rt_die("train, test and bench can be shared by several tasks; start one task for the rest");
+    compare_requests(o, c);
     share_processors(o, c);
     c->bf16 = strcmp(o->wire, "bf16") == 0;
     comm_same(c, c->bf16, "another --wire");

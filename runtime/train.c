@@ -11,7 +11,6 @@
 #include "error.h"
 #include "expect.h"
 #include "file.h"
-#include "hash.h"
 #include "init.h"
 #include "loader.h"
 #include "memory.h"
@@ -159,19 +158,13 @@ static void say_scale(const Trainer *t)
                 s->scale);
 }
 
-/* Ranks that differ would train different networks, or stop at different steps. */
+/* Ranks that differ would train different networks. */
 static void compare_ranks(Trainer *t)
 {
-    const Options *o = t->o;
-    const double option[] = {(double)o->seed, (double)o->epochs, (double)o->limit,      o->shuffle,
-                             o->stop_at,      o->log_steps > 0,  o->checkpoint != NULL, o->resume,
-                             o->loss_scale,   (double)o->loss_scale_steps};
-    Hash h = hash_new();
-    hash_add(&h, option, sizeof option);
-    comm_same(o->comm, hash_end(&h), "other options");
-    comm_same(o->comm, data_hash(t->data), "other training data");
-    comm_same(o->comm, data_hash(t->test), "other test data");
-    comm_same(o->comm, params_hash(t->p, t->net->fixed), "other weights");
+    Comm *c = t->o->comm;
+    comm_same(c, data_hash(t->data), "other training data");
+    comm_same(c, data_hash(t->test), "other test data");
+    comm_same(c, params_hash(t->p, t->net->fixed), "other weights");
 }
 
 /* What the next step begins with, and how many have been left out in all. */

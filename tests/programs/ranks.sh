@@ -140,6 +140,18 @@ some "other seeds" "rank 1 \(.*\) has other options than rank 0" mpirun $(one) "
 some "other programs" "rank 1 \(.*\) has another program" mpirun $(one) "$work/lenet" "${quick[@]}" : $(one) "$work/six" "${quick[@]}"
 small_mnist "$work/other" 641 300 || true
 some "other data" "rank 1 \(.*\) has other training data" mpirun $(one) "$work/lenet" "${quick[@]}" : $(one) "$work/lenet" --epochs 1 --data "$work/other"
+some "a rank that does not resume" "rank 1 \(.*\) has other options than rank 0" \
+    mpirun $(one) "$work/lenet" "${quick[@]}" --checkpoint "$work/c" --resume : $(one) "$work/lenet" "${quick[@]}" --checkpoint "$work/c"
+some "a rank that tests" "rank 1 \(.*\) has another command than rank 0" \
+    mpirun $(one) "$work/lenet" "${quick[@]}" : $(one) "$work/lenet" test --weights x --data "$work/mnist"
+some "more steps of bench" "rank 1 \(.*\) has other options than rank 0" mpirun $(one) "$work/lenet" bench --steps 1 : $(one) "$work/lenet" bench --steps 2
+"$work/lenet" --epochs 1 --data "$work/mnist" --save "$work/w1" > /dev/null
+"$work/lenet" --epochs 2 --data "$work/mnist" --save "$work/w2" > /dev/null
+some "a test of other weights" "rank 1 \(.*\) has other weights than rank 0" \
+    mpirun $(one) "$work/lenet" test --weights "$work/w1" --data "$work/mnist" : $(one) "$work/lenet" test --weights "$work/w2" --data "$work/mnist"
+small_mnist "$work/longer" 640 310 || true
+some "a test on other data" "rank 1 \(.*\) has other test data than rank 0" \
+    mpirun $(one) "$work/lenet" test --weights "$work/w1" --data "$work/mnist" : $(one) "$work/lenet" test --weights "$work/w1" --data "$work/longer"
 some "data missing on one" "rank 1 .*nowhere" mpirun $(one) "$work/lenet" "${quick[@]}" : $(one) "$work/lenet" --epochs 1 --data "$work/nowhere"
 }
 build_mpi lenet "$work/hot" --set optimizer.lr=1e20
