@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { GATHER_PARTS = 32 }; /* at a time: two requests each, of which there is a limit */
@@ -203,6 +204,69 @@ static void end_all(int code)
         the_run->let_go();
 }
 
+/* MPI's own start and end have no limit, and no message of ours comes through meanwhile: another thread counts the seconds. */
+typedef struct Guard {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t over;
+    bool done;
+    double limit;
+    int speaks;       /* the rank, where nobody has been introduced; else -1 */
+    const char *late; /* what to say then */
+} Guard;
+
+static void *count_seconds(void *arg)
+{
+    Guard *g = arg;
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)g->limit + 1;
+    pthread_mutex_lock(&g->lock);
+    for (int rc = 0; !g->done && rc == 0;)
+        rc = pthread_cond_timedwait(&g->over, &g->lock, &until);
+    if (!g->done && g->speaks >= 0)
+        rt_speaker(rt_format("rank %d: ", g->speaks), g->speaks == 0);
+    if (!g->done)
+        rt_lost("%.0f s at %s", g->limit, g->late);
+    pthread_mutex_unlock(&g->lock);
+    return NULL;
+}
+
+static void guard_begin(Guard *g, double limit, int speaks, const char *late)
+{
+    pthread_condattr_t monotonic;
+    *g = (Guard){.limit = limit, .speaks = speaks, .late = late};
+    pthread_mutex_init(&g->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&g->over, &monotonic);
+    if (pthread_create(&g->thread, NULL, count_seconds, g) != 0)
+        rt_die("no thread could be started");
+}
+
+static void guard_end(Guard *g)
+{
+    pthread_mutex_lock(&g->lock);
+    g->done = true;
+    pthread_cond_signal(&g->over);
+    pthread_mutex_unlock(&g->lock);
+    pthread_join(g->thread, NULL);
+}
+
+static void join(CommState *s, const Launch *l)
+{
+    Comm *c = s->comm;
+    Guard g;
+    if (s->t->asks)
+        guard_begin(&g, s->at_start, l->rank,
+                    rt_format("the start of MPI, longer than --timeout-start: one of %d ranks "
+                              "(%s) has ended before it, is stopped, or its host is cut off",
+                              l->size, l->word));
+    s->t->open(s->limit, &c->rank, &c->size, &c->local_rank, &c->local_size);
+    if (s->t->asks)
+        guard_end(&g);
+}
+
 void comm_at_death(Comm *c, void (*let_go)(void))
 {
     c->state->let_go = let_go;
@@ -224,7 +288,7 @@ void comm_open(Comm *c, const RtProgram *p, double limit, double at_start)
     *s = (CommState){.t = p->transport, .comm = c, .limit = limit, .at_start = at_start};
     pthread_mutex_init(&s->lock, NULL);
     yield_when_crowded();
-    s->t->open(limit, &c->rank, &c->size, &c->local_rank, &c->local_size);
+    join(s, &l);
     if (c->size == 1)
         unknown_to_mpi(l.size, l.word);
     c->state = the_run = s;
@@ -246,10 +310,20 @@ void comm_close(Comm *c)
 {
     if (c->size == 1)
         return;
-    comm_await_all(c);
+    CommState *s = c->state;
+    char *here = rt_alloc((size_t)c->size);
+    Guard g;
+    comm_gather(c, here, 1, "the end of all ranks"); /* rank 0 has saved what it saves */
+    free(here);
     rt_at_death(NULL);
-    pthread_mutex_lock(&c->state->lock); /* for good: the other thread is silent from here on */
-    c->state->t->close();
+    pthread_mutex_lock(&s->lock); /* for good: the other thread is silent from here on */
+    if (s->t->asks)
+        guard_begin(&g, s->limit, -1,
+                    "the end of MPI, longer than --timeout: a rank is stopped, or its host is cut "
+                    "off");
+    s->t->close();
+    if (s->t->asks)
+        guard_end(&g);
 }
 
 const char *comm_host(const Comm *c, int rank)

@@ -181,6 +181,42 @@ succeeds "a rank that loads slowly" ranks 2 -x LD_PRELOAD="$work/slow.so" "${lat
 some "a rank that loads too slowly" "[0-9] s at .* in step 1, longer than --timeout-start: rank 1 \(.*\) is in step 1, computing for [0-9]+ s" \
     mpirun -n 2 --bind-to none -x LD_PRELOAD="$work/slow.so" "${late[@]}" --timeout-start 2
 
+# ---- before MPI has started, and when it ends: it has no limit of its own
+cat > "$work/never" << 'END'
+#!/bin/sh
+if [ "$OMPI_COMM_WORLD_RANK" = "$1" ]; then eval "$2"; fi
+shift 2
+exec "$@"
+END
+chmod +x "$work/never"
+# unmet TEXT PATTERN COMMAND...: exit code 76 well before the limit of the test, and nothing left
+unmet() {
+    local text=$1 pattern=$2 rc=0; shift 2
+    timeout -k 5 40 mpirun -n 2 --bind-to none "$@" > "$work/out" 2> "$work/err" || rc=$?
+    [ $rc = 76 ] && ok || bad "$text: exit code $rc, not 76"
+    grep -Eq "$pattern" "$work/err" && ok || { bad "$text: the message does not match '$pattern':"; tail -n 5 "$work/err"; }
+    [ -z "$(running "/bin/sh $work/never")$(running "$work/lenet --epochs 1")" ] && ok || bad "$text: processes are left"
+}
+start="3 s at the start of MPI, longer than --timeout-start: one of 2 ranks \(OMPI_COMM_WORLD_SIZE\) has ended before it, is stopped"
+unmet "a rank stopped before MPI" "rank 0: error: $start" "$work/never" 1 'kill -STOP $$' "$work/lenet" "${quick[@]}" --timeout-start 3
+unmet "rank 0 ended before MPI" "rank 1: error: $start" "$work/never" 0 'exit 0' "$work/lenet" "${quick[@]}" --timeout 1
+cat > "$work/at.c" << 'END'
+#include <mpi.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+int MPI_Finalize(void)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    if (rank && !strcmp(rank, "1"))
+        raise(SIGSTOP);
+    return PMPI_Finalize();
+}
+END
+mpicc -shared -fPIC "$work/at.c" -o "$work/at.so"
+unmet "a rank stopped at the end of MPI" "rank 0 .*: error: 3 s at the end of MPI, longer than --timeout: a rank is stopped" -x LD_PRELOAD="$work/at.so" \
+    "$work/lenet" "${quick[@]}" --timeout 3
+
 # ---- ranks that are lost
 # lost TEXT PATTERN SIGNAL: rank 1 gets it in the middle of a run
 lost() {
