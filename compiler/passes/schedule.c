@@ -11,6 +11,8 @@
 #include "ops/scan.h"
 #include "passes/buckets.h"
 #include "passes/pass.h"
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -494,12 +496,17 @@ static void push_totals(Graph *g, Phase *p, const Readers *r, const int *level, 
     }
 }
 
-/* The last level of the nodes of a kind. */
-static int last_level(const Graph *g, int kind, const int *level)
+static bool in_prepare(const Node *n)
+{
+    return n->mark == PREPARE;
+}
+
+/* The last level of the nodes of a kind.  Of slices a sum may be alone in it: that of the last bucket. */
+static int last_level(const Graph *g, bool (*kind)(const Node *), const int *level)
 {
     int last = 0;
     for (int i = 0; i < g->nnode; i++)
-        if (g->node[i]->mark == kind && last < level[g->node[i]->id])
+        if (kind(g->node[i]) && last < level[g->node[i]->id])
             last = level[g->node[i]->id];
     return last;
 }
@@ -507,14 +514,14 @@ static int last_level(const Graph *g, int kind, const int *level)
 static void phases(Graph *g, Step *s, const Readers *r, const int *level)
 {
     Phase *p;
-    for (int l = 0; l <= last_level(g, PREPARE, level); l++) {
+    for (int l = 0; l <= last_level(g, in_prepare, level); l++) {
         p = add_phase(g, s, PHASE_PREPARE);
         for (int i = 0; i < g->nnode; i++)
-            if (g->node[i]->mark == PREPARE && level[g->node[i]->id] == l)
+            if (in_prepare(g->node[i]) && level[g->node[i]->id] == l)
                 push(g, p, g->node[i]);
         close_phase(s);
     }
-    for (int l = 0; l <= last_level(g, SLICE, level); l++) {
+    for (int l = 0; l <= last_level(g, in_slice, level); l++) {
         p = add_phase(g, s, PHASE_SLICE);
         push_totals(g, p, r, level, l);
         for (int i = 0; i < g->nnode; i++)
@@ -537,6 +544,17 @@ static void phases(Graph *g, Step *s, const Readers *r, const int *level)
         if (g->node[i]->mark == UPDATE)
             push(g, p, g->node[i]);
     close_phase(s);
+}
+
+/* What no phase computes would be added and trained with all the same, as what lies there. */
+static void check_phases(const Graph *g)
+{
+    for (int i = 0; i < g->nnode; i++)
+        if (in_slice(g->node[i]) && g->node[i]->phase < 0) {
+            fprintf(stderr, "tenon: internal error: no phase computes %%%d (%s)\n", g->node[i]->id,
+                    g->node[i]->op->name);
+            abort();
+        }
 }
 
 static bool has_side(const Readers *r, const Node *n)
@@ -614,4 +632,5 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
     const int *level = levels(g, s);
     keep(g, s, level);
     phases(g, s, r, level);
+    check_phases(g);
 }
