@@ -9,9 +9,11 @@
 #include "weights.h"
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,12 +61,31 @@ static void scan(Checkpoint *c)
     qsort(c->found, (size_t)c->nfound, sizeof *c->found, newest_first);
 }
 
+/* Two runs in one directory would take each other's files away.  The lock ends with the process; a run that takes the place of one that
+ * was just killed may have to wait for its end.  File systems without locks know no second run. */
+static void claim(const char *dir)
+{
+    enum { TRIES = 50 };
+    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        rt_die("%s cannot be opened: %s", dir, strerror(errno));
+    if (access(dir, W_OK | X_OK) != 0)
+        rt_die("checkpoints cannot be written into %s: %s", dir, strerror(errno));
+    for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; i++) {
+        if (i == TRIES)
+            rt_die("another run saves its checkpoints in %s: let it end, or give another directory",
+                   dir);
+        usleep(100000);
+    }
+}
+
 Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n)
 {
     Checkpoint *c = rt_alloc(sizeof *c);
     *c = (Checkpoint){.p = p, .o = o, .net = n, .kept = {-1, -1}};
     if (mkdir(o->checkpoint, 0777) != 0 && errno != EEXIST)
         rt_die("the checkpoint directory %s cannot be made: %s", o->checkpoint, strerror(errno));
+    claim(o->checkpoint);
     scan(c);
     if (c->nfound && !o->resume)
         rt_die("%s holds a run already: go on with --resume, or give another directory",

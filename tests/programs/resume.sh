@@ -59,6 +59,27 @@ says "weights without a checkpoint" "holds no checkpoint" --checkpoint "$work/u"
 grep -q "the weights are the checkpoint's" "$work/err" && bad "weights are taken, and it is said that they are not" || ok
 refuses "fewer samples" "made with all samples, this run has limit-samples 8" "$work/tiny" --checkpoint "$work/t" --resume --limit-samples 8
 
+# a directory where nothing can be written is refused before the first step, not behind the first epoch
+mkdir "$work/closed"
+chmod a-w "$work/closed"
+closed=(env)
+# shellcheck disable=SC2016
+[ "$(id -u)" != 0 ] || closed=(unshare --mount sh -c 'mount -t tmpfs -o ro tmpfs "$0" && exec "$@"' "$work/closed")
+if "${closed[@]}" true 2> /dev/null; then
+    refuses "a read-only directory" "checkpoints cannot be written into .*closed" "${closed[@]}" "${train[@]}" --checkpoint "$work/closed"
+    [ ! -s "$work/out" ] && ok || bad "an epoch was trained before that: $(cat "$work/out")"
+else skip "no read-only directory for root here"; fi
+
+# two runs in one directory: the second one is refused, and takes it up when the first is gone
+"$work/p" --data "$work/mnist" --epochs 4000 --checkpoint "$work/both" > /dev/null &
+pid=$!
+for _ in $(seq 100); do compgen -G "$work/both/step-*.safetensors" > /dev/null && break; sleep 0.1; done
+refuses "a second run in a directory" "another run saves its checkpoints in .*both" "$work/p" --data "$work/mnist" --epochs 4000 --checkpoint "$work/both" --resume
+kill -0 $pid && ok || bad "the first run has ended"
+{ sleep 1; kill -9 $pid; } &
+succeeds "a run that follows one that is just being killed" "$work/p" --data "$work/mnist" --epochs 1 --checkpoint "$work/both" --resume
+wait $pid 2> /dev/null || true
+
 # SIGTERM
 for how in with without; do
     args=(); [ $how = with ] && args=(--checkpoint "$work/term")
