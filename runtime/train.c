@@ -66,10 +66,11 @@ static void on_signal(int number)
 
 static void watch_signals(void)
 {
-    struct sigaction a = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &a, NULL);
-    sigaction(SIGTERM, &a, NULL);
-    signal(SIGXFSZ, SIG_IGN); /* a file too large is an error like a full disk */
+    const struct sigaction once = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    const struct sigaction always = {.sa_handler = on_signal};
+    sigaction(SIGINT, &once, NULL);    /* a second Ctrl-C ends at once */
+    sigaction(SIGTERM, &always, NULL); /* launchers repeat themselves */
+    signal(SIGXFSZ, SIG_IGN);          /* a file too large is an error like a full disk */
 }
 
 static void make_order(void *arg)

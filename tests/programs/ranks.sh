@@ -115,12 +115,13 @@ same "logs of two ranks" "$(ls "$work" | grep -c '^each-')" 2
 succeeds "a log of each rank, of one" "$work/lenet" --epochs 1 --data "$work/mnist" --log "$work/sole-%r"
 [ "$(field "$work/sole-0" epoch epoch)" = "1 " ] && ok || bad "one process is not rank 0 of its log"
 
-# SIGTERM to one rank: all stop after the same step with a checkpoint
+# SIGTERM to one rank, three times: all stop after the same step with a checkpoint
 long=("$work/lenet" --epochs 4000 --data "$work/mnist" --threads 1)
 ranks 2 "${long[@]}" --checkpoint "$work/term" > /dev/null 2> "$work/err" &
 job=$!
 sleep 2
-kill -TERM "$(running "$work/lenet.*term" | tail -n 1)" 2> /dev/null || true
+pid=$(running "$work/lenet.*term" | tail -n 1)
+for _ in 1 2 3; do kill -TERM "$pid" 2> /dev/null || true; sleep 0.002; done
 rc=0; wait $job || rc=$?
 [ $rc = 75 ] && ok || bad "after SIGTERM to a rank: exit code $rc, not 75"
 grep -q "saved in" "$work/err" && ok || bad "after SIGTERM to a rank: no word of the checkpoint"
