@@ -37,6 +37,7 @@ void emit_slurm(const Graph *g, const char *source, bool gpus, Text *out)
                 "# exit code is 75: the job is queued again, and resumes on whatever ranks it gets, to the same bits.\n"
                 "# A rank that is lost ends the others; the job is queued again for that, too, 3 times or N.  A lost node ends the job\n"
                 "# itself, and Slurm queues it again.  Both go on from the last checkpoint, at most ten minutes old.\n"
+                "# Another job, with other ranks, takes up what job J has saved with --checkpoint %s-J among the options.\n"
                 "%s"
                 "#SBATCH --job-name=%s\n"
                 "#SBATCH --ntasks=%lld                # %s\n"
@@ -47,7 +48,8 @@ void emit_slurm(const Graph *g, const char *source, bool gpus, Text *out)
                 "#SBATCH --open-mode=append\n"
                 "#SBATCH --output=%s-%%j.out\n"
                 "max_restarts=3\n"
-                "if [ \"$1\" = --max-restarts ]; then max_restarts=$2; shift 2; fi\n"
+                "if [ \"$1\" = --max-restarts ]; then max_restarts=$2; shift $(($# < 2 ? 1 : 2)); fi\n"
+                "case $max_restarts in '' | *[!0-9]*) echo \"--max-restarts wants a number, not '$max_restarts'\" >&2; exit 1 ;; esac\n"
                 "run=%s-$SLURM_JOB_ID\n"
                 "srun %s --cpus-per-task=\"${SLURM_CPUS_PER_TASK:-1}\" --kill-on-bad-exit=0 \\\n"
                 "    ./%s --checkpoint \"$run\" --checkpoint-every 600s --resume --log \"$run.jsonl\" \"$@\"\n"
@@ -63,7 +65,7 @@ void emit_slurm(const Graph *g, const char *source, bool gpus, Text *out)
                 "exit $code\n",
                 g->name, source, source, g->name,
                 gpus ? "--target cuda --comm nccl    anywhere with nvcc" : "--comm mpi        here, or anywhere with the same MPI",
-                g->name,
+                g->name, g->name,
                 gpus ? "# A process a GPU.  They meet at a port of the first node, made of the job's number; TENON_MEET=HOST:PORT in the environment\n"
                        "# names another place.  NCCL is libnccl.so.2 where the loader finds it, or TENON_NCCL=/path/libnccl.so.2.\n"
                      : "",

@@ -62,6 +62,8 @@ refuses "a job for nothing" "no train block" "$TENON" emit "$work/m.tn" --to slu
 succeeds "the job script is a script" bash -n "$work/slurm/mlp.sbatch"
 grep -q "^#SBATCH --ntasks=8 .* 1, 2, 4 or 8, which divide the 8 shards" "$work/slurm/mlp.sbatch" && ok || bad "emit --to slurm does not know the shards"
 
+refuses "a job whose number is forgotten" "^--max-restarts wants a number, not '--data'" env SLURM_JOB_ID=1 bash "$work/slurm/mlp.sbatch" --max-restarts --data x
+refuses "a job whose number is the end" "^--max-restarts wants a number, not ''" env SLURM_JOB_ID=1 bash "$work/slurm/mlp.sbatch" --max-restarts
 succeeds "a job for GPUs" "$TENON" emit "$mlp" --to slurm --target cuda --shards 6 --batch 60 -o "$work/slurm-gpu"
 succeeds "it is a script" bash -n "$work/slurm-gpu/mlp.sbatch"
 grep -q "^#SBATCH --ntasks=6 .* 1, 3 or 6, which divide the 6 shards" "$work/slurm-gpu/mlp.sbatch" && grep -q "^#SBATCH --gpus-per-task=1" "$work/slurm-gpu/mlp.sbatch" &&
