@@ -114,7 +114,7 @@ ends() {
     start "$n" "$@"
     ended
     [[ " ${code[*]} " != *" 0 "* && " ${code[*]} " == *" $want "* ]] && ok || bad "$pattern: exit codes ${code[*]}"
-    cat "$work"/err.* | grep -Eq "$pattern" && ok || { bad "no word of '$pattern':"; head -n 3 "$work"/err.*; }
+    grep -Eqs "$pattern" "$work"/err.* && ok || { bad "no word of '$pattern':"; head -n 3 "$work"/err.*; }
     [ $((SECONDS - since)) -lt 40 ] && ok || bad "$pattern: $((SECONDS - since)) s"
     rm -f "$work"/err.*
 }
@@ -141,7 +141,7 @@ lost() {
     for r in 0 2 3; do code[r]=0; wait "${pid[r]}" || code[r]=$?; done
     [ "${code[0]} ${code[2]} ${code[3]}" = "76 76 76" ] && ok || bad "$1: exit codes ${code[*]}, not 76"
     [ $((SECONDS - since)) -le 20 ] && ok || bad "$1: the others end after $((SECONDS - since)) s"
-    cat "$work"/err.* | grep -Eq "$2" && ok || { bad "$1: no word of '$2':"; head -n 3 "$work"/err.*; }
+    grep -Eqs "$2" "$work"/err.* && ok || { bad "$1: no word of '$2':"; head -n 3 "$work"/err.*; }
     grep -q abort "$work/asked.0" && ok || bad "$1: the communicator was not let go of"
     kill -9 "$victim" 2> /dev/null || true
     wait "${pid[1]}" 2> /dev/null || true
