@@ -211,13 +211,14 @@ static int64_t update_blocks(const Step *s, Part p)
     return n;
 }
 
-/* The first of its rows, and how many. */
+/* The first of its rows, how many, and pieces that blocks take. */
 static const char *rows_of(Writer *w, Part p)
 {
     const Step *s = w->g->step;
     const int before = update_count(s, (Part){0, p.first}), n = update_count(s, p);
-    return before ? arena_printf(w->arena, "update_rows + %d, %d", before, n)
-                  : arena_printf(w->arena, "update_rows, %d", n);
+    const long long blocks = update_blocks(s, p);
+    return before ? arena_printf(w->arena, "update_rows + %d, %d, %lld", before, n, blocks)
+                  : arena_printf(w->arena, "update_rows, %d, %lld", n, blocks);
 }
 
 /* Running averages follow the statistics of the step's shards, or (from_grad) what ranks have made of them. */
@@ -317,8 +318,8 @@ static void clipped(Writer *w)
     text_printf(&w->body, "    double *const parts = (double *)(t + %lld);\n    %s\n",
                 (long long)g->step->grad_bytes,
                 kernel_launch(w, "update_squares", "double *parts, const char *grad",
-                              arena_printf(a, "    update_squares(parts, grad, %s, %s);\n",
-                                           rows_of(w, p), pieces(w, p)),
+                              arena_printf(a, "    update_squares(parts, grad, %s);\n",
+                                           rows_of(w, p)),
                               "parts, grad", "CLIP_PARTS"));
     text_printf(&w->body, "    %s\n",
                 kernel_launch(w, fn, "const Rt *r, const char *grad, const double *parts",

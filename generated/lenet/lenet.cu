@@ -428,7 +428,7 @@ KERNEL rt_metric_1(const Rt *r, int unit, int metric, int first, const real *a)
 constexpr int update_1_blocks = 426;
 KERNEL update_1(const Rt *r, bool from_grad)
 {
-    update(r, update_rows, 8, from_grad, 0, update_sgd);
+    update(r, update_rows, 8, 426, from_grad, 0, update_sgd);
 }
 
 constexpr int rt_output_1_blocks = each_blocks(1280);

@@ -38,10 +38,10 @@ struct AttentionBlock {
     int64_t sample;
     int head;
 };
-DEVICE AttentionBlock attention_block(Attention a)
+DEVICE AttentionBlock attention_block(unsigned block, Attention a)
 {
-    const int tiles = ceil_div(a.t, WARP), which = blockIdx.x / tiles;
-    return AttentionBlock{(int)(blockIdx.x % tiles) * WARP, which / a.heads, which % a.heads};
+    const int tiles = ceil_div(a.t, WARP), which = block / tiles;
+    return AttentionBlock{(int)(block % tiles) * WARP, which / a.heads, which % a.heads};
 }
 
 /* part: 0 q, 1 k, 2 v of x; likewise of dx. */
@@ -154,10 +154,9 @@ SIZE int attention_blocks(Attention a)
 {
     return a.n * a.heads * ceil_div(a.t, WARP);
 }
-DEVICE void attention(real *o, const real *x, Attention a)
+DEVICE void attention_part(real *o, const real *x, Attention a, AttentionBlock b)
 {
     SHARED(AttentionTiles, tiles);
-    const AttentionBlock b = attention_block(a);
     const HeadRows<const real> q = head_part(x, 0, b, a), k = head_part(x, 1, b, a), v = head_part(x, 2, b, a);
     const int own = b.first + threadIdx.x / WARP * ATTENTION_EACH, lane = threadIdx.x % WARP;
     real s[ATTENTION_EACH], top[ATTENTION_EACH] = {}, sum[ATTENTION_EACH] = {};
@@ -180,6 +179,11 @@ DEVICE void attention(real *o, const real *x, Attention a)
         sum[i] = 1 / sum[i];
     attention_store(head_whole(o, b, a), y, b.first, sum);
 }
+DEVICE void attention(real *o, const real *x, Attention a)
+{
+    FOR_BLOCKS(block, attention_blocks(a))
+        attention_part(o, x, a, attention_block(block, a));
+}
 
 /* ------------------------------------------------------------------------------- backward */
 
@@ -188,10 +192,9 @@ SIZE int attention_dx_sums_blocks(Attention a)
 {
     return attention_blocks(a);
 }
-DEVICE void attention_dx_sums(real *dx, const real *x, const real *dy, Attention a)
+DEVICE void attention_dx_sums_part(real *dx, const real *x, const real *dy, Attention a, AttentionBlock b)
 {
     SHARED(AttentionTiles, tiles);
-    const AttentionBlock b = attention_block(a);
     const HeadRows<const real> q = head_part(x, 0, b, a), k = head_part(x, 1, b, a), v = head_part(x, 2, b, a);
     const HeadRows<const real> g = head_whole(dy, b, a);
     const HeadRows<real> dq = head_part(dx, 0, b, a);
@@ -215,6 +218,11 @@ DEVICE void attention_dx_sums(real *dx, const real *x, const real *dy, Attention
             at[0] = top[i] + s_log(sum[i]), at[1] = dot[i] / sum[i];
         }
 }
+DEVICE void attention_dx_sums(real *dx, const real *x, const real *dy, Attention a)
+{
+    FOR_BLOCKS(block, attention_dx_sums_blocks(a))
+        attention_dx_sums_part(dx, x, dy, a, attention_block(block, a));
+}
 
 /* p and ds of a score s and its dp, from the two numbers of step i at `kept`. */
 DEVICE void attention_ds(real &s, real &dp, bool sees, const real *kept, Attention a)
@@ -228,10 +236,9 @@ SIZE int attention_dx_keys_blocks(Attention a)
 {
     return attention_blocks(a);
 }
-DEVICE void attention_dx_keys(real *dx, const real *x, const real *dy, Attention a)
+DEVICE void attention_dx_keys_part(real *dx, const real *x, const real *dy, Attention a, AttentionBlock b)
 {
     SHARED(AttentionTiles, tiles);
-    const AttentionBlock b = attention_block(a);
     const HeadRows<const real> q = head_part(x, 0, b, a), k = head_part(x, 1, b, a), v = head_part(x, 2, b, a);
     const HeadRows<const real> g = head_whole(dy, b, a);
     const HeadRows<real> dq = head_part(dx, 0, b, a);
@@ -253,16 +260,20 @@ DEVICE void attention_dx_keys(real *dx, const real *x, const real *dy, Attention
     attention_store(head_part(dx, 1, b, a), dk, b.first, one);
     attention_store(head_part(dx, 2, b, a), dv, b.first, one);
 }
+DEVICE void attention_dx_keys(real *dx, const real *x, const real *dy, Attention a)
+{
+    FOR_BLOCKS(block, attention_dx_keys_blocks(a))
+        attention_dx_keys_part(dx, x, dy, a, attention_block(block, a));
+}
 
 /* dq, where the two numbers were. */
 SIZE int attention_dx_queries_blocks(Attention a)
 {
     return attention_blocks(a);
 }
-DEVICE void attention_dx_queries(real *dx, const real *x, const real *dy, Attention a)
+DEVICE void attention_dx_queries_part(real *dx, const real *x, const real *dy, Attention a, AttentionBlock b)
 {
     SHARED(AttentionTiles, tiles);
-    const AttentionBlock b = attention_block(a);
     const HeadRows<const real> q = head_part(x, 0, b, a), k = head_part(x, 1, b, a), v = head_part(x, 2, b, a);
     const HeadRows<const real> g = head_whole(dy, b, a);
     const HeadRows<real> dq = head_part(dx, 0, b, a);
@@ -282,6 +293,11 @@ DEVICE void attention_dx_queries(real *dx, const real *x, const real *dy, Attent
         attention_mix(y, tiles, dp, k, first);
     }
     attention_store(dq, y, b.first, one);
+}
+DEVICE void attention_dx_queries(real *dx, const real *x, const real *dy, Attention a)
+{
+    FOR_BLOCKS(block, attention_dx_queries_blocks(a))
+        attention_dx_queries_part(dx, x, dy, a, attention_block(block, a));
 }
 
 #endif

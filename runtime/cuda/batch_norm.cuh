@@ -38,21 +38,24 @@ SIZE int batch_moments_blocks(BatchNorm s)
 template <class X> DEVICE void batch_moments(real *moments, const X *x, BatchNorm s, bool)
 {
     SHARED(Moments, m);
-    const int c = blockIdx.x, rows = s.n * s.hw;
-    real sum = 0, m2 = 0;
-    for (int i = threadIdx.x; i < rows; i += THREADS)
-        sum += x[norm_at(s, c, i)];
-    sum = block_sum(m.parts, sum);
-    if (threadIdx.x == 0)
-        m.mean = sum / (real)rows;
-    block_sync(); /* everybody needs the mean */
-    for (int i = threadIdx.x; i < rows; i += THREADS) {
-        const real d = x[norm_at(s, c, i)] - m.mean;
-        m2 = s_fma(d, d, m2);
+    const int rows = s.n * s.hw;
+    FOR_BLOCKS(c, s.c) {
+        real sum = 0, m2 = 0;
+        for (int i = threadIdx.x; i < rows; i += THREADS)
+            sum += x[norm_at(s, c, i)];
+        sum = block_sum(m.parts, sum);
+        if (threadIdx.x == 0)
+            m.mean = sum / (real)rows;
+        block_sync(); /* everybody needs the mean */
+        const real mean = m.mean;
+        for (int i = threadIdx.x; i < rows; i += THREADS) {
+            const real d = x[norm_at(s, c, i)] - mean;
+            m2 = s_fma(d, d, m2);
+        }
+        m2 = block_sum(m.parts, m2);
+        if (threadIdx.x == 0)
+            moments[c] = mean, moments[s.c + c] = m2;
     }
-    m2 = block_sum(m.parts, m2);
-    if (threadIdx.x == 0)
-        moments[c] = m.mean, moments[s.c + c] = m2;
 }
 
 /* last, first launch: sums of differences from the channel's first number, and of their squares. */

@@ -14,7 +14,7 @@ struct ClipSum {
     double squares;
 };
 
-/* The update's blocks are pieces of UPDATE_EACH numbers: f(parameter, index in it) for each number of piece `block`. */
+/* The update's pieces are of UPDATE_EACH numbers: f(parameter, index in it) for each number of piece `block`. */
 template <class F> DEVICE void update_piece(const UpdateRow *rows, int n, int64_t block, F f)
 {
     int64_t first;
@@ -24,27 +24,36 @@ template <class F> DEVICE void update_piece(const UpdateRow *rows, int n, int64_
         f(q, i);
 }
 
-DEVICE void update_sums(const Rt *r, const UpdateRow *rows, int n, char *grad)
+/* Of all of them, a block each. */
+template <class F> DEVICE void update_pieces(const UpdateRow *rows, int n, int pieces, F f)
 {
-    update_piece(rows, n, blockIdx.x, [=](const UpdateRow &q, int64_t i) {
+    FOR_BLOCKS(block, pieces)
+        update_piece(rows, n, block, f);
+}
+
+DEVICE void update_sums(const Rt *r, const UpdateRow *rows, int n, int pieces, char *grad)
+{
+    update_pieces(rows, n, pieces, [=](const UpdateRow &q, int64_t i) {
         const char *sum = r->shard + q.sum + i * (int64_t)sizeof(real);
         ((real *)(grad + q.grad))[i] = update_tree(sum, r->shard_bytes, r->shards);
     });
 }
 
-/* parts (CLIP_PARTS): block b takes pieces b, b + CLIP_PARTS ... of `pieces`. */
+/* parts (CLIP_PARTS): part b is of pieces b, b + CLIP_PARTS ... of `pieces`. */
 DEVICE void update_squares(double *parts, const char *grad, const UpdateRow *rows, int n, int pieces)
 {
     SHARED(ClipSum, s);
-    double sum = 0;
-    for (int piece = blockIdx.x; piece < pieces; piece += CLIP_PARTS)
-        update_piece(rows, n, piece, [&](const UpdateRow &q, int64_t i) {
-            const double g = (double)((const real *)(grad + q.grad))[i];
-            sum += g * g;
-        });
-    sum = block_sum(s.parts, sum);
-    if (threadIdx.x == 0)
-        parts[blockIdx.x] = sum;
+    FOR_BLOCKS(part, CLIP_PARTS) {
+        double sum = 0;
+        for (int piece = (int)part; piece < pieces; piece += CLIP_PARTS)
+            update_piece(rows, n, piece, [&](const UpdateRow &q, int64_t i) {
+                const double g = (double)((const real *)(grad + q.grad))[i];
+                sum += g * g;
+            });
+        sum = block_sum(s.parts, sum);
+        if (threadIdx.x == 0)
+            parts[part] = sum;
+    }
 }
 
 /* The norm, in every thread. */
@@ -65,19 +74,19 @@ DEVICE real clip_factor(double norm, double limit)
 }
 
 template <class Rule>
-DEVICE void update_clipped_by(const Rt *r, const UpdateRow *rows, int n, const char *grad, real factor, Rule rule)
+DEVICE void update_clipped_by(const Rt *r, const UpdateRow *rows, int n, int pieces, const char *grad, real factor, Rule rule)
 {
-    update_piece(rows, n, blockIdx.x,
-                 [=](const UpdateRow &q, int64_t i) { update_one(r, q, i, ((const real *)(grad + q.grad))[i] * factor, rule); });
+    update_pieces(rows, n, pieces,
+                  [=](const UpdateRow &q, int64_t i) { update_one(r, q, i, ((const real *)(grad + q.grad))[i] * factor, rule); });
 }
 
 template <class Rule>
-DEVICE void update_clipped(const Rt *r, const UpdateRow *rows, int n, const char *grad, const double *parts, double limit, int loss,
-                           Rule rule)
+DEVICE void update_clipped(const Rt *r, const UpdateRow *rows, int n, int pieces, const char *grad, const double *parts,
+                           double limit, int loss, Rule rule)
 {
     const real factor = clip_factor(clip_norm(parts), limit);
     if (update_allowed(r, loss))
-        update_clipped_by(r, rows, n, grad, factor, rule);
+        update_clipped_by(r, rows, n, pieces, grad, factor, rule);
 }
 
 #endif

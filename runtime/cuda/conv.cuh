@@ -51,13 +51,13 @@ SIZE int conv2d_blocks(Conv c)
 }
 
 /* Rows: a group's filters.  Columns: positions (n, oy, ox).  Depth: taps (i, r, s), as they lie in w. */
-DEVICE void conv2d(real *y, const real *x, const real *w, Conv c)
+DEVICE void conv2d_part(unsigned block, real *y, const real *x, const real *w, Conv c)
 {
-    const int blocks = product_blocks(conv_outputs(c), c.n * c.oh * c.ow), group = blockIdx.x / blocks;
+    const int blocks = product_blocks(conv_outputs(c), c.n * c.oh * c.ow), group = block / blocks;
     const int taps = conv_inputs(c) * c.r * c.s, o0 = group * conv_outputs(c), i0 = group * conv_inputs(c);
 
     product<ALONG_K, ALONG_RESULT>(
-        blockIdx.x % blocks, conv_outputs(c), c.n * c.oh * c.ow, taps,
+        block % blocks, conv_outputs(c), c.n * c.oh * c.ow, taps,
         [=](int o, int tap) {
             return w[c.last ? conv_w(c, o0 + o, tap / (c.r * c.s), tap % (c.r * c.s)) : (int64_t)(o0 + o) * taps + tap];
         },
@@ -72,6 +72,11 @@ DEVICE void conv2d(real *y, const real *x, const real *w, Conv c)
             const int n = at / (c.oh * c.ow), place = at % (c.oh * c.ow);
             y[conv_y(c, n, o0 + o, place)] = sum;
         });
+}
+DEVICE void conv2d(real *y, const real *x, const real *w, Conv c)
+{
+    FOR_BLOCKS(block, conv2d_blocks(c))
+        conv2d_part(block, y, x, w, c);
 }
 
 /* What a convolution leaves to do, in place: y = y + b of its channel (b nullptr: none), then relu; a channel's numbers lie `run` at a time. */
@@ -101,13 +106,13 @@ SIZE int conv2d_dx_blocks(Conv c)
 
 /* Rows: a group's input channels.  Columns: pixels (n, iy, ix).  Depth: (o, r, s); pixel iy meets tap r at output
  * (iy + pad - r dil) / stride, where that is whole. */
-DEVICE void conv2d_dx(real *dx, const real *w, const real *dy, Conv c)
+DEVICE void conv2d_dx_part(unsigned block, real *dx, const real *w, const real *dy, Conv c)
 {
-    const int blocks = product_blocks(conv_inputs(c), c.n * c.h * c.w), group = blockIdx.x / blocks;
+    const int blocks = product_blocks(conv_inputs(c), c.n * c.h * c.w), group = block / blocks;
     const int o0 = group * conv_outputs(c), i0 = group * conv_inputs(c);
 
     product<ALONG_K, ALONG_RESULT>(
-        blockIdx.x % blocks, conv_inputs(c), c.n * c.h * c.w, conv_outputs(c) * c.r * c.s,
+        block % blocks, conv_inputs(c), c.n * c.h * c.w, conv_outputs(c) * c.r * c.s,
         [=](int i, int tap) {
             const int o = tap / (c.r * c.s), place = tap % (c.r * c.s);
             return w[conv_w(c, o0 + o, i, place)];
@@ -125,6 +130,11 @@ DEVICE void conv2d_dx(real *dx, const real *w, const real *dy, Conv c)
             dx[conv_x(c, n, i0 + i, place)] = sum;
         });
 }
+DEVICE void conv2d_dx(real *dx, const real *w, const real *dy, Conv c)
+{
+    FOR_BLOCKS(block, conv2d_dx_blocks(c))
+        conv2d_dx_part(block, dx, w, dy, c);
+}
 
 /* ------------------------------------------------------------------------------- dw */
 
@@ -138,10 +148,10 @@ SIZE int conv2d_dw_blocks(Conv c)
 {
     return c.o * conv_inputs(c);
 }
-template <class X, class D> DEVICE void conv2d_dw(real *dw, const X *x, const D *dy, Conv c, bool write)
+template <class X, class D> DEVICE void conv2d_dw_part(unsigned block, real *dw, const X *x, const D *dy, Conv c, bool write)
 {
     SHARED(ConvSums, sums);
-    const int o = blockIdx.x / conv_inputs(c), i = blockIdx.x % conv_inputs(c);
+    const int o = block / conv_inputs(c), i = block % conv_inputs(c);
     const int channel = o / conv_outputs(c) * conv_inputs(c) + i, places = c.oh * c.ow, taps = c.r * c.s;
 
     for (int tap0 = 0; tap0 < taps; tap0 += WARP) {
@@ -171,6 +181,11 @@ template <class X, class D> DEVICE void conv2d_dw(real *dw, const X *x, const D 
         }
         block_sync(); /* they are read */
     }
+}
+template <class X, class D> DEVICE void conv2d_dw(real *dw, const X *x, const D *dy, Conv c, bool write)
+{
+    FOR_BLOCKS(block, conv2d_dw_blocks(c))
+        conv2d_dw_part(block, dw, x, dy, c, write);
 }
 
 #endif

@@ -16,8 +16,8 @@ SIZE int dense_blocks(Dense d)
 }
 DEVICE void dense(real *y, const real *x, const real *w, Dense d)
 {
-    product<ALONG_K, ALONG_K>(
-        blockIdx.x, d.n, d.o, d.k, [=](int n, int k) { return x[(int64_t)n * d.k + k]; },
+    all_products<ALONG_K, ALONG_K>(
+        d.n, d.o, d.k, [=](int n, int k) { return x[(int64_t)n * d.k + k]; },
         [=](int o, int k) { return w[(int64_t)o * d.k + k]; },
         [=](int n, int o, real sum) { y[(int64_t)n * d.o + o] = sum; });
 }
@@ -29,8 +29,8 @@ SIZE int dense_dx_blocks(Dense d)
 }
 DEVICE void dense_dx(real *dx, const real *w, const real *dy, Dense d)
 {
-    product<ALONG_K, ALONG_RESULT>(
-        blockIdx.x, d.n, d.k, d.o, [=](int n, int o) { return dy[(int64_t)n * d.o + o]; },
+    all_products<ALONG_K, ALONG_RESULT>(
+        d.n, d.k, d.o, [=](int n, int o) { return dy[(int64_t)n * d.o + o]; },
         [=](int k, int o) { return w[(int64_t)o * d.k + k]; },
         [=](int n, int k, real sum) { dx[(int64_t)n * d.k + k] = sum; });
 }
@@ -42,8 +42,8 @@ SIZE int dense_dw_blocks(Dense d)
 }
 DEVICE void dense_dw(real *dw, const real *x, const real *dy, Dense d, bool write)
 {
-    product<ALONG_RESULT, ALONG_RESULT>(
-        blockIdx.x, d.o, d.k, d.n, [=](int o, int n) { return dy[(int64_t)n * d.o + o]; },
+    all_products<ALONG_RESULT, ALONG_RESULT>(
+        d.o, d.k, d.n, [=](int o, int n) { return dy[(int64_t)n * d.o + o]; },
         [=](int k, int n) { return x[(int64_t)n * d.k + k]; },
         [=](int o, int k, real sum) {
             real *to = dw + (int64_t)o * d.k + k;

@@ -32,11 +32,10 @@ SIZE int embedding_dw_blocks(Embedding e)
 {
     return ceil_div(e.rows * ceil_div(e.width, WARP), WARPS);
 }
-DEVICE void embedding_dw(real *dw, const int32_t *token, const real *dy, Embedding e, bool)
+DEVICE void embedding_dw_row(real *dw, const int32_t *token, const real *dy, Embedding e, int own, int strip)
 {
-    const int strips = ceil_div(e.width, WARP), warp = warp_row(), lane = threadIdx.x % WARP;
-    const int own = warp / strips, column = warp % strips * WARP + lane;
-    if (own >= e.rows || token[own] == e.padding)
+    const int lane = threadIdx.x % WARP, column = strip * WARP + lane;
+    if (token[own] == e.padding)
         return;
     const int32_t row = token[own];
     real sum = 0;
@@ -50,6 +49,12 @@ DEVICE void embedding_dw(real *dw, const int32_t *token, const real *dy, Embeddi
     }
     if (column < e.width)
         dw[(int64_t)row * e.width + column] += sum;
+}
+DEVICE void embedding_dw(real *dw, const int32_t *token, const real *dy, Embedding e, bool)
+{
+    const int strips = ceil_div(e.width, WARP);
+    FOR_ROWS(warp, e.rows * strips)
+        embedding_dw_row(dw, token, dy, e, (int)warp / strips, (int)warp % strips);
 }
 
 /* y[i] = 0 where token i is padding, else 1. */

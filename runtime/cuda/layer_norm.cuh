@@ -36,12 +36,12 @@ SIZE int layer_norm_blocks(LayerNorm l)
 }
 DEVICE void layer_norm(real *y, const real *x, const real *w, const real *b, LayerNorm l)
 {
-    const int64_t row = warp_row(), at = row * l.k;
-    if (row >= l.rows)
-        return;
-    const RowMoments m = row_moments(x + at, l);
-    for (int j = threadIdx.x % WARP; j < l.k; j += WARP)
-        y[at + j] = (x[at + j] - m.mean) * m.r * w[j] + (b ? b[j] : 0);
+    FOR_ROWS(row, l.rows) {
+        const int64_t at = row * l.k;
+        const RowMoments m = row_moments(x + at, l);
+        for (int j = threadIdx.x % WARP; j < l.k; j += WARP)
+            y[at + j] = (x[at + j] - m.mean) * m.r * w[j] + (b ? b[j] : 0);
+    }
 }
 
 SIZE int layer_norm_dx_blocks(LayerNorm l)
@@ -50,20 +50,20 @@ SIZE int layer_norm_dx_blocks(LayerNorm l)
 }
 DEVICE void layer_norm_dx(real *dx, const real *dy, const real *x, const real *w, LayerNorm l)
 {
-    const int64_t row = warp_row(), at = row * l.k;
-    if (row >= l.rows)
-        return;
-    const RowMoments m = row_moments(x + at, l);
-    real sum = 0, dot = 0;
-    for (int j = threadIdx.x % WARP; j < l.k; j += WARP) {
-        const real g = dy[at + j] * w[j];
-        sum += g;
-        dot = s_fma(g, (x[at + j] - m.mean) * m.r, dot);
+    FOR_ROWS(row, l.rows) {
+        const int64_t at = row * l.k;
+        const RowMoments m = row_moments(x + at, l);
+        real sum = 0, dot = 0;
+        for (int j = threadIdx.x % WARP; j < l.k; j += WARP) {
+            const real g = dy[at + j] * w[j];
+            sum += g;
+            dot = s_fma(g, (x[at + j] - m.mean) * m.r, dot);
+        }
+        sum = l.center ? warp_sum(sum) / (real)l.k : 0;
+        dot = warp_sum(dot) / (real)l.k;
+        for (int j = threadIdx.x % WARP; j < l.k; j += WARP)
+            dx[at + j] = m.r * (dy[at + j] * w[j] - sum - (x[at + j] - m.mean) * m.r * dot);
     }
-    sum = l.center ? warp_sum(sum) / (real)l.k : 0;
-    dot = warp_sum(dot) / (real)l.k;
-    for (int j = threadIdx.x % WARP; j < l.k; j += WARP)
-        dx[at + j] = m.r * (dy[at + j] * w[j] - sum - (x[at + j] - m.mean) * m.r * dot);
 }
 
 struct ColumnSums {
@@ -74,10 +74,10 @@ SIZE int layer_norm_dw_blocks(LayerNorm l)
 {
     return ceil_div(l.k, WARP);
 }
-DEVICE void layer_norm_dw(real *dw, const real *dy, const real *x, LayerNorm l, bool write)
+DEVICE void layer_norm_dw_part(unsigned block, real *dw, const real *dy, const real *x, LayerNorm l, bool write)
 {
     SHARED(ColumnSums, sums);
-    const int lane = threadIdx.x % WARP, column = blockIdx.x * WARP + lane;
+    const int lane = threadIdx.x % WARP, column = block * WARP + lane;
     real sum = 0;
     for (int row = threadIdx.x / WARP; row < l.rows; row += WARPS) {
         const int64_t at = (int64_t)row * l.k;
@@ -87,12 +87,17 @@ DEVICE void layer_norm_dw(real *dw, const real *dy, const real *x, LayerNorm l, 
     }
     sums.of_warp[threadIdx.x / WARP][lane] = sum;
     block_sync(); /* all warps' sums are there */
-    if (threadIdx.x >= WARP || column >= l.k)
-        return;
     sum = 0;
     for (int i = 0; i < WARPS; i++)
         sum += sums.of_warp[i][lane];
-    dw[column] = (write ? 0 : dw[column]) + sum;
+    if (threadIdx.x < WARP && column < l.k)
+        dw[column] = (write ? 0 : dw[column]) + sum;
+    block_sync(); /* they are read */
+}
+DEVICE void layer_norm_dw(real *dw, const real *dy, const real *x, LayerNorm l, bool write)
+{
+    FOR_BLOCKS(block, layer_norm_dw_blocks(l))
+        layer_norm_dw_part(block, dw, dy, x, l, write);
 }
 
 #endif

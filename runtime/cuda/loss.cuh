@@ -64,12 +64,11 @@ SIZE int softmax_cross_entropy_blocks(int n, int)
 }
 DEVICE void softmax_cross_entropy(real *loss, const real *x, const int32_t *label, int n, int k)
 {
-    const int64_t i = warp_row();
-    if (i >= n)
-        return;
-    const real one = row_loss(x + i * k, label[i], k);
-    if (threadIdx.x % WARP == 0)
-        loss[i] = one;
+    FOR_ROWS(i, n) {
+        const real one = row_loss(x + i * k, label[i], k);
+        if (threadIdx.x % WARP == 0)
+            loss[i] = one;
+    }
 }
 
 SIZE int softmax_cross_entropy_dx_blocks(int n, int)
@@ -79,8 +78,7 @@ SIZE int softmax_cross_entropy_dx_blocks(int n, int)
 template <class D>
 DEVICE void softmax_cross_entropy_dx(real *dx, const real *x, const int32_t *label, D dloss, int n, int k)
 {
-    const int64_t i = warp_row();
-    if (i < n)
+    FOR_ROWS(i, n)
         row_loss_dx(dx + i * k, x + i * k, label[i], dloss[i], k, 0);
 }
 
@@ -90,12 +88,11 @@ SIZE int softmax_cross_entropy_smooth_blocks(int n, int k, double)
 }
 DEVICE void softmax_cross_entropy_smooth(real *loss, const real *x, const int32_t *label, int n, int k, double s)
 {
-    const int64_t i = warp_row();
-    if (i >= n)
-        return;
-    const real one = row_loss(x + i * k, label[i], k), less = row_smooth(x + i * k, label[i], k, (real)s);
-    if (threadIdx.x % WARP == 0)
-        loss[i] = one - less;
+    FOR_ROWS(i, n) {
+        const real one = row_loss(x + i * k, label[i], k), less = row_smooth(x + i * k, label[i], k, (real)s);
+        if (threadIdx.x % WARP == 0)
+            loss[i] = one - less;
+    }
 }
 
 SIZE int softmax_cross_entropy_dx_smooth_blocks(int n, int k, double)
@@ -105,8 +102,7 @@ SIZE int softmax_cross_entropy_dx_smooth_blocks(int n, int k, double)
 template <class D>
 DEVICE void softmax_cross_entropy_dx_smooth(real *dx, const real *x, const int32_t *label, D dloss, int n, int k, double s)
 {
-    const int64_t i = warp_row();
-    if (i < n)
+    FOR_ROWS(i, n)
         row_loss_dx(dx + i * k, x + i * k, label[i], dloss[i], k, (real)s);
 }
 
@@ -116,12 +112,11 @@ SIZE int accuracy_blocks(int n, int)
 }
 DEVICE void accuracy(real *correct, const real *x, const int32_t *label, int n, int k)
 {
-    const int64_t i = warp_row();
-    if (i >= n)
-        return;
-    const real one = row_correct(x + i * k, label[i], k);
-    if (threadIdx.x % WARP == 0)
-        correct[i] = one;
+    FOR_ROWS(i, n) {
+        const real one = row_correct(x + i * k, label[i], k);
+        if (threadIdx.x % WARP == 0)
+            correct[i] = one;
+    }
 }
 
 #endif

@@ -23,10 +23,10 @@ template <class X> DEVICE void loss_scale(real *y, X x, const Rt *r, int n)
 }
 
 /* The gradients, as update_sums has them where nothing is scaled. */
-DEVICE void update_sums_scaled(const Rt *r, const UpdateRow *rows, int n, char *grad)
+DEVICE void update_sums_scaled(const Rt *r, const UpdateRow *rows, int n, int pieces, char *grad)
 {
     const real scale = r->scaling->scale;
-    update_piece(rows, n, blockIdx.x, [=](const UpdateRow &q, int64_t i) {
+    update_pieces(rows, n, pieces, [=](const UpdateRow &q, int64_t i) {
         const char *sum = r->shard + q.sum + i * (int64_t)sizeof(real);
         ((real *)(grad + q.grad))[i] = update_tree(sum, r->shard_bytes, r->shards) / scale;
     });
@@ -55,14 +55,14 @@ DEVICE void loss_scale_tell(const Rt *r, bool good)
 }
 
 template <class Rule>
-DEVICE void update_scaled(const Rt *r, const UpdateRow *rows, int n, const char *grad, const double *parts, double limit, int loss,
-                          Rule rule)
+DEVICE void update_scaled(const Rt *r, const UpdateRow *rows, int n, int pieces, const char *grad, const double *parts,
+                          double limit, int loss, Rule rule)
 {
     const double norm = clip_norm(parts);
     if (!update_allowed(r, loss))
         return;
     if (isfinite(norm))
-        update_clipped_by(r, rows, n, grad, clip_factor(norm, limit), rule);
+        update_clipped_by(r, rows, n, pieces, grad, clip_factor(norm, limit), rule);
     if (blockIdx.x == 0 && threadIdx.x == 0)
         loss_scale_tell(r, isfinite(norm));
 }

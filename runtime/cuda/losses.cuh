@@ -42,17 +42,16 @@ SIZE int mse_blocks(int n, int)
 }
 template <class T> DEVICE void mse(real *loss, const real *x, T t, int n, int k)
 {
-    const int64_t row = warp_row();
-    real sum = 0;
-    if (row >= n)
-        return;
-    for (int j = threadIdx.x % WARP; j < k; j += WARP) {
-        const real d = x[row * k + j] - t[row * k + j];
-        sum = s_fma(d, d, sum);
+    FOR_ROWS(row, n) {
+        real sum = 0;
+        for (int j = threadIdx.x % WARP; j < k; j += WARP) {
+            const real d = x[row * k + j] - t[row * k + j];
+            sum = s_fma(d, d, sum);
+        }
+        sum = warp_sum(sum);
+        if (threadIdx.x % WARP == 0)
+            loss[row] = sum / (real)k;
     }
-    sum = warp_sum(sum);
-    if (threadIdx.x % WARP == 0)
-        loss[row] = sum / (real)k;
 }
 
 SIZE int mse_dx_blocks(int n, int k)
@@ -92,45 +91,47 @@ template <class D> DEVICE void l2_dx(real *dx, const real *x, D dloss, int n, in
  */
 
 /* A block a sample, a warp a position: of(row of x, label), one number in every lane, added over the positions. */
-template <class Of> DEVICE void each_position(real *y, const int32_t *label, double scored, int t, Of of)
+template <class Of> DEVICE void each_position(real *y, const int32_t *label, double scored, int n, int t, Of of)
 {
     SHARED(Parts<real>, parts);
-    const int64_t first = (int64_t)blockIdx.x * t;
-    real sum = 0;
-    for (int j = threadIdx.x / WARP; j < t; j += WARPS)
-        if (label[first + j] >= 0)
-            sum += of(first + j, label[first + j]);
-    sum = block_sum(parts, threadIdx.x % WARP == 0 ? sum : 0);
-    if (threadIdx.x == 0)
-        y[blockIdx.x] = sum / (real)scored;
+    FOR_BLOCKS(block, n) {
+        const int64_t first = (int64_t)block * t;
+        real sum = 0;
+        for (int j = threadIdx.x / WARP; j < t; j += WARPS)
+            if (label[first + j] >= 0)
+                sum += of(first + j, label[first + j]);
+        sum = block_sum(parts, threadIdx.x % WARP == 0 ? sum : 0);
+        if (threadIdx.x == 0)
+            y[block] = sum / (real)scored;
+    }
 }
 
 SIZE int accuracy_each_blocks(int n, int, int)
 {
     return n;
 }
-DEVICE void accuracy_each(real *y, const real *x, const int32_t *label, double scored, int, int t, int k)
+DEVICE void accuracy_each(real *y, const real *x, const int32_t *label, double scored, int n, int t, int k)
 {
-    each_position(y, label, scored, t, [=](int64_t row, int32_t own) { return row_correct(x + row * k, own, k); });
+    each_position(y, label, scored, n, t, [=](int64_t row, int32_t own) { return row_correct(x + row * k, own, k); });
 }
 
 SIZE int softmax_cross_entropy_each_blocks(int n, int, int)
 {
     return n;
 }
-DEVICE void softmax_cross_entropy_each(real *y, const real *x, const int32_t *label, double scored, int, int t, int k)
+DEVICE void softmax_cross_entropy_each(real *y, const real *x, const int32_t *label, double scored, int n, int t, int k)
 {
-    each_position(y, label, scored, t, [=](int64_t row, int32_t own) { return row_loss(x + row * k, own, k); });
+    each_position(y, label, scored, n, t, [=](int64_t row, int32_t own) { return row_loss(x + row * k, own, k); });
 }
 
 SIZE int softmax_cross_entropy_smooth_each_blocks(int n, int, int, double)
 {
     return n;
 }
-DEVICE void softmax_cross_entropy_smooth_each(real *y, const real *x, const int32_t *label, double scored, int, int t, int k,
+DEVICE void softmax_cross_entropy_smooth_each(real *y, const real *x, const int32_t *label, double scored, int n, int t, int k,
                                               double s)
 {
-    each_position(y, label, scored, t, [=](int64_t row, int32_t own) {
+    each_position(y, label, scored, n, t, [=](int64_t row, int32_t own) {
         return row_loss(x + row * k, own, k) - row_smooth(x + row * k, own, k, (real)s);
     });
 }
@@ -139,11 +140,10 @@ DEVICE void softmax_cross_entropy_smooth_each(real *y, const real *x, const int3
 template <class D>
 DEVICE void position_dx(real *dx, const real *x, const int32_t *label, D dloss, double scored, int rows, int t, int k, real s)
 {
-    const int64_t row = warp_row();
-    if (row >= rows)
-        return;
-    const real each = label[row] < 0 ? 0 : dloss[row / t] / (real)scored;
-    row_loss_dx(dx + row * k, x + row * k, label[row], each, k, s);
+    FOR_ROWS(row, rows) {
+        const real each = label[row] < 0 ? 0 : dloss[row / t] / (real)scored;
+        row_loss_dx(dx + row * k, x + row * k, label[row], each, k, s);
+    }
 }
 
 SIZE int softmax_cross_entropy_dx_each_blocks(int n, int t, int)

@@ -14,27 +14,32 @@ SIZE int matmul_blocks(Gemm g)
 {
     return g.count * product_blocks(g.m, g.n);
 }
-template <Along a_along, Along b_along> DEVICE void matmul_tile(real *c, const real *a, const real *b, Gemm g)
+template <Along a_along, Along b_along> DEVICE void matmul_tile(unsigned block, real *c, const real *a, const real *b, Gemm g)
 {
     const int tiles = product_blocks(g.m, g.n);
-    const int64_t which = blockIdx.x / tiles;
+    const int64_t which = block / tiles;
     a += which * g.m * g.k, b += which * g.k * g.n, c += which * g.m * g.n;
     product<a_along, b_along>(
-        blockIdx.x % tiles, g.m, g.n, g.k,
+        block % tiles, g.m, g.n, g.k,
         [=](int i, int k) { return a_along == ALONG_K ? a[(int64_t)i * g.k + k] : a[(int64_t)k * g.m + i]; },
         [=](int j, int k) { return b_along == ALONG_K ? b[(int64_t)j * g.k + k] : b[(int64_t)k * g.n + j]; },
         [=](int i, int j, real sum) { c[(int64_t)i * g.n + j] = sum; });
 }
+template <Along a_along, Along b_along> DEVICE void matmul_tiles(real *c, const real *a, const real *b, Gemm g)
+{
+    FOR_BLOCKS(block, matmul_blocks(g))
+        matmul_tile<a_along, b_along>(block, c, a, b, g);
+}
 DEVICE void matmul(real *c, const real *a, const real *b, Gemm g)
 {
     if (g.turn_a && g.turn_b)
-        matmul_tile<ALONG_RESULT, ALONG_K>(c, a, b, g);
+        matmul_tiles<ALONG_RESULT, ALONG_K>(c, a, b, g);
     else if (g.turn_a)
-        matmul_tile<ALONG_RESULT, ALONG_RESULT>(c, a, b, g);
+        matmul_tiles<ALONG_RESULT, ALONG_RESULT>(c, a, b, g);
     else if (g.turn_b)
-        matmul_tile<ALONG_K, ALONG_K>(c, a, b, g);
+        matmul_tiles<ALONG_K, ALONG_K>(c, a, b, g);
     else
-        matmul_tile<ALONG_K, ALONG_RESULT>(c, a, b, g);
+        matmul_tiles<ALONG_K, ALONG_RESULT>(c, a, b, g);
 }
 
 #endif

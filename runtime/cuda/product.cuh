@@ -63,4 +63,12 @@ DEVICE void product(int block, int m, int n, int k, A a, B b, Write write)
                 write(m0 + row + i * SIDE, n0 + column + j * SIDE, sum[i][j]);
 }
 
+/* All of them, a block each. */
+template <Along a_along, Along b_along, class A, class B, class Write>
+DEVICE void all_products(int m, int n, int k, A a, B b, Write write)
+{
+    FOR_BLOCKS(block, product_blocks(m, n))
+        product<a_along, b_along>(block, m, n, k, a, b, write);
+}
+
 #endif

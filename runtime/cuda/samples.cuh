@@ -48,11 +48,13 @@ DEVICE void rt_labels(int32_t *y, const Rt *r, int first, int n, int t)
         y[at] = r->label ? rt_integer_at(stored(r->label, r->label_stride, r, first + at / t), r->label_type, at % t) : 0;
 }
 
-/* Metric `metric` of shard `unit`: the sum of the samples that count, in double.  One block. */
+/* Metric `metric` of shard `unit`: the sum of the samples that count, in double.  The first block alone. */
 DEVICE void rt_metric(const Rt *r, int unit, int metric, int first, int n, const real *value)
 {
     SHARED(Parts<double>, parts);
     double sum = 0;
+    if (blockIdx.x > 0)
+        return;
     for (int i = threadIdx.x; i < n && first + i < r->valid; i += THREADS)
         sum += (double)value[i];
     sum = block_sum(parts, sum);

@@ -16,8 +16,7 @@ SIZE int softmax_blocks(int n, int)
 }
 DEVICE void softmax(real *y, const real *x, int n, int k)
 {
-    const int64_t row = warp_row();
-    if (row < n)
+    FOR_ROWS(row, n)
         softmax_row(y + row * k, x + row * k, k, k);
 }
 
@@ -28,8 +27,7 @@ SIZE int softmax_causal_blocks(int n, int k)
 }
 DEVICE void softmax_causal(real *y, const real *x, int n, int k)
 {
-    const int64_t row = warp_row();
-    if (row < n)
+    FOR_ROWS(row, n)
         softmax_row(y + row * k, x + row * k, (int)(row % k) + 1, k);
 }
 
@@ -39,15 +37,15 @@ SIZE int softmax_dx_blocks(int n, int k)
 }
 DEVICE void softmax_dx(real *dx, const real *y, const real *dy, int n, int k)
 {
-    const int64_t row = warp_row(), at = row * k;
-    real dot = 0;
-    if (row >= n)
-        return;
-    for (int j = threadIdx.x % WARP; j < k; j += WARP)
-        dot = s_fma(y[at + j], dy[at + j], dot);
-    dot = warp_sum(dot);
-    for (int j = threadIdx.x % WARP; j < k; j += WARP)
-        dx[at + j] = y[at + j] * (dy[at + j] - dot);
+    FOR_ROWS(row, n) {
+        const int64_t at = row * k;
+        real dot = 0;
+        for (int j = threadIdx.x % WARP; j < k; j += WARP)
+            dot = s_fma(y[at + j], dy[at + j], dot);
+        dot = warp_sum(dot);
+        for (int j = threadIdx.x % WARP; j < k; j += WARP)
+            dx[at + j] = y[at + j] * (dy[at + j] - dot);
+    }
 }
 
 /* The K numbers that sum to 1 lie `inner` apart: a thread takes them, its neighbour those beside them. */

@@ -32,6 +32,18 @@ SIZE int each_blocks(int count)
     return count < 4096 * THREADS ? ceil_div(count, THREADS) : 4096;
 }
 
+/* Parts of a kernel's work, 0 .. count - 1, a block each; rows, 0 .. count - 1, a warp each.  A launch has as many blocks as they take; where
+ * one launch is many steps (persistent.cuh) there are fewer, and each takes one part after another: shared memory is read to the end
+ * before the next begins. */
+#ifdef RT_PERSISTENT
+#define FOR_BLOCKS(block, count) for (unsigned block = blockIdx.x; block < (unsigned)(count); block += gridDim.x)
+#define FOR_ROWS(row, count)                                                                                           \
+    for (int64_t row = blockIdx.x * WARPS + threadIdx.x / WARP; row < (count); row += gridDim.x * WARPS)
+#else
+#define FOR_BLOCKS(block, count) if (const unsigned block = blockIdx.x; (void)(count), true)
+#define FOR_ROWS(row, count) if (const int64_t row = blockIdx.x * WARPS + threadIdx.x / WARP; row < (count))
+#endif
+
 /* A number that stands for an array of it. */
 struct Constant {
     real value;
@@ -40,12 +52,6 @@ struct Constant {
         return value;
     }
 };
-
-/* The row that this thread's warp works on, where each warp has one. */
-DEVICE int warp_row()
-{
-    return blockIdx.x * WARPS + threadIdx.x / WARP;
-}
 
 /* ------------------------------------------------------------------------------- sums of a warp, of a block */
 

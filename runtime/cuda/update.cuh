@@ -108,14 +108,13 @@ template <class Rule> DEVICE void update_one(const Rt *r, const UpdateRow &q, in
 }
 
 /* from_grad: the sums stand in r->grad.  Else they are made here, and go there when it is set. */
-template <class Rule> DEVICE void update(const Rt *r, const UpdateRow *rows, int n, bool from_grad, int loss, Rule rule)
+template <class Rule>
+DEVICE void update_part(unsigned block, const Rt *r, const UpdateRow *rows, int n, bool from_grad, Rule rule)
 {
     int64_t first;
-    const UpdateRow q = rows[update_row(rows, n, blockIdx.x, &first)];
+    const UpdateRow q = rows[update_row(rows, n, block, &first)];
     const int64_t end = first + UPDATE_EACH < q.count ? first + UPDATE_EACH : q.count;
 
-    if (!update_allowed(r, loss))
-        return;
     for (int64_t i = first + threadIdx.x; i < end; i += THREADS) {
         real *grad = (real *)(r->grad + q.grad) + i;
         const real g =
@@ -125,6 +124,14 @@ template <class Rule> DEVICE void update(const Rt *r, const UpdateRow *rows, int
         else
             update_one(r, q, i, g, rule);
     }
+}
+template <class Rule>
+DEVICE void update(const Rt *r, const UpdateRow *rows, int n, int blocks, bool from_grad, int loss, Rule rule)
+{
+    if (!update_allowed(r, loss))
+        return;
+    FOR_BLOCKS(block, blocks)
+        update_part(block, r, rows, n, from_grad, rule);
 }
 
 #endif

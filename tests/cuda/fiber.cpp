@@ -13,7 +13,6 @@ enum { STACK = 64 * 1024, LANES = 32, MOST = 1024, SHARED_ROOM = 48 * 1024 }; /*
 
 struct Fiber {
     void *stack_pointer;
-    size_t shared;
     bool done, waits; /* at the block's barrier, since turn number */
     unsigned since;
 };
@@ -89,7 +88,7 @@ void begin_thread(unsigned i)
     *--at = (void *)entry;
     for (int k = 0; k < SAVED; k++)
         *--at = nullptr;
-    fiber[i] = Fiber{at, 0, false, false, 0};
+    fiber[i] = Fiber{at, false, false, 0};
     warp[i / LANES].live++;
 }
 
@@ -157,14 +156,11 @@ void run_block(const char *kernel, unsigned block, std::vector<unsigned> &order,
 
 void *shim_shared(size_t bytes)
 {
-    Fiber &f = fiber[current];
-    void *at = shared_memory.data() + f.shared;
-    f.shared += (bytes + 15) / 16 * 16;
-    if (f.shared > shared_memory.size()) {
+    if (bytes > shared_memory.size()) {
         fprintf(stderr, "shim: more than %d bytes of shared memory\n", SHARED_ROOM);
         exit(3);
     }
-    return at;
+    return shared_memory.data();
 }
 
 void shim_barrier(int site)

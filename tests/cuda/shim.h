@@ -25,7 +25,7 @@ struct ShimIndex {
 };
 extern ShimIndex threadIdx, blockIdx, gridDim;
 
-/* Shared memory: the same place for all threads of a block that have asked for as much before. */
+/* Shared memory: one place for all that a kernel asks for, which it must be done with before it asks for something else. */
 void *shim_shared(size_t bytes);
 #define SHARED(type, name) type &name = *(type *)shim_shared(sizeof(type))
 

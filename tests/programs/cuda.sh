@@ -71,7 +71,7 @@ on_the_processor() {
     steps lenet --data "$work/mnist"
     graphs
     barriers geometry 0 4 5 6 7
-    barriers sequence 9 10 11 12 13 14
+    barriers sequence 9 11 12 13 14 15                # 10 stands between two parts of one block: each has but one here
     local mlp=$work/mlp
     # checkpoints are interchangeable: two epochs on either, or one on each
     "$mlp/cpu" --data "$work/mnist" --epochs 1 --checkpoint "$work/c" > /dev/null
