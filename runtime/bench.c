@@ -67,6 +67,32 @@ static double step(Bench *b)
     return seconds;
 }
 
+/* So many steps, in one launch where the program can: time[] gets what each took, those of a launch an equal part. */
+static void steps(Bench *b, int64_t n, double *time)
+{
+    const int64_t most = net_steps_most(b->net);
+    Batch batch[RT_STEPS_MOST];
+    Hyper h[RT_STEPS_MOST];
+    for (int64_t i = 0, k; i < n; i += k) {
+        k = n - i < most ? n - i : most;
+        if (k == 1) {
+            time[i] = step(b);
+            continue;
+        }
+        const double began = clock_now();
+        for (int s = 0; s < k; s++, b->total++) {
+            batch[s] = next_batch(b);
+            h[s] = (Hyper){schedule_lr(&b->p->recipe, b->total, b->batches), b->total};
+        }
+        const int done = net_steps(b->net, batch, h, (int)k);
+        const double seconds = clock_now() - began;
+        for (int s = 0; s < k; s++)
+            time[i + s] = seconds / (done > 0 ? done : 1);
+        if (done < k)
+            init_params(b->p, b->net->fixed, b->o->seed, b->pool), net_changed(b->net);
+    }
+}
+
 /* A second round of steps, on all ranks, with a clock behind every call; a trace is of the first of them, and the
  * account then of the same. */
 static void layers(Bench *b, double peak, Log *log)
@@ -190,12 +216,13 @@ int bench_run(const RtProgram *p, const Options *o)
     double waited = o->comm->waited, busy = o->comm->busy;
     time[0] = step(&b);
     const double first = clock_now() - clock_start();
-    for (int i = 0; n > 1 && i < WARM; i++)
-        step(&b);
+    double warm[WARM];
+    if (n > 1)
+        steps(&b, WARM, warm);
     if (n > 1)
         waited = o->comm->waited, busy = o->comm->busy;
-    for (int64_t i = n > 1 ? 0 : 1; i < n; i++)
-        time[i] = step(&b);
+    if (n > 1)
+        steps(&b, n, time);
     const Times times = times_of(time, n, first, o->comm->waited - waited, o->comm->busy - busy);
     const double peak = p->device
                             ? 0 /* the processor's says nothing of a device */

@@ -497,7 +497,8 @@ static bool run_there(Net *n, const View *all, bool updates)
         if (updates)
             remote_played(n->remote, REMOTE_TRAIN);
     }
-    remote_metrics(n->remote, n->slot, &n->scaling);
+    remote_wait(n->remote, 1);
+    remote_metrics(n->remote, 0, n->slot, &n->scaling);
     return finite_loss(n, &all->rt);
 }
 
@@ -535,9 +536,51 @@ bool net_gradients(Net *n, const Batch *b)
     return true;
 }
 
+/* Are steps one launch, however many? */
+static bool launched_whole(const Net *n)
+{
+    return n->remote && n->p->steps && n->comm->size == 1;
+}
+
+int net_steps_most(const Net *n)
+{
+    return launched_whole(n) ? n->p->steps_most : 1;
+}
+
+int net_steps(Net *n, const Batch *b, const Hyper *h, int count)
+{
+    if (!n->step)
+        n->step = rt_alloc(sizeof(View) * (size_t)net_steps_most(n));
+    View *v = n->step;
+    for (int i = 0; i < count; i++) {
+        v[i] = view(n, &b[i], h[i], n->first, n->shards);
+        v[i].rt.scored = data_scored(n->p, &b[i]);
+    }
+    remote_steps(n->remote, v, sizeof *v, b, count);
+    remote_wait(n->remote, count);
+    for (int i = 0; i < count; i++) {
+        remote_metrics(n->remote, i, n->slot, &n->scaling);
+        if (!finite_loss(n, &v[i].rt))
+            return i;
+    }
+    return count;
+}
+
+void net_step_metrics(Net *n, int i)
+{
+    remote_metrics(n->remote, i, n->slot, &n->scaling);
+    sum_metrics(n, report(n));
+}
+
 bool net_step(Net *n, const Batch *b, Hyper h)
 {
     int64_t reported;
+    if (launched_whole(n)) {
+        if (net_steps(n, b, &h, 1) < 1)
+            return false;
+        net_step_metrics(n, 0);
+        return true;
+    }
     if (!run_sums(n, b, h, true, &reported))
         return false;
     if (!n->remote) {
@@ -559,7 +602,8 @@ static void evaluate_there(Net *n, Rt *r, int64_t room, const Batch *b, void *ou
             run_phase(n, r, &p->test[i]);
         remote_played(n->remote, REMOTE_TEST);
     }
-    remote_metrics(n->remote, n->slot, &n->scaling);
+    remote_wait(n->remote, 1);
+    remote_metrics(n->remote, 0, n->slot, &n->scaling);
     if (output)
         remote_output(n->remote, output);
 }

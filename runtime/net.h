@@ -31,6 +31,7 @@ typedef struct Net {
     double     *until;    /* [units of sums + 1]: predicted; NULL: all alike */
     double     *partial;  /* clipping by norm: squares, a block of sums each */
     struct Remote *remote; /* where the program's memory lies when a device runs it: fixed is a copy, shard and thread its addresses */
+    void       *step;     /* several steps at once: what each of them sees */
     struct Ticks *ticks;  /* ticks.h: bench --layers, --trace; NULL: not measured */
     double      metric[RT_METRICS];  /* of the last batch: sums over its valid samples */
     RtScaling   scaling;             /* in f16: as the last step has left it */
@@ -48,6 +49,11 @@ int64_t net_bytes_alone(const RtProgram *p, int threads);         /* of one rank
 
 /* One training step.  False when the loss is not finite: nothing has been updated then. */
 bool    net_step(Net *n, const Batch *b, Hyper h);
+/* Several steps as one, at most so many: returns how many were done before the first whose loss is not finite, which has updated
+ * nothing.  Then n->metric of each in turn. */
+int     net_steps_most(const Net *n);
+int     net_steps(Net *n, const Batch *b, const Hyper *h, int count);
+void    net_step_metrics(Net *n, int i);
 bool    net_gradients(Net *n, const Batch *b);  /* the same up to the sums, which stay in n->grad */
 
 /* output: NULL or [batch][outputs] reals. */

@@ -28,6 +28,8 @@ struct Remote {
     char *arguments, *arguments_here; /* Rt, then the batch's index */
     int64_t arguments_room;
     int shards; /* this rank's */
+    int steps;  /* of a launch, at most */
+    unsigned *arrived; /* blocks, where they are several */
     double *metric_here;
     bool changed, ahead; /* the copy here is newer; the device's is */
     Piece piece[PIECES];
@@ -91,10 +93,14 @@ void remote_await(Remote *m, int bucket)
 
 /* ---- memory */
 
-/* A row a shard, and one for what the update has to tell of the loss's scale. */
-static int64_t metric_bytes(const Remote *m)
+/* Of a step: a row a shard, and one for what the update has to tell of the loss's scale. */
+static int metric_count(const Remote *m)
 {
-    return (int64_t)sizeof(double) * RT_METRICS * (m->shards + 1);
+    return RT_METRICS * (m->shards + 1);
+}
+static int64_t metric_bytes(const Remote *m, int steps)
+{
+    return (int64_t)sizeof(double) * metric_count(m) * steps;
 }
 
 Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
@@ -105,12 +111,13 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
                   .device = d,
                   .fixed_here = fixed,
                   .changed = true,
-                  .shards = p->shards / c->size};
+                  .shards = p->shards / c->size,
+                  .steps = p->steps && c->size == 1 ? p->steps_most : 1};
     const int64_t shards = m->shards * memory_round(p->shard_bytes),
                   grad = grads ? memory_round(p->grad_bytes) : 0;
-    m->metric_here = rt_alloc((size_t)metric_bytes(m));
-    m->arguments_room = STRUCT_ROOM + (int64_t)sizeof(uint32_t) * p->batch;
-    m->arguments_here = rt_alloc((size_t)m->arguments_room);
+    m->metric_here = rt_alloc((size_t)metric_bytes(m, m->steps));
+    m->arguments_room = memory_round(STRUCT_ROOM + (int64_t)sizeof(uint32_t) * p->batch);
+    m->arguments_here = rt_alloc((size_t)(m->arguments_room * m->steps));
     d->open(p, c->local_rank);
     if (p->libraries)
         p->libraries();
@@ -124,8 +131,9 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
     m->scratch = m->shard + shards;
     if (!m->grad)
         m->grad = m->scratch + memory_round(p->thread_bytes);
-    m->metric = d->memory(memory_round(metric_bytes(m)), "metrics");
-    m->arguments = d->memory(m->arguments_room, "a batch's index");
+    m->metric = d->memory(memory_round(metric_bytes(m, m->steps)), "metrics");
+    m->arguments = d->memory(m->arguments_room * m->steps, "a batch's index");
+    m->arrived = p->steps ? d->memory(memory_round(sizeof *m->arrived), "a count of blocks") : NULL;
     m->output = d->memory(p->outputs * p->batch * p->real_bytes, "outputs");
     return m;
 }
@@ -160,16 +168,23 @@ static char *bring(Remote *m, const void *here, int64_t bytes, bool fresh, const
     return m->piece[i].there;
 }
 
-void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output)
+/* Parameters as they are here, metrics cleared: of so many steps. */
+static void begin(Remote *m, int steps)
 {
-    const RtDevice *d = m->device;
     if (m->changed)
-        d->put(m->fixed, m->fixed_here, m->p->fixed_bytes);
+        m->device->put(m->fixed, m->fixed_here, m->p->fixed_bytes);
     m->changed = false;
     m->ahead = true;
-    d->clear(m->metric, metric_bytes(m));
+    m->device->clear(m->metric, metric_bytes(m, steps));
+}
+
+/* Step i as its kernels read it. */
+static void fill(Remote *m, int i, Rt *r, int64_t room, const Batch *b, bool output)
+{
+    char *here = m->arguments_here + i * m->arguments_room, *there = m->arguments + i * m->arguments_room;
     r->fixed = m->fixed;
-    r->metric = m->metric;
+    r->metric = m->metric + i * metric_count(m);
+    r->scratch = m->scratch;
     if (m->p->scaling)
         r->scaling = (RtScaling *)(m->fixed + m->p->scaling->offset);
     r->output = output ? (real *)m->output : NULL;
@@ -178,11 +193,26 @@ void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output)
     if (b->label)
         r->label = bring(m, b->stored_label, b->label_bytes, b->fresh, "the labels") +
                    ((const char *)b->label - (const char *)b->stored_label);
-    r->index = (const uint32_t *)(m->arguments + STRUCT_ROOM);
-    r->there = (const Rt *)m->arguments;
-    memcpy(m->arguments_here, r, (size_t)room);
-    memcpy(m->arguments_here + STRUCT_ROOM, b->index, sizeof(uint32_t) * (size_t)m->p->batch);
-    d->put(m->arguments, m->arguments_here, m->arguments_room);
+    r->index = (const uint32_t *)(there + STRUCT_ROOM);
+    r->there = (const Rt *)there;
+    memcpy(here, r, (size_t)room);
+    memcpy(here + STRUCT_ROOM, b->index, sizeof(uint32_t) * (size_t)m->p->batch);
+}
+
+void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output)
+{
+    begin(m, 1);
+    fill(m, 0, r, room, b, output);
+    m->device->put(m->arguments, m->arguments_here, m->arguments_room);
+}
+
+void remote_steps(Remote *m, void *structs, int64_t room, const Batch *b, int n)
+{
+    begin(m, n);
+    for (int i = 0; i < n; i++)
+        fill(m, i, (Rt *)((char *)structs + i * room), room, &b[i], false);
+    m->device->put(m->arguments, m->arguments_here, n * m->arguments_room);
+    m->p->steps((const Rt *)m->arguments, m->arguments_room, n, m->arrived);
 }
 
 bool remote_play(Remote *m, int list)
@@ -208,11 +238,15 @@ void remote_played(Remote *m, int list)
     m->device->play(l->kept);
 }
 
-void remote_metrics(Remote *m, double *slot, RtScaling *scaling)
+void remote_wait(Remote *m, int steps)
 {
-    const double *told = m->metric_here + m->shards * RT_METRICS;
-    m->device->get(m->metric_here, m->metric, metric_bytes(m));
-    memcpy(slot, m->metric_here, sizeof *slot * RT_METRICS * (size_t)m->shards);
+    m->device->get(m->metric_here, m->metric, metric_bytes(m, steps));
+}
+
+void remote_metrics(const Remote *m, int i, double *slot, RtScaling *scaling)
+{
+    const double *metric = m->metric_here + i * metric_count(m), *told = metric + m->shards * RT_METRICS;
+    memcpy(slot, metric, sizeof *slot * RT_METRICS * (size_t)m->shards);
     if (told[0] > 0)
         *scaling = (RtScaling){(float)told[0], (float)told[1], (float)told[2], (float)told[3]};
 }

@@ -21,6 +21,9 @@ char   *remote_grad(const Remote *m);
 /* Makes r, with b's data and parameters as they are here, true there: addresses, index, metrics cleared; *r gets the address
  * of its copy.  room: bytes of the struct that r is part of. */
 void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output);
+/* n training steps, at most p->steps_most, as one launch: their structs, `room` bytes apart, of which each begins with an Rt, and batches. */
+void remote_steps(Remote *m, void *structs, int64_t room, const Batch *b, int n);
+
 /* A list of launches that is the same each time: true when it has been played from its recording.  Else the caller launches, and
  * says so: the second time they are recorded (the first loads the kernels). */
 enum { REMOTE_TRAIN, REMOTE_TEST, REMOTE_LISTS };
@@ -32,8 +35,10 @@ void remote_played(Remote *m, int list);
 void remote_sum(Remote *m, int bucket, int64_t from, int64_t n);
 void remote_await(Remote *m, int bucket);
 
-/* After the phases: waits.  *scaling is left alone where no update has changed it. */
-void remote_metrics(Remote *m, double *slot, RtScaling *scaling);
+/* After the phases, or so many steps: waits; then what step i has left, 0 where there was one.  *scaling is left alone where no update has
+ * changed it. */
+void remote_wait(Remote *m, int steps);
+void remote_metrics(const Remote *m, int i, double *slot, RtScaling *scaling);
 void remote_output(Remote *m, void *output);
 void remote_gradients(Remote *m, void *grad);
 

@@ -66,6 +66,7 @@ typedef struct Rt {
     /* results, a slot a slice, summed by the runtime in slice order within a shard, shards in the tree */
     double     *metric;                               /* [slices of this process][RT_METRICS] */
     const struct Rt *there;                           /* a device's own copy of this, which its kernels read; NULL on the processor */
+    char       *scratch;                              /* there: a device's one thread region; NULL on the processor */
     real       *output;                               /* predict: [batch][outputs] in logical order, else NULL */
     double      loss_scale;                           /* 1 / global batch */
     RtScaling  *scaling;                              /* of a device's program in f16: there; else NULL */
@@ -78,7 +79,7 @@ typedef struct Rt {
 /* Types of stored samples and labels.  U16's largest number, and any negative one, is padding as a token and -1 as a label:
  * a position that is not scored. */
 enum { RT_U8, RT_F32, RT_F64, RT_U16, RT_I32, RT_I64 };
-enum { RT_METRICS = 4 };
+enum { RT_METRICS = 4, RT_STEPS_MOST = 64 };       /* of a batch; steps of one launch */
 
 /* What each shard has, for all ranks: in fixed, a row of so many bytes for every shard of the batch. */
 typedef struct RtKnown { int64_t offset, bytes; } RtKnown;
@@ -230,6 +231,10 @@ typedef struct RtProgram {
     const RtDecode *decode;                           /* &rt_decode_images: data may be folders of images; NULL: linked without libpng */
     const char *const *data_dirs;                     /* where data are looked up by name after $TENON_DATA, ended by NULL; may be NULL */
     const RtDevice *device;                           /* whose memory the step works in: &rt_cuda; NULL: the processor's own */
+    /* Up to so many training steps as one launch; NULL: a step is launched phase by phase.  The Rt of step i lies i * stride bytes behind
+     * `first`, which is there, and *arrived too; one whose loss is not finite is the last.  how: its blocks meet, "one cluster of 16 blocks". */
+    void      (*steps)(const Rt *first, int64_t stride, int n, unsigned *arrived);
+    int         steps_most; const char *steps_how;
     void      (*libraries)(void);                     /* once, when the device is open: readies what the step asks of libraries; may be NULL */
     const char *products;                             /* "tf32": what these round factors to; "bf16", "f16": read and write; NULL: f32 or f64 */
     const RtParam *scaling;                           /* in f16: RtScaling, as it lies in fixed; NULL: nothing is scaled */

@@ -47,6 +47,8 @@ struct Trainer {
     Bar bar;
     int64_t steps;  /* an epoch */
     Order order[2]; /* of even and odd epochs */
+    Batch *batch;   /* of several steps at once */
+    Hyper *hyper;
     uint32_t *test_order;
     Position at;
     int64_t saved_total;     /* the last checkpoint: step, */
@@ -159,6 +161,12 @@ static void say_scale(const Trainer *t)
                 s->scale);
 }
 
+static void say_steps(const Trainer *t)
+{
+    if (t->p->steps)
+        rt_note("up to %d steps are one launch, by %s", t->p->steps_most, t->p->steps_how);
+}
+
 /* Ranks that differ would train different networks. */
 static void compare_ranks(Trainer *t)
 {
@@ -227,6 +235,8 @@ static void open_all(Trainer *t)
     t->test = data_open(p, name, "test", 0);
     t->net = net_new(p, t->pool, o->comm, o->groups, false);
     net_scale(t->net, o->loss_scale, o->loss_scale_steps);
+    t->batch = rt_alloc(sizeof *t->batch * (size_t)net_steps_most(t->net));
+    t->hyper = rt_alloc(sizeof *t->hyper * (size_t)net_steps_most(t->net));
     t->ticks = traces ? ticks_new(p, o->threads, TRACE_STEPS) : NULL;
     t->checkpoint = o->checkpoint && o->comm->rank == 0 ? checkpoint_open(p, o, t->net) : NULL;
     t->save = o->save ? weights_writer(t->net) : NULL;
@@ -243,6 +253,7 @@ static void open_all(Trainer *t)
     data_share(t->test, o->comm->rank, o->comm->size);
     say_schedule(t);
     say_scale(t);
+    say_steps(t);
     if (o->comm->size > 1) {
         loader_wait(t->loader);
         compare_ranks(t);
@@ -378,22 +389,52 @@ static void end_trace(Trainer *t)
     t->ticks = NULL;
 }
 
-static void one_step(Trainer *t)
+/* Samples of the step that is so many on from here: the last one of an epoch is filled up. */
+static int samples_of(const Trainer *t, int ahead)
+{
+    const int64_t left = t->data->n - (t->at.step + ahead) * t->p->batch;
+    return left < t->p->batch ? (int)left : t->p->batch;
+}
+
+static Batch batch_of(Trainer *t, int ahead)
+{
+    const Position *a = &t->at;
+    Batch b = {.seed = t->o->seed, .epoch = a->epoch};
+    data_batch(t->data, t->pool, t->order[a->epoch % 2].order, a->step + ahead, samples_of(t, ahead), &b);
+    return b;
+}
+
+static Hyper hyper_of(const Trainer *t, int ahead)
+{
+    const int64_t step = t->at.total + ahead;
+    return (Hyper){schedule_lr(&t->p->recipe, step, t->steps), step};
+}
+
+/* The step that net->metric is of is done. */
+static void count_step(Trainer *t)
 {
     Position *a = &t->at;
-    const int64_t left = t->data->n - a->step * t->p->batch;
-    const int valid = left < t->p->batch ? (int)left : t->p->batch;
-    Batch b = {.seed = t->o->seed, .epoch = a->epoch};
+    const int samples = samples_of(t, 0);
+    for (int m = 0; m < RT_METRICS; m++)
+        a->sum[m] += t->net->metric[m];
+    a->samples += samples;
+    a->step++;
+    a->total++;
+    if (t->o->log_steps && a->total % t->o->log_steps == 0)
+        log_step(t, samples);
+}
+
+static void one_step(Trainer *t)
+{
     t->net->ticks = t->ticks;
     if (t->ticks)
         ticks_step_begin(t->ticks);
-    data_batch(t->data, t->pool, t->order[a->epoch % 2].order, a->step, valid, &b);
+    const Batch b = batch_of(t, 0);
     if (t->ticks)
         ticks_batch_ready(t->ticks);
-    const Hyper h = {schedule_lr(&t->p->recipe, a->total, t->steps), a->total};
     const RtScaling before = t->net->scaling;
     t->net->stop = stop != 0;
-    if (!net_step(t->net, &b, h))
+    if (!net_step(t->net, &b, hyper_of(t, 0)))
         not_finite(t, &b);
     if (before.every > 0 && before.scale <= RT_SCALE_LEAST &&
         t->net->scaling.skipped > before.skipped)
@@ -404,13 +445,36 @@ static void one_step(Trainer *t)
         if (t->ticks->steps == TRACE_STEPS)
             end_trace(t);
     }
-    for (int m = 0; m < RT_METRICS; m++)
-        a->sum[m] += t->net->metric[m];
-    a->samples += valid;
-    a->step++;
-    a->total++;
-    if (t->o->log_steps && a->total % t->o->log_steps == 0)
-        log_step(t, valid);
+    count_step(t);
+}
+
+/* Up to the end of the epoch, or the next checkpoint that counts steps; samples that are made up are there for one step at a time. */
+static int steps_at_once(const Trainer *t)
+{
+    const Options *o = t->o;
+    int64_t n = net_steps_most(t->net);
+    if (t->data->synthetic)
+        return 1;
+    if (n > t->steps - t->at.step)
+        n = t->steps - t->at.step;
+    if (t->checkpoint && o->every_steps && n > t->saved_total + o->every_steps - t->at.total)
+        n = t->saved_total + o->every_steps - t->at.total;
+    return n > 1 ? (int)n : 1;
+}
+
+static void several_steps(Trainer *t, int n)
+{
+    for (int i = 0; i < n; i++) {
+        t->batch[i] = batch_of(t, i);
+        t->hyper[i] = hyper_of(t, i);
+    }
+    const int done = net_steps(t->net, t->batch, t->hyper, n);
+    for (int i = 0; i < done; i++) {
+        net_step_metrics(t->net, i);
+        count_step(t);
+    }
+    if (done < n)
+        not_finite(t, &t->batch[done]);
 }
 
 static bool checkpoint_due(const Trainer *t)
@@ -428,7 +492,11 @@ static bool train_epoch(Trainer *t)
     t->rate_from = (double)t->at.samples;
     const double waited = t->o->comm->waited, busy = t->o->comm->busy;
     while (t->at.step < t->steps && !stopping(t)) {
-        one_step(t);
+        const int n = steps_at_once(t);
+        if (n > 1)
+            several_steps(t, n);
+        else
+            one_step(t);
         draw_bar(t);
         if (t->checkpoint && checkpoint_due(t) && t->at.step < t->steps) {
             const double spent = t->at.seconds;

@@ -36,13 +36,15 @@ WORKS = {
 
 
 LIBRARIES = "tenon cudnn, f32"
+PERSISTENT = "tenon persistent, f32"
 
 
 def peers(device):
     """In the order in which they start: what is left out when the minutes are over is the eager modes."""
     found = []
     if device:                                        # the processor has no such programs
-        found = [Peer(LIBRARIES, "tenon", "--kernels=cudnn", models=SMALL + DEEP),
+        found = [Peer(PERSISTENT, "tenon", "--kernels=persistent", models=SMALL),
+                 Peer(LIBRARIES, "tenon", "--kernels=cudnn", models=SMALL + DEEP),
                  *(Peer(f"tenon cudnn, {t}", "tenon", f"--kernels=cudnn --dtype={t}", models=SMALL + DEEP, further=True) for t in ("tf32", "bf16"))]
     found.append(Peer("jax, f32", "python", "jax_step.py", models=SMALL, env={"JAX_DEFAULT_MATMUL_PRECISION": "highest"}))
     for mode in "compile", "eager":
@@ -121,10 +123,11 @@ def table(session):
     lines = [f"  {c.name:22} " + (f"{c.rate:14,.0f} [{min(c.bursts):,.0f}..{max(c.bursts):,.0f}]" if c.bursts else c.why) for c in result.columns]
     if result.best:
         lines.append(f"  ratio {result.ratio:.2f}x of {result.best.name}; must {result.work.must}x")
-    libraries = next((c for c in result.columns if c.name == LIBRARIES and c.bursts), None)
-    if libraries and result.tenon.bursts:
-        lines.append(f"  with NVIDIA's libraries {libraries.rate / result.tenon.rate:.2f}x of our own kernels" +
-                     (f", {libraries.rate / result.best.rate:.2f}x of {result.best.name}" if result.best else ""))
+    for name, words in (PERSISTENT, "many steps in one launch"), (LIBRARIES, "with NVIDIA's libraries"):
+        column = next((c for c in result.columns if c.name == name and c.bursts), None)
+        if column and result.tenon.bursts:
+            lines.append(f"  {words} {column.rate / result.tenon.rate:.2f}x of our own kernels" +
+                         (f", {column.rate / result.best.rate:.2f}x of {result.best.name}" if result.best else ""))
     return "\n".join(lines)
 
 

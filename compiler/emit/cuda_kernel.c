@@ -5,7 +5,7 @@
  * it, and `NAME_blocks`, how many blocks of threads that takes.  What is a sum over samples says at the end whether it
  * is written, or added to what other calls have left there.
  */
-#include "emit/cuda_library.h"
+#include "emit/cuda_steps.h"
 #include "ops/step_price.h"
 #include <string.h>
 
@@ -110,7 +110,14 @@ const char *kernel_launch(Writer *w, const char *base, const char *params, const
 
     if (w->nkernel > before)
         w->kernel[before].blocks = blocks;
-    return arena_printf(w->arena, "LAUNCH(%s, %s);", name, args);
+    if (!w->stages)
+        return arena_printf(w->arena, "LAUNCH(%s, %s);", name, args);
+    for (int i = 0; i < w->nkernel; i++)
+        w->kernel[i].staged |= !strcmp(w->kernel[i].name, name);
+    Text own = text_new(w->arena); /* there already */
+    for (const char *there; (there = strstr(args, "r->there")); args = there + strlen("r->there"))
+        text_printf(&own, "%.*sr", (int)(there - args), args);
+    return arena_printf(w->arena, "%s_stage(%s%s);", name, own.s, args);
 }
 
 /* ------------------------------------------------------------------------------- calls that ops describe */
@@ -230,7 +237,8 @@ static const char *launches(Writer *w, const char *fn, const Signature *s)
     Text all = text_new(w->arena);
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
         for (int k = 0; k < 3 && !strcmp(stages[i].form, fn); k++)
-            text_printf(&all, "%s%s", k ? " " : "", launch_of(w, stages[i].launch[k], s));
+            text_printf(&all, "%s%s%s%s", k ? " " : "", k && w->stages ? stage_meeting(w) : "",
+                        k && w->stages ? " " : "", launch_of(w, stages[i].launch[k], s));
     return all.len ? all.s : launch_of(w, fn, s);
 }
 

@@ -5,6 +5,7 @@
  * runtime/cpu/vec.h); else, and under --plain, plain C.
  */
 #include "emit/cuda_library.h"
+#include "emit/cuda_steps.h"
 #include "emit/nest.h"
 #include "ops/elementwise.h"
 #include "ops/step_price.h"
@@ -103,6 +104,7 @@ static const char *spread(Writer *w, const Nest *t, const Node *n)
         nest_indices(&b, t, false, "at");
         text_printf(&b, "        y[%s] = %s;\n    }\n", *at ? at + 3 : "0", value);
     }
+    stage_elementwise(w, t, all);
     return kernel_launch(w, n->op->name, parameters(w, t, n), b.s, arguments(w, t, n),
                          arena_printf(w->arena, "each_blocks(%lld)", (long long)all));
 }

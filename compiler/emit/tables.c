@@ -1,5 +1,5 @@
 /* tables.c -- the end of a generated file: parameters, sums, recipe, program, main. */
-#include "emit/cuda_library.h"
+#include "emit/cuda_steps.h"
 #include "ops/price.h"
 #include <string.h>
 
@@ -296,6 +296,7 @@ static void program(Writer *w, Text *t)
         text_add(t, "    .decode = &rt_decode_images,\n");
     text_printf(t, "    .data_dirs = data_dirs,%s\n",
                 in->options->cuda ? " .device = &rt_cuda," : "");
+    steps_row(w, t);
     if (w->products.n || w->graphs.n)
         text_printf(t, "    .libraries = libraries,%s\n",
                     in->options->tf32                ? " .products = \"tf32\","

@@ -4,7 +4,7 @@
  * takes all its samples.  One stream keeps the order, so barriers between phases need no words.  The file is C++ for nvcc and,
  * for the tests, for any C++ compiler (runtime/cuda/cuda.cuh); tables and main are the processor's.
  */
-#include "emit/cuda_library.h"
+#include "emit/cuda_steps.h"
 #include "ops/step_price.h"
 #include <ctype.h>
 #include <string.h>
@@ -16,14 +16,22 @@ static void head(Writer *w, Text *t)
     program_head(w, ".cu", t);
     text_printf(t,
                 " *   for %s; a launch of more blocks than fit at once is the GPU's to share out\n "
-                "*/\n"
-                "#include \"rt.h\"\n#include \"cuda/kernels.cuh\"\n",
+                "*/\n",
                 w->in->options->arch);
+    if (w->in->options->persistent) /* the largest: two strips of a product, 8,320 bytes, or an attention's three tiles, 12,672 */
+        text_printf(t, "#define RT_PERSISTENT %d /* bytes of shared memory, for one stage after another */\n",
+                    strcmp(w->in->dtype, "f64") ? 16384 : 32768);
+    text_add(t, "#include \"rt.h\"\n#include \"cuda/kernels.cuh\"\n");
+    if (w->in->options->persistent)
+        text_add(t, "#include \"cuda/persistent.cuh\"\n");
     library_includes(w, t);
     text_printf(t, "\nenum { SHARD = %lld, CHUNK = SHARD, SLICES = 1 };\n\n", (long long)s->shard);
     text_add(t, "/* Addresses in the GPU's memory: parameters; scratch; a shard's values, and its "
-                "sums. */\n"
-                "#define FIXED(type, at) ((type *)(r->fixed + (at)))\n"
+                "sums. */\n");
+    text_add(t, w->in->options->persistent
+                    ? "#define FIXED(type, at) ((type *)(fixed_of(r) + (at)))\n"
+                    : "#define FIXED(type, at) ((type *)(r->fixed + (at)))\n");
+    text_add(t,
                 "#define LOCAL(type, at) ((type *)(t + (at)))\n"
                 "#define BATCH(type, at, bytes) ((type *)(shard + (at)))\n"
                 "#define PARTIAL(type, at, bytes) ((type *)(shard + (at)))\n\n");
@@ -41,8 +49,17 @@ static void open_phase(Writer *w, const char *type, const char *fn, const char *
         text_add(&w->body, "    (void)t, (void)unit;\n");
 }
 
+/* A launch, or a stage of a step that is one launch with others. */
+static void statement(Writer *w, const char *s)
+{
+    if (w->stages)
+        stage_write(w, s);
+    else
+        statement_wrapped(&w->body, s, "    ");
+}
+
 /* Sums that several calls add to begin as 0. */
-static void clear_sums(Writer *w, int phase, bool backward)
+void cuda_clear_sums(Writer *w, int phase, bool backward)
 {
     const Step *s = w->g->step;
 
@@ -50,12 +67,14 @@ static void clear_sums(Writer *w, int phase, bool backward)
         const Buffer *b = &s->buffer[i];
         if (b->place == PLACE_PARTIAL && b->first == phase && (backward || !b->node->backward) &&
             !step_writes_sum(w->g, b->node, w->in->options))
-            text_printf(&w->body, "    rt_cuda_clear(%s, %lld);\n", pointer_to(w, b->node),
-                        (long long)b->bytes);
+            statement(w,
+                      arena_printf(w->arena, "%s(%s, %lld);",
+                                   w->stages ? "clear_stage" : "rt_cuda_clear",
+                                   pointer_to(w, b->node), (long long)b->bytes));
     }
 }
 
-static void metrics(Writer *w, int phase)
+void cuda_metrics(Writer *w, int phase)
 {
     const Graph *g = w->g;
     const long long n = g->step->chunk;
@@ -72,8 +91,7 @@ static void metrics(Writer *w, int phase)
                                        pointer_to(w, g->metric[i].node)),
                           "1");
         text_add(&w->body, i ? "" : "\n");
-        statement_wrapped(&w->body,
-                          arena_printf(w->arena, "%s /* %s */", launch, g->metric[i].name), "    ");
+        statement(w, arena_printf(w->arena, "%s /* %s */", launch, g->metric[i].name));
     }
     if (g->training || g->output->phase != phase)
         return;
@@ -111,9 +129,9 @@ static void slice(Writer *w, int phase, const char *fn)
                w->g->training ? "Forward, loss and backward of one shard."
                               : "Forward of one shard of an evaluation batch.",
                true);
-    clear_sums(w, phase, true);
+    cuda_clear_sums(w, phase, true);
     phase_calls(w, p, call, &line, false, "    ");
-    metrics(w, phase);
+    cuda_metrics(w, phase);
     text_add(&w->body, "}\n\n");
 }
 
@@ -147,7 +165,7 @@ static void nonfinite(Writer *w, int phase)
                "After a loss that is not finite: the forward pass again, up to the first value "
                "that is not.",
                true);
-    clear_sums(w, phase, false);
+    cuda_clear_sums(w, phase, false);
     phase_calls(w, p, check, NULL, true, "    ");
     text_add(t, "    return -1;\n}\n\n");
 }
@@ -221,6 +239,23 @@ static const char *rows_of(Writer *w, Part p)
                   : arena_printf(w->arena, "update_rows, %d, %lld", n, blocks);
 }
 
+/* One of those with which the update begins: nothing that it changes is read by the others. */
+static void unordered(Writer *w, const char *s)
+{
+    if (w->stages)
+        stage_unordered(w, s);
+    else
+        statement_wrapped(&w->body, s, "    ");
+}
+
+/* A launch that reads what the one before it has made. */
+static void follows(Writer *w, const char *s)
+{
+    if (w->stages)
+        stage_meet(w);
+    unordered(w, s);
+}
+
 /* Running averages follow the statistics of the step's shards, or (from_grad) what ranks have made of them. */
 static void record(Writer *w, const Sum *s, int loss, bool from_grad)
 {
@@ -249,10 +284,10 @@ static void record(Writer *w, const Sum *s, int loss, bool from_grad)
                   arena_printf(a, "%s, %s, %lld", averages, name_of(w, node_root(s->root)),
                                (long long)s->offset),
                   blocks);
-    statement_wrapped(&w->body, launch, "    ");
+    unordered(w, launch);
 }
 
-static int loss_metric(const Graph *g)
+int cuda_loss(const Graph *g)
 {
     int loss = -1;
     for (int i = 0; i < g->nmetric; i++)
@@ -278,7 +313,7 @@ static const char *update_launch(Writer *w, bool from_grad, Part p)
     const Graph *g = w->g;
     return kernel_launch(w, "update", "const Rt *r, bool from_grad",
                          arena_printf(w->arena, "    update(r, %s, from_grad, %d, %s);\n",
-                                      rows_of(w, p), loss_metric(g), update_rule(g)),
+                                      rows_of(w, p), cuda_loss(g), update_rule(g)),
                          arena_printf(w->arena, "r->there, %s", from_grad ? "true" : "false"),
                          pieces(w, p));
 }
@@ -315,17 +350,16 @@ static void clipped(Writer *w)
     const char *limit =
         g->recipe.clip_norm > 0 ? arena_printf(a, "%.17g", g->recipe.clip_norm) : "INFINITY";
 
-    text_printf(&w->body, "    double *const parts = (double *)(t + %lld);\n    %s\n",
-                (long long)g->step->grad_bytes,
-                kernel_launch(w, "update_squares", "double *parts, const char *grad",
-                              arena_printf(a, "    update_squares(parts, grad, %s);\n",
-                                           rows_of(w, p)),
-                              "parts, grad", "CLIP_PARTS"));
-    text_printf(&w->body, "    %s\n",
-                kernel_launch(w, fn, "const Rt *r, const char *grad, const double *parts",
-                              arena_printf(a, "    %s(r, %s, grad, parts, %s, %d, %s);\n", fn,
-                                           rows_of(w, p), limit, loss_metric(g), update_rule(g)),
-                              "r->there, grad, parts", pieces(w, p)));
+    text_printf(&w->body, "    double *const parts = (double *)(t + %lld);\n",
+                (long long)g->step->grad_bytes);
+    follows(w, kernel_launch(w, "update_squares", "double *parts, const char *grad",
+                             arena_printf(a, "    update_squares(parts, grad, %s);\n",
+                                          rows_of(w, p)),
+                             "parts, grad", "CLIP_PARTS"));
+    follows(w, kernel_launch(w, fn, "const Rt *r, const char *grad, const double *parts",
+                             arena_printf(a, "    %s(r, %s, grad, parts, %s, %d, %s);\n", fn,
+                                          rows_of(w, p), limit, cuda_loss(g), update_rule(g)),
+                             "r->there, grad, parts", pieces(w, p)));
 }
 
 static const char *part_launch(Writer *w, bool from_grad, Part p)
@@ -340,8 +374,8 @@ static void by_buckets(Writer *w, bool from_grad)
     Text *t = &w->body;
     const Step *s = w->g->step;
 
-    if (s->nbucket == 1) {
-        text_printf(t, "    %s\n", part_launch(w, from_grad, whole(s)));
+    if (s->nbucket == 1 || w->stages) {
+        unordered(w, part_launch(w, from_grad, whole(s)));
         return;
     }
     text_add(t, from_grad ? "    switch (unit) {\n" : "    switch (r->grad ? unit : -1) {\n");
@@ -359,7 +393,7 @@ static void by_buckets(Writer *w, bool from_grad)
 static void averages(Writer *w, bool from_grad)
 {
     const Step *s = w->g->step;
-    const bool guarded = s->nbucket > 1;
+    const bool guarded = s->nbucket > 1 && !w->stages;
     bool any = false;
 
     for (int i = 0; i < s->nsum; i++) {
@@ -369,24 +403,18 @@ static void averages(Writer *w, bool from_grad)
             text_printf(&w->body, "    if (%sunit == %d) {\n", from_grad ? "" : "!r->grad || ",
                         s->nbucket - 1);
         any = true;
-        record(w, &s->sum[i], loss_metric(w->g), from_grad);
+        record(w, &s->sum[i], cuda_loss(w->g), from_grad);
     }
     if (guarded && any)
         text_add(&w->body, "    }\n");
 }
 
-static void update(Writer *w, const char *fn, bool from_grad)
+void cuda_update(Writer *w, bool from_grad)
 {
-    const Graph *g = w->g;
-    const Step *s = g->step;
+    const Step *s = w->g->step;
     const bool clips = looks_at_all(w);
     const char *last = arena_printf(w->arena, "%d", s->nbucket - 1);
 
-    open_phase(w, "void", fn,
-               from_grad ? "The update from gradients that ranks have added, bucket by bucket."
-                         : "Sums over shards in the fixed tree and the update of all parameters; "
-                           "none when the loss is not finite.",
-               false);
     averages(w, from_grad);
     if (clips)
         text_add(&w->body, "    char *const grad = r->grad ? r->grad : t;\n");
@@ -396,10 +424,20 @@ static void update(Writer *w, const char *fn, bool from_grad)
         text_printf(&w->body,
                     "    if (unit < %s) /* the norm is that of all buckets */\n        return;\n",
                     last);
-    if (clips && !from_grad)
+    if (clips && !from_grad && !w->stages)
         text_add(&w->body, "    if (r->grad)\n        return;\n");
     if (clips)
         clipped(w);
+}
+
+static void update(Writer *w, const char *fn, bool from_grad)
+{
+    open_phase(w, "void", fn,
+               from_grad ? "The update from gradients that ranks have added, bucket by bucket."
+                         : "Sums over shards in the fixed tree and the update of all parameters; "
+                           "none when the loss is not finite.",
+               false);
+    cuda_update(w, from_grad);
     text_add(&w->body, "}\n\n");
 }
 
@@ -497,9 +535,12 @@ static void kernel(const Writer *w, Text *t, const Kernel *k)
         statement_wrapped(t, arena_printf(a, "return %s;", literal), "    ");
         text_add(t, "}\n");
     }
-    text_printf(t, "constexpr int %s_blocks = %s;\nKERNEL %s(%s)\n{\n%s}\n\n", k->name,
-                with_size(a, k->blocks, literal, k->name), k->name, k->params,
-                with_size(a, k->body, literal, k->name));
+    text_printf(t, "constexpr int %s_blocks = %s;\n", k->name,
+                with_size(a, k->blocks, literal, k->name));
+    const char *body = with_size(a, k->body, literal, k->name);
+    if (k->staged)
+        text_printf(t, "STAGE %s_stage(%s)\n{\n%s}\n", k->name, k->params, body);
+    text_printf(t, "KERNEL %s(%s)\n{\n%s}\n\n", k->name, k->params, body);
 }
 
 void emit_cuda(const EmitInput *in, Text *out)
@@ -514,6 +555,9 @@ void emit_cuda(const EmitInput *in, Text *out)
     Text rows = text_new(out->arena);
     w.g = in->train, w.prefix = "";
     update_rows(&w, &rows);
+    w.steps = text_new(out->arena);
+    if (in->options->persistent)
+        steps_write(&w);
     program_offsets(&w, true);
     graph_phases(&w, in->test, &w.test);
     program_offsets(&w, false);
@@ -529,5 +573,6 @@ void emit_cuda(const EmitInput *in, Text *out)
                 "/* ---- the step: launches in order; a phase begins when the one before it is "
                 "done ---- */\n\n%s",
                 w.body.s);
+    text_add(out, w.steps.s);
     program_end(&w, out);
 }

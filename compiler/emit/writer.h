@@ -14,6 +14,7 @@ typedef struct Kernel {
     const char *base, *params, *body;                 /* "dense", "real *y, const real *a", the statements */
     const char *ways;                                 /* RT_WAYS of its own file, or NULL */
     const char *blocks;                               /* CUDA: how many blocks of threads run it */
+    bool        staged;                               /* CUDA: it is a stage of a step that is one launch with others, too */
 } Kernel;
 
 /* A constant of the generated file; the number to try when it is wanted again.  Or a parameter, and its constant. */
@@ -44,6 +45,10 @@ typedef struct Writer {
     Kernel      *kernel;
     int64_t      apart;                               /* bytes behind the libraries' workspace */
     Rows         products, graphs, graph_calls;       /* what libraries compute: cuda_library.c, cuda_graph.c */
+    struct Stages *stages;                            /* while those of a step are written: cuda_steps.c */
+    Text         steps;                               /* --kernels=persistent: the kernel of many steps */
+    int          steps_most;                          /* of one launch; 0: there is none */
+    const char  *steps_how;                           /* how its blocks meet */
     uint64_t     nname, room;
     Name        *name;                                /* constants used so far: a hash table with `room` places */
     const char **of_node[3];                          /* constant of each node by id: of each writer_graph() */

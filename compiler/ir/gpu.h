@@ -18,6 +18,9 @@ typedef struct Gpu {
     double f32, tf32,
         half;   /* operations a second, two a multiply-add: without tensor cores, with */
     double gap; /* seconds between kernels of a CUDA graph */
+    int processors;
+    bool clusters;
+    double meet_all, meet_cluster; /* seconds that all blocks of a GPU, or of a cluster, take to meet: assumed */
 } Gpu;
 
 const Gpu *gpu_of(const char *arch);      /* of a name that --arch takes */

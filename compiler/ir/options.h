@@ -8,6 +8,7 @@ typedef struct Options {
     bool        blas;                                 /* dense and conv through a BLAS library, row-major */
     bool        cuda;                                 /* --target cuda: one chunk a shard, kernels of runtime/cuda; row-major, but options_gpu_last() */
     bool        libraries;                            /* --kernels=cudnn: products, for a GPU, through NVIDIA's libraries */
+    bool        persistent;                           /* --kernels=persistent: many steps in one launch */
     bool        tf32;                                 /* --dtype tf32: their factors rounded to it, tensors f32 */
     Half        half;                                 /* --dtype bf16, f16: these and what lies between them stored as it (pass narrow) */
     const char *arch;                                 /* of the GPU: "sm_90" */

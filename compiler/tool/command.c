@@ -59,6 +59,11 @@ static bool supported(const Command *c, Diag *d)
         diag_help(d, "add --target cuda, or use --kernels=blas");
         return false;
     }
+    if (c->options.persistent && !c->options.cuda) {
+        diag_error(d, nowhere, "--kernels=persistent makes many steps one launch on a GPU, and this program is for the processor");
+        diag_help(d, "add --target cuda");
+        return false;
+    }
     if (c->options.libraries && c->options.plain) {
         diag_error(d, nowhere, "--plain and --kernels=cudnn exclude each other: --plain uses no library");
         diag_help(d, "leave one of them out");
@@ -330,6 +335,7 @@ static bool complete(Reader *r)
     }
     c->options.blas = c->kernels && strcmp(c->kernels, "blas") == 0;
     c->options.libraries = c->kernels && strcmp(c->kernels, "cudnn") == 0;
+    c->options.persistent = c->kernels && strcmp(c->kernels, "persistent") == 0;
     if (c->kind < COMMAND_CHECK)
         return true;
     take_gpu_dtype(c);

@@ -286,6 +286,11 @@ bool tool_finish(const Command *c, const Front *f, Diag *d)
     const bool program = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN || (c->kind == COMMAND_EMIT && !strcmp(c->to, "cuda"));
     if (program && c->options.cuda && !emit_cuda_able(f->train, f->test, d))
         return false;
+    if (program && c->options.persistent) {
+        const EmitInput in = emit_input(c, f);
+        if (!emit_steps_able(&in, d))
+            return false;
+    }
     switch (c->kind) {
     case COMMAND_SHOW: return !f->train || show(a, c, f, d);
     case COMMAND_EMIT: return emit(a, c, f, d);

@@ -8,6 +8,13 @@
 #ifndef CUDA_COLUMNS_CUH
 #define CUDA_COLUMNS_CUH
 
+/* Of programs of NVIDIA's libraries alone, whose launches have a block a part. */
+#ifdef RT_PERSISTENT
+#define ONE_PART_A_BLOCK(x) static_assert(sizeof(x) == 0, "no stage of a step that is one launch")
+#else
+#define ONE_PART_A_BLOCK(x) static_assert(true)
+#endif
+
 template <int K> struct TileSums {
     real of_warp[K][WARPS][WARP];
 };
@@ -48,6 +55,7 @@ SIZE int column_blocks(int columns, int parts)
 /* part (parts, K, columns): the sums over a part of the rows each. */
 template <int K, class Value> DEVICE void column_parts(real *part, int columns, int64_t rows, int parts, Value value)
 {
+    ONE_PART_A_BLOCK(TileSums<K>);
     SHARED(TileSums<K>, sums);
     const int tiles = column_tiles(columns), p = blockIdx.x / tiles;
     const int64_t each = (rows + parts - 1) / parts, first = p * each, end = first + each < rows ? first + each : rows;

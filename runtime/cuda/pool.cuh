@@ -188,6 +188,7 @@ SIZE int global_avg_pool_last_blocks(int n, int c, int)
 }
 template <class Y, class X> DEVICE void global_avg_pool_last(Y *y, const X *x, int n, int c, int hw)
 {
+    ONE_PART_A_BLOCK(X);
     SHARED(TileSums<1>, sums);
     const int image = blockIdx.x / column_tiles(c);
     const X *from = x + (int64_t)image * c * hw;

@@ -15,7 +15,14 @@
 #endif
 #define RT_TABLE __constant__ const
 #ifndef RT_SHIM
+#ifdef RT_PERSISTENT
+static __shared__ __align__(16) unsigned char shared_room[RT_PERSISTENT];
+#define SHARED(type, name)                                                                                             \
+    static_assert(sizeof(type) <= RT_PERSISTENT, "RT_PERSISTENT is too little shared memory for " #type);              \
+    type &name = *(type *)shared_room
+#else
 #define SHARED(type, name) __shared__ type name
+#endif
 #define block_sync() __syncthreads() /* all threads of the block meet here */
 #endif
 

@@ -140,6 +140,17 @@ void shim_enqueue(FakeStream *stream, const char *kernel, int blocks, int thread
     launches++;
 }
 
+void shim_enqueue_together(FakeStream *stream, const char *kernel, int threads, std::function<void()> thread)
+{
+    const int blocks = getenv("SHIM_BLOCKS") ? atoi(getenv("SHIM_BLOCKS")) : 3;
+    stream->add([=] {
+        if (getenv("FAKE_LOG"))
+            fprintf(stderr, "fake: %s, %d blocks together\n", kernel, blocks);
+        fiber_run_together(kernel, blocks, threads, thread);
+    });
+    launches++;
+}
+
 void shim_work(FakeStream *stream, std::function<void()> work)
 {
     stream->add(work);

@@ -13,7 +13,7 @@ enum { STACK = 64 * 1024, LANES = 32, MOST = 1024, SHARED_ROOM = 48 * 1024 }; /*
 
 struct Fiber {
     void *stack_pointer;
-    bool done, waits; /* at the block's barrier, since turn number */
+    bool done, waits, meets; /* at the block's barrier since turn number, or where all blocks meet */
     unsigned since;
 };
 struct Warp {
@@ -21,15 +21,24 @@ struct Warp {
     int arrived, live;
     unsigned turn;
 };
+struct Block {
+    unsigned index;
+    Fiber fiber[MOST];
+    Warp warp[MOST / LANES];
+    std::vector<unsigned char> shared;
+    std::vector<unsigned> order; /* in which its threads take turns */
+    int arrived, live;
+    unsigned turn;
+};
 
-Fiber fiber[MOST];
-Warp warp[MOST / LANES];
-std::vector<unsigned char> stacks, shared_memory(SHARED_ROOM);
+std::vector<Block> blocks_at_work;
+Block *block; /* the one at hand */
+std::vector<unsigned char> stacks;
 void *scheduler;
 const std::function<void()> *body;
 unsigned current;
-int arrived, live;
-unsigned turn;
+int met, meeting_live; /* threads of all blocks that have come to where they meet, and that still run */
+unsigned meeting_turn;
 long site_skipped = -1;
 
 extern "C" void fiber_switch(void **save, void *to);
@@ -45,7 +54,7 @@ enum { SAVED = 6 };
 
 void leave()
 {
-    fiber_switch(&fiber[current].stack_pointer, scheduler);
+    fiber_switch(&block->fiber[current].stack_pointer, scheduler);
 }
 
 /* Waits until all that still run have come here. */
@@ -63,13 +72,15 @@ void meet(int &here, int of, unsigned &which)
 /* A thread that has ended counts at no barrier any more. */
 void end_thread()
 {
-    Warp &w = warp[current / LANES];
-    fiber[current].done = true;
-    live--, w.live--;
-    if (live && arrived == live)
-        arrived = 0, turn++;
+    Warp &w = block->warp[current / LANES];
+    block->fiber[current].done = true;
+    block->live--, w.live--, meeting_live--;
+    if (block->live && block->arrived == block->live)
+        block->arrived = 0, block->turn++;
     if (w.live && w.arrived == w.live)
         w.arrived = 0, w.turn++;
+    if (meeting_live && met == meeting_live)
+        met = 0, meeting_turn++;
     leave();
 }
 
@@ -80,33 +91,35 @@ void entry()
     abort();
 }
 
-void begin_thread(unsigned i)
+void begin_thread(Block &b, unsigned i, size_t which)
 {
-    const uintptr_t top = ((uintptr_t)&stacks[(size_t)STACK * (i + 1) - 1] & ~(uintptr_t)63) - 64;
+    const uintptr_t top = ((uintptr_t)&stacks[(size_t)STACK * (which + 1) - 1] & ~(uintptr_t)63) - 64;
     void **at = (void **)top;
     *--at = nullptr;
     *--at = (void *)entry;
     for (int k = 0; k < SAVED; k++)
         *--at = nullptr;
-    fiber[i] = Fiber{at, false, false, 0};
-    warp[i / LANES].live++;
+    b.fiber[i] = Fiber{at, false, false, false, 0};
+    b.warp[i / LANES].live++;
+}
+
+unsigned random_below(uint32_t &state, unsigned below)
+{
+    state ^= state << 13, state ^= state >> 17, state ^= state << 5;
+    return state % below;
 }
 
 /* The order in which threads take turns: warps, and lanes inside of each. */
-void shuffle(std::vector<unsigned> &order, int kind, unsigned block)
+void shuffle(std::vector<unsigned> &order, int kind, unsigned index)
 {
     const unsigned n = (unsigned)order.size();
-    uint32_t state = 2463534242u + (uint32_t)kind * 7919u + block;
-    auto random = [&state](unsigned below) {
-        state ^= state << 13, state ^= state >> 17, state ^= state << 5;
-        return state % below;
-    };
+    uint32_t state = 2463534242u + (uint32_t)kind * 7919u + index;
     for (unsigned i = 0; i < n; i++)
         order[i] = kind == 1 ? n - 1 - i : i;
     for (unsigned i = n - 1; kind > 1 && i > 0; i--) /* inside a warp */
-        std::swap(order[i], order[i - i % LANES + random(i % LANES + 1)]);
+        std::swap(order[i], order[i - i % LANES + random_below(state, i % LANES + 1)]);
     for (unsigned w = n / LANES - 1; kind > 1 && w > 0; w--) {
-        const unsigned other = random(w + 1);
+        const unsigned other = random_below(state, w + 1);
         for (unsigned i = 0; i < LANES; i++)
             std::swap(order[w * LANES + i], order[other * LANES + i]);
     }
@@ -114,69 +127,130 @@ void shuffle(std::vector<unsigned> &order, int kind, unsigned block)
 
 bool can_run(const Fiber &f)
 {
-    return !f.done && !(f.waits && f.since == turn);
+    return !f.done && !(f.waits && f.since == block->turn) && !(f.meets && f.since == meeting_turn);
 }
 
-/* A turn for each of 32 threads, or, ahead: until all of them have ended or stand at the block's barrier. */
-void run_warp(const unsigned *lane, bool ahead)
+/* A turn for each of 32 threads, or, ahead: until all of them have ended or stand at a barrier.  False: none could. */
+bool run_warp(const unsigned *lane, bool ahead)
 {
-    bool ran;
+    bool ran, any = false;
     do {
         ran = false;
         for (int i = 0; i < LANES; i++)
-            if (can_run(fiber[lane[i]])) {
-                ran = true;
+            if (can_run(block->fiber[lane[i]])) {
+                ran = any = true;
                 threadIdx.x = current = lane[i];
-                fiber_switch(&scheduler, fiber[current].stack_pointer);
+                fiber_switch(&scheduler, block->fiber[current].stack_pointer);
             }
     } while (ahead && ran);
+    return any;
 }
 
-void run_block(const char *kernel, unsigned block, std::vector<unsigned> &order, int kind)
+void begin_block(Block &b, unsigned index, unsigned threads, size_t first_stack, int kind)
 {
-    const unsigned n = (unsigned)order.size();
-    blockIdx.x = block;
-    memset(shared_memory.data(), 0xff, shared_memory.size());
-    memset(warp, 0, sizeof warp);
-    arrived = 0, live = (int)n;
-    for (unsigned i = 0; i < n; i++)
-        begin_thread(i);
-    shuffle(order, kind, block);
-    for (long rounds = 0; live; rounds++) {
-        for (unsigned at = 0; at < n; at += LANES)
-            run_warp(&order[at], kind != 0);
-        if (rounds > 10000000) {
-            fprintf(stderr, "shim: the threads of %s wait for each other for ever\n", kernel);
-            exit(3);
+    b.index = index;
+    b.shared.assign(SHARED_ROOM, 0xff);
+    memset(b.warp, 0, sizeof b.warp);
+    b.arrived = 0, b.live = (int)threads, b.turn = 0;
+    for (unsigned i = 0; i < threads; i++)
+        begin_thread(b, i, first_stack + i);
+    b.order.resize(threads);
+    shuffle(b.order, kind, index);
+}
+
+/* A turn for each of its warps. */
+bool run_block(Block &b, int kind)
+{
+    bool any = false;
+    block = &b;
+    blockIdx.x = b.index;
+    for (size_t at = 0; at < b.order.size(); at += LANES)
+        any |= run_warp(&b.order[at], kind != 0);
+    return any;
+}
+
+void stuck(const char *kernel)
+{
+    fprintf(stderr, "shim: the threads of %s wait for each other for ever\n", kernel);
+    exit(3);
+}
+
+void run_whole(Block &b, const char *kernel, int kind)
+{
+    for (long rounds = 0; b.live; rounds++)
+        if (!run_block(b, kind) || rounds > 10000000)
+            stuck(kernel);
+}
+
+/* In step, or one block as far as it comes before the next: from the last, or at random. */
+void run_together(const char *kernel, int kind)
+{
+    uint32_t state = 88172645u + (uint32_t)kind;
+    const unsigned n = (unsigned)blocks_at_work.size();
+    while (meeting_live > 0) {
+        bool any = false;
+        const unsigned first = kind > 1 ? random_below(state, n) : 0;
+        for (unsigned i = 0; i < n; i++) {
+            Block &b = blocks_at_work[kind == 1 ? n - 1 - i : (first + i) % n];
+            bool ran;
+            do
+                any |= ran = run_block(b, kind);
+            while (kind != 0 && ran);
         }
+        if (!any)
+            stuck(kernel);
     }
+}
+
+int read_order(int threads, int blocks)
+{
+    const char *skip = getenv("SHIM_SKIP"), *order = getenv("SHIM_ORDER");
+    site_skipped = skip ? atol(skip) : -1;
+    stacks.resize((size_t)STACK * (size_t)threads * (size_t)blocks);
+    return order ? atoi(order) : 0;
 }
 
 } // namespace
 
 void *shim_shared(size_t bytes)
 {
-    if (bytes > shared_memory.size()) {
+    if (bytes > block->shared.size()) {
         fprintf(stderr, "shim: more than %d bytes of shared memory\n", SHARED_ROOM);
         exit(3);
     }
-    return shared_memory.data();
+    return block->shared.data();
 }
 
 void shim_barrier(int site)
 {
     if (site == site_skipped)
         return;
-    fiber[current].waits = true;
-    fiber[current].since = turn;
-    meet(arrived, live, turn);
-    fiber[current].waits = false;
+    Fiber &f = block->fiber[current];
+    f.waits = true;
+    f.since = block->turn;
+    meet(block->arrived, block->live, block->turn);
+    f.waits = false;
+}
+
+/* What a stage leaves in shared memory is nothing for the next: the last to come spoils it. */
+void shim_meet(int site)
+{
+    if (site == site_skipped)
+        return;
+    Fiber &f = block->fiber[current];
+    f.meets = true;
+    f.since = meeting_turn;
+    if (met + 1 == meeting_live)
+        for (Block &b : blocks_at_work)
+            b.shared.assign(SHARED_ROOM, 0xff);
+    meet(met, meeting_live, meeting_turn);
+    f.meets = false;
 }
 
 uint64_t shim_exchange(uint64_t mine, int from)
 {
     const unsigned me = current;
-    Warp &w = warp[me / LANES];
+    Warp &w = block->warp[me / LANES];
     uint64_t *slot = w.slot[w.turn % 2];
     slot[me % LANES] = mine;
     meet(w.arrived, w.live, w.turn);
@@ -185,12 +259,25 @@ uint64_t shim_exchange(uint64_t mine, int from)
 
 void fiber_run(const char *kernel, int blocks, int threads, const std::function<void()> &thread)
 {
-    const char *skip = getenv("SHIM_SKIP"), *order = getenv("SHIM_ORDER");
-    std::vector<unsigned> turns((size_t)threads);
-    site_skipped = skip ? atol(skip) : -1;
-    stacks.resize((size_t)STACK * (size_t)threads);
+    const int kind = read_order(threads, 1);
     body = &thread;
     gridDim.x = (unsigned)blocks;
+    blocks_at_work.resize(1);
+    for (int b = 0; b < blocks; b++) {
+        meeting_live = threads, met = 0;
+        begin_block(blocks_at_work[0], (unsigned)b, (unsigned)threads, 0, kind);
+        run_whole(blocks_at_work[0], kernel, kind);
+    }
+}
+
+void fiber_run_together(const char *kernel, int blocks, int threads, const std::function<void()> &thread)
+{
+    const int kind = read_order(threads, blocks);
+    body = &thread;
+    gridDim.x = (unsigned)blocks;
+    blocks_at_work.resize((size_t)blocks);
+    meeting_live = blocks * threads, met = 0;
     for (int b = 0; b < blocks; b++)
-        run_block(kernel, (unsigned)b, turns, order ? atoi(order) : 0);
+        begin_block(blocks_at_work[(size_t)b], (unsigned)b, (unsigned)threads, (size_t)b * (size_t)threads, kind);
+    run_together(kernel, kind);
 }

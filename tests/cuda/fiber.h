@@ -4,5 +4,7 @@
 #include <functional>
 
 void fiber_run(const char *kernel, int blocks, int threads, const std::function<void()> &thread);
+/* All blocks side by side. */
+void fiber_run_together(const char *kernel, int blocks, int threads, const std::function<void()> &thread);
 
 #endif

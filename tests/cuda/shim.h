@@ -5,7 +5,8 @@
  * Blocks run one after another; a block's threads take turns, and change only where they meet: at block_sync and in a warp's
  * exchanges.  In which order is for SHIM_ORDER to say (0: forward, all in step; 1: backward, 2 and on: at random, and a warp runs ahead
  * until it has to wait for the others), and results must not depend on it: a barrier that is missing shows, because shared memory begins as NaN and one order or another reads too early.
- * SHIM_SKIP=N leaves the Nth block_sync of the source out, to see that.
+ * SHIM_SKIP=N leaves the Nth block_sync, or meeting of blocks, of the source out, to see that.
+ * Blocks that meet take turns, too: in step, or one runs ahead as far as it can, from the last to the first or at random.
  */
 #ifndef SHIM_H
 #define SHIM_H
@@ -18,6 +19,7 @@
 #define __host__
 #define __constant__
 #define __forceinline__ inline
+#define __noinline__
 #define __launch_bounds__(...)
 
 struct ShimIndex {
@@ -54,6 +56,12 @@ inline unsigned __ballot_sync(unsigned, bool yes)
 
 /* A launch: `thread` once for every thread, when the stream gets to it. */
 void shim_enqueue(struct FakeStream *stream, const char *kernel, int blocks, int threads, std::function<void()> thread);
+/* A launch whose blocks run side by side and meet at shim_meet: SHIM_BLOCKS of them, 3 where nobody says. */
+void shim_enqueue_together(struct FakeStream *stream, const char *kernel, int threads, std::function<void()> thread);
+void shim_meet(int site); /* of all blocks; site: which in the source */
+#define grid_meet(arrived) ((void)(arrived), shim_meet(__COUNTER__))
+#define cluster_meet(arrived) grid_meet(arrived)
+
 /* What a library does, when the stream gets to it. */
 void shim_work(struct FakeStream *stream, std::function<void()> work);
 

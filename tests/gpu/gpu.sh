@@ -9,10 +9,10 @@
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
-samples=6400 tests=2000 batch=64 runs=10 soak=5000 on_gpu=1
+samples=6400 tests=2000 batch=64 large=512 runs=10 soak=5000 on_gpu=1
 if [ "${1:-}" = --shim ]; then
     . tests/cuda/shim.sh
-    samples=20 tests=12 batch=8 runs=2 soak=12 on_gpu=0
+    samples=20 tests=12 batch=8 large=10 runs=2 soak=12 on_gpu=0
 elif ! command -v nvcc > /dev/null; then skip "a GPU's tests: no nvcc"; finish; exit
 elif [ ! -e /dev/nvidia0 ] || ! nvidia-smi -L > "$work/gpus" 2>&1; then skip "a GPU's tests: no GPU here"; finish; exit
 else head -n 1 "$work/gpus"; fi
@@ -34,6 +34,15 @@ libraries() {
     mkdir -p "$dir"
     if [ $on_gpu = 0 ]; then shim_gpu "$(basename "$dir")" "$model" "$@" --kernels=cudnn
     else NVCC=nvcc "$TENON" build "$model" --target cuda --kernels=cudnn --arch "$(arch)" -o "$dir/gpu" "$@"; fi
+    cp "$of/cpu" "$dir/cpu"
+}
+
+# persistent NAME OF MODEL OPTIONS...: the same with many steps in one launch
+persistent() {
+    local dir=$work/$1 of=$work/$2 model=$3; shift 3
+    mkdir -p "$dir"
+    if [ $on_gpu = 0 ]; then shim_gpu "$(basename "$dir")" "$model" "$@" --kernels=persistent
+    else NVCC=nvcc "$TENON" build "$model" --target cuda --kernels=persistent --arch "$(arch)" -o "$dir/gpu" "$@"; fi
     cp "$of/cpu" "$dir/cpu"
 }
 
@@ -132,6 +141,17 @@ agree mlp "${mnist[@]}"
 agree lenet "${mnist[@]}"
 repeats lenet "${mnist[@]}"
 repeats norm
+# many steps in one launch, which meet by a cluster's barrier (the MLP, norm) and by a count in memory (LeNet on a GPU, at 512): the same bits
+persistent mlp_steps mlp models/mlp.tn --batch $batch
+persistent norm_steps norm tests/cuda/norm.tn
+both lenet_large models/lenet.tn --batch $large
+persistent lenet_steps lenet_large models/lenet.tn --batch $large
+agree lenet_steps "${mnist[@]}"
+same "mlp: many steps in one launch" "$(once mlp "${mnist[@]}" --epochs 2)" "$(once mlp_steps "${mnist[@]}" --epochs 2)"
+same "norm: many steps in one launch" "$(once norm --epochs 2)" "$(once norm_steps --epochs 2)"
+same "lenet: many steps in one launch" "$(once lenet_large "${mnist[@]}" --epochs 2)" "$(once lenet_steps "${mnist[@]}" --epochs 2)"
+repeats mlp_steps "${mnist[@]}"
+survives mlp_steps "${mnist[@]}"
 survives mlp "${mnist[@]}"
 survives lenet "${mnist[@]}"
 lasts mlp "${mnist[@]}"

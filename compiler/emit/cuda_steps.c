@@ -1,0 +1,427 @@
+/* cuda_steps.c -- many training steps in one launch: the stages of a step, and where its blocks meet.
+ *
+ * What a stage touches is read from its own text: every pointer that a kernel gets is one of FIXED, LOCAL, BATCH and PARTIAL with the
+ * name of a planned piece of memory, and its parameters say which of them are only read.  Two stages need no place to meet between
+ * them when neither writes what the other touches, or when both are elementwise over the same numbers: then it is the same thread that
+ * wrote a number and reads it.  In loops over time, between shards and between phases blocks always meet.
+ */
+#include "emit/cuda_steps.h"
+#include "ir/gpu.h"
+#include "ops/step_price.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CLUSTER = 16,       /* blocks of the largest cluster */
+    STEPS = 64,         /* of a launch at most: RT_STEPS_MOST of runtime/rt.h, */
+    LAUNCH_MS = 50,     /* and as many as take about so long: a signal is answered between two */
+    MEMORIES = 3,       /* fixed, scratch, a shard's region */
+    ARGUMENTS = 24
+};
+
+/* Bytes from .. to - 1 of one memory.  lanes: a thread takes number i of so many where it takes its own i; 0: no such order. */
+typedef struct Touch {
+    int memory;
+    int64_t from, to, lanes;
+    bool writes;
+} Touch;
+
+typedef struct Stages {
+    Touch *touch;                                     /* since blocks met */
+    int ntouch;
+    bool must;                                        /* they meet before the next stage */
+    int cluster;                                      /* blocks; 0: all that fit */
+    int stages, meetings;                             /* of a step, as they are executed */
+    double all, few;                                  /* seconds of work, by all of the GPU and by one cluster */
+    int64_t lanes;                                    /* of the statement at hand */
+    unsigned in_order;                                /* its arguments, a bit each */
+    const Node *node;
+    Text functions;                                   /* of the phases of a step */
+} Stages;
+
+/* ------------------------------------------------------------------------------- what a stage touches */
+
+static const Kernel *kernel_named(const Writer *w, const char *name, size_t len)
+{
+    for (int i = 0; i < w->nkernel; i++)
+        if (!strncmp(w->kernel[i].name, name, len) && !w->kernel[i].name[len])
+            return &w->kernel[i];
+    return NULL;
+}
+
+/* The piece of memory with that constant. */
+static const Node *node_named(const Writer *w, const char *name, size_t len)
+{
+    const Graph *g = w->g;
+    for (int i = 0; i < g->nnode; i++) {
+        const char *its = w->of_node[writer_graph(w)][g->node[i]->id];
+        if (its && node_root(g->node[i]) == g->node[i] && !strncmp(its, name, len) && !its[len])
+            return g->node[i];
+    }
+    return NULL;
+}
+
+/* Of "LOCAL(real, DENSE1) + 64": all of what DENSE1 names.  A parameter, and what is not found: all of `fixed`, or of that memory. */
+static bool touch_of(const Writer *w, const char *text, size_t len, Touch *t)
+{
+    static const struct {
+        const char *word;
+        int memory;
+    } macros[] = {{"FIXED(", 0}, {"LOCAL(", 1}, {"BATCH(", 2}, {"PARTIAL(", 2}, {"(shard + ", 2}};
+    const char *s = arena_strndup(w->arena, text, len), *at = NULL;
+    size_t k = 0;
+
+    for (; k < sizeof macros / sizeof *macros && !at; k += !at)
+        at = strstr(s, macros[k].word);
+    if (!at)
+        return false;
+    at += strlen(macros[k].word);
+    if (strncmp(macros[k].word, "(shard", 6) != 0)
+        at = strchr(at, ',') + 2;
+    const Node *n = macros[k].memory ? node_named(w, at, strcspn(at, "),")) : NULL;
+    *t = (Touch){.memory = macros[k].memory, .from = 0, .to = INT64_MAX};
+    if (n) {
+        const int64_t samples = n->shape.batched ? w->g->step->chunk : 1;
+        t->from = n->offset, t->to = n->offset + samples * pointer_bytes(w, n);
+    }
+    return true;
+}
+
+/* Arguments of a call, split at the commas outside of parentheses. */
+static int split(const char *s, const char **begin, size_t *len)
+{
+    int n = 0, depth = 0;
+    begin[0] = s;
+    for (; depth >= 0 && *s && n < ARGUMENTS - 1; s++) {
+        depth += (*s == '(' || *s == '{') - (*s == ')' || *s == '}');
+        if ((*s != ',' || depth > 0) && depth >= 0)
+            continue;
+        len[n] = (size_t)(s - begin[n]), n++;
+        begin[n] = s + 1 + (s[1] == ' ');
+    }
+    return n;
+}
+
+/* What the call at `s` touches: "dense_1_stage(y, a, b)". */
+static int touches_of(const Writer *w, const char *s, Touch touch[ARGUMENTS])
+{
+    const char *open = strchr(s, '('), *arg[ARGUMENTS], *param[ARGUMENTS];
+    size_t arg_len[ARGUMENTS], param_len[ARGUMENTS];
+    const Kernel *k = kernel_named(w, s, (size_t)(open - s) - strlen("_stage"));
+    const int n = split(open + 1, arg, arg_len), of = k ? split(arena_printf(w->arena, "%s)", k->params), param, param_len) : 0;
+    int found = 0;
+
+    for (int i = 0; i < n; i++) {
+        Touch *t = &touch[found];
+        if (!touch_of(w, arg[i], arg_len[i], t))
+            continue;
+        t->writes = i < of ? strncmp(param[i], "const ", 6) != 0 : true;
+        t->lanes = w->stages->in_order >> i & 1 ? w->stages->lanes : 0;
+        found++;
+    }
+    return found;
+}
+
+static bool conflict(const Touch *a, const Touch *b)
+{
+    if (a->memory != b->memory || a->to <= b->from || b->to <= a->from || !(a->writes || b->writes))
+        return false;
+    return !(a->lanes > 0 && a->lanes == b->lanes && a->from == b->from && a->to == b->to);
+}
+
+/* ------------------------------------------------------------------------------- what a stage takes */
+
+/* Blocks that have something to do. */
+static double parts_of(const Node *n, double results)
+{
+    const bool sum = node_is(n, "sum_to") || node_is(n, "batch_moments") || node_is(n, "batch_norm_dw");
+    const double each = sum ? 1 : !emit_counts_flops(n) ? 256 : node_is(n, "conv2d_dw") ? 9 : 64 * 64;
+    return results > each ? results / each : 1;
+}
+
+/* A roofline's time, by as many multiprocessors as its parts, or the launch's blocks, occupy. */
+static void add_cost(const Writer *w, Stages *s, const Touch *touch, int n)
+{
+    const Gpu *g = gpu_of(w->in->options->arch);
+    const double flops = s->node ? statement_flops(s->node) * (double)w->g->step->chunk : 0;
+    double bytes = 0, results = 1;
+
+    for (int i = 0; i < n; i++) {
+        const double one = touch[i].to == INT64_MAX ? 0 : (double)(touch[i].to - touch[i].from);
+        bytes += one;
+        results = touch[i].writes && one / 4 > results ? one / 4 : results;
+    }
+    const double parts = s->node ? parts_of(s->node, results) : 1, most = g->processors;
+    const double work = flops / g->f32, move = bytes / g->bandwidth, whole = work > move ? work : move;
+    const double times = s->node ? (double)node_steps(s->node) : 1;
+    s->all += times * whole * most / (parts < most ? parts : most);
+    s->few += times * whole * most / (parts < CLUSTER ? parts : CLUSTER);
+    s->stages += (int)times;
+}
+
+/* ------------------------------------------------------------------------------- stages as they are written */
+
+const char *stage_meeting(const Writer *w)
+{
+    return w->stages->cluster ? "cluster_meet(arrived);" : "grid_meet(arrived);";
+}
+
+void stage_meet(Writer *w)
+{
+    w->stages->must = true;
+}
+
+static void meet_here(Writer *w, const char *indent)
+{
+    Stages *s = w->stages;
+    text_printf(&w->body, "%s%s\n", indent, stage_meeting(w));
+    s->meetings += s->node ? (int)node_steps(s->node) : 1;
+    s->ntouch = 0, s->must = false;
+}
+
+/* Where blocks have to meet before these calls they do. */
+static void before(Writer *w, const char *statement, const char *indent)
+{
+    Stages *s = w->stages;
+    Touch touch[4 * ARGUMENTS];
+    bool clash = s->must;
+    int n = 0;
+
+    for (const char *at = statement; at && n <= 3 * ARGUMENTS; at = strstr(at, "; ")) {
+        at += at > statement ? 2 : 0;
+        if (strncmp(at, stage_meeting(w), 8) == 0)
+            s->meetings++, s->stages++;
+        else if (strncmp(at, "/*", 2) != 0)
+            n += touches_of(w, at, touch + n);
+    }
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < s->ntouch; k++)
+            clash |= conflict(&touch[i], &s->touch[k]);
+    add_cost(w, s, touch, n);
+    if (clash)
+        meet_here(w, indent);
+    for (int i = 0; i < n; i++)
+        ARENA_PUSH(w->arena, s->touch, s->ntouch, touch[i]);
+}
+
+void stage_write(Writer *w, const char *statement)
+{
+    w->stages->in_order = 0;
+    before(w, statement, "    ");
+    statement_wrapped(&w->body, statement, "    ");
+}
+
+void stage_unordered(Writer *w, const char *statement)
+{
+    if (w->stages->must)
+        meet_here(w, "    ");
+    add_cost(w, w->stages, NULL, 0);
+    statement_wrapped(&w->body, statement, "    ");
+}
+
+/* The loops walk an operand as numbers 0, 1, 2 ... in their order. */
+static bool in_order(const Nest *t, const int64_t *stride)
+{
+    int64_t each = 1;
+    for (int i = t->n - 1; i >= 0; i--) {
+        if (stride[i] != each)
+            return false;
+        each *= t->count[i];
+    }
+    return true;
+}
+
+void stage_elementwise(Writer *w, const Nest *t, int64_t count)
+{
+    Stages *s = w->stages;
+    if (!s)
+        return;
+    s->lanes = count;
+    s->in_order = in_order(t, t->out);
+    for (int k = 0; k < t->nleaf; k++)
+        s->in_order |= (unsigned)in_order(t, t->leaf[k].stride) << (k + 1);
+}
+
+static void node_stage(Writer *w, const Node *n, int *line, const char *indent)
+{
+    Stages *s = w->stages;
+
+    s->in_order = 0;
+    const char *statement = kernel_needed(n) ? kernel_statement(w, n) : "";
+    if (!*statement)
+        return;
+    s->node = n;
+    s->must |= n->loop != NULL;
+    before(w, statement, indent);
+    s->must |= n->loop != NULL;
+    statement_write(w, &w->body, n, line, indent);
+    s->node = NULL;
+}
+
+/* ------------------------------------------------------------------------------- a step */
+
+/* A phase of the shards: a function, and the calls of it. */
+static void slice_stages(Writer *w, int phase, int number, int of)
+{
+    const Step *s = w->g->step;
+    const Text calls = w->body;
+    Text *t = &w->stages->functions;
+    const char *fn = of > 1 ? arena_printf(w->arena, "slice_%d", number) : "slice";
+    int line = 0;
+
+    if (s->shards > 1)
+        stage_meet(w);
+    w->body = text_new(w->arena);
+    cuda_clear_sums(w, phase, true);
+    phase_calls(w, &s->phase[phase], node_stage, &line, false, "    ");
+    cuda_metrics(w, phase);
+    text_printf(t, "/* Forward, loss and backward of one shard%s. */\n",
+                of > 1 ? arena_printf(w->arena, ": part %d of %d", number, of) : "");
+    text_printf(t,
+                "DEVICE void %s(const Rt *r, int unit, unsigned *arrived)\n{\n"
+                "    const Scratch t = {r};\n    const Region shard = {r, unit};\n"
+                "    const int first = (r->first_shard + unit) * SHARD;\n\n"
+                "    (void)t, (void)shard, (void)first;\n%s}\n\n",
+                fn, w->body.s);
+    w->body = calls;
+    if (s->shards == 1) {
+        text_printf(&w->body, "    %s(r, 0, arrived);\n", fn);
+        return;
+    }
+    text_printf(&w->body, "    for (int unit = 0; unit < %lld; unit++)\n        %s(r, unit, arrived);\n",
+                (long long)s->shards, fn);
+    stage_meet(w);
+}
+
+/* The update of the step before: it has changed parameters, and read sums; clipped gradients went through the scratch. */
+static void begin_behind_update(Writer *w)
+{
+    Stages *s = w->stages;
+    const bool clips = w->g->recipe.clip_norm > 0;
+    const Touch before[] = {{.memory = 0, .to = INT64_MAX, .writes = true},
+                            {.memory = 1, .to = clips ? INT64_MAX : 0, .writes = true},
+                            {.memory = 2, .to = INT64_MAX}};
+    for (int i = 0; i < MEMORIES; i++)
+        ARENA_PUSH(w->arena, s->touch, s->ntouch, before[i]);
+}
+
+static void step_stages(Writer *w)
+{
+    const Step *s = w->g->step;
+    int line = 0, number = 0, of = 0;
+
+    for (int i = 0; i < s->nphase; i++)
+        of += s->phase[i].kind == PHASE_SLICE;
+    begin_behind_update(w);
+    for (int i = 0; i < s->nphase; i++) {
+        const Phase *p = &s->phase[i];
+        switch (p->kind) {
+        case PHASE_PREPARE:
+            for (int k = 0; k < p->nnode; k++)
+                node_stage(w, p->node[k], &line, "    ");
+            break;
+        case PHASE_SLICE:
+            slice_stages(w, i, ++number, of);
+            break;
+        case PHASE_GRADIENT:
+            text_add(&w->body, "\n    /* sums over shards in the fixed tree, and the update of all parameters */\n");
+            stage_meet(w);
+            cuda_update(w, false);
+            break;
+        case PHASE_UPDATE: /* of gradients that ranks have added: there are none */
+            break;
+        }
+    }
+}
+
+/* The stages of a step, by so many blocks; the functions of its phases stand in s->functions. */
+static Text stages_of(Writer *w, int cluster, Stages *s)
+{
+    const Text body = w->body;
+
+    *s = (Stages){.cluster = cluster, .functions = text_new(w->arena)};
+    w->body = text_new(w->arena);
+    w->stages = s;
+    step_stages(w);
+    w->stages = NULL;
+    const Text stages = w->body;
+    w->body = body;
+    return stages;
+}
+
+static double seconds_together(const Gpu *g, const Stages *s, int cluster)
+{
+    return cluster ? s->few + s->meetings * g->meet_cluster : s->all + s->meetings * g->meet_all;
+}
+
+static int steps_of_launch(double seconds)
+{
+    const double n = LAUNCH_MS / (1e3 * seconds);
+    return n < 1 ? 1 : n > STEPS ? STEPS : (int)n;
+}
+
+void steps_write(Writer *w)
+{
+    const Gpu *g = gpu_of(w->in->options->arch);
+    Stages s;
+    Text t = text_new(w->arena);
+
+    stages_of(w, 0, &s);
+    const double all = seconds_together(g, &s, 0), few = seconds_together(g, &s, CLUSTER),
+                 launches = s.all + s.stages * g->gap;
+    const int cluster = g->clusters && few < all ? CLUSTER : 0;
+    const double seconds = cluster ? few : all;
+    const Text stages = stages_of(w, cluster, &s);
+
+    w->steps_most = steps_of_launch(seconds);
+    w->steps_how = cluster ? arena_printf(w->arena, "one cluster of %d blocks", cluster) : "all blocks that fit on the GPU";
+    text_printf(&t,
+                "/* ---- many steps in one launch: %d stages and %d meetings a step ----\n"
+                " *\n"
+                " * Predicted for an %s, not measured: %.0f us as a launch a stage; as one launch %.0f us by all blocks that fit,\n"
+                " * %s\n"
+                " */\n\n",
+                s.stages, s.meetings, g->name, 1e6 * launches, 1e6 * all,
+                g->clusters ? arena_printf(w->arena, "%.0f us by one cluster of %d: so it is %s.", 1e6 * few, CLUSTER, w->steps_how)
+                            : "which has no clusters.");
+    text_printf(&t,
+                "%s/* A step, by all blocks together: its first stages touch nothing that the update before them does, or meet. */\n"
+                "DEVICE void train_step(const Rt *r, unsigned *arrived)\n{\n    const Scratch t = {r};\n\n    (void)t;\n%s}\n\n",
+                s.functions.s, stages.s);
+    text_printf(&t,
+                "/* n steps; one whose loss is not finite has updated nothing, and is the last. */\n"
+                "KERNEL_OF_STEPS train_steps(const Rt *r, int64_t stride, int n, unsigned *arrived)\n{\n"
+                "    for (int i = 0; i < n; i++, r = next_step(r, stride)) {\n"
+                "        train_step(r, arrived);\n"
+                "        if (!update_allowed(r, %d))\n            return;\n    }\n}\n\n",
+                cuda_loss(w->g));
+    text_printf(&t,
+                "static void train_launch(const Rt *first, int64_t stride, int n, unsigned *arrived)\n{\n"
+                "    LAUNCH_STEPS(train_steps, %d, first, stride, n, arrived);\n}\n\n",
+                cluster);
+    w->steps = t;
+}
+
+void steps_row(const Writer *w, Text *t)
+{
+    if (w->steps_most)
+        text_printf(t, "    .steps = train_launch, .steps_most = %d, .steps_how = \"%s\",\n", w->steps_most, w->steps_how);
+}
+
+/* ------------------------------------------------------------------------------- what cannot be one launch */
+
+static bool stands(Diag *d, Span at, const char *why)
+{
+    diag_error(d, at, "--kernels=persistent takes a training step that is one launch on one GPU, and %s", why);
+    diag_help(d, "leave --kernels=persistent out: a step is then a launch a kernel, recorded as a graph");
+    return false;
+}
+
+bool emit_steps_able(const EmitInput *in, Diag *d)
+{
+    if (in->nccl)
+        return stands(d, (Span){0}, "with --comm nccl GPUs add their gradients in the middle of it");
+    if (!in->train->step->fused_update)
+        return stands(d, in->train->recipe.span, "this one's update waits for gradients that the host has asked for");
+    return true;
+}

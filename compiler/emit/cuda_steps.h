@@ -1,0 +1,31 @@
+/* cuda_steps.h -- --kernels=persistent: many training steps of a GPU's program in one launch (runtime/cuda/persistent.cuh).
+ *
+ * What an ordinary program launches is a stage.  While Writer.stages is set kernel_launch() writes calls of stages, and target_cuda.c hands
+ * them to stage_write(), which puts a place to meet before one that reads or writes what another has written or read since they last met.
+ */
+#ifndef CUDA_STEPS_H
+#define CUDA_STEPS_H
+#include "emit/cuda_library.h"
+#include "emit/nest.h"
+
+/* Behind the phases of training: the stages of a step and the kernel of many, into Writer.steps; its row of the program's table. */
+void steps_write(Writer *w);
+void steps_row(const Writer *w, Text *t);
+
+/* A statement of stages, under what is known of their arguments; unordered: it touches nothing that the others of its phase touch. */
+void stage_write(Writer *w, const char *statement);
+void stage_unordered(Writer *w, const char *statement);
+/* Blocks meet before the next stage, whatever it is. */
+void stage_meet(Writer *w);
+/* As a statement, for a stage made of several. */
+const char *stage_meeting(const Writer *w);
+/* Of the statement that loop.c is about to return: which of its operands, the result first, a thread takes at the same place as its number. */
+void stage_elementwise(Writer *w, const Nest *t, int64_t count);
+
+/* In target_cuda.c, for either: calls of a phase that are no node's. */
+void cuda_clear_sums(Writer *w, int phase, bool backward);
+void cuda_metrics(Writer *w, int phase);
+void cuda_update(Writer *w, bool from_grad);
+int  cuda_loss(const Graph *g);                       /* which metric; -1: none */
+
+#endif

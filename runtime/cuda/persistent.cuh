@@ -1,0 +1,134 @@
+/* persistent.cuh -- many steps in one launch: its blocks stay, and meet where a stage reads what another has written.
+ *
+ * What an ordinary program launches is a stage here: the same device function, whose parts are shared out over the blocks that there are
+ * (FOR_BLOCKS, FOR_ROWS, FOR_EACH), in the same order inside of each part: so the bits are those of the ordinary program.  Shared memory
+ * is one room for all stages (SHARED in threads.cuh).
+ *
+ * Blocks meet in one of two ways.  grid_meet: as many blocks as fit on the GPU, started together (a cooperative launch), count their
+ * arrivals in memory.  cluster_meet: one cluster, by its own barrier, from sm_90 on: far fewer multiprocessors, which wait less.
+ */
+#ifndef CUDA_PERSISTENT_CUH
+#define CUDA_PERSISTENT_CUH
+
+/* Functions of their own: put into one kernel they would share its registers.  Two blocks of it fit on a multiprocessor. */
+#define STAGE           static __device__ __noinline__ void
+#define KERNEL_OF_STEPS static __global__ void __launch_bounds__(THREADS, 2)
+
+#ifndef RT_SHIM
+/* What any thread has written before, all see behind it.  arrived: blocks, at all meetings of the launch. */
+DEVICE void grid_meet(unsigned *arrived)
+{
+    block_sync();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        const unsigned all = (atomicAdd(arrived, 1) / gridDim.x + 1) * gridDim.x;
+        while (*(volatile unsigned *)arrived < all)
+            ;
+        __threadfence();
+    }
+    block_sync();
+}
+
+DEVICE void cluster_meet(unsigned *)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
+#endif
+}
+#endif
+
+/* Sums that begin as 0. */
+DEVICE void clear_stage(void *at, int64_t bytes)
+{
+    FOR_EACH(i, bytes / (int64_t)sizeof(int))
+        ((int *)at)[i] = 0;
+}
+
+/* Parameters, the scratch, and the region of shard `unit`: addresses are read again wherever they are used.  Else the compiler keeps all that is reckoned
+ * from them, from the forward pass to the backward and from step to step, in more registers than there are. */
+static inline __host__ __device__ char *fixed_of(const Rt *r)
+{
+    return *(char *const volatile *)&r->fixed;
+}
+struct Scratch {
+    const Rt *r;
+    __device__ __forceinline__ operator char *() const
+    {
+        return *(char *const volatile *)&r->scratch;
+    }
+};
+struct Region {
+    const Rt *r;
+    int unit;
+    __device__ __forceinline__ operator char *() const
+    {
+        return *(char *const volatile *)&r->shard + unit * r->shard_bytes;
+    }
+};
+
+/* The next step's Rt lies `stride` bytes on. */
+DEVICE const Rt *next_step(const Rt *r, int64_t stride)
+{
+    return (const Rt *)((const char *)r + stride);
+}
+
+/* ------------------------------------------------------------------------------- the launch */
+
+typedef void Steps(const Rt *first, int64_t stride, int n, unsigned *arrived);
+
+#ifdef RT_SHIM
+/* So few, and no cluster's number, that most stages have more parts. */
+static void launch_together(const char *name, Steps *steps, int, const Rt *first, int64_t stride, int n, unsigned *arrived)
+{
+    shim_enqueue_together(rt_cuda_stream, name, THREADS, [=] { steps(first, stride, n, arrived); });
+}
+#else
+/* As many blocks as the GPU holds at once. */
+static int blocks_together(const char *name, Steps *steps)
+{
+    int device = 0, processors = 0, each = 0;
+    rt_cuda_check(cudaGetDevice(&device), name);
+    rt_cuda_check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), name);
+    rt_cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, (const void *)steps, THREADS, 0), name);
+    return processors * each;
+}
+
+/* As many as are asked for, 8 where the GPU has no room for more together: what every GPU with clusters has. */
+static int blocks_of_cluster(const char *name, Steps *steps, cudaLaunchConfig_t *c)
+{
+    int clusters = 0;
+    rt_cuda_check(cudaFuncSetAttribute((const void *)steps, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), name);
+    if (cudaOccupancyMaxActiveClusters(&clusters, (const void *)steps, c) == cudaSuccess && clusters > 0)
+        return (int)c->gridDim.x;
+    cudaGetLastError(); /* said, and answered */
+    return 8;
+}
+
+/* cluster: so many blocks; 0: all that fit. */
+static void launch_together(const char *name, Steps *steps, int cluster, const Rt *first, int64_t stride, int n, unsigned *arrived)
+{
+    static int blocks;
+    void *arguments[] = {&first, &stride, &n, &arrived};
+    cudaLaunchAttribute attribute = {};
+    cudaLaunchConfig_t config = {};
+    config.blockDim = dim3(THREADS), config.gridDim = dim3(cluster), config.stream = rt_cuda_stream;
+    config.attrs = &attribute, config.numAttrs = 1;
+    attribute.id = cluster ? cudaLaunchAttributeClusterDimension : cudaLaunchAttributeCooperative;
+    if (cluster)
+        attribute.val.clusterDim.x = cluster, attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    else
+        attribute.val.cooperative = 1;
+    if (blocks == 0)
+        blocks = cluster ? blocks_of_cluster(name, steps, &config) : blocks_together(name, steps);
+    config.gridDim = dim3(blocks);
+    if (cluster)
+        attribute.val.clusterDim.x = blocks;
+    rt_cuda_check(cudaLaunchKernelExC(&config, (const void *)steps, arguments), name);
+}
+#endif
+
+/* n steps at most: one whose loss is not finite is the last. */
+#define LAUNCH_STEPS(steps, cluster, first, stride, n, arrived)                                                        \
+    (rt_cuda_clear(arrived, sizeof *(arrived)), launch_together(#steps, steps, cluster, first, stride, n, arrived))
+
+#endif

@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# cuda_persistent.sh -- --kernels=persistent, many training steps in one launch, on a machine without a GPU.
+#
+# The program runs on the processor as those of cuda.sh do, the blocks of its one launch side by side (tests/cuda/fiber.cpp), three of
+# them where nobody says.  Its bits must be those of the ordinary program, in each order of threads and of blocks, whatever a launch holds.
+set -eu
+. "$(dirname "$0")/../common.sh"
+cd "$TENON_ROOT"
+cuda=$TENON_ROOT/tests/cuda
+. "$cuda/shim.sh"
+
+# ---- what it cannot be combined with
+refuses "the processor" "--kernels=persistent makes many steps one launch on a GPU.*processor" "$TENON" build models/mlp.tn --kernels=persistent -o "$work/p"
+refuses "several GPUs" "--kernels=persistent takes a training step that is one launch on one GPU, and with --comm nccl" \
+    "$TENON" build models/mlp.tn --target cuda --comm nccl --kernels=persistent -o "$work/p"
+for type in tf32 bf16 f16; do
+    refuses "$type" "$type is for .*NVIDIA's libraries: add --target cuda --kernels=cudnn" "$TENON" build models/mlp.tn --target cuda --dtype $type --kernels=persistent -o "$work/p"
+done
+"$TENON" emit models/mlp.tn --to cuda -o "$work/ordinary"
+grep -q "train_steps\|RT_PERSISTENT" "$work/ordinary/mlp.cu" && bad "many steps in one launch without being asked for" || ok
+meets() { "$TENON" emit models/lenet.tn --to cuda --kernels=persistent "$@" | sed -n 's/^ \* .*so it is \(.*\)\.$/\1/p; s/^ \* \(which has no clusters\)\.$/\1/p'; }
+same "a small step" "one cluster of 16 blocks" "$(meets --batch 4)"
+same "a large step" "all blocks that fit on the GPU" "$(meets --batch 1024)"
+same "an A100" "which has no clusters" "$(meets --batch 4 --arch sm_80)"
+
+# ---- bits
+
+# two NAME MODEL OPTIONS...: $work/NAME/gpu and $work/NAME/ordinary
+two() {
+    shim_gpu "$@"
+    mv "$work/$1/gpu" "$work/$1/ordinary"
+    shim_gpu "$@" --kernels=persistent
+}
+
+# run NAME PROGRAM LOG OPTIONS...
+run() {
+    local dir=$work/$1 program=$2 log=$3; shift 3
+    rm -f "$dir/$log.jsonl"
+    "$dir/$program" --log "$dir/$log.jsonl" --log-steps 1 "$@" > "$work/out" 2>&1 || { bad "$dir/$program $*"; tail -n 3 "$work/out"; }
+}
+
+# equal NAME OPTIONS...: losses of all steps, the test's, and weights, of both programs; in three orders, the last by five blocks
+equal() {
+    local dir=$work/$1 order name=$1; shift
+    run "$name" ordinary ordinary "$@"
+    for order in 0 1 2; do
+        SHIM_ORDER=$order SHIM_BLOCKS=$((order == 2 ? 5 : 3)) run "$name" gpu $order "$@"
+        same "$name, order $order: losses" "$(field "$dir/ordinary.jsonl" step train_loss)" "$(field "$dir/$order.jsonl" step train_loss)"
+        same "$name, order $order: the test's" "$(field "$dir/ordinary.jsonl" epoch test_loss)" "$(field "$dir/$order.jsonl" epoch test_loss)"
+        same "$name, order $order: weights" "$(hashes "$dir/ordinary.jsonl")" "$(hashes "$dir/$order.jsonl")"
+    done
+}
+
+# launches: of many steps, of those that the last run made
+launches() { grep -c "^fake: train_steps, 3 blocks together$" "$work/out" || true; }
+
+# meetings: each one of the source that is left out must show in one of the orders: another result, or none
+meetings() {
+    local dir=$work/mlp site order seen
+    local sites; sites=$(g++ -std=c++20 -E -x c++ -DRT_SHIM -include "$cuda/shim.h" -I "$cuda/include" -I runtime "$dir/mlp.cu" | grep -v '^#' | grep -o 'shim_meet([0-9]*)' | tr -dc '0-9\n')
+    same "meetings in the source" "$(grep -c "_meet(arrived);" "$dir/mlp.cu")" "$(wc -w <<< "$sites")"
+    run mlp gpu whole --data "$work/mnist" --epochs 1
+    for site in $sites; do
+        seen=0
+        for order in 1 2 0; do
+            rm -f "$dir/skip.jsonl"
+            (SHIM_SKIP=$site SHIM_ORDER=$order "$dir/gpu" --data "$work/mnist" --epochs 1 --log "$dir/skip.jsonl" --log-steps 1 || exit 1) > /dev/null 2>&1 || { seen=1; break; }
+            [ "$(hashes "$dir/skip.jsonl")" = "$(hashes "$dir/whole.jsonl")" ] || { seen=1; break; }
+        done
+        [ $seen = 1 ] && ok || bad "leaving out meeting $site changes nothing"
+    done
+}
+
+# Launches end where something is to be seen of their steps, and go on from there.
+interrupted() {
+    local mlp=$work/mlp whole
+    FAKE_LOG=1 run mlp gpu two --data "$work/mnist" --epochs 2
+    same "two epochs of three steps" 2 "$(launches)"
+    whole=$(hashes "$mlp/two.jsonl" | cut -d' ' -f2)
+    FAKE_LOG=1 run mlp gpu saved --data "$work/mnist" --epochs 1 --checkpoint "$work/c" --checkpoint-every 2
+    same "an epoch with a checkpoint in it" 2 "$(launches)"
+    rm "$work/c/step-00000003.safetensors"
+    FAKE_LOG=1 run mlp gpu resumed --data "$work/mnist" --epochs 2 --checkpoint "$work/c" --resume
+    same "the step that is left, and an epoch" 2 "$(launches)"
+    same "resumed behind the second of three steps" "$whole" "$(hashes "$mlp/resumed.jsonl" | cut -d' ' -f2)"
+    run mlp ordinary from --data "$work/mnist" --epochs 1 --checkpoint "$work/o" --checkpoint-every 2
+    rm "$work/o/step-00000003.safetensors"
+    run mlp gpu onward --data "$work/mnist" --epochs 2 --checkpoint "$work/o" --resume
+    same "two steps by launches, the others as one" "$whole" "$(hashes "$mlp/onward.jsonl" | cut -d' ' -f2)"
+    rm -rf "$work/c"
+    "$mlp/gpu" --data "$work/mnist" --epochs 1000 --checkpoint "$work/c" > /dev/null 2> "$work/err" & local job=$! rc=0
+    for _ in $(seq 200); do compgen -G "$work/c/*.safetensors" > /dev/null && break; sleep 0.05; done
+    kill -TERM $job
+    wait $job || rc=$?
+    same "stopped" 75 $rc
+    grep -q "stopped by SIGTERM in epoch .*; saved in" "$work/err" && ok || bad "what SIGTERM says: $(cat "$work/err")"
+    succeeds "bench" "$mlp/gpu" bench --steps 70
+    "$mlp/gpu" info | grep -q "^steps: up to 64 in one launch, by one cluster of 16 blocks$" && ok || bad "info does not say how many steps are one launch"
+}
+
+# The first loss that is not finite ends a launch: what is said is what the ordinary program says, which waits for each.
+not_finite() {
+    two hot models/mlp.tn --batch 8 --set optimizer.lr=1e30
+    local program
+    for program in ordinary gpu; do
+        "$work/hot/$program" --data "$work/mnist" --epochs 1 2>&1 | sed "s/^$program: //; /^up to/d" > "$work/hot/$program.said" || true
+    done
+    grep -q "the loss is not finite in epoch 1, step 2 of 3" "$work/hot/gpu.said" && ok || bad "a loss that is not finite: $(cat "$work/hot/gpu.said")"
+    same "what is said of it" "$(cat "$work/hot/ordinary.said")" "$(cat "$work/hot/gpu.said")"
+}
+
+on_the_processor() {
+    shim_runtime
+    small_mnist "$work/mnist" 20 12                   # the last step and the last test are filled up
+    small_cifar "$work/cifar" 3 4
+    two mlp models/mlp.tn --batch 8
+    two geometry "$cuda/geometry.tn"                  # four shards, dropout, adam: made up samples, a step a launch
+    two norm "$cuda/norm.tn"                          # batch_norm over two shards, augmented
+    two sequence "$cuda/sequence.tn"                  # attention, clipped gradients
+    two loops "$cuda/loops.tn"                        # loops over time
+    equal mlp --data "$work/mnist" --epochs 2
+    for name in geometry norm sequence loops; do equal $name --epochs 1; done
+    if [ "$CHECK_ALL" = 1 ] || [ "${CHECK_CUDA:-0}" = 1 ]; then
+        two resnet models/resnet56_cifar10.tn --batch 6 --set model.depth=8
+        equal resnet --data "$work/cifar" --epochs 1
+    else skip "a ResNet as a persistent program: CHECK_ALL=1 or ./check --cuda"; fi
+    two lenet models/lenet.tn --batch 8
+    equal lenet --data "$work/mnist" --epochs 1
+    meetings
+    interrupted
+    not_finite
+}
+
+# ---- by nvcc
+
+# gate FILE ARCHITECTURES...: nothing spilled, no stack; at most 128 registers and 48 KB, two blocks a multiprocessor
+gate() {
+    local a file=$1 name=$(basename "$1" .cu); shift
+    for a in "$@"; do
+        if ! nvcc -std=c++20 -O2 -fmad=false -gencode "arch=compute_$a,code=sm_$a" -Xptxas -v -I runtime -c "$file" -o "$work/gate.o" > "$work/ptxas" 2>&1; then
+            bad "nvcc on $file for sm_$a"; head -n 5 "$work/ptxas"; return
+        fi
+        if awk '/spill stores/ { if ($1 + $5 + $9 > 0) bad = 1 }
+                /Compiling entry function/ { steps = /train_steps/ }
+                /Used [0-9]+ registers/ { for (i = 2; i <= NF; i++) if ($i ~ /^registers/ && $(i - 1) > 128 || $(i + 1) == "bytes" && $(i + 2) == "smem" && $i > 49152) bad = 1; seen += steps }
+                END { exit bad || seen != 1 }' "$work/ptxas"; then ok
+        else bad "$name for sm_$a: spills, a stack, more than 128 registers or 48 KB: $(grep -B1 -E '[1-9][0-9]* bytes (stack|spill)' "$work/ptxas" | head -n 4)"; fi
+    done
+}
+
+by_nvcc() {
+    "$TENON" emit models/mlp.tn --to cuda --kernels=persistent -o "$work/nvcc"
+    "$TENON" emit models/lenet.tn --to cuda --kernels=persistent --batch 512 -o "$work/nvcc"
+    gate "$work/nvcc/mlp.cu" 80 90a 100
+    gate "$work/nvcc/lenet.cu" 80 90a 100
+}
+
+if [ "$(uname -m)" = x86_64 ] && command -v g++ > /dev/null; then on_the_processor; else skip "kernels on the processor: they need g++ and x86-64"; fi
+if command -v nvcc > /dev/null; then by_nvcc; else skip "nvcc is not there: nothing was compiled for a GPU"; fi
+finish
