@@ -375,15 +375,13 @@ void steps_write(Writer *w)
 
     w->steps_most = steps_of_launch(seconds);
     w->steps_how = cluster ? arena_printf(w->arena, "one cluster of %d blocks", cluster) : "all blocks that fit on the GPU";
-    text_printf(&t,
-                "/* ---- many steps in one launch: %d stages and %d meetings a step ----\n"
-                " *\n"
-                " * Predicted for an %s, not measured: %.0f us as a launch a stage; as one launch %.0f us by all blocks that fit,\n"
-                " * %s\n"
-                " */\n\n",
-                s.stages, s.meetings, g->name, 1e6 * launches, 1e6 * all,
-                g->clusters ? arena_printf(w->arena, "%.0f us by one cluster of %d: so it is %s.", 1e6 * few, CLUSTER, w->steps_how)
-                            : "which has no clusters.");
+    const char *said = g->clusters ? arena_printf(w->arena, "%.0f us by one cluster of %d: so it is %s.", 1e6 * few, CLUSTER, w->steps_how)
+                                   : "which has no clusters.";
+    w->steps_said[0] = arena_printf(w->arena, "%d stages and %d meetings a step, up to %d steps a launch", s.stages, s.meetings, w->steps_most);
+    w->steps_said[1] = arena_printf(w->arena, "Predicted for an %s, not measured: %.0f us as a launch a stage; as one launch %.0f us by all blocks that fit,",
+                                    g->name, 1e6 * launches, 1e6 * all);
+    w->steps_said[2] = said;
+    text_printf(&t, "/* ---- many steps in one launch: %s ----\n *\n * %s\n * %s\n */\n\n", w->steps_said[0], w->steps_said[1], said);
     text_printf(&t,
                 "%s/* A step, by all blocks together: its first stages touch nothing that the update before them does, or meet. */\n"
                 "DEVICE void train_step(const Rt *r, unsigned *arrived)\n{\n    const Scratch t = {r};\n\n    (void)t;\n%s}\n\n",
@@ -400,6 +398,14 @@ void steps_write(Writer *w)
                 "    LAUNCH_STEPS(train_steps, %d, first, stride, n, arrived);\n}\n\n",
                 cluster);
     w->steps = t;
+}
+
+const char *emit_steps_said(Arena *a, const EmitInput *in)
+{
+    Writer w;
+    program_begin(&w, in, a);
+    steps_write(&w);
+    return arena_printf(a, "%s\n  %s %s", w.steps_said[0], w.steps_said[1], w.steps_said[2]);
 }
 
 void steps_row(const Writer *w, Text *t)

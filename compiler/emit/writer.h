@@ -48,7 +48,7 @@ typedef struct Writer {
     struct Stages *stages;                            /* while those of a step are written: cuda_steps.c */
     Text         steps;                               /* --kernels=persistent: the kernel of many steps */
     int          steps_most;                          /* of one launch; 0: there is none */
-    const char  *steps_how;                           /* how its blocks meet */
+    const char  *steps_how, *steps_said[3];           /* how its blocks meet; what is expected of it */
     uint64_t     nname, room;
     Name        *name;                                /* constants used so far: a hash table with `room` places */
     const char **of_node[3];                          /* constant of each node by id: of each writer_graph() */

@@ -271,6 +271,13 @@ static bool show(Arena *a, const Command *c, const Front *f, Diag *d)
     Graph *g = f->train;
     if (c->options.libraries)
         return show_convolutions(a, c, f, d);
+    if (c->options.persistent) {
+        const EmitInput in = emit_input(c, f);
+        if (!emit_cuda_able(f->train, f->test, d) || !emit_steps_able(&in, d))
+            return false;
+        printf("\na step of %lld samples as one launch with others: %s\n", (long long)g->recipe.batch, emit_steps_said(a, &in));
+        return true;
+    }
     if (c->options.cuda)
         return show_gpu(a, c, g, d);
     if (c->memory && !draw_memory(a, c->memory, g, d))

@@ -5,13 +5,16 @@ set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
 
-emit() { "$TENON" emit models/lenet.tn --to c --cpu x86-64-v3 -o "$1"; "$TENON" emit models/lenet.tn --to cuda -o "$1"; }
-if [ "${1:-}" = --update ]; then emit generated/lenet; exit; fi
+emit() {
+    "$TENON" emit models/lenet.tn --to c --cpu x86-64-v3 -o "$1/lenet"; "$TENON" emit models/lenet.tn --to cuda -o "$1/lenet"
+    "$TENON" emit models/mlp.tn --to cuda --kernels=persistent -o "$1/mlp"
+}
+if [ "${1:-}" = --update ]; then emit generated; exit; fi
 
-emit "$work/lenet"
-for file in lenet.c lenet.cu; do
-    if diff -u generated/lenet/$file "$work/lenet/$file" > "$work/diff"; then ok
-    else bad "generated/lenet/$file is not what the compiler writes; tests/programs/generated.sh --update rewrites it"; head -n 30 "$work/diff"; fi
+emit "$work"
+for file in lenet/lenet.c lenet/lenet.cu mlp/mlp.cu; do
+    if diff -u generated/$file "$work/$file" > "$work/diff"; then ok
+    else bad "generated/$file is not what the compiler writes; tests/programs/generated.sh --update rewrites it"; head -n 30 "$work/diff"; fi
 done
 
 # clean MODEL CPU COMPILER OPTIONS...: the one file of a program compiles without a warning; at level "", it is only read

@@ -1,0 +1,855 @@
+/* mlp.cu -- made by tenon from models/mlp.tn; change the model, not this file.
+ *
+ *   109,386 parameters, 454.4 kFLOP a sample forward and backward (textbook count)
+ *   batch 128 = 1 shard of 128 samples
+ *   memory: parameters 438 kB, optimizer states 438 kB, packed weights 0 bytes,
+ *           438 kB a shard (no plan below 438 kB), 598 kB scratch (no plan below 572 kB)
+ *   for sm_90; a launch of more blocks than fit at once is the GPU's to share out
+ */
+#define RT_PERSISTENT 16384 /* bytes of shared memory, for one stage after another */
+#include "rt.h"
+#include "cuda/kernels.cuh"
+#include "cuda/persistent.cuh"
+
+enum { SHARD = 128, CHUNK = SHARD, SLICES = 1 };
+
+/* Addresses in the GPU's memory: parameters; scratch; a shard's values, and its sums. */
+#define FIXED(type, at) ((type *)(fixed_of(r) + (at)))
+#define LOCAL(type, at) ((type *)(t + (at)))
+#define BATCH(type, at, bytes) ((type *)(shard + (at)))
+#define PARTIAL(type, at, bytes) ((type *)(shard + (at)))
+
+enum { /* offsets into `fixed`: parameters and optimizer states */
+    DENSE1_WEIGHT                =          0,   /* (128, 784) */
+    DENSE1_WEIGHT_STATE0         =     437952,
+    DENSE1_BIAS                  =     401472,   /* (128) */
+    DENSE1_BIAS_STATE0           =     839424,
+    DENSE2_WEIGHT                =     402048,   /* (64, 128) */
+    DENSE2_WEIGHT_STATE0         =     840000,
+    DENSE2_BIAS                  =     434880,   /* (64) */
+    DENSE2_BIAS_STATE0           =     872832,
+    DENSE3_WEIGHT                =     435200,   /* (10, 64) */
+    DENSE3_WEIGHT_STATE0         =     873152,
+    DENSE3_BIAS                  =     437824,   /* (10) */
+    DENSE3_BIAS_STATE0           =     875776,
+};
+
+enum { /* offsets into a shard: what a later phase reads */
+    DDENSE3_BIAS                 =     437824,   /* (10), a slice */
+    DDENSE3_WEIGHT               =     434304,   /* (10, 64), a slice */
+    DDENSE2_BIAS                 =     437504,   /* (64), a slice */
+    DDENSE2_WEIGHT               =     401472,   /* (64, 128), a slice */
+    DDENSE1_BIAS                 =     436928,   /* (128), a slice */
+    DDENSE1_WEIGHT               =          0,   /* (128, 784), a slice */
+};
+
+enum { /* offsets into a thread's scratch: one chunk's values */
+    IMAGE                        =          0,   /* (N, 1, 28, 28) */
+    DENSE1                       =     401472,   /* (N, 128) */
+    H                            =     467072,   /* (N, 128) */
+    DENSE2                       =     401472,   /* (N, 64) */
+    H_2                          =     532672,   /* (N, 64) */
+    DENSE3                       =     401472,   /* (N, 10) */
+    LABEL                        =     406656,   /* (N) */
+    SOFTMAX_CROSS_ENTROPY        =     407232,   /* (N) */
+    ACCURACY                     =     407808,   /* (N) */
+    DDENSE3                      =     408384,   /* (N, 10) */
+    DH                           =     413568,   /* (N, 64) */
+    DH_2                         =     532672,   /* (N, 128) */
+};
+
+enum { /* evaluation: offsets into a thread's scratch: one chunk's values */
+    TEST_IMAGE                   =          0,   /* (N, 1, 28, 28) */
+    TEST_DENSE1                  =     401472,   /* (N, 128) */
+    TEST_H                       =          0,   /* (N, 128) */
+    TEST_DENSE2                  =      65600,   /* (N, 64) */
+    TEST_H_2                     =          0,   /* (N, 64) */
+    TEST_DENSE3                  =      32832,   /* (N, 10) */
+    TEST_LABEL                   =          0,   /* (N) */
+    TEST_SOFTMAX_CROSS_ENTROPY   =        576,   /* (N) */
+    TEST_ACCURACY                =       1152,   /* (N) */
+};
+
+/* Where each parameter's sum lies in a shard and in the gradients, its weights and states, how many they are;
+ * and what it makes of the recipe's learning rate and decay. */
+static RT_TABLE UpdateRow update_rows[] = {
+    {DDENSE3_BIAS, 0, DENSE3_BIAS, DENSE3_BIAS_STATE0, -1, 10, 1, 0}, /* dense3.bias */
+    {DDENSE3_WEIGHT, 64, DENSE3_WEIGHT, DENSE3_WEIGHT_STATE0, -1, 640, 1, 1}, /* dense3.weight */
+    {DDENSE2_BIAS, 2624, DENSE2_BIAS, DENSE2_BIAS_STATE0, -1, 64, 1, 0}, /* dense2.bias */
+    {DDENSE2_WEIGHT, 2880, DENSE2_WEIGHT, DENSE2_WEIGHT_STATE0, -1, 8192, 1, 1}, /* dense2.weight */
+    {DDENSE1_BIAS, 35648, DENSE1_BIAS, DENSE1_BIAS_STATE0, -1, 128, 1, 0}, /* dense1.bias */
+    {DDENSE1_WEIGHT, 36160, DENSE1_WEIGHT, DENSE1_WEIGHT_STATE0, -1, 100352, 1, 1}, /* dense1.weight */
+};
+
+/* ---- kernels: sizes are literals, so nvcc specialises each ---- */
+
+constexpr int rt_input_1_blocks = each_blocks(100352);
+STAGE rt_input_1_stage(real *y, const Rt *r, int first)
+{
+    rt_input(y, r, first, 128, 784);
+}
+KERNEL rt_input_1(real *y, const Rt *r, int first)
+{
+    rt_input(y, r, first, 128, 784);
+}
+
+SIZE Dense dense_1_size()
+{
+    return Dense{ .n = 128, .k = 784, .o = 128 };
+}
+constexpr int dense_1_blocks = dense_blocks(dense_1_size());
+STAGE dense_1_stage(real *y, const real *a, const real *b)
+{
+    dense(y, a, b, dense_1_size());
+}
+KERNEL dense_1(real *y, const real *a, const real *b)
+{
+    dense(y, a, b, dense_1_size());
+}
+
+constexpr int bias_1_blocks = each_blocks(16384);
+STAGE bias_1_stage(real *y, const real *a, const real *b)
+{
+    FOR_EACH(at, 16384) {
+        const int i = at / 128, j = at % 128;
+        y[i * 128 + j] = (a[i * 128 + j] + b[j]);
+    }
+}
+KERNEL bias_1(real *y, const real *a, const real *b)
+{
+    FOR_EACH(at, 16384) {
+        const int i = at / 128, j = at % 128;
+        y[i * 128 + j] = (a[i * 128 + j] + b[j]);
+    }
+}
+
+constexpr int relu_1_blocks = each_blocks(16384);
+STAGE relu_1_stage(real *y, const real *a)
+{
+    FOR_EACH(i, 16384)
+        y[i] = s_relu(a[i]);
+}
+KERNEL relu_1(real *y, const real *a)
+{
+    FOR_EACH(i, 16384)
+        y[i] = s_relu(a[i]);
+}
+
+SIZE Dense dense_2_size()
+{
+    return Dense{ .n = 128, .k = 128, .o = 64 };
+}
+constexpr int dense_2_blocks = dense_blocks(dense_2_size());
+STAGE dense_2_stage(real *y, const real *a, const real *b)
+{
+    dense(y, a, b, dense_2_size());
+}
+KERNEL dense_2(real *y, const real *a, const real *b)
+{
+    dense(y, a, b, dense_2_size());
+}
+
+constexpr int bias_2_blocks = each_blocks(8192);
+STAGE bias_2_stage(real *y, const real *a, const real *b)
+{
+    FOR_EACH(at, 8192) {
+        const int i = at / 64, j = at % 64;
+        y[i * 64 + j] = (a[i * 64 + j] + b[j]);
+    }
+}
+KERNEL bias_2(real *y, const real *a, const real *b)
+{
+    FOR_EACH(at, 8192) {
+        const int i = at / 64, j = at % 64;
+        y[i * 64 + j] = (a[i * 64 + j] + b[j]);
+    }
+}
+
+constexpr int relu_2_blocks = each_blocks(8192);
+STAGE relu_2_stage(real *y, const real *a)
+{
+    FOR_EACH(i, 8192)
+        y[i] = s_relu(a[i]);
+}
+KERNEL relu_2(real *y, const real *a)
+{
+    FOR_EACH(i, 8192)
+        y[i] = s_relu(a[i]);
+}
+
+SIZE Dense dense_3_size()
+{
+    return Dense{ .n = 128, .k = 64, .o = 10 };
+}
+constexpr int dense_3_blocks = dense_blocks(dense_3_size());
+STAGE dense_3_stage(real *y, const real *a, const real *b)
+{
+    dense(y, a, b, dense_3_size());
+}
+KERNEL dense_3(real *y, const real *a, const real *b)
+{
+    dense(y, a, b, dense_3_size());
+}
+
+constexpr int bias_3_blocks = each_blocks(1280);
+STAGE bias_3_stage(real *y, const real *a, const real *b)
+{
+    FOR_EACH(at, 1280) {
+        const int i = at / 10, j = at % 10;
+        y[i * 10 + j] = (a[i * 10 + j] + b[j]);
+    }
+}
+KERNEL bias_3(real *y, const real *a, const real *b)
+{
+    FOR_EACH(at, 1280) {
+        const int i = at / 10, j = at % 10;
+        y[i * 10 + j] = (a[i * 10 + j] + b[j]);
+    }
+}
+
+constexpr int rt_labels_1_blocks = each_blocks(128);
+STAGE rt_labels_1_stage(int32_t *y, const Rt *r, int first)
+{
+    rt_labels(y, r, first, 128, 1);
+}
+KERNEL rt_labels_1(int32_t *y, const Rt *r, int first)
+{
+    rt_labels(y, r, first, 128, 1);
+}
+
+constexpr int softmax_cross_entropy_1_blocks = softmax_cross_entropy_blocks(128, 10);
+STAGE softmax_cross_entropy_1_stage(real *y, const real *a, const int32_t *b)
+{
+    softmax_cross_entropy(y, a, b, 128, 10);
+}
+KERNEL softmax_cross_entropy_1(real *y, const real *a, const int32_t *b)
+{
+    softmax_cross_entropy(y, a, b, 128, 10);
+}
+
+constexpr int accuracy_1_blocks = accuracy_blocks(128, 10);
+STAGE accuracy_1_stage(real *y, const real *a, const int32_t *b)
+{
+    accuracy(y, a, b, 128, 10);
+}
+KERNEL accuracy_1(real *y, const real *a, const int32_t *b)
+{
+    accuracy(y, a, b, 128, 10);
+}
+
+constexpr int softmax_cross_entropy_dx_1_blocks = softmax_cross_entropy_dx_blocks(128, 10);
+STAGE softmax_cross_entropy_dx_1_stage(real *y, const real *a, const int32_t *b)
+{
+    softmax_cross_entropy_dx(y, a, b, Constant{(real)0.0078125}, 128, 10);
+}
+KERNEL softmax_cross_entropy_dx_1(real *y, const real *a, const int32_t *b)
+{
+    softmax_cross_entropy_dx(y, a, b, Constant{(real)0.0078125}, 128, 10);
+}
+
+constexpr int sum_to_1_blocks = sum_blocks(10);
+STAGE sum_to_1_stage(real *y, const real *a)
+{
+    block_sums(10, 128, [=](int at, int of) {
+        const int j = at;
+        const int i = of;
+        return a[i * 10 + j];
+    }, [=](int at, real sum) {
+        const int j = at;
+        y[j] = sum;
+    });
+}
+KERNEL sum_to_1(real *y, const real *a)
+{
+    block_sums(10, 128, [=](int at, int of) {
+        const int j = at;
+        const int i = of;
+        return a[i * 10 + j];
+    }, [=](int at, real sum) {
+        const int j = at;
+        y[j] = sum;
+    });
+}
+
+SIZE Dense dense_dx_1_size()
+{
+    return Dense{ .n = 128, .k = 64, .o = 10 };
+}
+constexpr int dense_dx_1_blocks = dense_dx_blocks(dense_dx_1_size());
+STAGE dense_dx_1_stage(real *y, const real *a, const real *b)
+{
+    dense_dx(y, a, b, dense_dx_1_size());
+}
+KERNEL dense_dx_1(real *y, const real *a, const real *b)
+{
+    dense_dx(y, a, b, dense_dx_1_size());
+}
+
+SIZE Dense dense_dw_1_size()
+{
+    return Dense{ .n = 128, .k = 64, .o = 10 };
+}
+constexpr int dense_dw_1_blocks = dense_dw_blocks(dense_dw_1_size());
+STAGE dense_dw_1_stage(real *y, const real *a, const real *b)
+{
+    dense_dw(y, a, b, dense_dw_1_size(), true);
+}
+KERNEL dense_dw_1(real *y, const real *a, const real *b)
+{
+    dense_dw(y, a, b, dense_dw_1_size(), true);
+}
+
+constexpr int relu_d_1_blocks = each_blocks(8192);
+STAGE relu_d_1_stage(real *y, const real *a, const real *b)
+{
+    FOR_EACH(i, 8192)
+        y[i] = s_select_gt(b[i], (real)0, a[i], (real)0);
+}
+KERNEL relu_d_1(real *y, const real *a, const real *b)
+{
+    FOR_EACH(i, 8192)
+        y[i] = s_select_gt(b[i], (real)0, a[i], (real)0);
+}
+
+constexpr int sum_to_2_blocks = sum_blocks(64);
+STAGE sum_to_2_stage(real *y, const real *a)
+{
+    block_sums(64, 128, [=](int at, int of) {
+        const int j = at;
+        const int i = of;
+        return a[i * 64 + j];
+    }, [=](int at, real sum) {
+        const int j = at;
+        y[j] = sum;
+    });
+}
+KERNEL sum_to_2(real *y, const real *a)
+{
+    block_sums(64, 128, [=](int at, int of) {
+        const int j = at;
+        const int i = of;
+        return a[i * 64 + j];
+    }, [=](int at, real sum) {
+        const int j = at;
+        y[j] = sum;
+    });
+}
+
+SIZE Dense dense_dx_2_size()
+{
+    return Dense{ .n = 128, .k = 128, .o = 64 };
+}
+constexpr int dense_dx_2_blocks = dense_dx_blocks(dense_dx_2_size());
+STAGE dense_dx_2_stage(real *y, const real *a, const real *b)
+{
+    dense_dx(y, a, b, dense_dx_2_size());
+}
+KERNEL dense_dx_2(real *y, const real *a, const real *b)
+{
+    dense_dx(y, a, b, dense_dx_2_size());
+}
+
+SIZE Dense dense_dw_2_size()
+{
+    return Dense{ .n = 128, .k = 128, .o = 64 };
+}
+constexpr int dense_dw_2_blocks = dense_dw_blocks(dense_dw_2_size());
+STAGE dense_dw_2_stage(real *y, const real *a, const real *b)
+{
+    dense_dw(y, a, b, dense_dw_2_size(), true);
+}
+KERNEL dense_dw_2(real *y, const real *a, const real *b)
+{
+    dense_dw(y, a, b, dense_dw_2_size(), true);
+}
+
+constexpr int relu_d_2_blocks = each_blocks(16384);
+STAGE relu_d_2_stage(real *y, const real *a, const real *b)
+{
+    FOR_EACH(i, 16384)
+        y[i] = s_select_gt(b[i], (real)0, a[i], (real)0);
+}
+KERNEL relu_d_2(real *y, const real *a, const real *b)
+{
+    FOR_EACH(i, 16384)
+        y[i] = s_select_gt(b[i], (real)0, a[i], (real)0);
+}
+
+constexpr int sum_to_3_blocks = sum_blocks(128);
+STAGE sum_to_3_stage(real *y, const real *a)
+{
+    block_sums(128, 128, [=](int at, int of) {
+        const int j = at;
+        const int i = of;
+        return a[i * 128 + j];
+    }, [=](int at, real sum) {
+        const int j = at;
+        y[j] = sum;
+    });
+}
+KERNEL sum_to_3(real *y, const real *a)
+{
+    block_sums(128, 128, [=](int at, int of) {
+        const int j = at;
+        const int i = of;
+        return a[i * 128 + j];
+    }, [=](int at, real sum) {
+        const int j = at;
+        y[j] = sum;
+    });
+}
+
+SIZE Dense dense_dw_3_size()
+{
+    return Dense{ .n = 128, .k = 784, .o = 128 };
+}
+constexpr int dense_dw_3_blocks = dense_dw_blocks(dense_dw_3_size());
+STAGE dense_dw_3_stage(real *y, const real *a, const real *b)
+{
+    dense_dw(y, a, b, dense_dw_3_size(), true);
+}
+KERNEL dense_dw_3(real *y, const real *a, const real *b)
+{
+    dense_dw(y, a, b, dense_dw_3_size(), true);
+}
+
+constexpr int rt_metric_1_blocks = 1;
+STAGE rt_metric_1_stage(const Rt *r, int unit, int metric, int first, const real *a)
+{
+    rt_metric(r, unit, metric, first, 128, a);
+}
+KERNEL rt_metric_1(const Rt *r, int unit, int metric, int first, const real *a)
+{
+    rt_metric(r, unit, metric, first, 128, a);
+}
+
+constexpr int update_1_blocks = 110;
+STAGE update_1_stage(const Rt *r, bool from_grad)
+{
+    update(r, update_rows, 6, 110, from_grad, 0, update_sgd);
+}
+KERNEL update_1(const Rt *r, bool from_grad)
+{
+    update(r, update_rows, 6, 110, from_grad, 0, update_sgd);
+}
+
+constexpr int rt_output_1_blocks = each_blocks(1280);
+KERNEL rt_output_1(const Rt *r, int first, const real *a)
+{
+    rt_output(r, first, 128, 10, a);
+}
+
+/* ---- the step: launches in order; a phase begins when the one before it is done ---- */
+
+/* Forward, loss and backward of one shard. */
+static void train_slice(const Rt *r, char *t, int unit)
+{
+    char *const shard = r->shard + unit * r->shard_bytes;
+    const int first = (r->first_shard + unit) * SHARD;
+
+    (void)shard, (void)first, (void)t;
+
+    /* mlp.tn:7  model mlp(image: f32[1, 28, 28], classes: int = 10) { */
+    /* (N, 1, 28, 28) */
+    LAUNCH(rt_input_1, LOCAL(real, IMAGE), r->there, first);
+
+    /* mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
+    /* (N, 784) -> (N, 128)   200.7 kFLOP a sample */
+    LAUNCH(dense_1, LOCAL(real, DENSE1), LOCAL(real, IMAGE), FIXED(real, DENSE1_WEIGHT));
+    /* (N, 128) -> (N, 128) */
+    LAUNCH(bias_1, LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
+    /* (N, 128) -> (N, 128) */
+    LAUNCH(relu_1, LOCAL(real, H), LOCAL(real, DENSE1));
+
+    /* mlp.tn:9  h = dense(h, 64) |> relu */
+    /* (N, 128) -> (N, 64)   16.4 kFLOP a sample */
+    LAUNCH(dense_2, LOCAL(real, DENSE2), LOCAL(real, H), FIXED(real, DENSE2_WEIGHT));
+    /* (N, 64) -> (N, 64) */
+    LAUNCH(bias_2, LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
+    /* (N, 64) -> (N, 64) */
+    LAUNCH(relu_2, LOCAL(real, H_2), LOCAL(real, DENSE2));
+
+    /* mlp.tn:10  return dense(h, classes) */
+    /* (N, 64) -> (N, 10)   1.3 kFLOP a sample */
+    LAUNCH(dense_3, LOCAL(real, DENSE3), LOCAL(real, H_2), FIXED(real, DENSE3_WEIGHT));
+    /* (N, 10) -> (N, 10) */
+    LAUNCH(bias_3, LOCAL(real, DENSE3), LOCAL(real, DENSE3), FIXED(real, DENSE3_BIAS));
+
+    /* mlp.tn:15  loss      = softmax_cross_entropy */
+    /* (N) */
+    LAUNCH(rt_labels_1, LOCAL(int32_t, LABEL), r->there, first);
+    /* (N, 10) -> (N) */
+    LAUNCH(softmax_cross_entropy_1, LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE3),
+        LOCAL(int32_t, LABEL));
+    /* (N, 10) -> (N) */
+    LAUNCH(accuracy_1, LOCAL(real, ACCURACY), LOCAL(real, DENSE3), LOCAL(int32_t, LABEL));
+    /* (N, 10) -> (N, 10) */
+    LAUNCH(softmax_cross_entropy_dx_1, LOCAL(real, DDENSE3), LOCAL(real, DENSE3),
+        LOCAL(int32_t, LABEL));
+
+    /* backward of mlp.tn:10  return dense(h, classes) */
+    /* ddense3.bias: (N, 10) -> (10) */
+    LAUNCH(sum_to_1, PARTIAL(real, DDENSE3_BIAS, 128), LOCAL(real, DDENSE3));
+    /* (N, 10) -> (N, 64)   1.3 kFLOP a sample */
+    LAUNCH(dense_dx_1, LOCAL(real, DH), FIXED(real, DENSE3_WEIGHT), LOCAL(real, DDENSE3));
+    /* ddense3.weight: (N, 64) -> (10, 64)   1.3 kFLOP a sample */
+    LAUNCH(dense_dw_1, PARTIAL(real, DDENSE3_WEIGHT, 2624), LOCAL(real, H_2), LOCAL(real, DDENSE3));
+
+    /* backward of mlp.tn:9  h = dense(h, 64) |> relu */
+    /* (N, 64) -> (N, 64) */
+    LAUNCH(relu_d_1, LOCAL(real, DH), LOCAL(real, DH), LOCAL(real, H_2));
+    /* ddense2.bias: (N, 64) -> (64) */
+    LAUNCH(sum_to_2, PARTIAL(real, DDENSE2_BIAS, 320), LOCAL(real, DH));
+    /* (N, 64) -> (N, 128)   16.4 kFLOP a sample */
+    LAUNCH(dense_dx_2, LOCAL(real, DH_2), FIXED(real, DENSE2_WEIGHT), LOCAL(real, DH));
+    /* ddense2.weight: (N, 128) -> (64, 128)   16.4 kFLOP a sample */
+    LAUNCH(dense_dw_2, PARTIAL(real, DDENSE2_WEIGHT, 32832), LOCAL(real, H), LOCAL(real, DH));
+
+    /* backward of mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
+    /* (N, 128) -> (N, 128) */
+    LAUNCH(relu_d_2, LOCAL(real, DH_2), LOCAL(real, DH_2), LOCAL(real, H));
+    /* ddense1.bias: (N, 128) -> (128) */
+    LAUNCH(sum_to_3, PARTIAL(real, DDENSE1_BIAS, 576), LOCAL(real, DH_2));
+    /* ddense1.weight: (N, 784) -> (128, 784)   200.7 kFLOP a sample */
+    LAUNCH(dense_dw_3, PARTIAL(real, DDENSE1_WEIGHT, 401472), LOCAL(real, IMAGE),
+        LOCAL(real, DH_2));
+
+    LAUNCH(rt_metric_1, r->there, unit, 0, first, LOCAL(real, SOFTMAX_CROSS_ENTROPY)); /* loss */
+    LAUNCH(rt_metric_1, r->there, unit, 1, first, LOCAL(real, ACCURACY)); /* accuracy */
+}
+
+/* After a loss that is not finite: the forward pass again, up to the first value that is not. */
+static int nonfinite_0(const Rt *r, char *t, int unit)
+{
+    char *const shard = r->shard + unit * r->shard_bytes;
+    const int first = (r->first_shard + unit) * SHARD;
+
+    (void)shard, (void)first, (void)t;
+    LAUNCH(rt_input_1, LOCAL(real, IMAGE), r->there, first);
+    if (!rt_cuda_finite(LOCAL(real, IMAGE), 100352))
+        return 0;
+    LAUNCH(dense_1, LOCAL(real, DENSE1), LOCAL(real, IMAGE), FIXED(real, DENSE1_WEIGHT));
+    if (!rt_cuda_finite(LOCAL(real, DENSE1), 16384))
+        return 1;
+    LAUNCH(bias_1, LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
+    if (!rt_cuda_finite(LOCAL(real, DENSE1), 16384))
+        return 2;
+    LAUNCH(relu_1, LOCAL(real, H), LOCAL(real, DENSE1));
+    if (!rt_cuda_finite(LOCAL(real, H), 16384))
+        return 3;
+    LAUNCH(dense_2, LOCAL(real, DENSE2), LOCAL(real, H), FIXED(real, DENSE2_WEIGHT));
+    if (!rt_cuda_finite(LOCAL(real, DENSE2), 8192))
+        return 4;
+    LAUNCH(bias_2, LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
+    if (!rt_cuda_finite(LOCAL(real, DENSE2), 8192))
+        return 5;
+    LAUNCH(relu_2, LOCAL(real, H_2), LOCAL(real, DENSE2));
+    if (!rt_cuda_finite(LOCAL(real, H_2), 8192))
+        return 6;
+    LAUNCH(dense_3, LOCAL(real, DENSE3), LOCAL(real, H_2), FIXED(real, DENSE3_WEIGHT));
+    if (!rt_cuda_finite(LOCAL(real, DENSE3), 1280))
+        return 7;
+    LAUNCH(bias_3, LOCAL(real, DENSE3), LOCAL(real, DENSE3), FIXED(real, DENSE3_BIAS));
+    if (!rt_cuda_finite(LOCAL(real, DENSE3), 1280))
+        return 8;
+    LAUNCH(rt_labels_1, LOCAL(int32_t, LABEL), r->there, first);
+    LAUNCH(softmax_cross_entropy_1, LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE3),
+        LOCAL(int32_t, LABEL));
+    if (!rt_cuda_finite(LOCAL(real, SOFTMAX_CROSS_ENTROPY), 128))
+        return 9;
+    LAUNCH(accuracy_1, LOCAL(real, ACCURACY), LOCAL(real, DENSE3), LOCAL(int32_t, LABEL));
+    if (!rt_cuda_finite(LOCAL(real, ACCURACY), 128))
+        return 10;
+    return -1;
+}
+
+/* Sums over shards in the fixed tree and the update of all parameters; none when the loss is not finite. */
+static void train_gradient(const Rt *r, char *t, int unit)
+{
+    (void)t, (void)unit;
+    LAUNCH(update_1, r->there, false);
+}
+
+/* The update from gradients that ranks have added, bucket by bucket. */
+static void train_update(const Rt *r, char *t, int unit)
+{
+    (void)t, (void)unit;
+    LAUNCH(update_1, r->there, true);
+}
+
+/* Forward of one shard of an evaluation batch. */
+static void test_slice(const Rt *r, char *t, int unit)
+{
+    char *const shard = r->shard + unit * r->shard_bytes;
+    const int first = (r->first_shard + unit) * SHARD;
+
+    (void)shard, (void)first, (void)t;
+
+    /* mlp.tn:7  model mlp(image: f32[1, 28, 28], classes: int = 10) { */
+    /* (N, 1, 28, 28) */
+    LAUNCH(rt_input_1, LOCAL(real, TEST_IMAGE), r->there, first);
+
+    /* mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
+    /* (N, 784) -> (N, 128)   200.7 kFLOP a sample */
+    LAUNCH(dense_1, LOCAL(real, TEST_DENSE1), LOCAL(real, TEST_IMAGE), FIXED(real, DENSE1_WEIGHT));
+    /* (N, 128) -> (N, 128) */
+    LAUNCH(bias_1, LOCAL(real, TEST_DENSE1), LOCAL(real, TEST_DENSE1), FIXED(real, DENSE1_BIAS));
+    /* (N, 128) -> (N, 128) */
+    LAUNCH(relu_1, LOCAL(real, TEST_H), LOCAL(real, TEST_DENSE1));
+
+    /* mlp.tn:9  h = dense(h, 64) |> relu */
+    /* (N, 128) -> (N, 64)   16.4 kFLOP a sample */
+    LAUNCH(dense_2, LOCAL(real, TEST_DENSE2), LOCAL(real, TEST_H), FIXED(real, DENSE2_WEIGHT));
+    /* (N, 64) -> (N, 64) */
+    LAUNCH(bias_2, LOCAL(real, TEST_DENSE2), LOCAL(real, TEST_DENSE2), FIXED(real, DENSE2_BIAS));
+    /* (N, 64) -> (N, 64) */
+    LAUNCH(relu_2, LOCAL(real, TEST_H_2), LOCAL(real, TEST_DENSE2));
+
+    /* mlp.tn:10  return dense(h, classes) */
+    /* (N, 64) -> (N, 10)   1.3 kFLOP a sample */
+    LAUNCH(dense_3, LOCAL(real, TEST_DENSE3), LOCAL(real, TEST_H_2), FIXED(real, DENSE3_WEIGHT));
+    /* (N, 10) -> (N, 10) */
+    LAUNCH(bias_3, LOCAL(real, TEST_DENSE3), LOCAL(real, TEST_DENSE3), FIXED(real, DENSE3_BIAS));
+
+    /* mlp.tn:15  loss      = softmax_cross_entropy */
+    /* (N) */
+    LAUNCH(rt_labels_1, LOCAL(int32_t, TEST_LABEL), r->there, first);
+    /* (N, 10) -> (N) */
+    LAUNCH(softmax_cross_entropy_1, LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY),
+        LOCAL(real, TEST_DENSE3), LOCAL(int32_t, TEST_LABEL));
+    /* (N, 10) -> (N) */
+    LAUNCH(accuracy_1, LOCAL(real, TEST_ACCURACY), LOCAL(real, TEST_DENSE3),
+        LOCAL(int32_t, TEST_LABEL));
+
+    LAUNCH(rt_metric_1, r->there, unit, 0, first,
+        LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY)); /* loss */
+    LAUNCH(rt_metric_1, r->there, unit, 1, first, LOCAL(real, TEST_ACCURACY)); /* accuracy */
+    LAUNCH(rt_output_1, r->there, first, LOCAL(real, TEST_DENSE3));
+}
+
+/* ---- many steps in one launch: 26 stages and 13 meetings a step, up to 64 steps a launch ----
+ *
+ * Predicted for an H200, not measured: 58 us as a launch a stage; as one launch 41 us by all blocks that fit,
+ * 31 us by one cluster of 16: so it is one cluster of 16 blocks.
+ */
+
+/* Forward, loss and backward of one shard. */
+DEVICE void slice(const Rt *r, int unit, unsigned *arrived)
+{
+    const Scratch t = {r};
+    const Region shard = {r, unit};
+    const int first = (r->first_shard + unit) * SHARD;
+
+    (void)t, (void)shard, (void)first;
+
+    /* mlp.tn:7  model mlp(image: f32[1, 28, 28], classes: int = 10) { */
+    /* (N, 1, 28, 28) */
+    rt_input_1_stage(LOCAL(real, IMAGE), r, first);
+    cluster_meet(arrived);
+
+    /* mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
+    /* (N, 784) -> (N, 128)   200.7 kFLOP a sample */
+    dense_1_stage(LOCAL(real, DENSE1), LOCAL(real, IMAGE), FIXED(real, DENSE1_WEIGHT));
+    cluster_meet(arrived);
+    /* (N, 128) -> (N, 128) */
+    bias_1_stage(LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
+    /* (N, 128) -> (N, 128) */
+    relu_1_stage(LOCAL(real, H), LOCAL(real, DENSE1));
+    cluster_meet(arrived);
+
+    /* mlp.tn:9  h = dense(h, 64) |> relu */
+    /* (N, 128) -> (N, 64)   16.4 kFLOP a sample */
+    dense_2_stage(LOCAL(real, DENSE2), LOCAL(real, H), FIXED(real, DENSE2_WEIGHT));
+    cluster_meet(arrived);
+    /* (N, 64) -> (N, 64) */
+    bias_2_stage(LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
+    /* (N, 64) -> (N, 64) */
+    relu_2_stage(LOCAL(real, H_2), LOCAL(real, DENSE2));
+    cluster_meet(arrived);
+
+    /* mlp.tn:10  return dense(h, classes) */
+    /* (N, 64) -> (N, 10)   1.3 kFLOP a sample */
+    dense_3_stage(LOCAL(real, DENSE3), LOCAL(real, H_2), FIXED(real, DENSE3_WEIGHT));
+    cluster_meet(arrived);
+    /* (N, 10) -> (N, 10) */
+    bias_3_stage(LOCAL(real, DENSE3), LOCAL(real, DENSE3), FIXED(real, DENSE3_BIAS));
+
+    /* mlp.tn:15  loss      = softmax_cross_entropy */
+    /* (N) */
+    rt_labels_1_stage(LOCAL(int32_t, LABEL), r, first);
+    cluster_meet(arrived);
+    /* (N, 10) -> (N) */
+    softmax_cross_entropy_1_stage(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE3),
+        LOCAL(int32_t, LABEL));
+    /* (N, 10) -> (N) */
+    accuracy_1_stage(LOCAL(real, ACCURACY), LOCAL(real, DENSE3), LOCAL(int32_t, LABEL));
+    /* (N, 10) -> (N, 10) */
+    softmax_cross_entropy_dx_1_stage(LOCAL(real, DDENSE3), LOCAL(real, DENSE3),
+        LOCAL(int32_t, LABEL));
+    cluster_meet(arrived);
+
+    /* backward of mlp.tn:10  return dense(h, classes) */
+    /* ddense3.bias: (N, 10) -> (10) */
+    sum_to_1_stage(PARTIAL(real, DDENSE3_BIAS, 128), LOCAL(real, DDENSE3));
+    /* (N, 10) -> (N, 64)   1.3 kFLOP a sample */
+    dense_dx_1_stage(LOCAL(real, DH), FIXED(real, DENSE3_WEIGHT), LOCAL(real, DDENSE3));
+    /* ddense3.weight: (N, 64) -> (10, 64)   1.3 kFLOP a sample */
+    dense_dw_1_stage(PARTIAL(real, DDENSE3_WEIGHT, 2624), LOCAL(real, H_2), LOCAL(real, DDENSE3));
+    cluster_meet(arrived);
+
+    /* backward of mlp.tn:9  h = dense(h, 64) |> relu */
+    /* (N, 64) -> (N, 64) */
+    relu_d_1_stage(LOCAL(real, DH), LOCAL(real, DH), LOCAL(real, H_2));
+    cluster_meet(arrived);
+    /* ddense2.bias: (N, 64) -> (64) */
+    sum_to_2_stage(PARTIAL(real, DDENSE2_BIAS, 320), LOCAL(real, DH));
+    /* (N, 64) -> (N, 128)   16.4 kFLOP a sample */
+    dense_dx_2_stage(LOCAL(real, DH_2), FIXED(real, DENSE2_WEIGHT), LOCAL(real, DH));
+    /* ddense2.weight: (N, 128) -> (64, 128)   16.4 kFLOP a sample */
+    dense_dw_2_stage(PARTIAL(real, DDENSE2_WEIGHT, 32832), LOCAL(real, H), LOCAL(real, DH));
+    cluster_meet(arrived);
+
+    /* backward of mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
+    /* (N, 128) -> (N, 128) */
+    relu_d_2_stage(LOCAL(real, DH_2), LOCAL(real, DH_2), LOCAL(real, H));
+    cluster_meet(arrived);
+    /* ddense1.bias: (N, 128) -> (128) */
+    sum_to_3_stage(PARTIAL(real, DDENSE1_BIAS, 576), LOCAL(real, DH_2));
+    /* ddense1.weight: (N, 784) -> (128, 784)   200.7 kFLOP a sample */
+    dense_dw_3_stage(PARTIAL(real, DDENSE1_WEIGHT, 401472), LOCAL(real, IMAGE), LOCAL(real, DH_2));
+
+    rt_metric_1_stage(r, unit, 0, first, LOCAL(real, SOFTMAX_CROSS_ENTROPY)); /* loss */
+    rt_metric_1_stage(r, unit, 1, first, LOCAL(real, ACCURACY)); /* accuracy */
+}
+
+/* A step, by all blocks together: its first stages touch nothing that the update before them does, or meet. */
+DEVICE void train_step(const Rt *r, unsigned *arrived)
+{
+    const Scratch t = {r};
+
+    (void)t;
+    slice(r, 0, arrived);
+
+    /* sums over shards in the fixed tree, and the update of all parameters */
+    cluster_meet(arrived);
+    update_1_stage(r, false);
+}
+
+/* n steps; one whose loss is not finite has updated nothing, and is the last. */
+KERNEL_OF_STEPS train_steps(const Rt *r, int64_t stride, int n, unsigned *arrived)
+{
+    for (int i = 0; i < n; i++, r = next_step(r, stride)) {
+        train_step(r, arrived);
+        if (!update_allowed(r, 0))
+            return;
+    }
+}
+
+static void train_launch(const Rt *first, int64_t stride, int n, unsigned *arrived)
+{
+    LAUNCH_STEPS(train_steps, 16, first, stride, n, arrived);
+}
+
+static const RtPhase train[] = {
+    {.run = train_slice, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a shard"},
+    {.run = train_gradient, .per_slice = false, .count = 1, .from_grad = false, .what = "sum gradients, update", .to_grad = true},
+    {.run = train_update, .per_slice = false, .count = 1, .from_grad = true, .what = "update"},
+};
+
+static const RtPhase test[] = {
+    {.run = test_slice, .per_slice = true, .count = 0, .from_grad = false, .what = "forward of a shard"},
+};
+
+static const char *const layers[] = {
+    "image (mlp.tn:7)",
+    "dense1 (mlp.tn:8)",
+    "dense1 (mlp.tn:8)",
+    "h (mlp.tn:8)",
+    "dense2 (mlp.tn:9)",
+    "dense2 (mlp.tn:9)",
+    "h (mlp.tn:9)",
+    "dense3 (mlp.tn:10)",
+    "dense3 (mlp.tn:10)",
+    "softmax_cross_entropy (mlp.tn:15)",
+    "accuracy (mlp.tn:15)",
+};
+
+static int (*const nonfinite[])(const Rt *r, char *t, int unit) = {nonfinite_0};
+
+/* ---- parameters: how files (first line) lie in memory (second line) ---- */
+
+static const RtParam params[] = {
+    {.name = "dense1.weight", .rank = 2, .dim = {128, 784},
+     .naxis = 2, .axis = {{128, 128, 0, 784}, {784, 784, 0, 1}}, .count_memory = 100352,
+     .offset = DENSE1_WEIGHT, .state = {DENSE1_WEIGHT_STATE0, -1}, .fan_in = 784, .fan_out = 128,
+     .init = {RT_XAVIER, true, RT_FAN_IN, 2, 0}},
+    {.name = "dense1.bias", .rank = 1, .dim = {128},
+     .naxis = 1, .axis = {{128, 128, 0, 1}}, .count_memory = 128,
+     .offset = DENSE1_BIAS, .state = {DENSE1_BIAS_STATE0, -1}, .fan_in = 128, .fan_out = 128,
+     .init = {RT_CONSTANT, false, RT_FAN_IN, 0, 0}},
+    {.name = "dense2.weight", .rank = 2, .dim = {64, 128},
+     .naxis = 2, .axis = {{64, 64, 0, 128}, {128, 128, 0, 1}}, .count_memory = 8192,
+     .offset = DENSE2_WEIGHT, .state = {DENSE2_WEIGHT_STATE0, -1}, .fan_in = 128, .fan_out = 64,
+     .init = {RT_XAVIER, true, RT_FAN_IN, 2, 0}},
+    {.name = "dense2.bias", .rank = 1, .dim = {64},
+     .naxis = 1, .axis = {{64, 64, 0, 1}}, .count_memory = 64,
+     .offset = DENSE2_BIAS, .state = {DENSE2_BIAS_STATE0, -1}, .fan_in = 64, .fan_out = 64,
+     .init = {RT_CONSTANT, false, RT_FAN_IN, 0, 0}},
+    {.name = "dense3.weight", .rank = 2, .dim = {10, 64},
+     .naxis = 2, .axis = {{10, 10, 0, 64}, {64, 64, 0, 1}}, .count_memory = 640,
+     .offset = DENSE3_WEIGHT, .state = {DENSE3_WEIGHT_STATE0, -1}, .fan_in = 64, .fan_out = 10,
+     .init = {RT_XAVIER, true, RT_FAN_IN, 2, 0}},
+    {.name = "dense3.bias", .rank = 1, .dim = {10},
+     .naxis = 1, .axis = {{10, 10, 0, 1}}, .count_memory = 10,
+     .offset = DENSE3_BIAS, .state = {DENSE3_BIAS_STATE0, -1}, .fan_in = 10, .fan_out = 10,
+     .init = {RT_CONSTANT, false, RT_FAN_IN, 0, 0}},
+};
+
+static const RtSum sums[] = {
+    {.offset = 0, .count = 10, .param = 5},
+    {.offset = 64, .count = 640, .param = 4},
+    {.offset = 2624, .count = 64, .param = 3},
+    {.offset = 2880, .count = 8192, .param = 2},
+    {.offset = 35648, .count = 128, .param = 1},
+    {.offset = 36160, .count = 100352, .param = 0},
+};
+
+/* ---- what ranks add while the backward pass goes on: a bucket is complete behind train[ready]; its update waits for it ---- */
+
+static const RtBucket buckets[] = {
+    /* 0: dense3.bias .. dense1.weight */
+    {.offset = 0, .bytes = 437568, .ready = 0,
+     .units = 1,
+     .updates = 1},
+};
+
+static const char *const data_dirs[] = {NULL};
+
+const RtProgram rt_program = {
+    .model = "mlp", .source = "models/mlp.tn", .source_hash = "5c3fec2d38c2330d",
+    .compiler = "tenon 0.1.0", .flags = "--kernels persistent", .target = "cuda", .cpu = "sm_90", .isa = RT_ISA_ANY, .real_bytes = sizeof(real),
+    .batch = 128, .shards = 1, .slices = SLICES, .chunk = CHUNK,
+    .parameters = 109386, .flops_per_sample = 454400,
+    .fixed_bytes = 875904, .shard_bytes = 437952, .thread_bytes = 598272, .grad_bytes = 437568, .fused_update = true,
+    .input_rank = 3, .input_dim = {1, 28, 28}, .classes = 10, .labels = 1, .outputs = 10, .softmax_output = true,
+    .nmetric = 2, .metric = {"loss", "accuracy"},
+    .param = params, .nparam = 6, .sum = sums, .nsum = 6, .ngradient = 6,
+    .bucket = buckets, .nbucket = 1,
+    .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest = sizeof test / sizeof *test,
+    .recipe = {
+        .data = "mnist", .samples = 0, .test_samples = 0, .x_scale = 0.0039215686274509803,
+        .optimizer = RT_SGD, .lr = 0.050000000000000003, .momentum = 0.90000000000000002, .weight_decay = 0.0001, .rho = 0,
+        .beta1 = 0, .beta2 = 0, .eps = 0, .clip_norm = 0, .clip_value = 0, .nesterov = false,
+        .schedule = RT_SCHED_STEP, .nat = 1, .at = {10}, .factor = 0.10000000000000001, .power = 0, .end = 0, .warmup = 0,
+        .epochs = 12, .seed = 1,
+        .expect_metric = "test_accuracy", .expect_op = ">=", .expect_value = 0.97499999999999998,
+    },
+    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .nonfinite = nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,
+    .data_dirs = data_dirs, .device = &rt_cuda,
+    .steps = train_launch, .steps_most = 64, .steps_how = "one cluster of 16 blocks",
+};
+
+int main(int argc, char **argv)
+{
+    return rt_main(&rt_program, argc, argv);
+}
