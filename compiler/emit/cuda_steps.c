@@ -134,8 +134,11 @@ static bool conflict(const Touch *a, const Touch *b)
 /* Blocks that have something to do. */
 static double parts_of(const Node *n, double results)
 {
+    enum { FEW = 64 }; /* FEW_BLOCKS of runtime/cuda/product.cuh */
     const bool sum = node_is(n, "sum_to") || node_is(n, "batch_moments") || node_is(n, "batch_norm_dw");
-    const double each = sum ? 1 : !emit_counts_flops(n) ? 256 : node_is(n, "conv2d_dw") ? 9 : 64 * 64;
+    double each = sum ? 1 : !emit_counts_flops(n) ? 256 : node_is(n, "conv2d_dw") ? 9 : 64 * 64;
+    for (; each > 256 && results / each < FEW; each /= 4)
+        ;
     return results > each ? results / each : 1;
 }
 

@@ -629,8 +629,8 @@ static void test_slice(const Rt *r, char *t, int unit)
 
 /* ---- many steps in one launch: 26 stages and 13 meetings a step, up to 64 steps a launch ----
  *
- * Predicted for an H200, not measured: 58 us as a launch a stage; as one launch 41 us by all blocks that fit,
- * 31 us by one cluster of 16: so it is one cluster of 16 blocks.
+ * Predicted for an H200, not measured: 37 us as a launch a stage; as one launch 20 us by all blocks that fit,
+ * 15 us by one cluster of 16: so it is one cluster of 16 blocks.
  */
 
 /* Forward, loss and backward of one shard. */

@@ -9,9 +9,11 @@
 #ifdef __CUDACC__
 #define RT_UNROLL   _Pragma("unroll")
 #define RT_UNROLL_4 _Pragma("unroll 4")
+#define RT_UNROLL_16 _Pragma("unroll 16")
 #else
 #define RT_UNROLL
 #define RT_UNROLL_4
+#define RT_UNROLL_16
 #endif
 #define RT_TABLE __constant__ const
 #ifndef RT_SHIM
