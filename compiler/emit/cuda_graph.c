@@ -43,12 +43,25 @@ static const Node *moments_of(const Graph *g, const Node *n, const Options *o)
     return NULL;
 }
 
+/* Behind images and filters: what pass epilogue has put into a convolution; NULL: none. */
+static const Node *residual_of(const Node *n)
+{
+    return node_attr(n, "residual") ? n->in[n->nin - 1] : NULL;
+}
+
+static const Node *bias_of(const Node *n)
+{
+    return n->nin > (residual_of(n) ? 3 : 2) ? n->in[2] : NULL;
+}
+
 /* What pass epilogue has put into a convolution or its gradient, in order, and what comes along; returns how many. */
-static int joined(const Graph *g, const Node *n, const Options *o, const char *what[2])
+static int joined(const Graph *g, const Node *n, const Options *o, const char *what[3])
 {
     int k = 0;
-    if (node_is(n, "conv2d") && n->nin > 2)
+    if (node_is(n, "conv2d") && bias_of(n))
         what[k++] = "bias";
+    if (node_is(n, "conv2d") && residual_of(n))
+        what[k++] = "add";
     if (node_is(n, "conv2d") && node_attr(n, "act"))
         what[k++] = node_string(n, "act");
     if (node_is(n, "conv2d_dx") && node_attr(n, "mask"))
@@ -60,7 +73,7 @@ static int joined(const Graph *g, const Node *n, const Options *o, const char *w
 
 static const char *graph_ways(Arena *a, const Graph *g, const Node *n, const Options *o)
 {
-    const char *what[2];
+    const char *what[3];
     const int k = joined(g, n, o, what);
     const LaunchOrder order = node_attr(n, "last") ? LAUNCH_LAST : LAUNCH_ROW;
     return launch_ways(a, g->step->chunk, gpu_half(n->in[0]->half), order, n, what, k);
@@ -68,7 +81,10 @@ static const char *graph_ways(Arena *a, const Graph *g, const Node *n, const Opt
 
 static const char *words(Arena *a, const char *const *what, int n)
 {
-    return n == 0 ? "" : n == 1 ? what[0] : arena_printf(a, "%s + %s", what[0], what[1]);
+    Text t = text_new(a);
+    for (int i = 0; i < n; i++)
+        text_printf(&t, "%s%s", i ? " + " : "", what[i]);
+    return t.s;
 }
 
 /* Way 0 has all inside, each next one a step less. */
@@ -164,7 +180,7 @@ static EmitPlan taken(const Writer *w, const Node *n)
 /* ---- calls */
 
 /* What has been joined to a convolution and is not inside of its graph, in place. */
-static const char *rest_launch(Writer *w, const Node *n, bool bias)
+static const char *rest_launch(Writer *w, const Node *n, bool bias, bool residual)
 {
     Arena *a = w->arena;
     const long long channels = n->shape.dim[0], pixels = n->shape.dim[1] * n->shape.dim[2],
@@ -176,9 +192,14 @@ static const char *rest_launch(Writer *w, const Node *n, bool bias)
         params = arena_printf(a, "%s, const %s *b", params, pointer_type(n->in[2]));
         args = arena_printf(a, "%s, %s", args, pointer_to(w, n->in[2]));
     }
+    if (residual) {
+        params = arena_printf(a, "%s, const %s *a", params, pointer_type(residual_of(n)));
+        args = arena_printf(a, "%s, %s", args, pointer_to(w, residual_of(n)));
+    }
     return kernel_launch(w, "conv2d_rest", params,
-                         arena_printf(a, "    conv2d_rest(y, %s, %lld, %lld, %lld, %s);\n",
-                                      bias ? "b" : "(const real *)nullptr", count, channels, run,
+                         arena_printf(a, "    conv2d_rest(y, %s, %s, %lld, %lld, %lld, %s);\n",
+                                      bias ? "b" : "(const real *)nullptr",
+                                      residual ? "a" : "(const real *)nullptr", count, channels, run,
                                       node_attr(n, "act") ? "true" : "false"),
                          args, arena_printf(a, "each_blocks(%lld)", count));
 }
@@ -200,8 +221,9 @@ const char *graph_rest(Writer *w, const Node *n)
 {
     if (node_is(n, "conv2d_dx") && node_attr(n, "mask"))
         return rest_dx_launch(w, n);
-    return node_is(n, "conv2d") && (n->nin > 2 || node_attr(n, "act")) ? rest_launch(w, n, n->nin > 2)
-                                                                      : NULL;
+    return node_is(n, "conv2d") && (n->nin > 2 || node_attr(n, "act"))
+               ? rest_launch(w, n, bias_of(n), residual_of(n))
+               : NULL;
 }
 
 /* Where a graph leaves the sums of its result and of its squares: behind the workspace, as graphs want them aligned. */
@@ -280,8 +302,12 @@ const char *graph_statement(Writer *w, const Node *n)
     Arena *a = w->arena;
     const bool forward = node_is(n, "conv2d"), apart = n->in[0]->half && !n->half;
     const EmitPlan p = taken(w, n);
-    const bool bias = forward && n->nin > 2, inside = *p.inside,
-               sums = strcmp(p.inside, "batch_moments") == 0;
+    const Node *more[2] = {NULL, NULL}; /* the graph's fourth and fifth tensor */
+    const bool sums = strcmp(p.inside, "batch_moments") == 0;
+    int inside = p.njoined - p.way;
+    for (int k = 0, i = 2; i < n->nin && inside-- > 0; i++)
+        more[k++] = n->in[i];
+    const bool bias = forward && bias_of(n), residual = forward && residual_of(n);
     const int64_t channels = n->shape.dim[0];
     const int graph = library_row(w, &w->graphs, launch_way(a, p.ways, p.way));
     const int row = library_row(w, &w->graph_calls, call_row(w, &p, n, graph));
@@ -289,14 +315,17 @@ const char *graph_statement(Writer *w, const Node *n)
         arena_printf(a, "rt_graph(%d, %s, %s, %s, %s, %s, WORKSPACE);", row,
                      pointer_to(w, n->in[forward ? 0 : 1]), pointer_to(w, n->in[forward ? 1 : 0]),
                      apart ? apart_of(w, n) : pointer_to(w, n),
-                     sums                         ? sums_at(w, channels, false)
-                     : inside && n->nin > 2       ? pointer_to(w, n->in[2])
-                                                  : "nullptr",
-                     sums ? sums_at(w, channels, true) : "nullptr");
+                     sums      ? sums_at(w, channels, false)
+                     : more[0] ? pointer_to(w, more[0])
+                               : "nullptr",
+                     sums      ? sums_at(w, channels, true)
+                     : more[1] ? pointer_to(w, more[1])
+                               : "nullptr");
     const char *then = apart                                        ? taken_over(w, n)
                        : sums                                       ? sums_launch(w, n)
                        : !*p.behind || !strcmp(p.behind, "batch_moments") ? NULL
-                       : forward                                    ? rest_launch(w, n, bias && !inside)
+                       : forward ? rest_launch(w, n, bias && !more[0],
+                                               residual && more[bias] == NULL)
                                                                     : rest_dx_launch(w, n);
     return then ? arena_printf(a, "%s %s", call, then) : call;
 }

@@ -34,6 +34,8 @@ static const char *const form[] = {"conv2d",
                                    "batch_total",
                                    "batch_norm",
                                    "batch_norm_test",
+                                   "batch_fold",
+                                   "batch_fold_bias",
                                    "batch_norm_then",
                                    "batch_norm_test_then",
                                    "batch_norm_dw",
@@ -245,6 +247,8 @@ static const char *launches(Writer *w, const char *fn, const Signature *s)
 static const char *call_statement(Writer *w, const Node *n)
 {
     Arena *a = w->arena;
+    if (pointer_is_sum(w, n))
+        return "";
     const char *call = library_statement(w, n);
     if (!call)
         call = columns_statement(w, n);

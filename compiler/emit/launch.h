@@ -42,8 +42,8 @@ int64_t launch_fixed(const Graph *train, GpuType t);
 typedef enum { LAUNCH_ROW, LAUNCH_LAST, LAUNCH_PARTS } LaunchOrder;
 
 /* launch_graph.c: a node as a graph of cuDNN's, with so many of `fused`; the words are runtime/cuda/cudnn_graph.h's.  `fused`: ops
- * that follow a convolution (bias, activation, batch_moments) or its gradient (relu_d).  Tensors 1 to 3 are two operands and the result, 4 a
- * bias, which is of the type of n's third input, without one f32. */
+ * that follow a convolution (bias, add, activation, batch_moments) or its gradient (relu_d).  Tensors 1 to 3 are two operands and the result, 4 a
+ * bias, which is of the type of n's third input, without one f32; behind it what is added, or the sums, or the value whose relu is undone. */
 const char *launch_graph(Arena *a, int64_t batch, GpuType t, LaunchOrder order, const Node *n,
                          const char *const *fused, int nfused);
 /* With all of `fused`, then with one fewer, and so on to none, split at " | "; number `way` of these. */

@@ -87,10 +87,10 @@ static bool among(const char *op, const char *const *fused, int n)
     return false;
 }
 
-/* y = act(conv(x, w) + b), or y = conv(x, w) with the sums that batch_norm wants. */
+/* y = act(conv(x, w) + b + r), or y = conv(x, w) with the sums that batch_norm wants. */
 static void forward(Words *w, const char *const *fused, int nfused)
 {
-    static const char *const between[] = {"s", "t"};
+    static const char *const between[] = {"s", "t", "z"};
     const char *at = "y", *type = gpu_type_name(w->type);
     const bool sums = among("batch_moments", fused, nfused);
     const int chain = sums ? 0 : nfused;
@@ -99,6 +99,8 @@ static void forward(Words *w, const char *const *fused, int nfused)
     result(w, "y", type, "");
     if (among("bias", fused, nfused))
         channels(w, "b", w->n->nin > 2 ? gpu_half(w->n->in[2]->half) : GPU_F32);
+    if (among("add", fused, nfused))
+        result(w, "r", type, "");
     if (sums)
         channels(w, "u", GPU_F32), channels(w, "v", GPU_F32);
     for (int i = 0; i < chain; i++)
@@ -107,12 +109,14 @@ static void forward(Words *w, const char *const *fused, int nfused)
     convolve(w, "conv", arena_printf(w->t.arena, "x w %s", at));
     for (int i = 0; i < chain; i++) {
         const char *to = i + 1 < chain ? between[i + 1] : "y";
-        const bool bias = !strcmp(fused[i], "bias"), six = !strcmp(fused[i], "relu6");
+        const bool bias = !strcmp(fused[i], "bias"), add = !strcmp(fused[i], "add"),
+                   six = !strcmp(fused[i], "relu6");
         text_printf(&w->t,
                     bias  ? "; add %s b %s"
+                    : add ? "; add %s r %s"
                     : six ? "; relu %s %s upper 6"
                           : "; %s %s %s",
-                    bias || six ? at : fused[i], bias || six ? to : at, to);
+                    bias || add || six ? at : fused[i], bias || add || six ? to : at, to);
         at = to;
     }
     if (sums)

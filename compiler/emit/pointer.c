@@ -89,9 +89,16 @@ int64_t pointer_align(const Writer *w, const Node *n)
     return align;
 }
 
+bool pointer_is_sum(const Writer *w, const Node *n)
+{
+    return w->in->options->cuda && node_is(n, "batch_total") && !node_bool(n, "sync");
+}
+
 const char *pointer_to(Writer *w, const Node *n)
 {
     int64_t start;
+    if (pointer_is_sum(w, n))
+        return arena_printf(w->arena, "(real *)(shard + %s)", name_of(w, node_root(n->in[0])));
     const int64_t step = step_reals(w, n);
     if (step) {
         node_frame(n, &start);

@@ -72,6 +72,7 @@ const char *name_c_string(Arena *a, const char *s);   /* quoted and escaped */
 const char *pointer_to(Writer *w, const Node *n);
 const char *pointer_type(const Node *n);              /* "real", "uint8_t", "int32_t", "Bf16" */
 const char *pointer_half(Half h);                     /* "Bf16", "F16" */
+bool        pointer_is_sum(const Writer *w, const Node *n);   /* a shard's total on a GPU, where a shard is one slice: it lies where the slice's sum does */
 int64_t     pointer_slice_bytes(const Writer *w, const Node *n);          /* of a sum over samples: bytes from one slice's part to the next */
 int64_t     pointer_align(const Writer *w, const Node *n);  /* bytes of which its address is a multiple in every step of a loop: 64 at most */
 int64_t     pointer_bytes(const Writer *w, const Node *n);      /* bytes of one sample, or of the whole when not batched */

@@ -26,7 +26,7 @@ typedef struct Attr {
     Span           span;                              /* the argument in the model file, or none */
 } Attr;
 
-/* The most that one elementwise loop computes and reads: pass fuse keeps to it ("inline" = 1: computed inside its
+/* The most that one elementwise loop computes and reads: pass chains keeps to it ("inline" = 1: computed inside its
  * reader's loop, never stored), the emitter relies on it. */
 enum { LOOP_OPS = 32, LOOP_LEAVES = 12 };
 

@@ -9,7 +9,6 @@
  *   max_pool(conv(x, w, b))             ->  conv(x, w, b){pool} + side index
  *   conv_dx(w, max_pool_dx(z, dy))      ->  conv2d_pool_dx(w, dy, index)  3 of 4 are zero
  *   act_d(dense_dx(w, dy), y)           ->  dense_dx(w, dy, y){mask}            likewise conv2d_dx
- *   elementwise of elementwise          ->  one loop (attribute inline)
  *
  * Each rewrite keeps every value that something else still reads: it fires only when all readers
  * are accounted for.
@@ -312,50 +311,6 @@ static bool absorb_mask(Fuse *f, Node *m)
     return true;
 }
 
-/* ------------------------------------------------------------------------------- one loop for
- * elementwise chains */
-
-static bool in_loop(const Node *n)
-{
-    return (n->op->flags & OP_ELEMENTWISE) || node_is(n, "bias");
-}
-
-/* How much the loop of a node computes once its operands are inlined: operations, and operands in
- * memory. */
-typedef struct Tree {
-    int ops, leaves;
-} Tree;
-
-static Tree own_tree(const Node *n)
-{
-    Tree t = {.ops = 1};
-    for (int i = 0; i < n->nin; i++)
-        t.leaves += !node_is(n->in[i], "const");
-    return t;
-}
-
-/* A value read twice by its one user stays in memory: written into the loop twice, h = h * h
- * after itself would double the program at each step. */
-static void inline_chains(Graph *g)
-{
-    const Readers *r = readers_new(g);
-    Tree *tree = arena_alloc(g->arena, (size_t)g->next_id * sizeof *tree);
-
-    for (int i = 0; i < g->nnode; i++)
-        tree[g->node[i]->id] = own_tree(g->node[i]);
-    for (int i = 0; i < g->nnode; i++) {
-        Node *n = g->node[i], *u = in_loop(n) && n->shape.batched ? readers_only(r, n) : NULL;
-        if (!u || !in_loop(u) || u->loop != n->loop || !shape_same(&n->shape, &u->shape) || readers_uses(r, n) != 1)
-            continue;
-        const Tree *t = &tree[n->id], *whole = &tree[u->id];
-        const Tree both = {t->ops + whole->ops, t->leaves + whole->leaves - 1};
-        if (both.ops > LOOP_OPS || both.leaves > LOOP_LEAVES)
-            continue;
-        tree[u->id] = both;
-        node_set_int(g, n, "inline", 1);
-    }
-}
-
 /* ------------------------------------------------------------------------------- the pass */
 
 static bool try(Fuse *f, Node *n)
@@ -399,5 +354,4 @@ void pass_fuse(Graph *g, const Options *o, Diag *d)
     join(&f, false);
     graph_sort(g);
     pass_dce(g, o, d);
-    inline_chains(g);
 }

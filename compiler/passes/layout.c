@@ -110,7 +110,9 @@ static void dense_weight(Param *p, const int64_t chw[3], bool flat, int64_t pane
 /* The parameter behind a layer's weights: what they are folded with, or the copy in two bytes. */
 static Node *weights(Node *w)
 {
-    return node_is(w, "batch_fold") || node_is(w, "convert") ? w->in[0] : w;
+    while (node_is(w, "batch_fold") || node_is(w, "convert"))
+        w = w->in[0];
+    return w;
 }
 
 /* Outputs that lie side by side in dense weights. */

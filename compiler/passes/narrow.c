@@ -112,8 +112,19 @@ static bool some_half(const Node *n)
     return false;
 }
 
+/* Filters and a bias with batch_norm in them: made in the type of the convolutions that read them. */
+static bool is_folded(const Narrow *a, const Node *n)
+{
+    bool all = node_is(n, "batch_fold") || node_is(n, "batch_fold_bias");
+    for (int i = 0; all && i < readers_count(a->r, n); i++)
+        all = is_product(a, readers_at(a->r, n, i));
+    return all;
+}
+
 static bool is_half(const Narrow *a, const Node *n)
 {
+    if (is_folded(a, n))
+        return true;
     if (!n->shape.batched || n->dtype != DT_REAL || n->loop || graph_keeps(a->g, n))
         return false;
     if (is_place(n))

@@ -28,6 +28,8 @@ const Pass pass_table[] = {
     {"narrow", pass_narrow, true, false, false,
      "with --dtype bf16 or f16 products read and write it, and so does what lies between them; after "
      "epilogue, which decides what a product is"},
+    {"chains", pass_chains, true, false, false,
+     "elementwise operations behind each other are one loop; after narrow, which stores what it converts"},
     {"choose", pass_choose, true, false, true,
      "which algorithm computes a convolution; before layout, which packs weights for it"},
     {"layout", pass_layout, true, false, false,

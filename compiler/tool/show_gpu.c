@@ -180,7 +180,7 @@ bool show_gpu(Arena *a, const Command *c, Graph *train, Diag *d)
 
 void show_graphs(Arena *a, const Command *c, const EmitPlan *plan, int n, bool planned)
 {
-    static const char format[] = "%4s  %-24s %-24s %-14s %-30s %12s\n";
+    static const char format[] = "%4s  %-24s %-28s %-14s %-30s %12s\n";
     int whole = 0, joined = 0;
     if (n == 0) {
         printf("\nno convolution of the program is cuDNN's\n");

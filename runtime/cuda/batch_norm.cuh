@@ -174,6 +174,39 @@ DEVICE void batch_norm_test_then(Y *y, const X *x, W w, B b, const real *mean, c
     }
 }
 
+/* Evaluation's batch_norm inside the convolution before it: w' = w s, s = scale / sqrt(var + eps), a filter of `each` numbers an output. */
+SIZE int batch_fold_blocks(double, int outputs, int each)
+{
+    return each_blocks(outputs * each);
+}
+template <class Y, class S> DEVICE void batch_fold(Y *y, const real *w, S scale, const real *var, double eps, int outputs, int each)
+{
+    FOR_EACH(i, outputs * each) {
+        const int o = i / each;
+        y[i] = w[i] * (scale[o] / s_sqrt(var[o] + (real)eps));
+    }
+}
+
+DEVICE real fold_bias(const real *bias, int o)
+{
+    return bias[o];
+}
+DEVICE real fold_bias(decltype(nullptr), int)
+{
+    return 0;
+}
+/* b' = shift + (bias - mean) s; bias may be nullptr */
+SIZE int batch_fold_bias_blocks(double, int outputs)
+{
+    return each_blocks(outputs);
+}
+template <class Y, class S, class B, class C>
+DEVICE void batch_fold_bias(Y *y, S scale, B shift, const real *mean, const real *var, C bias, double eps, int outputs)
+{
+    FOR_EACH(o, outputs)
+        y[o] = shift[o] + (fold_bias(bias, o) - mean[o]) * (scale[o] / s_sqrt(var[o] + (real)eps));
+}
+
 /* ------------------------------------------------------------------------------- backward */
 
 /* dw = sum over the rows of dy (x - mean) rstd, written or added to what is there. */

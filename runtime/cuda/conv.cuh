@@ -79,13 +79,15 @@ DEVICE void conv2d(real *y, const real *x, const real *w, Conv c)
         conv2d_part(block, y, x, w, c);
 }
 
-/* What a convolution leaves to do, in place: y = y + b of its channel (b nullptr: none), then relu; a channel's numbers lie `run` at a time. */
-template <class Y, class B> DEVICE void conv2d_rest(Y *y, const B *b, int count, int channels, int run, bool relu)
+/* What a convolution leaves to do, in place: y = y + b of its channel + a (nullptr: none), then relu; a channel's numbers lie `run` at a time. */
+template <class Y, class B, class A> DEVICE void conv2d_rest(Y *y, const B *b, const A *a, int count, int channels, int run, bool relu)
 {
     FOR_EACH(i, count) {
         real sum = y[i];
         if (b)
-            sum += b[i / run % channels];
+            sum += (real)b[i / run % channels];
+        if (a)
+            sum += (real)a[i];
         y[i] = relu ? s_relu(sum) : sum;
     }
 }

@@ -1,7 +1,7 @@
 /* cudnn_run.h -- a program's convolutions through cuDNN: its graphs made ready when it starts, a call a line between launches.
  *
- * A graph is a line in the words of cudnn_graph.h whose first three tensors are two operands and the result, the fourth a bias or the value
- * whose relu is undone, or the fourth and fifth where sums of the result go.  Its plan is embedded; made for
+ * A graph is a line in the words of cudnn_graph.h whose first three tensors are two operands and the result; the next two a bias and what is added, one of
+ * these, the value whose relu is undone, or where sums of the result go.  Its plan is embedded; made for
  * another GPU, driver or cuDNN, or missing, it is made anew, and kept for the next start (cudnn_load.h).
  */
 #ifndef CUDNN_RUN_H

@@ -83,7 +83,7 @@ struct Tensor {
 struct Convolution {
     int64_t kind, engine; /* 0: y, 1: dx, 2: dw */
     int64_t relu;            /* of dx: undone, of the value b */
-    Tensor x, w, y, b, u, v; /* b.id 0: none; u, v: where sums go */
+    Tensor x, w, y, b, r, u, v; /* b.id, r.id 0: none; r: added; u, v: where sums go */
     int64_t pad[2], stride[2], dilation[2];
 };
 
@@ -110,7 +110,7 @@ Convolution convolution(const Descriptor *op, int64_t engine)
                                                                                                 : 2;
     const int *n = names[kind];
     const Descriptor *window = part(op, n[3]);
-    Convolution c = {kind, engine, 0, tensor(part(op, n[0])), tensor(part(op, n[1])), tensor(part(op, n[2])), {}, {}, {}, {}, {}, {}};
+    Convolution c = {kind, engine, 0, tensor(part(op, n[0])), tensor(part(op, n[1])), tensor(part(op, n[2])), {}, {}, {}, {}, {}, {}, {}};
     for (int i = 0; i < 2; i++) {
         c.pad[i] = get<int64_t>(window, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, i);
         c.stride[i] = get<int64_t>(window, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, i);
@@ -160,8 +160,10 @@ bool read_graph(const Descriptor *graph, int64_t engine, Convolution *c)
         const auto mode = how ? get<cudnnPointwiseMode_t>(how, CUDNN_ATTR_POINTWISE_MODE) : CUDNN_POINTWISE_RECIPROCAL;
         if (c->kind != 0 || c->relu || part(o, CUDNN_ATTR_OPERATION_POINTWISE_XDESC) != at || !get<bool>(at, CUDNN_ATTR_TENSOR_IS_VIRTUAL))
             return false;
-        if (mode == CUDNN_POINTWISE_ADD && b && !c->b.id && get<int64_t>(b, CUDNN_ATTR_TENSOR_DIMENSIONS, 1) == c->y.dim[1])
+        if (mode == CUDNN_POINTWISE_ADD && b && !c->b.id && !c->r.id && get<int64_t>(b, CUDNN_ATTR_TENSOR_DIMENSIONS, 0) == 1)
             c->b = tensor(b);
+        else if (mode == CUDNN_POINTWISE_ADD && b && !c->r.id && get<int64_t>(b, CUDNN_ATTR_TENSOR_DIMENSIONS, 2) == c->y.dim[2])
+            c->r = tensor(b);
         else if (mode == CUDNN_POINTWISE_RELU_FWD)
             c->relu = 1;
         else
@@ -214,13 +216,16 @@ std::vector<float> factors(const Tensor &t, const void *from, bool in_tf32)
 }
 
 /* Number i of y or dx, with what is behind the convolution: f32 in between, as the virtual tensors are. */
-float finished(const Convolution &c, float sum, int64_t i, const void *b)
+float number(const Tensor &t, const void *from, int64_t at)
 {
-    const int64_t at = c.kind == 1 ? i : i / c.y.stride[1] % c.y.dim[1];
-    const float other = !c.b.id ? 0 : c.b.half == 1 ? bf16_at(b, at) : c.b.half ? f16_at(b, at) : ((const float *)b)[at];
+    return !t.id ? 0 : t.half == 1 ? bf16_at(from, at) : t.half ? f16_at(from, at) : ((const float *)from)[at];
+}
+float finished(const Convolution &c, float sum, int64_t i, const void *b, const void *r)
+{
     if (c.kind == 1)
-        return c.relu && !(other > 0) ? 0 : sum;
-    sum += other;
+        return c.relu && !(number(c.b, b, i) > 0) ? 0 : sum;
+    sum += number(c.b, b, i / c.y.stride[1] % c.y.dim[1]);
+    sum += number(c.r, r, i);
     return c.relu && sum < 0 ? 0 : sum;
 }
 
@@ -236,7 +241,7 @@ void put_sums(const Convolution &c, const std::vector<double> &y, float *u, floa
         u[k] = (float)sum[k], v[k] = (float)squares[k];
 }
 
-void execute(const Convolution &c, const void *x, const void *w, const void *y, const void *bias, void *u, void *v)
+void execute(const Convolution &c, const void *x, const void *w, const void *y, const void *bias, const void *r, void *u, void *v)
 {
     const Tensor *to = c.kind == 0 ? &c.y : c.kind == 1 ? &c.x : &c.w;
     void *result = (void *)(c.kind == 0 ? y : c.kind == 1 ? x : w);
@@ -262,7 +267,7 @@ void execute(const Convolution &c, const void *x, const void *w, const void *y, 
         sum[(size_t)(c.kind == 0 ? at_y : c.kind == 1 ? at_x : at_w)] += (double)a[(size_t)(c.kind == 1 ? at_w : at_x)] * b[(size_t)(c.kind == 0 ? at_w : at_y)];
     }
     for (size_t i = 0; i < sum.size(); i++) {
-        const float z = c.kind < 2 ? finished(c, (float)sum[i], (int64_t)i, bias) : (float)sum[i];
+        const float z = c.kind < 2 ? finished(c, (float)sum[i], (int64_t)i, bias, r) : (float)sum[i];
         if (to->half == 1)
             bf16_put(result, (int64_t)i, z);
         else if (to->half)
@@ -434,16 +439,16 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
         return CUDNN_STATUS_EXECUTION_FAILED;
     if (!read_text(((const Descriptor *)of)->text, &c) || !((Handle *)handle)->stream || !workspace)
         return CUDNN_STATUS_BAD_PARAM;
-    const void *x = data[c.x.id], *w = data[c.w.id], *y = data[c.y.id], *b = data[c.b.id], *u = data[c.u.id], *v = data[c.v.id];
-    if (!x || !w || !y || (c.b.id && !b) || (c.u.id && (!u || !v)) ||
-        ((uintptr_t)x | (uintptr_t)w | (uintptr_t)y | (uintptr_t)b | (uintptr_t)u | (uintptr_t)v) % 16)
+    const void *x = data[c.x.id], *w = data[c.w.id], *y = data[c.y.id], *b = data[c.b.id], *r = data[c.r.id], *u = data[c.u.id], *v = data[c.v.id];
+    if (!x || !w || !y || (c.b.id && !b) || (c.r.id && !r) || (c.u.id && (!u || !v)) ||
+        ((uintptr_t)x | (uintptr_t)w | (uintptr_t)y | (uintptr_t)b | (uintptr_t)r | (uintptr_t)u | (uintptr_t)v) % 16)
         return CUDNN_STATUS_BAD_PARAM;
     shim_work(((Handle *)handle)->stream, [=] {
         if (getenv("FAKE_LOG"))
-            fprintf(stderr, "fake: a convolution by engine %lld%s%s%s%s\n", (long long)c.engine, c.x.half == 1 ? " in bf16" : c.x.half ? " in f16" : "", c.kind == 0 && c.b.id ? " + bias" : "",
+            fprintf(stderr, "fake: a convolution by engine %lld%s%s%s%s%s\n", (long long)c.engine, c.x.half == 1 ? " in bf16" : c.x.half ? " in f16" : "", c.kind == 0 && c.b.id ? " + bias" : "", c.r.id ? " + add" : "",
                     !c.relu ? "" : c.kind ? " + relu_d" : " + relu", c.u.id ? " + sums" : "");
         memset(workspace, 0xff, WORKSPACE);
-        execute(c, x, w, y, b, (void *)u, (void *)v);
+        execute(c, x, w, y, b, r, (void *)u, (void *)v);
     });
     return CUDNN_STATUS_SUCCESS;
 }

@@ -49,15 +49,17 @@ on_the_processor() {
         skip "ResNet-20 and two more: CHECK_ALL=1 or ./check --cuda"
     fi
     # what is inside, and what is left to kernels of ours
-    same "calls of last.tn without plans" "3 batch_moments behind it: not planned;2 bias + relu behind it: not planned;1 bias behind it: not planned;1 relu_d behind it: not planned;" "$(rows last)"
+    same "calls of last.tn without plans" "1 add behind it: not planned;3 batch_moments behind it: not planned;4 bias + relu behind it: not planned;2 bias behind it: not planned;1 relu_d behind it: not planned;" "$(rows last)"
     same "launches for statistics without plans" "3 0" "$(launches last batch_moments_parts) $(launches last batch_moments_sums)"
     if [ -d "$work/last-planned" ]; then
-        same "calls of last.tn with plans" "3 batch_moments inside;2 bias + relu inside;1 bias inside;1 relu_d inside;" "$(rows last-planned)"
+        same "calls of last.tn with plans" "1 add inside;3 batch_moments inside;4 bias + relu inside;2 bias inside;1 relu_d inside;" "$(rows last-planned)"
         same "launches for statistics with plans" "0 3" "$(launches last-planned batch_moments_parts) $(launches last-planned batch_moments_sums)"
     fi
-    # one launch for both gradients of batch_norm; none for a sum or a relu behind it, so that one of two gradients is the only one
+    # one launch for both gradients of batch_norm; none for a sum or a relu behind it, nor for the sum of two gradients where a relu is undone behind it;
+    # in evaluation none for batch_norm, its shortcut and its relu
     same "gradients of batch_norm" "$(launches norm batch_norm_dw_parts) $(launches norm batch_norm_then)" "2 2"
-    same "what is left of sums and relus" "0 0 1" "$(launches norm sum_to) $(launches norm 'relu_[0-9]') $(launches norm add)"
+    same "batch_norm in evaluation" "0 2" "$(grep -c 'LAUNCH(batch_norm_test' "$work/norm/norm.cu" || true) $(grep -c 'LAUNCH(batch_fold_[0-9]' "$work/norm/norm.cu")"
+    same "what is left of sums and relus" "0 0 0" "$(launches norm sum_to) $(launches norm 'relu_[0-9]') $(launches norm add)"
     barriers last 8
     # weights and gradients are in files as ever
     for name in last norm; do

@@ -24,7 +24,7 @@ same "a large step" "all blocks that fit on the GPU" "$(meets --batch 1024)"
 same "an A100" "which has no clusters" "$(meets --batch 4 --arch sm_80)"
 
 "$TENON" show models/mlp.tn --target cuda --kernels=persistent --batch 64 > "$work/said"
-grep -q "^a step of 64 samples as one launch with others: 26 stages and 13 meetings a step, up to 64 steps a launch$" "$work/said" &&
+grep -q "^a step of 64 samples as one launch with others: 24 stages and 13 meetings a step, up to 64 steps a launch$" "$work/said" &&
     grep -q "^  Predicted for an H200, not measured: .* so it is one cluster of 16 blocks.$" "$work/said" && ok || bad "what show says of it: $(cat "$work/said")"
 
 # ---- bits
