@@ -43,6 +43,26 @@ static const Node *moments_of(const Graph *g, const Node *n, const Options *o)
     return NULL;
 }
 
+/* The gradient of a bias, the sum of dx over samples and pixels; NULL: none, or it comes with that of a scale. */
+static const Node *sum_of(const Graph *g, const Node *dx, const Options *o)
+{
+    if (!node_is(dx, "conv2d_dx") || !node_attr(dx, "mask") || !node_attr(dx, "last") ||
+        !g->training || dx->phase < 0)
+        return NULL;
+    const Phase *p = &g->step->phase[dx->phase];
+    const Node *sum = NULL;
+    for (int i = 0; i < p->nnode; i++) {
+        const Node *s = p->node[i];
+        const Attr *align = node_attr(s, "align");
+        if (node_is(s, "batch_norm_dw") && s->in[0] == dx)
+            return NULL;
+        if (node_is(s, "sum_to") && s->in[0] == dx && !sum && align && !strcmp(align->s, "first") &&
+            s->shape.rank == 1 && !s->shape.batched && step_writes_sum(g, s, o))
+            sum = s;
+    }
+    return sum;
+}
+
 /* Behind images and filters: what pass epilogue has put into a convolution; NULL: none. */
 static const Node *residual_of(const Node *n)
 {
@@ -66,6 +86,8 @@ static int joined(const Graph *g, const Node *n, const Options *o, const char *w
         what[k++] = node_string(n, "act");
     if (node_is(n, "conv2d_dx") && node_attr(n, "mask"))
         what[k++] = "relu_d";
+    if (sum_of(g, n, o))
+        what[k++] = "sum_to";
     if (!k && moments_of(g, n, o))
         what[k++] = "batch_moments";
     return k;
@@ -252,10 +274,15 @@ static const char *sums_launch(Writer *w, const Node *n)
 
 bool graph_brings(const Writer *w, const Node *n)
 {
+    const Options *o = w->in->options;
     const Node *x = n->nin > 0 ? n->in[0] : NULL;
-    return node_is(n, "batch_moments") && moments_of(w->g, x, w->in->options) == n &&
-           is_graph(w->g, x, w->in->options, w->in->dtype) &&
-           strcmp(taken(w, x).inside, "batch_moments") == 0;
+    const bool known = node_is(n, "batch_moments") ? moments_of(w->g, x, o) == n
+                       : node_is(n, "sum_to")      ? sum_of(w->g, x, o) == n
+                                                   : false;
+    if (!known || !is_graph(w->g, x, o, w->in->dtype))
+        return false;
+    const EmitPlan p = taken(w, x);
+    return p.way == 0 && !strcmp(p.joined[p.njoined - 1], n->op->name);
 }
 
 static const char *apart_of(const Writer *w, const Node *n)
@@ -307,6 +334,8 @@ const char *graph_statement(Writer *w, const Node *n)
     int inside = p.njoined - p.way;
     for (int k = 0, i = 2; i < n->nin && inside-- > 0; i++)
         more[k++] = n->in[i];
+    if (!forward && inside > 0)
+        more[1] = sum_of(w->g, n, w->in->options);
     const bool bias = forward && bias_of(n), residual = forward && residual_of(n);
     const int64_t channels = n->shape.dim[0];
     const int graph = library_row(w, &w->graphs, launch_way(a, p.ways, p.way));
@@ -321,12 +350,13 @@ const char *graph_statement(Writer *w, const Node *n)
                      sums      ? sums_at(w, channels, true)
                      : more[1] ? pointer_to(w, more[1])
                                : "nullptr");
-    const char *then = apart                                        ? taken_over(w, n)
-                       : sums                                       ? sums_launch(w, n)
-                       : !*p.behind || !strcmp(p.behind, "batch_moments") ? NULL
-                       : forward ? rest_launch(w, n, bias && !more[0],
-                                               residual && more[bias] == NULL)
-                                                                    : rest_dx_launch(w, n);
+    const bool rest = forward ? *p.behind && strcmp(p.behind, "batch_moments") : n->nin > 2 && !more[0];
+    const char *then = apart   ? taken_over(w, n)
+                       : sums  ? sums_launch(w, n)
+                       : !rest ? NULL
+                       : forward
+                           ? rest_launch(w, n, bias && !more[0], residual && more[bias] == NULL)
+                           : rest_dx_launch(w, n);
     return then ? arena_printf(a, "%s %s", call, then) : call;
 }
 

@@ -16,7 +16,7 @@ void library_tables(const Writer *w, Text *t);
 
 /* cuda_graph.c: the same of convolutions alone */
 const char *graph_statement(Writer *w, const Node *n);
-bool graph_brings(const Writer *w, const Node *n); /* sums for batch_norm: as library_brings */
+bool graph_brings(const Writer *w, const Node *n); /* sums for batch_norm, of a bias's gradient: as library_brings */
 const char *graph_rest(Writer *w, const Node *n); /* behind a convolution of ours: what has been joined to it, or NULL */
 int64_t graph_workspace(const Writer *w);
 void graph_tables(const Writer *w, Text *t);

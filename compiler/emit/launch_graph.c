@@ -136,13 +136,18 @@ static void backward(Words *w, const char *const *fused, int nfused)
     }
     filters(w, "w");
     result(w, "dx", gpu_type_name(w->type), "");
-    if (nfused) {
+    const bool sum = among("sum_to", fused, nfused);
+    if (nfused)
         result(w, "y", gpu_type_name(w->type), "");
+    if (sum)
+        channels(w, "db", GPU_F32);
+    if (nfused)
         result(w, "t", gpu_type_name(w->type), " virtual");
-    }
     convolve(w, "dgrad", nfused ? "dy w t" : "dy w dx");
     if (nfused)
         text_printf(&w->t, "; %s t y dx", fused[0]);
+    if (sum)
+        text_add(&w->t, "; sum dx db");
 }
 
 /* softmax(scale q k^T) v by heads; q, k and v are the thirds of one value (N, T, 3 C).  l: log of the sums, for the way back. */

@@ -212,7 +212,7 @@ const char *loop_sum(Writer *w, const Node *n)
     Nest t = {.nleaf = 1};
     Text b = text_new(w->arena);
 
-    if (library_brings(w, n) || columns_bring(w, n))
+    if (library_brings(w, n) || columns_bring(w, n) || graph_brings(w, n))
         return "";
     nest_open(w, x, &t);
     nest_walk(x, x, false, t.leaf[0].stride);

@@ -135,6 +135,16 @@ bool read_relu_d(const Descriptor *o, const Descriptor *t, Convolution *c)
     return memcmp(c->b.stride, c->x.stride, sizeof c->b.stride) == 0;
 }
 
+/* The sum of dx over all but channels. */
+bool read_sum_of_dx(const Descriptor *o, const Descriptor *dx, Convolution *c)
+{
+    const Descriptor *how = part(o, CUDNN_ATTR_OPERATION_REDUCTION_DESC);
+    if (!how || get<cudnnReduceTensorOp_t>(how, CUDNN_ATTR_REDUCTION_OPERATOR) != CUDNN_REDUCE_TENSOR_ADD || part(o, CUDNN_ATTR_OPERATION_REDUCTION_XDESC) != dx)
+        return false;
+    c->u = tensor(part(o, CUDNN_ATTR_OPERATION_REDUCTION_YDESC));
+    return !c->u.half && c->u.dim[0] == 1 && c->u.dim[1] == c->x.dim[1];
+}
+
 /* Sums of y, which is not virtual, in f32. */
 bool read_sums(const Descriptor *o, const Descriptor *y, Convolution *c)
 {
@@ -151,8 +161,9 @@ bool read_graph(const Descriptor *graph, int64_t engine, Convolution *c)
     const auto op = [&](int64_t i) { return get<Descriptor *>(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, i); };
     const Descriptor *at = part(op(0), CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
     *c = convolution(op(0), engine);
-    if (c->kind == 1 && operations(graph) == 2)
-        return read_relu_d(op(1), part(op(0), CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX), c);
+    if (c->kind == 1 && operations(graph) > 1)
+        return read_relu_d(op(1), part(op(0), CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX), c) &&
+               (operations(graph) == 2 || read_sum_of_dx(op(2), part(op(1), CUDNN_ATTR_OPERATION_POINTWISE_DXDESC), c));
     if (operations(graph) == 2 && op(1)->type == CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR)
         return read_sums(op(1), at, c);
     for (int64_t i = 1; i < operations(graph); i++) {
@@ -229,16 +240,19 @@ float finished(const Convolution &c, float sum, int64_t i, const void *b, const 
     return c.relu && sum < 0 ? 0 : sum;
 }
 
-/* Of a channel's numbers before they are rounded. */
-void put_sums(const Convolution &c, const std::vector<double> &y, float *u, float *v)
+/* Of a channel's numbers before they are rounded; v NULL: squares are not wanted. */
+void put_sums(const Tensor &t, const std::vector<double> &y, float *u, float *v)
 {
-    std::vector<double> sum((size_t)c.y.dim[1], 0.0), squares = sum;
+    std::vector<double> sum((size_t)t.dim[1], 0.0), squares = sum;
     for (size_t i = 0; i < y.size(); i++) {
-        const size_t channel = i / (size_t)c.y.stride[1] % (size_t)c.y.dim[1];
+        const size_t channel = i / (size_t)t.stride[1] % (size_t)t.dim[1];
         sum[channel] += y[i], squares[channel] += y[i] * y[i];
     }
-    for (size_t k = 0; k < sum.size(); k++)
-        u[k] = (float)sum[k], v[k] = (float)squares[k];
+    for (size_t k = 0; k < sum.size(); k++) {
+        u[k] = (float)sum[k];
+        if (v)
+            v[k] = (float)squares[k];
+    }
 }
 
 void execute(const Convolution &c, const void *x, const void *w, const void *y, const void *bias, const void *r, void *u, void *v)
@@ -274,9 +288,10 @@ void execute(const Convolution &c, const void *x, const void *w, const void *y, 
             f16_put(result, (int64_t)i, z);
         else
             ((float *)result)[i] = z;
+        sum[i] = c.kind == 1 ? (double)z : sum[i];
     }
     if (c.u.id)
-        put_sums(c, sum, (float *)u, (float *)v);
+        put_sums(*to, sum, (float *)u, (float *)v);
 }
 
 /* ---- what is asked of descriptors */
@@ -440,13 +455,13 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     if (!read_text(((const Descriptor *)of)->text, &c) || !((Handle *)handle)->stream || !workspace)
         return CUDNN_STATUS_BAD_PARAM;
     const void *x = data[c.x.id], *w = data[c.w.id], *y = data[c.y.id], *b = data[c.b.id], *r = data[c.r.id], *u = data[c.u.id], *v = data[c.v.id];
-    if (!x || !w || !y || (c.b.id && !b) || (c.r.id && !r) || (c.u.id && (!u || !v)) ||
+    if (!x || !w || !y || (c.b.id && !b) || (c.r.id && !r) || (c.u.id && !u) || (c.v.id && !v) ||
         ((uintptr_t)x | (uintptr_t)w | (uintptr_t)y | (uintptr_t)b | (uintptr_t)r | (uintptr_t)u | (uintptr_t)v) % 16)
         return CUDNN_STATUS_BAD_PARAM;
     shim_work(((Handle *)handle)->stream, [=] {
         if (getenv("FAKE_LOG"))
             fprintf(stderr, "fake: a convolution by engine %lld%s%s%s%s%s\n", (long long)c.engine, c.x.half == 1 ? " in bf16" : c.x.half ? " in f16" : "", c.kind == 0 && c.b.id ? " + bias" : "", c.r.id ? " + add" : "",
-                    !c.relu ? "" : c.kind ? " + relu_d" : " + relu", c.u.id ? " + sums" : "");
+                    !c.relu ? "" : c.kind ? " + relu_d" : " + relu", c.v.id ? " + sums" : c.u.id ? " + sum" : "");
         memset(workspace, 0xff, WORKSPACE);
         execute(c, x, w, y, b, r, (void *)u, (void *)v);
     });

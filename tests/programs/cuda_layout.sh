@@ -44,15 +44,15 @@ on_the_processor() {
     if [ "$CHECK_ALL" = 1 ] || [ "${CHECK_CUDA:-0}" = 1 ]; then
         both geometry "$cuda/geometry.tn"
         both narrow "$cuda/narrow.tn"
-        both resnet models/resnet20_cifar10.tn --batch 4 --shards 2 --set 'data=synthetic(samples=12,test_samples=4)'
+        both resnet models/resnet20_cifar10.tn --batch 8 --shards 1 --set optimizer.lr=0.001 --set 'data=synthetic(samples=16,test_samples=8)'
     else
         skip "ResNet-20 and two more: CHECK_ALL=1 or ./check --cuda"
     fi
     # what is inside, and what is left to kernels of ours
-    same "calls of last.tn without plans" "1 add behind it: not planned;3 batch_moments behind it: not planned;4 bias + relu behind it: not planned;2 bias behind it: not planned;1 relu_d behind it: not planned;" "$(rows last)"
+    same "calls of last.tn without plans" "1 add behind it: not planned;3 batch_moments behind it: not planned;4 bias + relu behind it: not planned;2 bias behind it: not planned;1 relu_d + sum_to behind it: not planned;" "$(rows last)"
     same "launches for statistics without plans" "3 0" "$(launches last batch_moments_parts) $(launches last batch_moments_sums)"
     if [ -d "$work/last-planned" ]; then
-        same "calls of last.tn with plans" "1 add inside;3 batch_moments inside;4 bias + relu inside;2 bias inside;1 relu_d inside;" "$(rows last-planned)"
+        same "calls of last.tn with plans" "1 add inside;3 batch_moments inside;4 bias + relu inside;2 bias inside;1 relu_d + sum_to inside;" "$(rows last-planned)"
         same "launches for statistics with plans" "0 3" "$(launches last-planned batch_moments_parts) $(launches last-planned batch_moments_sums)"
     fi
     # one launch for both gradients of batch_norm; none for a sum or a relu behind it, nor for the sum of two gradients where a relu is undone behind it;
