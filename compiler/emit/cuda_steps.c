@@ -331,6 +331,7 @@ static void step_stages(Writer *w)
             stage_meet(w);
             cuda_update(w, false);
             break;
+        case PHASE_WIDE:   /* the processor's */
         case PHASE_UPDATE: /* of gradients that ranks have added: there are none */
             break;
         }

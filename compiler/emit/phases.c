@@ -209,6 +209,37 @@ void phase_slice(Writer *w, int phase, const char *fn, const char *about)
     text_add(t, "    }\n}\n\n");
 }
 
+static const char *wide_units(Writer *w, const Node *n)
+{
+    return node_is(n, "dense") ? arena_printf(w->arena, "DENSE_WIDE_UNITS(%lld)", (long long)node_int(n, "units"))
+                               : arena_printf(w->arena, "DENSE_WIDE_UNITS_DX(%lld)", (long long)node_attr(n, "x_shape")->list[0]);
+}
+
+/* Layers that depend on one another have a phase each, so one is the rule. */
+const char *phase_wide(Writer *w, const Phase *p, const char *fn)
+{
+    Text *t = &w->body, all = text_new(w->arena);
+    int line = 0;
+
+    text_printf(t,
+                "/* All samples at once, a unit a few panels of the weights: pointers are to the first shard's first sample. */\n"
+                "static void %s(const Rt *r, char *t, int unit)\n{\n"
+                "    enum { row = 0 };\n    char *const shard = r->shard;\n\n    (void)t;\n",
+                fn);
+    for (int i = 0; i < p->nnode; i++) {
+        const char *units = wide_units(w, p->node[i]);
+        const bool last = i + 1 == p->nnode;
+        text_printf(&all, "%s%s", i ? " + " : "", units);
+        if (!last)
+            text_printf(t, "    if (unit < %s) {\n", units);
+        statement_write(w, t, p->node[i], &line, last ? "    " : "        ");
+        if (!last)
+            text_printf(t, "        return;\n    }\n    unit -= %s;\n", units);
+    }
+    text_add(t, "}\n\n");
+    return all.s;
+}
+
 void phase_known(Writer *w, int phase, const char *fn)
 {
     Text *t = &w->body;
@@ -253,6 +284,17 @@ bool phase_goes_forward(const Phase *p)
     return false;
 }
 
+static void look_at(Writer *w, const Node *n, const char *indent)
+{
+    Text *t = &w->body;
+
+    if (n->dtype != DT_REAL || !n->shape.batched)
+        return;
+    text_printf(t, "%sif (!rt_finite(%s, CHUNK * %lld))\n%s    return %d;\n", indent,
+                pointer_to(w, n), (long long)shape_count(&n->shape), indent, w->nlayer);
+    phase_layer_name(w, n);
+}
+
 /* One call of the forward pass again, and the look at what it made. */
 static void check_call(Writer *w, const Node *n, int *line, const char *indent)
 {
@@ -262,13 +304,20 @@ static void check_call(Writer *w, const Node *n, int *line, const char *indent)
     if (*s)
         text_printf(t, "%s%s\n", indent, s);
     (void)line;
-    if (n->within || (!*s && (!node_is(n, "concat") || n->backward)))
-        return; /* parts of a concat are looked at together */
-    if (n->dtype != DT_REAL || !n->shape.batched)
-        return;
-    text_printf(t, "%sif (!rt_finite(%s, CHUNK * %lld))\n%s    return %d;\n", indent,
-                pointer_to(w, n), (long long)shape_count(&n->shape), indent, w->nlayer);
-    phase_layer_name(w, n);
+    if (!n->within && (*s || (node_is(n, "concat") && !n->backward)))
+        look_at(w, n, indent); /* parts of a concat are looked at together */
+}
+
+/* The wide layers before a slice phase: what they made is still there. */
+static void check_wide(Writer *w, int phase, const char *indent)
+{
+    int first = phase;
+    while (first > 0 && w->g->step->phase[first - 1].kind == PHASE_WIDE)
+        first--;
+    for (; first < phase; first++)
+        for (int i = 0; i < w->g->step->phase[first].nnode; i++)
+            if (!w->g->step->phase[first].node[i]->backward)
+                look_at(w, w->g->step->phase[first].node[i], indent);
 }
 
 static void check_in_chunk(Writer *w, const Node *n, int *line, const char *indent)
@@ -292,6 +341,7 @@ void phase_nonfinite(Writer *w, int phase)
         if (before_chunks(p->node[i]))
             check_call(w, p->node[i], NULL, "    ");
     open_chunks(w);
+    check_wide(w, phase, "        ");
     phase_calls(w, p, check_in_chunk, NULL, true, "        ");
     text_add(t, "    }\n    return -1;\n}\n\n");
 }

@@ -201,7 +201,7 @@ static void slice_phase(Writer *w, const Graph *g, int phase, int number, Text *
 static void graph_phases(Writer *w, const Graph *g, Text *table)
 {
     Text units = text_new(w->arena), update = text_new(w->arena);
-    int slices = 0, prepares = 0;
+    int slices = 0, prepares = 0, wides = 0;
 
     w->g = g, w->prefix = kinds[writer_graph(w)].prefix;
     const char *const word = kinds[writer_graph(w)].word;
@@ -219,6 +219,10 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
             break;
         case PHASE_SLICE:
             slice_phase(w, g, i, ++slices, table);
+            break;
+        case PHASE_WIDE:
+            fn = arena_printf(w->arena, "%s_wide_%d", word, ++wides);
+            row(table, fn, p->kind, phase_wide(w, p, fn), "a dense layer for all samples", "");
             break;
         case PHASE_GRADIENT:
             ranges_write(w, fn,

@@ -463,9 +463,9 @@ static void bucket_units(Writer *w, const Step *s)
 
 static void graph_phases(Writer *w, const Graph *g, Text *table)
 {
-    static const char *const kind[] = {"prepare", "slice", "gradient", "update"};
+    static const char *const kind[] = {"prepare", "slice", "gradient", "update", "wide"};
     const char *const word = g->training ? "train" : "test";
-    int seen[4] = {0};
+    int seen[5] = {0};
 
     w->g = g, w->prefix = g->training ? "" : "TEST_";
     for (int i = 0; i < g->step->nphase; i++) {
@@ -484,6 +484,8 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
                 nonfinite(w, i);
             row(table, fn, p->kind,
                 g->training ? "forward and backward of a shard" : "forward of a shard");
+            break;
+        case PHASE_WIDE: /* pass wide is the processor's */
             break;
         case PHASE_GRADIENT:
         case PHASE_UPDATE:

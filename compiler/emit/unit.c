@@ -20,6 +20,7 @@ static const Home home[] = {{"conv2d_winograd_dw", "cpu/winograd_dw.h", true},
                             {"conv2d", "cpu/conv.h", true},
                             {"dense_dw_update_input", "cpu/dense_input.h", true},
                             {"dense_dw_update", "cpu/dense_update.h", true},
+                            {"dense_wide", "cpu/dense_wide.h", true},
                             {"dense_sparse", "cpu/dense_sparse.h", true},
                             {"dense", "cpu/dense.h", true},
                             {"sum_to", "cpu/conv.h", false},
@@ -139,7 +140,7 @@ int emit_units(const EmitInput *in, Arena *a, EmitUnit **unit)
     program_text(&w,
                  "#include \"cpu/vec.h\"\n#include \"cpu/math.h\"\n#include "
                  "\"cpu/input.h\"\n#include "
-                 "\"cpu/output.h\"\n#include \"cpu/dense_input.h\"\n",
+                 "\"cpu/output.h\"\n#include \"cpu/dense_input.h\"\n#include \"cpu/dense_wide.h\"\n",
                  kernels.s, &step);
     *own = (EmitUnit){.name = in->train->name, .text = step.s, .once = true};
     *unit = all;

@@ -107,6 +107,7 @@ double      statement_flops(const Node *n);           /* the textbook's, a sampl
 /* phases.c: the functions of a step, into w->body */
 void phase_prepare(Writer *w, const Phase *p, const char *fn);
 void phase_slice(Writer *w, int phase, const char *fn, const char *about);
+const char *phase_wide(Writer *w, const Phase *p, const char *fn);        /* its units, a C expression */
 void phase_known(Writer *w, int phase, const char *fn);                 /* fn and fn_rows: what ranks tell each other behind that phase */
 void phase_nonfinite(Writer *w, int phase);           /* nonfinite_K(), if the phase goes forward, and the names that it answers with */
 void phase_layer_name(Writer *w, const Node *n);

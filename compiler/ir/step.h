@@ -6,6 +6,7 @@
  *   prepare    once a step: what depends on parameters only (packed weights)
  *   slice      a unit a slice: forward, loss, backward; sums over samples go to the slice's own place.  Several, where a
  *              layer needs its shard's sums before it can go on (batch norm): each op runs in the first phase it can
+ *   wide       between two of these: a large dense layer for all samples of all shards, a unit a few panels (passes/wide.c)
  *   gradient   units over panels and ranges: sums over slices and shards in the fixed tree, and the update inside
  *   update     the update alone, from reduced gradients: only where something stands between (ranks, clipping by norm)
  */
@@ -13,7 +14,7 @@
 #define STEP_H
 #include "ir/graph.h"
 
-typedef enum { PHASE_PREPARE, PHASE_SLICE, PHASE_GRADIENT, PHASE_UPDATE } PhaseKind;
+typedef enum { PHASE_PREPARE, PHASE_SLICE, PHASE_GRADIENT, PHASE_UPDATE, PHASE_WIDE } PhaseKind;
 typedef struct Phase {
     PhaseKind   kind;
     int         nnode;

@@ -101,8 +101,31 @@ static void literal(const Node *n, Call *c)
               (long long)node_attr(n, "x_shape")->list[0], (long long)node_int(n, "units"));
 }
 
+/* All samples of all shards, a few panels: pass wide. */
+static void kernel_wide(const Node *n, Call *c, const char *name)
+{
+    call_fn(c, name);
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    call_in(c, n->in[1]);
+    if (node_is(n, "dense")) {
+        call_in(c, n->nin > 2 ? n->in[2] : NULL);
+        elementwise_call_act(n, c);
+    } else {
+        elementwise_call_mask(n, 2, c);
+    }
+    call_text(c, "(Dense){ .n = SHARD, .k = %lld, .o = %lld }", (long long)node_attr(n, "x_shape")->list[0],
+              (long long)node_int(n, "units"));
+    call_text(c, "r");
+    call_text(c, "unit");
+}
+
 static void kernel(const Node *n, Call *c)
 {
+    if (node_attr(n, "wide")) {
+        kernel_wide(n, c, "dense_wide");
+        return;
+    }
     if (!c->plain && !c->blas && dense_seeks_zeros(n))
         call_fn(c, "dense_sparse");
     else
@@ -119,6 +142,10 @@ static void kernel(const Node *n, Call *c)
 
 static void kernel_dx(const Node *n, Call *c)
 {
+    if (node_attr(n, "wide")) {
+        kernel_wide(n, c, "dense_wide_dx");
+        return;
+    }
     if (node_is(n->in[0], "dense_turn"))
         call_fn(c, "dense_dx_turned");
     else

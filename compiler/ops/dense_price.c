@@ -47,7 +47,9 @@ void dense_price(const Node *n, const Market *m, Price *p)
     price_panels(p, m, 1, rows, o, (double)k);
     price_map(p, m, (double)(rows * o), act ? act->s : NULL);
     finish(p, m, rows, k, o);
-    if (!m->plain && dense_seeks_zeros(n))
+    if (node_attr(n, "wide"))
+        p->algorithm = "all samples at once";
+    else if (!m->plain && dense_seeks_zeros(n))
         p->algorithm = "zeros left out";
 }
 
@@ -58,7 +60,9 @@ void dense_price_dx(const Node *n, const Market *m, Price *p)
     const int64_t all = m->n * dense_rows(n);
     const Attr *mask = node_attr(n, "mask");
 
-    if (node_is(n->in[0], "dense_turn")) {
+    if (node_attr(n, "wide"))
+        p->algorithm = "all samples at once";
+    if (node_is(n->in[0], "dense_turn") || node_attr(n, "wide")) {
         price_panels(p, m, 1, all, k, (double)o);
     } else {
         const int64_t full = k / DX_COLUMNS, rows = m->core->dx_rows, tiles = price_ceil(all, rows);

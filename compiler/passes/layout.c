@@ -187,7 +187,7 @@ enum { DX_SUM = 4 };
 
 static bool turns(const Graph *g, const Node *dx)
 {
-    return node_int(dx, "units") <= DX_SUM * g->recipe.batch * dense_rows(dx) * node_steps(dx);
+    return node_attr(dx, "turned") || node_int(dx, "units") <= DX_SUM * g->recipe.batch * dense_rows(dx) * node_steps(dx);
 }
 
 /* The copy of w that dense_dx reads, one for all who do.  Reals as dense.h counts them:
@@ -220,7 +220,7 @@ static void dense_backward(Graph *g, Node *n, const Options *o)
         if (n->nin > 2 && is_last(n->in[2]) != (w->mark == 2))
             n->in[2] = reordered(g, n->in[2], w->mark == 2 ? LAYOUT_LAST : LAYOUT_ROW,
                                  w->mark == 2 ? w->flat : n->in[2]->flat);
-        if (!o->cuda && turns(g, n))
+        if (!o->cuda && !node_attr(n, "wide") && turns(g, n))
             n->in[0] = turned(g, n->in[0], n, o);
     } else {
         want(g, n, 1, LAYOUT_ROW);

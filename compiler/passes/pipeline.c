@@ -32,6 +32,9 @@ const Pass pass_table[] = {
      "elementwise operations behind each other are one loop; after narrow, which stores what it converts"},
     {"choose", pass_choose, true, false, true,
      "which algorithm computes a convolution; before layout, which packs weights for it"},
+    {"wide", pass_wide, true, true, true,
+     "large dense layers of small batches take all samples at once; before layout, which turns "
+     "the weights of others"},
     {"layout", pass_layout, true, false, false,
      "channels innermost, weights in panels; after fuse, which decides who reads what"},
     {"steps", pass_steps, true, false, true,

@@ -317,8 +317,15 @@ static int kind_of(const Readers *r, const Node *n)
     return k;
 }
 
+/* It has a phase of its own: all samples at once (pass wide). */
+static bool is_wide(const Node *n)
+{
+    return node_attr(n, "wide") != NULL;
+}
+
 /* Which prepare or slice phase: the first in which everything that n needs is there.  Units share what is prepared, so what
- * is prepared from it waits for a barrier; a shard's total is known one barrier after the last sample has joined the sum. */
+ * is prepared from it waits for a barrier; a shard's total is known one barrier after the last sample has joined the sum, and a
+ * wide layer stands between two barriers. */
 static int level_of(const Node *n, const int *level, const int *least)
 {
     int l = least[n->id];
@@ -326,8 +333,8 @@ static int level_of(const Node *n, const int *level, const int *least)
         const Node *x = n->in[i];
         if (n->mark == PREPARE && x->mark == PREPARE && l <= level[x->id])
             l = level[x->id] + 1;
-        const int after =
-            level[x->id] + (n->mark == TOTAL && (x->mark == SUMMED || x->mark == KNOWN));
+        const bool total = n->mark == TOTAL && (x->mark == SUMMED || x->mark == KNOWN);
+        const int after = level[x->id] + (total || is_wide(n) || is_wide(x));
         if (x->mark >= SLICE && x->mark <= TOTAL && l < after)
             l = after;
     }
@@ -522,10 +529,15 @@ static void phases(Graph *g, Step *s, const Readers *r, const int *level)
         close_phase(s);
     }
     for (int l = 0; l <= last_level(g, in_slice, level); l++) {
+        p = add_phase(g, s, PHASE_WIDE);
+        for (int i = 0; i < g->nnode; i++)
+            if (is_wide(g->node[i]) && level[g->node[i]->id] == l)
+                push(g, p, g->node[i]);
+        close_phase(s);
         p = add_phase(g, s, PHASE_SLICE);
         push_totals(g, p, r, level, l);
         for (int i = 0; i < g->nnode; i++)
-            if (in_slice(g->node[i]) && level[g->node[i]->id] == l)
+            if (in_slice(g->node[i]) && !is_wide(g->node[i]) && level[g->node[i]->id] == l)
                 push(g, p, g->node[i]);
             else if (g->node[i]->mark == KNOWN && level[g->node[i]->id] == l)
                 ARENA_PUSH(g->arena, p->known, p->nknown, g->node[i]);

@@ -354,7 +354,7 @@ void show_price(Arena *a, const Graph *g, const Options *o)
         const Phase *p = &s->phase[i];
         if (p->kind == PHASE_PREPARE)
             bill_phase(&b, "prepare", i, false), bill_phase(&b, "prepare", i, true);
-        else if (p->kind == PHASE_SLICE)
+        else if (p->kind == PHASE_SLICE || p->kind == PHASE_WIDE)
             bill_phase(&b, "forward", i, false), bill_phase(&b, "backward", i, true);
         else if (p->kind == PHASE_GRADIENT)
             bill_sums(&b, s->fused_update ? "sums over samples, update" : "sums over samples", false);

@@ -2,8 +2,8 @@
  *
  *   431,080 parameters, 13.18 MFLOP a sample forward and backward (textbook count)
  *   batch 128 = 8 shards of 16 samples; a shard = 1 slice of 16, a slice = 1 chunk of 16
- *   memory: parameters 1.78 MB, optimizer states 1.78 MB, packed weights 1.91 MB,
- *           221 kB a shard (no plan below 221 kB), 530 kB a thread (no plan below 530 kB)
+ *   memory: parameters 1.78 MB, optimizer states 1.78 MB, packed weights 312 kB,
+ *           566 kB a shard (no plan below 566 kB), 281 kB a thread (no plan below 281 kB)
  */
 #include "rt.h"
 
@@ -38,34 +38,33 @@ enum { /* offsets into `fixed`: made from parameters every step */
     CONV1_WEIGHT_PACKED          =    3550976,   /* (800) */
     CONV2_WEIGHT_PACKED          =    3554240,   /* (46080) */
     DENSE2_WEIGHT_TURNED         =    3738624,   /* (5120) */
-    DENSE1_WEIGHT_TURNED         =    3759168,   /* (400000) */
-    CONV2_WEIGHT_PACKED_DX       =    5359232,   /* (26000) */
+    CONV2_WEIGHT_PACKED_DX       =    3759168,   /* (26000) */
 };
 
 enum { /* offsets into a shard: what a later phase reads */
-    CONV2                        =     100096,   /* (N, 50, 4, 4), each of a shard's samples */
-    DENSE1                       =     151360,   /* (N, 500), each of a shard's samples */
-    DDENSE2                      =     219712,   /* (N, 10), each of a shard's samples */
-    DDENSE2_BIAS                 =     220928,   /* (10), a slice */
-    DH                           =     183424,   /* (N, 500), each of a shard's samples */
-    DDENSE1_BIAS                 =     215488,   /* (500), a slice */
-    DCONV2_BIAS                  =     220416,   /* (50), a slice */
-    DCONV2_WEIGHT                =          0,   /* (50, 20, 5, 5), a slice */
-    DCONV1_BIAS                  =     220736,   /* (20), a slice */
-    DCONV1_WEIGHT                =     217600,   /* (20, 1, 5, 5), a slice */
+    IMAGE                        =     387008,   /* (N, 1, 28, 28), each of a shard's samples */
+    CONV1                        =          0,   /* (N, 20, 12, 12), each of a shard's samples */
+    CONV1_INDEX                  =     437248,   /* (N, 20, 12, 12), each of a shard's samples */
+    CONV2                        =     284480,   /* (N, 50, 4, 4), each of a shard's samples */
+    CONV2_INDEX                  =     547520,   /* (N, 50, 4, 4), each of a shard's samples */
+    DENSE1                       =     483392,   /* (N, 500), each of a shard's samples */
+    LABEL                        =     184384,   /* (N), each of a shard's samples */
+    DDENSE2                      =     564608,   /* (N, 10), each of a shard's samples */
+    DDENSE2_BIAS                 =     565824,   /* (10), a slice */
+    DH                           =     515456,   /* (N, 500), each of a shard's samples */
+    DDENSE1_BIAS                 =     560384,   /* (500), a slice */
+    D_DENSE_DX                   =     335744,   /* (N, 800), each of a shard's samples */
+    DCONV2_BIAS                  =     565312,   /* (50), a slice */
+    DCONV2_WEIGHT                =     184384,   /* (50, 20, 5, 5), a slice */
+    DCONV1_BIAS                  =     565632,   /* (20), a slice */
+    DCONV1_WEIGHT                =     562496,   /* (20, 1, 5, 5), a slice */
 };
 
 enum { /* offsets into a thread's scratch: one chunk's values */
-    IMAGE                        =     420032,   /* (N, 1, 28, 28) */
-    CONV1                        =          0,   /* (N, 20, 12, 12) */
-    CONV1_INDEX                  =     470272,   /* (N, 20, 12, 12) */
-    CONV2_INDEX                  =     516416,   /* (N, 50, 4, 4) */
-    DENSE2                       =     529280,   /* (N, 10) */
-    LABEL                        =     184384,   /* (N) */
-    SOFTMAX_CROSS_ENTROPY        =     529984,   /* (N) */
-    ACCURACY                     =     530112,   /* (N) */
-    D_DENSE_DX                   =     368768,   /* (N, 800) */
-    DH_2                         =     184384,   /* (N, 20, 12, 12) */
+    DENSE2                       =          0,   /* (N, 10) */
+    SOFTMAX_CROSS_ENTROPY        =        704,   /* (N) */
+    ACCURACY                     =        832,   /* (N) */
+    DH_2                         =          0,   /* (N, 20, 12, 12) */
 };
 
 enum { /* evaluation: offsets into `fixed`: made from parameters every step */
@@ -103,11 +102,6 @@ static KERNEL void dense_turn_1(real *y, const real *a, int unit)
     dense_turn(y, a, (Dense){ .n = 16, .k = 500, .o = 10 }, unit, 8);
 }
 
-static KERNEL void dense_turn_2(real *y, const real *a, int unit)
-{
-    dense_turn(y, a, (Dense){ .n = 16, .k = 800, .o = 500 }, unit, 8);
-}
-
 static KERNEL void conv2d_pack_dx_1(real *y, const real *a, int unit)
 {
     conv2d_pack_dx(y, a, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 }, unit, 8);
@@ -123,12 +117,12 @@ static KERNEL void conv2d_winograd_pool_1(real *y, uint8_t *side, const real *a,
     conv2d_winograd_pool(y, side, a, b, c, v_tanh, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 }, 2);
 }
 
-static KERNEL void dense_1(real *y, const real *a, const real *b, const real *c)
+static KERNEL void dense_wide_1(real *y, const real *a, const real *b, const real *c, const Rt *r, int unit)
 {
-    dense(y, a, b, c, v_tanh, (Dense){ .n = 16, .k = 800, .o = 500 });
+    dense_wide(y, a, b, c, v_tanh, (Dense){ .n = SHARD, .k = 800, .o = 500 }, r, unit);
 }
 
-static KERNEL void dense_2(real *y, const real *a, const real *b, const real *c)
+static KERNEL void dense_1(real *y, const real *a, const real *b, const real *c)
 {
     dense(y, a, b, c, v_identity, (Dense){ .n = 16, .k = 500, .o = 10 });
 }
@@ -164,9 +158,9 @@ static KERNEL void sum_to_2(real *y, const real *a)
     channel_sum(y, a, 16, 500);
 }
 
-static KERNEL void dense_dx_turned_2(real *y, const real *a, const real *b, const real *c)
+static KERNEL void dense_wide_dx_1(real *y, const real *a, const real *b, const real *c, const Rt *r, int unit)
 {
-    dense_dx_turned(y, a, b, d_tanh, c, (Dense){ .n = 16, .k = 800, .o = 500 });
+    dense_wide_dx(y, a, b, d_tanh, c, (Dense){ .n = SHARD, .k = 800, .o = 500 }, r, unit);
 }
 
 static KERNEL void sum_to_3(real *y, const real *a)
@@ -224,6 +218,11 @@ static KERNEL void grad_update_2(const Rt *r, int unit, int units, int64_t grad,
     grad_update(r, unit, units, grad, w, s0, s1, count, (Factors){ .lr = 1, .decay = 1 }, update_sgd);
 }
 
+static KERNEL void dense_2(real *y, const real *a, const real *b, const real *c)
+{
+    dense(y, a, b, c, v_tanh, (Dense){ .n = 16, .k = 800, .o = 500 });
+}
+
 /* ---- the step: phases with a barrier between two ---- */
 
 /* Once a step: what depends on the parameters only. */
@@ -243,106 +242,44 @@ static void train_prepare(const Rt *r, char *t, int unit)
     /* (5120) */
     dense_turn_1(FIXED(real, DENSE2_WEIGHT_TURNED), FIXED(real, DENSE2_WEIGHT), unit); TICK(2);
 
-    /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
-    /* (400000) */
-    dense_turn_2(FIXED(real, DENSE1_WEIGHT_TURNED), FIXED(real, DENSE1_WEIGHT), unit); TICK(3);
-
     /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
     /* (26000) */
-    conv2d_pack_dx_1(FIXED(real, CONV2_WEIGHT_PACKED_DX), FIXED(real, CONV2_WEIGHT), unit); TICK(4);
+    conv2d_pack_dx_1(FIXED(real, CONV2_WEIGHT_PACKED_DX), FIXED(real, CONV2_WEIGHT), unit); TICK(3);
 }
 
-/* Forward, loss and backward of one slice, a chunk at a time. */
-static void train_slice(const Rt *r, char *t, int unit)
+/* Forward, loss and backward of one slice, a chunk at a time: part 1 of 3. */
+static void train_slice_1(const Rt *r, char *t, int unit)
 {
     const int slice = unit % SLICES;
     char *const shard = r->shard + unit / SLICES * r->shard_bytes;
 
     (void)shard;
-    memset(PARTIAL(real, DDENSE2_BIAS, 128), 0, 128);
-    memset(PARTIAL(real, DDENSE1_BIAS, 2112), 0, 2112);
-    memset(PARTIAL(real, DCONV2_BIAS, 320), 0, 320);
-    memset(PARTIAL(real, DCONV2_WEIGHT, 100096), 0, 100096);
-    memset(PARTIAL(real, DCONV1_BIAS, 192), 0, 192);
-    memset(PARTIAL(real, DCONV1_WEIGHT, 2112), 0, 2112);
-    TICK(5);
+    (void)t;
     for (int row = slice * SLICE; row < (slice + 1) * SLICE; row += CHUNK) {
         const int first = (r->first_shard + unit / SLICES) * SHARD + row;
+        (void)first;
 
         /* lenet.tn:7  model lenet(image: f32[1, 28, 28], classes: int = 10) { */
         /* (N, 1, 28, 28) */
-        rt_input(LOCAL(real, IMAGE), r, first, CHUNK, 1, 784, true); TICK(6);
+        rt_input(BATCH(real, IMAGE, 3136), r, first, CHUNK, 1, 784, true); TICK(4);
 
         /* lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
         /* (N, 1, 28, 28) -> (N, 20, 12, 12)
          *   samples in lanes, pooled before tanh   576.0 kFLOP a sample, 60 % of peak expected */
-        conv2d_pool_1(LOCAL(real, CONV1), LOCAL(uint8_t, CONV1_INDEX), LOCAL(real, IMAGE),
-            FIXED(real, CONV1_WEIGHT_PACKED), FIXED(real, CONV1_BIAS)); TICK(7);
+        conv2d_pool_1(BATCH(real, CONV1, 11520), BATCH(uint8_t, CONV1_INDEX, 2880),
+            BATCH(real, IMAGE, 3136), FIXED(real, CONV1_WEIGHT_PACKED),
+            FIXED(real, CONV1_BIAS)); TICK(5);
 
         /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
         /* (N, 20, 12, 12) -> (N, 50, 4, 4)
          *   Winograd F(2x2, 5x5), pooled before tanh   3.20 MFLOP a sample, 145 % of peak expected */
-        conv2d_winograd_pool_1(BATCH(real, CONV2, 3200), LOCAL(uint8_t, CONV2_INDEX),
-            LOCAL(real, CONV1), FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_BIAS)); TICK(8);
-
-        /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
-        /* (N, 800) -> (N, 500)   800.0 kFLOP a sample, 85 % of peak expected */
-        dense_1(BATCH(real, DENSE1, 2000), BATCH(real, CONV2, 3200), FIXED(real, DENSE1_WEIGHT),
-            FIXED(real, DENSE1_BIAS)); TICK(9);
-
-        /* lenet.tn:11  return dense(h, classes) */
-        /* (N, 500) -> (N, 10)   10.0 kFLOP a sample, 62 % of peak expected */
-        dense_2(LOCAL(real, DENSE2), BATCH(real, DENSE1, 2000), FIXED(real, DENSE2_WEIGHT),
-            FIXED(real, DENSE2_BIAS)); TICK(10);
+        conv2d_winograd_pool_1(BATCH(real, CONV2, 3200), BATCH(uint8_t, CONV2_INDEX, 800),
+            BATCH(real, CONV1, 11520), FIXED(real, CONV2_WEIGHT_PACKED),
+            FIXED(real, CONV2_BIAS)); TICK(6);
 
         /* lenet.tn:16  loss      = softmax_cross_entropy */
         /* (N) */
-        rt_labels(LOCAL(int32_t, LABEL), r, first, CHUNK, 1); TICK(11);
-        /* (N, 10) -> (N) */
-        softmax_cross_entropy_1(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE2),
-            LOCAL(int32_t, LABEL)); TICK(12);
-        /* (N, 10) -> (N) */
-        accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL)); TICK(13);
-        /* (N, 10) -> (N, 10) */
-        softmax_cross_entropy_dx_1(BATCH(real, DDENSE2, 40), LOCAL(real, DENSE2),
-            LOCAL(int32_t, LABEL)); TICK(14);
-
-        /* backward of lenet.tn:11  return dense(h, classes) */
-        /* ddense2.bias: (N, 10) -> (10) */
-        sum_to_1(PARTIAL(real, DDENSE2_BIAS, 128), BATCH(real, DDENSE2, 40)); TICK(15);
-        /* (N, 10) -> (N, 500)   10.0 kFLOP a sample, 60 % of peak expected */
-        dense_dx_turned_1(BATCH(real, DH, 2000), FIXED(real, DENSE2_WEIGHT_TURNED),
-            BATCH(real, DDENSE2, 40), BATCH(real, DENSE1, 2000)); TICK(16);
-
-        /* backward of lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
-        /* ddense1.bias: (N, 500) -> (500) */
-        sum_to_2(PARTIAL(real, DDENSE1_BIAS, 2112), BATCH(real, DH, 2000)); TICK(17);
-        /* (N, 500) -> (N, 800)   800.0 kFLOP a sample, 87 % of peak expected */
-        dense_dx_turned_2(LOCAL(real, D_DENSE_DX), FIXED(real, DENSE1_WEIGHT_TURNED),
-            BATCH(real, DH, 2000), BATCH(real, CONV2, 3200)); TICK(18);
-
-        /* backward of lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
-        /* dconv2.bias: (N, 50, 4, 4) -> (50) */
-        sum_to_3(PARTIAL(real, DCONV2_BIAS, 320), LOCAL(real, D_DENSE_DX)); TICK(19);
-        /* (N, 50, 4, 4) -> (N, 20, 12, 12)
-         *   sparse behind the pool   3.20 MFLOP a sample, 172 % of peak expected */
-        conv2d_pool_dx_1(LOCAL(real, DH_2), FIXED(real, CONV2_WEIGHT_PACKED_DX),
-            LOCAL(real, D_DENSE_DX), LOCAL(uint8_t, CONV2_INDEX), LOCAL(real, CONV1)); TICK(20);
-        /* dconv2.weight: (N, 20, 12, 12) -> (50, 20, 5, 5)
-         *   sparse behind the pool   3.20 MFLOP a sample, 185 % of peak expected */
-        conv2d_pool_dw_1(PARTIAL(real, DCONV2_WEIGHT, 100096), LOCAL(real, CONV1),
-            LOCAL(real, D_DENSE_DX), LOCAL(uint8_t, CONV2_INDEX)); TICK(21);
-
-        /* backward of lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
-        /* dconv1.bias: (N, 20, 12, 12) -> (20) */
-        sum_to_4(PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, DH_2)); TICK(22);
-        /* dconv1.weight: (N, 1, 28, 28) -> (20, 1, 5, 5)
-         *   sparse behind the pool, patch by patch   576.0 kFLOP a sample, 134 % of peak expected */
-        conv2d_pool_dw_2(PARTIAL(real, DCONV1_WEIGHT, 2112), LOCAL(real, IMAGE), LOCAL(real, DH_2),
-            LOCAL(uint8_t, CONV1_INDEX)); TICK(23);
-
-        rt_metric(r, unit, 0, first, CHUNK, LOCAL(real, SOFTMAX_CROSS_ENTROPY)); /* loss */
-        rt_metric(r, unit, 1, first, CHUNK, LOCAL(real, ACCURACY)); /* accuracy */
+        rt_labels(BATCH(int32_t, LABEL, 4), r, first, CHUNK, 1); TICK(7);
     }
 }
 
@@ -353,32 +290,162 @@ static int nonfinite_0(const Rt *r, char *t, int unit)
     char *const shard = r->shard + unit / SLICES * r->shard_bytes;
 
     (void)shard;
+    (void)t;
     for (int row = slice * SLICE; row < (slice + 1) * SLICE; row += CHUNK) {
         const int first = (r->first_shard + unit / SLICES) * SHARD + row;
-        rt_input(LOCAL(real, IMAGE), r, first, CHUNK, 1, 784, true);
-        if (!rt_finite(LOCAL(real, IMAGE), CHUNK * 784))
+        (void)first;
+        rt_input(BATCH(real, IMAGE, 3136), r, first, CHUNK, 1, 784, true);
+        if (!rt_finite(BATCH(real, IMAGE, 3136), CHUNK * 784))
             return 0;
-        conv2d_pool_1(LOCAL(real, CONV1), LOCAL(uint8_t, CONV1_INDEX), LOCAL(real, IMAGE), FIXED(real, CONV1_WEIGHT_PACKED), FIXED(real, CONV1_BIAS));
-        if (!rt_finite(LOCAL(real, CONV1), CHUNK * 2880))
+        conv2d_pool_1(BATCH(real, CONV1, 11520), BATCH(uint8_t, CONV1_INDEX, 2880), BATCH(real, IMAGE, 3136), FIXED(real, CONV1_WEIGHT_PACKED), FIXED(real, CONV1_BIAS));
+        if (!rt_finite(BATCH(real, CONV1, 11520), CHUNK * 2880))
             return 1;
-        conv2d_winograd_pool_1(BATCH(real, CONV2, 3200), LOCAL(uint8_t, CONV2_INDEX), LOCAL(real, CONV1), FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_BIAS));
+        conv2d_winograd_pool_1(BATCH(real, CONV2, 3200), BATCH(uint8_t, CONV2_INDEX, 800), BATCH(real, CONV1, 11520), FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_BIAS));
         if (!rt_finite(BATCH(real, CONV2, 3200), CHUNK * 800))
             return 2;
-        dense_1(BATCH(real, DENSE1, 2000), BATCH(real, CONV2, 3200), FIXED(real, DENSE1_WEIGHT), FIXED(real, DENSE1_BIAS));
+        rt_labels(BATCH(int32_t, LABEL, 4), r, first, CHUNK, 1);
+    }
+    return -1;
+}
+
+/* All samples at once, a unit a few panels of the weights: pointers are to the first shard's first sample. */
+static void train_wide_1(const Rt *r, char *t, int unit)
+{
+    enum { row = 0 };
+    char *const shard = r->shard;
+
+    (void)t;
+
+    /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
+    /* (N, 800) -> (N, 500)   all samples at once   800.0 kFLOP a sample, 85 % of peak expected */
+    dense_wide_1(BATCH(real, DENSE1, 2000), BATCH(real, CONV2, 3200), FIXED(real, DENSE1_WEIGHT),
+        FIXED(real, DENSE1_BIAS), r, unit); TICK(8);
+}
+
+/* Forward, loss and backward of one slice, a chunk at a time: part 2 of 3. */
+static void train_slice_2(const Rt *r, char *t, int unit)
+{
+    const int slice = unit % SLICES;
+    char *const shard = r->shard + unit / SLICES * r->shard_bytes;
+
+    (void)shard;
+    (void)t;
+    memset(PARTIAL(real, DDENSE2_BIAS, 128), 0, 128);
+    memset(PARTIAL(real, DDENSE1_BIAS, 2112), 0, 2112);
+    TICK(9);
+    for (int row = slice * SLICE; row < (slice + 1) * SLICE; row += CHUNK) {
+        const int first = (r->first_shard + unit / SLICES) * SHARD + row;
+        (void)first;
+
+        /* lenet.tn:11  return dense(h, classes) */
+        /* (N, 500) -> (N, 10)   10.0 kFLOP a sample, 62 % of peak expected */
+        dense_1(LOCAL(real, DENSE2), BATCH(real, DENSE1, 2000), FIXED(real, DENSE2_WEIGHT),
+            FIXED(real, DENSE2_BIAS)); TICK(10);
+
+        /* lenet.tn:16  loss      = softmax_cross_entropy */
+        /* (N, 10) -> (N) */
+        softmax_cross_entropy_1(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE2),
+            BATCH(int32_t, LABEL, 4)); TICK(11);
+        /* (N, 10) -> (N) */
+        accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2), BATCH(int32_t, LABEL, 4)); TICK(12);
+        /* (N, 10) -> (N, 10) */
+        softmax_cross_entropy_dx_1(BATCH(real, DDENSE2, 40), LOCAL(real, DENSE2),
+            BATCH(int32_t, LABEL, 4)); TICK(13);
+
+        /* backward of lenet.tn:11  return dense(h, classes) */
+        /* ddense2.bias: (N, 10) -> (10) */
+        sum_to_1(PARTIAL(real, DDENSE2_BIAS, 128), BATCH(real, DDENSE2, 40)); TICK(14);
+        /* (N, 10) -> (N, 500)   10.0 kFLOP a sample, 60 % of peak expected */
+        dense_dx_turned_1(BATCH(real, DH, 2000), FIXED(real, DENSE2_WEIGHT_TURNED),
+            BATCH(real, DDENSE2, 40), BATCH(real, DENSE1, 2000)); TICK(15);
+
+        /* backward of lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
+        /* ddense1.bias: (N, 500) -> (500) */
+        sum_to_2(PARTIAL(real, DDENSE1_BIAS, 2112), BATCH(real, DH, 2000)); TICK(16);
+
+        rt_metric(r, unit, 0, first, CHUNK, LOCAL(real, SOFTMAX_CROSS_ENTROPY)); /* loss */
+        rt_metric(r, unit, 1, first, CHUNK, LOCAL(real, ACCURACY)); /* accuracy */
+    }
+}
+
+/* After a loss that is not finite: the forward pass again, up to the first value that is not. */
+static int nonfinite_1(const Rt *r, char *t, int unit)
+{
+    const int slice = unit % SLICES;
+    char *const shard = r->shard + unit / SLICES * r->shard_bytes;
+
+    (void)shard;
+    (void)t;
+    for (int row = slice * SLICE; row < (slice + 1) * SLICE; row += CHUNK) {
+        const int first = (r->first_shard + unit / SLICES) * SHARD + row;
+        (void)first;
         if (!rt_finite(BATCH(real, DENSE1, 2000), CHUNK * 500))
             return 3;
-        dense_2(LOCAL(real, DENSE2), BATCH(real, DENSE1, 2000), FIXED(real, DENSE2_WEIGHT), FIXED(real, DENSE2_BIAS));
+        dense_1(LOCAL(real, DENSE2), BATCH(real, DENSE1, 2000), FIXED(real, DENSE2_WEIGHT), FIXED(real, DENSE2_BIAS));
         if (!rt_finite(LOCAL(real, DENSE2), CHUNK * 10))
             return 4;
-        rt_labels(LOCAL(int32_t, LABEL), r, first, CHUNK, 1);
-        softmax_cross_entropy_1(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL));
+        softmax_cross_entropy_1(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE2), BATCH(int32_t, LABEL, 4));
         if (!rt_finite(LOCAL(real, SOFTMAX_CROSS_ENTROPY), CHUNK * 1))
             return 5;
-        accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL));
+        accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2), BATCH(int32_t, LABEL, 4));
         if (!rt_finite(LOCAL(real, ACCURACY), CHUNK * 1))
             return 6;
     }
     return -1;
+}
+
+/* All samples at once, a unit a few panels of the weights: pointers are to the first shard's first sample. */
+static void train_wide_2(const Rt *r, char *t, int unit)
+{
+    enum { row = 0 };
+    char *const shard = r->shard;
+
+    (void)t;
+
+    /* backward of lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
+    /* (N, 500) -> (N, 800)   all samples at once   800.0 kFLOP a sample, 87 % of peak expected */
+    dense_wide_dx_1(BATCH(real, D_DENSE_DX, 3200), FIXED(real, DENSE1_WEIGHT),
+        BATCH(real, DH, 2000), BATCH(real, CONV2, 3200), r, unit); TICK(17);
+}
+
+/* Forward, loss and backward of one slice, a chunk at a time: part 3 of 3. */
+static void train_slice_3(const Rt *r, char *t, int unit)
+{
+    const int slice = unit % SLICES;
+    char *const shard = r->shard + unit / SLICES * r->shard_bytes;
+
+    (void)shard;
+    (void)t;
+    memset(PARTIAL(real, DCONV2_BIAS, 320), 0, 320);
+    memset(PARTIAL(real, DCONV2_WEIGHT, 100096), 0, 100096);
+    memset(PARTIAL(real, DCONV1_BIAS, 192), 0, 192);
+    memset(PARTIAL(real, DCONV1_WEIGHT, 2112), 0, 2112);
+    TICK(18);
+    for (int row = slice * SLICE; row < (slice + 1) * SLICE; row += CHUNK) {
+        const int first = (r->first_shard + unit / SLICES) * SHARD + row;
+        (void)first;
+
+        /* backward of lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
+        /* dconv2.bias: (N, 50, 4, 4) -> (50) */
+        sum_to_3(PARTIAL(real, DCONV2_BIAS, 320), BATCH(real, D_DENSE_DX, 3200)); TICK(19);
+        /* (N, 50, 4, 4) -> (N, 20, 12, 12)
+         *   sparse behind the pool   3.20 MFLOP a sample, 172 % of peak expected */
+        conv2d_pool_dx_1(LOCAL(real, DH_2), FIXED(real, CONV2_WEIGHT_PACKED_DX),
+            BATCH(real, D_DENSE_DX, 3200), BATCH(uint8_t, CONV2_INDEX, 800),
+            BATCH(real, CONV1, 11520)); TICK(20);
+        /* dconv2.weight: (N, 20, 12, 12) -> (50, 20, 5, 5)
+         *   sparse behind the pool   3.20 MFLOP a sample, 185 % of peak expected */
+        conv2d_pool_dw_1(PARTIAL(real, DCONV2_WEIGHT, 100096), BATCH(real, CONV1, 11520),
+            BATCH(real, D_DENSE_DX, 3200), BATCH(uint8_t, CONV2_INDEX, 800)); TICK(21);
+
+        /* backward of lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
+        /* dconv1.bias: (N, 20, 12, 12) -> (20) */
+        sum_to_4(PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, DH_2)); TICK(22);
+        /* dconv1.weight: (N, 1, 28, 28) -> (20, 1, 5, 5)
+         *   sparse behind the pool, patch by patch   576.0 kFLOP a sample, 134 % of peak expected */
+        conv2d_pool_dw_2(PARTIAL(real, DCONV1_WEIGHT, 2112), BATCH(real, IMAGE, 3136),
+            LOCAL(real, DH_2), BATCH(uint8_t, CONV1_INDEX, 2880)); TICK(23);
+    }
 }
 
 /* Sums over slices and shards in the fixed tree; the update follows inside, unless a reduction stands between. */
@@ -535,12 +602,12 @@ static void test_slice(const Rt *r, char *t, int unit)
 
         /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
         /* (N, 800) -> (N, 500)   800.0 kFLOP a sample, 85 % of peak expected */
-        dense_1(LOCAL(real, TEST_DENSE1), LOCAL(real, TEST_CONV2), FIXED(real, DENSE1_WEIGHT),
+        dense_2(LOCAL(real, TEST_DENSE1), LOCAL(real, TEST_CONV2), FIXED(real, DENSE1_WEIGHT),
             FIXED(real, DENSE1_BIAS));
 
         /* lenet.tn:11  return dense(h, classes) */
         /* (N, 500) -> (N, 10)   10.0 kFLOP a sample, 62 % of peak expected */
-        dense_2(LOCAL(real, TEST_DENSE2), LOCAL(real, TEST_DENSE1), FIXED(real, DENSE2_WEIGHT),
+        dense_1(LOCAL(real, TEST_DENSE2), LOCAL(real, TEST_DENSE1), FIXED(real, DENSE2_WEIGHT),
             FIXED(real, DENSE2_BIAS));
 
         /* lenet.tn:16  loss      = softmax_cross_entropy */
@@ -561,7 +628,11 @@ static void test_slice(const Rt *r, char *t, int unit)
 
 static const RtPhase train[] = {
     {.run = train_prepare, .per_slice = false, .count = 8, .from_grad = false, .what = "pack weights"},
-    {.run = train_slice, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice"},
+    {.run = train_slice_1, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice"},
+    {.run = train_wide_1, .per_slice = false, .count = DENSE_WIDE_UNITS(500), .from_grad = false, .what = "a dense layer for all samples"},
+    {.run = train_slice_2, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice"},
+    {.run = train_wide_2, .per_slice = false, .count = DENSE_WIDE_UNITS_DX(800), .from_grad = false, .what = "a dense layer for all samples"},
+    {.run = train_slice_3, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice"},
     {.run = train_gradient, .per_slice = false, .count = 1 + DENSE_UNITS(500, 10) + 1 + DENSE_UNITS(800, 500) + 1 + 7 + 1 + 1, .from_grad = false, .what = "sum gradients, update", .to_grad = true},
     {.run = train_update, .per_slice = false, .count = 1 + 2 + 1 + 64 + 1 + 7 + 1 + 1, .from_grad = true, .what = "update"},
 };
@@ -581,28 +652,28 @@ static const char *const layers[] = {
     "accuracy (lenet.tn:16)",
 };
 
-static int (*const nonfinite[])(const Rt *r, char *t, int unit) = {nonfinite_0};
+static int (*const nonfinite[])(const Rt *r, char *t, int unit) = {nonfinite_0, nonfinite_1};
 
 static const RtCall calls[] = {
     {"conv2d_pack", "conv2d_pack_1", "lenet.tn:8", 0, "", 0, 0.3097, 5200},
     {"conv2d_pack", "wino_pack_1", "lenet.tn:9", 0, "", 0, 11.93, 2.843e+05},
     {"dense_turn", "dense_turn_1", "lenet.tn:11", 0, "", 0, 1.183, 4e+04},
-    {"dense_turn", "dense_turn_2", "lenet.tn:10", 0, "", 0, 109.7, 3.2e+06},
     {"conv2d_pack", "conv2d_pack_dx_1", "lenet.tn:9", 0, "", 0, 2.669, 2.04e+05},
-    {"sums over samples", "memset", "", 0, "", 0, 16.93, 8.397e+05},
     {"image", "rt_input", "lenet.tn:7", 0, "", 0, 32.37, 8.028e+05},
     {"conv1", "conv2d_pool_1", "lenet.tn:8", 576000, "samples in lanes, pooled before tanh", 5.76e+05, 1232, 2.27e+06},
     {"conv2", "conv2d_winograd_pool_1", "lenet.tn:9", 3200000, "Winograd F(2x2, 5x5), pooled before tanh", 1.413e+06, 2845, 1.378e+07},
-    {"dense1", "dense_1", "lenet.tn:10", 800000, "", 8.064e+05, 1215, 1.377e+07},
-    {"dense2", "dense_2", "lenet.tn:11", 10000, "", 1.6e+04, 20.84, 5.171e+05},
     {"label", "rt_labels", "lenet.tn:16", 0, "", 0, 0.04129, 1024},
+    {"dense1", "dense_wide_1", "lenet.tn:10", 800000, "all samples at once", 8.064e+05, 1215, 1.377e+07},
+    {"sums over samples", "memset", "", 0, "", 0, 0.1806, 1.792e+04},
+    {"dense2", "dense_1", "lenet.tn:11", 10000, "", 1.6e+04, 20.84, 5.171e+05},
     {"softmax_cross_entropy", "softmax_cross_entropy_1", "lenet.tn:16", 0, "", 0, 3.071, 5632},
     {"accuracy", "accuracy_1", "lenet.tn:16", 0, "", 0, 0.2581, 5632},
     {"ddense2", "softmax_cross_entropy_dx_1", "lenet.tn:16", 0, "", 0, 3.071, 1.024e+04},
     {"ddense2.bias", "sum_to_1", "lenet.tn:11", 0, "", 10, 1.208, 5440},
     {"dh", "dense_dx_turned_1", "lenet.tn:11", 10000, "", 1.008e+04, 21.65, 5.171e+05},
     {"ddense1.bias", "sum_to_2", "lenet.tn:10", 0, "", 500, 10.46, 2.72e+05},
-    {"dense_dx", "dense_dx_turned_2", "lenet.tn:10", 800000, "", 8e+05, 1182, 1.377e+07},
+    {"dense_dx", "dense_wide_dx_1", "lenet.tn:10", 800000, "all samples at once", 8e+05, 1182, 1.377e+07},
+    {"sums over samples", "memset", "", 0, "", 0, 16.57, 8.218e+05},
     {"dconv2.bias", "sum_to_3", "lenet.tn:9", 0, "", 800, 18.55, 4.112e+05},
     {"dh", "conv2d_pool_dx_1", "lenet.tn:9", 3200000, "sparse behind the pool", 8.32e+05, 2394, 1.677e+07},
     {"dconv2.weight", "conv2d_pool_dw_1", "lenet.tn:9", 3200000, "sparse behind the pool", 8.32e+05, 2235, 2.759e+07},
@@ -678,7 +749,7 @@ static const RtSum sums[] = {
 
 static const RtBucket buckets[] = {
     /* 0: dense2.bias .. conv1.weight */
-    {.offset = 0, .bytes = 1774976, .ready = 1,
+    {.offset = 0, .bytes = 1774976, .ready = 5,
      .units = 1 + DENSE_UNITS(500, 10) + 1 + DENSE_UNITS(800, 500) + 1 + 7 + 1 + 1,
      .updates = 1 + 2 + 1 + 64 + 1 + 7 + 1 + 1},
 };
@@ -703,7 +774,7 @@ const RtProgram rt_program = {
     .compiler = "tenon 0.1.0", .flags = "--cpu x86-64-v3", .target = "cpu", .cpu = "x86-64-v3", .isa = RT_ISA_X86_V3, .real_bytes = sizeof(real),
     .batch = 128, .shards = 8, .slices = SLICES, .chunk = CHUNK,
     .parameters = 431080, .flops_per_sample = 13182000,
-    .fixed_bytes = 5463296, .shard_bytes = 221056, .thread_bytes = 530240, .grad_bytes = 1774976, .fused_update = true,
+    .fixed_bytes = 3863232, .shard_bytes = 565952, .thread_bytes = 280768, .grad_bytes = 1774976, .fused_update = true,
     .input_rank = 3, .input_dim = {1, 28, 28}, .classes = 10, .labels = 1, .outputs = 10, .softmax_output = true,
     .nmetric = 2, .metric = {"loss", "accuracy"},
     .param = params, .nparam = 8, .sum = sums, .nsum = 8, .ngradient = 8,

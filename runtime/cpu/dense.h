@@ -38,9 +38,9 @@ RT_INLINE void dense_plain(real *y, const real *x, const real *w, Dense d)
         }
 }
 
-/* y = mask(act(sum), seen); seen is like y, or NULL: no mask. */
+/* y = mask(act(sum), seen); seen is like y, or NULL: no mask.  far: the weights come from beyond the L2. */
 RT_INLINE void dense_tile(real *y, const real *x, const real *w, const real *bias, Act act,
-                          Mask mask, const real *seen, Dense d, int rows, int lanes)
+                          Mask mask, const real *seen, Dense d, int rows, int lanes, bool far)
 {
     const int vectors = lanes > V ? 2 : 1;
     vec c[TILE_MAX];
@@ -50,8 +50,7 @@ RT_INLINE void dense_tile(real *y, const real *x, const real *w, const real *bia
         for (int j = 0; j < vectors; j++)
             c[i * vectors + j] = bias ? v_load_lanes(bias + j * V, tile_lanes(lanes, j)) : v_set(0);
     }
-    tile_product_of(c, (TileRows){.count = rows, .step = d.k}, vectors, d.k, x, 1, w, P, P,
-                    dense_far(d));
+    tile_product_of(c, (TileRows){.count = rows, .step = d.k}, vectors, d.k, x, 1, w, P, P, far);
     RT_UNROLL
     for (int i = 0; i < rows; i++) {
         RT_UNROLL
@@ -73,9 +72,11 @@ RT_INLINE void dense_panel(real *y, const real *x, const real *w, const real *bi
         const int64_t row = tile_first(t, i);
         const real *at = seen ? seen + row * d.o : NULL;
         if (i < t.bigs)
-            dense_tile(y + row * d.o, x + row * d.k, w, bias, act, mask, at, d, t.big, lanes);
+            dense_tile(y + row * d.o, x + row * d.k, w, bias, act, mask, at, d, t.big, lanes,
+                       dense_far(d));
         else
-            dense_tile(y + row * d.o, x + row * d.k, w, bias, act, mask, at, d, t.small, lanes);
+            dense_tile(y + row * d.o, x + row * d.k, w, bias, act, mask, at, d, t.small, lanes,
+                       dense_far(d));
     }
 }
 
@@ -191,9 +192,9 @@ RT_INLINE void dense_dx(real *restrict dx, const real *restrict w, const real *r
  * product has lanes = inputs: a forward pass with the roles of K and O exchanged. */
 #define DENSE_TURNED(k, o) ((int64_t)DENSE_PANELS(k) * (o)*P)
 
-/* A square of V inputs by V outputs; what lies outside of W is 0, what lies outside of the copy is
- * not stored. */
-RT_INLINE void dense_turn_square(real *turned, const real *w, Dense d, int k, int o)
+/* A square of V inputs by V outputs, to rows of P reals; what lies outside of W is 0, what lies outside of the
+ * copy is not stored. */
+RT_INLINE void dense_turn_square(real *to, const real *w, Dense d, int k, int o)
 {
     vec x[V];
     RT_UNROLL
@@ -203,7 +204,7 @@ RT_INLINE void dense_turn_square(real *turned, const real *w, Dense d, int k, in
     RT_UNROLL
     for (int i = 0; i < V; i++)
         if (o + i < d.o)
-            v_store(turned + ((int64_t)(k / P) * d.o + o + i) * P + k % P, x[i]);
+            v_store(to + i * P, x[i]);
 }
 
 /* Unit's share of the copy: some of its panels' halves. */
@@ -213,7 +214,8 @@ RT_INLINE void dense_turn(real *restrict turned, const real *restrict w, Dense d
     const int halves = 2 * DENSE_PANELS(d.k);
     for (int h = halves * unit / units; h < halves * (unit + 1) / units; h++)
         for (int o = 0; o < d.o; o += V)
-            dense_turn_square(turned, w, d, h * V, o);
+            dense_turn_square(turned + ((int64_t)(h / 2) * d.o + o) * P + h % 2 * V, w, d, h * V,
+                              o);
 }
 
 /* dense_dx from what dense_turn made. */

@@ -12,6 +12,7 @@
 #include "cpu/image.h"     /* rt_input_normalized, rt_input_augmented */
 #include "cpu/dense.h"     /* dense, dense_dx, dense_dw */
 #include "cpu/dense_sparse.h" /* dense_sparse */
+#include "cpu/dense_wide.h" /* dense_wide, dense_wide_dx */
 #include "cpu/dense_update.h" /* dense_dw_update */
 #include "cpu/dense_input.h" /* dense_dw_update_input */
 #include "cpu/conv.h"      /* conv2d and its gradients */

@@ -141,6 +141,45 @@ static Layer layer_of(Dense d, int shards)
     return l;
 }
 
+/* All shards at once give each the bits of dense and dense_dx_turned: n = 20 in tiles of two heights, sizes that fill no panel, one
+ * panel and many. */
+START_TEST(wide)
+{
+    static const Dense sizes[] = {{8, 70, 100}, {20, 33, 64},  {1, 5, 3},     {3, 64, 33},
+                                  {7, 97, 130}, {16, 130, 17}, {13, 200, 96}, {2, 1, 1}};
+    const Dense d = sizes[_i];
+    const int64_t nx = (int64_t)d.n * d.k, ny = (int64_t)d.n * d.o;
+    Layer l = layer_of(d, 3), out = layer_of(d, 3);
+    real *w = random_buffer((int64_t)d.o * d.k, 2), *p = panels(w, d),
+         *bias = random_buffer(d.o, 3), *turned = buffer(DENSE_TURNED(d.k, d.o)), *y = buffer(ny),
+         *dx = buffer(nx), *expect = buffer(nx);
+    const Rt r = {.shard = l.memory, .shard_bytes = l.shard_bytes, .shards = l.shards};
+
+    dense_turn(turned, p, d, 0, 1);
+    for (int unit = 0; unit < DENSE_WIDE_UNITS(d.o); unit++)
+        dense_wide((real *)(out.memory + out.dy), (real *)(l.memory + l.x), p, bias, v_relu, d, &r,
+                   unit);
+    for (int unit = 0; unit < DENSE_WIDE_UNITS_DX(d.k); unit++)
+        dense_wide_dx((real *)(out.memory + out.x), p, (real *)(l.memory + l.dy), d_relu,
+                      (real *)(l.memory + l.x), d, &r, unit);
+    for (int s = 0; s < l.shards; s++) {
+        const int64_t at = s * l.shard_bytes;
+        const real *x = (real *)(l.memory + at + l.x), *dy = (real *)(l.memory + at + l.dy);
+        dense(y, x, p, bias, v_relu, d);
+        check_same((real *)(out.memory + at + out.dy), y, ny * (int64_t)sizeof(real), "dense_wide");
+        dense_dx_turned(dx, turned, dy, d_relu, x, d);
+        check_same((real *)(out.memory + at + out.x), dx, nx * (int64_t)sizeof(real),
+                   "dense_wide_dx");
+        dense_dx_plain(expect, w, dy, d);
+        for (int64_t i = 0; i < nx; i++)
+            expect[i] = x[i] > 0 ? expect[i] : 0;
+        check_close(dx, expect, nx, "dense_wide_dx");
+    }
+    check_guard(out.memory, out.shard_bytes * out.shards, "dense_wide");
+    release(9, w, p, bias, turned, y, dx, expect, l.memory, out.memory);
+}
+END_TEST
+
 typedef struct State {
     real *w, *s0, *s1;
 } State;
@@ -379,5 +418,6 @@ int main(void)
     tcase_add_loop_test(t, update, 0, 4);
     tcase_add_loop_test(t, stored, 0, 2 * ZEROS);
     tcase_add_loop_test(t, sparse, 0, ZEROS);
+    tcase_add_loop_test(t, wide, 0, 8);
     return run_suite(t, "dense kernels");
 }

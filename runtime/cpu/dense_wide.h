@@ -1,0 +1,81 @@
+/* dense_wide.h -- a dense layer, or the gradient of its vectors, for all shards at once: a unit is a panel or two of the weights.
+ *
+ * For large layers of small batches (compiler/passes/wide.c): a thread reads its panels once from memory and uses them for
+ * all samples.  x, y and their gradients are the first shard's, d.n rows each; the next shard's lie r->shard_bytes on.  Each
+ * number is summed as dense and dense_dx_turned sum it.
+ */
+#ifndef CPU_DENSE_WIDE_H
+#define CPU_DENSE_WIDE_H
+#include "cpu/dense.h"
+
+enum { DENSE_WIDE_PANELS = 2 }; /* of a unit: they stay in the L2, and x is read once for both */
+#define DENSE_WIDE_UNITS(o)    ((DENSE_PANELS(o) + DENSE_WIDE_PANELS - 1) / DENSE_WIDE_PANELS)
+#define DENSE_WIDE_UNITS_DX(k) DENSE_PANELS(k)
+
+/* What shard number `shard` has where the first one has p. */
+RT_INLINE const real *dense_wide_at(const real *p, const Rt *r, int shard)
+{
+    return (const real *)(const void *)((const char *)p + shard * r->shard_bytes);
+}
+
+/* Tile number i of a shard's rows, outputs o .. o + lanes - 1, whose panel is w.  far: nobody has read it before. */
+RT_INLINE void dense_wide_tile(real *y, const real *x, const real *w, const real *bias, Act act,
+                               Mask mask, const real *seen, Dense d, TileSplit t, int i, int o,
+                               int lanes, bool far)
+{
+    const int64_t row = tile_first(t, i), at = row * d.o + o;
+    const real *const b = bias ? bias + o : NULL, *const s = seen ? seen + at : NULL;
+    if (i < t.bigs)
+        dense_tile(y + at, x + row * d.k, w, b, act, mask, s, d, t.big, lanes, far);
+    else
+        dense_tile(y + at, x + row * d.k, w, b, act, mask, s, d, t.small, lanes, far);
+}
+
+RT_INLINE void dense_wide_panel(real *y, const real *x, const real *w, const real *bias, Act act,
+                                Mask mask, const real *seen, Dense d, TileSplit t, int i, int o,
+                                bool far)
+{
+    if (d.o - o >= P)
+        dense_wide_tile(y, x, w, bias, act, mask, seen, d, t, i, o, P, far);
+    else if (d.o % P > 0)
+        dense_wide_tile(y, x, w, bias, act, mask, seen, d, t, i, o, d.o % P, far);
+}
+
+/* y = act(x W^T + bias); bias may be NULL.  Unit of DENSE_WIDE_UNITS(o). */
+RT_INLINE void dense_wide(real *y, const real *x, const real *restrict w, const real *restrict bias,
+                          Act act, Dense d, const Rt *r, int unit)
+{
+    const TileSplit t = tile_split(d.n, TILE_ROWS);
+    const int first = unit * DENSE_WIDE_PANELS, left = DENSE_PANELS(d.o) - first,
+              end = first + (left < DENSE_WIDE_PANELS ? left : DENSE_WIDE_PANELS);
+    for (int s = 0; s < r->shards; s++) {
+        real *to = (real *)dense_wide_at(y, r, s);
+        const real *from = dense_wide_at(x, r, s);
+        for (int i = 0; i < t.bigs + t.smalls; i++)
+            for (int p = first; p < end; p++)
+                dense_wide_panel(to, from, w + (int64_t)p * d.k * P, bias, act, NULL, NULL, d, t, i,
+                                 p * P, s + i == 0);
+    }
+}
+
+/* dx = mask(dy W, y); y is the value whose activation is undone, or NULL.  Unit of DENSE_WIDE_UNITS_DX(k): its panel of
+ * inputs is turned once for all samples. */
+RT_INLINE void dense_wide_dx(real *dx, const real *restrict w, const real *dy, Mask mask,
+                             const real *y, Dense d, const Rt *r, int unit)
+{
+    const Dense back = {.n = d.n, .k = d.o, .o = d.k};
+    const TileSplit t = tile_split(d.n, TILE_ROWS);
+    real turned[d.o * P] __attribute__((aligned(64)));
+    for (int h = 0; h < 2; h++)
+        for (int o = 0; o < d.o; o += V)
+            dense_turn_square(turned + o * P + h * V, w, d, unit * P + h * V, o);
+    for (int s = 0; s < r->shards; s++) {
+        real *to = (real *)dense_wide_at(dx, r, s);
+        const real *from = dense_wide_at(dy, r, s), *seen = y ? dense_wide_at(y, r, s) : NULL;
+        for (int i = 0; i < t.bigs + t.smalls; i++)
+            dense_wide_panel(to, from, turned, NULL, v_identity, mask, seen, back, t, i, unit * P,
+                             false);
+    }
+}
+
+#endif
