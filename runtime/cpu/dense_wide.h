@@ -18,7 +18,7 @@ RT_INLINE const real *dense_wide_at(const real *p, const Rt *r, int shard)
     return (const real *)(const void *)((const char *)p + shard * r->shard_bytes);
 }
 
-/* Tile number i of a shard's rows, outputs o .. o + lanes - 1, whose panel is w.  far: nobody has read it before. */
+/* Tile number i of a shard's rows, outputs o .. o + lanes - 1, whose panel is w.  far: it comes from beyond the L2. */
 RT_INLINE void dense_wide_tile(real *y, const real *x, const real *w, const real *bias, Act act,
                                Mask mask, const real *seen, Dense d, TileSplit t, int i, int o,
                                int lanes, bool far)
@@ -54,7 +54,7 @@ RT_INLINE void dense_wide(real *y, const real *x, const real *restrict w, const 
         for (int i = 0; i < t.bigs + t.smalls; i++)
             for (int p = first; p < end; p++)
                 dense_wide_panel(to, from, w + (int64_t)p * d.k * P, bias, act, NULL, NULL, d, t, i,
-                                 p * P, s + i == 0);
+                                 p * P, true);
     }
 }
 
