@@ -523,7 +523,22 @@ static const char *with_size(Arena *a, const char *text, const char *literal, co
               : text;
 }
 
-/* Its sizes, how many blocks they take, the kernel: sizes once, however often they are used. */
+/* "y, a, b" of "real *y, const real *a, const real *b". */
+static const char *parameter_names(Arena *a, const char *params)
+{
+    Text t = text_new(a);
+
+    for (const char *end = params + strcspn(params, ",");; end += 1 + strcspn(end + 1, ",")) {
+        const char *name = end;
+        while (name > params && name[-1] != ' ' && name[-1] != '*')
+            name--;
+        text_printf(&t, "%s%.*s", t.len ? ", " : "", (int)(end - name), name);
+        if (!*end)
+            return t.s;
+    }
+}
+
+/* Its sizes, how many blocks they take, the kernel: sizes once, however often they are used; the body, too. */
 static void kernel(const Writer *w, Text *t, const Kernel *k)
 {
     Arena *a = w->arena;
@@ -541,8 +556,10 @@ static void kernel(const Writer *w, Text *t, const Kernel *k)
                 with_size(a, k->blocks, literal, k->name));
     const char *body = with_size(a, k->body, literal, k->name);
     if (k->staged)
-        text_printf(t, "STAGE %s_stage(%s)\n{\n%s}\n", k->name, k->params, body);
-    text_printf(t, "KERNEL %s(%s)\n{\n%s}\n\n", k->name, k->params, body);
+        text_printf(t, "DEVICE void %s_body(%s)\n{\n%s}\nSTAGE_AND_KERNEL(%s, (%s), (%s))\n\n", k->name,
+                    k->params, body, k->name, k->params, parameter_names(a, k->params));
+    else
+        text_printf(t, "KERNEL %s(%s)\n{\n%s}\n\n", k->name, k->params, body);
 }
 
 void emit_cuda(const EmitInput *in, Text *out)

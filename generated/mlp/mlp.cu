@@ -80,147 +80,105 @@ static RT_TABLE UpdateRow update_rows[] = {
 /* ---- kernels: sizes are literals, so nvcc specialises each ---- */
 
 constexpr int rt_input_1_blocks = each_blocks(100352);
-STAGE rt_input_1_stage(real *y, const Rt *r, int first)
+DEVICE void rt_input_1_body(real *y, const Rt *r, int first)
 {
     rt_input(y, r, first, 128, 784);
 }
-KERNEL rt_input_1(real *y, const Rt *r, int first)
-{
-    rt_input(y, r, first, 128, 784);
-}
+STAGE_AND_KERNEL(rt_input_1, (real *y, const Rt *r, int first), (y, r, first))
 
 SIZE Dense dense_1_size()
 {
     return Dense{ .n = 128, .k = 784, .o = 128 };
 }
 constexpr int dense_1_blocks = dense_blocks(dense_1_size());
-STAGE dense_1_stage(real *y, const real *a, const real *b)
+DEVICE void dense_1_body(real *y, const real *a, const real *b)
 {
     dense(y, a, b, dense_1_size());
 }
-KERNEL dense_1(real *y, const real *a, const real *b)
-{
-    dense(y, a, b, dense_1_size());
-}
+STAGE_AND_KERNEL(dense_1, (real *y, const real *a, const real *b), (y, a, b))
 
 constexpr int relu_1_blocks = each_blocks(16384);
-STAGE relu_1_stage(real *y, const real *a, const real *b)
+DEVICE void relu_1_body(real *y, const real *a, const real *b)
 {
     FOR_EACH(at, 16384) {
         const int i = at / 128, j = at % 128;
         y[i * 128 + j] = s_relu((a[i * 128 + j] + b[j]));
     }
 }
-KERNEL relu_1(real *y, const real *a, const real *b)
-{
-    FOR_EACH(at, 16384) {
-        const int i = at / 128, j = at % 128;
-        y[i * 128 + j] = s_relu((a[i * 128 + j] + b[j]));
-    }
-}
+STAGE_AND_KERNEL(relu_1, (real *y, const real *a, const real *b), (y, a, b))
 
 SIZE Dense dense_2_size()
 {
     return Dense{ .n = 128, .k = 128, .o = 64 };
 }
 constexpr int dense_2_blocks = dense_blocks(dense_2_size());
-STAGE dense_2_stage(real *y, const real *a, const real *b)
+DEVICE void dense_2_body(real *y, const real *a, const real *b)
 {
     dense(y, a, b, dense_2_size());
 }
-KERNEL dense_2(real *y, const real *a, const real *b)
-{
-    dense(y, a, b, dense_2_size());
-}
+STAGE_AND_KERNEL(dense_2, (real *y, const real *a, const real *b), (y, a, b))
 
 constexpr int relu_2_blocks = each_blocks(8192);
-STAGE relu_2_stage(real *y, const real *a, const real *b)
+DEVICE void relu_2_body(real *y, const real *a, const real *b)
 {
     FOR_EACH(at, 8192) {
         const int i = at / 64, j = at % 64;
         y[i * 64 + j] = s_relu((a[i * 64 + j] + b[j]));
     }
 }
-KERNEL relu_2(real *y, const real *a, const real *b)
-{
-    FOR_EACH(at, 8192) {
-        const int i = at / 64, j = at % 64;
-        y[i * 64 + j] = s_relu((a[i * 64 + j] + b[j]));
-    }
-}
+STAGE_AND_KERNEL(relu_2, (real *y, const real *a, const real *b), (y, a, b))
 
 SIZE Dense dense_3_size()
 {
     return Dense{ .n = 128, .k = 64, .o = 10 };
 }
 constexpr int dense_3_blocks = dense_blocks(dense_3_size());
-STAGE dense_3_stage(real *y, const real *a, const real *b)
+DEVICE void dense_3_body(real *y, const real *a, const real *b)
 {
     dense(y, a, b, dense_3_size());
 }
-KERNEL dense_3(real *y, const real *a, const real *b)
-{
-    dense(y, a, b, dense_3_size());
-}
+STAGE_AND_KERNEL(dense_3, (real *y, const real *a, const real *b), (y, a, b))
 
 constexpr int bias_1_blocks = each_blocks(1280);
-STAGE bias_1_stage(real *y, const real *a, const real *b)
+DEVICE void bias_1_body(real *y, const real *a, const real *b)
 {
     FOR_EACH(at, 1280) {
         const int i = at / 10, j = at % 10;
         y[i * 10 + j] = (a[i * 10 + j] + b[j]);
     }
 }
-KERNEL bias_1(real *y, const real *a, const real *b)
-{
-    FOR_EACH(at, 1280) {
-        const int i = at / 10, j = at % 10;
-        y[i * 10 + j] = (a[i * 10 + j] + b[j]);
-    }
-}
+STAGE_AND_KERNEL(bias_1, (real *y, const real *a, const real *b), (y, a, b))
 
 constexpr int rt_labels_1_blocks = each_blocks(128);
-STAGE rt_labels_1_stage(int32_t *y, const Rt *r, int first)
+DEVICE void rt_labels_1_body(int32_t *y, const Rt *r, int first)
 {
     rt_labels(y, r, first, 128, 1);
 }
-KERNEL rt_labels_1(int32_t *y, const Rt *r, int first)
-{
-    rt_labels(y, r, first, 128, 1);
-}
+STAGE_AND_KERNEL(rt_labels_1, (int32_t *y, const Rt *r, int first), (y, r, first))
 
 constexpr int softmax_cross_entropy_1_blocks = softmax_cross_entropy_blocks(128, 10);
-STAGE softmax_cross_entropy_1_stage(real *y, const real *a, const int32_t *b)
+DEVICE void softmax_cross_entropy_1_body(real *y, const real *a, const int32_t *b)
 {
     softmax_cross_entropy(y, a, b, 128, 10);
 }
-KERNEL softmax_cross_entropy_1(real *y, const real *a, const int32_t *b)
-{
-    softmax_cross_entropy(y, a, b, 128, 10);
-}
+STAGE_AND_KERNEL(softmax_cross_entropy_1, (real *y, const real *a, const int32_t *b), (y, a, b))
 
 constexpr int accuracy_1_blocks = accuracy_blocks(128, 10);
-STAGE accuracy_1_stage(real *y, const real *a, const int32_t *b)
+DEVICE void accuracy_1_body(real *y, const real *a, const int32_t *b)
 {
     accuracy(y, a, b, 128, 10);
 }
-KERNEL accuracy_1(real *y, const real *a, const int32_t *b)
-{
-    accuracy(y, a, b, 128, 10);
-}
+STAGE_AND_KERNEL(accuracy_1, (real *y, const real *a, const int32_t *b), (y, a, b))
 
 constexpr int softmax_cross_entropy_dx_1_blocks = softmax_cross_entropy_dx_blocks(128, 10);
-STAGE softmax_cross_entropy_dx_1_stage(real *y, const real *a, const int32_t *b)
+DEVICE void softmax_cross_entropy_dx_1_body(real *y, const real *a, const int32_t *b)
 {
     softmax_cross_entropy_dx(y, a, b, Constant{(real)0.0078125}, 128, 10);
 }
-KERNEL softmax_cross_entropy_dx_1(real *y, const real *a, const int32_t *b)
-{
-    softmax_cross_entropy_dx(y, a, b, Constant{(real)0.0078125}, 128, 10);
-}
+STAGE_AND_KERNEL(softmax_cross_entropy_dx_1, (real *y, const real *a, const int32_t *b), (y, a, b))
 
 constexpr int sum_to_1_blocks = sum_blocks(10);
-STAGE sum_to_1_stage(real *y, const real *a)
+DEVICE void sum_to_1_body(real *y, const real *a)
 {
     block_sums(10, 128, [=](int at, int of) {
         const int j = at;
@@ -231,60 +189,40 @@ STAGE sum_to_1_stage(real *y, const real *a)
         y[j] = sum;
     });
 }
-KERNEL sum_to_1(real *y, const real *a)
-{
-    block_sums(10, 128, [=](int at, int of) {
-        const int j = at;
-        const int i = of;
-        return a[i * 10 + j];
-    }, [=](int at, real sum) {
-        const int j = at;
-        y[j] = sum;
-    });
-}
+STAGE_AND_KERNEL(sum_to_1, (real *y, const real *a), (y, a))
 
 SIZE Dense dense_dx_1_size()
 {
     return Dense{ .n = 128, .k = 64, .o = 10 };
 }
 constexpr int dense_dx_1_blocks = dense_dx_blocks(dense_dx_1_size());
-STAGE dense_dx_1_stage(real *y, const real *a, const real *b)
+DEVICE void dense_dx_1_body(real *y, const real *a, const real *b)
 {
     dense_dx(y, a, b, dense_dx_1_size());
 }
-KERNEL dense_dx_1(real *y, const real *a, const real *b)
-{
-    dense_dx(y, a, b, dense_dx_1_size());
-}
+STAGE_AND_KERNEL(dense_dx_1, (real *y, const real *a, const real *b), (y, a, b))
 
 SIZE Dense dense_dw_1_size()
 {
     return Dense{ .n = 128, .k = 64, .o = 10 };
 }
 constexpr int dense_dw_1_blocks = dense_dw_blocks(dense_dw_1_size());
-STAGE dense_dw_1_stage(real *y, const real *a, const real *b)
+DEVICE void dense_dw_1_body(real *y, const real *a, const real *b)
 {
     dense_dw(y, a, b, dense_dw_1_size(), true);
 }
-KERNEL dense_dw_1(real *y, const real *a, const real *b)
-{
-    dense_dw(y, a, b, dense_dw_1_size(), true);
-}
+STAGE_AND_KERNEL(dense_dw_1, (real *y, const real *a, const real *b), (y, a, b))
 
 constexpr int relu_d_1_blocks = each_blocks(8192);
-STAGE relu_d_1_stage(real *y, const real *a, const real *b)
+DEVICE void relu_d_1_body(real *y, const real *a, const real *b)
 {
     FOR_EACH(i, 8192)
         y[i] = s_select_gt(b[i], (real)0, a[i], (real)0);
 }
-KERNEL relu_d_1(real *y, const real *a, const real *b)
-{
-    FOR_EACH(i, 8192)
-        y[i] = s_select_gt(b[i], (real)0, a[i], (real)0);
-}
+STAGE_AND_KERNEL(relu_d_1, (real *y, const real *a, const real *b), (y, a, b))
 
 constexpr int sum_to_2_blocks = sum_blocks(64);
-STAGE sum_to_2_stage(real *y, const real *a)
+DEVICE void sum_to_2_body(real *y, const real *a)
 {
     block_sums(64, 128, [=](int at, int of) {
         const int j = at;
@@ -295,60 +233,40 @@ STAGE sum_to_2_stage(real *y, const real *a)
         y[j] = sum;
     });
 }
-KERNEL sum_to_2(real *y, const real *a)
-{
-    block_sums(64, 128, [=](int at, int of) {
-        const int j = at;
-        const int i = of;
-        return a[i * 64 + j];
-    }, [=](int at, real sum) {
-        const int j = at;
-        y[j] = sum;
-    });
-}
+STAGE_AND_KERNEL(sum_to_2, (real *y, const real *a), (y, a))
 
 SIZE Dense dense_dx_2_size()
 {
     return Dense{ .n = 128, .k = 128, .o = 64 };
 }
 constexpr int dense_dx_2_blocks = dense_dx_blocks(dense_dx_2_size());
-STAGE dense_dx_2_stage(real *y, const real *a, const real *b)
+DEVICE void dense_dx_2_body(real *y, const real *a, const real *b)
 {
     dense_dx(y, a, b, dense_dx_2_size());
 }
-KERNEL dense_dx_2(real *y, const real *a, const real *b)
-{
-    dense_dx(y, a, b, dense_dx_2_size());
-}
+STAGE_AND_KERNEL(dense_dx_2, (real *y, const real *a, const real *b), (y, a, b))
 
 SIZE Dense dense_dw_2_size()
 {
     return Dense{ .n = 128, .k = 128, .o = 64 };
 }
 constexpr int dense_dw_2_blocks = dense_dw_blocks(dense_dw_2_size());
-STAGE dense_dw_2_stage(real *y, const real *a, const real *b)
+DEVICE void dense_dw_2_body(real *y, const real *a, const real *b)
 {
     dense_dw(y, a, b, dense_dw_2_size(), true);
 }
-KERNEL dense_dw_2(real *y, const real *a, const real *b)
-{
-    dense_dw(y, a, b, dense_dw_2_size(), true);
-}
+STAGE_AND_KERNEL(dense_dw_2, (real *y, const real *a, const real *b), (y, a, b))
 
 constexpr int relu_d_2_blocks = each_blocks(16384);
-STAGE relu_d_2_stage(real *y, const real *a, const real *b)
+DEVICE void relu_d_2_body(real *y, const real *a, const real *b)
 {
     FOR_EACH(i, 16384)
         y[i] = s_select_gt(b[i], (real)0, a[i], (real)0);
 }
-KERNEL relu_d_2(real *y, const real *a, const real *b)
-{
-    FOR_EACH(i, 16384)
-        y[i] = s_select_gt(b[i], (real)0, a[i], (real)0);
-}
+STAGE_AND_KERNEL(relu_d_2, (real *y, const real *a, const real *b), (y, a, b))
 
 constexpr int sum_to_3_blocks = sum_blocks(128);
-STAGE sum_to_3_stage(real *y, const real *a)
+DEVICE void sum_to_3_body(real *y, const real *a)
 {
     block_sums(128, 128, [=](int at, int of) {
         const int j = at;
@@ -359,51 +277,32 @@ STAGE sum_to_3_stage(real *y, const real *a)
         y[j] = sum;
     });
 }
-KERNEL sum_to_3(real *y, const real *a)
-{
-    block_sums(128, 128, [=](int at, int of) {
-        const int j = at;
-        const int i = of;
-        return a[i * 128 + j];
-    }, [=](int at, real sum) {
-        const int j = at;
-        y[j] = sum;
-    });
-}
+STAGE_AND_KERNEL(sum_to_3, (real *y, const real *a), (y, a))
 
 SIZE Dense dense_dw_3_size()
 {
     return Dense{ .n = 128, .k = 784, .o = 128 };
 }
 constexpr int dense_dw_3_blocks = dense_dw_blocks(dense_dw_3_size());
-STAGE dense_dw_3_stage(real *y, const real *a, const real *b)
+DEVICE void dense_dw_3_body(real *y, const real *a, const real *b)
 {
     dense_dw(y, a, b, dense_dw_3_size(), true);
 }
-KERNEL dense_dw_3(real *y, const real *a, const real *b)
-{
-    dense_dw(y, a, b, dense_dw_3_size(), true);
-}
+STAGE_AND_KERNEL(dense_dw_3, (real *y, const real *a, const real *b), (y, a, b))
 
 constexpr int rt_metric_1_blocks = 1;
-STAGE rt_metric_1_stage(const Rt *r, int unit, int metric, int first, const real *a)
+DEVICE void rt_metric_1_body(const Rt *r, int unit, int metric, int first, const real *a)
 {
     rt_metric(r, unit, metric, first, 128, a);
 }
-KERNEL rt_metric_1(const Rt *r, int unit, int metric, int first, const real *a)
-{
-    rt_metric(r, unit, metric, first, 128, a);
-}
+STAGE_AND_KERNEL(rt_metric_1, (const Rt *r, int unit, int metric, int first, const real *a), (r, unit, metric, first, a))
 
 constexpr int update_1_blocks = 110;
-STAGE update_1_stage(const Rt *r, bool from_grad)
+DEVICE void update_1_body(const Rt *r, bool from_grad)
 {
     update(r, update_rows, 6, 110, from_grad, 0, update_sgd);
 }
-KERNEL update_1(const Rt *r, bool from_grad)
-{
-    update(r, update_rows, 6, 110, from_grad, 0, update_sgd);
-}
+STAGE_AND_KERNEL(update_1, (const Rt *r, bool from_grad), (r, from_grad))
 
 constexpr int rt_output_1_blocks = each_blocks(1280);
 KERNEL rt_output_1(const Rt *r, int first, const real *a)
