@@ -17,33 +17,28 @@ elif ! command -v nvcc > /dev/null; then skip "a GPU's tests: no nvcc"; finish; 
 elif [ ! -e /dev/nvidia0 ] || ! nvidia-smi -L > "$work/gpus" 2>&1; then skip "a GPU's tests: no GPU here"; finish; exit
 else head -n 1 "$work/gpus"; fi
 
-# both NAME MODEL OPTIONS...: $work/NAME/gpu and $work/NAME/cpu
-both() {
-    if [ $on_gpu = 0 ]; then shim "$@"; return; fi
-    local dir=$work/$1 model=$2; shift 2
-    mkdir -p "$dir"
-    NVCC=nvcc "$TENON" build "$model" --target cuda --arch "$(arch)" -o "$dir/gpu" "$@"
-    "$TENON" build "$model" -o "$dir/cpu" "$@"
-}
-
 arch() { nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d . | sed 's/^9.$/90/; s/^8.$/80/; s/^1..$/100/; s/^/sm_/'; }
 
-# libraries NAME OF MODEL OPTIONS...: the same with NVIDIA's libraries; OF's program for the processor beside it
-libraries() {
-    local dir=$work/$1 of=$work/$2 model=$3; shift 3
-    mkdir -p "$dir"
-    if [ $on_gpu = 0 ]; then shim_gpu "$(basename "$dir")" "$model" "$@" --kernels=cudnn
-    else NVCC=nvcc "$TENON" build "$model" --target cuda --kernels=cudnn --arch "$(arch)" -o "$dir/gpu" "$@"; fi
-    cp "$of/cpu" "$dir/cpu"
+# gpu NAME MODEL OPTIONS...: $work/NAME/gpu
+gpu() {
+    local name=$1 model=$2; shift 2
+    mkdir -p "$work/$name"
+    if [ $on_gpu = 0 ]; then shim_gpu "$name" "$model" "$@"
+    else NVCC=nvcc "$TENON" build "$model" --target cuda --arch "$(arch)" -o "$work/$name/gpu" "$@"; fi
 }
 
-# persistent NAME OF MODEL OPTIONS...: the same with many steps in one launch
-persistent() {
-    local dir=$work/$1 of=$work/$2 model=$3; shift 3
-    mkdir -p "$dir"
-    if [ $on_gpu = 0 ]; then shim_gpu "$(basename "$dir")" "$model" "$@" --kernels=persistent
-    else NVCC=nvcc "$TENON" build "$model" --target cuda --kernels=persistent --arch "$(arch)" -o "$dir/gpu" "$@"; fi
-    cp "$of/cpu" "$dir/cpu"
+# both NAME MODEL OPTIONS...: that and $work/NAME/cpu
+both() {
+    if [ $on_gpu = 0 ]; then shim "$@"; return; fi
+    gpu "$@"
+    "$TENON" build "$2" -o "$work/$1/cpu" "${@:3}"
+}
+
+# by KERNELS NAME OF MODEL OPTIONS...: $work/NAME/gpu by NVIDIA's libraries (cudnn) or with many steps in one launch (persistent); OF's
+# program for the processor beside it
+by() {
+    gpu "$2" "$4" "${@:5}" --kernels="$1"
+    cp "$work/$3/cpu" "$work/$2/cpu"
 }
 
 # close TEXT BOUND A B: equally many numbers, none further apart than BOUND (1 + |a|)
@@ -121,14 +116,14 @@ both geometry tests/cuda/geometry.tn
 both norm tests/cuda/norm.tn
 both mlp models/mlp.tn --batch $batch
 both lenet models/lenet.tn --batch $batch
-libraries mlp_libraries mlp models/mlp.tn --batch $batch
-libraries lenet_libraries lenet models/lenet.tn --batch $batch
-libraries geometry_libraries geometry tests/cuda/geometry.tn
+by cudnn mlp_libraries mlp models/mlp.tn --batch $batch
+by cudnn lenet_libraries lenet models/lenet.tn --batch $batch
+by cudnn geometry_libraries geometry tests/cuda/geometry.tn
 both narrow tests/cuda/narrow.tn
-libraries narrow_half narrow tests/cuda/narrow.tn --dtype bf16
+by cudnn narrow_half narrow tests/cuda/narrow.tn --dtype bf16
 BOUND=3e-2 agree narrow_half
 repeats narrow_half
-libraries narrow_f16 narrow tests/cuda/narrow.tn --dtype f16
+by cudnn narrow_f16 narrow tests/cuda/narrow.tn --dtype f16
 BOUND=3e-3 agree narrow_f16
 survives narrow_f16
 agree mlp_libraries "${mnist[@]}"
@@ -142,10 +137,10 @@ agree lenet "${mnist[@]}"
 repeats lenet "${mnist[@]}"
 repeats norm
 # many steps in one launch, which meet by a cluster's barrier (the MLP, norm) and by a count in memory (LeNet on a GPU, at 512): the same bits
-persistent mlp_steps mlp models/mlp.tn --batch $batch
-persistent norm_steps norm tests/cuda/norm.tn
+by persistent mlp_steps mlp models/mlp.tn --batch $batch
+by persistent norm_steps norm tests/cuda/norm.tn
 both lenet_large models/lenet.tn --batch $large
-persistent lenet_steps lenet_large models/lenet.tn --batch $large
+by persistent lenet_steps lenet_large models/lenet.tn --batch $large
 agree lenet_steps "${mnist[@]}"
 same "mlp: many steps in one launch" "$(once mlp "${mnist[@]}" --epochs 2)" "$(once mlp_steps "${mnist[@]}" --epochs 2)"
 same "norm: many steps in one launch" "$(once norm --epochs 2)" "$(once norm_steps --epochs 2)"
