@@ -75,35 +75,17 @@ static const char *moments(Writer *w, const Node *n)
 }
 
 /* Is b the gradient of the shift of the layer whose scale's gradient is dw? */
-static bool goes_with(const Writer *w, const Node *b, const Node *dw)
+static bool shift_of(const Writer *w, const Node *b, const Node *dw)
 {
     return node_is(b, "sum_to") && node_is(dw, "batch_norm_dw") && node_attr(dw, "last") &&
            b->in[0] == dw->in[0] && b->phase == dw->phase && shape_same(&b->shape, &dw->shape) &&
            step_writes_sum(w->g, b, w->in->options) && step_writes_sum(w->g, dw, w->in->options);
 }
 
-/* The first that goes with n. */
-static const Node *partner(const Writer *w, const Node *n)
-{
-    if (!w->g->training || n->phase < 0)
-        return NULL;
-    const Phase *p = &w->g->step->phase[n->phase];
-    for (int i = 0; i < p->nnode; i++)
-        if (goes_with(w, p->node[i], n) || goes_with(w, n, p->node[i]))
-            return p->node[i];
-    return NULL;
-}
-
-static const Node *companion(const Writer *w, const Node *n)
-{
-    const Node *other = partner(w, n);
-    return other && partner(w, other) == n ? other : NULL;
-}
-
 static const char *norm_dw(Writer *w, const Node *n)
 {
     Arena *a = w->arena;
-    const Node *dy = n->in[0], *x = n->in[1], *t = n->in[2], *db = companion(w, n);
+    const Node *dy = n->in[0], *x = n->in[1], *t = n->in[2], *db = library_companion(w, n, shift_of);
     const int64_t c = x->shape.dim[0], parts = parts_of(c, rows_of(w, x, c));
     const char *size = norm_size(w, x, parts);
     return both(
@@ -134,7 +116,7 @@ const char *columns_statement(Writer *w, const Node *n)
 
 bool columns_bring(const Writer *w, const Node *n)
 {
-    return node_is(n, "sum_to") && companion(w, n);
+    return node_is(n, "sum_to") && library_companion(w, n, shift_of);
 }
 
 const char *columns_sum(Writer *w, const Node *n, int64_t columns, int64_t rows, bool adds)

@@ -65,29 +65,31 @@ static bool sums_for(const Writer *w, const Node *b, const Node *dw)
            is_written_sum(w, b) && is_written_sum(w, dw);
 }
 
-/* The first of the two that goes with n; NULL: none does. */
-static const Node *partner(const Writer *w, const Node *n)
+static const Node *first_companion(const Writer *w, const Node *n, Brings *brings)
 {
     const Phase *p = &w->g->step->phase[n->phase];
 
     for (int i = 0; i < p->nnode; i++)
-        if (sums_for(w, p->node[i], n) || sums_for(w, n, p->node[i]))
+        if (brings(w, p->node[i], n) || brings(w, n, p->node[i]))
             return p->node[i];
     return NULL;
 }
 
-/* A layer may share its gradient with others, so that there are several of either: each goes with the first at most. */
-static const Node *goes_with(const Writer *w, const Node *n)
+const Node *library_companion(const Writer *w, const Node *n, Brings *brings)
+{
+    const Node *other = w->g->training && n->phase >= 0 ? first_companion(w, n, brings) : NULL;
+    return other && first_companion(w, other, brings) == n ? other : NULL;
+}
+
+static const Node *companion(const Writer *w, const Node *n)
 {
     const bool able = w->in->options->libraries && strcmp(w->in->dtype, "f64") != 0;
-    const Node *other = able && w->g->training && n->phase >= 0 ? partner(w, n) : NULL;
-
-    return other && partner(w, other) == n ? other : NULL;
+    return able ? library_companion(w, n, sums_for) : NULL;
 }
 
 bool library_brings(const Writer *w, const Node *n)
 {
-    return node_is(n, "sum_to") && goes_with(w, n);
+    return node_is(n, "sum_to") && companion(w, n);
 }
 
 static Product dense_product(const Writer *w, const Node *n)
@@ -113,7 +115,7 @@ static Product dense_product(const Writer *w, const Node *n)
                          .depth = o};
     return (Product){.a = n->in[1],
                      .b = n->in[0],
-                     .sums = goes_with(w, n),
+                     .sums = companion(w, n),
                      .count = 1,
                      .rows = o,
                      .columns = k,

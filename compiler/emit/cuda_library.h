@@ -9,6 +9,13 @@ const char *library_statement(Writer *w, const Node *n);
 /* A sum that another call brings along (the gradient of a dense layer's bias): it needs none of its own. */
 bool library_brings(const Writer *w, const Node *n);
 
+/* Does the call of `gradient` bring `sum` along, which reads the same? */
+typedef bool Brings(const Writer *w, const Node *sum, const Node *gradient);
+
+/* The other of such a pair, of n, which is either; NULL: there is none.  A layer may share its gradient with others, so that there are several of either:
+ * each goes with the first at most. */
+const Node *library_companion(const Writer *w, const Node *n, Brings *brings);
+
 /* When all calls are written: bytes at the end of the scratch; headers; tables, and the function that opens the libraries. */
 int64_t library_workspace(const Writer *w);
 void library_includes(const Writer *w, Text *t);
