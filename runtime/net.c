@@ -3,8 +3,8 @@
  *
  * A rank runs the phases of slices for all of its shards, and the sums for each part of them into a gradient buffer of
  * the part's own; the buffers are added as the tree goes, here and between ranks, and every rank does the same
- * update. What a phase of slices needs of the whole batch (RtKnown) all ranks tell each other before it. Between ranks the buffer goes bucket by bucket: added while the phases behind go on, and
- * updated while the next bucket is added. With one part and one rank the update happens inside the gradient phases instead: the
+ * update. What a phase of slices needs of the whole batch (RtKnown) all ranks tell each other before it. Between ranks the buffer goes bucket by bucket: added while the phases behind go on, those
+ * of the next step's forward pass too, up to the first that needs the bucket's update. With one part and one rank the update happens inside the gradient phases instead: the
  * same arithmetic. So no bit depends on the number of ranks, or of groups.
  */
 #include "net.h"
@@ -159,7 +159,8 @@ Net *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_g
     n->sum = (CommSum){.next = n->grad_bytes,
                        .n = p->grad_bytes / p->real_bytes,
                        .real_bytes = p->real_bytes,
-                       .shards = p->shards};
+                       .shards = p->shards,
+                       .places = p->nbucket};
     if (!p->device)
         comm_sum_plan(comm, &n->sum);
     comm_posts(comm, p->nbucket + 1);
@@ -173,6 +174,9 @@ Net *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_g
     n->until = units_until(p);
     n->partial = rt_alloc(sizeof *n->partial * (size_t)grad_blocks(p));
     net_scale(n, 0, -1);
+    n->posted = rt_alloc(sizeof *n->posted * (size_t)(p->nbucket + 1));
+    n->late = rt_alloc(sizeof *n->late * (size_t)(p->nbucket + 1));
+    n->before = rt_alloc(sizeof(View));
     n->leaf = rt_alloc(sizeof *n->leaf * (size_t)p->shards);
     for (int s = 0; s < p->shards; s++)
         n->leaf[s] = (Node){s, 1, 0};
@@ -230,10 +234,11 @@ void net_scale_resumed(Net *n)
           was.skipped >= 0))
         rt_die("the checkpoint's loss scale, %.10g, is none that a run can have", was.scale);
     if (was.every != now.every)
-        rt_die("the checkpoint was made with --loss-scale-steps %.0f, this run has %.0f",
-               was.every, now.every);
+        rt_die("the checkpoint was made with --loss-scale-steps %.0f, this run has %.0f", was.every,
+               now.every);
     if (now.every == 0 && was.scale != now.scale)
-        rt_die("the checkpoint was made with --loss-scale %.10g, which stays as it is; this run has "
+        rt_die("the checkpoint was made with --loss-scale %.10g, which stays as it is; this run "
+               "has "
                "%.10g",
                was.scale, now.scale);
     n->scaling = was;
@@ -338,8 +343,8 @@ static void add_metrics(void *arg, int to, int from)
         reported(n, to)[m] += reported(n, from)[m];
 }
 
-/* What this rank has to report, slices in order within a shard; returns the number of the post. */
-static int64_t report(Net *n)
+/* Tells the other ranks what this one has to report, slices in order within a shard. */
+static void report(Net *n)
 {
     const int size = report_size(n), slices = n->p->slices;
     double *mine = n->report + n->comm->rank * size;
@@ -347,15 +352,15 @@ static int64_t report(Net *n)
     for (int i = 0; i < n->shards * slices * RT_METRICS; i++)
         mine[i / RT_METRICS / slices * RT_METRICS + i % RT_METRICS] += n->slot[i];
     mine[size - 1] = n->stop;
-    return comm_post_gather(n->comm, n->report, (int64_t)sizeof *mine * size,
-                            "the metrics of a step");
+    n->told =
+        comm_post_gather(n->comm, n->report, (int64_t)sizeof *mine * size, "the metrics of a step");
 }
 
 /* Shards of all ranks in the tree. */
-static void sum_metrics(Net *n, int64_t posted)
+static void sum_metrics(Net *n)
 {
     const int size = report_size(n);
-    comm_await(n->comm, posted);
+    comm_await(n->comm, n->told);
     n->all_stop = false;
     for (int r = 0; r < n->comm->size; r++)
         n->all_stop |= n->report[(r + 1) * size - 1] != 0;
@@ -414,9 +419,8 @@ static void run_bucket(Net *n, const View *all, int bucket, int first)
     char during[64];
     snprintf(during, sizeof during, "the sum of gradients, bucket %d of %d", bucket + 1,
              n->p->nbucket);
-    const int64_t number = comm_post_sum(n->comm, &n->sum, b->offset / n->p->real_bytes,
-                                         b->bytes / n->p->real_bytes, during);
-    n->posted = bucket == 0 ? number : n->posted;
+    n->posted[bucket] = comm_post_sum(n->comm, &n->sum, bucket, b->offset / n->p->real_bytes,
+                                      b->bytes / n->p->real_bytes, during);
 }
 
 /* What this rank's shards have behind a phase, for all ranks; from here on each has it of every shard of the batch. */
@@ -436,8 +440,85 @@ static void tell(Net *n, const Rt *r, const RtPhase *phase)
     }
 }
 
+/* ---- updates from sums */
+
+static const RtPhase *update_phase(const RtProgram *p)
+{
+    for (int i = 0; i < p->ntrain; i++)
+        if (p->train[i].from_grad)
+            return &p->train[i];
+    return NULL;
+}
+
+static void await_bucket(Net *n, int bucket)
+{
+    if (n->remote)
+        remote_await(n->remote, bucket);
+    else
+        comm_await(n->comm, n->posted[bucket]);
+}
+
+/* It needs that bucket's sum alone. */
+static void update(Net *n, const Rt *r, int bucket)
+{
+    const RtProgram *p = n->p;
+    const RtPhase *phase = update_phase(p);
+    int unit = 0;
+    for (int b = 0; b < bucket; b++)
+        unit += p->bucket[b].updates;
+    await_bucket(n, bucket);
+    if (phase)
+        run_units(n, r, phase, unit, p->bucket[bucket].updates);
+}
+
+/* Clipping by norm needs all of them. */
+static void update_all(Net *n, const Rt *r)
+{
+    const RtProgram *p = n->p;
+    if (!n->reduced)
+        return;
+    if (p->recipe.clip_norm > 0 && !n->remote) { /* a device's update finds the norm by itself */
+        for (int b = 0; b < p->nbucket; b++)
+            await_bucket(n, b);
+        grad_clip(p, n->pool, n->grad, n->partial, p->recipe.clip_norm);
+    }
+    for (int b = 0; b < p->nbucket; b++)
+        update(n, r, b);
+}
+
+/* Whether updates may wait for the next step. */
+static bool puts_off(const Net *n)
+{
+    return n->comm->size > 1 && !n->remote && n->p->recipe.clip_norm == 0;
+}
+
+static void put_off(Net *n, const View *v)
+{
+    memcpy(n->before, v, sizeof *v);
+    for (int b = 0; b < n->p->nbucket; b++)
+        n->late[b] = true;
+}
+
+/* What the step before has left of updates, of buckets that a phase needs: those of the first layers, the last bucket, are due first. */
+static void catch_up(Net *n, int phase)
+{
+    const View *before = n->before;
+    for (int b = n->p->nbucket - 1; b >= 0; b--)
+        if (n->late[b] && n->p->bucket[b].due <= phase) {
+            update(n, &before->rt, b);
+            n->late[b] = false;
+        }
+}
+
+void net_settle(Net *n)
+{
+    catch_up(n, n->p->ntrain);
+}
+
+/* ---- the step */
+
 /* Forward, backward and sums; with r->grad NULL the update too. The loss is looked at before any phase
- * that could touch a parameter. */
+ * that could touch a parameter, and ranks tell each other their metrics before the first sum. */
 static bool run_phases(Net *n, const View *all)
 {
     const RtProgram *p = n->p;
@@ -447,43 +528,22 @@ static bool run_phases(Net *n, const View *all)
         const RtPhase *phase = &p->train[i];
         if (phase->from_grad || (phase->to_grad && r->grad))
             continue;
+        catch_up(n, i);
         run_phase(n, r, phase);
         if (phase->per_slice && !n->remote && !finite_loss(n, r))
             return false;
         if (phase->known)
             tell(n, r, phase);
         for (; r->grad && bucket < p->nbucket && p->bucket[bucket].ready <= i; bucket++) {
+            if (bucket == 0 && !n->remote)
+                report(n);
             run_bucket(n, all, bucket, unit);
             unit += p->bucket[bucket].units;
         }
     }
+    if (!r->grad && !n->remote)
+        report(n);
     return true;
-}
-
-/* A bucket's update needs that bucket alone; clipping by norm needs all of them. */
-static void update(Net *n, const Rt *r, const RtPhase *phase)
-{
-    const RtProgram *p = n->p;
-    int unit = 0;
-    if (p->recipe.clip_norm > 0 && !n->remote) { /* a device's update finds the norm by itself */
-        comm_await(n->comm, n->posted + p->nbucket - 1);
-        grad_clip(p, n->pool, n->grad, n->partial, p->recipe.clip_norm);
-    }
-    for (int b = 0; b < p->nbucket; b++) {
-        if (n->remote)
-            remote_await(n->remote, b);
-        else
-            comm_await(n->comm, n->posted + b);
-        run_units(n, r, phase, unit, p->bucket[b].updates);
-        unit += p->bucket[b].updates;
-    }
-}
-
-static void update_all(Net *n, const Rt *r)
-{
-    for (int i = 0; n->reduced && i < n->p->ntrain; i++)
-        if (n->p->train[i].from_grad)
-            update(n, r, &n->p->train[i]);
 }
 
 /* On a device the update looks at the loss itself, so that a step is one list of launches, sums over ranks among them.  Where another
@@ -502,22 +562,20 @@ static bool run_there(Net *n, const View *all, bool updates)
     return finite_loss(n, &all->rt);
 }
 
-/* All sums of the step: this rank's, then with the other ranks', which goes on when this returns; *reported
- * gets the number of the post behind them. A rank whose loss is not finite goes no further, and so the others do not
- * either.  updates: on a device, whose list has the update, too. */
-static bool run_sums(Net *n, const Batch *b, Hyper h, bool updates, int64_t *reported)
+/* All sums of the step: this rank's, then with the other ranks', which goes on when this returns. A rank whose loss is not
+ * finite goes no further, and so the others do not either.  updates: on a device, whose list has the update, too. */
+static bool run_sums(Net *n, View *v, const Batch *b, bool updates)
 {
-    View v = view(n, b, h, n->first, n->shards);
     clear_metrics(n);
-    n->comm->step = h.step;
-    v.rt.scored = data_scored(n->p, b);
+    v->rt.scored = data_scored(n->p, b);
     if (n->reduced)
-        v.rt.grad = n->remote ? remote_grad(n->remote) : n->grad;
+        v->rt.grad = n->remote ? remote_grad(n->remote) : n->grad;
     if (n->remote)
-        remote_begin(n->remote, &v.rt, sizeof v, b, false);
-    if (!(n->remote ? run_there(n, &v, updates) : run_phases(n, &v)))
+        remote_begin(n->remote, &v->rt, sizeof *v, b, false);
+    if (!(n->remote ? run_there(n, v, updates) : run_phases(n, v)))
         return false;
-    *reported = report(n);
+    if (n->remote)
+        report(n);
     if (n->comm->size == 1 && n->nparts > 1)
         grad_tree(n->p, n->pool, n->grad, n->grad_bytes, n->part, n->nparts);
     return true;
@@ -525,12 +583,14 @@ static bool run_sums(Net *n, const Batch *b, Hyper h, bool updates, int64_t *rep
 
 bool net_gradients(Net *n, const Batch *b)
 {
-    int64_t reported;
-    if (!run_sums(n, b, (Hyper){0, 0}, false, &reported))
+    View v = view(n, b, (Hyper){0, 0}, n->first, n->shards);
+    net_settle(n);
+    n->comm->step = 0;
+    if (!run_sums(n, &v, b, false))
         return false;
-    sum_metrics(n, reported); /* behind all buckets */
-    for (int i = 0; n->remote && i < n->p->nbucket; i++)
-        remote_await(n->remote, i);
+    sum_metrics(n);
+    for (int i = 0; i < n->p->nbucket; i++)
+        await_bucket(n, i);
     if (n->remote)
         remote_gradients(n->remote, n->grad);
     return true;
@@ -569,26 +629,27 @@ int net_steps(Net *n, const Batch *b, const Hyper *h, int count)
 void net_step_metrics(Net *n, int i)
 {
     remote_metrics(n->remote, i, n->slot, &n->scaling);
-    sum_metrics(n, report(n));
+    report(n);
+    sum_metrics(n);
 }
 
 bool net_step(Net *n, const Batch *b, Hyper h)
 {
-    int64_t reported;
     if (launched_whole(n)) {
         if (net_steps(n, b, &h, 1) < 1)
             return false;
         net_step_metrics(n, 0);
         return true;
     }
-    if (!run_sums(n, b, h, true, &reported))
+    View v = view(n, b, h, n->first, n->shards);
+    n->comm->step = h.step;
+    if (!run_sums(n, &v, b, true))
         return false;
-    if (!n->remote) {
-        View v = view(n, b, h, n->first, n->shards);
-        v.rt.grad = n->grad;
+    if (puts_off(n))
+        put_off(n, &v);
+    else if (!n->remote)
         update_all(n, &v.rt);
-    }
-    sum_metrics(n, reported);
+    sum_metrics(n);
     return true;
 }
 
@@ -611,6 +672,7 @@ static void evaluate_there(Net *n, Rt *r, int64_t room, const Batch *b, void *ou
 void net_evaluate(Net *n, const Batch *b, void *output)
 {
     View v = view(n, b, (Hyper){0, 0}, n->first, n->shards);
+    net_settle(n);
     v.rt.output = output;
     clear_metrics(n);
     if (n->remote)
@@ -618,7 +680,8 @@ void net_evaluate(Net *n, const Batch *b, void *output)
     for (int i = 0; !n->remote && i < n->p->ntest; i++)
         run_units(n, &v.rt, &n->p->test[i], 0,
                   n->p->test[i].per_slice ? valid_slices(n, &v.rt) : n->p->test[i].count);
-    sum_metrics(n, report(n));
+    report(n);
+    sum_metrics(n);
 }
 
 Trail net_trail(const RtProgram *p)
@@ -639,6 +702,7 @@ void net_token(Net *n, Trail *t, int32_t token, void *output)
                      .index = &first,
                      .valid = 1};
     View v = view(n, &b, (Hyper){0, 0}, n->first, 1);
+    net_settle(n);
     v.rt.output = output;
     v.rt.carried = t->carried, v.rt.carry = t->carry, v.rt.cache = t->cache;
     v.rt.position = t->position++;
@@ -658,6 +722,7 @@ void net_changed(Net *n)
 
 void net_fetch(Net *n)
 {
+    net_settle(n);
     remote_fetch(n->remote);
 }
 
@@ -665,6 +730,7 @@ int net_first_nonfinite(Net *n, const Batch *b)
 {
     View v = view(n, b, (Hyper){0, 0}, n->first, n->shards);
     int first = -1;
+    net_settle(n);
     if (n->remote)
         remote_begin(n->remote, &v.rt, sizeof v, b, false);
     for (int phase = 0; first < 0 && phase < n->p->nforward; phase++)

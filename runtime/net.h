@@ -23,9 +23,11 @@ typedef struct Net {
     bool        reduced;                              /* sums go through `grad`, updates follow */
     char       *fixed, *shard, *thread, *grad;
     CommSum     sum;
-    int64_t     posted;                               /* of this step's buckets, the first one's number (comm_post_sum) */
+    int64_t    *posted;                               /* [buckets]: the number of the sum (comm_post_sum) */
+    bool       *late; void *before;                   /* [buckets]: its update stands out, of the step that `before` shows */
     int64_t     shard_bytes, thread_bytes, grad_bytes;/* from one region to the next */
     double     *slot;                                 /* [slices of this rank][RT_METRICS] */
+    int64_t     told;                                 /* the number of the gather of reports (comm_post_gather) */
     double     *report;                               /* [ranks][shards of a rank][RT_METRICS], [.. + 1]: one that stops */
     int        *end;      /* [threads]: of the shares of the job at hand */
     double     *until;    /* [units of sums + 1]: predicted; NULL: all alike */
@@ -47,8 +49,11 @@ Net    *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool kee
 int64_t net_bytes(const Net *n);                      /* what net_new maps: the plan */
 int64_t net_bytes_alone(const RtProgram *p, int threads);         /* of one rank, without groups */
 
-/* One training step.  False when the loss is not finite: nothing has been updated then. */
+/* One training step.  False when the loss is not finite: nothing has been updated then.  Between ranks the sums of gradients may go on
+ * when it returns, and each bucket is updated when the next step's forward pass comes to it. net_settle does what is left,
+ * and so does first what evaluates, or fetches parameters. */
 bool    net_step(Net *n, const Batch *b, Hyper h);
+void    net_settle(Net *n);
 /* Several steps as one, at most so many: returns how many were done before the first whose loss is not finite, which has updated
  * nothing.  Then n->metric of each in turn. */
 int     net_steps_most(const Net *n);
@@ -74,7 +79,7 @@ void    net_token(Net *n, Trail *t, int32_t token, void *output);
 void    net_scale(Net *n, double scale, int64_t every);
 void    net_scale_resumed(Net *n);
 
-/* Of a device's program: fixed was written here; fixed is to be read here. */
+/* fixed was written here, where a device has another; fixed is to be read here. */
 void    net_changed(Net *n);
 void    net_fetch(Net *n);
 

@@ -129,6 +129,7 @@ typedef struct RtSum { int64_t offset, count; int param; } RtSum;          /* co
 typedef struct RtBucket {
     int64_t     offset, bytes;                        /* in r->grad */
     int         ready;                                /* the phase of `train` behind which its sums may run */
+    int         due;                                  /* the phase of the next step's that needs its update, at the latest */
     int         units, updates;                       /* of the gradient phase, of the update phase; those of bucket b follow b - 1's */
 } RtBucket;
 

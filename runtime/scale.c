@@ -29,20 +29,29 @@ double scale_sum(Link l, int ranks, double bytes)
     return scale_messages(ranks) * l.alpha + scale_moved(ranks, bytes) * l.beta;
 }
 
+/* The step before may still be adding while this one goes forward. */
+static bool goes_on(int ranks, const RtBucket *bucket, int nbucket)
+{
+    return (ranks & (ranks - 1)) == 0 && nbucket > 0 && bucket[0].due > bucket[nbucket - 1].due;
+}
+
 Scaled scale_step(Link l, int ranks, const RtBucket *bucket, int nbucket, double own)
 {
+    const bool late = goes_on(ranks, bucket, nbucket);
     Scaled s = {.step = own};
-    double end = 0;
+    double end = own;
     if (ranks == 1)
         return s;
-    for (int b = 0; b < nbucket; b++) {
-        const double ready = own * (FORWARD + (1 - FORWARD) * (b + 1) / nbucket);
-        const double sum = scale_sum(l, ranks, (double)bucket[b].bytes);
-        end = fmax(ready, end) + sum;
-        s.sums += sum;
+    for (int b = nbucket - 1; b >= 0; b--) {
+        const double rest =
+            1 -
+            (b + 1.0) /
+                nbucket; /* of the step's work: what goes on beside the sums of b and the buckets behind it */
+        s.sums += scale_sum(l, ranks, (double)bucket[b].bytes);
+        end = fmax(end, own * (1 - (late ? 1 : 1 - FORWARD) * rest) + s.sums);
     }
-    s.bare = fmax(0, end - own);
-    s.step = own + s.bare + LATE * own * sqrt(2 * log(ranks));
+    s.bare = end - own;
+    s.step = end + LATE * own * sqrt(2 * log(ranks));
     return s;
 }
 

@@ -2,9 +2,11 @@
  *
  * A message takes alpha + bytes * beta (Hockney 1994).  A sum over R ranks is, with a power of two of them, 2 log2(R) messages one
  * after another (halving and doubling: comm/sum.c), else 2 (R - 1); 2 (R - 1) / R of the vector in all either way (Thakur,
- * Rabenseifner, Gropp 2005).  A third of a rank's own step is the forward pass; bucket b of k is ready when (b + 1) / k of the rest
- * is over; sums follow one another: end(b) = max(ready(b), end(b - 1)) + sum(b).  The slowest of R ranks is late by
- * s sqrt(2 ln R), s = 1 % of its step.  The network is flat and does not congest; a step ends with its last sum.
+ * Rabenseifner, Gropp 2005).  A third of a rank's own step is the forward pass, and k buckets are k equal parts of both passes; the gradients of bucket b are there
+ * when (b + 1) / k of the backward pass is over, and where updates may be late (RtBucket.due; ranks that are a power of two) they are needed when the next forward pass comes to it: beside the sums of b
+ * and all behind it, which are done first, goes on what the step computes but for (b + 1) / k of it. No step is shorter than, for any b, these sums and that part; nor than its own work.
+ * Where updates are not late, the forward pass hides nothing.  The slowest of R ranks is late by
+ * s sqrt(2 ln R), s = 1 % of its step.  The network is flat and does not congest.
  *
  * The one place of it: `bench --comm` sets it beside what it has measured, `bench --scale` prints it for up to 1024 ranks.
  */

@@ -505,6 +505,7 @@ static bool train_epoch(Trainer *t)
             t->at.seconds = spent;
         }
     }
+    net_settle(t->net);
     t->at.seconds = epoch_seconds(t);
     t->waited = t->o->comm->waited - waited;
     t->busy = t->o->comm->busy - busy;

@@ -130,16 +130,16 @@ static void buckets(const Writer *w, Text *t)
     const Step *s = w->in->train->step;
     text_add(t,
              "/* ---- what ranks add while the backward pass goes on: a bucket is complete behind "
-             "train[ready]; its update waits for it ---- */\n\n"
+             "train[ready]; train[due] of the next step waits for its update ---- */\n\n"
              "static const RtBucket buckets[] = {\n");
     for (int b = 0; b < s->nbucket; b++) {
         const Bucket *k = &s->bucket[b];
         text_printf(t, "    /* %d: %s .. %s */\n", b, sum_name(&s->sum[k->first]),
                     sum_name(&s->sum[k->first + k->sums - 1]));
         text_printf(t,
-                    "    {.offset = %lld, .bytes = %lld, .ready = %d,\n     .units = %s,\n     "
+                    "    {.offset = %lld, .bytes = %lld, .ready = %d, .due = %d,\n     .units = %s,\n     "
                     ".updates = %s},\n",
-                    (long long)k->offset, (long long)k->bytes, k->ready, or_none(w->units[0][b].s),
+                    (long long)k->offset, (long long)k->bytes, k->ready, k->due, or_none(w->units[0][b].s),
                     or_none(w->units[1][b].s));
     }
     text_add(t, "};\n\n");

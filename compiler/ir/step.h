@@ -17,6 +17,7 @@
 typedef enum { PHASE_PREPARE, PHASE_SLICE, PHASE_GRADIENT, PHASE_UPDATE, PHASE_WIDE } PhaseKind;
 typedef struct Phase {
     PhaseKind   kind;
+    int         level;                                /* of the slice phases, and of what stands before one: the how manieth */
     int         nnode;
     Node      **node;                                 /* in the order of their calls */
     int         nknown;
@@ -50,6 +51,7 @@ typedef struct Bucket {
     int     first, sums;                              /* of Step.sum */
     int64_t offset, bytes;                            /* of the gradient buffer */
     int     ready;                                    /* the slice phase behind which its sums are complete */
+    int     due;                                      /* the phase of the next step before which its parameters are updated at the latest */
 } Bucket;
 
 typedef struct Step {
@@ -61,6 +63,7 @@ typedef struct Step {
     int     nbucket;
     Bucket *bucket;
     bool    fused_update;
+    bool    late;                                     /* ranks: a bucket's update waits for the next step's forward pass */
     int     nbuffer;
     Buffer *buffer;
     int64_t fixed_bytes, shard_bytes, thread_bytes, grad_bytes;   /* of training: evaluation, which shares the arena, fits in */

@@ -5,8 +5,12 @@
  * ranks add the bucket meanwhile.
  *
  * How large: a sum over ranks takes A + S B seconds for S bytes.  k buckets cost k A, and the last S / k bytes hide behind nothing:
- * k A + B S / k is least where a bucket has sqrt(S A / B) bytes.  A and B are those of 16 ranks on 10 Gbit/s and 30 us a
- * message (2 log2 16 messages, 2 * 15/16 S bytes); they stand under a root, so a network twice as fast asks for 1.4 times the bytes.
+ * k A + B S / k is least where a bucket has sqrt(S A / B) bytes.  B is that of 16 ranks on 10 Gbit/s (2 * 15/16 S bytes), A what 2 log2 16 messages
+ * cost a processor, 10 us each: that they take 30 us to arrive is hidden, with several sums under way. Both stand under a root: a network twice as fast
+ * asks for 1.4 times the bytes.
+ *
+ * The step ends before its sums do: a bucket is updated when the next step's forward pass comes to its layers, which has phases for that
+ * (schedule.c), unless something stands between sums and update (clipping by norm).
  *
  * Without ranks there is one bucket.  No bit depends on it: sums are what they were, only begun earlier.
  */
@@ -14,7 +18,7 @@
 #include "ops/op.h"
 #include <math.h>
 
-static const double A = 2 * 4 * 30e-6, B = 2 * 15.0 / 16 * 8 / 10e9;
+static const double A = 2 * 4 * 10e-6, B = 2 * 15.0 / 16 * 8 / 10e9;
 
 /* Between GPUs A is two launches of NCCL's and one of ours, say 40 us, B that of 400 Gbit/s a GPU: not measured. */
 static const double GPU_A = 40e-6, GPU_B = 2 * 15.0 / 16 * 8 / 400e9;
@@ -56,10 +60,28 @@ int *buckets_claim(const Graph *g, const Step *s)
     return by;
 }
 
-int buckets_level(const Step *s, int bucket, const int *level)
+bool *buckets_read(const Graph *g, const Step *s, int bucket)
+{
+    bool *reads = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *reads);
+    const Bucket *b = &s->bucket[bucket];
+    for (int i = 0; i < b->sums; i++)
+        if (s->sum[b->first + i].update)
+            reads[s->sum[b->first + i].update->in[0]->id] = true;
+    for (int i = 0; i < g->nnode; i++) { /* users stand behind what they use */
+        const Node *n = g->node[i];
+        for (int k = 0; k < n->nin && !(n->op->flags & OP_UPDATE); k++)
+            if (reads[n->in[k]->id] && !n->in[k]->shape.batched)
+                reads[n->id] = true;
+    }
+    return reads;
+}
+
+int buckets_level(const Graph *g, const Step *s, int bucket, const int *level)
 {
     const Bucket *b = &s->bucket[bucket];
     int last = 0;
+    for (int i = 0; bucket == 0 && i < g->nmetric; i++) /* ranks report them before the first sum */
+        last = last < level[g->metric[i].node->id] ? level[g->metric[i].node->id] : last;
     for (int i = 0; i < b->sums; i++) {
         const int l = level[s->sum[b->first + i].root->id];
         last = last < l ? l : last;

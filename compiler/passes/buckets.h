@@ -6,6 +6,7 @@
 
 void buckets_cut(Graph *g, Step *s, const Options *o);            /* s->bucket, from the sums */
 int *buckets_claim(const Graph *g, const Step *s);                /* by id: the first bucket that needs a node, or their number */
-int  buckets_level(const Step *s, int bucket, const int *level);  /* of the last of its sums */
+bool *buckets_read(const Graph *g, const Step *s, int bucket);    /* by id: reads its parameters, or what is made of parameters alone */
+int  buckets_level(const Graph *g, const Step *s, int bucket, const int *level);  /* of the last of its sums; of the first bucket's: and of metrics */
 
 #endif

@@ -122,13 +122,10 @@ static bool repeats(const Search *s, const Node *n)
 static Node *copy(Search *s, const Node *n, Node *const *in, int phase)
 {
     Graph *g = s->g;
-    int first = 0;
-    while (g->step->phase[first].kind != PHASE_SLICE)
-        first++;
     Node *c = graph_add(g, n->op, in, n->nin, n->span);
     g->node[--g->nnode] = NULL;
     node_copy_attrs(g, c, n);
-    node_set_int(g, c, "again", phase - first);
+    node_set_int(g, c, "again", g->step->phase[phase].level);
     c->shape = n->shape, c->dtype = n->dtype, c->half = n->half, c->name = n->name, c->needs_grad = n->needs_grad;
     c->layout = n->layout, c->backward = true;
     memcpy(c->flat, n->flat, sizeof c->flat);

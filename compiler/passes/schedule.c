@@ -367,6 +367,47 @@ static void find_levels(const Graph *g, int *level, const int *least)
             level[g->node[i]->id] = level_of(g->node[i], level, least), i++;
 }
 
+static bool reads_forward(const Node *n, const bool *reads)
+{
+    return n->mark >= SLICE && n->mark <= TOTAL && !n->backward && reads[n->id];
+}
+
+/* Ranks update a bucket's parameters no sooner than the next step's forward pass reads them (runtime/net.c), those of its first layers, the
+ * last bucket, first: what reads another bucket's waits for a phase of its own, so that it can go on under the first layers. */
+static void cut_forward(const Graph *g, const Step *s, int *level, int *least)
+{
+    for (int b = s->nbucket - 2; b >= 0; b--) {
+        const bool *before = buckets_read(g, s, b + 1), *reads = buckets_read(g, s, b);
+        int last = -1;
+        for (int i = 0; i < g->nnode; i++)
+            if (reads_forward(g->node[i], before) && !reads[g->node[i]->id] &&
+                last < level[g->node[i]->id])
+                last = level[g->node[i]->id];
+        for (int i = 0; i < g->nnode; i++)
+            if (reads_forward(g->node[i], reads) && least[g->node[i]->id] <= last)
+                least[g->node[i]->id] = last + 1;
+        find_levels(g, level, least);
+    }
+}
+
+/* Samples and labels are fetched where they are read first. */
+static void sink_leaves(const Graph *g, int *level)
+{
+    int *first = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *first);
+    for (int id = 0; id <= g->next_id; id++)
+        first[id] = -1;
+    for (int i = 0; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i]->nin; k++) {
+            const int leaf = g->node[i]->in[k]->id, l = level[g->node[i]->id];
+            if (first[leaf] < 0 || l < first[leaf])
+                first[leaf] = l;
+        }
+    for (int i = 0; i < g->nnode; i++)
+        if (g->node[i]->nin == 0 && g->node[i]->mark == SLICE && !g->node[i]->loop &&
+            first[g->node[i]->id] >= 0)
+            level[g->node[i]->id] = first[g->node[i]->id];
+}
+
 /* What only later buckets need waits until the sums of a bucket are complete. */
 static int *levels(const Graph *g, const Step *s)
 {
@@ -374,8 +415,10 @@ static int *levels(const Graph *g, const Step *s)
     int *least = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *least);
     const int *bucket = buckets_claim(g, s);
     find_levels(g, level, least);
+    if (s->late)
+        cut_forward(g, s, level, least);
     for (int b = 0; b + 1 < s->nbucket; b++) {
-        const int next = buckets_level(s, b, level) + 1;
+        const int next = buckets_level(g, s, b, level) + 1;
         for (int i = 0; i < g->nnode; i++) {
             const Node *n = g->node[i];
             if (n->backward && bucket[n->id] > b && bucket[n->id] < s->nbucket &&
@@ -384,6 +427,7 @@ static int *levels(const Graph *g, const Step *s)
         }
         find_levels(g, level, least);
     }
+    sink_leaves(g, level);
     return level;
 }
 
@@ -467,9 +511,9 @@ static void keep(Graph *g, const Step *s, const int *level)
         }
 }
 
-static Phase *add_phase(Graph *g, Step *s, PhaseKind kind)
+static Phase *add_phase(Graph *g, Step *s, PhaseKind kind, int level)
 {
-    ARENA_PUSH(g->arena, s->phase, s->nphase, ((Phase){.kind = kind}));
+    ARENA_PUSH(g->arena, s->phase, s->nphase, ((Phase){.kind = kind, .level = level}));
     return &s->phase[s->nphase - 1];
 }
 
@@ -508,6 +552,16 @@ static bool in_prepare(const Node *n)
     return n->mark == PREPARE;
 }
 
+static bool in_wide(const Node *n)
+{
+    return is_wide(n);
+}
+
+static bool in_samples(const Node *n)
+{
+    return in_slice(n) && !is_wide(n);
+}
+
 /* The last level of the nodes of a kind.  Of slices a sum may be alone in it: that of the last bucket. */
 static int last_level(const Graph *g, bool (*kind)(const Node *), const int *level)
 {
@@ -518,40 +572,102 @@ static int last_level(const Graph *g, bool (*kind)(const Node *), const int *lev
     return last;
 }
 
+/* The first level of slices that reads a bucket's parameters, or what is prepared from them. */
+static int first_reader(const Graph *g, const Step *s, int bucket, const int *level)
+{
+    const bool *reads = buckets_read(g, s, bucket);
+    int first = -1;
+    for (int i = 0; i < g->nnode; i++)
+        if (reads[g->node[i]->id] && in_slice(g->node[i]) &&
+            (first < 0 || level[g->node[i]->id] < first))
+            first = level[g->node[i]->id];
+    return first < 0 ? 0 : first;
+}
+
+/* What is prepared for the backward pass alone: before which level; elsewhere 0. */
+static int *backward_levels(const Graph *g, const Readers *r, const int *level)
+{
+    int *by = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *by);
+    for (int i = g->nnode - 1; i >= 0; i--) {
+        const Node *n = g->node[i];
+        int first = -1;
+        for (int k = 0; in_prepare(n) && k < readers_count(r, n); k++) {
+            const Node *u = readers_at(r, n, k);
+            const int l = in_prepare(u) ? by[u->id] : in_slice(u) && u->backward ? level[u->id] : 0;
+            first = first < 0 || l < first ? l : first;
+        }
+        by[n->id] = first < 0 ? 0 : first;
+    }
+    return by;
+}
+
+/* Before which level of slices each bucket's parameters are updated at the latest; by[node]: and what is prepared from them is made. */
+static int *due_levels(const Graph *g, const Step *s, const Readers *r, const int *level, int *due)
+{
+    int *by = s->late ? backward_levels(g, r, level)
+                      : arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *by);
+    for (int b = 0; b < s->nbucket && s->late; b++) {
+        const bool *reads = buckets_read(g, s, b);
+        due[b] = first_reader(g, s, b, level);
+        for (int i = 0; i < g->nnode; i++)
+            if (reads[g->node[i]->id] && by[g->node[i]->id] < due[b])
+                by[g->node[i]->id] = due[b];
+    }
+    return by;
+}
+
+static void push_level(Graph *g, Phase *p, bool (*kind)(const Node *), const int *level, int l)
+{
+    for (int i = 0; i < g->nnode; i++)
+        if (kind(g->node[i]) && level[g->node[i]->id] == l)
+            push(g, p, g->node[i]);
+}
+
+static void prepare_phases(Graph *g, Step *s, const int *level, const int *due, int l)
+{
+    for (int k = 0; k <= last_level(g, in_prepare, level); k++) {
+        Phase *p = add_phase(g, s, PHASE_PREPARE, l);
+        for (int i = 0; i < g->nnode; i++)
+            if (in_prepare(g->node[i]) && level[g->node[i]->id] == k && due[g->node[i]->id] == l)
+                push(g, p, g->node[i]);
+        close_phase(s);
+    }
+}
+
+static void slice_phases(Graph *g, Step *s, const Readers *r, const int *level, int l)
+{
+    Phase *p = add_phase(g, s, PHASE_WIDE, l);
+    push_level(g, p, in_wide, level, l);
+    close_phase(s);
+    p = add_phase(g, s, PHASE_SLICE, l);
+    push_totals(g, p, r, level, l);
+    push_level(g, p, in_samples, level, l);
+    for (int i = 0; i < g->nnode; i++)
+        if (g->node[i]->mark == KNOWN && level[g->node[i]->id] == l)
+            ARENA_PUSH(g->arena, p->known, p->nknown, g->node[i]);
+    close_phase(s);
+}
+
 static void phases(Graph *g, Step *s, const Readers *r, const int *level)
 {
-    Phase *p;
-    for (int l = 0; l <= last_level(g, in_prepare, level); l++) {
-        p = add_phase(g, s, PHASE_PREPARE);
-        for (int i = 0; i < g->nnode; i++)
-            if (in_prepare(g->node[i]) && level[g->node[i]->id] == l)
-                push(g, p, g->node[i]);
-        close_phase(s);
-    }
+    int *due = arena_alloc(g->arena, (size_t)(s->nbucket + 1) * sizeof *due);
+    const int *prepared = due_levels(g, s, r, level, due);
     for (int l = 0; l <= last_level(g, in_slice, level); l++) {
-        p = add_phase(g, s, PHASE_WIDE);
-        for (int i = 0; i < g->nnode; i++)
-            if (is_wide(g->node[i]) && level[g->node[i]->id] == l)
-                push(g, p, g->node[i]);
-        close_phase(s);
-        p = add_phase(g, s, PHASE_SLICE);
-        push_totals(g, p, r, level, l);
-        for (int i = 0; i < g->nnode; i++)
-            if (in_slice(g->node[i]) && !is_wide(g->node[i]) && level[g->node[i]->id] == l)
-                push(g, p, g->node[i]);
-            else if (g->node[i]->mark == KNOWN && level[g->node[i]->id] == l)
-                ARENA_PUSH(g->arena, p->known, p->nknown, g->node[i]);
-        close_phase(s);
         for (int b = 0; b < s->nbucket; b++)
-            if (buckets_level(s, b, level) >= l)
+            if (due[b] == l)
+                s->bucket[b].due = s->nphase;
+        prepare_phases(g, s, level, prepared, l);
+        slice_phases(g, s, r, level, l);
+        for (int b = 0; b < s->nbucket; b++)
+            if (buckets_level(g, s, b, level) >= l)
                 s->bucket[b].ready = s->nphase - 1;
     }
-    p = add_phase(g, s, PHASE_GRADIENT);
+    Phase *p = add_phase(g, s, PHASE_GRADIENT, 0);
     for (int i = 0; i < s->nsum; i++)
         if (s->sum[i].update || !s->sum[i].total)
             push(g, p, s->sum[i].root);
     close_phase(s);
-    p = add_phase(g, s, PHASE_UPDATE);
+    p = add_phase(g, s, PHASE_UPDATE, 0);
     for (int i = 0; i < g->nnode; i++)
         if (g->node[i]->mark == UPDATE)
             push(g, p, g->node[i]);
@@ -639,6 +755,7 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
     for (int i = 0; i < s->nsum; i++)
         if (!s->sum[i].update && !s->sum[i].total)
             s->fused_update = false;
+    s->late = o->overlap && !o->cuda && s->fused_update;
     for (int i = 0; i < g->nnode; i++)
         place(s, g->node[i]);
     const int *level = levels(g, s);

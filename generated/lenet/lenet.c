@@ -48,7 +48,6 @@ enum { /* offsets into a shard: what a later phase reads */
     CONV2                        =     284480,   /* (N, 50, 4, 4), each of a shard's samples */
     CONV2_INDEX                  =     547520,   /* (N, 50, 4, 4), each of a shard's samples */
     DENSE1                       =     483392,   /* (N, 500), each of a shard's samples */
-    LABEL                        =     184384,   /* (N), each of a shard's samples */
     DDENSE2                      =     564608,   /* (N, 10), each of a shard's samples */
     DDENSE2_BIAS                 =     565824,   /* (10), a slice */
     DH                           =     515456,   /* (N, 500), each of a shard's samples */
@@ -62,8 +61,9 @@ enum { /* offsets into a shard: what a later phase reads */
 
 enum { /* offsets into a thread's scratch: one chunk's values */
     DENSE2                       =          0,   /* (N, 10) */
-    SOFTMAX_CROSS_ENTROPY        =        704,   /* (N) */
-    ACCURACY                     =        832,   /* (N) */
+    LABEL                        =        704,   /* (N) */
+    SOFTMAX_CROSS_ENTROPY        =        832,   /* (N) */
+    ACCURACY                     =        960,   /* (N) */
     DH_2                         =          0,   /* (N, 20, 12, 12) */
 };
 
@@ -276,10 +276,6 @@ static void train_slice_1(const Rt *r, char *t, int unit)
         conv2d_winograd_pool_1(BATCH(real, CONV2, 3200), BATCH(uint8_t, CONV2_INDEX, 800),
             BATCH(real, CONV1, 11520), FIXED(real, CONV2_WEIGHT_PACKED),
             FIXED(real, CONV2_BIAS)); TICK(6);
-
-        /* lenet.tn:16  loss      = softmax_cross_entropy */
-        /* (N) */
-        rt_labels(BATCH(int32_t, LABEL, 4), r, first, CHUNK, 1); TICK(7);
     }
 }
 
@@ -303,7 +299,6 @@ static int nonfinite_0(const Rt *r, char *t, int unit)
         conv2d_winograd_pool_1(BATCH(real, CONV2, 3200), BATCH(uint8_t, CONV2_INDEX, 800), BATCH(real, CONV1, 11520), FIXED(real, CONV2_WEIGHT_PACKED), FIXED(real, CONV2_BIAS));
         if (!rt_finite(BATCH(real, CONV2, 3200), CHUNK * 800))
             return 2;
-        rt_labels(BATCH(int32_t, LABEL, 4), r, first, CHUNK, 1);
     }
     return -1;
 }
@@ -319,7 +314,7 @@ static void train_wide_1(const Rt *r, char *t, int unit)
     /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
     /* (N, 800) -> (N, 500)   all samples at once   800.0 kFLOP a sample, 85 % of peak expected */
     dense_wide_1(BATCH(real, DENSE1, 2000), BATCH(real, CONV2, 3200), FIXED(real, DENSE1_WEIGHT),
-        FIXED(real, DENSE1_BIAS), r, unit); TICK(8);
+        FIXED(real, DENSE1_BIAS), r, unit); TICK(7);
 }
 
 /* Forward, loss and backward of one slice, a chunk at a time: part 2 of 3. */
@@ -332,7 +327,7 @@ static void train_slice_2(const Rt *r, char *t, int unit)
     (void)t;
     memset(PARTIAL(real, DDENSE2_BIAS, 128), 0, 128);
     memset(PARTIAL(real, DDENSE1_BIAS, 2112), 0, 2112);
-    TICK(9);
+    TICK(8);
     for (int row = slice * SLICE; row < (slice + 1) * SLICE; row += CHUNK) {
         const int first = (r->first_shard + unit / SLICES) * SHARD + row;
         (void)first;
@@ -340,17 +335,19 @@ static void train_slice_2(const Rt *r, char *t, int unit)
         /* lenet.tn:11  return dense(h, classes) */
         /* (N, 500) -> (N, 10)   10.0 kFLOP a sample, 62 % of peak expected */
         dense_1(LOCAL(real, DENSE2), BATCH(real, DENSE1, 2000), FIXED(real, DENSE2_WEIGHT),
-            FIXED(real, DENSE2_BIAS)); TICK(10);
+            FIXED(real, DENSE2_BIAS)); TICK(9);
 
         /* lenet.tn:16  loss      = softmax_cross_entropy */
+        /* (N) */
+        rt_labels(LOCAL(int32_t, LABEL), r, first, CHUNK, 1); TICK(10);
         /* (N, 10) -> (N) */
         softmax_cross_entropy_1(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE2),
-            BATCH(int32_t, LABEL, 4)); TICK(11);
+            LOCAL(int32_t, LABEL)); TICK(11);
         /* (N, 10) -> (N) */
-        accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2), BATCH(int32_t, LABEL, 4)); TICK(12);
+        accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL)); TICK(12);
         /* (N, 10) -> (N, 10) */
         softmax_cross_entropy_dx_1(BATCH(real, DDENSE2, 40), LOCAL(real, DENSE2),
-            BATCH(int32_t, LABEL, 4)); TICK(13);
+            LOCAL(int32_t, LABEL)); TICK(13);
 
         /* backward of lenet.tn:11  return dense(h, classes) */
         /* ddense2.bias: (N, 10) -> (10) */
@@ -384,10 +381,11 @@ static int nonfinite_1(const Rt *r, char *t, int unit)
         dense_1(LOCAL(real, DENSE2), BATCH(real, DENSE1, 2000), FIXED(real, DENSE2_WEIGHT), FIXED(real, DENSE2_BIAS));
         if (!rt_finite(LOCAL(real, DENSE2), CHUNK * 10))
             return 4;
-        softmax_cross_entropy_1(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE2), BATCH(int32_t, LABEL, 4));
+        rt_labels(LOCAL(int32_t, LABEL), r, first, CHUNK, 1);
+        softmax_cross_entropy_1(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL));
         if (!rt_finite(LOCAL(real, SOFTMAX_CROSS_ENTROPY), CHUNK * 1))
             return 5;
-        accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2), BATCH(int32_t, LABEL, 4));
+        accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL));
         if (!rt_finite(LOCAL(real, ACCURACY), CHUNK * 1))
             return 6;
     }
@@ -662,10 +660,10 @@ static const RtCall calls[] = {
     {"image", "rt_input", "lenet.tn:7", 0, "", 0, 32.37, 8.028e+05},
     {"conv1", "conv2d_pool_1", "lenet.tn:8", 576000, "samples in lanes, pooled before tanh", 5.76e+05, 1232, 2.27e+06},
     {"conv2", "conv2d_winograd_pool_1", "lenet.tn:9", 3200000, "Winograd F(2x2, 5x5), pooled before tanh", 1.413e+06, 2845, 1.378e+07},
-    {"label", "rt_labels", "lenet.tn:16", 0, "", 0, 0.04129, 1024},
     {"dense1", "dense_wide_1", "lenet.tn:10", 800000, "all samples at once", 8.064e+05, 1215, 1.377e+07},
     {"sums over samples", "memset", "", 0, "", 0, 0.1806, 1.792e+04},
     {"dense2", "dense_1", "lenet.tn:11", 10000, "", 1.6e+04, 20.84, 5.171e+05},
+    {"label", "rt_labels", "lenet.tn:16", 0, "", 0, 0.04129, 1024},
     {"softmax_cross_entropy", "softmax_cross_entropy_1", "lenet.tn:16", 0, "", 0, 3.071, 5632},
     {"accuracy", "accuracy_1", "lenet.tn:16", 0, "", 0, 0.2581, 5632},
     {"ddense2", "softmax_cross_entropy_dx_1", "lenet.tn:16", 0, "", 0, 3.071, 1.024e+04},
@@ -745,11 +743,11 @@ static const RtSum sums[] = {
     {.offset = 1772928, .count = 500, .param = 0},
 };
 
-/* ---- what ranks add while the backward pass goes on: a bucket is complete behind train[ready]; its update waits for it ---- */
+/* ---- what ranks add while the backward pass goes on: a bucket is complete behind train[ready]; train[due] of the next step waits for its update ---- */
 
 static const RtBucket buckets[] = {
     /* 0: dense2.bias .. conv1.weight */
-    {.offset = 0, .bytes = 1774976, .ready = 5,
+    {.offset = 0, .bytes = 1774976, .ready = 5, .due = 0,
      .units = 1 + DENSE_UNITS(500, 10) + 1 + DENSE_UNITS(800, 500) + 1 + 7 + 1 + 1,
      .updates = 1 + 2 + 1 + 64 + 1 + 7 + 1 + 1},
 };

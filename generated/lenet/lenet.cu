@@ -709,11 +709,11 @@ static const RtSum sums[] = {
     {.offset = 1722560, .count = 500, .param = 0},
 };
 
-/* ---- what ranks add while the backward pass goes on: a bucket is complete behind train[ready]; its update waits for it ---- */
+/* ---- what ranks add while the backward pass goes on: a bucket is complete behind train[ready]; train[due] of the next step waits for its update ---- */
 
 static const RtBucket buckets[] = {
     /* 0: dense2.bias .. conv1.weight */
-    {.offset = 0, .bytes = 1724608, .ready = 0,
+    {.offset = 0, .bytes = 1724608, .ready = 0, .due = 0,
      .units = 1,
      .updates = 1},
 };

@@ -667,11 +667,11 @@ static const RtSum sums[] = {
     {.offset = 36160, .count = 100352, .param = 0},
 };
 
-/* ---- what ranks add while the backward pass goes on: a bucket is complete behind train[ready]; its update waits for it ---- */
+/* ---- what ranks add while the backward pass goes on: a bucket is complete behind train[ready]; train[due] of the next step waits for its update ---- */
 
 static const RtBucket buckets[] = {
     /* 0: dense3.bias .. dense1.weight */
-    {.offset = 0, .bytes = 437568, .ready = 0,
+    {.offset = 0, .bytes = 437568, .ready = 0, .due = 0,
      .units = 1,
      .updates = 1},
 };

@@ -52,21 +52,26 @@ typedef struct CommSum {
     char   *buffer;
     int64_t next, n;
     int     real_bytes, shards;
+    int     places;                                   /* so many sums of parts of it are under way at a time; 0: one */
     /* by comm_sum_plan: */
     int64_t scratch_bytes;
     char   *scratch;                                  /* to be set by the caller */
     Node   *node;                                     /* of all ranks; NULL: halves are exchanged */
     int    *first;                                    /* [size + 1]: a rank's first one */
+    struct Halving *halving;                          /* [places]: where halves are exchanged, */
+    int64_t stretch;                                  /* so many reals at a time */
 } CommSum;
 
-void comm_sum_plan(const Comm *c, CommSum *s);
+void comm_sum_plan(Comm *c, CommSum *s);              /* all ranks: they look how fast their links are */
 void comm_sum(Comm *c, const CommSum *s);             /* the sum of all into the first buffer of every rank */
 
-/* The same beside other work: posts are done one after another by a thread of their own, all ranks' in the same order.  Anything else in
+/* The same beside other work: posts are done by a thread of their own. All ranks post the same in the same order, and wait for them in the
+ * same order. Gathers, and sums that go in one piece, are done in the order of posts. Of sums in halves all are under way, each with messages
+ * of its own: the one that is waited for goes first, then the latest, which holds the first layers' gradients.  Anything else in
  * here waits first for all posts to be done.  A post returns its number; comm_await returns when that one is done. */
 void    comm_posts(Comm *c, int most);                /* room for so many at a time */
-/* Of reals from .. from + n - 1.  during: "the sum of gradients, bucket 2" */
-int64_t comm_post_sum(Comm *c, const CommSum *s, int64_t from, int64_t n, const char *during);
+/* Of reals from .. from + n - 1.  place: below s->places, not in use.  during: "the sum of gradients, bucket 2" */
+int64_t comm_post_sum(Comm *c, const CommSum *s, int place, int64_t from, int64_t n, const char *during);
 int64_t comm_post_gather(Comm *c, void *all, int64_t each, const char *during);
 void    comm_await(Comm *c, int64_t post);
 

@@ -1,7 +1,15 @@
-/* post.c -- communication beside other work: a thread that does posted sums and gathers one after another.
+/* post.c -- communication beside other work: a thread that does posted sums and gathers.
  *
- * Posts are done in the order in which they came, and all ranks post in the same order: so messages of two of them never mix, and
- * none needs a number.  While there is nothing to do the thread answers those who ask where this rank is.  MPI is used by one
+ * All ranks post the same in the same order. Gathers, and sums that go in one piece, are done in that order, so that their messages need no
+ * numbers.  Sums in halves are all under way at a time, each with messages of its own, and go first that one for which
+ * somebody waits, then the latest: the gradients of the first layers come last in the backward pass and are needed first in the
+ * next forward pass, when those of the last layers may still be on their way.  Where two are, the more urgent has the link to itself as
+ * soon as its partner is heard of; until then the others go on.
+ *
+ * No rank waits for ever: of the ranks that wait for a post, those that wait for the earliest put it before all others,
+ * and all other ranks are done with it.
+ *
+ * While there is nothing to do the thread answers those who ask where this rank is.  MPI is used by one
  * thread at a time (MPI_THREAD_SERIALIZED): this one, or the main thread when all posts are done.
  */
 #define _GNU_SOURCE
@@ -16,16 +24,75 @@
 
 static const long QUARTER = 250000000; /* nanoseconds between two looks for questions */
 
-static void do_post(CommState *s, const Post *p)
+static Post *post_of(const Posts *q, int64_t number)
 {
-    comm_begin(s, p->during);
-    s->background = true;
+    return &q->post[number % q->most];
+}
+
+static bool is_done(const Posts *q, int64_t number)
+{
+    return number < q->oldest || post_of(q, number)->done;
+}
+
+/* Its place may be taken by another post from here on. */
+static void finish(Posts *q, Post *p)
+{
+    pthread_mutex_lock(&q->lock);
+    p->done = true;
+    if (q->awaited == p->number + 1)
+        pthread_cond_signal(&q->finished);
+    int64_t oldest = q->oldest;
+    while (oldest < q->next && post_of(q, oldest)->done)
+        oldest++;
+    __atomic_store_n(&q->oldest, oldest, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&q->lock);
+}
+
+/* What has to be done in one go. */
+static void do_post(CommState *s, Post *p)
+{
+    s->doing = p->during;
     if (p->sum)
         comm_sum_now(s->comm, p->sum, p->from, p->n);
     else
         comm_gather_now(s->comm, &(CommPart){p->all, p->each}, 1);
-    s->background = false;
-    s->comm->busy += comm_end(s);
+    finish(&s->posts, p);
+}
+
+/* True: it goes first, and others have to wait. */
+static bool go_on(CommState *s, Post *p, bool *moved)
+{
+    if (p->done || !p->sum || !p->sum->halving)
+        return false;
+    if (!p->begun)
+        comm_sum_begin(p->sum, p->place, TAG_SUM + p->place, p->from, p->n);
+    p->begun = true;
+    *moved |= comm_sum_go_on(s->comm, p->sum, p->place);
+    if (!comm_sum_done(p->sum, p->place))
+        return comm_sum_fills(p->sum, p->place);
+    finish(&s->posts, p);
+    return false;
+}
+
+/* One look at all posts below `next`, the most urgent first; true when something could be done. */
+static bool look(CommState *s, int64_t next)
+{
+    Posts *q = &s->posts;
+    bool moved = false;
+    for (int64_t k = q->oldest; k < next; k++) {
+        Post *p = post_of(q, k);
+        if (!p->done && !(p->sum && p->sum->halving))
+            do_post(s, p), moved = true;
+    }
+    if (q->oldest < next)
+        s->doing = post_of(q, next - 1)->during;
+    const int64_t first = __atomic_load_n(&q->awaited, __ATOMIC_RELAXED) - 1;
+    if (first >= q->oldest && first < next && go_on(s, post_of(q, first), &moved))
+        return moved;
+    for (int64_t k = next - 1; k >= q->oldest; k--)
+        if (go_on(s, post_of(q, k), &moved))
+            break;
+    return moved;
 }
 
 /* Until something is posted, or a quarter of a second has passed. */
@@ -47,27 +114,42 @@ static void answer(CommState *s)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* All posts, up to the moment when none is left. */
+static void do_posts(CommState *s)
+{
+    Posts *q = &s->posts;
+    const double began = clock_now();
+    comm_begin(s, post_of(q, q->oldest)->during);
+    s->background = true;
+    Wait w = comm_wait_from_now();
+    for (int64_t next; (next = __atomic_load_n(&q->next, __ATOMIC_ACQUIRE)) > q->oldest;)
+        if (look(s, next)) {
+            w = comm_wait_from_now();
+            s->since = w.began;
+        } else {
+            comm_rest(s, &w);
+        }
+    s->background = false;
+    s->comm->busy += clock_now() - began;
+    comm_end(s);
+}
+
 static void *work(void *arg)
 {
     CommState *s = arg;
     Posts *q = &s->posts;
     threads_flush_denormals();      /* it adds */
     prctl(PR_SET_TIMERSLACK, 1000); /* short naps are short */
-    pthread_mutex_lock(&q->lock);
     for (;;) {
-        if (q->done == q->next)
+        pthread_mutex_lock(&q->lock);
+        if (q->oldest == q->next)
             await_post(q);
-        const bool any = q->done < q->next;
-        const Post p = any ? q->post[q->done % q->most] : (Post){.n = 0};
+        const bool any = q->oldest < q->next;
         pthread_mutex_unlock(&q->lock);
         if (any)
-            do_post(s, &p);
+            do_posts(s);
         else
             answer(s);
-        pthread_mutex_lock(&q->lock);
-        q->done += any;
-        if (q->awaited && q->done >= q->awaited)
-            pthread_cond_signal(&q->finished);
     }
     return NULL;
 }
@@ -96,28 +178,6 @@ void comm_posts(Comm *c, int most)
     pthread_mutex_unlock(&q->lock);
 }
 
-static int64_t post(Comm *c, Post p, const char *during)
-{
-    Posts *q = &c->state->posts;
-    snprintf(p.during, sizeof p.during, "%s", during);
-    pthread_mutex_lock(&q->lock);
-    q->post[q->next % q->most] = p;
-    const int64_t number = q->next++;
-    pthread_cond_signal(&q->posted);
-    pthread_mutex_unlock(&q->lock);
-    return number;
-}
-
-int64_t comm_post_sum(Comm *c, const CommSum *s, int64_t from, int64_t n, const char *during)
-{
-    return c->size == 1 ? 0 : post(c, (Post){.sum = s, .from = from, .n = n}, during);
-}
-
-int64_t comm_post_gather(Comm *c, void *all, int64_t each, const char *during)
-{
-    return c->size == 1 ? 0 : post(c, (Post){.all = all, .each = each}, during);
-}
-
 bool comm_hurry(CommState *s)
 {
     return __atomic_load_n(&s->posts.awaited, __ATOMIC_RELAXED) != 0;
@@ -130,9 +190,9 @@ void comm_await(Comm *c, int64_t number)
     Posts *q = &c->state->posts;
     const double began = clock_now();
     pthread_mutex_lock(&q->lock);
-    if (q->done <= number) {
+    if (!is_done(q, number)) {
         __atomic_store_n(&q->awaited, number + 1, __ATOMIC_RELAXED);
-        while (q->done <= number)
+        while (!is_done(q, number))
             pthread_cond_wait(&q->finished, &q->lock);
         __atomic_store_n(&q->awaited, 0, __ATOMIC_RELAXED);
         c->waited += clock_now() - began;
@@ -140,7 +200,41 @@ void comm_await(Comm *c, int64_t number)
     pthread_mutex_unlock(&q->lock);
 }
 
+/* This thread alone posts. */
+static void await_below(Comm *c, int64_t next)
+{
+    const Posts *q = &c->state->posts;
+    for (int64_t k = __atomic_load_n(&q->oldest, __ATOMIC_RELAXED); k < next; k++)
+        comm_await(c, k);
+}
+
 void comm_await_all(Comm *c)
 {
-    comm_await(c, c->state->posts.next - 1); /* this thread alone posts */
+    await_below(c, c->state->posts.next);
+}
+
+static int64_t post(Comm *c, Post p, const char *during)
+{
+    Posts *q = &c->state->posts;
+    await_below(c, q->next - q->most + 1); /* the last of them has the place that this one takes */
+    snprintf(p.during, sizeof p.during, "%s", during);
+    pthread_mutex_lock(&q->lock);
+    p.number = q->next;
+    *post_of(q, p.number) = p;
+    __atomic_store_n(&q->next, p.number + 1, __ATOMIC_RELEASE);
+    pthread_cond_signal(&q->posted);
+    pthread_mutex_unlock(&q->lock);
+    return p.number;
+}
+
+int64_t comm_post_sum(Comm *c, const CommSum *s, int place, int64_t from, int64_t n,
+                      const char *during)
+{
+    return c->size == 1 ? 0
+                        : post(c, (Post){.sum = s, .place = place, .from = from, .n = n}, during);
+}
+
+int64_t comm_post_gather(Comm *c, void *all, int64_t each, const char *during)
+{
+    return c->size == 1 ? 0 : post(c, (Post){.all = all, .each = each}, during);
 }

@@ -5,19 +5,22 @@
 #include "comm/transport.h"
 #include <pthread.h>
 
-enum { TAG_DATA = 1, TAG_ASK, TAG_ANSWER };
+enum { TAG_DATA = 1, TAG_ASK, TAG_ANSWER, TAG_SUM };  /* TAG_SUM + i: of the posted sum at place i */
 enum { MESSAGE = 1 << 26 };                           /* bytes of one message at most */
 
 /* Where a rank is, as it tells others that miss it. */
 typedef struct Whereabouts {
     char    doing[64];                                /* "the sum of gradients"; "" while it computes */
     int64_t step;
+    int64_t posts;                                    /* made so far */
     double  seconds;                                  /* since then */
 } Whereabouts;
 
 /* What the thread of comm/post.c does: a sum, or where `sum` is NULL a gather. */
 typedef struct Post {
-    const CommSum  *sum;
+    int64_t         number;
+    bool            done, begun;
+    const CommSum  *sum; int place;
     int64_t         from, n;
     void           *all;
     int64_t         each;
@@ -25,12 +28,12 @@ typedef struct Post {
 } Post;
 
 typedef struct Posts {
-    pthread_mutex_t lock;                             /* around what stands here */
+    pthread_mutex_t lock;                             /* around changes of what stands here */
     pthread_cond_t  posted, finished;
     pthread_t       thread;
     Post           *post; int most;                   /* number k at k % most */
-    int64_t         next, done;                       /* the number of the next one; those below `done` are done */
-    int64_t         awaited;                          /* somebody waits until so many are done */
+    int64_t         next, oldest;                     /* the number of the next one; those below `oldest` are done */
+    int64_t         awaited;                          /* 1 + the number of the one that somebody waits for */
 } Posts;
 
 typedef struct CommState {
@@ -64,6 +67,19 @@ void   comm_attend(CommState *s);                     /* answers who asks where 
 /* Between comm_begin and comm_end. */
 void comm_gather_now(Comm *c, const CommPart *part, int n);
 void comm_sum_now(Comm *c, const CommSum *s, int64_t from, int64_t n);
+
+/* A sum in halves without waiting: go_on does what can be done, and says whether anything could; fills: its partner is there,
+ * and it has more to send. */
+void comm_sum_begin(const CommSum *s, int place, int tag, int64_t from, int64_t n);
+bool comm_sum_go_on(Comm *c, const CommSum *s, int place);
+bool comm_sum_fills(const CommSum *s, int place);
+bool comm_sum_done(const CommSum *s, int place);
+
+/* Between two looks at what one waits for: leaves the processor, answers others; gives up, naming who is missing, when
+ * nothing has come for too long. */
+typedef struct Wait { double began; int polls; } Wait;
+Wait comm_wait_from_now(void);
+void comm_rest(CommState *s, Wait *w);
 
 /* Sends and receives under way, waited for together. */
 typedef struct Exchange { int request[TRANSPORT_REQUESTS]; int n; } Exchange;

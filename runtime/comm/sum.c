@@ -9,14 +9,25 @@
  * parts, and sends the sum back: up to a few times the bytes, the same bits.
  *
  * Long vectors go stretch by stretch. With halving several are under way, each one message further than the next: while what has
- * come of one is added, the link carries another. Otherwise what is received stays in the cache until it is added.
+ * come of one is added, the link carries another; and such a sum can stand still between two messages, so that
+ * a more urgent one goes first (post.c). Otherwise what is received stays in the cache until it is added.
  */
+#include "clock.h"
 #include "comm/state.h"
 #include "error.h"
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { STRETCH = 1 << 18, GRAIN = 16 }; /* reals: of a stretch, and what pieces are multiples of */
-enum { LEVELS = 20 };                   /* log2 of the ranks at most */
+enum {
+    STRETCH = 1 << 18,
+    HALVED = 1 << 15,
+    LEAST = 1 << 12
+}; /* reals of a stretch: in pieces, in halves at most and at least */
+static const double PREEMPTED =
+    1.5e-3;           /* seconds that a more urgent sum waits for a message that is on its way */
+enum { GRAIN = 16 };  /* reals that pieces are multiples of */
+enum { LEVELS = 20 }; /* log2 of the ranks at most */
 
 static void add(char *to, const char *from, int64_t n, int real_bytes)
 {
@@ -40,9 +51,19 @@ static int64_t cut(int64_t n, int i, int pieces)
 /* A stretch under way: reals from .. to - 1 are this rank's to add, as they were at each level. */
 typedef struct Stretch {
     int64_t from[LEVELS + 1], to[LEVELS + 1];
-    char *come; /* what the partner has sent, to be added */
-    Exchange e;
+    char *come;        /* what the partner has sent, to be added */
+    int sent, awaited; /* requests; -1: none, or done */
 } Stretch;
+
+typedef struct Halving {
+    const CommSum *s;
+    char *x, *scratch;
+    int64_t n, stretch;
+    int count, tag; /* stretches */
+    int now, message;
+    bool heard, done;
+    Stretch under_way[2 * LEVELS + 1];
+} Halving;
 
 static int levels(int ranks)
 {
@@ -66,62 +87,165 @@ static int64_t room_before(int64_t stretch, int level)
     return reals;
 }
 
-/* Half of what this rank has goes to the partner, the partner's other half comes. */
-static void begin_halving(Comm *c, const CommSum *s, Stretch *t, char *x, int level)
+static int64_t shorter(int64_t a, int64_t b)
 {
-    const int partner = c->rank ^ 1 << level, bytes = s->real_bytes;
+    return a < b ? a : b;
+}
+
+/* Seconds of a message of the longest stretch to a partner, when both send one: the best of a few. */
+static double message_seconds(Comm *c, int partner, char *out, char *in, int bytes)
+{
+    enum { TIMES = 4 };
+    double best = INFINITY;
+    for (int i = 0; i < TIMES; i++) {
+        Exchange e = {.n = 0};
+        const double began = clock_now();
+        comm_send(c, &e, partner, out, bytes);
+        comm_receive(c, &e, partner, in, bytes);
+        comm_wait(c, &e);
+        best = fmin(best, clock_now() - began);
+    }
+    return best;
+}
+
+/* Short stretches on slow links, so that urgent sums need not wait; long ones cost fewer messages.  The slowest of all ranks decides. */
+static int64_t find_stretch(Comm *c, int64_t n, int real_bytes)
+{
+    const int bytes = HALVED / 2 * real_bytes;
+    int64_t stretch = HALVED;
+    if (n <= LEAST)
+        return n;
+    char *out = rt_alloc((size_t)bytes), *in = rt_alloc((size_t)bytes);
+    double *all = rt_alloc(sizeof *all * (size_t)c->size), *mine = &all[c->rank], slowest = 0;
+    memset(out, 0, (size_t)bytes);
+    comm_enter(c, "a look at the link");
+    *mine = 0;
+    for (int level = 0; level < levels(c->size); level++)
+        *mine = fmax(*mine, message_seconds(c, c->rank ^ 1 << level, out, in, bytes));
+    comm_gather_now(c, &(CommPart){all, sizeof *all}, 1);
+    comm_leave(c);
+    for (int r = 0; r < c->size; r++)
+        slowest = fmax(slowest, all[r]);
+    for (; slowest > PREEMPTED && stretch > LEAST; slowest /= 2)
+        stretch /= 2;
+    free(out), free(in), free(all);
+    return shorter(n, stretch);
+}
+
+static void exchange(Comm *c, const Halving *h, Stretch *t, int partner, const char *from,
+                     int64_t out, char *to, int64_t in)
+{
+    const int bytes = h->s->real_bytes;
+    const RtTransport *carry = c->state->t;
+    t->sent = out > 0 ? carry->send(partner, h->tag, from, (int)(out * bytes)) : -1;
+    t->awaited = in > 0 ? carry->receive(partner, h->tag, to, (int)(in * bytes)) : -1;
+}
+
+/* Half of what this rank has goes to the partner, the partner's other half comes. */
+static void begin_halving(Comm *c, const Halving *h, Stretch *t, int level)
+{
+    const int partner = c->rank ^ 1 << level, bytes = h->s->real_bytes;
     const int64_t from = t->from[level], to = t->to[level], middle = from + cut(to - from, 1, 2);
     const bool upper = c->rank > partner;
     t->from[level + 1] = upper ? middle : from;
     t->to[level + 1] = upper ? to : middle;
-    comm_send(c, &t->e, partner, x + (upper ? from : middle) * bytes,
-              (upper ? middle - from : to - middle) * bytes);
-    comm_receive(c, &t->e, partner, t->come, (upper ? to - middle : middle - from) * bytes);
+    exchange(c, h, t, partner, h->x + (upper ? from : middle) * bytes,
+             upper ? middle - from : to - middle, t->come, upper ? to - middle : middle - from);
 }
 
 /* The sums that this rank has go to the partner, and the partner's come. */
-static void begin_doubling(Comm *c, const CommSum *s, Stretch *t, char *x, int level)
+static void begin_doubling(Comm *c, const Halving *h, Stretch *t, int level)
 {
-    const int partner = c->rank ^ 1 << level, bytes = s->real_bytes;
+    const int partner = c->rank ^ 1 << level, bytes = h->s->real_bytes;
     const int64_t from = t->from[level + 1], to = t->to[level + 1];
     const bool upper = c->rank > partner;
     const int64_t at = upper ? t->from[level] : to, end = upper ? from : t->to[level];
-    comm_send(c, &t->e, partner, x + from * bytes, (to - from) * bytes);
-    comm_receive(c, &t->e, partner, x + at * bytes, (end - at) * bytes);
+    exchange(c, h, t, partner, h->x + from * bytes, to - from, h->x + at * bytes, end - at);
 }
 
-static void finish_message(Comm *c, const CommSum *s, Stretch *t, char *x, int message, int deep)
+static bool exchanged(const CommState *s, Stretch *t)
 {
-    comm_wait(c, &t->e);
+    if (t->awaited >= 0 && s->t->done(t->awaited))
+        t->awaited = -1;
+    if (t->sent >= 0 && s->t->done(t->sent))
+        t->sent = -1;
+    return t->sent < 0 && t->awaited < 0;
+}
+
+/* The next message of stretch i, when the one before has come; false: it has not. */
+static bool next_message(Comm *c, Halving *h, int i, int message)
+{
+    const int deep = levels(c->size), ring = 2 * deep + 1, bytes = h->s->real_bytes;
+    Stretch *t = &h->under_way[i % ring];
+    if (message == 0)
+        *t = (Stretch){.from = {cut(h->n, i, h->count)}, .to = {cut(h->n, i + 1, h->count)}};
+    else if (!exchanged(c->state, t))
+        return false;
+    h->heard |= message > 0;
+    if (message > 0 && message <= deep)
+        add(h->x + t->from[message] * bytes, t->come, t->to[message] - t->from[message], bytes);
+    t->come =
+        h->scratch + (room_before(h->stretch, message) + i % 2 * room(h->stretch, message)) * bytes;
     if (message < deep)
-        add(x + t->from[message + 1] * s->real_bytes, t->come,
-            t->to[message + 1] - t->from[message + 1], s->real_bytes);
+        begin_halving(c, h, t, message);
+    else if (message < 2 * deep)
+        begin_doubling(c, h, t, 2 * deep - 1 - message);
+    return true;
+}
+
+void comm_sum_begin(const CommSum *s, int place, int tag, int64_t from, int64_t n)
+{
+    Halving *h = &s->halving[place];
+    const int64_t stretch = s->stretch, places = s->places ? s->places : 1;
+    *h = (Halving){.s = s,
+                   .x = s->buffer + from * s->real_bytes,
+                   .scratch = s->scratch + place * (s->scratch_bytes / places),
+                   .n = n,
+                   .stretch = stretch,
+                   .count = (int)((n + stretch - 1) / stretch),
+                   .tag = tag};
 }
 
 /* All ranks begin and await the messages of all stretches in one order, so that none needs a number. */
-static void sum_halves(Comm *c, const CommSum *s, char *x, int64_t n)
+bool comm_sum_go_on(Comm *c, const CommSum *s, int place)
 {
-    const int deep = levels(c->size), messages = 2 * deep, ring = messages + 1;
-    const int64_t stretch = s->n < STRETCH ? s->n : STRETCH;
-    const int count = (int)((n + stretch - 1) / stretch);
-    Stretch under_way[2 * LEVELS + 1];
-    for (int now = 0; now < count + messages; now++)
-        for (int m = 0; m <= messages; m++) {
-            const int i = now - m;
-            Stretch *t = &under_way[(i + ring) % ring];
-            if (i < 0 || i >= count)
+    Halving *h = &s->halving[place];
+    const int messages = 2 * levels(c->size);
+    bool any = false;
+    for (; h->now < h->count + messages; h->now++, h->message = 0)
+        for (; h->message <= messages; h->message++) {
+            const int i = h->now - h->message;
+            if (i < 0 || i >= h->count)
                 continue;
-            if (m == 0)
-                *t = (Stretch){.from = {cut(n, i, count)}, .to = {cut(n, i + 1, count)}};
-            else
-                finish_message(c, s, t, x, m - 1, deep);
-            t->come =
-                s->scratch + (room_before(stretch, m) + i % 2 * room(stretch, m)) * s->real_bytes;
-            if (m < deep)
-                begin_halving(c, s, t, x, m);
-            else if (m < messages)
-                begin_doubling(c, s, t, x, messages - 1 - m);
+            if (!next_message(c, h, i, h->message))
+                return any;
+            any = true;
         }
+    h->done = true;
+    return any;
+}
+
+bool comm_sum_fills(const CommSum *s, int place)
+{
+    const Halving *h = &s->halving[place];
+    return h->heard && h->now < h->count;
+}
+
+bool comm_sum_done(const CommSum *s, int place)
+{
+    return s->halving[place].done;
+}
+
+/* The caller has nothing else to do. */
+static void sum_halves(Comm *c, const CommSum *s, int64_t from, int64_t n)
+{
+    Wait w = comm_wait_from_now();
+    comm_sum_begin(s, 0, TAG_DATA, from, n);
+    while (!s->halving->done)
+        if (comm_sum_go_on(c, s, 0))
+            w = comm_wait_from_now();
+        else
+            comm_rest(c->state, &w);
 }
 
 /* ---- each rank a piece */
@@ -176,7 +300,7 @@ static void sum_pieces(Comm *c, const CommSum *s, char *x, int64_t n)
 
 /* ---- */
 
-void comm_sum_plan(const Comm *c, CommSum *s)
+void comm_sum_plan(Comm *c, CommSum *s)
 {
     const int each = s->shards / c->size;
     const int64_t n = s->n < STRETCH ? s->n : STRETCH;
@@ -190,9 +314,15 @@ void comm_sum_plan(const Comm *c, CommSum *s)
     if (c->bf16 && c->size > WIRE_RANKS)
         rt_die("--wire bf16 is for %d ranks at most, not %d", WIRE_RANKS, c->size);
     if ((c->size & (c->size - 1)) == 0 && s->first[c->size] == c->size) {
+        const int places = s->places ? s->places : 1, deep = levels(c->size);
         s->node = NULL;
-        s->scratch_bytes =
-            c->bf16 ? wire_scratch(c, s->n, n) : room_before(n, levels(c->size)) * s->real_bytes;
+        if (!c->bf16) {
+            s->halving = rt_alloc(sizeof *s->halving * (size_t)places);
+            s->stretch = find_stretch(c, s->n, s->real_bytes);
+        }
+        s->scratch_bytes = c->bf16
+                               ? wire_scratch(c, s->n, n)
+                               : places * room_before(shorter(s->n, HALVED), deep) * s->real_bytes;
     } else if (c->bf16)
         rt_die("--wire bf16 needs a number of ranks that is a power of two, and shards that divide "
                "by it evenly: %d and %d do not fit",
@@ -203,8 +333,8 @@ void comm_sum_plan(const Comm *c, CommSum *s)
 
 void comm_sum_now(Comm *c, const CommSum *s, int64_t from, int64_t n)
 {
-    if (!c->bf16 && !s->node) {
-        sum_halves(c, s, s->buffer + from * s->real_bytes, n);
+    if (s->halving) {
+        sum_halves(c, s, from, n);
         return;
     }
     for (int64_t at = 0; at < n; at += STRETCH) {

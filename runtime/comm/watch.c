@@ -19,6 +19,7 @@
 #include <time.h>
 
 enum { EAGER = 2000, PATIENT = 20000 }; /* polls before a wait yields, and before it sleeps */
+enum { ASIDE = 100 };                   /* and before the thread of posts does */
 static const double ASKING = 3;         /* seconds that an answer may take */
 
 static void nap(long microseconds)
@@ -26,10 +27,19 @@ static void nap(long microseconds)
     nanosleep(&(struct timespec){.tv_nsec = microseconds * 1000}, NULL);
 }
 
-static Whereabouts whereabouts(const CommState *s)
+static int64_t posts_made(const CommState *s)
 {
-    Whereabouts w = {.step = s->comm->step, .seconds = clock_now() - s->since};
-    snprintf(w.doing, sizeof w.doing, "%s", s->doing ? s->doing : "");
+    return __atomic_load_n(&s->posts.next, __ATOMIC_RELAXED);
+}
+
+/* The thread of posts is not what a rank is doing, unless somebody waits for it. */
+static Whereabouts whereabouts(CommState *s)
+{
+    const bool waits = s->doing && (!s->background || comm_hurry(s));
+    Whereabouts w = {.step = s->comm->step,
+                     .posts = posts_made(s),
+                     .seconds = clock_now() - s->since};
+    snprintf(w.doing, sizeof w.doing, "%s", waits ? s->doing : "");
     return w;
 }
 
@@ -95,17 +105,31 @@ static bool started(const CommState *s)
     return __atomic_load_n(&s->started, __ATOMIC_RELAXED);
 }
 
+/* It has not come as far as this rank has; beside other work one may look while this one computes. */
 static bool elsewhere(const CommState *s, int r)
 {
-    return s->of[r].step != s->comm->step || strcmp(s->of[r].doing, s->doing) != 0;
+    const Whereabouts *w = &s->of[r];
+    return w->step != s->comm->step || w->posts < posts_made(s) ||
+           (strcmp(w->doing, s->doing) != 0 && !(s->background && !*w->doing));
 }
 
-static void __attribute__((noreturn)) give_up(CommState *s)
+/* Others wait for this rank, and have more patience with it than it with them. */
+static bool behind(const CommState *s)
+{
+    for (int r = 0; r < s->comm->size; r++)
+        if (r != s->comm->rank && s->answered[r] && s->of[r].posts > posts_made(s))
+            return true;
+    return false;
+}
+
+static void give_up(CommState *s)
 {
     const Comm *c = s->comm;
     char text[1500] = "";
     int named = 0;
     ask_all(s);
+    if (behind(s))
+        return;
     for (int silent = 1; silent >= 0 && !named; silent--)
         for (int r = 0; r < c->size && named < 8; r++) {
             const size_t n = strlen(text);
@@ -157,49 +181,51 @@ void comm_leave(Comm *c)
     c->busy += spent;
 }
 
-/* Beside other work a wait leaves the processor to it: 20 us are less than a message takes between hosts. */
-static bool napping(CommState *s)
+Wait comm_wait_from_now(void)
 {
-    return s->background && !comm_hurry(s);
+    return (Wait){.began = clock_now()};
 }
 
-/* Between two looks. */
-static void rest(CommState *s, int polls, double began)
+/* The thread of posts may share its processor with one that computes. What it does while it waits, also when the other waits for it, counts against it
+ * when both have something to do (a step of 17 ms had its first bucket begun 3 ms late): it sleeps soon, and runs at once when it wakes. */
+void comm_rest(CommState *s, Wait *w)
 {
-    const bool aside = napping(s);
-    if (polls < EAGER && !aside)
+    const int polls = w->polls++;
+    if (polls < (s->background ? ASIDE : EAGER))
         return;
-    if (polls < PATIENT && !aside) {
+    if (polls < PATIENT && !s->background) {
         sched_yield();
         return;
     }
-    nap(aside ? 20 : 50);
+    nap(s->background ? 20 : 50);
     if (polls % 200 == 0) {
         comm_attend(s);
-        if (clock_now() - began > (started(s) ? s->limit : s->at_start))
+        if (clock_now() - w->began > (started(s) ? s->limit : s->at_start)) {
             give_up(s);
+            *w = comm_wait_from_now();
+        }
     }
 }
 
 void comm_wait(Comm *c, Exchange *e)
 {
     CommState *s = c->state;
-    const double began = clock_now();
-    for (int polls = 0; e->n > 0; polls++) {
+    Wait w = comm_wait_from_now();
+    while (e->n > 0) {
         for (int i = 0; i < e->n; i++)
             if (s->t->done(e->request[i]))
                 e->request[i--] = e->request[--e->n];
-        rest(s, polls, began);
+        comm_rest(s, &w);
     }
 }
 
 /* Not counted as waiting: most of it is the device's own work. */
 void comm_poll(Comm *c, bool (*done)(void), const char *during)
 {
-    const double began = clock_now();
     comm_await_all(c);
     comm_begin(c->state, during);
-    for (int polls = 0; !done(); polls++)
-        rest(c->state, polls, began);
+    Wait w = comm_wait_from_now();
+    while (!done())
+        comm_rest(c->state, &w);
     comm_end(c->state);
 }

@@ -196,8 +196,8 @@ static const RtPhase mini_train[] = {{.run = mini_slice, .per_slice = true, .wha
                                      {.run = mini_from_grad, .count = MINI_UNITS, .from_grad = true, .what = "update"}};
 enum { MINI_HIDDEN = W2 / 8 };                        /* units of the first layer */
 static const RtBucket mini_buckets[] = {
-    {0, W2 * sizeof(real), 0, MINI_HIDDEN, MINI_HIDDEN},
-    {W2 * sizeof(real), (PADDED - W2) * sizeof(real), 0, MINI_UNITS - MINI_HIDDEN, MINI_UNITS - MINI_HIDDEN}};
+    {0, W2 * sizeof(real), 0, 0, MINI_HIDDEN, MINI_HIDDEN},
+    {W2 * sizeof(real), (PADDED - W2) * sizeof(real), 0, 0, MINI_UNITS - MINI_HIDDEN, MINI_UNITS - MINI_HIDDEN}};
 static const RtPhase mini_tests[] = {{.run = mini_test, .per_slice = true, .what = "forward"}};
 static int (*const mini_checks[])(const Rt *r, char *thread, int unit) = {mini_nonfinite};
 static const char *const mini_layers[] = {"input (mini.tn:1)", "hidden (mini.tn:2)", "out (mini.tn:3)"};

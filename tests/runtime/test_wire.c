@@ -1,77 +1,15 @@
 /* test_wire.c -- sums that travel as bf16 (comm/wire.c): what is rounded, what is kept and sent later, at every awkward size.
  *
- * Ranks are threads, and what carries their messages is a table of mailboxes: the code under test is the programs' own.  It is
+ * Ranks are threads, and what carries their messages is a table of mailboxes (mailbox.h): the code under test is the programs' own.  It is
  * compared with the same sum written down plainly, a whole vector at a time.
  */
-#include "comm/state.h"
-#include <check.h>
+#include "mailbox.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- a transport between threads */
-
-enum { RANKS = 8, ROOM = 64 };
-
-typedef struct Mail {
-    char *bytes;
-    int n;
-} Mail;
-
-static struct { pthread_mutex_t lock; Mail mail[ROOM]; int first, count; } box[RANKS][RANKS];       /* [to][from] */
-static _Thread_local int here;
-static _Thread_local struct { int from, n; void *to; } wanted[TRANSPORT_REQUESTS];
-static _Thread_local int requests;
-
-/* A message is copied at once, so that its send is done. */
-static int send_mail(int to, int tag, const void *from, int n)
-{
-    ck_assert_int_eq(tag, TAG_DATA);
-    pthread_mutex_lock(&box[to][here].lock);
-    ck_assert_int_lt(box[to][here].count, ROOM);
-    Mail *m = &box[to][here].mail[(box[to][here].first + box[to][here].count++) % ROOM];
-    *m = (Mail){malloc((size_t)n + 1), n};
-    memcpy(m->bytes, from, (size_t)n);
-    pthread_mutex_unlock(&box[to][here].lock);
-    return TRANSPORT_REQUESTS;
-}
-
-static int receive_mail(int from, int tag, void *to, int n)
-{
-    ck_assert_int_eq(tag, TAG_DATA);
-    const int i = requests++ % TRANSPORT_REQUESTS;
-    wanted[i].from = from, wanted[i].to = to, wanted[i].n = n;
-    return i;
-}
-
-static bool mail_done(int i)
-{
-    if (i == TRANSPORT_REQUESTS)
-        return true;
-    const int from = wanted[i].from;
-    pthread_mutex_lock(&box[here][from].lock);
-    const bool any = box[here][from].count > 0;
-    if (any) {
-        Mail *m = &box[here][from].mail[box[here][from].first++ % ROOM];
-        box[here][from].count--;
-        ck_assert_int_eq(m->n, wanted[i].n);
-        memcpy(wanted[i].to, m->bytes, (size_t)m->n);
-        free(m->bytes);
-    }
-    pthread_mutex_unlock(&box[here][from].lock);
-    return any;
-}
-
-static int nobody_asks(int tag)
-{
-    (void)tag;
-    return -1;
-}
-
-static const RtTransport threads = {.name = "threads", .send = send_mail, .receive = receive_mail, .done = mail_done, .waiting = nobody_asks};
-
-/* ---- ranks */
+enum { RANKS = MAILBOX_RANKS };
 
 typedef struct Rank {
     Comm comm;
@@ -87,15 +25,14 @@ static void ranks_new(int size, int64_t n)
     for (int r = 0; r < size; r++) {
         Rank *x = &rank[r];
         *x = (Rank){.comm = {.rank = r, .size = size, .bf16 = true, .state = &x->state},
-                    .state = {.t = &threads, .comm = &x->comm, .limit = 60, .started = true},
+                    .state = {.t = &mailbox, .comm = &x->comm, .limit = 60, .started = true},
                     .sum = {.n = n, .real_bytes = 4, .shards = size}};
         comm_sum_plan(&x->comm, &x->sum);
         x->sum.buffer = calloc((size_t)n, 4);
         x->sum.scratch = calloc((size_t)x->sum.scratch_bytes + 64, 1);
         memset(x->sum.scratch + x->sum.scratch_bytes, 0x5a, 64);
-        for (int s = 0; s < size; s++)
-            pthread_mutex_init(&box[r][s].lock, NULL);
     }
+    mailbox_open(size, 0);
 }
 
 static void ranks_free(int size)
@@ -103,16 +40,15 @@ static void ranks_free(int size)
     for (int r = 0; r < size; r++) {
         for (int i = 0; i < 64; i++)
             ck_assert_int_eq(rank[r].sum.scratch[rank[r].sum.scratch_bytes + i], 0x5a);
-        for (int s = 0; s < size; s++)
-            ck_assert_int_eq(box[r][s].count, 0);
         free(rank[r].sum.buffer), free(rank[r].sum.scratch), free(rank[r].sum.first);
     }
+    mailbox_empty(size);
 }
 
 static void *add(void *arg)
 {
     Rank *x = arg;
-    here = x->comm.rank;
+    mailbox_here = x->comm.rank;
     comm_sum_now(&x->comm, &x->sum, x->from, x->n);
     return NULL;
 }

@@ -1,0 +1,176 @@
+/* test_posts.c -- sums that go on beside other work (comm/post.c): several under way, each rank at its own pace, waited for in another order than posted.
+ *
+ * Ranks are threads with a thread of posts each; messages take a time of their own (mailbox.h). Every sum of every step is compared with the tree, written
+ * down plainly: partners at distance 1, then 2, then 4.
+ */
+#include "mailbox.h"
+#include <time.h>
+#include <unistd.h>
+
+enum { BUCKETS = 5, STEPS = 12, MOST = 90000 };
+
+static const int64_t bucket_end[BUCKETS + 1] = {0, 40000, 40016, 60001, 89000, MOST};
+
+typedef struct Rank {
+    Comm comm;
+    CommState state;
+    CommSum sum;
+    pthread_t main;
+    unsigned seed;
+    bool fifo;
+} Rank;
+
+static Rank rank[MAILBOX_RANKS];
+static int ranks;
+
+static int whose_thread(void)
+{
+    for (;;)
+        for (int r = 0; r < ranks; r++)
+            if (rank[r].state.posts.post && pthread_equal(rank[r].state.posts.thread, pthread_self()))
+                return r;
+}
+
+static float value(int r, int step, int64_t i)
+{
+    return (float)((i * 31 + r * 977 + step * 131) % 1009) * 0x1.2345p-3f - 40;
+}
+
+static float tree_sum(int step, int64_t i)
+{
+    float part[MAILBOX_RANKS];
+    for (int r = 0; r < ranks; r++)
+        part[r] = value(r, step, i);
+    for (int d = 1; d < ranks; d *= 2)
+        for (int r = 0; r + d < ranks; r += 2 * d)
+            part[r] += part[r + d];
+    return part[0];
+}
+
+static void compute(Rank *x)
+{
+    usleep((unsigned)rand_r(&x->seed) % 3000);
+}
+
+static void expect(Rank *x, int step, int b, const int64_t *posted)
+{
+    const float *got = (const float *)(const void *)x->sum.buffer;
+    comm_await(&x->comm, posted[b]);
+    for (int64_t i = bucket_end[b]; i < bucket_end[b + 1]; i++) {
+        const float want = tree_sum(step, i);
+        if (memcmp(&got[i], &want, sizeof want) != 0)
+            ck_abort_msg("rank %d of %d, step %d, bucket %d, number %lld: %a, not %a", x->comm.rank, ranks, step, b, (long long)i,
+                         (double)got[i], (double)want);
+    }
+}
+
+/* A step: what the ranks tell each other, then each bucket as its part of the backward pass is done. */
+static void post_all(Rank *x, int step, int64_t *posted, int *told)
+{
+    float *of = (float *)(void *)x->sum.buffer;
+    told[x->comm.rank] = step * 100 + x->comm.rank;
+    const int64_t gather = comm_post_gather(&x->comm, told, sizeof *told, "metrics");
+    for (int b = 0; b < BUCKETS; b++) {
+        compute(x);
+        for (int64_t i = bucket_end[b]; i < bucket_end[b + 1]; i++)
+            of[i] = value(x->comm.rank, step, i);
+        posted[b] = comm_post_sum(&x->comm, &x->sum, b, bucket_end[b], bucket_end[b + 1] - bucket_end[b], "a bucket");
+    }
+    comm_await(&x->comm, gather);
+    for (int r = 0; r < ranks; r++)
+        ck_assert_int_eq(told[r], step * 100 + r);
+}
+
+/* The next step's forward pass needs the last bucket first; every third step something else stands between, which waits for all. */
+static void *run(void *arg)
+{
+    Rank *x = arg;
+    int64_t posted[BUCKETS];
+    int told[MAILBOX_RANKS];
+    mailbox_here = x->comm.rank;
+    for (int step = 0; step < STEPS; step++) {
+        post_all(x, step, posted, told);
+        if (step % 3 == 2)
+            comm_gather(&x->comm, told, sizeof *told, "a test");
+        for (int k = 0; k < BUCKETS; k++) {
+            compute(x);
+            expect(x, step, x->fifo ? k : BUCKETS - 1 - k, posted);
+        }
+    }
+    comm_await_all(&x->comm);
+    return NULL;
+}
+
+static void *open_rank(void *arg)
+{
+    Rank *x = arg;
+    mailbox_here = x->comm.rank;
+    comm_sum_plan(&x->comm, &x->sum);
+    x->sum.buffer = calloc(MOST, sizeof(float));
+    x->sum.scratch = calloc((size_t)x->sum.scratch_bytes, 1);
+    comm_posts(&x->comm, BUCKETS + 1);
+    return NULL;
+}
+
+static void all_ranks(void *(*run_one)(void *))
+{
+    for (int r = 0; r < ranks; r++)
+        ck_assert_int_eq(pthread_create(&rank[r].main, NULL, run_one, &rank[r]), 0);
+    for (int r = 0; r < ranks; r++)
+        pthread_join(rank[r].main, NULL);
+}
+
+static void train(int size, double slow, bool fifo)
+{
+    ranks = size;
+    mailbox_who = whose_thread;
+    mailbox_open(size, slow);
+    for (int r = 0; r < size; r++) {
+        Rank *x = &rank[r];
+        *x = (Rank){.comm = {.rank = r, .size = size, .state = &x->state}, .seed = (unsigned)r + 1, .fifo = fifo,
+                    .state = {.t = &mailbox, .comm = &x->comm, .limit = 60, .at_start = 60, .started = true},
+                    .sum = {.n = MOST, .real_bytes = 4, .shards = size, .places = BUCKETS}};
+        pthread_mutex_init(&x->state.lock, NULL);
+        comm_start(&x->state);
+    }
+    all_ranks(open_rank);
+    all_ranks(run);
+    mailbox_empty(size);
+}
+
+static const int many[] = {2, 3, 4, 6, 8};
+enum { MANY = sizeof many / sizeof *many };
+
+START_TEST(the_last_first)
+{
+    train(many[_i], 0, false);
+}
+END_TEST
+
+START_TEST(the_last_first_over_slow_links)
+{
+    train(many[_i], 3e-3, false);
+}
+END_TEST
+
+START_TEST(in_order_over_slow_links)
+{
+    train(many[_i], 3e-3, true);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("posts");
+    TCase *t = tcase_create("posts");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, the_last_first, 0, MANY);
+    tcase_add_loop_test(t, the_last_first_over_slow_links, 0, MANY);
+    tcase_add_loop_test(t, in_order_over_slow_links, 0, MANY);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    const int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? 1 : 0;
+}
