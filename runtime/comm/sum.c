@@ -19,15 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    STRETCH = 1 << 18,
-    HALVED = 1 << 15,
-    LEAST = 1 << 12
-}; /* reals of a stretch: in pieces, in halves at most and at least */
-static const double PREEMPTED =
-    1.5e-3;           /* seconds that a more urgent sum waits for a message that is on its way */
-enum { GRAIN = 16 };  /* reals that pieces are multiples of */
-enum { LEVELS = 20 }; /* log2 of the ranks at most */
+/* Reals of a stretch: in pieces; in halves at most, where several sums are under way, and at least. */
+enum { STRETCH = 1 << 18, HALVED = 1 << 15, LEAST = 1 << 12 };
+enum { PROBE = 48 << 10 }; /* bytes of a message that MPI sends at once */
+enum { GRAIN = 16 };       /* reals that pieces are multiples of */
+enum { LEVELS = 20 };      /* log2 of the ranks at most */
+
+/* Seconds: of a message of HALVED / 2 reals on a slow link; that a more urgent sum waits for one that is on its way. */
+static const double SLOW = 0.15e-3, PREEMPTED = 1.5e-3;
 
 static void add(char *to, const char *from, int64_t n, int real_bytes)
 {
@@ -92,44 +91,56 @@ static int64_t shorter(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Seconds of a message of the longest stretch to a partner, when both send one: the best of a few. */
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Seconds of a message to a partner, when both send one: the median of some, because the first may find an empty line that takes more than it can carry. */
 static double message_seconds(Comm *c, int partner, char *out, char *in, int bytes)
 {
-    enum { TIMES = 4 };
-    double best = INFINITY;
+    enum { TIMES = 11 };
+    double seconds[TIMES];
     for (int i = 0; i < TIMES; i++) {
         Exchange e = {.n = 0};
         const double began = clock_now();
         comm_send(c, &e, partner, out, bytes);
         comm_receive(c, &e, partner, in, bytes);
         comm_wait(c, &e);
-        best = fmin(best, clock_now() - began);
+        seconds[i] = clock_now() - began;
     }
-    return best;
+    qsort(seconds, TIMES, sizeof *seconds, ascending);
+    return seconds[TIMES / 2];
 }
 
-/* Short stretches on slow links, so that urgent sums need not wait; long ones cost fewer messages.  The slowest of all ranks decides. */
-static int64_t find_stretch(Comm *c, int64_t n, int real_bytes)
+/* Of a few sums at a time short stretches on slow links, so that the urgent ones need not wait.  One alone has long stretches there, which fill the link
+ * best; on fast links those that stay in the cache.  The slowest of all ranks decides. A short message takes as long to be noticed,
+ * where ranks take turns on a processor, and says nothing of the link. */
+static int64_t find_stretch(Comm *c, const CommSum *s)
 {
-    const int bytes = HALVED / 2 * real_bytes;
+    const int bytes = PROBE;
     int64_t stretch = HALVED;
-    if (n <= LEAST)
-        return n;
+    if (s->n <= LEAST)
+        return s->n;
     char *out = rt_alloc((size_t)bytes), *in = rt_alloc((size_t)bytes);
     double *all = rt_alloc(sizeof *all * (size_t)c->size), *mine = &all[c->rank], slowest = 0;
     memset(out, 0, (size_t)bytes);
     comm_enter(c, "a look at the link");
     *mine = 0;
     for (int level = 0; level < levels(c->size); level++)
-        *mine = fmax(*mine, message_seconds(c, c->rank ^ 1 << level, out, in, bytes));
+        *mine = fmax(*mine, message_seconds(c, c->rank ^ 1 << level, out, in, bytes) -
+                                message_seconds(c, c->rank ^ 1 << level, out, in, bytes / 16));
     comm_gather_now(c, &(CommPart){all, sizeof *all}, 1);
     comm_leave(c);
     for (int r = 0; r < c->size; r++)
-        slowest = fmax(slowest, all[r]);
+        slowest = fmax(slowest, all[r] / PROBE * (HALVED / 2 * s->real_bytes));
+    free(out), free(in), free(all);
+    if (s->places <= 1)
+        return shorter(s->n, slowest > SLOW ? STRETCH : 2 * HALVED);
     for (; slowest > PREEMPTED && stretch > LEAST; slowest /= 2)
         stretch /= 2;
-    free(out), free(in), free(all);
-    return shorter(n, stretch);
+    return shorter(s->n, stretch);
 }
 
 static void exchange(Comm *c, const Halving *h, Stretch *t, int partner, const char *from,
@@ -318,11 +329,11 @@ void comm_sum_plan(Comm *c, CommSum *s)
         s->node = NULL;
         if (!c->bf16) {
             s->halving = rt_alloc(sizeof *s->halving * (size_t)places);
-            s->stretch = find_stretch(c, s->n, s->real_bytes);
+            s->stretch = find_stretch(c, s);
         }
-        s->scratch_bytes = c->bf16
-                               ? wire_scratch(c, s->n, n)
-                               : places * room_before(shorter(s->n, HALVED), deep) * s->real_bytes;
+        const int64_t longest = shorter(s->n, places > 1 ? HALVED : STRETCH);
+        s->scratch_bytes = c->bf16 ? wire_scratch(c, s->n, n)
+                                   : places * room_before(longest, deep) * s->real_bytes;
     } else if (c->bf16)
         rt_die("--wire bf16 needs a number of ranks that is a power of two, and shards that divide "
                "by it evenly: %d and %d do not fit",
