@@ -4,7 +4,8 @@
  * CALL_FORWARD, CALL_DATA, CALL_WEIGHTS, CALL_PACK, CALL_PACK_DX, how many units pack (PACK_UNITS), and the samples of a
  * chunk (CHUNK).  The chunks are the units that threads share, as in a program whose slices are one chunk long.
  * Packing is outside the clock (a step does it once, not once a chunk).  The weights' gradient includes clearing each
- * chunk's place where the call adds to it, and the sum over the chunks, in the tree's order.
+ * chunk's place where the call adds to it, and the sum over the chunks, in the tree's order.  Where a program takes it over all
+ * shards at once (SHARD: samples of one), it is the sum that an update would wait for.
  */
 #define RT_KERNELS
 #include "convs.h"
@@ -21,6 +22,10 @@ static struct {
     int threads, chunks;
     int64_t x, w, y; /* reals a chunk, and of the weights */
     real *image, *bias, *p, *pd, *dy, *out, *dx, *dw, *sum;
+#ifdef SHARD
+    Rt all;
+    int64_t to_dy; /* bytes, from a shard's x to its dy */
+#endif
 } q;
 
 static real *reals(int64_t count)
@@ -34,6 +39,32 @@ static real *filled(const float *from, int64_t count)
     return memcpy(reals(count), from, (size_t)count * sizeof(real));
 }
 
+#ifdef SHARD
+/* x and dy of all shards, where a program has them. */
+static void keep_shards(const float *x, const float *dy)
+{
+    const int shards = q.s.n / SHARD;
+    const int64_t of_x = (q.x / CHUNK * SHARD + 15) / 16 * 16, of_y = (q.y / CHUNK * SHARD + 31) / 16 * 16;
+    q.to_dy = of_x * (int64_t)sizeof(real);
+    q.all = (Rt){.shard = (char *)reals((of_x + of_y) * shards),
+                 .shard_bytes = (of_x + of_y) * (int64_t)sizeof(real),
+                 .shards = shards,
+                 .grad = (char *)q.sum};
+    for (int i = 0; i < shards; i++) {
+        char *const to = q.all.shard + i * q.all.shard_bytes;
+        memcpy(to, x + i * (q.x / CHUNK * SHARD), sizeof(real) * (size_t)(q.x / CHUNK * SHARD));
+        memcpy(to + q.to_dy, dy + i * (q.y / CHUNK * SHARD), sizeof(real) * (size_t)(q.y / CHUNK * SHARD));
+    }
+}
+
+static void squares(void)
+{
+#pragma omp parallel for schedule(static)
+    for (int unit = 0; unit < CONV_DW_UNITS(q.s.o, q.s.c, q.s.r * q.s.r); unit++)
+        CALL_WEIGHTS(&q.all, unit, 0, q.dw, NULL, NULL, q.all.shard, q.all.shard + q.to_dy);
+}
+#endif
+
 static void setup(ConvShape s, const float *x, const float *w, const float *b, const float *dy,
                   int threads)
 {
@@ -44,6 +75,9 @@ static void setup(ConvShape s, const float *x, const float *w, const float *b, c
     q.bias = filled(b, s.o);
     q.out = reals(q.y * q.chunks), q.dx = reals(q.x * q.chunks);
     q.dw = reals(q.w * q.chunks), q.sum = reals(q.w);
+#ifdef SHARD
+    keep_shards(x, dy);
+#endif
     /* no packed order takes more than 36 points of Winograd for each pair of channels, whole panels */
     const int64_t points = s.r * s.r > 36 ? s.r * s.r : 36, out = s.o / s.groups,
                   in = s.c / s.groups, most = (out * in + (out + in) * 4 * P) * s.groups * points;
@@ -77,6 +111,12 @@ static void add_chunks(int i)
 static void run(int op)
 {
     omp_set_num_threads(q.threads);
+#ifdef SHARD
+    if (op == WEIGHTS) {
+        squares();
+        return;
+    }
+#endif
 #pragma omp parallel for schedule(static)
     for (int i = 0; i < q.chunks; i++) {
         if (op == FORWARD)
@@ -85,12 +125,14 @@ static void run(int op)
         if (op == DATA)
             CALL_DATA(q.dx + i * q.x, q.pd, q.dy + i * q.y);
 #endif
+#ifndef SHARD
         if (op == WEIGHTS) {
 #ifndef WRITES
             memset(q.dw + i * q.w, 0, sizeof(real) * (size_t)q.w);
 #endif
             CALL_WEIGHTS(q.dw + i * q.w, q.image + i * q.x, q.dy + i * q.y);
         }
+#endif
     }
     if (op == WEIGHTS && q.chunks > 1) {
 #pragma omp parallel for schedule(static)
@@ -101,7 +143,12 @@ static void run(int op)
 
 static void result(int op, float *to)
 {
-    const real *from[OPS] = {q.out, q.dx, q.chunks > 1 ? q.sum : q.dw};
+#ifdef SHARD
+    const bool summed = true;
+#else
+    const bool summed = q.chunks > 1;
+#endif
+    const real *from[OPS] = {q.out, q.dx, summed ? q.sum : q.dw};
     const int64_t count[OPS] = {q.y * q.chunks, q.x * q.chunks, q.w};
     memcpy(to, from[op], sizeof(float) * (size_t)count[op]);
 }

@@ -55,6 +55,9 @@ static const char *sum_units(Writer *w, const Sum *s)
         return arena_printf(w->arena, "%lld", (long long)embedding_units(s->root));
     if (s->stored)
         return arena_printf(w->arena, "DENSE_INPUT_UNITS(%lld)", (long long)s->param->file.dim[1]);
+    if (s->panels && node_is(s->root, "conv2d_dw"))
+        return arena_printf(w->arena, "CONV_DW_UNITS(%lld, %lld, %lld)", (long long)s->param->file.dim[0],
+                            (long long)s->param->file.dim[1], (long long)(s->param->file.dim[2] * s->param->file.dim[3]));
     return s->panels ? arena_printf(w->arena, "DENSE_UNITS(%s)", dense_size(w, s->param))
                      : arena_printf(w->arena, "%lld", (long long)range_units(s->count));
 }
@@ -210,6 +213,31 @@ static void dense_call(Writer *w, const Sum *s)
                       "        ");
 }
 
+/* The sizes that the kernel of n is given, of so many samples. */
+static const char *sizes_of(Writer *w, const Node *n, int64_t samples)
+{
+    Call c = {.arena = w->arena, .n = samples};
+    n->op->kernel(n, &c);
+    return c.arg[c.narg - 1].text;
+}
+
+/* Of large filters over few positions: in squares, of what shards have kept of x and dy. */
+static void conv_call(Writer *w, const Sum *s)
+{
+    Arena *a = w->arena;
+    const char *fn = kernel_define(
+        w, "conv2d_dw_update",
+        "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const char *x, const char *dy",
+        arena_printf(a, "    conv2d_dw_update(r, unit, grad, w, s0, s1, x, dy, %s, %s, %s);\n", factors(w, s->param),
+                     update_name(w->g), sizes_of(w, s->root, w->g->step->shard)));
+    statement_wrapped(&w->body,
+                      arena_printf(a, "%s(r, unit, %lld, %s, %s, %s);%s", fn, (long long)s->offset, weights(w, s->param),
+                                   shard_pointer(w, s->root->in[0]), shard_pointer(w, s->root->in[1]),
+                                   statement_tick(w, sum_name(s), fn, s->root->span, statement_flops(s->root), "tap by tap, in squares",
+                                                  step_price_sum(w->g, s, false, w->in->options))),
+                      "        ");
+}
+
 static void sum_call(Writer *w, const Sum *s, const char *units)
 {
     Text *t = &w->body;
@@ -225,6 +253,10 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
     }
     if (s->panels && node_is(s->root, "embedding_dw")) {
         table_call(w, s);
+        return;
+    }
+    if (s->panels && node_is(s->root, "conv2d_dw")) {
+        conv_call(w, s);
         return;
     }
     if (s->panels) {

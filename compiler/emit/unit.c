@@ -17,6 +17,7 @@ typedef struct Home {
 static const Home home[] = {{"conv2d_winograd_dw", "cpu/winograd_dw.h", true},
                             {"conv2d_winograd", "cpu/winograd.h", true},
                             {"wino", "cpu/winograd.h", true},
+                            {"conv2d_dw_update", "cpu/conv_dw_update.h", true},
                             {"conv2d", "cpu/conv.h", true},
                             {"dense_dw_update_input", "cpu/dense_input.h", true},
                             {"dense_dw_update", "cpu/dense_update.h", true},
@@ -140,7 +141,7 @@ int emit_units(const EmitInput *in, Arena *a, EmitUnit **unit)
     program_text(&w,
                  "#include \"cpu/vec.h\"\n#include \"cpu/math.h\"\n#include "
                  "\"cpu/input.h\"\n#include "
-                 "\"cpu/output.h\"\n#include \"cpu/dense_input.h\"\n#include \"cpu/dense_wide.h\"\n",
+                 "\"cpu/output.h\"\n#include \"cpu/dense_input.h\"\n#include \"cpu/dense_wide.h\"\n#include \"cpu/conv_dw_units.h\"\n",
                  kernels.s, &step);
     *own = (EmitUnit){.name = in->train->name, .text = step.s, .once = true};
     *unit = all;

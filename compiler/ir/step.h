@@ -40,7 +40,7 @@ typedef struct Sum {
     Node   *update;                                   /* the update that follows directly, or NULL */
     bool    total;                                    /* a later slice phase reads the shard's sum (batch norm), */
     bool    known;                                    /* and the update what all shards have: no reduction of its own */
-    bool    panels;                                   /* dense_dw run by output panels over all shards; else slices + tree */
+    bool    panels;                                   /* dense_dw run by output panels, conv2d_dw in squares, over all shards; else slices + tree */
     bool    stored;                                   /* of these: x is the batch's samples, read again where they are stored */
     int64_t count;                                    /* reals in memory */
     int64_t offset;                                   /* bytes in the gradient buffer */

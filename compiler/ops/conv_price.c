@@ -282,6 +282,37 @@ void conv_price_dw(const Node *n, const Market *m, Price *p)
     price_stream(p, m, p->values, p->values);
 }
 
+/* ---- the same with the update inside: runtime/cpu/conv_dw_update.h */
+
+enum { SQUARE_CHANNELS = 512, SQUARE_BYTES = 1024, SQUARE_SHARDS = 8, SQUARE_FILTERS = 1 << 20 };
+static const double UPDATE_CYCLES = 12;     /* a vector of weights and states updated */
+
+bool conv_in_squares(const Node *n, int64_t shards, int64_t samples, int64_t real)
+{
+    const ConvSizes c = conv_sizes(n);
+
+    return !c.pool && c.groups == 1 && !conv_attr(n, "winograd") && shards <= SQUARE_SHARDS &&
+           c.o * c.r * c.s * c.c * real >= SQUARE_FILTERS && samples * c.oh * c.ow <= TAPS_POSITIONS;
+}
+
+Price conv_price_update(const Node *n, const Market *m, int64_t shards, int64_t samples, int states)
+{
+    const ConvSizes c = conv_sizes(n);
+    const double taps = (double)(c.r * c.s), met = (double)(samples * c.oh * c.ow) * taps_met(&c),
+                 filters = (double)(c.o * c.c) * taps, x = (double)price_ceil(c.o, SQUARE_BYTES / m->real),
+                 dy = (double)price_ceil(c.c, SQUARE_CHANNELS);
+    Price p = {.textbook = 2 * filters * (double)(shards * samples * c.oh * c.ow)};
+
+    price_panels(&p, m, taps * (double)shards, c.o, c.c, met);
+    conv_copy(&p, m, taps * met * (double)shards * (x * (double)c.c + dy * (double)c.o));
+    p.cycles += filters / m->lanes * UPDATE_CYCLES / m->core->fma;
+    p.weights = 2.0 * (1 + states) * filters * m->real;
+    p.values = (double)shards * m->real * taps * met * (x * (double)c.c + dy * (double)c.o);
+    price_stream(&p, m, p.weights, (1 + states) * filters * m->real);
+    price_stream(&p, m, p.values, (double)(shards * samples * m->real) * (double)(c.c * c.h * c.w + c.o * c.oh * c.ow));
+    return p;
+}
+
 /* ---- filters packed, once a step */
 
 void conv_price_pack(const Node *n, const Market *m, Price *p)

@@ -9,6 +9,11 @@ void conv_price_dx(const Node *n, const Market *m, Price *p);
 void conv_price_dw(const Node *n, const Market *m, Price *p);
 void conv_price_pool_dx(const Node *n, const Market *m, Price *p);
 void conv_price_pool_dw(const Node *n, const Market *m, Price *p);
+/* conv2d_dw_update: the gradient of filters over all shards of so many samples, and the update inside. */
+Price conv_price_update(const Node *n, const Market *m, int64_t shards, int64_t samples, int states);
+/* Does it take less time than the sums of slices and their update?  Filters of 1 MB and more over at most 256 positions a
+ * shard: with more, the slices' way has them nearer. */
+bool conv_in_squares(const Node *n, int64_t shards, int64_t samples, int64_t real);
 void conv_price_pack(const Node *n, const Market *m, Price *p);
 
 /* Reals of the packed filters that n reads, as runtime/cpu/conv.h and winograd.h count them: CONV_PACK_COUNT,

@@ -1,5 +1,6 @@
 /* step_price.c -- prices of a planned step: nodes by their rules, sums over samples by their sizes. */
 #include "ops/step_price.h"
+#include "ops/conv_price.h"
 #include "ops/dense_price.h"
 #include "ops/embedding.h"
 #include "ops/scan.h"
@@ -49,6 +50,8 @@ Price step_price_sum(const Graph *g, const Sum *s, bool from_grad, const Options
         return reduced(g, s, from_grad, &m);
     if (node_is(s->root, "embedding_dw"))
         return embedding_price_update(s->root, &m, t->batch, g->nstate);
+    if (node_is(s->root, "conv2d_dw"))
+        return conv_price_update(s->root, &m, t->shards, t->shard, g->nstate);
     return dense_price_update(&m, s->param->file.dim[1], s->param->file.dim[0], t->shards,
                               t->shard * dense_rows(s->root), g->nstate);
 }

@@ -6,6 +6,7 @@
  */
 #include "ir/readers.h"
 #include "ir/step.h"
+#include "ops/conv_price.h"
 #include "ops/dense_price.h"
 #include "ops/op.h"
 #include "ops/scan.h"
@@ -259,9 +260,11 @@ static bool reads_stored(const Graph *g, const Node *root)
 }
 
 /* A dense layer's gradient by output panels, over what all shards have kept of x and dy; or in slices like any other sum,
- * where the weights take less memory than that: in sequences. */
-static bool by_panels(const Step *s, const Node *root)
+ * where the weights take less memory than that: in sequences.  That of large filters of small images in squares. */
+static bool by_panels(const Step *s, const Node *root, int64_t real)
 {
+    if (node_is(root, "conv2d_dw"))
+        return conv_in_squares(root, s->shards, s->shard, real);
     const int64_t rows = s->shard * dense_rows(root), o = root->shape.dim[0],
                   k = root->shape.dim[1];
     if (node_is(root, "embedding_dw")) /* by rows of the table, where most of them have no token */
@@ -277,13 +280,14 @@ static void add_sum(Graph *g, Step *s, Node *root, const Readers *r, const Optio
     if (sum.update && node_is(sum.update, "update"))
         sum.param = sum.update->in[0]->param;
     sum.known = sum.update && sum.update->in[1] != root;
-    const bool product = node_is(root, "dense_dw") || node_is(root, "embedding_dw");
-    sum.panels = !o->plain && !o->blas && !o->cuda && product && sum.update && by_panels(s, root);
+    const int64_t real = strcmp(g->recipe.dtype, "f64") ? 4 : 8;
+    const bool product = node_is(root, "dense_dw") || node_is(root, "embedding_dw") || (node_is(root, "conv2d_dw") && sum.param);
+    sum.panels = !o->plain && !o->blas && !o->cuda && product && sum.update && by_panels(s, root, real);
     sum.stored = sum.panels && reads_stored(g, root);
     sum.count = sum.param ? sum.param->count_memory : shape_count(&root->shape);
     sum.offset = s->grad_bytes;
     if (!sum.known)
-        s->grad_bytes += (sum.count * (strcmp(g->recipe.dtype, "f64") ? 4 : 8) + 63) / 64 * 64;
+        s->grad_bytes += (sum.count * real + 63) / 64 * 64;
     ARENA_PUSH(g->arena, s->sum, s->nsum, sum);
     root->alias = NULL;
     join(root, root);

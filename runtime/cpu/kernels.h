@@ -16,6 +16,7 @@
 #include "cpu/dense_update.h" /* dense_dw_update */
 #include "cpu/dense_input.h" /* dense_dw_update_input */
 #include "cpu/conv.h"      /* conv2d and its gradients */
+#include "cpu/conv_dw_update.h" /* conv2d_dw_update */
 #include "cpu/winograd_dw.h" /* the same through fewer multiplications */
 #ifdef RT_BLAS
 #include "cpu/blas.h"      /* --kernels=blas: dense and conv through the library */

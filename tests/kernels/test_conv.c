@@ -394,12 +394,100 @@ START_TEST(adjoint)
 }
 END_TEST
 
+/* ---- sums over all shards in squares, with the update inside */
+
+static const RtOpt momentum = {.lr = 0.1f, .decay = 0.01f, .momentum = 0.9f, .clip_value = 0.75f};
+
+/* x and dy of all shards, stored as the fast kernels want them; dw: the sum by the plain kernel, adjacent pairs first. */
+typedef struct Shards {
+    char *memory;
+    int64_t bytes, dy; /* a shard's; from its x to its dy */
+    real *dw;
+} Shards;
+
+static Shards shards_of(Conv c, int shards)
+{
+    Shards q = {.dy = (count_x(c) + 15) / 16 * 16 * (int64_t)sizeof(real)};
+    real *part[8];
+    q.bytes = q.dy + (count_y(c) + 31) / 16 * 16 * (int64_t)sizeof(real);
+    q.memory = buffer_bytes(shards * q.bytes);
+    for (int s = 0; s < shards; s++) {
+        real *x = random_buffer(count_x(c), 10 + s), *dy = random_buffer(count_y(c), 20 + s),
+             *xl = last(x, c.n, c.c, c.h * c.w), *dyl = last(dy, c.n, c.o, c.oh * c.ow);
+        part[s] = zero_buffer(count_w(c));
+        plain_dw(part[s], x, dy, c);
+        memcpy(q.memory + s * q.bytes, xl, sizeof(real) * (size_t)count_x(c));
+        memcpy(q.memory + s * q.bytes + q.dy, dyl, sizeof(real) * (size_t)count_y(c));
+        release(4, x, dy, xl, dyl);
+    }
+    for (int step = 1; step < shards; step *= 2)
+        for (int s = 0; s + step < shards; s += 2 * step)
+            for (int64_t i = 0; i < count_w(c); i++)
+                part[s][i] += part[s + step][i];
+    q.dw = part[0];
+    for (int s = 1; s < shards; s++)
+        release(1, part[s]);
+    return q;
+}
+
+/* All units of shards first .. first + count - 1; with grad the sums alone. */
+static void run_squares(const Shards *q, Conv c, int first, int count, real *grad, real *w,
+                        real *s0)
+{
+    const Rt r = {.shard = q->memory + first * q->bytes,
+                  .shard_bytes = q->bytes,
+                  .shards = count,
+                  .opt = momentum,
+                  .grad = (char *)grad};
+    for (int unit = CONV_DW_UNITS(c.o, c.c, c.r * c.s); unit-- > 0;)
+        conv2d_dw_update(&r, unit, 0, w, s0, NULL, r.shard, r.shard + q->dy, (Factors){1, 1},
+                         update_sgd, c);
+}
+
+START_TEST(squares)
+{
+    static const int counts[] = {1, 2, 3, 8};
+    const Conv c = shapes[_i];
+    const int64_t bytes = count_w(c) * (int64_t)sizeof(real);
+    if (c.groups > 1 || c.n * c.oh * c.ow > TAPS_POSITIONS)
+        return;
+    for (int i = 0; i < 4; i++) {
+        Shards q = shards_of(c, counts[i]);
+        real *sum = buffer(count_w(c)), *w = random_buffer(count_w(c), 6),
+             *s0 = random_buffer(count_w(c), 7), *w_hand = copy_buffer(w, count_w(c)),
+             *s0_hand = copy_buffer(s0, count_w(c));
+        run_squares(&q, c, 0, counts[i], sum, NULL, NULL);
+        check_guard(sum, bytes, "sums in squares");
+        real *rows_of_sum = weights_rows(sum, c);
+        check_close(rows_of_sum, q.dw, count_w(c), "sums in squares");
+        run_squares(&q, c, 0, counts[i], NULL, w, s0);
+        for (int64_t k = 0; k < count_w(c); k++)
+            update_lanes(w_hand + k, s0_hand + k, NULL, v_set(sum[k]), &momentum, update_sgd, 1);
+        check_same(w, w_hand, bytes, "conv2d_dw_update");
+        check_same(s0, s0_hand, bytes, "conv2d_dw_update's state");
+        check_guard(w, bytes, "conv2d_dw_update");
+        check_guard(s0, bytes, "conv2d_dw_update's state");
+        if (counts[i] % 2 == 0) { /* two ranks */
+            real *a = buffer(count_w(c)), *b = buffer(count_w(c));
+            run_squares(&q, c, 0, counts[i] / 2, a, NULL, NULL);
+            run_squares(&q, c, counts[i] / 2, counts[i] / 2, b, NULL, NULL);
+            for (int64_t k = 0; k < count_w(c); k++)
+                a[k] += b[k];
+            check_same(a, sum, bytes, "sums in squares of two ranks");
+            release(2, a, b);
+        }
+        release(8, q.memory, q.dw, sum, w, s0, w_hand, s0_hand, rows_of_sum);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("conv");
     tcase_add_loop_test(t, forward, 0, SHAPES);
     tcase_add_loop_test(t, backward, 0, SHAPES);
     tcase_add_loop_test(t, pooled, 0, 2 * SHAPES);
+    tcase_add_loop_test(t, squares, 0, SHAPES);
     tcase_add_loop_test(t, adjoint, 0, SHAPES);
     tcase_add_loop_test(t, literal_sizes, 0, 2);
     tcase_add_loop_test(t, samples_apart, 0, 20);

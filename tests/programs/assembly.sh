@@ -17,6 +17,7 @@ conv2d_winograd_pool  x86-64-v4 110  2   # the same in 32, once more for the las
 conv2d_winograd       x86-64-v3   2  0   # constants of gelu in a loop of its own, beside 30
 conv2d_winograd       x86-64-v4   2  0   # the same
 conv2d_dw             x86-64-v3   0  1   # what is called ahead, once in 16 positions of a tile
+conv2d_dw_update      x86-64-v3   0  2   # pointers, beside 80
 conv2d_winograd_dw    x86-64-v3   2  0   # 16 values of a transform in 16 registers, beside 62 multiply-adds; once a filter
 conv2d_winograd_dw    x86-64-v4   0  1   # a pointer
 softmax_cross_entropy x86-64-v3   3  0   # coefficients of exp, beside 18 multiply-adds

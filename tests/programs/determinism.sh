@@ -7,9 +7,10 @@ set -euo pipefail
 small_mnist "$work/mnist" 700 300 || true
 run() { local log=$1; shift; rm -f "$log"; "$@" "${data[@]}" --epochs 2 --limit-samples 700 --log "$log" > /dev/null; hashes "$log"; }
 
-for model in lenet mlp mlp_wide; do
+for model in lenet mlp mlp_wide ../tests/passes/sum_squares; do
     data=(--data "$work/mnist") more=()
     [ $model != mlp_wide ] || { data=(); more=(--set data.test_samples=300); }
+    [ $model != ../tests/passes/sum_squares ] || data=() # gradients of filters in squares
     for shards in 1 2 4 8; do
         build $model "$work/p" --shards $shards "${more[@]}"
         want=$(run "$work/log" "$work/p" --threads 1)
