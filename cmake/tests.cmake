@@ -41,6 +41,7 @@ if(TARGET tenonbench)
     add_library(nvml_standin SHARED EXCLUDE_FROM_ALL tests/sweep/nvml/standin.c)
     set_target_properties(nvml_standin PROPERTIES PREFIX "" OUTPUT_NAME libnvidia-ml SUFFIX .so.1 LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/nvml)
     set_target_properties(unit_sweep_test_gpus PROPERTIES BUILD_RPATH ${CMAKE_BINARY_DIR}/tests/nvml)
+    target_link_options(unit_sweep_test_gpus PRIVATE -Wl,--disable-new-dtags)   # a sanitizer's dlopen looks there, too
     add_dependencies(unit_sweep_test_gpus nvml_standin)
 endif()
 
