@@ -8,6 +8,11 @@
 
 enum { STORE = 1 << 20 };
 
+typedef struct Store {
+    struct Store *before;
+    char bytes[];
+} Store;
+
 static uint32_t hash_of(const char *bytes, int32_t length)
 {
     uint32_t h = 2166136261u; /* FNV-1a */
@@ -56,11 +61,14 @@ static void grow(Table *t)
 static const char *copy(Table *t, const char *bytes, int32_t length)
 {
     if (t->left < length) {
+        t->used = 0;
         t->left = length > STORE ? length : STORE;
-        t->store = grown(NULL, (size_t)t->left);
+        Store *s = grown(NULL, sizeof *s + (size_t)t->left);
+        s->before = t->store;
+        t->store = s;
     }
-    char *at = memcpy(t->store, bytes, (size_t)length);
-    t->store += length;
+    char *at = memcpy(t->store->bytes + t->used, bytes, (size_t)length);
+    t->used += length;
     t->left -= length;
     return at;
 }
@@ -88,6 +96,10 @@ void table_free(Table *t)
     free(t->piece);
     free(t->count);
     free(t->slot);
+    for (Store *s = t->store, *before; s; s = before) {
+        before = s->before;
+        free(s);
+    }
     *t = (Table){.n = 0};
 }
 

@@ -11,13 +11,13 @@ typedef struct Table {
     int32_t   n, room;
     int32_t  *slot;                                   /* number + 1, or 0; a power of 2 of them */
     uint32_t  slots;
-    char     *store;                                  /* where the next copy goes */
-    int64_t   left;
+    struct Store *store;                              /* the copies, block by block, the latest first */
+    int64_t   used, left;                             /* bytes of that block */
 } Table;
 
 int32_t table_find(const Table *t, const char *bytes, int32_t length);   /* -1: it is not there */
 int32_t table_add(Table *t, const char *bytes, int32_t length);          /* its number, a new one if need be */
-void    table_free(Table *t);                                            /* but for the copies */
+void    table_free(Table *t);
 
 /* By count, the largest first, equals by their bytes; or by their bytes alone. */
 void    table_sort(Table *t, int by_count);

@@ -32,6 +32,7 @@ static Text read_all(Stream *s)
         rt_die("%s is too large for the memory that is left", stream_path(s));
     const char *path = stream_path(s);
     stream_end(s);
+    free(s);
     return (Text){path, bytes, n, 1};
 }
 

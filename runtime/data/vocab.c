@@ -167,6 +167,19 @@ static void write_text(Vocab *v)
     v->hash = hash_end(&h);
 }
 
+/* v is the vocabulary of this process from here on. */
+static void take(const Vocab *v)
+{
+    for (int32_t i = BYTES; now.unit == RT_TEXT_BPE && i < now.n; i++)
+        free((char *)now.piece[i].bytes);
+    free(now.piece);
+    free(now.pair);
+    free(now.pair_slot);
+    free(now.text);
+    table_free(&now.known);
+    now = *v;
+}
+
 const Vocab *vocab_make(VocabMaker *m, const char *what)
 {
     const RtProgram *p = m->p;
@@ -189,7 +202,7 @@ const Vocab *vocab_make(VocabMaker *m, const char *what)
     }
     table_free(&m->seen);
     write_text(&v);
-    now = v;
+    take(&v);
     return &now;
 }
 
@@ -265,7 +278,7 @@ void vocab_take(const RtProgram *p, const char *path, const char *text, int64_t 
     if (!ok)
         rt_die("%s holds a vocabulary that is damaged", path);
     write_text(&v);
-    now = v;
+    take(&v);
 }
 
 bool vocab_of_weights(const RtProgram *p, const char *path)
