@@ -312,12 +312,21 @@ static void bill(Bill *b, const char *part, const Node *n, const char *name, con
     add_price(&b->total, &p);
 }
 
+/* A phase that begins with calls of the backward pass. */
+static bool begins_backward(const Phase *p)
+{
+    int i = 0;
+    while (i < p->nnode && !emit_is_call(p->node[i]))
+        i++;
+    return i < p->nnode && p->node[i]->backward;
+}
+
 /* The calls of a phase that come before or after the turn to the backward pass. */
 static void bill_phase(Bill *b, const char *part, int phase, bool backward)
 {
     const Phase *p = &b->graph->step->phase[phase];
     const Price zero = step_price_zero(b->graph, phase, b->options);
-    if (p->kind == PHASE_SLICE && !backward && zero.cycles > 0)
+    if (p->kind == PHASE_SLICE && backward == begins_backward(p) && zero.cycles > 0)
         bill(b, part, NULL, "sums over samples", "memset", zero);
     for (int i = 0; i < p->nnode; i++) {
         const Node *n = p->node[i];
@@ -385,8 +394,8 @@ bool show_plan(Arena *a, const Graph *g, int64_t ranks, Diag *d)
     const int threads = machine_threads();
     ranks = ranks ? ranks : 1;
     if (s->shards % ranks != 0) {
-        diag_error(d, nowhere, "%lld ranks cannot share %lld shards equally", (long long)ranks, (long long)s->shards);
-        diag_help(d, "use a number that divides %lld, or --shards", (long long)s->shards);
+        diag_error(d, nowhere, "%lld ranks cannot share %lld shard%s equally", (long long)ranks, (long long)s->shards, s->shards == 1 ? "" : "s");
+        diag_help(d, s->shards == 1 ? "give the batch more parts: --shards %lld" : "use a number that divides %lld, or --shards", (long long)(s->shards == 1 ? ranks : s->shards));
         return false;
     }
     Step mine = *s;
