@@ -138,8 +138,8 @@ static void report(const Bench *b, Log *log, Times t, double peak)
 {
     const RtProgram *p = b->p;
     const double rate = p->batch / t.median, gflops = rate * p->flops_per_sample / 1e9;
-    printf("%s, batch %d, %d threads: step %.3f ms (best %.3f), %.0f samples/s\n", p->model,
-           p->batch, b->o->threads, 1e3 * t.median, 1e3 * t.least, rate);
+    printf("%s, batch %d, %d thread%s: step %.3f ms (best %.3f), %.0f samples/s\n", p->model,
+           p->batch, b->o->threads, b->o->threads == 1 ? "" : "s", 1e3 * t.median, 1e3 * t.least, rate);
     if (peak > 0)
         printf("%.1f GFLOP/s of the textbook's operations; the FMA peak of %s is %.1f: %.0f %%\n",
                gflops, b->o->comm->size > 1 ? "all ranks" : "these processors", peak,
