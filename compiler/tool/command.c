@@ -17,14 +17,7 @@ typedef struct Reader {
     Setting *set;                                     /* grows; front.set is const */
 } Reader;
 
-/* ---- what later versions will do: accepted words, honest answers */
-
-static bool refuse(Diag *d, const char *option, const char *word, const char *help)
-{
-    diag_error(d, nowhere, "%s%s%s is not there yet in " TENON_NAME, option, word ? " " : "", word ? word : "");
-    diag_help(d, "%s", help);
-    return false;
-}
+/* ---- what does not go together */
 
 /* What a program for a GPU cannot be combined with, so far. */
 static bool supported_cuda(const Command *c, Diag *d)
@@ -34,7 +27,8 @@ static bool supported_cuda(const Command *c, Diag *d)
         const char *option;
     } not_yet[] = {{c->options.blas, "--kernels=blas"}, {c->tune, "--tune"},
                    {c->options.fast, "--fast"}, {c->comm && strcmp(c->comm, "mpi") == 0, "--comm mpi"},
-                   {c->options.memory_limit > 0, "--memory-limit"}, {c->options.bucket > 0 && !c->options.overlap, "--bucket without --comm nccl"}};
+                   {c->options.memory_limit > 0, "--memory-limit"}, {c->options.bucket > 0 && !c->options.overlap, "--bucket without --comm nccl"},
+                   {c->memory, "--memory"}, {c->ranks > 0, "--ranks"}};
     enum { COMM = 3 };
     for (size_t i = 0; i < sizeof not_yet / sizeof *not_yet; i++)
         if (not_yet[i].given) {
@@ -45,6 +39,18 @@ static bool supported_cuda(const Command *c, Diag *d)
     return true;
 }
 
+/* --to c and --to cuda say what --target does. */
+static bool supported_to(const Command *c, Diag *d)
+{
+    const char *const other = c->options.cuda ? "c" : "cuda", *const target = c->options.cuda ? "cuda" : "cpu";
+    if (strcmp(c->to, other) != 0)
+        return true;
+    diag_error(d, nowhere, "--to %s writes a program for %s, and --target %s is for %s", other, c->options.cuda ? "the processor" : "a GPU",
+               target, c->options.cuda ? "a GPU" : "the processor");
+    diag_help(d, "leave one of them out");
+    return false;
+}
+
 static bool supported(const Command *c, Diag *d)
 {
     if (c->options.cuda && !supported_cuda(c, d))
@@ -52,6 +58,11 @@ static bool supported(const Command *c, Diag *d)
     if (c->options.arch && !c->options.cuda) {
         diag_error(d, nowhere, "--arch names a GPU, and this program is for the processor");
         diag_help(d, "add --target cuda, or use --cpu");
+        return false;
+    }
+    if (c->driver && !c->options.cuda) {
+        diag_error(d, nowhere, "--driver is that of a GPU, and this program is for the processor");
+        diag_help(d, "add --target cuda --kernels=cudnn");
         return false;
     }
     if (c->options.libraries && !c->options.cuda) {
@@ -90,11 +101,13 @@ static bool supported(const Command *c, Diag *d)
         diag_help(d, "leave one of them out");
         return false;
     }
-    if (dtype && strcmp(dtype, "f32") != 0 && strcmp(dtype, "f64") != 0)
-        return refuse(d, "--dtype", dtype, strcmp(dtype, "tf32") == 0 ? "tf32 is for products of NVIDIA's libraries: add --target cuda --kernels=cudnn"
-                                           : strcmp(dtype, "bf16") == 0 ? "bf16 is for NVIDIA's libraries: add --target cuda --kernels=cudnn"
-                                           : strcmp(dtype, "f16") == 0 ? "f16 is for NVIDIA's libraries: add --target cuda --kernels=cudnn" : "use --dtype f32 or --dtype f64");
-    return true;
+    if (dtype && strcmp(dtype, "f32") != 0 && strcmp(dtype, "f64") != 0) {
+        diag_error(d, nowhere, "--dtype %s takes NVIDIA's libraries, and this program %s", dtype,
+                   c->options.cuda ? "takes kernels of our own" : "is for the processor");
+        diag_help(d, "add %s--kernels=cudnn, or use --dtype f32 or f64", c->options.cuda ? "" : "--target cuda ");
+        return false;
+    }
+    return c->kind != COMMAND_EMIT || supported_to(c, d);
 }
 
 /* ---- values */
@@ -310,6 +323,9 @@ static bool read_command(Reader *r)
 static void take_gpu_dtype(Command *c)
 {
     const char *t = c->front.dtype ? c->front.dtype : "f32";
+    const bool gpus = strcmp(t, "tf32") == 0 || strcmp(t, "bf16") == 0 || strcmp(t, "f16") == 0;
+    if (c->kind == COMMAND_CHECK && gpus)             /* which changes no name and no shape */
+        c->front.dtype = "f32";
     c->options.tf32 = c->options.libraries && strcmp(t, "tf32") == 0;
     if (c->options.libraries)
         c->options.half = strcmp(t, "bf16") == 0 ? HALF_BF16 : strcmp(t, "f16") == 0 ? HALF_F16 : HALF_NONE;
@@ -318,7 +334,7 @@ static void take_gpu_dtype(Command *c)
     if (!c->options.cuda || c->kind != COMMAND_SHOW || c->options.libraries)
         return;
     c->gpu_dtype = t;
-    if (strcmp(t, "tf32") == 0 || strcmp(t, "bf16") == 0 || strcmp(t, "f16") == 0)
+    if (gpus)
         c->front.dtype = "f32";
 }
 
@@ -326,7 +342,9 @@ static bool complete(Reader *r)
 {
     Command *c = r->command;
     const CommandRow *row = command_row(c->kind);
-    c->options.cuda = (c->target && strcmp(c->target, "cuda") == 0) || (c->to && strcmp(c->to, "cuda") == 0);
+    c->options.cuda = strcmp(c->target ? c->target : c->to ? c->to : "cpu", "cuda") == 0;
+    if (!c->to)
+        c->to = c->options.cuda ? "cuda" : "c";
     if (c->options.cuda && !c->options.arch)
         c->options.arch = "sm_90";
     if (c->options.cuda && !c->comm && c->to && strcmp(c->to, "slurm") == 0) {
@@ -362,7 +380,7 @@ DiagColor command_color(int argc, char **argv)
 bool command_parse(Arena *a, int argc, char **argv, Command *c, Diag *d)
 {
     Reader r = {.arena = a, .diag = d, .argv = argv, .argc = argc, .at = 1, .command = c, .flags = text_new(a)};
-    *c = (Command){.to = "c", .color = command_color(argc, argv)};
+    *c = (Command){.color = command_color(argc, argv)};
     c->options.cpu = "native";
     c->options.threads = machine_threads();
 #ifndef NDEBUG

@@ -2,6 +2,7 @@
 #include "tool/manual.h"
 #include "base/text.h"
 #include "ops/op.h"
+#include "tool/option.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static void list_all(Arena *a)
     for (int i = 0; i < op_count(); i++) {
         const Op *op = op_at(i);
         if (!(op->flags & OP_HIDDEN))
-            printf("  %-56s %s\n", signature(a, op), op->brief ? op->brief : "");
+            help_row(signature(a, op), 58, op->brief ? op->brief : "");
     }
     puts("\ntenon ops NAME prints one of them with its arguments and an example");
 }

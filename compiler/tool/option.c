@@ -26,12 +26,12 @@ const CommandRow command_table[] = {
 #define AT(field) offsetof(Command, field)
 const OptionRow option_table[] = {
     {"-o", "PATH", OPTION_TEXT, AT(output), BUILD | EMIT, false, "where the result goes (build: a program; emit: a directory, else stdout)"},
-    {"--to", "c|dot|pytorch|keras|mxnet|slurm|cuda", OPTION_WORD, AT(to), EMIT, false, "what to write: C, the graph for Graphviz, a script for PyTorch, Keras or MXNet, a job for Slurm (with --target cuda of GPUs), CUDA (default c)"},
+    {"--to", "c|dot|pytorch|keras|mxnet|slurm|cuda", OPTION_WORD, AT(to), EMIT, false, "what to write: C, the graph for Graphviz, a script for PyTorch, Keras or MXNet, a job for Slurm (with --target cuda of GPUs), CUDA (default: what --target is for)"},
     {"--model", "NAME", OPTION_TEXT, AT(front.model), MODEL, true, "which model of the file (default: the one that is trained, else the last)"},
     {"--batch", "N", OPTION_COUNT, AT(front.batch), MODEL, true, "samples a step, in place of the recipe's"},
     {"--shards", "G", OPTION_COUNT, AT(front.shards), MODEL, true, "equal parts of the batch, the unit that is shared out"},
     {"--set", "KEY=VALUE", OPTION_SETTING, 0, MODEL, true, "override a key of the recipe or a parameter of the model: --set optimizer.lr=0.1"},
-    {"--dtype", "f32|f64|tf32|bf16|f16", OPTION_WORD, AT(front.dtype), MODEL, true, "the numbers it computes with (default: the recipe's): f32, f64, and with --kernels=cudnn tf32, bf16 and f16"},
+    {"--dtype", "f32|f64|tf32|bf16|f16", OPTION_WORD, AT(front.dtype), MODEL, true, "the numbers it computes with (default: the recipe's): f32, f64, and with --target cuda --kernels=cudnn tf32, bf16 and f16"},
     {"--cpu", "native|x86-64-v3|x86-64-v4|armv8-a|generic", OPTION_WORD, AT(options.cpu), SHOW | MAKE, true, "the processor (default native)"},
     {"--plain", NULL, OPTION_TRUE, AT(options.plain), SHOW | MAKE, true, "no optional pass, reference kernels: slow, and easy to follow"},
     {"--exact", NULL, OPTION_FALSE, AT(options.fast), SHOW | MAKE, true, "only algorithms as exact as the textbook's (the default)"},
@@ -70,11 +70,17 @@ const CommandRow *command_row(CommandKind kind)
     return NULL;
 }
 
+void help_row(const char *name, int column, const char *text)
+{
+    const int width = printf("  %s", name);
+    printf("%s%*s %s\n", width > column ? "\n" : "", width > column ? column : column - width, "", text);
+}
+
 static void overview(void)
 {
     puts(TENON_NAME ", a compiler from neural-network models to programs that train them\n");
     for (const CommandRow *c = command_table; c->name; c++)
-        printf("  %-50s %s\n", c->usage, c->brief);
+        help_row(c->usage, 52, c->brief);
     puts("  tenon --help, tenon COMMAND --help, tenon --version\n\n"
          "  tenon build models/lenet.tn -o lenet && ./lenet --epochs 2\n\n"
          "Environment: CC (the C compiler, default cc), TENON_CFLAGS (more flags for it), TENON_DATA (data sets),\n"
@@ -93,7 +99,8 @@ void command_help(CommandKind topic)
     for (const OptionRow *o = option_table; o->name; o++) {
         if (!(o->commands & 1u << topic))
             continue;
-        const int width = printf("  %s %s", o->name, o->value ? o->value : "");
-        printf("%s%*s %s\n", width > COLUMN ? "\n" : "", width > COLUMN ? COLUMN : COLUMN - width, "", o->help);
+        char name[120];
+        snprintf(name, sizeof name, "%s %s", o->name, o->value ? o->value : "");
+        help_row(name, COLUMN, o->help);
     }
 }

@@ -34,4 +34,7 @@ extern const CommandRow command_table[];
 
 const CommandRow *command_row(CommandKind kind);
 
+/* A name, and what it is from `column` on: on the next line where the name is longer. */
+void help_row(const char *name, int column, const char *text);
+
 #endif

@@ -37,7 +37,19 @@ refuses "an unknown pass" "did you mean 'fuse'" "$TENON" emit "$lenet" --dump fu
 refuses "an unknown operation" "did you mean 'conv2d'" "$TENON" ops conv2
 refuses "an operation like no other" "tenon ops. lists them" "$TENON" ops nosuch
 refuses "ranks that do not divide" "3 ranks" "$TENON" show "$lenet" --ranks 3
-refuses "--dtype bf16" "not there yet" "$TENON" build "$lenet" -o "$work/p" --dtype bf16
+refuses "--dtype bf16" "bf16 takes NVIDIA.s libraries, and this program is for the processor" "$TENON" build "$lenet" -o "$work/p" --dtype bf16
+refuses "--dtype f16 of our own kernels" "f16 takes NVIDIA.s libraries, and this program takes kernels of our own" "$TENON" build "$lenet" -o "$work/p" --dtype f16 --target cuda
+succeeds "check in a type of NVIDIA's libraries" "$TENON" check "$lenet" --dtype bf16
+refuses "--to c of a GPU" "--to c writes a program for the processor, and --target cuda is for a GPU" "$TENON" emit "$lenet" --to c --target cuda
+refuses "--to cuda of a processor" "--to cuda writes a program for a GPU, and --target cpu is for the processor" "$TENON" emit "$lenet" --to cuda --target cpu
+refuses "what no program for a GPU does, written" "with --comm nccl GPUs add their gradients in the middle" "$TENON" emit "$lenet" --target cuda --kernels=persistent --comm nccl
+same "emit --target cuda" "$("$TENON" emit "$mlp" --to cuda | sed "s/flags = \"[^\"]*\"//" | cksum)" "$("$TENON" emit "$mlp" --target cuda | sed "s/flags = \"[^\"]*\"//" | cksum)"
+for option in "--memory $work/plan.svg" "--ranks 2"; do
+    # shellcheck disable=SC2086
+    refuses "show $option of a GPU" "${option%% *} is for programs on the processor" "$TENON" show "$lenet" --target cuda $option
+done
+refuses "a driver without a GPU" "--driver is that of a GPU" "$TENON" build "$lenet" -o "$work/p" --driver 13.0
+refuses "ranks of one shard" "2 ranks cannot share 1 shard equally" "$TENON" show "$lenet" --shards 1 --ranks 2
 refuses "--comm nccl on processors" "add --target cuda, or use --comm mpi" "$TENON" build "$lenet" -o "$work/p" --comm nccl
 succeeds "--set of a known key" "$TENON" check "$lenet" --set optimizer.lr=0 --set model.classes=100 --set batch=64
 succeeds "a warm-up longer than the run" "$TENON" check "$lenet" --set epochs=2 --set 'schedule=cosine(warmup=3)'
@@ -50,6 +62,7 @@ same "check says so" "$(cat "$work/out")" "$lenet: ok"
 # show: the figures everybody knows
 "$TENON" show "$lenet" --cost > "$work/show"
 grep -q "total .*431,080" "$work/show" && ok || bad "tenon show lenet does not count 431,080 parameters"
+same "headings of the price" "prepare forward backward sums over samples, update" "$(grep -xE '[a-z]+|sums over samples, update' "$work/show" | grep -v '^all$' | paste -sd ' ')"
 grep -q "2,293,000" "$work/show" && ok || bad "tenon show lenet does not count 2,293,000 multiply-adds"
 printf 'model m(x: f32[4]) {\n    return dense(x, 2)\n}\n' > "$work/m.tn"
 succeeds "show without a train block" "$TENON" show "$work/m.tn"
