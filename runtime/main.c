@@ -107,7 +107,7 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
     comm_same(c, c->any_order, "another --reduce");
     if (c->any_order && !p->link)
         rt_die("--reduce nccl is for programs built with --comm nccl");
-    if (c->bf16 && p->link)
+    if (c->bf16 && (p->link || !p->transport))
         rt_die("--wire bf16 is for programs built with --comm mpi");
     name_log(o, c->rank);
     if (c->rank > 0)
