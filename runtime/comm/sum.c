@@ -26,7 +26,7 @@ enum { GRAIN = 16 };       /* reals that pieces are multiples of */
 enum { LEVELS = 20 };      /* log2 of the ranks at most */
 
 /* Seconds: of a message of HALVED / 2 reals on a slow link; that a more urgent sum waits for one that is on its way. */
-static const double SLOW = 0.15e-3, PREEMPTED = 1.5e-3;
+static const double SLOW = 0.3e-3, PREEMPTED = 1.5e-3;
 
 static void add(char *to, const char *from, int64_t n, int real_bytes)
 {
@@ -97,10 +97,11 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Seconds of a message to a partner, when both send one: the median of some, because the first may find an empty line that takes more than it can carry. */
+/* Seconds of a message to a partner, when both send one, of some as a rule: a few may find an empty line, which takes more than it can carry, and many
+ * wait for a processor. */
 static double message_seconds(Comm *c, int partner, char *out, char *in, int bytes)
 {
-    enum { TIMES = 11 };
+    enum { TIMES = 21 };
     double seconds[TIMES];
     for (int i = 0; i < TIMES; i++) {
         Exchange e = {.n = 0};
@@ -111,7 +112,7 @@ static double message_seconds(Comm *c, int partner, char *out, char *in, int byt
         seconds[i] = clock_now() - began;
     }
     qsort(seconds, TIMES, sizeof *seconds, ascending);
-    return seconds[TIMES / 2];
+    return seconds[TIMES * 2 / 5];
 }
 
 /* Of a few sums at a time short stretches on slow links, so that the urgent ones need not wait.  One alone has long stretches there, which fill the link
