@@ -280,14 +280,14 @@ RT_INLINE void dense_pack_dy(real *restrict to, const real *restrict dy, int sam
     }
 }
 
-/* sum += x^T dy of one block for one tile; x_row: reals from a sample of x to the next. */
-RT_INLINE void dense_tile_block(real *sum, const real *x, int64_t x_row, const real *dy,
+/* sum += x^T dy of one block for one tile, or = where it begins; x_row: reals from a sample of x to the next. */
+RT_INLINE void dense_tile_block(real *sum, bool begin, const real *x, int64_t x_row, const real *dy,
                                 int samples, int rows, int vectors)
 {
     vec c[TILE_MAX];
     RT_UNROLL
     for (int i = 0; i < rows * vectors; i++)
-        c[i] = v_load(sum + i / vectors * P + i % vectors * V);
+        c[i] = begin ? v_set(0) : v_load(sum + i / vectors * P + i % vectors * V);
     tile_product(c, (TileRows){.count = rows, .step = 1}, vectors, samples, x, x_row, dy, P,
                  vectors * V);
     RT_UNROLL
@@ -308,9 +308,10 @@ RT_INLINE void dense_dw_blocks(real *dw, const real *x, const real *dy, Dense d,
         for (int i = 0; i < t.bigs + t.smalls; i++) {
             const int k = tile_first(t, i);
             if (i < t.bigs)
-                dense_tile_block(dw + k * P, block + k, d.k, packed, count, t.big, vectors);
+                dense_tile_block(dw + k * P, false, block + k, d.k, packed, count, t.big, vectors);
             else
-                dense_tile_block(dw + k * P, block + k, d.k, packed, count, t.small, vectors);
+                dense_tile_block(dw + k * P, false, block + k, d.k, packed, count, t.small,
+                                 vectors);
         }
     }
 }

@@ -19,9 +19,7 @@ enum { DENSE_UNIT_TILES = 14 };
 #define DENSE_BLOCKS(k) ((DENSE_TILES(k) + DENSE_UNIT_TILES - 1) / DENSE_UNIT_TILES)
 /* Panels of a unit: up to four, as long as 32 units are left to share. */
 #define DENSE_GROUP(k, o)                                                                          \
-    (DENSE_PANELS(o) * DENSE_BLOCKS(k) >= 128  ? 4                                                \
-     : DENSE_PANELS(o) * DENSE_BLOCKS(k) >= 64 ? 2                                                \
-                                                : 1)
+    (DENSE_PANELS(o) * DENSE_BLOCKS(k) >= 128 ? 4 : DENSE_PANELS(o) * DENSE_BLOCKS(k) >= 64 ? 2 : 1)
 #define DENSE_GROUPS(k, o) ((DENSE_PANELS(o) + DENSE_GROUP(k, o) - 1) / DENSE_GROUP(k, o))
 #define DENSE_UNITS(k, o)  (DENSE_GROUPS(k, o) * DENSE_BLOCKS(k))
 
@@ -253,15 +251,15 @@ RT_INLINE void dense_fetch_next(DenseNext *f, Dense d)
     }
 }
 
-RT_INLINE void dense_packed_panel(real *sum, const real *x, const real *dy, int samples, Dense d,
-                                  DenseTiles t, DenseNext *next, int vectors)
+RT_INLINE void dense_packed_panel(real *sum, bool begin, const real *x, const real *dy, int samples,
+                                  Dense d, DenseTiles t, DenseNext *next, int vectors)
 {
     for (int i = t.first; i < t.end; i++, x += DENSE_X_TILE) {
         dense_fetch_next(next, d);
         if (i < t.split.bigs)
-            dense_tile_block(sum, x, TILE_ROWS, dy, samples, t.split.big, vectors);
+            dense_tile_block(sum, begin, x, TILE_ROWS, dy, samples, t.split.big, vectors);
         else
-            dense_tile_block(sum, x, TILE_ROWS, dy, samples, t.split.small, vectors);
+            dense_tile_block(sum, begin, x, TILE_ROWS, dy, samples, t.split.small, vectors);
         sum += (i < t.split.bigs ? t.split.big : t.split.small) * P;
     }
 }
@@ -294,10 +292,10 @@ RT_INLINE void dense_unit_shard(real *sum, const real *x, const real *dy, const 
             real *to = sum + p * DENSE_UNIT_SIZE;
             if (last > 0 && last <= V && lanes == last) {
                 dense_pack_dy(packed, from, count, d, 1, last);
-                dense_packed_panel(to, xs, packed, count, d, t, &next, 1);
+                dense_packed_panel(to, n == 0, xs, packed, count, d, t, &next, 1);
             } else {
                 dense_pack_dy(packed, from, count, d, 2, P);
-                dense_packed_panel(to, xs, packed, count, d, t, &next, 2);
+                dense_packed_panel(to, n == 0, xs, packed, count, d, t, &next, 2);
             }
         }
     }
@@ -316,7 +314,6 @@ RT_INLINE void dense_unit_blocks(DenseUpdate q, Update u, Dense d, DenseTiles t,
     int depth = 0;
     for (int s = 0; s < q.r->shards; s++) {
         const int next = (s + 1) % q.r->shards;
-        memset(stack[depth], 0, (size_t)size * sizeof(real));
         dense_unit_shard(stack[depth++], (const real *)(q.x + s * q.x_shard),
                          (const real *)(q.dy + s * q.dy_shard),
                          (const real *)(q.x + next * q.x_shard),
