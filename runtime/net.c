@@ -234,11 +234,10 @@ void net_scale_resumed(Net *n)
           was.skipped >= 0))
         rt_die("the checkpoint's loss scale, %.10g, is none that a run can have", was.scale);
     if (was.every != now.every)
-        rt_die("the checkpoint was made with --loss-scale-steps %.0f, this run has %.0f", was.every,
-               now.every);
+        rt_die("the checkpoint was made with --loss-scale-steps %.0f, this run has %.0f",
+               was.every, now.every);
     if (now.every == 0 && was.scale != now.scale)
-        rt_die("the checkpoint was made with --loss-scale %.10g, which stays as it is; this run "
-               "has "
+        rt_die("the checkpoint was made with --loss-scale %.10g, which stays as it is; this run has "
                "%.10g",
                was.scale, now.scale);
     n->scaling = was;
