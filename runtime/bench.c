@@ -70,11 +70,10 @@ static double step(Bench *b)
 /* So many steps, in one launch where the program can: time[] gets what each took, those of a launch an equal part. */
 static void steps(Bench *b, int64_t n, double *time)
 {
-    const int64_t most = net_steps_most(b->net);
     Batch batch[RT_STEPS_MOST];
     Hyper h[RT_STEPS_MOST];
     for (int64_t i = 0, k; i < n; i += k) {
-        k = n - i < most ? n - i : most;
+        k = net_steps_now(b->net, n - i);
         if (k == 1) {
             time[i] = step(b);
             continue;
@@ -91,6 +90,14 @@ static void steps(Bench *b, int64_t n, double *time)
         if (done < k)
             init_params(b->p, b->net->fixed, b->o->seed, b->pool), net_changed(b->net);
     }
+}
+
+/* Graphs of several steps are launched one by one at first, and recorded the second time. */
+static void warm_up(Bench *b)
+{
+    const int most = net_steps_most(b->net), n = most > 1 && !b->p->steps ? 2 * most : WARM;
+    double time[2 * RT_STEPS_MOST];
+    steps(b, n, time);
 }
 
 /* A second round of steps, on all ranks, with a clock behind every call; a trace is of the first of them, and the
@@ -210,15 +217,15 @@ int bench_run(const RtProgram *p, const Options *o)
     Bench b = {.p = p, .o = o, .pool = pool_new(o->threads)};
     b.net = net_new(p, b.pool, o->comm, 1, false);
     net_scale(b.net, o->loss_scale, o->loss_scale_steps);
+    b.net->steps_most = (int)o->launch_steps;
     open_samples(&b);
     init_params(p, b.net->fixed, o->seed, b.pool);
     double *time = rt_alloc(sizeof *time * (size_t)n);
     double waited = o->comm->waited, busy = o->comm->busy;
     time[0] = step(&b);
     const double first = clock_now() - clock_start();
-    double warm[WARM];
     if (n > 1)
-        steps(&b, WARM, warm);
+        warm_up(&b);
     if (n > 1)
         waited = o->comm->waited, busy = o->comm->busy;
     if (n > 1)

@@ -25,7 +25,7 @@ int info_run(const RtProgram *p, const Options *o)
            : p->products ? ", factors of products rounded to "
                          : "",
            p->products ? p->products : "");
-    if (p->steps)
+    if (p->steps_most > 1)
         printf("steps: up to %d in one launch, by %s\n", p->steps_most, p->steps_how);
     if (p->scaling)
         printf("loss scale: 65536 at first (--loss-scale), moved by what the gradients allow\n");

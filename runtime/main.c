@@ -85,8 +85,10 @@ static void name_log(Options *o, int rank)
 }
 
 /* An option that would change nothing is a mistake. */
-static void check_scale(const Options *o, const RtProgram *p)
+static void check_use(const Options *o, const RtProgram *p)
 {
+    if (!p->device && o->launch_steps > 0)
+        rt_die("--launch-steps is for programs for a GPU");
     if (!p->scaling && (o->loss_scale > 0 || o->loss_scale_steps >= 0))
         rt_die("--loss-scale and --loss-scale-steps are for programs built with --dtype f16");
 }
@@ -130,7 +132,7 @@ int rt_main(const RtProgram *p, int argc, char **argv)
     o.comm = &comm;
     if (o.command != INFO) {
         rt_check_processor(p);
-        check_scale(&o, p);
+        check_use(&o, p);
         join_run(&o, &comm, p);
     }
     const int code = run[o.command](p, &o);

@@ -269,7 +269,8 @@ static View view(const Net *n, const Batch *b, Hyper h, int first, int count)
                 .seed = b->seed,
                 .epoch = b->epoch,
                 .metric = n->slot + RT_METRICS * (first - n->first) * p->slices,
-                .loss_scale = 1.0 / p->batch};
+                .loss_scale = 1.0 / p->batch,
+                .skipped = n->scaling.skipped};
     set_opt(p, &v.rt, h, (double)n->scaling.skipped);
     return v;
 }
@@ -595,15 +596,42 @@ bool net_gradients(Net *n, const Batch *b)
     return true;
 }
 
-/* Are steps one launch, however many? */
-static bool launched_whole(const Net *n)
+/* Can several steps be one launch?  Not where ranks tell each other of each. */
+static bool launched_alone(const Net *n)
 {
-    return n->remote && n->p->steps && n->comm->size == 1;
+    return n->remote && n->comm->size == 1;
 }
 
 int net_steps_most(const Net *n)
 {
-    return launched_whole(n) ? n->p->steps_most : 1;
+    const int most = launched_alone(n) && n->p->steps_most > 1 ? n->p->steps_most : 1;
+    return n->steps_most > 0 && n->steps_most < most ? n->steps_most : most;
+}
+
+int net_steps_now(const Net *n, int64_t wanted)
+{
+    const int most = net_steps_most(n);
+    int now = 1;
+    if (n->p->steps && wanted > 1)
+        now = wanted < most ? (int)wanted : most;
+    while (!n->p->steps && 2 * now <= most && 2 * now <= wanted)
+        now *= 2;
+    return now;
+}
+
+/* As launches, one behind the other, which are recorded and then played as one. */
+static void launch_steps(Net *n, const View *v, int count)
+{
+    int list = REMOTE_TRAIN;
+    while (1 << (list - REMOTE_TRAIN) < count)
+        list++;
+    if (remote_play(n->remote, list))
+        return;
+    for (int i = 0; i < count; i++) {
+        run_phases(n, &v[i]);
+        update_all(n, &v[i].rt);
+    }
+    remote_played(n->remote, list);
 }
 
 int net_steps(Net *n, const Batch *b, const Hyper *h, int count)
@@ -614,8 +642,13 @@ int net_steps(Net *n, const Batch *b, const Hyper *h, int count)
     for (int i = 0; i < count; i++) {
         v[i] = view(n, &b[i], h[i], n->first, n->shards);
         v[i].rt.scored = data_scored(n->p, &b[i]);
+        v[i].rt.grad = n->reduced ? remote_grad(n->remote) : NULL;
     }
-    remote_steps(n->remote, v, sizeof *v, b, count);
+    remote_begin_steps(n->remote, v, sizeof *v, b, count);
+    if (n->p->steps)
+        remote_steps(n->remote, count);
+    else
+        launch_steps(n, v, count);
     remote_wait(n->remote, count);
     for (int i = 0; i < count; i++) {
         remote_metrics(n->remote, i, n->slot, &n->scaling);
@@ -634,7 +667,7 @@ void net_step_metrics(Net *n, int i)
 
 bool net_step(Net *n, const Batch *b, Hyper h)
 {
-    if (launched_whole(n)) {
+    if (launched_alone(n)) {
         if (net_steps(n, b, &h, 1) < 1)
             return false;
         net_step_metrics(n, 0);

@@ -34,6 +34,7 @@ typedef struct Net {
     double     *partial;  /* clipping by norm: squares, a block of sums each */
     struct Remote *remote; /* where the program's memory lies when a device runs it: fixed is a copy, shard and thread its addresses */
     void       *step;     /* several steps at once: what each of them sees */
+    int         steps_most; /* --launch-steps: no more of them are one launch; 0: as many as the program says */
     struct Ticks *ticks;  /* ticks.h: bench --layers, --trace; NULL: not measured */
     double      metric[RT_METRICS];  /* of the last batch: sums over its valid samples */
     RtScaling   scaling;             /* in f16: as the last step has left it */
@@ -54,9 +55,11 @@ int64_t net_bytes_alone(const RtProgram *p, int threads);         /* of one rank
  * and so does first what evaluates, or fetches parameters. */
 bool    net_step(Net *n, const Batch *b, Hyper h);
 void    net_settle(Net *n);
-/* Several steps as one, at most so many: returns how many were done before the first whose loss is not finite, which has updated
- * nothing.  Then n->metric of each in turn. */
+/* Several steps as one launch, at most so many, and of `wanted` that nobody has to look at between them the first so many: a graph is of 1, 2,
+ * 4 ... steps, so that a few of them do for any number.  net_steps returns how many were done before the first whose loss is not finite,
+ * which has updated nothing, nor have those behind it.  Then n->metric of each in turn. */
 int     net_steps_most(const Net *n);
+int     net_steps_now(const Net *n, int64_t wanted);
 int     net_steps(Net *n, const Batch *b, const Hyper *h, int count);
 void    net_step_metrics(Net *n, int i);
 bool    net_gradients(Net *n, const Batch *b);  /* the same up to the sums, which stay in n->grad */

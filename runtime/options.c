@@ -89,6 +89,10 @@ static const struct Option {
      T | E | B, TEXT, AT(log), 0, 0},
     {"log-steps", "N", "with --log: a record with the loss of every N-th step", T, COUNT,
      AT(log_steps), 1, 1e12},
+    {"launch-steps", "N",
+     "on a GPU: at most N steps are one launch, after which the program looks at signals (default: "
+     "what `info` says); no result depends on it",
+     T | B, COUNT, AT(launch_steps), 1, RT_STEPS_MOST},
     {"limit-samples", "N", "only the first N training samples", T, COUNT, AT(limit), 1, 4e9},
     {"shuffle", "on|off", "off: samples in file order", T, ON_OFF, AT(shuffle), 0, 0},
     {"checkpoint", "DIR", "save the state of the run there after every epoch", T, TEXT,

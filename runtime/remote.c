@@ -23,6 +23,7 @@ struct Remote {
     const RtProgram *p;
     const RtDevice *device;
     char *fixed_here, *fixed, *shard, *scratch, *grad;
+    int *halted;    /* Rt.halted, in front of the metrics */
     double *metric;
     char *output;
     char *arguments, *arguments_here; /* Rt, then the batch's index */
@@ -37,7 +38,7 @@ struct Remote {
     List list[REMOTE_LISTS];
 };
 
-enum { STRUCT_ROOM = 1024 }; /* of Rt in either type */
+enum { STRUCT_ROOM = 1024, HALTED_ROOM = 64 }; /* bytes: of Rt in either type; in front of metrics */
 _Static_assert(sizeof(Rt) * 2 <= STRUCT_ROOM, "Rt must fit in front of the index");
 
 /* ---- other ranks */
@@ -112,7 +113,7 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
                   .fixed_here = fixed,
                   .changed = true,
                   .shards = p->shards / c->size,
-                  .steps = p->steps && c->size == 1 ? p->steps_most : 1};
+                  .steps = p->steps_most > 1 && c->size == 1 ? p->steps_most : 1};
     const int64_t shards = m->shards * memory_round(p->shard_bytes),
                   grad = grads ? memory_round(p->grad_bytes) : 0;
     m->metric_here = rt_alloc((size_t)metric_bytes(m, m->steps));
@@ -131,7 +132,8 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
     m->scratch = m->shard + shards;
     if (!m->grad)
         m->grad = m->scratch + memory_round(p->thread_bytes);
-    m->metric = d->memory(memory_round(metric_bytes(m, m->steps)), "metrics");
+    m->halted = d->memory(memory_round(metric_bytes(m, m->steps) + HALTED_ROOM), "metrics");
+    m->metric = (double *)((char *)m->halted + HALTED_ROOM);
     m->arguments = d->memory(m->arguments_room * m->steps, "a batch's index");
     m->arrived = p->steps ? d->memory(memory_round(sizeof *m->arrived), "a count of blocks") : NULL;
     m->output = d->memory(p->outputs * p->batch * p->real_bytes, "outputs");
@@ -175,7 +177,7 @@ static void begin(Remote *m, int steps)
         m->device->put(m->fixed, m->fixed_here, m->p->fixed_bytes);
     m->changed = false;
     m->ahead = true;
-    m->device->clear(m->metric, metric_bytes(m, steps));
+    m->device->clear(m->halted, HALTED_ROOM + metric_bytes(m, steps));
 }
 
 /* Step i as its kernels read it. */
@@ -184,6 +186,8 @@ static void fill(Remote *m, int i, Rt *r, int64_t room, const Batch *b, bool out
     char *here = m->arguments_here + i * m->arguments_room, *there = m->arguments + i * m->arguments_room;
     r->fixed = m->fixed;
     r->metric = m->metric + i * metric_count(m);
+    r->halted = m->halted;
+    r->stride = m->arguments_room;
     r->scratch = m->scratch;
     if (m->p->scaling)
         r->scaling = (RtScaling *)(m->fixed + m->p->scaling->offset);
@@ -206,12 +210,16 @@ void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output)
     m->device->put(m->arguments, m->arguments_here, m->arguments_room);
 }
 
-void remote_steps(Remote *m, void *structs, int64_t room, const Batch *b, int n)
+void remote_begin_steps(Remote *m, void *structs, int64_t room, const Batch *b, int n)
 {
     begin(m, n);
     for (int i = 0; i < n; i++)
         fill(m, i, (Rt *)((char *)structs + i * room), room, &b[i], false);
     m->device->put(m->arguments, m->arguments_here, n * m->arguments_room);
+}
+
+void remote_steps(Remote *m, int n)
+{
     m->p->steps((const Rt *)m->arguments, m->arguments_room, n, m->arrived);
 }
 

@@ -21,12 +21,13 @@ char   *remote_grad(const Remote *m);
 /* Makes r, with b's data and parameters as they are here, true there: addresses, index, metrics cleared; *r gets the address
  * of its copy.  room: bytes of the struct that r is part of. */
 void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output);
-/* n training steps, at most p->steps_most, as one launch: their structs, `room` bytes apart, of which each begins with an Rt, and batches. */
-void remote_steps(Remote *m, void *structs, int64_t room, const Batch *b, int n);
+/* The same of n training steps, at most p->steps_most: their structs, `room` bytes apart, of which each begins with an Rt, and batches. */
+void remote_begin_steps(Remote *m, void *structs, int64_t room, const Batch *b, int n);
+void remote_steps(Remote *m, int n);                  /* which are one launch (p->steps) */
 
 /* A list of launches that is the same each time: true when it has been played from its recording.  Else the caller launches, and
- * says so: the second time they are recorded (the first loads the kernels). */
-enum { REMOTE_TRAIN, REMOTE_TEST, REMOTE_LISTS };
+ * says so: the second time they are recorded (the first loads the kernels).  REMOTE_TRAIN + i: of 2^i steps. */
+enum { REMOTE_TEST, REMOTE_TRAIN, REMOTE_LISTS = REMOTE_TRAIN + 7 };
 bool remote_play(Remote *m, int list);
 void remote_played(Remote *m, int list);
 

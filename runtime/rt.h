@@ -70,6 +70,10 @@ typedef struct Rt {
     real       *output;                               /* predict: [batch][outputs] in logical order, else NULL */
     double      loss_scale;                           /* 1 / global batch */
     RtScaling  *scaling;                              /* of a device's program in f16: there; else NULL */
+    /* of a device's program, several of whose steps may be one launch: */
+    int        *halted;                               /* there: not 0 once the loss of one of them is not finite: from then on nothing is updated */
+    int64_t     stride;                               /* bytes from `there` of a step to that of the next one */
+    float       skipped;                              /* scaling->skipped before the launch: `opt` counts all of its steps as done */
     /* a token at a time: states as the token before left them and for the next one, keys and values, tokens before this one */
     const char *carried;
     char       *carry, *cache;
@@ -232,8 +236,9 @@ typedef struct RtProgram {
     const RtDecode *decode;                           /* &rt_decode_images: data may be folders of images; NULL: linked without libpng */
     const char *const *data_dirs;                     /* where data are looked up by name after $TENON_DATA, ended by NULL; may be NULL */
     const RtDevice *device;                           /* whose memory the step works in: &rt_cuda; NULL: the processor's own */
-    /* Up to so many training steps as one launch; NULL: a step is launched phase by phase.  The Rt of step i lies i * stride bytes behind
-     * `first`, which is there, and *arrived too; one whose loss is not finite is the last.  how: its blocks meet, "one cluster of 16 blocks". */
+    /* Up to steps_most training steps are one launch, where they are several: a function's, or, where it is NULL, of a recording of their
+     * phases.  The Rt of step i lies i * stride bytes behind `first`, which is there, and *arrived too; one whose loss is not finite is the
+     * last.  how: "one cluster of 16 blocks", whose blocks meet; "a CUDA graph". */
     void      (*steps)(const Rt *first, int64_t stride, int n, unsigned *arrived);
     int         steps_most; const char *steps_how;
     void      (*libraries)(void);                     /* once, when the device is open: readies what the step asks of libraries; may be NULL */

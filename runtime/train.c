@@ -235,6 +235,7 @@ static void open_all(Trainer *t)
     t->test = data_open(p, name, "test", 0);
     t->net = net_new(p, t->pool, o->comm, o->groups, false);
     net_scale(t->net, o->loss_scale, o->loss_scale_steps);
+    t->net->steps_most = (int)o->launch_steps;
     t->batch = rt_alloc(sizeof *t->batch * (size_t)net_steps_most(t->net));
     t->hyper = rt_alloc(sizeof *t->hyper * (size_t)net_steps_most(t->net));
     t->ticks = traces ? ticks_new(p, o->threads, TRACE_STEPS) : NULL;
@@ -339,6 +340,14 @@ static void __attribute__((noreturn)) not_scalable(const Trainer *t)
            (long long)t->at.epoch + 1, (long long)t->at.step + 1, (long long)t->steps);
 }
 
+/* Behind a step that began with this one. */
+static void look_at_scale(const Trainer *t, RtScaling before)
+{
+    if (before.every > 0 && before.scale <= RT_SCALE_LEAST &&
+        t->net->scaling.skipped > before.skipped)
+        not_scalable(t);
+}
+
 static void draw_bar(Trainer *t)
 {
     const Position *a = &t->at;
@@ -436,9 +445,7 @@ static void one_step(Trainer *t)
     t->net->stop = stop != 0;
     if (!net_step(t->net, &b, hyper_of(t, 0)))
         not_finite(t, &b);
-    if (before.every > 0 && before.scale <= RT_SCALE_LEAST &&
-        t->net->scaling.skipped > before.skipped)
-        not_scalable(t);
+    look_at_scale(t, before);
     t->net->ticks = NULL; /* a test is no part of it */
     if (t->ticks) {
         ticks_step_end(t->ticks);
@@ -448,18 +455,17 @@ static void one_step(Trainer *t)
     count_step(t);
 }
 
-/* Up to the end of the epoch, or the next checkpoint that counts steps; samples that are made up are there for one step at a time. */
+/* Up to the end of the epoch, or the next checkpoint that counts steps; samples that are made up are there for one step at a time, and a
+ * trace has a row a step. */
 static int steps_at_once(const Trainer *t)
 {
     const Options *o = t->o;
-    int64_t n = net_steps_most(t->net);
-    if (t->data->synthetic)
+    int64_t n = t->steps - t->at.step;
+    if (t->data->synthetic || t->ticks)
         return 1;
-    if (n > t->steps - t->at.step)
-        n = t->steps - t->at.step;
     if (t->checkpoint && o->every_steps && n > t->saved_total + o->every_steps - t->at.total)
         n = t->saved_total + o->every_steps - t->at.total;
-    return n > 1 ? (int)n : 1;
+    return net_steps_now(t->net, n);
 }
 
 static void several_steps(Trainer *t, int n)
@@ -468,10 +474,13 @@ static void several_steps(Trainer *t, int n)
         t->batch[i] = batch_of(t, i);
         t->hyper[i] = hyper_of(t, i);
     }
+    RtScaling before = t->net->scaling;
     const int done = net_steps(t->net, t->batch, t->hyper, n);
     for (int i = 0; i < done; i++) {
         net_step_metrics(t->net, i);
+        look_at_scale(t, before);
         count_step(t);
+        before = t->net->scaling;
     }
     if (done < n)
         not_finite(t, &t->batch[done]);

@@ -13,7 +13,9 @@
 
 enum {
     CLUSTER = 16,       /* blocks of the largest cluster */
-    STEPS = 64,         /* of a launch at most: RT_STEPS_MOST of runtime/rt.h, */
+    STEPS = 64,         /* of a launch of our own at most: RT_STEPS_MOST of runtime/rt.h, */
+    GRAPH_STEPS = 16,   /* of a CUDA graph, as a power of two, */
+    GRAPH_NODES = 4096, /* of so many launches, */
     LAUNCH_MS = 50,     /* and as many as take about so long: a signal is answered between two */
     MEMORIES = 3,       /* fixed, scratch, a shard's region */
     ARGUMENTS = 24
@@ -412,10 +414,41 @@ const char *emit_steps_said(Arena *a, const EmitInput *in)
     return arena_printf(a, "%s\n  %s %s", w.steps_said[0], w.steps_said[1], w.steps_said[2]);
 }
 
+/* ------------------------------------------------------------------------------- steps of a graph */
+
+/* Launches of a step; those that a kernel's form or a library's call has more of are not counted. */
+static double launches_of(const Step *s)
+{
+    double n = 0;
+    for (int i = 0; i < s->nphase; i++)
+        for (int k = 0; k < s->phase[i].nnode; k++)
+            if (kernel_needed(s->phase[i].node[k]))
+                n += (double)node_steps(s->phase[i].node[k]) *
+                     (s->phase[i].kind == PHASE_SLICE ? (double)s->shards : 1);
+    return n;
+}
+
+/* 16 steps leave each 2 us of what the host does between two launches, assumed to be 30.  Fewer where the products alone take long, which
+ * are a floor of the time of a step, or where a graph would be large: a step of many launches takes long, too. */
+void steps_of_graph(Writer *w)
+{
+    const Graph *g = w->g;
+    const Options *o = w->in->options;
+    const double peak = gpu_peak(gpu_of(o->arch), o->tf32 ? GPU_TF32 : gpu_half(o->half)),
+                 seconds = emit_flops(g) * (double)g->recipe.batch / peak, launches = launches_of(g->step);
+
+    w->steps_most = GRAPH_STEPS;
+    while (w->steps_most > 1 &&
+           (w->steps_most * seconds > 1e-3 * LAUNCH_MS || w->steps_most * launches > GRAPH_NODES))
+        w->steps_most /= 2;
+    w->steps_how = "a CUDA graph";
+}
+
 void steps_row(const Writer *w, Text *t)
 {
-    if (w->steps_most)
-        text_printf(t, "    .steps = train_launch, .steps_most = %d, .steps_how = \"%s\",\n", w->steps_most, w->steps_how);
+    if (w->steps_most > 0)
+        text_printf(t, "    %s.steps_most = %d, .steps_how = \"%s\",\n", w->steps.len ? ".steps = train_launch, " : "",
+                    w->steps_most, w->steps_how);
 }
 
 /* ------------------------------------------------------------------------------- what cannot be one launch */

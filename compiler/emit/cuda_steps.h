@@ -8,8 +8,10 @@
 #include "emit/cuda_library.h"
 #include "emit/nest.h"
 
-/* Behind the phases of training: the stages of a step and the kernel of many, into Writer.steps; its row of the program's table. */
+/* Behind the phases of training: the stages of a step and the kernel of many, into Writer.steps; or, without that option, how many
+ * steps are one graph at most; the row of the program's table. */
 void steps_write(Writer *w);
+void steps_of_graph(Writer *w);
 void steps_row(const Writer *w, Text *t);
 
 /* A statement of stages, under what is known of their arguments; unordered: it touches nothing that the others of its phase touch. */

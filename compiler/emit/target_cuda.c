@@ -577,6 +577,8 @@ void emit_cuda(const EmitInput *in, Text *out)
     w.steps = text_new(out->arena);
     if (in->options->persistent)
         steps_write(&w);
+    else
+        steps_of_graph(&w);
     program_offsets(&w, true);
     graph_phases(&w, in->test, &w.test);
     program_offsets(&w, false);

@@ -741,6 +741,7 @@ const RtProgram rt_program = {
     },
     .layer = layers, .nlayer = sizeof layers / sizeof *layers, .nonfinite = nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,
     .data_dirs = data_dirs, .device = &rt_cuda,
+    .steps_most = 16, .steps_how = "a CUDA graph",
 };
 
 int main(int argc, char **argv)

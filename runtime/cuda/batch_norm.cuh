@@ -288,6 +288,8 @@ DEVICE void batch_record(const Rt *r, real *mean, real *var, int64_t moments, in
 DEVICE void batch_record_grad(const Rt *r, real *mean, real *var, int64_t grad, int shards, double keep, int channels)
 {
     const real *sum = (const real *)(r->grad + grad);
+    if (*r->halted)
+        return;
     FOR_EACH(c, channels) {
         batch_keep(mean + c, sum[c], shards, keep);
         batch_keep(var + c, sum[channels + c], shards, keep);

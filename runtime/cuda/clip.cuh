@@ -74,10 +74,11 @@ DEVICE real clip_factor(double norm, double limit)
 }
 
 template <class Rule>
-DEVICE void update_clipped_by(const Rt *r, const UpdateRow *rows, int n, int pieces, const char *grad, real factor, Rule rule)
+DEVICE void update_clipped_by(const Rt *r, const Rt *counted, const UpdateRow *rows, int n, int pieces, const char *grad, real factor,
+                              Rule rule)
 {
     update_pieces(rows, n, pieces,
-                  [=](const UpdateRow &q, int64_t i) { update_one(r, q, i, ((const real *)(grad + q.grad))[i] * factor, rule); });
+                  [=](const UpdateRow &q, int64_t i) { update_one(r, counted, q, i, ((const real *)(grad + q.grad))[i] * factor, rule); });
 }
 
 template <class Rule>
@@ -86,7 +87,7 @@ DEVICE void update_clipped(const Rt *r, const UpdateRow *rows, int n, int pieces
 {
     const real factor = clip_factor(clip_norm(parts), limit);
     if (update_allowed(r, loss))
-        update_clipped_by(r, rows, n, pieces, grad, factor, rule);
+        update_clipped_by(r, r, rows, n, pieces, grad, factor, rule);
 }
 
 #endif

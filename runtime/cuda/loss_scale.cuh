@@ -45,13 +45,21 @@ DEVICE void loss_scale_next(RtScaling *s, bool good)
     }
 }
 
-/* Nobody else in this launch reads the scale.  The host finds it behind the shards' metrics. */
+/* Nobody else in this launch reads the scale, nor, where it changes, how many steps have been left out.  The host finds it behind the shards' metrics. */
 DEVICE void loss_scale_tell(const Rt *r, bool good)
 {
     RtScaling *s = r->scaling;
     double *told = r->metric + r->shards * RT_METRICS;
     loss_scale_next(s, good);
     told[0] = s->scale, told[1] = s->good, told[2] = s->skipped, told[3] = s->every;
+}
+
+/* The host has reckoned as if no step of the launch were left out, and Adam's corrections go by the steps that were not: they are those of
+ * the step that lies as many before this one as have been left out. */
+DEVICE const Rt *loss_scale_counted(const Rt *r)
+{
+    const int64_t left_out = (int64_t)(r->scaling->skipped - r->skipped);
+    return (const Rt *)((const char *)r - left_out * r->stride);
 }
 
 template <class Rule>
@@ -62,7 +70,7 @@ DEVICE void update_scaled(const Rt *r, const UpdateRow *rows, int n, int pieces,
     if (!update_allowed(r, loss))
         return;
     if (isfinite(norm))
-        update_clipped_by(r, rows, n, pieces, grad, clip_factor(norm, limit), rule);
+        update_clipped_by(r, loss_scale_counted(r), rows, n, pieces, grad, clip_factor(norm, limit), rule);
     if (blockIdx.x == 0 && threadIdx.x == 0)
         loss_scale_tell(r, isfinite(norm));
 }

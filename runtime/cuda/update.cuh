@@ -73,13 +73,15 @@ DEVICE real update_tree(const char *p, int64_t stride, int shards)
     return tree_sum(shards, [=](int i) { return *(const real *)(p + i * stride); });
 }
 
-/* Is the loss finite, over all shards?  metric < 0: there is none to look at. */
+/* Is the loss finite, over all shards, as it was in the steps before this one in its launch?  metric < 0: there is none to look at. */
 DEVICE bool update_allowed(const Rt *r, int metric)
 {
     double sum = 0;
     for (int i = 0; metric >= 0 && i < r->shards; i++)
         sum += r->metric[i * RT_METRICS + metric];
-    return isfinite(sum);
+    if (!isfinite(sum))
+        *r->halted = 1;
+    return !*r->halted;
 }
 
 /* Which row a block works on, and where in it. */
@@ -96,10 +98,12 @@ DEVICE int update_row(const UpdateRow *rows, int n, int64_t block, int64_t *firs
     return i;
 }
 
-/* Number i of a parameter, whose gradient is g. */
-template <class Rule> DEVICE void update_one(const Rt *r, const UpdateRow &q, int64_t i, real g, Rule rule)
+/* Number i of a parameter, whose gradient is g.  counted: the step whose number Adam's corrections are of. */
+template <class Rule>
+DEVICE void update_one(const Rt *r, const Rt *counted, const UpdateRow &q, int64_t i, real g, Rule rule)
 {
     RtOpt o = r->opt;
+    o.bias1 = counted->opt.bias1, o.bias2 = counted->opt.bias2;
     o.lr *= q.lr, o.decay *= q.decay;
     if (o.clip_value > 0)
         g = s_max(-o.clip_value, s_min(o.clip_value, g));
@@ -122,7 +126,7 @@ DEVICE void update_part(unsigned block, const Rt *r, const UpdateRow *rows, int 
         if (r->grad && !from_grad)
             *grad = g;
         else
-            update_one(r, q, i, g, rule);
+            update_one(r, r, q, i, g, rule);
     }
 }
 template <class Rule>
