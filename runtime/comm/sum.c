@@ -327,7 +327,7 @@ void comm_sum_plan(Comm *c, CommSum *s)
         rt_die("--wire bf16 is for %d ranks at most, not %d", WIRE_RANKS, c->size);
     if ((c->size & (c->size - 1)) == 0 && s->first[c->size] == c->size) {
         const int places = s->places ? s->places : 1, deep = levels(c->size);
-        s->node = NULL;
+        free(s->node), s->node = NULL;
         if (!c->bf16) {
             s->halving = rt_alloc(sizeof *s->halving * (size_t)places);
             s->stretch = find_stretch(c, s);
