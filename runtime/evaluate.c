@@ -69,7 +69,7 @@ int test_run(const RtProgram *p, const Options *o)
     data_fill(d, pool);
     data_share(d, o->comm->rank, o->comm->size);
     if (o->comm->size > 1) {
-        comm_same(o->comm, data_hash(d), "other test data");
+        comm_same(o->comm, data_hash_rows(d), "other test data");
         comm_same(o->comm, params_hash(p, n->fixed), "other weights");
     }
     log_open(&log, o->log, false);

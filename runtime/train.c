@@ -171,8 +171,8 @@ static void say_steps(const Trainer *t)
 static void compare_ranks(Trainer *t)
 {
     Comm *c = t->o->comm;
-    comm_same(c, data_hash(t->data), "other training data");
-    comm_same(c, data_hash(t->test), "other test data");
+    comm_same(c, data_hash_rows(t->data), "other training data");
+    comm_same(c, data_hash_rows(t->test), "other test data");
     comm_same(c, params_hash(t->p, t->net->fixed), "other weights");
 }
 

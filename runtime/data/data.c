@@ -283,6 +283,18 @@ uint64_t data_hash(const Data *d)
     return hash_end(&h);
 }
 
+uint64_t data_hash_rows(const Data *d)
+{
+    enum { MOST = 1 << 24 };
+    Hash h = hash_new();
+    const uint64_t rest = data_hash(d);
+    const int64_t row = d->features * (d->type == RT_F32 ? 4 : token_bytes(d->type)), each = d->n * row / MOST + 1;
+    hash_add(&h, &rest, sizeof rest);
+    for (int64_t i = 0; d->x && !d->synthetic && !d->vocab && i < d->n; i += each)
+        hash_add(&h, d->x + i * d->stride, (size_t)row);
+    return hash_end(&h);
+}
+
 /* Windows of a text and the tokens behind them; from the second epoch on they begin somewhere else. */
 static void next_tokens(const Data *d, Batch *b)
 {

@@ -83,6 +83,7 @@ Data    *data_in_memory(const RtProgram *p, int64_t n, Pool *pool);
 void     data_mean(const Data *d, const RtProgram *p, Pool *pool, char *fixed);
 
 uint64_t data_hash(const Data *d);  /* of size, type and labels: are these the same data? */
+uint64_t data_hash_rows(const Data *d);               /* and of the samples, of all or, above 16 MB, of some spread over them */
 
 /* Batch number `step` of an epoch whose samples come in `order` (its first entries repeated
  * behind its end). `valid` of them count. */

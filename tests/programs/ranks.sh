@@ -141,6 +141,9 @@ some "other seeds" "rank 1 \(.*\) has other options than rank 0" mpirun $(one) "
 some "other programs" "rank 1 \(.*\) has another program" mpirun $(one) "$work/lenet" "${quick[@]}" : $(one) "$work/six" "${quick[@]}"
 small_mnist "$work/other" 641 300 || true
 some "other data" "rank 1 \(.*\) has other training data" mpirun $(one) "$work/lenet" "${quick[@]}" : $(one) "$work/lenet" --epochs 1 --data "$work/other"
+small_mnist "$work/spot" 640 300 || true
+printf '\377' | dd of="$work/spot/train-images-idx3-ubyte" bs=1 seek=$((16 + 333 * 784)) conv=notrunc status=none
+some "one other pixel" "rank 1 \(.*\) has other training data" mpirun $(one) "$work/lenet" "${quick[@]}" : $(one) "$work/lenet" --epochs 1 --data "$work/spot"
 some "a rank that does not resume" "rank 1 \(.*\) has other options than rank 0" \
     mpirun $(one) "$work/lenet" "${quick[@]}" --checkpoint "$work/c" --resume : $(one) "$work/lenet" "${quick[@]}" --checkpoint "$work/c"
 some "a rank that tests" "rank 1 \(.*\) has another command than rank 0" \
