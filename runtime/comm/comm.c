@@ -168,16 +168,31 @@ typedef struct Card {
     uint64_t program;
 } Card;
 
+/* Of what it was made, by whom, and how it came out: two versions of tenon may cut one model's step in two ways. */
+static uint64_t program_hash(const RtProgram *p)
+{
+    const int64_t plan[] = {p->batch,       p->shards,      p->slices,       p->chunk,
+                            p->fixed_bytes, p->shard_bytes, p->thread_bytes, p->grad_bytes,
+                            p->ntrain,      p->nbucket};
+    Hash h = hash_new();
+    hash_add(&h, p->source_hash, strlen(p->source_hash));
+    hash_add(&h, p->compiler, strlen(p->compiler));
+    hash_add(&h, p->flags, strlen(p->flags));
+    hash_add(&h, p->cpu, strlen(p->cpu));
+    hash_add(&h, plan, sizeof plan);
+    for (int b = 0; b < p->nbucket; b++) {
+        const int64_t bucket[] = {p->bucket[b].bytes, p->bucket[b].ready, p->bucket[b].due};
+        hash_add(&h, bucket, sizeof bucket);
+    }
+    return hash_end(&h);
+}
+
 /* Who is there, and do all run the same program? */
 static void introduce(Comm *c, const RtProgram *p)
 {
     Card *card = rt_alloc(sizeof *card * (size_t)c->size), *mine = &card[c->rank];
     gethostname(mine->host, sizeof mine->host - 1);
-    Hash h = hash_new();
-    hash_add(&h, p->source_hash, strlen(p->source_hash));
-    hash_add(&h, p->flags, strlen(p->flags));
-    hash_add(&h, p->cpu, strlen(p->cpu));
-    mine->program = hash_end(&h);
+    mine->program = program_hash(p);
     comm_gather(c, card, sizeof *card, "the start of all ranks");
     for (int r = 0; r < c->size; r++)
         memcpy(c->state->host[r], card[r].host, sizeof card[r].host);
