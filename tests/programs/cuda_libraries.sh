@@ -10,9 +10,9 @@ cuda=$TENON_ROOT/tests/cuda
 
 refuses "--kernels=cudnn on the processor" "add --target cuda" "$TENON" build models/mlp.tn --kernels=cudnn -o "$work/p"
 refuses "--kernels=cudnn and --plain" "exclude each other" "$TENON" build models/mlp.tn --target cuda --kernels=cudnn --plain -o "$work/p"
-refuses "bf16 with kernels of our own" "add --target cuda --kernels=cudnn" "$TENON" build models/mlp.tn --target cuda --dtype bf16 -o "$work/p"
-refuses "f16 with kernels of our own" "f16 is for NVIDIA.s libraries: add --target cuda --kernels=cudnn" "$TENON" build models/mlp.tn --target cuda --dtype f16 -o "$work/p"
-refuses "tf32 with kernels of our own" "add --target cuda --kernels=cudnn" "$TENON" build models/mlp.tn --target cuda --dtype tf32 -o "$work/p"
+refuses "bf16 with kernels of our own" "bf16 takes NVIDIA.s libraries, and this program takes kernels of our own" "$TENON" build models/mlp.tn --target cuda --dtype bf16 -o "$work/p"
+refuses "f16 with kernels of our own" "f16 takes NVIDIA.s libraries, and this program takes kernels of our own" "$TENON" build models/mlp.tn --target cuda --dtype f16 -o "$work/p"
+refuses "tf32 with kernels of our own" "tf32 takes NVIDIA.s libraries, and this program takes kernels of our own" "$TENON" build models/mlp.tn --target cuda --dtype tf32 -o "$work/p"
 for model in models/*.tn; do
     [ "$CHECK_ALL" = 1 ] || case $model in *gpt_char* | *lstm_text* | *resnet20*) ;; *) continue ;; esac
     for dtype in f32 bf16 f16; do succeeds "$model with libraries, $dtype" "$TENON" emit "$model" --to cuda --kernels=cudnn --dtype $dtype -o "$work/emitted"; done
