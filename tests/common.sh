@@ -39,6 +39,18 @@ refuses() {
     else ok; fi
 }
 
+# stopped_by_sigterm PROGRAM OPTIONS...: once it has saved something in $work/c, which is made anew
+stopped_by_sigterm() {
+    local job rc=0
+    rm -rf "$work/c"
+    "$@" --checkpoint "$work/c" > /dev/null 2> "$work/err" & job=$!
+    for _ in $(seq 400); do compgen -G "$work/c/*.safetensors" > /dev/null && break; sleep 0.05; done
+    kill -TERM $job
+    wait $job || rc=$?
+    same "stopped" 75 $rc
+    grep -q "stopped by SIGTERM in epoch .*; saved in" "$work/err" && ok || bad "what SIGTERM says: $(cat "$work/err")"
+}
+
 # build MODEL PROGRAM OPTIONS...: a failure ends the test, for nothing after it would mean anything
 build() {
     local model=$1 program=$2; shift 2

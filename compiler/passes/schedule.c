@@ -11,182 +11,12 @@
 #include "ops/op.h"
 #include "ops/scan.h"
 #include "passes/buckets.h"
+#include "passes/levels.h"
 #include "passes/pass.h"
+#include "passes/schedule.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    CHUNK_MOST = 16,
-    CHUNK_LEAST = 4,
-    SLICES_MOST = 8,
-    CHUNK_NUMBERS = 1 << 19, /* the largest value of a chunk: 2 MB of f32 */
-    CHUNK_LARGE = 1 << 21,   /* the same of large images, down to one sample a chunk: 8 MB */
-    CHUNK_ROWS = 512,        /* steps of all sequences of a chunk, under attention */
-    SMALL_NET = 4 << 20,     /* parameters */
-    SUM_NUMBERS = 1 << 26    /* of all slices' weight gradients: 256 MB of f32 */
-};
-
-/* ------------------------------------------------------------------------------- cutting the
- * batch */
-
-/* The largest divisor of n in [least, most], or n itself when there is none. */
-static int64_t divisor(int64_t n, int64_t least, int64_t most)
-{
-    for (int64_t d = most < n ? most : n; d >= least; d--)
-        if (n % d == 0)
-            return d;
-    return n;
-}
-
-/* Statistics are a shard's own: by default, then, the batch is one shard. */
-static bool has_statistics(const Graph *g)
-{
-    for (int i = 0; i < g->nnode; i++)
-        if (node_is(g->node[i], "batch_statistics") && !node_bool(g->node[i], "sync"))
-            return true;
-    return false;
-}
-
-/* Default G: the largest of 8, 4, 2, 1 that divides the batch and leaves at least 8 samples a
- * shard. */
-static int64_t default_shards(const Graph *g)
-{
-    const int64_t batch = g->recipe.batch;
-    if (has_statistics(g))
-        return 1;
-    for (int64_t n = 8; n > 1; n /= 2)
-        if (batch % n == 0 && batch / n >= 8)
-            return n;
-    return 1;
-}
-
-static int64_t parameters(const Graph *g)
-{
-    int64_t count = 0;
-    for (int i = 0; i < g->nparam; i++)
-        count += shape_count(&g->param[i]->file);
-    return count;
-}
-
-/* Numbers of the largest value of a sample. */
-static int64_t largest(const Graph *g)
-{
-    int64_t most = 1;
-    for (int i = 0; i < g->nnode; i++) {
-        const int64_t count = shape_count(&g->node[i]->shape);
-        most = g->node[i]->shape.batched && count > most ? count : most;
-    }
-    return most;
-}
-
-/* The steps of a sequence that attention goes over, or 0. */
-static int64_t attention_steps(const Graph *g)
-{
-    int64_t most = 0;
-    for (int i = 0; i < g->nnode; i++) {
-        const Shape *x = &g->node[i]->shape;
-        if (node_is(g->node[i], "attention") && x->dim[0] > most)
-            most = x->dim[0];
-    }
-    return most;
-}
-
-/* A batch of one shard is for all threads: two chunks at least (resnet50 with 16 samples on two threads: 1.9 s a step instead of
- * 3.4), four where another copy of the weights' gradients is small.  Values of a chunk stay near the
- * processor: batch_norm reads what a convolution has just written.  Four samples fill a kernel's rows at the small end of a network;
- * of large images fewer do (ms a step on one thread: resnet50 at 224 3168 with four samples a chunk, 3046 with two, 3038 with one;
- * inception_v3 at 299 2300 with four, 2225 with one; mobilenet_v2 at 224 621 and 553). */
-static int64_t chunk_of_one(const Graph *g, int64_t shard)
-{
-    const int64_t values = CHUNK_NUMBERS / largest(g), large = CHUNK_LARGE / largest(g);
-    const int64_t fair = shard / (parameters(g) <= SMALL_NET ? 4 : 2);
-    const int64_t most = values < fair ? values : fair;
-
-    if (large < CHUNK_LEAST)
-        return divisor(shard, 1, large < 1 ? 1 : large);
-    return divisor(shard, CHUNK_LEAST,
-                   most < CHUNK_LEAST  ? CHUNK_LEAST
-                   : most > CHUNK_MOST ? CHUNK_MOST
-                                       : most);
-}
-
-void schedule_cut(const Graph *g, Step *s)
-{
-    const Graph *t = g->peer ? g->peer : g;
-    const int64_t sums = SUM_NUMBERS / (parameters(t) + 1);
-    int64_t slices = SLICES_MOST;
-
-    s->batch = s->shards = s->shard = s->slices = s->slice = s->chunk = 1;
-    if (g->token)
-        return;
-    s->batch = g->recipe.batch;
-    s->shards = g->recipe.shards ? g->recipe.shards : default_shards(t);
-    s->shard = s->batch / s->shards;
-    s->chunk = divisor(s->shard, CHUNK_LEAST, CHUNK_MOST);
-    if (s->shards == 1 && has_statistics(t)) {
-        s->chunk = chunk_of_one(t, s->shard);
-        slices = sums < 2 ? 2 : sums < slices ? sums : slices;
-    }
-    const int64_t steps = attention_steps(t);
-    if (steps > 0) { /* long products need no more rows, and their values are large */
-        const int64_t most = CHUNK_ROWS / steps, each = sums / s->shards;
-        s->chunk = divisor(s->shard, 1, most < 1 ? 1 : most < CHUNK_MOST ? most : CHUNK_MOST);
-        slices = each < 1 ? 1 : each < slices ? each : slices;
-    }
-    s->slices = divisor(s->shard / s->chunk, 1, slices);
-    s->slice = s->shard / s->slices;
-}
-
-/* A kernel of a GPU takes all samples of a shard at once, and a batch is one shard unless the recipe says otherwise, or ranks share it. */
-static void cut_for_device(const Graph *g, Step *s, const Options *o)
-{
-    s->shards = g->recipe.shards ? g->recipe.shards : o->overlap ? s->shards : 1;
-    s->shard = s->batch / s->shards;
-    s->chunk = s->slice = s->shard;
-    s->slices = 1;
-}
-
-/* The mean of one number is that number: batch_norm's result would be its shift, whatever the
- * sample. */
-static bool check_statistics(const Graph *g, const Step *s, Diag *d)
-{
-    const int before = diag_errors(d);
-
-    for (int i = 0; i < g->nnode; i++) {
-        const Node *n = g->node[i];
-        if (!node_is(n, "batch_norm"))
-            continue;
-        const bool sync = node_bool(n, "sync");
-        if ((sync ? s->batch : s->shard) * (shape_count(&n->shape) / n->shape.dim[0]) > 1)
-            continue;
-        diag_error(d, n->span, "batch_norm has one number a channel to normalise");
-        diag_note(d, "its input is %s, and a %s is one sample", shape_text(g->arena, &n->shape),
-                  sync ? "batch" : "shard");
-        if (s->batch == 1)
-            diag_help(d, "use a larger batch");
-        else
-            diag_help(d, "use fewer shards than %lld, or sync = true", (long long)s->shards);
-    }
-    return diag_errors(d) == before;
-}
-
-/* Kernels count a chunk's numbers in an int. */
-static bool check_counts(const Graph *g, const Step *s, Diag *d)
-{
-    for (int i = 0; i < g->nnode; i++) {
-        const Node *n = g->node[i];
-        if (!n->shape.batched || shape_count(&n->shape) <= INT32_MAX / s->chunk)
-            continue;
-        diag_error(d, n->span, "the result of %s, %s, has more than 2^31 - 1 numbers in a chunk",
-                   n->op->name, shape_text(g->arena, &n->shape));
-        diag_note(d, "a chunk is %lld sample%s of a batch of %lld", (long long)s->chunk,
-                  s->chunk == 1 ? "" : "s", (long long)s->batch);
-        diag_help(d, s->chunk == 1 ? "make it smaller" : "make it smaller, or use more shards");
-        return false;
-    }
-    return true;
-}
 
 /* ------------------------------------------------------------------------------- sums over
  * samples */
@@ -295,10 +125,6 @@ static void add_sum(Graph *g, Step *s, Node *root, const Readers *r, const Optio
 
 /* ------------------------------------------------------------------------------- phases */
 
-/* What computes a node: prepare, a slice phase as part of a sum or of a sample, what follows one for all ranks, the head of a
- * slice phase from a shard's sums, the update. */
-enum { LEAF = -1, PREPARE, SLICE, SUMMED, KNOWN, TOTAL, UPDATE };
-
 static int kind_of(const Readers *r, const Node *n)
 {
     int k = PREPARE;
@@ -319,120 +145,6 @@ static int kind_of(const Readers *r, const Node *n)
         if (n->in[i]->mark == SUMMED || n->in[i]->mark == UPDATE)
             k = UPDATE;
     return k;
-}
-
-/* It has a phase of its own: all samples at once (pass wide). */
-static bool is_wide(const Node *n)
-{
-    return node_attr(n, "wide") != NULL;
-}
-
-/* Which prepare or slice phase: the first in which everything that n needs is there.  Units share what is prepared, so what
- * is prepared from it waits for a barrier; a shard's total is known one barrier after the last sample has joined the sum, and a
- * wide layer stands between two barriers. */
-static int level_of(const Node *n, const int *level, const int *least)
-{
-    int l = least[n->id];
-    for (int i = 0; i < n->nin; i++) {
-        const Node *x = n->in[i];
-        if (n->mark == PREPARE && x->mark == PREPARE && l <= level[x->id])
-            l = level[x->id] + 1;
-        const bool total = n->mark == TOTAL && (x->mark == SUMMED || x->mark == KNOWN);
-        const int after = level[x->id] + (total || is_wide(n) || is_wide(x));
-        if (x->mark >= SLICE && x->mark <= TOTAL && l < after)
-            l = after;
-    }
-    const Attr *again = node_attr(n, "again"); /* by pass recompute: not before this one */
-    return again && l < again->i ? (int)again->i : l;
-}
-
-/* A loop over time runs in one phase: all its nodes have the level of the last.  They stand together
- * in the list, from `at` on; returns how many. */
-static int loop_level(const Graph *g, int at, int *level, const int *least)
-{
-    const int n = loop_end(g->node, g->nnode, at) - at;
-    int last = 0;
-    for (int i = 0; i < n; i++) {
-        const Node *x = g->node[at + i];
-        level[x->id] = level_of(x, level, least);
-        last = last < level[x->id] ? level[x->id] : last;
-    }
-    for (int i = 0; i < n; i++)
-        level[g->node[at + i]->id] = last;
-    return n;
-}
-
-static void find_levels(const Graph *g, int *level, const int *least)
-{
-    for (int i = 0; i < g->nnode;)
-        if (g->node[i]->loop)
-            i += loop_level(g, i, level, least);
-        else
-            level[g->node[i]->id] = level_of(g->node[i], level, least), i++;
-}
-
-static bool reads_forward(const Node *n, const bool *reads)
-{
-    return n->mark >= SLICE && n->mark <= TOTAL && !n->backward && reads[n->id];
-}
-
-/* Ranks update a bucket's parameters no sooner than the next step's forward pass reads them (runtime/net.c), those of its first layers, the
- * last bucket, first: what reads another bucket's waits for a phase of its own, so that it can go on under the first layers. */
-static void cut_forward(const Graph *g, const Step *s, int *level, int *least)
-{
-    for (int b = s->nbucket - 2; b >= 0; b--) {
-        const bool *before = buckets_read(g, s, b + 1), *reads = buckets_read(g, s, b);
-        int last = -1;
-        for (int i = 0; i < g->nnode; i++)
-            if (reads_forward(g->node[i], before) && !reads[g->node[i]->id] &&
-                last < level[g->node[i]->id])
-                last = level[g->node[i]->id];
-        for (int i = 0; i < g->nnode; i++)
-            if (reads_forward(g->node[i], reads) && least[g->node[i]->id] <= last)
-                least[g->node[i]->id] = last + 1;
-        find_levels(g, level, least);
-    }
-}
-
-/* Samples and labels are fetched where they are read first. */
-static void sink_leaves(const Graph *g, int *level)
-{
-    int *first = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *first);
-    for (int id = 0; id <= g->next_id; id++)
-        first[id] = -1;
-    for (int i = 0; i < g->nnode; i++)
-        for (int k = 0; k < g->node[i]->nin; k++) {
-            const int leaf = g->node[i]->in[k]->id, l = level[g->node[i]->id];
-            if (first[leaf] < 0 || l < first[leaf])
-                first[leaf] = l;
-        }
-    for (int i = 0; i < g->nnode; i++)
-        if (g->node[i]->nin == 0 && g->node[i]->mark == SLICE && !g->node[i]->loop &&
-            first[g->node[i]->id] >= 0)
-            level[g->node[i]->id] = first[g->node[i]->id];
-}
-
-/* What only later buckets need waits until the sums of a bucket are complete. */
-static int *levels(const Graph *g, const Step *s)
-{
-    int *level = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *level);
-    int *least = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *least);
-    const int *bucket = buckets_claim(g, s);
-    find_levels(g, level, least);
-    if (s->late)
-        cut_forward(g, s, level, least);
-    for (int b = 0; b + 1 < s->nbucket; b++) {
-        const int next = buckets_level(g, s, b, level) + 1;
-        for (int i = 0; i < g->nnode; i++) {
-            const Node *n = g->node[i];
-            if (n->backward && bucket[n->id] > b && bucket[n->id] < s->nbucket &&
-                (n->mark == SLICE || n->mark == SUMMED))
-                least[n->id] = next;
-        }
-        find_levels(g, level, least);
-    }
-    sink_leaves(g, level);
-    return level;
 }
 
 /* What a step of a loop hands on takes the state's place when nothing reads that any more: at the end of the step.
@@ -532,12 +244,6 @@ static void close_phase(Step *s)
     s->nphase -= p->nnode == 0;
 }
 
-static bool in_slice(const Node *n)
-{
-    return n->mark == SLICE ||
-           (n->mark == SUMMED && n->place == PLACE_PARTIAL && n->op->flags & OP_SUM);
-}
-
 /* A total is made anew at the head of each phase that reads it: every thread has its own. */
 static void push_totals(Graph *g, Phase *p, const Readers *r, const int *level, int l)
 {
@@ -545,7 +251,7 @@ static void push_totals(Graph *g, Phase *p, const Readers *r, const int *level, 
         Node *n = g->node[i];
         bool read = false;
         for (int k = 0; n->mark == TOTAL && k < readers_count(r, n); k++)
-            read |= in_slice(readers_at(r, n, k)) && level[readers_at(r, n, k)->id] == l;
+            read |= levels_in_slice(readers_at(r, n, k)) && level[readers_at(r, n, k)->id] == l;
         if (read)
             push(g, p, n);
     }
@@ -558,12 +264,12 @@ static bool in_prepare(const Node *n)
 
 static bool in_wide(const Node *n)
 {
-    return is_wide(n);
+    return levels_wide(n);
 }
 
 static bool in_samples(const Node *n)
 {
-    return in_slice(n) && !is_wide(n);
+    return levels_in_slice(n) && !levels_wide(n);
 }
 
 /* The last level of the nodes of a kind.  Of slices a sum may be alone in it: that of the last bucket. */
@@ -574,50 +280,6 @@ static int last_level(const Graph *g, bool (*kind)(const Node *), const int *lev
         if (kind(g->node[i]) && last < level[g->node[i]->id])
             last = level[g->node[i]->id];
     return last;
-}
-
-/* The first level of slices that reads a bucket's parameters, or what is prepared from them. */
-static int first_reader(const Graph *g, const Step *s, int bucket, const int *level)
-{
-    const bool *reads = buckets_read(g, s, bucket);
-    int first = -1;
-    for (int i = 0; i < g->nnode; i++)
-        if (reads[g->node[i]->id] && in_slice(g->node[i]) &&
-            (first < 0 || level[g->node[i]->id] < first))
-            first = level[g->node[i]->id];
-    return first < 0 ? 0 : first;
-}
-
-/* What is prepared for the backward pass alone: before which level; elsewhere 0. */
-static int *backward_levels(const Graph *g, const Readers *r, const int *level)
-{
-    int *by = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *by);
-    for (int i = g->nnode - 1; i >= 0; i--) {
-        const Node *n = g->node[i];
-        int first = -1;
-        for (int k = 0; in_prepare(n) && k < readers_count(r, n); k++) {
-            const Node *u = readers_at(r, n, k);
-            const int l = in_prepare(u) ? by[u->id] : in_slice(u) && u->backward ? level[u->id] : 0;
-            first = first < 0 || l < first ? l : first;
-        }
-        by[n->id] = first < 0 ? 0 : first;
-    }
-    return by;
-}
-
-/* Before which level of slices each bucket's parameters are updated at the latest; by[node]: and what is prepared from them is made. */
-static int *due_levels(const Graph *g, const Step *s, const Readers *r, const int *level, int *due)
-{
-    int *by = s->late ? backward_levels(g, r, level)
-                      : arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *by);
-    for (int b = 0; b < s->nbucket && s->late; b++) {
-        const bool *reads = buckets_read(g, s, b);
-        due[b] = first_reader(g, s, b, level);
-        for (int i = 0; i < g->nnode; i++)
-            if (reads[g->node[i]->id] && by[g->node[i]->id] < due[b])
-                by[g->node[i]->id] = due[b];
-    }
-    return by;
 }
 
 static void push_level(Graph *g, Phase *p, bool (*kind)(const Node *), const int *level, int l)
@@ -655,8 +317,8 @@ static void slice_phases(Graph *g, Step *s, const Readers *r, const int *level, 
 static void phases(Graph *g, Step *s, const Readers *r, const int *level)
 {
     int *due = arena_alloc(g->arena, (size_t)(s->nbucket + 1) * sizeof *due);
-    const int *prepared = due_levels(g, s, r, level, due);
-    for (int l = 0; l <= last_level(g, in_slice, level); l++) {
+    const int *prepared = levels_due(g, s, r, level, due);
+    for (int l = 0; l <= last_level(g, levels_in_slice, level); l++) {
         for (int b = 0; b < s->nbucket; b++)
             if (due[b] == l)
                 s->bucket[b].due = s->nphase;
@@ -682,7 +344,7 @@ static void phases(Graph *g, Step *s, const Readers *r, const int *level)
 static void check_phases(const Graph *g)
 {
     for (int i = 0; i < g->nnode; i++)
-        if (in_slice(g->node[i]) && g->node[i]->phase < 0) {
+        if (levels_in_slice(g->node[i]) && g->node[i]->phase < 0) {
             fprintf(stderr, "tenon: internal error: no phase computes %%%d (%s)\n", g->node[i]->id,
                     g->node[i]->op->name);
             abort();
@@ -738,8 +400,8 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
 
     schedule_cut(g, s);
     if (o->cuda)
-        cut_for_device(g, s, o);
-    if (!check_counts(g, s, d) || !check_statistics(g, s, d))
+        schedule_cut_for_device(g, s, o);
+    if (!schedule_check_counts(g, s, d) || !schedule_check_statistics(g, s, d))
         return;
     add_sides(g);
     hand_on_last(g);
@@ -762,7 +424,7 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
     s->late = o->overlap && !o->cuda && s->fused_update;
     for (int i = 0; i < g->nnode; i++)
         place(s, g->node[i]);
-    const int *level = levels(g, s);
+    const int *level = levels_find(g, s);
     keep(g, s, level);
     phases(g, s, r, level);
     check_phases(g);

@@ -79,13 +79,7 @@ interrupted() {
     compgen -G "$work/c/step-00000012.safetensors" > /dev/null && ok || bad "no checkpoint behind step 12: $(ls "$work/c")"
     run mlp resumed --data "$work/mnist" --epochs 3 --checkpoint "$work/c" --resume
     same "resumed behind the fifth of seven steps" "$whole" "$(hashes "$mlp/resumed.jsonl" | cut -d' ' -f2)"
-    rm -rf "$work/c"
-    "$mlp/gpu" --data "$work/mnist" --epochs 1000 --checkpoint "$work/c" > /dev/null 2> "$work/err" & local job=$! rc=0
-    for _ in $(seq 400); do compgen -G "$work/c/*.safetensors" > /dev/null && break; sleep 0.05; done
-    kill -TERM $job
-    wait $job || rc=$?
-    same "stopped" 75 $rc
-    grep -q "stopped by SIGTERM in epoch .*; saved in" "$work/err" && ok || bad "what SIGTERM says: $(cat "$work/err")"
+    stopped_by_sigterm "$mlp/gpu" --data "$work/mnist" --epochs 1000
 }
 
 # A loss that is not finite: what is said, and all of `fixed`, are those of a program that looked at each step.  A sample of the third

@@ -91,13 +91,7 @@ interrupted() {
     rm "$work/o/step-00000003.safetensors"
     run mlp gpu onward --data "$work/mnist" --epochs 2 --checkpoint "$work/o" --resume
     same "two steps by launches, the others as one" "$whole" "$(hashes "$mlp/onward.jsonl" | cut -d' ' -f2)"
-    rm -rf "$work/c"
-    "$mlp/gpu" --data "$work/mnist" --epochs 1000 --checkpoint "$work/c" > /dev/null 2> "$work/err" & local job=$! rc=0
-    for _ in $(seq 200); do compgen -G "$work/c/*.safetensors" > /dev/null && break; sleep 0.05; done
-    kill -TERM $job
-    wait $job || rc=$?
-    same "stopped" 75 $rc
-    grep -q "stopped by SIGTERM in epoch .*; saved in" "$work/err" && ok || bad "what SIGTERM says: $(cat "$work/err")"
+    stopped_by_sigterm "$mlp/gpu" --data "$work/mnist" --epochs 1000
     succeeds "bench" "$mlp/gpu" bench --steps 70
     "$mlp/gpu" info | grep -q "^steps: up to 64 in one launch, by one cluster of 16 blocks$" && ok || bad "info does not say how many steps are one launch"
 }

@@ -108,4 +108,13 @@ static int mailbox_waiting(int tag)
 
 static const RtTransport mailbox = {.name = "mailboxes", .send = mailbox_send, .receive = mailbox_receive, .done = mailbox_done, .waiting = mailbox_waiting};
 
+static int mailbox_run(Suite *s)
+{
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    const int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? 1 : 0;
+}
+
 #endif

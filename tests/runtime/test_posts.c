@@ -168,9 +168,5 @@ int main(void)
     tcase_add_loop_test(t, the_last_first_over_slow_links, 0, MANY);
     tcase_add_loop_test(t, in_order_over_slow_links, 0, MANY);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? 1 : 0;
+    return mailbox_run(s);
 }

@@ -265,9 +265,5 @@ int main(void)
     tcase_add_test(t, a_step_is_rounded_and_makes_up_for_it);
     tcase_add_test(t, rounding);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? 1 : 0;
+    return mailbox_run(s);
 }

@@ -1,0 +1,172 @@
+/* levels.c -- which phase computes a node: part of pass schedule.
+ *
+ * A level is a slice phase, and what stands before it: nodes go to the first in which everything that they need is there, unless a bucket of
+ * gradients has to be complete, or a bucket's update to be awaited, before.
+ */
+#include "passes/levels.h"
+#include "ops/op.h"
+#include "passes/buckets.h"
+
+/* It has a phase of its own: all samples at once (pass wide). */
+bool levels_wide(const Node *n)
+{
+    return node_attr(n, "wide") != NULL;
+}
+
+bool levels_in_slice(const Node *n)
+{
+    return n->mark == SLICE ||
+           (n->mark == SUMMED && n->place == PLACE_PARTIAL && n->op->flags & OP_SUM);
+}
+
+/* Which prepare or slice phase: the first in which everything that n needs is there.  Units share what is prepared, so what
+ * is prepared from it waits for a barrier; a shard's total is known one barrier after the last sample has joined the sum, and a
+ * wide layer stands between two barriers. */
+static int level_of(const Node *n, const int *level, const int *least)
+{
+    int l = least[n->id];
+    for (int i = 0; i < n->nin; i++) {
+        const Node *x = n->in[i];
+        if (n->mark == PREPARE && x->mark == PREPARE && l <= level[x->id])
+            l = level[x->id] + 1;
+        const bool total = n->mark == TOTAL && (x->mark == SUMMED || x->mark == KNOWN);
+        const int after = level[x->id] + (total || levels_wide(n) || levels_wide(x));
+        if (x->mark >= SLICE && x->mark <= TOTAL && l < after)
+            l = after;
+    }
+    const Attr *again = node_attr(n, "again"); /* by pass recompute: not before this one */
+    return again && l < again->i ? (int)again->i : l;
+}
+
+/* A loop over time runs in one phase: all its nodes have the level of the last.  They stand together
+ * in the list, from `at` on; returns how many. */
+static int loop_level(const Graph *g, int at, int *level, const int *least)
+{
+    const int n = loop_end(g->node, g->nnode, at) - at;
+    int last = 0;
+    for (int i = 0; i < n; i++) {
+        const Node *x = g->node[at + i];
+        level[x->id] = level_of(x, level, least);
+        last = last < level[x->id] ? level[x->id] : last;
+    }
+    for (int i = 0; i < n; i++)
+        level[g->node[at + i]->id] = last;
+    return n;
+}
+
+static void find_levels(const Graph *g, int *level, const int *least)
+{
+    for (int i = 0; i < g->nnode;)
+        if (g->node[i]->loop)
+            i += loop_level(g, i, level, least);
+        else
+            level[g->node[i]->id] = level_of(g->node[i], level, least), i++;
+}
+
+static bool reads_forward(const Node *n, const bool *reads)
+{
+    return n->mark >= SLICE && n->mark <= TOTAL && !n->backward && reads[n->id];
+}
+
+/* Ranks update a bucket's parameters no sooner than the next step's forward pass reads them (runtime/net.c), those of its first layers, the
+ * last bucket, first: what reads another bucket's waits for a phase of its own, so that it can go on under the first layers. */
+static void cut_forward(const Graph *g, const Step *s, int *level, int *least)
+{
+    for (int b = s->nbucket - 2; b >= 0; b--) {
+        const bool *before = buckets_read(g, s, b + 1), *reads = buckets_read(g, s, b);
+        int last = -1;
+        for (int i = 0; i < g->nnode; i++)
+            if (reads_forward(g->node[i], before) && !reads[g->node[i]->id] &&
+                last < level[g->node[i]->id])
+                last = level[g->node[i]->id];
+        for (int i = 0; i < g->nnode; i++)
+            if (reads_forward(g->node[i], reads) && least[g->node[i]->id] <= last)
+                least[g->node[i]->id] = last + 1;
+        find_levels(g, level, least);
+    }
+}
+
+/* Samples and labels are fetched where they are read first. */
+static void sink_leaves(const Graph *g, int *level)
+{
+    int *first = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *first);
+    for (int id = 0; id <= g->next_id; id++)
+        first[id] = -1;
+    for (int i = 0; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i]->nin; k++) {
+            const int leaf = g->node[i]->in[k]->id, l = level[g->node[i]->id];
+            if (first[leaf] < 0 || l < first[leaf])
+                first[leaf] = l;
+        }
+    for (int i = 0; i < g->nnode; i++)
+        if (g->node[i]->nin == 0 && g->node[i]->mark == SLICE && !g->node[i]->loop &&
+            first[g->node[i]->id] >= 0)
+            level[g->node[i]->id] = first[g->node[i]->id];
+}
+
+/* What only later buckets need waits until the sums of a bucket are complete. */
+int *levels_find(const Graph *g, const Step *s)
+{
+    int *level = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *level);
+    int *least = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *least);
+    const int *bucket = buckets_claim(g, s);
+    find_levels(g, level, least);
+    if (s->late)
+        cut_forward(g, s, level, least);
+    for (int b = 0; b + 1 < s->nbucket; b++) {
+        const int next = buckets_level(g, s, b, level) + 1;
+        for (int i = 0; i < g->nnode; i++) {
+            const Node *n = g->node[i];
+            if (n->backward && bucket[n->id] > b && bucket[n->id] < s->nbucket &&
+                (n->mark == SLICE || n->mark == SUMMED))
+                least[n->id] = next;
+        }
+        find_levels(g, level, least);
+    }
+    sink_leaves(g, level);
+    return level;
+}
+
+/* The first level of slices that reads a bucket's parameters, or what is prepared from them. */
+static int first_reader(const Graph *g, const Step *s, int bucket, const int *level)
+{
+    const bool *reads = buckets_read(g, s, bucket);
+    int first = -1;
+    for (int i = 0; i < g->nnode; i++)
+        if (reads[g->node[i]->id] && levels_in_slice(g->node[i]) &&
+            (first < 0 || level[g->node[i]->id] < first))
+            first = level[g->node[i]->id];
+    return first < 0 ? 0 : first;
+}
+
+/* What is prepared for the backward pass alone: before which level; elsewhere 0. */
+static int *backward_levels(const Graph *g, const Readers *r, const int *level)
+{
+    int *by = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *by);
+    for (int i = g->nnode - 1; i >= 0; i--) {
+        const Node *n = g->node[i];
+        int first = -1;
+        for (int k = 0; n->mark == PREPARE && k < readers_count(r, n); k++) {
+            const Node *u = readers_at(r, n, k);
+            const int l = u->mark == PREPARE ? by[u->id] : levels_in_slice(u) && u->backward ? level[u->id] : 0;
+            first = first < 0 || l < first ? l : first;
+        }
+        by[n->id] = first < 0 ? 0 : first;
+    }
+    return by;
+}
+
+/* Before which level of slices each bucket's parameters are updated at the latest; by[node]: and what is prepared from them is made. */
+int *levels_due(const Graph *g, const Step *s, const Readers *r, const int *level, int *due)
+{
+    int *by = s->late ? backward_levels(g, r, level)
+                      : arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *by);
+    for (int b = 0; b < s->nbucket && s->late; b++) {
+        const bool *reads = buckets_read(g, s, b);
+        due[b] = first_reader(g, s, b, level);
+        for (int i = 0; i < g->nnode; i++)
+            if (reads[g->node[i]->id] && by[g->node[i]->id] < due[b])
+                by[g->node[i]->id] = due[b];
+    }
+    return by;
+}
