@@ -20,6 +20,9 @@ struct RtLink {
     void *(*memory)(int64_t bytes);                   /* where sums are done best; NULL: it has no such place.  Once it is open */
     void (*sum)(int number, void *there, int64_t n);  /* of a step, from 0 */
     void (*await)(int number);                        /* what the device is asked for next comes behind this sum */
+    /* What each rank has of every row, in order of ranks: at there + offset, `shards` times its bytes a rank.  What the device is asked for next
+     * comes behind it. */
+    void (*gather)(char *there, const RtKnown *row, int n, int shards);
     void (*look)(void);                               /* has it failed?  While the host waits */
     void (*let_go)(void);                             /* of the other ranks, one of which is lost */
     const char *(*describe)(void);                    /* "NCCL 2.28.9" */

@@ -429,6 +429,10 @@ static void tell(Net *n, const Rt *r, const RtPhase *phase)
     CommPart part[ROWS_MOST];
     char during[64];
     run_units(n, r, &(RtPhase){.run = phase->known}, 0, r->shards);
+    if (n->remote) {
+        remote_gather(n->remote, phase->row, phase->nrow);
+        return;
+    }
     snprintf(during, sizeof during, "the statistics of the batch, phase %d of %d",
              (int)(phase - n->p->train) + 1, n->p->ntrain);
     for (int i = 0; i < phase->nrow; i += ROWS_MOST) {

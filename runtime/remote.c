@@ -92,6 +92,12 @@ void remote_await(Remote *m, int bucket)
         linked->await(bucket);
 }
 
+void remote_gather(Remote *m, const RtKnown *row, int n)
+{
+    if (linked)
+        linked->gather(m->fixed, row, n, m->shards);
+}
+
 /* ---- memory */
 
 /* Of a step: a row a shard, and one for what the update has to tell of the loss's scale. */

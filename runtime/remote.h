@@ -35,6 +35,8 @@ void remote_played(Remote *m, int list);
  * remote_await sees the sum. */
 void remote_sum(Remote *m, int bucket, int64_t from, int64_t n);
 void remote_await(Remote *m, int bucket);
+/* Rows in `fixed`, of which each rank has made those of its own shards: from here on all have all. */
+void remote_gather(Remote *m, const RtKnown *row, int n);
 
 /* After the phases, or so many steps: waits; then what step i has left, 0 where there was one.  *scaling is left alone where no update has
  * changed it. */

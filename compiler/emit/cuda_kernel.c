@@ -30,6 +30,7 @@ static const char *const form[] = {"conv2d",
                                    "dropout",
                                    "dropout_dx",
                                    "batch_moments",
+                                   "batch_known",
                                    "batch_statistics",
                                    "batch_total",
                                    "batch_norm",
@@ -155,10 +156,13 @@ static void add_pointer(Writer *w, Signature *s, const Node *n, bool out)
         text_printf(&s->inner, "Constant{(real)%.17g}", node_float(n, "value"));
         return;
     }
+    const char *at = pointer_to(w, n);
+    if (n->op->flags & OP_KNOWN) /* the row of the shard at hand */
+        at = arena_printf(w->arena, "%s + number * %lld", at, (long long)shape_count(&n->shape));
     add_parameter(s,
                   arena_printf(w->arena, "%s%s *%s", out ? "" : "const ", pointer_type(n),
                                out ? "y" : letter),
-                  pointer_to(w, n));
+                  at);
     text_add(&s->inner, out ? "y" : letter);
 }
 
@@ -205,12 +209,15 @@ static void add_text(Writer *w, Signature *s, const char *text)
     text_add(&s->inner, text);
 }
 
-/* What a shard's samples have been added up to.  It is one slice, so the arguments that tell slices apart are left out. */
+/* What a shard's samples have been added up to, or what is known of every shard of the batch.  A shard is one slice, so the arguments that
+ * tell slices apart are left out. */
 static void add_sums(Writer *w, Signature *s, const Node *n)
 {
+    const bool known = n->op->flags & OP_KNOWN;
     comma(&s->inner);
     add_parameter(s, "const real *sums",
-                  arena_printf(w->arena, "(real *)(shard + %s)", name_of(w, node_root(n))));
+                  arena_printf(w->arena, known ? "FIXED(real, %s)" : "(real *)(shard + %s)",
+                               name_of(w, node_root(n))));
     text_add(&s->inner, "sums");
 }
 
@@ -346,8 +353,6 @@ static bool node_able(const Graph *g, const Node *n, Diag *d)
         n->op->flags & OP_ELEMENTWISE || n->op->move || node_is(n, "bias") ||
         node_is(n, "sum_to") || node_is(n, "amax_to"))
         return true;
-    if (node_attr(n, "sync") && node_bool(n, "sync"))
-        return missing(n, "batch_norm(sync = true)", d);
     if (node_is(n, "attention")) {
         enum { FEATURES = 256 }; /* of a head: ATTENTION_STRIPS of runtime/cuda/attention.cuh */
         const int64_t size = n->shape.dim[1] / node_int(n, "heads");

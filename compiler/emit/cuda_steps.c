@@ -280,14 +280,17 @@ static void slice_stages(Writer *w, int phase, int number, int of)
     cuda_clear_sums(w, phase, true);
     phase_calls(w, &s->phase[phase], node_stage, &line, false, "    ");
     cuda_metrics(w, phase);
+    for (int i = 0; i < s->phase[phase].nknown; i++)
+        node_stage(w, s->phase[phase].known[i], &line, "    ");
     text_printf(t, "/* Forward, loss and backward of one shard%s. */\n",
                 of > 1 ? arena_printf(w->arena, ": part %d of %d", number, of) : "");
     text_printf(t,
                 "DEVICE void %s(const Rt *r, int unit, unsigned *arrived)\n{\n"
                 "    const Scratch t = {r};\n    const Region shard = {r, unit};\n"
-                "    const int first = (r->first_shard + unit) * SHARD;\n\n"
+                "    const int first = (r->first_shard + unit) * SHARD;\n%s\n"
                 "    (void)t, (void)shard, (void)first;\n%s}\n\n",
-                fn, w->body.s);
+                fn, s->phase[phase].nknown ? "    const int number = r->first_shard + unit;\n" : "",
+                w->body.s);
     w->body = calls;
     if (s->shards == 1) {
         text_printf(&w->body, "    %s(r, 0, arrived);\n", fn);
@@ -420,11 +423,13 @@ const char *emit_steps_said(Arena *a, const EmitInput *in)
 static double launches_of(const Step *s)
 {
     double n = 0;
-    for (int i = 0; i < s->nphase; i++)
+    for (int i = 0; i < s->nphase; i++) {
+        const double times = s->phase[i].kind == PHASE_SLICE ? (double)s->shards : 1;
         for (int k = 0; k < s->phase[i].nnode; k++)
             if (kernel_needed(s->phase[i].node[k]))
-                n += (double)node_steps(s->phase[i].node[k]) *
-                     (s->phase[i].kind == PHASE_SLICE ? (double)s->shards : 1);
+                n += (double)node_steps(s->phase[i].node[k]) * times;
+        n += s->phase[i].nknown * times;
+    }
     return n;
 }
 

@@ -185,7 +185,7 @@ static bool is_elementwise(const Node *n)
 
 static bool is_finish(const Node *n)
 {
-    return n->op->flags & OP_TOTAL || node_is(n, "batch_record");
+    return n->op->flags & (OP_TOTAL | OP_KNOWN) || node_is(n, "batch_record");
 }
 
 /* A chain goes on where the last one's result has one reader; in a loop over time all between two products is one kernel, a cell. */

@@ -240,7 +240,7 @@ const char *phase_wide(Writer *w, const Phase *p, const char *fn)
     return all.s;
 }
 
-void phase_known(Writer *w, int phase, const char *fn)
+static void known_function(Writer *w, int phase, const char *fn)
 {
     Text *t = &w->body;
     const Phase *p = &w->g->step->phase[phase];
@@ -260,6 +260,17 @@ void phase_known(Writer *w, int phase, const char *fn)
         text_printf(t, "    {.offset = %s, .bytes = %lld * sizeof(real)},\n",
                     name_of(w, p->known[i]), (long long)shape_count(&p->known[i]->shape));
     text_add(t, "};\n\n");
+}
+
+const char *phase_known_fields(Writer *w, int phase, const char *word, int number)
+{
+    const int rows = w->g->step->phase[phase].nknown;
+    const char *name = arena_printf(w->arena, "%s_known_%d", word, number);
+
+    if (rows == 0)
+        return "";
+    known_function(w, phase, name);
+    return arena_printf(w->arena, ",\n     .known = %s, .row = %s_rows, .nrow = %d", name, name, rows);
 }
 
 /* ------------------------------------------------------------------------------- the check for

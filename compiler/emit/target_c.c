@@ -182,13 +182,7 @@ static void slice_phase(Writer *w, const Graph *g, int phase, int number, Text *
     const char *buckets = g->training ? completes(a, g->step, phase) : "";
 
     phase_slice(w, phase, fn, arena_printf(a, "%s%s", about, buckets));
-    const char *known = "";
-    if (g->step->phase[phase].nknown > 0) {
-        const char *name = arena_printf(a, "%s_known_%d", word, number);
-        phase_known(w, phase, name);
-        known = arena_printf(a, ",\n     .known = %s, .row = %s_rows, .nrow = %d", name, name,
-                             g->step->phase[phase].nknown);
-    }
+    const char *known = phase_known_fields(w, phase, word, number);
     if (g->training)
         phase_nonfinite(w, phase);
     row(table, fn, PHASE_SLICE, "0",

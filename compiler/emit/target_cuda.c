@@ -287,6 +287,27 @@ static void record(Writer *w, const Sum *s, int loss, bool from_grad)
     unordered(w, launch);
 }
 
+/* The same of the one mean and variance of the whole batch, from what all ranks know. */
+static void record_known(Writer *w, const Sum *s, int loss)
+{
+    Arena *a = w->arena;
+    const Node *n = s->update;
+    const Step *st = w->g->step;
+    const int64_t channels = n->shape.dim[0],
+                  rows = st->shard * shape_count(&s->root->in[0]->shape) / channels;
+    unordered(w, kernel_launch(
+                     w, "batch_record_known",
+                     "const Rt *r, real *mean, real *var, const real *known",
+                     arena_printf(a,
+                                  "    batch_record_known(r, mean, var, known, %d, %lld, %lld, "
+                                  "%.17g, %lld);\n",
+                                  loss, (long long)rows, (long long)st->shards,
+                                  node_float(n, "momentum"), (long long)channels),
+                     arena_printf(a, "r->there, FIXED(real, %s), FIXED(real, %s), FIXED(real, %s)",
+                                  name_of(w, n->in[0]), name_of(w, n->in[2]), name_of(w, n->in[1])),
+                     arena_printf(a, "each_blocks(%lld)", (long long)channels)));
+}
+
 int cuda_loss(const Graph *g)
 {
     int loss = -1;
@@ -389,24 +410,38 @@ static void by_buckets(Writer *w, bool from_grad)
     text_add(t, "    }\n");
 }
 
-/* They stand in the last bucket. */
-static void averages(Writer *w, bool from_grad)
+/* Those of statistics of shards, or (known) of the whole batch, under that condition, "": none. */
+static void averages(Writer *w, bool from_grad, bool known, const char *condition)
 {
     const Step *s = w->g->step;
-    const bool guarded = s->nbucket > 1 && !w->stages;
+    const bool guarded = *condition && !w->stages;
     bool any = false;
 
     for (int i = 0; i < s->nsum; i++) {
-        if (s->sum[i].param || !s->sum[i].update)
+        const Sum *sum = &s->sum[i];
+        if (sum->param || !sum->update || sum->known != known)
             continue;
         if (guarded && !any)
-            text_printf(&w->body, "    if (%sunit == %d) {\n", from_grad ? "" : "!r->grad || ",
-                        s->nbucket - 1);
+            text_printf(&w->body, "    if (%s) {\n", condition);
         any = true;
-        record(w, &s->sum[i], cuda_loss(w->g), from_grad);
+        if (known)
+            record_known(w, sum, cuda_loss(w->g));
+        else
+            record(w, sum, cuda_loss(w->g), from_grad);
     }
     if (guarded && any)
         text_add(&w->body, "    }\n");
+}
+
+/* Sums of shards' statistics stand in the last bucket; of what is known nothing is left to add, so the phase that updates is enough. */
+static void all_averages(Writer *w, bool from_grad)
+{
+    const int buckets = w->g->step->nbucket;
+    const char *last = buckets > 1 ? arena_printf(w->arena, "unit == %d", buckets - 1) : "";
+
+    averages(w, from_grad, false,
+             *last && !from_grad ? arena_printf(w->arena, "!r->grad || %s", last) : last);
+    averages(w, from_grad, true, from_grad ? last : "!r->grad");
 }
 
 void cuda_update(Writer *w, bool from_grad)
@@ -415,7 +450,7 @@ void cuda_update(Writer *w, bool from_grad)
     const bool clips = looks_at_all(w);
     const char *last = arena_printf(w->arena, "%d", s->nbucket - 1);
 
-    averages(w, from_grad);
+    all_averages(w, from_grad);
     if (clips)
         text_add(&w->body, "    char *const grad = r->grad ? r->grad : t;\n");
     if (!clips || !from_grad)
@@ -443,14 +478,15 @@ static void update(Writer *w, const char *fn, bool from_grad)
 
 /* ------------------------------------------------------------------------------- the whole */
 
-static void row(Text *t, const char *fn, PhaseKind kind, const char *what)
+/* more: the fields behind the others. */
+static void row(Text *t, const char *fn, PhaseKind kind, const char *what, const char *more)
 {
     text_printf(t,
                 "    {.run = %s, .per_slice = %s, .count = %d, .from_grad = %s, .what = "
-                "\"%s\"%s},\n",
+                "\"%s\"%s%s},\n",
                 fn, kind == PHASE_SLICE ? "true" : "false", kind != PHASE_SLICE,
                 kind == PHASE_UPDATE ? "true" : "false", what,
-                kind == PHASE_GRADIENT ? ", .to_grad = true" : "");
+                kind == PHASE_GRADIENT ? ", .to_grad = true" : "", more);
 }
 
 /* The sums of a bucket are a launch, and so is its update. */
@@ -476,21 +512,23 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
         switch (p->kind) {
         case PHASE_PREPARE:
             prepare(w, p, fn);
-            row(table, fn, p->kind, "what depends on parameters only");
+            row(table, fn, p->kind, "what depends on parameters only", "");
             break;
-        case PHASE_SLICE:
+        case PHASE_SLICE: {
             slice(w, i, fn);
             if (g->training)
                 nonfinite(w, i);
+            const char *known = phase_known_fields(w, i, word, number);
             row(table, fn, p->kind,
-                g->training ? "forward and backward of a shard" : "forward of a shard");
+                g->training ? "forward and backward of a shard" : "forward of a shard", known);
             break;
+        }
         case PHASE_WIDE: /* pass wide is the processor's */
             break;
         case PHASE_GRADIENT:
         case PHASE_UPDATE:
             update(w, fn, p->kind == PHASE_UPDATE);
-            row(table, fn, p->kind, p->kind == PHASE_UPDATE ? "update" : "sum gradients, update");
+            row(table, fn, p->kind, p->kind == PHASE_UPDATE ? "update" : "sum gradients, update", "");
             break;
         }
     }

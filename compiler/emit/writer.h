@@ -108,7 +108,8 @@ double      statement_flops(const Node *n);           /* the textbook's, a sampl
 void phase_prepare(Writer *w, const Phase *p, const char *fn);
 void phase_slice(Writer *w, int phase, const char *fn, const char *about);
 const char *phase_wide(Writer *w, const Phase *p, const char *fn);        /* its units, a C expression */
-void phase_known(Writer *w, int phase, const char *fn);                 /* fn and fn_rows: what ranks tell each other behind that phase */
+/* WORD_known_NUMBER and its rows, what ranks tell each other behind that phase, as fields of an RtPhase; "": nothing. */
+const char *phase_known_fields(Writer *w, int phase, const char *word, int number);
 void phase_nonfinite(Writer *w, int phase);           /* nonfinite_K(), if the phase goes forward, and the names that it answers with */
 void phase_layer_name(Writer *w, const Node *n);
 bool phase_goes_forward(const Phase *p);

@@ -2,6 +2,8 @@
  *
  *   x (N, C, HW), or last: (N, HW, C)   w, b (C), or a Constant   moments (2, C): mean, sum of squared differences   t (2, C): mean, 1 / sqrt(variance + eps)
  *
+ * Statistics of the whole batch (sync) are made of what each shard has, a row (2, C) a shard in `fixed`, which all ranks know.
+ *
  * The names, arguments and formulas of runtime/cpu/batch_norm.h.  A block takes a channel and reads it twice: the mean first, then
  * the differences from it.  Where channels lie innermost sums are of columns (columns.cuh), in two launches, and all numbers are read once.
  */
@@ -86,27 +88,63 @@ DEVICE void batch_moments_sums(real *moments, const real *sums, const real *squa
     }
 }
 
+/* What a shard has, for all ranks. */
+SIZE int batch_known_blocks(int64_t, int channels)
+{
+    return each_blocks(2 * channels);
+}
+DEVICE void batch_known(real *y, const real *moments, int64_t, int channels)
+{
+    FOR_EACH(i, 2 * channels)
+        y[i] = moments[i];
+}
+
+/* Moments on their way up the tree: of `count` rows. */
+struct NormSum {
+    real mean, m2, count;
+};
+
+DEVICE NormSum norm_join(NormSum a, NormSum b)
+{
+    const real delta = b.mean - a.mean, all = a.count + b.count, share = b.count / all;
+    return {s_fma(delta, share, a.mean), s_fma(delta * delta, a.count * share, a.m2 + b.m2), all};
+}
+
+/* Channel c of the batch, shards as adjacent pairs, `bytes` from one's moments to the next.  count: rows a shard. */
+DEVICE NormSum norm_batch(const real *moments, int64_t bytes, int shards, int64_t count, int c, int channels)
+{
+    return tree_joined<NormSum>(
+        shards,
+        [=](int i) {
+            const real *m = (const real *)((const char *)moments + i * bytes) + c;
+            return NormSum{m[0], m[channels], (real)count};
+        },
+        norm_join);
+}
+
+/* moments: of the shard; or (sync) of the batch's first shard, and of all others behind it. */
 SIZE int batch_statistics_blocks(int64_t, int, int64_t, double, int channels)
 {
     return each_blocks(channels);
 }
-DEVICE void batch_statistics(real *t, const real *moments, int64_t, int, int64_t count, double eps, int channels)
+DEVICE void batch_statistics(real *t, const real *moments, int64_t bytes, int shards, int64_t count, double eps, int channels)
 {
     FOR_EACH(c, channels) {
-        t[c] = moments[c];
-        t[channels + c] = 1 / s_sqrt(moments[channels + c] / (real)count + (real)eps);
+        const NormSum all = norm_batch(moments, bytes, shards, count, c, channels);
+        t[c] = all.mean;
+        t[channels + c] = 1 / s_sqrt(all.m2 / all.count + (real)eps);
     }
 }
 
-/* What the shard's samples have been added up to: of one slice, the sum itself. */
+/* What the samples of the shard, or (sync) of all shards, have been added up to. */
 SIZE int batch_total_blocks(int64_t, int, int count)
 {
     return each_blocks(count);
 }
-DEVICE void batch_total(real *t, const real *sum, int64_t, int, int count)
+DEVICE void batch_total(real *t, const real *sum, int64_t bytes, int shards, int count)
 {
-    FOR_EACH(i, count)
-        t[i] = sum[i];
+    FOR_EACH(k, count)
+        t[k] = tree_sum(shards, [=](int i) { return *(const real *)((const char *)(sum + k) + i * bytes); });
 }
 
 /* ------------------------------------------------------------------------------- forward */
@@ -293,6 +331,19 @@ DEVICE void batch_record_grad(const Rt *r, real *mean, real *var, int64_t grad, 
     FOR_EACH(c, channels) {
         batch_keep(mean + c, sum[c], shards, keep);
         batch_keep(var + c, sum[channels + c], shards, keep);
+    }
+}
+
+/* The same of the whole batch's one mean and variance (sync), from what all ranks know; count: rows a shard. */
+DEVICE void batch_record_known(const Rt *r, real *mean, real *var, const real *known, int loss, int64_t count, int shards, double keep,
+                               int channels)
+{
+    if (!update_allowed(r, loss))
+        return;
+    FOR_EACH(c, channels) {
+        const NormSum all = norm_batch(known, 2 * channels * (int64_t)sizeof(real), shards, count, c, channels);
+        batch_keep(mean + c, all.mean, 1, keep);
+        batch_keep(var + c, all.m2 / (all.count - 1), 1, keep);
     }
 }
 

@@ -1,4 +1,4 @@
-/* nccl.c -- sums over the GPUs of a run, by NCCL's messages and one kernel of our own.
+/* nccl.c -- sums over the GPUs of a run, and rows that all of them know, by NCCL's messages and one kernel of our own.
  *
  * NCCL's all-reduce adds in an order that depends on the ranks, the size and the machine.  So it only carries: each rank adds one
  * piece of the vector, which the others send it, in the tree of runtime/tree.h, and sends the sum back.  Those are two
@@ -9,7 +9,8 @@
  * N hosts of all with all 2 g (N - 1) / N of the vector would leave each, now 2 (N - 1) / N do, for 2 launches more.
  *
  * Sums have a stream of their own, behind the step's by an event each, and the update comes behind them by another: the host waits
- * for none.  The communicator does not block: what is under way is asked for until it is there, with the run's limit.  All of it can be
+ * for none.  What ranks tell each other in the middle of a step (rows of statistics) goes in the same stream, behind the sums that are under way:
+ * one communicator does one thing after another anyway.  The communicator does not block: what is under way is asked for until it is there, with the run's limit.  All of it can be
  * captured in a graph: the stream of sums joins the capture by the first event and leaves it by the last.
  *
  * Compiled with each program for several GPUs; the library is opened when there is more than one rank.
@@ -27,17 +28,18 @@
 enum {
     GRAIN = 32,
     EVENTS = 2
-}; /* reals that pieces are multiples of; an event before a sum, one behind */
+}; /* reals that pieces are multiples of; an event before a sum or a gather, one behind */
 
 static const double BLAME = 2; /* seconds */
 
 static NcclApi nccl;
 static NcclComm comm;
-static bool joined;
 static cudaStream_t stream;
-static cudaEvent_t (*event)[EVENTS];
+static cudaEvent_t (*event)[EVENTS], told[EVENTS];
 static real *scratch;
 static bool any_order;
+static int rank;
+static const char *under_way = "joining the other GPUs";
 static char description[64];
 
 static const int type = sizeof(real) == sizeof(float) ? NCCL_FLOAT32 : NCCL_FLOAT64;
@@ -122,6 +124,13 @@ static int64_t room(int64_t most)
     return inner > outer ? inner : outer;
 }
 
+static void make_events(cudaEvent_t pair[EVENTS])
+{
+    for (int k = 0; k < EVENTS; k++)
+        rt_cuda_check(cudaEventCreateWithFlags(&pair[k], cudaEventDisableTiming),
+                      "making an event");
+}
+
 static void open_link(const char id[LINK_ID], const Comm *c, const RtDevice *d, int64_t most,
                       int sums)
 {
@@ -136,15 +145,15 @@ static void open_link(const char id[LINK_ID], const Comm *c, const RtDevice *d, 
                          .splitShare = NCCL_UNDEFINED,
                          .trafficClass = NCCL_UNDEFINED};
     any_order = c->any_order;
+    rank = c->rank;
     find_groups(c);
     open_library();
     memcpy(&made, id, sizeof made);
     rt_cuda_check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
     event = rt_alloc(sizeof *event * (size_t)sums);
     for (int i = 0; i < sums; i++)
-        for (int k = 0; k < EVENTS; k++)
-            rt_cuda_check(cudaEventCreateWithFlags(&event[i][k], cudaEventDisableTiming),
-                          "making an event");
+        make_events(event[i]);
+    make_events(told);
     if (!any_order)
         scratch = d->memory(room(most) * (int64_t)sizeof(real), "sums over ranks");
     check(nccl.CommInitRankConfig(&comm, c->size, made, c->rank, &config), "joining the other GPUs");
@@ -162,13 +171,13 @@ static bool settled(void)
     if (failed == 0)
         failed = clock_now();
     if (clock_now() - failed > BLAME)
-        check(state, joined ? "a sum of gradients" : "joining the other GPUs");
+        check(state, under_way);
     return false;
 }
 
 static bool opened(void)
 {
-    return joined = settled();
+    return settled();
 }
 
 /* Memory that the GPUs of a host can reach in each other, or a network without a copy: NCCL's own, made known to it.  What it cannot
@@ -194,7 +203,7 @@ static int64_t length(const Group *g, int64_t n, int r)
 
 static void end_group(void)
 {
-    check(nccl.GroupEnd(), "a sum of gradients");
+    check(nccl.GroupEnd(), under_way);
     rt_cuda_await(settled);
 }
 
@@ -202,7 +211,7 @@ static void end_group(void)
 static void exchange(const Group *g, real *x, int64_t n, bool back)
 {
     const int self = g->self, size = g->size;
-    check(nccl.GroupStart(), "a sum of gradients");
+    check(nccl.GroupStart(), under_way);
     for (int d = 1; d < size; d++) {
         const int to = (self + d) % size, from = (self + size - d) % size;
         const int out = back ? self : to, in = back ? from : self;
@@ -235,24 +244,56 @@ static void add_all(int level, real *x, int64_t n)
 
 static void sum_by_nccl(real *x, int64_t n)
 {
-    check(nccl.AllReduce(x, x, (size_t)n, type, NCCL_SUM, comm, stream), "a sum of gradients");
+    check(nccl.AllReduce(x, x, (size_t)n, type, NCCL_SUM, comm, stream), under_way);
     rt_cuda_await(settled);
+}
+
+/* What is asked for next in the stream of sums comes behind the step's; and the other way round. */
+static void begin(cudaEvent_t pair[EVENTS], const char *what)
+{
+    under_way = what;
+    rt_cuda_check(cudaEventRecord(pair[0], rt_cuda_stream), what);
+    rt_cuda_check(cudaStreamWaitEvent(stream, pair[0], 0), what);
+}
+static void end(cudaEvent_t pair[EVENTS])
+{
+    rt_cuda_check(cudaEventRecord(pair[1], stream), under_way);
+}
+static void join(cudaEvent_t pair[EVENTS])
+{
+    rt_cuda_check(cudaStreamWaitEvent(rt_cuda_stream, pair[1], 0), under_way);
 }
 
 static void sum(int number, void *there, int64_t n)
 {
-    rt_cuda_check(cudaEventRecord(event[number][0], rt_cuda_stream), "a sum of gradients");
-    rt_cuda_check(cudaStreamWaitEvent(stream, event[number][0], 0), "a sum of gradients");
+    begin(event[number], "a sum of gradients");
     if (any_order)
         sum_by_nccl(there, n);
     else
         add_all(0, there, n);
-    rt_cuda_check(cudaEventRecord(event[number][1], stream), "a sum of gradients");
+    end(event[number]);
 }
 
 static void await(int number)
 {
-    rt_cuda_check(cudaStreamWaitEvent(rt_cuda_stream, event[number][1], 0), "a sum of gradients");
+    join(event[number]);
+}
+
+/* ---- what all know */
+
+static void gather(char *there, const RtKnown *row, int n, int shards)
+{
+    begin(told, "the statistics of the batch");
+    check(nccl.GroupStart(), under_way);
+    for (int i = 0; i < n; i++) {
+        char *const all = there + row[i].offset;
+        const int64_t each = shards * row[i].bytes;
+        check(nccl.AllGather(all + rank * each, all, (size_t)each / sizeof(real), type, comm, stream),
+              under_way);
+    }
+    end_group();
+    end(told);
+    join(told);
 }
 
 static void look(void)
@@ -279,6 +320,7 @@ const RtLink rt_nccl = {.name = "nccl",
                         .memory = shared_memory,
                         .sum = sum,
                         .await = await,
+                        .gather = gather,
                         .look = look,
                         .let_go = let_go,
                         .describe = describe};

@@ -41,6 +41,8 @@ enum { NCCL_CONFIG_VERSION = 21800, NCCL_UNDEFINED = -2147483647 - 1 };
       (const void *from, size_t count, int type, int to, NcclComm comm, cudaStream_t stream))      \
     S(Recv, NcclResult,                                                                            \
       (void *to, size_t count, int type, int from, NcclComm comm, cudaStream_t stream))            \
+    S(AllGather, NcclResult,                                                                       \
+      (const void *from, void *to, size_t count, int type, NcclComm comm, cudaStream_t stream))    \
     S(AllReduce, NcclResult,                                                                       \
       (const void *from, void *to, size_t count, int type, int op, NcclComm comm,                  \
        cudaStream_t stream))                                                                       \

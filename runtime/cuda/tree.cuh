@@ -1,16 +1,16 @@
-/* tree.cuh -- a sum in the fixed tree of runtime/tree.h: adjacent pairs, ((01)(23))45. */
+/* tree.cuh -- sums, and what is joined like them, in the fixed tree of runtime/tree.h: adjacent pairs, ((01)(23))45. */
 #ifndef CUDA_TREE_CUH
 #define CUDA_TREE_CUH
 
 enum { TREE_LEVELS = 16 }; /* 2^15 numbers */
 
-/* at(0) + ... + at(n - 1), as a binary counter: level[l] waits for its right neighbour while bit l of the count is set.  Levels are
+/* at(0) ... at(n - 1) joined, as a binary counter: level[l] waits for its right neighbour while bit l of the count is set.  Levels are
  * named by constants, so they stay in registers. */
-template <class At> DEVICE real tree_sum(int n, At at)
+template <class T, class At, class Join> DEVICE T tree_joined(int n, At at, Join join)
 {
-    real level[TREE_LEVELS];
+    T level[TREE_LEVELS];
     for (int i = 0; i < n; i++) {
-        real x = at(i);
+        T x = at(i);
         bool rises = true;
         RT_UNROLL
         for (int l = 0; l < TREE_LEVELS; l++) {
@@ -18,20 +18,26 @@ template <class At> DEVICE real tree_sum(int n, At at)
                 continue;
             rises = i >> l & 1;
             if (rises)
-                x = level[l] + x;
+                x = join(level[l], x);
             else
                 level[l] = x;
         }
     }
-    real sum = 0;
+    T all{};
     bool any = false;
     RT_UNROLL
     for (int l = 0; l < TREE_LEVELS; l++)
         if (n >> l & 1) {
-            sum = any ? level[l] + sum : level[l];
+            all = any ? join(level[l], all) : level[l];
             any = true;
         }
-    return sum;
+    return all;
+}
+
+/* at(0) + ... + at(n - 1) */
+template <class At> DEVICE real tree_sum(int n, At at)
+{
+    return tree_joined<real>(n, at, [](real a, real b) { return a + b; });
 }
 
 #endif

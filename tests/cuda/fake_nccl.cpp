@@ -260,6 +260,22 @@ NcclResult ncclRecv(void *to, size_t count, int type, int from, NcclComm c, cuda
     return NCCL_SUCCESS;
 }
 
+/* In a group, and in place, as programs ask for it. */
+NcclResult ncclAllGather(const void *from, void *to, size_t count, int type, NcclComm c, cudaStream_t stream)
+{
+    const size_t bytes = count * size_of(type);
+    if (!c->grouping || from != (char *)to + c->rank * bytes)
+        return (NcclResult)INVALID_USAGE;
+    c->note("gather %zu\n", count, 0);
+    c->stream = stream;
+    for (int r = 0; r < c->ranks; r++)
+        if (r != c->rank) {
+            c->group.push_back({true, (char *)from, bytes, r});
+            c->group.push_back({false, (char *)to + r * bytes, bytes, r});
+        }
+    return NCCL_SUCCESS;
+}
+
 NcclResult ncclAllReduce(const void *from, void *to, size_t count, int type, int op, NcclComm c, cudaStream_t stream)
 {
     if (c->in_progress() || op != NCCL_SUM)

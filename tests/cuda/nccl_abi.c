@@ -19,8 +19,9 @@ _Static_assert(sizeof(NcclResult) == sizeof(ncclResult_t) && sizeof(int) == size
 _Static_assert((int)NCCL_SUCCESS == (int)ncclSuccess && (int)NCCL_IN_PROGRESS == (int)ncclInProgress, "results");
 _Static_assert((int)NCCL_FLOAT32 == (int)ncclFloat32 && (int)NCCL_FLOAT64 == (int)ncclFloat64 && (int)NCCL_SUM == (int)ncclSum, "types");
 
+ncclResult_t ncclAllGather(const void *, void *, size_t, ncclDataType_t, ncclComm_t, cudaStream_t); /* again: another type would be an error */
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
-ncclResult_t ncclMemAlloc(void **, size_t); /* again: another type would be an error */
+ncclResult_t ncclMemAlloc(void **, size_t);
 ncclResult_t ncclCommRegister(const ncclComm_t, void *, size_t, void **);
 #endif
 

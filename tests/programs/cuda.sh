@@ -14,13 +14,12 @@ cuda=$TENON_ROOT/tests/cuda
 for model in models/*.tn; do succeeds "$model has a CUDA form" "$TENON" emit "$model" --to cuda -o "$work/emitted"; done
 cat > "$work/wide.tn" <<'TN'
 model wide(x: f32[5, 600]) {
-    return causal_attention(x, x, x, heads = 2) |> flatten |> batch_norm(sync = true) |> dense(3)
+    return causal_attention(x, x, x, heads = 2) |> flatten |> dense(3)
 }
 train wide { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
 TN
 refuses "attention of wide heads" "wide.tn:2:12: error: causal_attention of heads of 300 features has no CUDA form yet" \
     "$TENON" emit "$work/wide.tn" --to cuda -o "$work/none"
-grep -q "wide.tn:2:[0-9]*: error: batch_norm(sync = true) has no CUDA form yet" "$work/err" && ok || bad "batch_norm(sync = true) is not refused: $(cat "$work/err")"
 [ ! -e "$work/none" ] && ok || bad "a refused model left files behind"
 for option in --kernels=blas --tune "--comm mpi" --fast "--memory-limit 1G"; do
     refuses "$option with --target cuda" "is for programs on the processor" "$TENON" build models/mlp.tn --target cuda $option -o "$work/p"
@@ -53,6 +52,7 @@ on_the_processor() {
     small_mnist "$work/mnist" 20 12                   # the last step and the last test are filled up
     shim geometry "$cuda/geometry.tn"
     shim norm "$cuda/norm.tn"
+    shim sync "$cuda/sync.tn"
     shim mlp models/mlp.tn --batch 8
     shim lenet models/lenet.tn --batch 8
     small_cifar "$work/cifar" 3 4
@@ -62,6 +62,9 @@ on_the_processor() {
     shim places "$cuda/places.tn"
     steps geometry
     steps norm
+    steps sync
+    shim_gpu exact "$cuda/sync.tn" --dtype f64
+    succeeds "gradients through statistics of the batch" "$work/exact/gpu" gradcheck --samples 1
     steps sequence
     steps loops
     steps moves --data "$work/cifar"
@@ -115,7 +118,7 @@ gate() {
 
 by_nvcc() {
     local name extra
-    for name in geometry norm sequence moves places lenet narrow scaled last; do
+    for name in geometry norm sync sequence moves places lenet narrow scaled last; do
         [ $name != narrow ] || "$TENON" emit "$cuda/narrow.tn" --to cuda --kernels=cudnn --dtype bf16 -o "$work/narrow"
         [ $name != last ] || "$TENON" emit "$cuda/last.tn" --to cuda --kernels=cudnn --dtype bf16 -o "$work/last"
         [ $name != scaled ] || { "$TENON" emit "$cuda/narrow.tn" --to cuda --kernels=cudnn --dtype f16 -o "$work/scaled"; mv "$work/scaled/narrow.cu" "$work/scaled/scaled.cu"; }

@@ -114,10 +114,11 @@ on_the_processor() {
     two mlp models/mlp.tn --batch 8
     two geometry "$cuda/geometry.tn"                  # four shards, dropout, adam: made up samples, a step a launch
     two norm "$cuda/norm.tn"                          # batch_norm over two shards, augmented
+    two sync "$cuda/sync.tn"                          # batch_norm over all of four shards
     two sequence "$cuda/sequence.tn"                  # attention, clipped gradients
     two loops "$cuda/loops.tn"                        # loops over time
     equal mlp --data "$work/mnist" --epochs 2
-    for name in geometry norm sequence loops; do equal $name --epochs 1; done
+    for name in geometry norm sync sequence loops; do equal $name --epochs 1; done
     if [ "$CHECK_ALL" = 1 ] || [ "${CHECK_CUDA:-0}" = 1 ]; then
         two resnet models/resnet56_cifar10.tn --batch 6 --set model.depth=8
         equal resnet --data "$work/cifar" --epochs 1

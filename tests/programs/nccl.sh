@@ -91,6 +91,27 @@ same "NCCL 2.18" "$(TENON_NCCL=$work/libnccl-2.18.so hash 2 "${mlp[@]}")" "$want
 grep -Eq "memory|register" "$work/asked.0" && bad "NCCL 2.18 is asked for memory" || ok
 same "batch_norm's averages, 2 ranks, and one" "$(hash 2 "$work/norm/gpu")" "$(hash 1 "$work/norm/gpu")"
 
+# batch_norm(sync = true): what each shard has goes to all ranks in the middle of a step, rows of one phase together
+shim_gpu sync tests/cuda/sync.tn --comm nccl
+shim_gpu each tests/cuda/sync.tn --comm nccl --bucket 1k
+sync=("$work/sync/gpu" --epochs 2) alone=$(hash 1 "$work/sync/gpu" --epochs 2)
+same "six steps with statistics of the batch" 2 "$(wc -w <<< "$alone")"
+for n in 2 4; do same "statistics of the batch, $n ranks, and one" "$(SHIM_ORDER=$n hash $n "${sync[@]}")" "$alone"; done
+same "rows that 4 ranks tell each other in a step" "$(sed '/^send/q' "$work/asked.0" | grep -E "^(gather|end)" | awk '{ print $NF }' | tr '\n' ' ')" \
+    "12 end 10 10 end 18 end 9 9 end 5 5 5 5 end 6 6 end "
+same "and in the second, which is recorded" "$(grep -c "^gather" "$work/asked.0")" 24
+same "statistics on 2 hosts, and one" "$(FAKE_HOSTS=2 hash 4 "${sync[@]}")" "$alone"
+[ "$(grep -c '\.ready = ' "$work"/each/*.cu)" -gt 1 ] && ok || bad "one bucket of 1 kB for all of sync.tn"
+for n in 2 4; do same "statistics between sums of buckets, $n ranks, and one" "$(SHIM_ORDER=$n hash $n "$work/each/gpu" --epochs 2)" "$alone"; done
+sed 's/sync = true/sync = false/' tests/cuda/sync.tn > "$work/shards.tn"
+shim_gpu shards "$work/shards.tn" --comm nccl
+[ "$(hash 1 "$work/shards/gpu" --epochs 2)" != "$alone" ] && ok || bad "sync = true changes nothing"
+if shim_cudnn; then # channels innermost, sums in two launches; the sums of a convolution come with it
+    shim_gpu innermost tests/cuda/sync.tn --comm nccl --kernels=cudnn --dtype tf32
+    alone=$(hash 1 "$work/innermost/gpu")
+    for n in 2 4; do same "statistics in tf32, $n ranks, and one" "$(hash $n "$work/innermost/gpu")" "$alone"; done
+else skip "the headers of cuDNN are not here: statistics of the batch through it"; fi
+
 # f16: every rank sees in the sums of all whether a step counts, and moves the scale alike; the first is too large
 shim_gpu halves models/mlp.tn --batch 8 --shards 4 --bucket 20k --comm nccl --kernels=cudnn --dtype f16
 [ "$(grep -c '\.ready = ' "$work"/halves/*.cu)" -gt 1 ] && ok || bad "one bucket of 20 kB for all of the MLP in f16"
@@ -124,6 +145,7 @@ TENON_NCCL=/nowhere/libnccl.so.2 ends 2 1 "rank 0 .*NCCL 2, .*was not found.*TEN
 FAKE_NCCL=old ends 2 1 "is NCCL 2.10; version 2.18" "${mlp[@]}"
 FAKE_NCCL=never ends 2 76 "[0-9]+ s at the start of the GPUs' link in step 1, longer than --timeout-start" "${mlp[@]}" --timeout-start 2
 FAKE_NCCL=error ends 2 76 "NCCL failed at a sum of gradients: remote process exited" "${mlp[@]}"
+FAKE_NCCL=error ends 2 76 "NCCL failed at the statistics of the batch: remote process exited" "${sync[@]}"
 ends 3 76 "ranks 1, 2 of 3 .TENON_RANKS. have not come to 127.0.0.1:[0-9]* in 2 s" \
     bash -c '[ "$TENON_RANK" != 0 ] || exec "$@"; exit 76' - "${mlp[@]}" --timeout 2
 ends 2 1 "rank 1 .* has other options than rank 0" bash -c 'exec "$@" --seed "$((TENON_RANK + 1))"' - "${mlp[@]}"
