@@ -226,23 +226,22 @@ static const char *rest_launch(Writer *w, const Node *n, bool bias, bool residua
                          args, arena_printf(a, "each_blocks(%lld)", count));
 }
 
-/* The same of a gradient: the relu of y undone. */
-static const char *rest_dx_launch(Writer *w, const Node *n)
+const char *graph_rest_dx(Writer *w, const Node *n)
 {
     Arena *a = w->arena;
     const long long count = w->g->step->chunk * (long long)shape_count(&n->shape);
-    return kernel_launch(w, "conv2d_dx_rest",
+    return kernel_launch(w, node_is(n, "dense_dx") ? "dense_dx_rest" : "conv2d_dx_rest",
                          arena_printf(a, "%s *dx, const %s *y", pointer_type(n),
                                       pointer_type(n->in[2])),
-                         arena_printf(a, "    conv2d_dx_rest(dx, y, %lld);\n", count),
+                         arena_printf(a, "    relu_undone(dx, y, %lld);\n", count),
                          arena_printf(a, "%s, %s", pointer_to(w, n), pointer_to(w, n->in[2])),
                          arena_printf(a, "each_blocks(%lld)", count));
 }
 
 const char *graph_rest(Writer *w, const Node *n)
 {
-    if (node_is(n, "conv2d_dx") && node_attr(n, "mask"))
-        return rest_dx_launch(w, n);
+    if ((node_is(n, "conv2d_dx") || node_is(n, "dense_dx")) && node_attr(n, "mask"))
+        return graph_rest_dx(w, n);
     return node_is(n, "conv2d") && (n->nin > 2 || node_attr(n, "act"))
                ? rest_launch(w, n, bias_of(n), residual_of(n))
                : NULL;
@@ -356,7 +355,7 @@ const char *graph_statement(Writer *w, const Node *n)
                        : !rest ? NULL
                        : forward
                            ? rest_launch(w, n, bias && !more[0], residual && more[bias] == NULL)
-                           : rest_dx_launch(w, n);
+                           : graph_rest_dx(w, n);
     return then ? arena_printf(a, "%s %s", call, then) : call;
 }
 

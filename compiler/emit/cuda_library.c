@@ -2,7 +2,8 @@
  *
  * With --kernels=cudnn products of dense layers and matrices are cuBLASLt's (runtime/cuda/cublas.h), with the bias and the relu that pass
  * epilogue has put into them, convolutions cuDNN's (cuda_graph.c).  A dense layer's weight gradient brings its bias's along: the product
- * reads all that this is the sum of.
+ * reads all that this is the sum of.  A dense layer with a relu inside leaves a mask of it, by which the product of the next layer's dx undoes it; where
+ * the program finds that the library has no algorithm for either, y says the same to a kernel of ours behind dx.
  */
 #include "emit/cuda_library.h"
 #include "ops/dense_price.h"
@@ -38,6 +39,8 @@ const char *library_layer(Writer *w, const Node *n)
 /* y (count, rows, columns) = a b + bias; turned: a (count, depth, rows), b (count, columns, depth). */
 typedef struct Product {
     const Node *a, *b, *bias, *sums; /* sums (rows): of a's numbers, over its depth */
+    const Node *mask;
+    int undoes; /* the relu of that row, from 1; 0: it leaves the mask, or there is none */
     int64_t count, rows, columns, depth;
     bool turn_a, turn_b, add;
 } Product;
@@ -92,15 +95,45 @@ bool library_brings(const Writer *w, const Node *n)
     return node_is(n, "sum_to") && companion(w, n);
 }
 
-static Product dense_product(const Writer *w, const Node *n)
+static bool is_product(const Node *n)
+{
+    return node_is(n, "dense") || node_is(n, "dense_dx") || node_is(n, "dense_dw") ||
+           node_is(n, "matmul");
+}
+
+/* The library's: a constant has no memory to point to. */
+static bool takes_product(const Writer *w, const Node *n)
+{
+    for (int i = 0; i < n->nin; i++)
+        if (node_is(n->in[i], "const"))
+            return false;
+    return w->in->options->libraries && is_product(n);
+}
+
+/* The mask of a dense layer's relu, when a product is to read it; NULL: none does. */
+static const Node *mask_of(const Writer *w, const Node *n)
+{
+    for (int i = 0; i < w->g->nnode; i++) {
+        const Node *dx = w->g->node[i];
+        if (node_is(dx, "dense_dx") && dx->nin > 3 && dx->in[3]->in[0] == n && takes_product(w, dx))
+            return dx->in[3];
+    }
+    return NULL;
+}
+
+static int row_of(Writer *w, const Node *n);
+
+static Product dense_product(Writer *w, const Node *n)
 {
     const int64_t rows = w->g->step->chunk * dense_rows(n), k = input_size(n),
                   o = node_int(n, "units");
+    const bool undoes = node_is(n, "dense_dx") && n->nin > 3 && takes_product(w, n->in[3]->in[0]);
 
     if (node_is(n, "dense"))
         return (Product){.a = n->in[0],
                          .b = n->in[1],
                          .bias = n->nin > 2 ? n->in[2] : NULL,
+                         .mask = mask_of(w, n),
                          .count = 1,
                          .rows = rows,
                          .columns = o,
@@ -109,6 +142,8 @@ static Product dense_product(const Writer *w, const Node *n)
     if (node_is(n, "dense_dx"))
         return (Product){.a = n->in[1],
                          .b = n->in[0],
+                         .mask = undoes ? n->in[3] : NULL,
+                         .undoes = undoes ? row_of(w, n->in[3]->in[0]) + 1 : 0,
                          .count = 1,
                          .rows = rows,
                          .columns = k,
@@ -140,8 +175,16 @@ static Product matrix_product(const Writer *w, const Node *n)
                      .turn_b = node_bool(n, "transpose_b")};
 }
 
+static Product product_of(Writer *w, const Node *n)
+{
+    return node_is(n, "matmul") ? matrix_product(w, n) : dense_product(w, n);
+}
+
 static const char *product_row(Writer *w, const Node *n, const Product *p)
 {
+    const char *mask = p->undoes ? arena_printf(w->arena, ", .undoes = %d", p->undoes)
+                       : p->mask ? ", .mask = true"
+                                 : "";
     const Node *operand[] = {n, p->a, p->b, p->bias, p->sums};
     int64_t align = 16; /* bytes that a thread reads at once, at most */
 
@@ -150,45 +193,45 @@ static const char *product_row(Writer *w, const Node *n, const Product *p)
             align /= 2;
     return arena_printf(w->arena,
                         "{.layer = %s, .count = %lld, .rows = %lld, .columns = %lld, .depth = %lld"
-                        "%s%s%s%s%s%s%s%s, .align = %lld}",
+                        "%s%s%s%s%s%s%s%s%s, .align = %lld}",
                         library_layer(w, n), (long long)p->count, (long long)p->rows,
                         (long long)p->columns, (long long)p->depth,
                         p->turn_a ? ", .turn_a = true" : "", p->turn_b ? ", .turn_b = true" : "",
                         p->add ? ", .add = true" : "", p->bias ? ", .bias = true" : "",
                         p->sums ? ", .sums = true" : "",
-                        node_attr(n, "act") ? ", .relu = true" : "",
+                        node_attr(n, "act") ? ", .relu = true" : "", mask,
                         p->a->half ? ", .factors_half = true" : "", n->half ? ", .half = true" : "",
                         (long long)align);
 }
 
-static bool is_product(const Node *n)
+static int row_of(Writer *w, const Node *n)
 {
-    return node_is(n, "dense") || node_is(n, "dense_dx") || node_is(n, "dense_dw") ||
-           node_is(n, "matmul");
+    const Product p = product_of(w, n);
+    return library_row(w, &w->products, product_row(w, n, &p));
 }
 
-/* A constant has no memory to point to. */
-static bool in_memory(const Node *n)
+static const char *product_statement(Writer *w, const Node *n)
 {
-    for (int i = 0; i < n->nin; i++)
-        if (node_is(n->in[i], "const"))
-            return false;
-    return true;
+    Arena *a = w->arena;
+    const Product p = product_of(w, n);
+    const char *operands = arena_printf(a, "%d, %s, %s, %s, %s", row_of(w, n), pointer_to(w, n),
+                                        pointer_to(w, p.a), pointer_to(w, p.b),
+                                        p.bias   ? pointer_to(w, p.bias)
+                                        : p.sums ? pointer_to(w, p.sums)
+                                                 : "nullptr");
+    const char *call =
+        p.mask ? arena_printf(a, "rt_product_masked(%s, %s, WORKSPACE)", operands, pointer_to(w, p.mask))
+               : arena_printf(a, "rt_product(%s, WORKSPACE)", operands);
+    if (!node_is(n, "dense_dx") || !node_attr(n, "mask"))
+        return arena_printf(a, "%s;", call);
+    const char *rest = graph_rest_dx(w, n);
+    return p.mask ? arena_printf(a, "if (!%s) %s", call, rest) : arena_printf(a, "%s; %s", call, rest);
 }
 
 const char *library_statement(Writer *w, const Node *n)
 {
     const char *graph = graph_statement(w, n);
-
-    if (graph || !w->in->options->libraries || !is_product(n) || !in_memory(n))
-        return graph;
-    const Product p = node_is(n, "matmul") ? matrix_product(w, n) : dense_product(w, n);
-    const int row = library_row(w, &w->products, product_row(w, n, &p));
-    return arena_printf(w->arena, "rt_product(%d, %s, %s, %s, %s, WORKSPACE);", row,
-                        pointer_to(w, n), pointer_to(w, p.a), pointer_to(w, p.b),
-                        p.bias   ? pointer_to(w, p.bias)
-                        : p.sums ? pointer_to(w, p.sums)
-                                 : "nullptr");
+    return graph || !takes_product(w, n) ? graph : product_statement(w, n);
 }
 
 /* ---- the program's part */

@@ -24,7 +24,8 @@ void library_tables(const Writer *w, Text *t);
 /* cuda_graph.c: the same of convolutions alone */
 const char *graph_statement(Writer *w, const Node *n);
 bool graph_brings(const Writer *w, const Node *n); /* sums for batch_norm, of a bias's gradient: as library_brings */
-const char *graph_rest(Writer *w, const Node *n); /* behind a convolution of ours: what has been joined to it, or NULL */
+const char *graph_rest(Writer *w, const Node *n); /* behind a convolution or a product of ours: what has been joined to it, or NULL */
+const char *graph_rest_dx(Writer *w, const Node *n); /* of a gradient that is there: the relu of y undone, in place */
 int64_t graph_workspace(const Writer *w);
 void graph_tables(const Writer *w, Text *t);
 

@@ -165,7 +165,8 @@ const char *name_of(Writer *w, const Node *n)
     if (node_is(n, "param")) /* one copy serves both graphs */
         return *slot = name_of_param(w, n->param);
     if (node_is(n, "side"))
-        stem = arena_printf(w->arena, "%s_index", n->in[0]->name ? n->in[0]->name : "pool");
+        stem = arena_printf(w->arena, node_is(n->in[0], "dense") ? "%s_open" : "%s_index",
+                            n->in[0]->name ? n->in[0]->name : "pool");
     else if (node_is(n, "conv2d_pack"))
         stem = arena_printf(w->arena, "%s_%s", n->in[0]->name,
                             node_int(n, "dx") ? "packed_dx" : "packed");

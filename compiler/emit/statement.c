@@ -69,17 +69,18 @@ static void origin(Writer *w, Text *t, const Node *n, int *line, const char *ind
                 base ? base + 1 : n->span.source->name, n->span.line, safe.s);
 }
 
-/* One call, broken after its own commas where a line would pass 100 columns. */
+/* One call, broken after its own commas where a line would pass 100 columns; "if (!CALL) CALL", too. */
 void statement_wrapped(Text *t, const char *s, const char *indent)
 {
     const size_t lead = strlen(indent);
     size_t column = lead;
-    int depth = 0;
+    int depth = 0, own = strncmp(s, "if (", 4) ? 1 : 2;
 
     text_add(t, indent);
     for (const char *p = s; *s; p++) {
         depth += (*p == '(' || *p == '{') - (*p == ')' || *p == '}');
-        if (*p && !(*p == ',' && depth == 1))
+        own = *p == ')' && depth == 0 ? 1 : own;
+        if (*p && !(*p == ',' && depth == own))
             continue;
         const size_t piece = (size_t)(p - s) + (*p != 0);
         const bool fresh = column + piece > 100 && column > lead;

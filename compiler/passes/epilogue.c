@@ -4,12 +4,14 @@
  *   relu(bias(conv2d(x, w), b) + r)   ->   conv2d(x, w, b, r){act = relu, residual}
  *   batch_norm_test(conv2d(x, w) ..)  ->   conv2d(x, batch_fold(w, ..), batch_fold_bias(..))    as pass fuse does
  *   relu_d(conv2d_dx(w, dy), y)       ->   conv2d_dx(w, dy, y){mask = relu}
+ *   relu_d(dense_dx(w, dy), y)        ->   dense_dx(w, dy, y, side(y)){mask = relu}    where y = dense(..){act = relu}
  *   relu(batch_norm(x, ...) + r)      ->   batch_norm(x, ..., r){act = relu}       a kernel of ours
  *
  * or any of it alone.
  *
  * For --kernels=cudnn alone, where pass fuse, whose patterns are the processor's kernels', does not run.  As there, only what nobody else
- * reads is joined.  Other activations stay: cuBLASLt's gelu is another (by tanh), and it has no tanh.  What of it cuDNN has no engine for is a
+ * reads is joined.  The side of a dense layer is a bit a number, whether the relu was open: its product writes it, and cuBLASLt undoes
+ * a relu by such bits alone.  Other activations stay: cuBLASLt's gelu is another (by tanh), and it has no tanh.  What of it cuDNN has no engine for is a
  * kernel of ours behind the convolution: the emitter's to decide, once its graphs are planned (emit/cuda_graph.c).
  */
 #include "ir/readers.h"
@@ -129,6 +131,20 @@ static void join_dx(Graph *g, Readers *r, Node *n)
     node_set_string(g, n, "mask", "relu");
 }
 
+static void join_dense_dx(Graph *g, Readers *r, Node *n)
+{
+    Node *next = next_of(r, n);
+    if (!next || !node_is(next, "relu_d") || next->in[0] != n)
+        return;
+    Node *y = next->in[1];
+    if (n->loop || y->loop || !node_is(y, "dense") || !node_attr(y, "act"))
+        return;
+    Node *side = op_make(g, "side", y->span, 1, y);
+    readers_add(r, side);
+    n = join(g, r, n, next, (Node *[]){n->in[0], n->in[1], y, side}, 4);
+    node_set_string(g, n, "mask", "relu");
+}
+
 void pass_epilogue(Graph *g, const Options *o, Diag *d)
 {
     if (!o->libraries)
@@ -142,6 +158,8 @@ void pass_epilogue(Graph *g, const Options *o, Diag *d)
             join_norm(g, r, n);
         else if (node_is(n, "conv2d_dx") && n->nin == 2)
             join_dx(g, r, n);
+        else if (node_is(n, "dense_dx") && n->nin == 2)
+            join_dense_dx(g, r, n);
     }
     graph_sort(g);
     pass_dce(g, o, d);

@@ -90,6 +90,8 @@ static bool reads(const Narrow *a, const Node *n)
     static const char *const sum[] = {"sum_to", "batch_moments", "batch_norm_dw"};
     if (is_place(n))
         return !n->loop && all_read(a, n);
+    if (node_is(n, "side")) /* is written with it, whatever its type */
+        return true;
     return !n->loop && (is_product(a, n) || is_layer(n) || AMONG(n, sum) ||
                         (n->op->flags & OP_ELEMENTWISE && !is_exact(n)));
 }
@@ -147,11 +149,12 @@ static Node *converted(Narrow *a, Node *x)
     return a->other[x->id];
 }
 
-/* What input i of n has to be: products read narrow numbers, a bias in the type of their result; others what there is, where they can. */
+/* What input i of n has to be: products read narrow numbers, a bias in the type of their result; others, and what a dense layer's gradient undoes
+ * a relu by, what there is, where they can. */
 static bool wants_other(const Narrow *a, const Node *n, int i)
 {
     const Node *x = n->in[i];
-    if (x->dtype != DT_REAL || node_is(x, "const"))
+    if (x->dtype != DT_REAL || node_is(x, "const") || (node_is(n, "dense_dx") && i >= 2))
         return false;
     if (is_product(a, n))
         return (x->half != HALF_NONE) != (i < 2 || n->half != HALF_NONE);

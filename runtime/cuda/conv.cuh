@@ -92,12 +92,6 @@ template <class Y, class B, class A> DEVICE void conv2d_rest(Y *y, const B *b, c
     }
 }
 
-/* And its gradient, in place: nothing where the relu whose value is y was not open. */
-template <class D, class Y> DEVICE void conv2d_dx_rest(D *dx, const Y *y, int count)
-{
-    FOR_EACH(i, count)
-        dx[i] = s_select_gt((real)y[i], (real)0, (real)dx[i], (real)0);
-}
 
 /* ------------------------------------------------------------------------------- dx */
 

@@ -46,6 +46,7 @@ typedef struct Ready {
     RtProduct apart;
     struct Ready *sums; /* NULL: it has, or there are none */
     const void *ones;
+    bool masked; /* it has one that writes, or reads, the mask */
 } Ready;
 
 static const RtProduct *product;
@@ -113,15 +114,32 @@ static cublasComputeType_t compute_of(const RtProduct *p, RtRounding rounding)
                                  : CUBLAS_COMPUTE_32F;
 }
 
+static cublasLtEpilogue_t epilogue_of(const RtProduct *p)
+{
+    return p->sums              ? CUBLASLT_EPILOGUE_BGRADB /* our a */
+           : p->undoes          ? CUBLASLT_EPILOGUE_DRELU
+           : p->bias && p->mask ? CUBLASLT_EPILOGUE_RELU_AUX_BIAS
+           : p->mask            ? CUBLASLT_EPILOGUE_RELU_AUX
+           : p->bias && p->relu ? CUBLASLT_EPILOGUE_RELU_BIAS
+           : p->bias            ? CUBLASLT_EPILOGUE_BIAS
+           : p->relu            ? CUBLASLT_EPILOGUE_RELU
+                                : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+static void describe_mask(const RtProduct *p, Ready *r)
+{
+    enum { BITS = 128, ALIGN = 64 }; /* planned memory begins at such a multiple */
+    const int64_t row = (p->columns + BITS - 1) / BITS * BITS;
+    const uintptr_t like = ALIGN;
+    set(p, r, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &row, sizeof row);
+    set(p, r, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &like, sizeof like);
+}
+
 static void describe(const RtProduct *p, Ready *r, RtRounding rounding)
 {
     const cublasComputeType_t compute = compute_of(p, rounding);
     const cublasOperation_t as_it_is = CUBLAS_OP_N, turned = CUBLAS_OP_T;
-    const cublasLtEpilogue_t epilogue = p->sums              ? CUBLASLT_EPILOGUE_BGRADB /* our a */
-                                        : p->bias && p->relu ? CUBLASLT_EPILOGUE_RELU_BIAS
-                                        : p->bias            ? CUBLASLT_EPILOGUE_BIAS
-                                        : p->relu            ? CUBLASLT_EPILOGUE_RELU
-                                                             : CUBLASLT_EPILOGUE_DEFAULT;
+    const cublasLtEpilogue_t epilogue = epilogue_of(p);
     check(api.MatmulDescCreate(&r->how, compute, type), p, "describing the product");
     set(p, r, CUBLASLT_MATMUL_DESC_TRANSA, p->turn_b ? &turned : &as_it_is, sizeof turned);
     set(p, r, CUBLASLT_MATMUL_DESC_TRANSB, p->turn_a ? &turned : &as_it_is, sizeof turned);
@@ -130,6 +148,8 @@ static void describe(const RtProduct *p, Ready *r, RtRounding rounding)
         const uintptr_t like = (uintptr_t)p->align;
         set(p, r, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &like, sizeof like);
     }
+    if (p->mask || p->undoes)
+        describe_mask(p, r);
 }
 
 /* `count` matrices, one behind the other. */
@@ -181,7 +201,8 @@ static bool settle(const RtProduct *p, Ready *r)
     const cublasStatus_t s =
         api.MatmulAlgoGetHeuristic(handle, r->how, r->a, r->b, r->y, r->y, like, 1, &found, &n);
     api.MatmulPreferenceDestroy(like);
-    if (s == CUBLAS_STATUS_NOT_SUPPORTED || (s && p->sums) || (!s && (n == 0 || found.state)))
+    const bool spare = p->sums || p->mask || p->undoes; /* another way is left */
+    if (s == CUBLAS_STATUS_NOT_SUPPORTED || (s && spare) || (!s && (n == 0 || found.state)))
         return false;
     check(s, p, "choosing an algorithm");
     r->algorithm = found.algo;
@@ -228,6 +249,50 @@ static bool take_apart(const RtProduct *p, Ready *r, RtRounding rounding)
            make_ready(&r->apart, r->sums, p->factors_half ? rounding : RT_EXACT);
 }
 
+static void __attribute__((noreturn)) has_none(const RtProduct *p)
+{
+    rt_die("cuBLASLt has no algorithm for %s, (%d x %d) of sums of %d, %d of them: build without "
+           "--kernels=cudnn",
+           p->layer, p->rows, p->columns, p->depth, p->count);
+}
+
+/* Without the mask: a relu is left as it is, or to be undone. */
+static bool unmask(const RtProduct *p, Ready *r, RtRounding rounding)
+{
+    RtProduct alone = *p;
+    alone.mask = false, alone.undoes = 0;
+    r->masked = false;
+    return make_ready(&alone, r, rounding);
+}
+
+static bool settle_row(const RtProduct *p, Ready *r, RtRounding rounding)
+{
+    const bool written = !p->undoes || ready[p->undoes - 1].masked;
+    r->masked = (p->mask || p->undoes) && written && make_ready(p, r, rounding);
+    if (p->mask || p->undoes)
+        return r->masked || unmask(p, r, rounding);
+    return make_ready(p, r, rounding) || (p->sums && take_apart(p, r, rounding));
+}
+
+/* Nobody reads it: who writes it has an algorithm for that, and who was to read it has none. */
+static bool is_in_vain(const RtProduct *p, int n, int row)
+{
+    bool read = false;
+    for (int i = 0; i < n; i++)
+        read |= p[i].undoes == row + 1 && ready[i].masked;
+    return p[row].mask && ready[row].masked && !read;
+}
+
+static void say_what_lacks(const RtProduct *p, int n)
+{
+    int relus = 0, inside = 0;
+    for (int i = 0; i < n; i++)
+        relus += p[i].undoes > 0, inside += p[i].undoes > 0 && ready[i].masked;
+    if (inside < relus)
+        rt_note("cuBLASLt here undoes %d of %d relus inside of products: kernels of ours do the rest",
+                inside, relus);
+}
+
 void rt_products_open(const RtProduct *p, int n, RtRounding rounding, int64_t workspace)
 {
     open_library();
@@ -240,13 +305,13 @@ void rt_products_open(const RtProduct *p, int n, RtRounding rounding, int64_t wo
                 rounding == RT_F16 ? "f16, 10" : "bf16, 7");
     ready = rt_alloc((size_t)n * sizeof *ready);
     check(api.Create(&handle), p, "starting the library");
-    for (int i = 0; i < n; i++, p++) {
-        Ready *r = &ready[i];
-        if (!make_ready(p, r, rounding) && !(p->sums && take_apart(p, r, rounding)))
-            rt_die("cuBLASLt has no algorithm for %s, (%d x %d) of sums of %d, %d of them: build "
-                   "without --kernels=cudnn",
-                   p->layer, p->rows, p->columns, p->depth, p->count);
-    }
+    for (int i = 0; i < n; i++)
+        if (!settle_row(&p[i], &ready[i], rounding))
+            has_none(&p[i]);
+    for (int i = 0; i < n; i++)
+        if (is_in_vain(p, n, i) && !unmask(&p[i], &ready[i], rounding))
+            has_none(&p[i]);
+    say_what_lacks(p, n);
 }
 
 /* ---- a call */
@@ -271,4 +336,14 @@ void rt_product(int which, void *y, const void *a, const void *b, const void *be
     multiply(&product[which], r, y, a, b, beside, workspace);
     if (r->sums)
         multiply(&r->apart, r->sums, (void *)beside, a, r->ones, NULL, workspace);
+}
+
+bool rt_product_masked(int which, void *y, const void *a, const void *b, const void *beside,
+                       void *mask, void *workspace)
+{
+    Ready *r = &ready[which];
+    if (r->masked)
+        set(&product[which], r, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &mask, sizeof mask);
+    rt_product(which, y, a, b, beside, workspace);
+    return r->masked;
 }

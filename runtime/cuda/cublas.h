@@ -3,6 +3,7 @@
  *   y (count, rows, columns) = a b + bias            row-major; each number of y a sum of `depth` products
  *   a (count, rows, depth)   b (count, depth, columns)   turned: a (count, depth, rows), b (count, columns, depth)
  *   sums (rows), of a count of one: each row of a added up, in f32
+ *   mask, of a count of one: behind a relu a bit a number of y, whether it is above 0, in the library's own order, rows of a multiple of 128 bits
  *
  * Numbers are reals, or bf16 or f16, whichever the program is built for, where a row says so.  The library is opened when the first row is prepared, and no other program needs it.
  */
@@ -22,6 +23,8 @@ typedef struct RtProduct {
     bool add;        /* to what y holds: several calls make one sum */
     bool bias, relu; /* y = relu(a b + bias), a bias a column */
     bool sums;       /* written besides y; never with a bias */
+    bool mask;       /* with relu: written besides y, for the row that undoes it */
+    int undoes;      /* y is 0 where the mask of that row, from 1, says so; 0: of none */
     bool factors_half, half; /* in memory in two bytes: a and b; y and the bias */
     int align;       /* every operand's address is a multiple of so many bytes */
 } RtProduct;
@@ -35,6 +38,11 @@ void rt_products_open(const RtProduct *p, int n, RtRounding rounding, int64_t wo
  * workspace: as many bytes as were promised. */
 void rt_product(int which, void *y, const void *a, const void *b, const void *beside,
                 void *workspace);
+
+/* The same of a row with `mask` or `undoes`.  False where the library has no algorithm for the pair of them: then no mask is written, and y is
+ * as if nothing were to be undone. */
+bool rt_product_masked(int which, void *y, const void *a, const void *b, const void *beside,
+                       void *mask, void *workspace);
 
 #ifdef __cplusplus
 }

@@ -51,4 +51,11 @@ DEVICE void dense_dw(real *dw, const real *x, const real *dy, Dense d, bool writ
         });
 }
 
+/* A gradient in place, of a dense layer or a convolution: nothing where the relu whose value is y was not open. */
+template <class D, class Y> DEVICE void relu_undone(D *dx, const Y *y, int count)
+{
+    FOR_EACH(i, count)
+        dx[i] = s_select_gt((real)y[i], (real)0, (real)dx[i], (real)0);
+}
+
 #endif

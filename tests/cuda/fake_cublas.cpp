@@ -4,7 +4,7 @@
  * a program that asks for them differs.  The workspace is filled with NaN: nobody may keep anything there.
  *
  *   FAKE_CUBLAS=old | start | none | fails | wrong      another version; cannot start; has no algorithm; a product fails; is computed wrong
- *   FAKE_CUBLAS=alone                           has none that brings sums of a factor along
+ *   FAKE_CUBLAS=alone | bits | undo             has none that brings sums of a factor along; that leaves bits of a relu; that undoes one by them
  *   FAKE_LOG=1                                  products, on stderr
  */
 #include "shim.h"
@@ -24,6 +24,8 @@ struct FakeProduct {
     cublasOperation_t turn_a, turn_b;
     cublasLtEpilogue_t epilogue;
     const void *bias;
+    unsigned char *bits; /* of a relu, */
+    int64_t bits_lead;   /* so many from a column's to the next one's */
 };
 struct FakeMatrix {
     cudaDataType type;
@@ -55,6 +57,21 @@ template <class T> cublasStatus_t take(T *to, const void *v, size_t bytes)
 bool beside(cublasLtEpilogue_t e) /* a bias, or sums of B */
 {
     return e & (CUBLASLT_EPILOGUE_BIAS | CUBLASLT_EPILOGUE_BGRADB);
+}
+
+constexpr int BITS = 128;
+bool masks(cublasLtEpilogue_t e) /* leaves bits, or reads them */
+{
+    return e & BITS;
+}
+bool undoes(cublasLtEpilogue_t e)
+{
+    return e == CUBLASLT_EPILOGUE_DRELU;
+}
+/* Bits where the library wants them, of a column of D in rows of a multiple of 128. */
+bool masks_well(const FakeProduct *p, const FakeMatrix *d)
+{
+    return !masks(p->epilogue) || (p->bits && (uintptr_t)p->bits % 16 == 0 && p->bits_lead % BITS == 0 && p->bits_lead >= d->rows && d->count == 1);
 }
 
 /* Does D = op(A) op(B), as many and as large, of types that the library takes together? */
@@ -114,7 +131,12 @@ void multiply(FakeProduct p, FakeMatrix la, FakeMatrix lb, FakeMatrix ld, double
                 double all = alpha * sum + (beta != 0 ? beta * at(ld.type, d, to) : 0);
                 if (p.epilogue & CUBLASLT_EPILOGUE_BIAS)
                     all += at(ld.type, p.bias, row);
-                put(ld.type, d, to, p.epilogue & CUBLASLT_EPILOGUE_RELU && !(all > 0) ? 0 : all);
+                unsigned char *byte = masks(p.epilogue) ? p.bits + (column * p.bits_lead + row) / 8 : nullptr;
+                const unsigned char bit = (unsigned char)(1 << row % 8); /* the library's own order is not told */
+                const bool open = undoes(p.epilogue) ? *byte & bit : !(p.epilogue & CUBLASLT_EPILOGUE_RELU) || all > 0;
+                if (byte && !undoes(p.epilogue))
+                    *byte = (unsigned char)(open ? *byte | bit : *byte & ~bit);
+                put(ld.type, d, to, open ? all : 0);
             }
         for (int64_t column = 0; p.epilogue & CUBLASLT_EPILOGUE_BGRADB && column < ld.columns; column++) {
             double sum = off;
@@ -147,7 +169,7 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute, cudaDataType scale)
 {
-    *desc = new FakeProduct{compute, scale, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr};
+    *desc = new FakeProduct{compute, scale, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr, nullptr, 0};
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -162,6 +184,10 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMa
         return take(&d->epilogue, v, bytes);
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
         return take(&d->bias, v, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+        return take(&d->bits, v, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+        return take(&d->bits_lead, v, bytes);
     }
     return CUBLAS_STATUS_INVALID_VALUE;
 }
@@ -210,7 +236,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
         return CUBLAS_STATUS_INVALID_VALUE;
     if (p->epilogue & CUBLASLT_EPILOGUE_BGRADB && (d->count != 1 || wrong("alone")))
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (wrong("none"))
+    if (!masks_well(p, d))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (wrong("none") || (masks(p->epilogue) && (wrong("bits") || (wrong("undo") && undoes(p->epilogue)))))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     *r = {};
     r->algo.data[0] = like->align[0];
@@ -226,7 +254,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const vo
     const uintptr_t places = (uintptr_t)a | (uintptr_t)b | (uintptr_t)d | (beside(p->epilogue) ? (uintptr_t)p->bias : 0);
     if (wrong("fails"))
         return CUBLAS_STATUS_EXECUTION_FAILED;
-    if (c != d || places % algo->data[0] || bytes < algo->data[1] || (uintptr_t)workspace % 16)
+    if (!masks_well(p, ld) || c != d || places % algo->data[0] || bytes < algo->data[1] || (uintptr_t)workspace % 16)
         return CUBLAS_STATUS_INVALID_VALUE;
     const FakeProduct how = *p;
     const FakeMatrix xa = *la, xb = *lb, xd = *ld;
@@ -236,9 +264,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const vo
     const double one = at(how.scale, alpha, 0), before = at(how.scale, beta, 0); /* the host's, read now */
     shim_work(stream, [=] {
         if (getenv("FAKE_LOG"))
-            fprintf(stderr, "fake: a product, %lld x %lld%s%s%s%s\n", (long long)xd.columns, (long long)xd.rows, tf,
+            fprintf(stderr, "fake: a product, %lld x %lld%s%s%s%s%s\n", (long long)xd.columns, (long long)xd.rows, tf,
                     how.epilogue & CUBLASLT_EPILOGUE_BIAS ? " + bias" : "", how.epilogue & CUBLASLT_EPILOGUE_RELU ? " relu" : "",
-                    how.epilogue & CUBLASLT_EPILOGUE_BGRADB ? " and sums" : "");
+                    undoes(how.epilogue) ? " a relu undone" : masks(how.epilogue) ? " and bits" : "", how.epilogue & CUBLASLT_EPILOGUE_BGRADB ? " and sums" : "");
         memset(workspace, 0xff, bytes);
         multiply(how, xa, xb, xd, one, a, b, before, d);
     });

@@ -37,7 +37,7 @@ on_the_processor() {
     steps products
     local mlp=$work/mlp data="--data $work/mnist"
     # no kernel of ours is left of the products, and bias and relu are inside of them
-    ! grep -q "LAUNCH(dense\|LAUNCH(matmul" "$work"/{mlp,products}/*.cu && ok || bad "kernels of our own compute products"
+    ! grep "LAUNCH(dense\|LAUNCH(matmul" "$work"/{mlp,products}/*.cu | grep -qv "if (!rt_product_masked(\|WORKSPACE)) LAUNCH(dense_dx_rest" && ok || bad "kernels of our own compute products"
     same "relus of an MLP that are launches" 0 "$(grep -c 'LAUNCH(relu_[0-9]' "$mlp/mlp.cu" || true)"
     same "biases of an MLP that are launches" 0 "$(grep -c 'LAUNCH(bias' "$mlp/mlp.cu" || true)"
     # gradients of biases come with those of weights: by the library's product, or where it has none by one of ones
@@ -45,9 +45,27 @@ on_the_processor() {
     same "products that bring them along" 3 "$(grep -c '\.sums = true' "$mlp/mlp.cu")"
     FAKE_CUBLAS=alone "$mlp/gpu" $data --epochs 1 --log "$work/ones.jsonl" > /dev/null
     same "the same bits by a product of ones" "$(hashes "$mlp/0.jsonl")" "$(hashes "$work/ones.jsonl")"
+    # a relu is undone inside of the product behind it, by bits that the layer's own product leaves; where the library has no algorithm for either, by a kernel of ours
+    same "relus of an MLP that are undone by launches of their own" 0 "$(grep -c 'LAUNCH(relu_d' "$mlp/mlp.cu" || true)"
+    same "rows that leave bits of a relu, and undo one" "2 2" "$(grep -c '\.mask = true' "$mlp/mlp.cu") $(grep -c '\.undoes = ' "$mlp/mlp.cu")"
+    # bits NAME OPTIONS: products that leave bits, that undo a relu by them, and kernels that undo one
+    bits() {
+        rm -f "$work/bits.jsonl"
+        FAKE_LOG=1 "$work/$1/gpu" "${@:2}" --epochs 1 --log "$work/bits.jsonl" 2> "$work/said" > /dev/null || bad "$*"
+        same "the same bits, FAKE_CUBLAS=${FAKE_CUBLAS:-}" "$(hashes "$work/$1/0.jsonl")" "$(hashes "$work/bits.jsonl")"
+        echo "$(grep -c ' and bits' "$work/said" || true) $(grep -c ' a relu undone' "$work/said" || true) $(grep -c 'fake: dense_dx_rest' "$work/said" || true)" > "$work/counts"
+    }
+    bits mlp $data; same "two relus in each of three steps" "6 6 0" "$(cat "$work/counts")"
+    ! grep -q "relus inside of products" "$work/said" && ok || bad "something is said of relus though all are inside: $(grep relus "$work/said")"
+    for lack in bits undo; do
+        FAKE_CUBLAS=$lack bits mlp $data; same "without algorithms that have to do with $lack" "0 0 6" "$(cat "$work/counts")"
+        grep -q "^gpu: cuBLASLt here undoes 0 of 2 relus inside of products: kernels of ours do the rest$" "$work/said" && ok || bad "a lack of $lack is not said"
+    done
+    bits products; same "of vectors, and of each step of a sequence, in two shards and three steps" "12 12 0" "$(cat "$work/counts")"
+    FAKE_CUBLAS=undo bits products; same "and by kernels of ours" "0 0 12" "$(cat "$work/counts")"
     # each step computes every product once; from the third step on out of a recording
     FAKE_LOG=1 "$mlp/gpu" $data --epochs 1 2>&1 | sed -n '/a product/s/.*product, //p' | sort | uniq -c | awk '{ $1 = $1; print }' > "$work/products.log"
-    same "the first dense of an MLP in three steps and two tests" "5 8 x 128 + bias relu" "$(grep '8 x 128 + bias relu' "$work/products.log")"
+    same "the first dense of an MLP in three steps and two tests" "2 8 x 128 + bias relu;3 8 x 128 + bias relu and bits;" "$(grep '8 x 128 + bias relu' "$work/products.log" | tr '\n' ';')"
     # in f64: gradients against central differences
     shim_gpu exact "$cuda/products.tn" --kernels=cudnn --dtype f64 --batch 4 --shards 1
     succeeds "gradients in f64" "$work/exact/gpu" gradcheck --samples 4
