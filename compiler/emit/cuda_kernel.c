@@ -113,10 +113,11 @@ const char *kernel_launch(Writer *w, const char *base, const char *params, const
 
     if (w->nkernel > before)
         w->kernel[before].blocks = blocks;
+    for (int i = 0; i < w->nkernel; i++)
+        if (!strcmp(w->kernel[i].name, name))
+            *(w->stages ? &w->kernel[i].staged : &w->kernel[i].launched) = true;
     if (!w->stages)
         return arena_printf(w->arena, "LAUNCH(%s, %s);", name, args);
-    for (int i = 0; i < w->nkernel; i++)
-        w->kernel[i].staged |= !strcmp(w->kernel[i].name, name);
     Text own = text_new(w->arena); /* there already */
     for (const char *there; (there = strstr(args, "r->there")); args = there + strlen("r->there"))
         text_printf(&own, "%.*sr", (int)(there - args), args);
@@ -278,6 +279,7 @@ static const char *call_statement(Writer *w, const Node *n)
             add_pointer(w, &s, c.arg[i].node, c.arg[i].kind == CALL_OUT);
     if (n->op->flags & OP_SUM && !n->shape.batched)
         text_printf(&s.inner, ", %s", step_writes_sum(w->g, n, w->in->options) ? "true" : "false");
+    stage_kernel(w, n, without_plain(a, c.fn), s.sizes.s);
     const char *own = launches(w, without_plain(a, c.fn), &s), *rest = graph_rest(w, n);
     return rest ? arena_printf(a, "%s %s", own, rest) : own;
 }

@@ -1,11 +1,11 @@
 /* cuda_steps.c -- many training steps in one launch: the stages of a step, and where its blocks meet.
  *
- * What a stage touches is read from its own text: every pointer that a kernel gets is one of FIXED, LOCAL, BATCH and PARTIAL with the
- * name of a planned piece of memory, and its parameters say which of them are only read.  Two stages need no place to meet between
- * them when neither writes what the other touches, or when both are elementwise over the same numbers: then it is the same thread that
- * wrote a number and reads it.  In loops over time, between shards and between phases blocks always meet.
+ * Two stages need no place to meet between them when neither writes what the other touches (cuda_touch.h), or when both share out the same
+ * numbers in the same order: then it is the same thread that wrote a number and reads it.  An elementwise stage has no order of its own:
+ * behind a product it follows that (runtime/cuda/results.cuh).  In loops over time, between shards and between phases blocks always meet.
  */
 #include "emit/cuda_steps.h"
+#include "emit/cuda_touch.h"
 #include "ir/gpu.h"
 #include "ops/step_price.h"
 #include <stdlib.h>
@@ -16,17 +16,8 @@ enum {
     STEPS = 64,         /* of a launch of our own at most: RT_STEPS_MOST of runtime/rt.h, */
     GRAPH_STEPS = 16,   /* of a CUDA graph, as a power of two, */
     GRAPH_NODES = 4096, /* of so many launches, */
-    LAUNCH_MS = 50,     /* and as many as take about so long: a signal is answered between two */
-    MEMORIES = 3,       /* fixed, scratch, a shard's region */
-    ARGUMENTS = 24
+    LAUNCH_MS = 50      /* and as many as take about so long: a signal is answered between two */
 };
-
-/* Bytes from .. to - 1 of one memory.  lanes: a thread takes number i of so many where it takes its own i; 0: no such order. */
-typedef struct Touch {
-    int memory;
-    int64_t from, to, lanes;
-    bool writes;
-} Touch;
 
 typedef struct Stages {
     Touch *touch;                                     /* since blocks met */
@@ -35,101 +26,11 @@ typedef struct Stages {
     int cluster;                                      /* blocks; 0: all that fit */
     int stages, meetings;                             /* of a step, as they are executed */
     double all, few;                                  /* seconds of work, by all of the GPU and by one cluster */
-    int64_t lanes;                                    /* of the statement at hand */
-    unsigned in_order;                                /* its arguments, a bit each */
-    const Node *node;
+    Order order;                                      /* of the statement at hand */
+    const Node *node, *decided;                       /* its node; the one whose order has been decided */
+    unsigned told, pending;                           /* metrics whose stage is written, whose value is there: a bit each */
     Text functions;                                   /* of the phases of a step */
 } Stages;
-
-/* ------------------------------------------------------------------------------- what a stage touches */
-
-static const Kernel *kernel_named(const Writer *w, const char *name, size_t len)
-{
-    for (int i = 0; i < w->nkernel; i++)
-        if (!strncmp(w->kernel[i].name, name, len) && !w->kernel[i].name[len])
-            return &w->kernel[i];
-    return NULL;
-}
-
-/* The piece of memory with that constant. */
-static const Node *node_named(const Writer *w, const char *name, size_t len)
-{
-    const Graph *g = w->g;
-    for (int i = 0; i < g->nnode; i++) {
-        const char *its = w->of_node[writer_graph(w)][g->node[i]->id];
-        if (its && node_root(g->node[i]) == g->node[i] && !strncmp(its, name, len) && !its[len])
-            return g->node[i];
-    }
-    return NULL;
-}
-
-/* Of "LOCAL(real, DENSE1) + 64": all of what DENSE1 names.  A parameter, and what is not found: all of `fixed`, or of that memory. */
-static bool touch_of(const Writer *w, const char *text, size_t len, Touch *t)
-{
-    static const struct {
-        const char *word;
-        int memory;
-    } macros[] = {{"FIXED(", 0}, {"LOCAL(", 1}, {"BATCH(", 2}, {"PARTIAL(", 2}, {"(shard + ", 2}};
-    const char *s = arena_strndup(w->arena, text, len), *at = NULL;
-    size_t k = 0;
-
-    for (; k < sizeof macros / sizeof *macros && !at; k += !at)
-        at = strstr(s, macros[k].word);
-    if (!at)
-        return false;
-    at += strlen(macros[k].word);
-    if (strncmp(macros[k].word, "(shard", 6) != 0)
-        at = strchr(at, ',') + 2;
-    const Node *n = macros[k].memory ? node_named(w, at, strcspn(at, "),")) : NULL;
-    *t = (Touch){.memory = macros[k].memory, .from = 0, .to = INT64_MAX};
-    if (n) {
-        const int64_t samples = n->shape.batched ? w->g->step->chunk : 1;
-        t->from = n->offset, t->to = n->offset + samples * pointer_bytes(w, n);
-    }
-    return true;
-}
-
-/* Arguments of a call, split at the commas outside of parentheses. */
-static int split(const char *s, const char **begin, size_t *len)
-{
-    int n = 0, depth = 0;
-    begin[0] = s;
-    for (; depth >= 0 && *s && n < ARGUMENTS - 1; s++) {
-        depth += (*s == '(' || *s == '{') - (*s == ')' || *s == '}');
-        if ((*s != ',' || depth > 0) && depth >= 0)
-            continue;
-        len[n] = (size_t)(s - begin[n]), n++;
-        begin[n] = s + 1 + (s[1] == ' ');
-    }
-    return n;
-}
-
-/* What the call at `s` touches: "dense_1_stage(y, a, b)". */
-static int touches_of(const Writer *w, const char *s, Touch touch[ARGUMENTS])
-{
-    const char *open = strchr(s, '('), *arg[ARGUMENTS], *param[ARGUMENTS];
-    size_t arg_len[ARGUMENTS], param_len[ARGUMENTS];
-    const Kernel *k = kernel_named(w, s, (size_t)(open - s) - strlen("_stage"));
-    const int n = split(open + 1, arg, arg_len), of = k ? split(arena_printf(w->arena, "%s)", k->params), param, param_len) : 0;
-    int found = 0;
-
-    for (int i = 0; i < n; i++) {
-        Touch *t = &touch[found];
-        if (!touch_of(w, arg[i], arg_len[i], t))
-            continue;
-        t->writes = i < of ? strncmp(param[i], "const ", 6) != 0 : true;
-        t->lanes = w->stages->in_order >> i & 1 ? w->stages->lanes : 0;
-        found++;
-    }
-    return found;
-}
-
-static bool conflict(const Touch *a, const Touch *b)
-{
-    if (a->memory != b->memory || a->to <= b->from || b->to <= a->from || !(a->writes || b->writes))
-        return false;
-    return !(a->lanes > 0 && a->lanes == b->lanes && a->from == b->from && a->to == b->to);
-}
 
 /* ------------------------------------------------------------------------------- what a stage takes */
 
@@ -176,42 +77,75 @@ void stage_meet(Writer *w)
     w->stages->must = true;
 }
 
+static bool clashes(const Stages *s, const Touch *touch, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < s->ntouch; k++)
+            if (touch_conflict(&touch[i], &s->touch[k]))
+                return true;
+    return false;
+}
+
+static void remember(Writer *w, const Touch *touch, int n)
+{
+    Stages *s = w->stages;
+    for (int i = 0; i < n; i++)
+        ARENA_PUSH(w->arena, s->touch, s->ntouch, touch[i]);
+}
+
+static void before(Writer *w, const char *statement, const char *indent);
+
+/* A metric is told as soon as blocks have met behind its value, so that the update need not wait for it. */
+static void tell_metric(Writer *w, int i, const char *indent)
+{
+    const char *statement = cuda_metric(w, i);
+    const Touch told = {.memory = MEMORY_METRIC, .from = i, .to = i + 1, .writes = true};
+
+    w->stages->told |= 1u << i;
+    w->stages->order = (Order){0};
+    before(w, statement, indent);
+    remember(w, &told, 1);
+    statement_wrapped(&w->body, statement, indent);
+}
+
 static void meet_here(Writer *w, const char *indent)
 {
     Stages *s = w->stages;
+    const Node *node = s->node;
+    const Order order = s->order;
+
     text_printf(&w->body, "%s%s\n", indent, stage_meeting(w));
-    s->meetings += s->node ? (int)node_steps(s->node) : 1;
-    s->ntouch = 0, s->must = false;
+    s->meetings += node ? (int)node_steps(node) : 1;
+    s->ntouch = 0, s->must = false, s->node = NULL;
+    for (int i = 0; i < w->g->nmetric; i++)
+        if ((s->pending & ~s->told) >> i & 1 && !(node && node->loop))
+            tell_metric(w, i, indent);
+    s->node = node, s->order = order;
 }
 
 /* Where blocks have to meet before these calls they do. */
 static void before(Writer *w, const char *statement, const char *indent)
 {
     Stages *s = w->stages;
-    Touch touch[4 * ARGUMENTS];
-    bool clash = s->must;
+    Touch touch[4 * STAGE_ARGUMENTS] = {0};
     int n = 0;
 
-    for (const char *at = statement; at && n <= 3 * ARGUMENTS; at = strstr(at, "; ")) {
+    for (const char *at = statement; at && n <= 3 * STAGE_ARGUMENTS; at = strstr(at, "; ")) {
         at += at > statement ? 2 : 0;
         if (strncmp(at, stage_meeting(w), 8) == 0)
             s->meetings++, s->stages++;
         else if (strncmp(at, "/*", 2) != 0)
-            n += touches_of(w, at, touch + n);
+            n += touches_of(w, at, s->order, touch + n);
     }
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < s->ntouch; k++)
-            clash |= conflict(&touch[i], &s->touch[k]);
     add_cost(w, s, touch, n);
-    if (clash)
+    if (s->must || clashes(s, touch, n))
         meet_here(w, indent);
-    for (int i = 0; i < n; i++)
-        ARENA_PUSH(w->arena, s->touch, s->ntouch, touch[i]);
+    remember(w, touch, n);
 }
 
 void stage_write(Writer *w, const char *statement)
 {
-    w->stages->in_order = 0;
+    w->stages->order = (Order){0};
     before(w, statement, "    ");
     statement_wrapped(&w->body, statement, "    ");
 }
@@ -223,6 +157,10 @@ void stage_unordered(Writer *w, const char *statement)
     add_cost(w, w->stages, NULL, 0);
     statement_wrapped(&w->body, statement, "    ");
 }
+
+/* ------------------------------------------------------------------------------- orders */
+
+static const char any_thread[] = "FOR_EACH";
 
 /* The loops walk an operand as numbers 0, 1, 2 ... in their order. */
 static bool in_order(const Nest *t, const int64_t *stride)
@@ -236,34 +174,108 @@ static bool in_order(const Nest *t, const int64_t *stride)
     return true;
 }
 
-void stage_elementwise(Writer *w, const Nest *t, int64_t count)
+/* May it follow that order from where blocks last met? */
+static bool can_follow(Writer *w, const Nest *t, const Node *n, Order o)
+{
+    Touch touch[LOOP_LEAVES + 1] = {0};
+    int found = 0;
+
+    for (int k = -1; k < t->nleaf; k++) {
+        const char *at = pointer_to(w, k < 0 ? n : t->leaf[k].node);
+        touch[found].writes = false;
+        if (touch_in_order(w, at, strlen(at), o.which >> (k + 1) & 1 ? o : (Order){0}, &touch[found]))
+            touch[found++].writes = k < 0;
+    }
+    return !clashes(w->stages, touch, found);
+}
+
+const char *stage_elementwise(Writer *w, const Nest *t, const Node *n, int64_t count)
 {
     Stages *s = w->stages;
+
     if (!s)
-        return;
-    s->lanes = count;
-    s->in_order = in_order(t, t->out);
-    for (int k = 0; k < t->nleaf; k++)
-        s->in_order |= (unsigned)in_order(t, t->leaf[k].stride) << (k + 1);
+        return NULL;
+    if (s->decided != n) {
+        s->order = (Order){any_thread, count, in_order(t, t->out)};
+        for (int k = 0; k < t->nleaf; k++)
+            s->order.which |= (unsigned)in_order(t, t->leaf[k].stride) << (k + 1);
+        bool follows = s->must || can_follow(w, t, n, s->order);
+        for (int k = 0; k < s->ntouch && !follows; k++) {
+            Order o = s->order;
+            o.text = s->touch[k].order;
+            follows = o.text && strchr(o.text, '(') && s->touch[k].count == count && can_follow(w, t, n, o);
+            if (follows)
+                s->order = o;
+        }
+        s->decided = n;
+    }
+    return s->order.text == any_thread ? NULL : s->order.text;
 }
+
+/* All numbers of a value, of all samples that a stage takes. */
+static int64_t numbers_of(const Writer *w, const Node *n)
+{
+    return shape_count(&n->shape) * (n->shape.batched ? w->g->step->chunk : 1);
+}
+
+void stage_sums(Writer *w, const Nest *t, const Node *n, int64_t kept)
+{
+    if (w->stages && in_order(t, t->out) && numbers_of(w, n) == kept)
+        w->stages->order = (Order){arena_printf(w->arena, "sum_results(%lld", (long long)kept), kept, 1};
+}
+
+void stage_kernel(Writer *w, const Node *n, const char *fn, const char *sizes)
+{
+    static const char *const products[] = {"dense", "dense_dx", "dense_dw", "conv2d", "conv2d_dx", "conv2d_dw"};
+    /* y[i] = something of a[i] and b[i], if those bits are set, and of others */
+    static const struct {
+        const char *fn;
+        unsigned which;
+    } eachs[] = {{"max_pool", 1}, {"max_pool_dx", 1}, {"avg_pool", 1}, {"avg_pool_dx", 1}, {"global_avg_pool_dx", 1}, {"batch_total", 3},
+                 {"batch_norm", 3}, {"batch_norm_then", 3}, {"batch_norm_dx", 7}},
+      channels[] = {{"batch_moments", 1}, {"batch_statistics", 3}, {"batch_norm_dw", 8}}; /* of which they hold two each */
+    Stages *s = w->stages;
+
+    for (size_t i = 0; s && i < sizeof products / sizeof *products; i++)
+        if (!strcmp(products[i], fn))
+            s->order = (Order){arena_printf(w->arena, "%s_results(%s", fn, sizes), numbers_of(w, n), 1};
+    for (size_t i = 0; s && i < sizeof eachs / sizeof *eachs; i++)
+        if (!strcmp(eachs[i].fn, fn))
+            s->order = (Order){any_thread, numbers_of(w, n), eachs[i].which};
+    for (size_t i = 0; s && i < sizeof channels / sizeof *channels; i++)
+        if (!strcmp(channels[i].fn, fn))
+            s->order = (Order){"FOR_CHANNELS", 2 * n->shape.dim[n->shape.rank - 1], channels[i].which};
+}
+
+/* ------------------------------------------------------------------------------- a node */
 
 static void node_stage(Writer *w, const Node *n, int *line, const char *indent)
 {
     Stages *s = w->stages;
 
-    s->in_order = 0;
+    s->must |= n->loop != NULL;
+    s->order = (Order){0}, s->decided = NULL;
     const char *statement = kernel_needed(n) ? kernel_statement(w, n) : "";
     if (!*statement)
         return;
     s->node = n;
-    s->must |= n->loop != NULL;
     before(w, statement, indent);
     s->must |= n->loop != NULL;
     statement_write(w, &w->body, n, line, indent);
     s->node = NULL;
+    for (int i = 0; i < w->g->nmetric; i++)
+        s->pending |= (unsigned)(w->g->metric[i].node == n) << i;
 }
 
 /* ------------------------------------------------------------------------------- a step */
+
+/* Those that no place to meet came behind. */
+static void metrics_left(Writer *w, int phase)
+{
+    for (int i = 0; i < w->g->nmetric; i++)
+        if (w->g->metric[i].node->phase == phase && !(w->stages->told >> i & 1))
+            tell_metric(w, i, "    ");
+}
 
 /* A phase of the shards: a function, and the calls of it. */
 static void slice_stages(Writer *w, int phase, int number, int of)
@@ -278,8 +290,9 @@ static void slice_stages(Writer *w, int phase, int number, int of)
         stage_meet(w);
     w->body = text_new(w->arena);
     cuda_clear_sums(w, phase, true);
+    w->stages->told = w->stages->pending = 0;
     phase_calls(w, &s->phase[phase], node_stage, &line, false, "    ");
-    cuda_metrics(w, phase);
+    metrics_left(w, phase);
     for (int i = 0; i < s->phase[phase].nknown; i++)
         node_stage(w, s->phase[phase].known[i], &line, "    ");
     text_printf(t, "/* Forward, loss and backward of one shard%s. */\n",
@@ -304,13 +317,11 @@ static void slice_stages(Writer *w, int phase, int number, int of)
 /* The update of the step before: it has changed parameters, and read sums; clipped gradients went through the scratch. */
 static void begin_behind_update(Writer *w)
 {
-    Stages *s = w->stages;
     const bool clips = w->g->recipe.clip_norm > 0;
-    const Touch before[] = {{.memory = 0, .to = INT64_MAX, .writes = true},
-                            {.memory = 1, .to = clips ? INT64_MAX : 0, .writes = true},
-                            {.memory = 2, .to = INT64_MAX}};
-    for (int i = 0; i < MEMORIES; i++)
-        ARENA_PUSH(w->arena, s->touch, s->ntouch, before[i]);
+    const Touch before[] = {{.memory = MEMORY_FIXED, .to = INT64_MAX, .writes = true},
+                            {.memory = MEMORY_SCRATCH, .to = clips ? INT64_MAX : 0, .writes = true},
+                            {.memory = MEMORY_SHARD, .to = INT64_MAX}};
+    remember(w, before, (int)(sizeof before / sizeof *before));
 }
 
 static void step_stages(Writer *w)

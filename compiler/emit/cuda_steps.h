@@ -21,12 +21,15 @@ void stage_unordered(Writer *w, const char *statement);
 void stage_meet(Writer *w);
 /* As a statement, for a stage made of several. */
 const char *stage_meeting(const Writer *w);
-/* Of the statement that loop.c is about to return: which of its operands, the result first, a thread takes at the same place as its number. */
-void stage_elementwise(Writer *w, const Nest *t, int64_t count);
+/* Of the statement that is being made, how its numbers are shared out over threads.  Elementwise: in which order its loop is to go, as the text
+ * that opens it ("dense_results(Dense{ ... }"), NULL: as any (FOR_EACH).  A block a sum; a kernel of runtime/cuda. */
+const char *stage_elementwise(Writer *w, const Nest *t, const Node *n, int64_t count);
+void stage_sums(Writer *w, const Nest *t, const Node *n, int64_t kept);
+void stage_kernel(Writer *w, const Node *n, const char *fn, const char *sizes);
 
 /* In target_cuda.c, for either: calls of a phase that are no node's. */
 void cuda_clear_sums(Writer *w, int phase, bool backward);
-void cuda_metrics(Writer *w, int phase);
+const char *cuda_metric(Writer *w, int i);            /* the statement that tells it */
 void cuda_update(Writer *w, bool from_grad);
 int  cuda_loss(const Graph *g);                       /* which metric; -1: none */
 

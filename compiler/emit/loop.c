@@ -96,15 +96,17 @@ static const char *spread(Writer *w, const Nest *t, const Node *n)
     const char *value = expression(w, t, n, false), *at = nest_offset(w, t, t->out, t->n);
     Text b = text_new(w->arena);
 
-    if (t->n == 1) {
-        text_printf(&b, "    FOR_EACH(i, %lld)\n        y[%s] = %s;\n", (long long)all,
-                    *at ? at + 3 : "0", value);
-    } else {
-        text_printf(&b, "    FOR_EACH(at, %lld) {\n", (long long)all);
+    const char *order = stage_elementwise(w, t, n, all), *i = t->n == 1 ? "i" : "at";
+    if (order)
+        text_printf(&b, "    %s, [=](unsigned %s, int) {\n", order, i);
+    else
+        text_printf(&b, "    FOR_EACH(%s, %lld)%s\n", i, (long long)all, t->n == 1 ? "" : " {");
+    if (t->n > 1)
         nest_indices(&b, t, false, "at");
-        text_printf(&b, "        y[%s] = %s;\n    }\n", *at ? at + 3 : "0", value);
-    }
-    stage_elementwise(w, t, all);
+    text_printf(&b, "        y[%s] = %s;\n%s", *at ? at + 3 : "0", value,
+                order      ? "    });\n"
+                : t->n > 1 ? "    }\n"
+                           : "");
     return kernel_launch(w, n->op->name, parameters(w, t, n), b.s, arguments(w, t, n),
                          arena_printf(w->arena, "each_blocks(%lld)", (long long)all));
 }
@@ -193,6 +195,7 @@ static const char *spread_sum(Writer *w, const Nest *t, const Node *n)
     if (options_gpu_last(w->in->options) && !max && !n->shape.batched && t->n == 2 && !t->out[0] &&
         t->out[1] == 1 && t->leaf[0].stride[1] == 1 && t->leaf[0].stride[0] == t->count[1])
         return columns_sum(w, n, t->count[1], t->count[0], adds);
+    stage_sums(w, t, n, kept);
     text_printf(&b, "    block_%s(%lld, %lld, [=](int%s, int%s) {\n", max ? "maxima" : "sums",
                 (long long)kept, (long long)summed, at, of);
     nest_indices(&b, t, false, "at");

@@ -74,7 +74,21 @@ void cuda_clear_sums(Writer *w, int phase, bool backward)
     }
 }
 
-void cuda_metrics(Writer *w, int phase)
+const char *cuda_metric(Writer *w, int i)
+{
+    const Graph *g = w->g;
+    const char *launch =
+        kernel_launch(w, "rt_metric",
+                      "const Rt *r, int unit, int metric, int first, const real *a",
+                      arena_printf(w->arena, "    rt_metric(r, unit, metric, first, %lld, a);\n",
+                                   (long long)g->step->chunk),
+                      arena_printf(w->arena, "r->there, unit, %d, first, %s", i,
+                                   pointer_to(w, g->metric[i].node)),
+                      "1");
+    return arena_printf(w->arena, "%s /* %s */", launch, g->metric[i].name);
+}
+
+static void metrics(Writer *w, int phase)
 {
     const Graph *g = w->g;
     const long long n = g->step->chunk;
@@ -82,16 +96,8 @@ void cuda_metrics(Writer *w, int phase)
     for (int i = 0; i < g->nmetric; i++) {
         if (g->metric[i].node->phase != phase)
             continue;
-        const char *launch =
-            kernel_launch(w, "rt_metric",
-                          "const Rt *r, int unit, int metric, int first, const real *a",
-                          arena_printf(w->arena,
-                                       "    rt_metric(r, unit, metric, first, %lld, a);\n", n),
-                          arena_printf(w->arena, "r->there, unit, %d, first, %s", i,
-                                       pointer_to(w, g->metric[i].node)),
-                          "1");
         text_add(&w->body, i ? "" : "\n");
-        statement(w, arena_printf(w->arena, "%s /* %s */", launch, g->metric[i].name));
+        statement_wrapped(&w->body, cuda_metric(w, i), "    ");
     }
     if (g->training || g->output->phase != phase)
         return;
@@ -131,7 +137,7 @@ static void slice(Writer *w, int phase, const char *fn)
                true);
     cuda_clear_sums(w, phase, true);
     phase_calls(w, p, call, &line, false, "    ");
-    cuda_metrics(w, phase);
+    metrics(w, phase);
     text_add(&w->body, "}\n\n");
 }
 
@@ -590,12 +596,15 @@ static void kernel(const Writer *w, Text *t, const Kernel *k)
         statement_wrapped(t, arena_printf(a, "return %s;", literal), "    ");
         text_add(t, "}\n");
     }
-    text_printf(t, "constexpr int %s_blocks = %s;\n", k->name,
-                with_size(a, k->blocks, literal, k->name));
+    if (k->launched)
+        text_printf(t, "constexpr int %s_blocks = %s;\n", k->name,
+                    with_size(a, k->blocks, literal, k->name));
     const char *body = with_size(a, k->body, literal, k->name);
-    if (k->staged)
+    if (k->staged && k->launched)
         text_printf(t, "DEVICE void %s_body(%s)\n{\n%s}\nSTAGE_AND_KERNEL(%s, (%s), (%s))\n\n", k->name,
                     k->params, body, k->name, k->params, parameter_names(a, k->params));
+    else if (k->staged)
+        text_printf(t, "STAGE %s_stage(%s)\n{\n%s}\n\n", k->name, k->params, body);
     else
         text_printf(t, "KERNEL %s(%s)\n{\n%s}\n\n", k->name, k->params, body);
 }
@@ -626,7 +635,8 @@ void emit_cuda(const EmitInput *in, Text *out)
     text_add(out, rows.s);
     text_add(out, "/* ---- kernels: sizes are literals, so nvcc specialises each ---- */\n\n");
     for (int i = 0; i < w.nkernel; i++)
-        kernel(&w, out, &w.kernel[i]);
+        if (w.kernel[i].launched || w.kernel[i].staged)
+            kernel(&w, out, &w.kernel[i]);
     library_tables(&w, out);
     text_printf(out,
                 "/* ---- the step: launches in order; a phase begins when the one before it is "

@@ -14,7 +14,7 @@ typedef struct Kernel {
     const char *base, *params, *body;                 /* "dense", "real *y, const real *a", the statements */
     const char *ways;                                 /* RT_WAYS of its own file, or NULL */
     const char *blocks;                               /* CUDA: how many blocks of threads run it */
-    bool        staged;                               /* CUDA: it is a stage of a step that is one launch with others, too */
+    bool        launched, staged;                     /* CUDA: it is launched; it is a stage of a step that is one launch with others */
 } Kernel;
 
 /* A constant of the generated file; the number to try when it is wanted again.  Or a parameter, and its constant. */

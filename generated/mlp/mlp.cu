@@ -98,14 +98,13 @@ DEVICE void dense_1_body(real *y, const real *a, const real *b)
 STAGE_AND_KERNEL(dense_1, (real *y, const real *a, const real *b), (y, a, b))
 
 constexpr int relu_1_blocks = each_blocks(16384);
-DEVICE void relu_1_body(real *y, const real *a, const real *b)
+KERNEL relu_1(real *y, const real *a, const real *b)
 {
     FOR_EACH(at, 16384) {
         const int i = at / 128, j = at % 128;
         y[i * 128 + j] = s_relu((a[i * 128 + j] + b[j]));
     }
 }
-STAGE_AND_KERNEL(relu_1, (real *y, const real *a, const real *b), (y, a, b))
 
 SIZE Dense dense_2_size()
 {
@@ -119,14 +118,13 @@ DEVICE void dense_2_body(real *y, const real *a, const real *b)
 STAGE_AND_KERNEL(dense_2, (real *y, const real *a, const real *b), (y, a, b))
 
 constexpr int relu_2_blocks = each_blocks(8192);
-DEVICE void relu_2_body(real *y, const real *a, const real *b)
+KERNEL relu_2(real *y, const real *a, const real *b)
 {
     FOR_EACH(at, 8192) {
         const int i = at / 64, j = at % 64;
         y[i * 64 + j] = s_relu((a[i * 64 + j] + b[j]));
     }
 }
-STAGE_AND_KERNEL(relu_2, (real *y, const real *a, const real *b), (y, a, b))
 
 SIZE Dense dense_3_size()
 {
@@ -140,14 +138,13 @@ DEVICE void dense_3_body(real *y, const real *a, const real *b)
 STAGE_AND_KERNEL(dense_3, (real *y, const real *a, const real *b), (y, a, b))
 
 constexpr int bias_1_blocks = each_blocks(1280);
-DEVICE void bias_1_body(real *y, const real *a, const real *b)
+KERNEL bias_1(real *y, const real *a, const real *b)
 {
     FOR_EACH(at, 1280) {
         const int i = at / 10, j = at % 10;
         y[i * 10 + j] = (a[i * 10 + j] + b[j]);
     }
 }
-STAGE_AND_KERNEL(bias_1, (real *y, const real *a, const real *b), (y, a, b))
 
 constexpr int rt_labels_1_blocks = each_blocks(128);
 DEVICE void rt_labels_1_body(int32_t *y, const Rt *r, int first)
@@ -214,12 +211,11 @@ DEVICE void dense_dw_1_body(real *y, const real *a, const real *b)
 STAGE_AND_KERNEL(dense_dw_1, (real *y, const real *a, const real *b), (y, a, b))
 
 constexpr int relu_d_1_blocks = each_blocks(8192);
-DEVICE void relu_d_1_body(real *y, const real *a, const real *b)
+KERNEL relu_d_1(real *y, const real *a, const real *b)
 {
     FOR_EACH(i, 8192)
         y[i] = s_select_gt(b[i], (real)0, a[i], (real)0);
 }
-STAGE_AND_KERNEL(relu_d_1, (real *y, const real *a, const real *b), (y, a, b))
 
 constexpr int sum_to_2_blocks = sum_blocks(64);
 DEVICE void sum_to_2_body(real *y, const real *a)
@@ -258,12 +254,11 @@ DEVICE void dense_dw_2_body(real *y, const real *a, const real *b)
 STAGE_AND_KERNEL(dense_dw_2, (real *y, const real *a, const real *b), (y, a, b))
 
 constexpr int relu_d_2_blocks = each_blocks(16384);
-DEVICE void relu_d_2_body(real *y, const real *a, const real *b)
+KERNEL relu_d_2(real *y, const real *a, const real *b)
 {
     FOR_EACH(i, 16384)
         y[i] = s_select_gt(b[i], (real)0, a[i], (real)0);
 }
-STAGE_AND_KERNEL(relu_d_2, (real *y, const real *a, const real *b), (y, a, b))
 
 constexpr int sum_to_3_blocks = sum_blocks(128);
 DEVICE void sum_to_3_body(real *y, const real *a)
@@ -303,6 +298,64 @@ DEVICE void update_1_body(const Rt *r, bool from_grad)
     update(r, update_rows, 6, 110, from_grad, 0, update_sgd);
 }
 STAGE_AND_KERNEL(update_1, (const Rt *r, bool from_grad), (r, from_grad))
+
+SIZE Dense relu_3_size()
+{
+    return Dense{ .n = 128, .k = 784, .o = 128 };
+}
+STAGE relu_3_stage(real *y, const real *a, const real *b)
+{
+    dense_results(relu_3_size(), [=](unsigned at, int) {
+        const int i = at / 128, j = at % 128;
+        y[i * 128 + j] = s_relu((a[i * 128 + j] + b[j]));
+    });
+}
+
+SIZE Dense relu_4_size()
+{
+    return Dense{ .n = 128, .k = 128, .o = 64 };
+}
+STAGE relu_4_stage(real *y, const real *a, const real *b)
+{
+    dense_results(relu_4_size(), [=](unsigned at, int) {
+        const int i = at / 64, j = at % 64;
+        y[i * 64 + j] = s_relu((a[i * 64 + j] + b[j]));
+    });
+}
+
+SIZE Dense bias_2_size()
+{
+    return Dense{ .n = 128, .k = 64, .o = 10 };
+}
+STAGE bias_2_stage(real *y, const real *a, const real *b)
+{
+    dense_results(bias_2_size(), [=](unsigned at, int) {
+        const int i = at / 10, j = at % 10;
+        y[i * 10 + j] = (a[i * 10 + j] + b[j]);
+    });
+}
+
+SIZE Dense relu_d_3_size()
+{
+    return Dense{ .n = 128, .k = 64, .o = 10 };
+}
+STAGE relu_d_3_stage(real *y, const real *a, const real *b)
+{
+    dense_dx_results(relu_d_3_size(), [=](unsigned i, int) {
+        y[i] = s_select_gt(b[i], (real)0, a[i], (real)0);
+    });
+}
+
+SIZE Dense relu_d_4_size()
+{
+    return Dense{ .n = 128, .k = 128, .o = 64 };
+}
+STAGE relu_d_4_stage(real *y, const real *a, const real *b)
+{
+    dense_dx_results(relu_d_4_size(), [=](unsigned i, int) {
+        y[i] = s_select_gt(b[i], (real)0, a[i], (real)0);
+    });
+}
 
 constexpr int rt_output_1_blocks = each_blocks(1280);
 KERNEL rt_output_1(const Rt *r, int first, const real *a)
@@ -485,10 +538,10 @@ static void test_slice(const Rt *r, char *t, int unit)
     LAUNCH(rt_output_1, r->there, first, LOCAL(real, TEST_DENSE3));
 }
 
-/* ---- many steps in one launch: 24 stages and 13 meetings a step, up to 64 steps a launch ----
+/* ---- many steps in one launch: 24 stages and 8 meetings a step, up to 64 steps a launch ----
  *
- * Predicted for an H200, not measured: 35 us as a launch a stage; as one launch 20 us by all blocks that fit,
- * 14 us by one cluster of 16: so it is one cluster of 16 blocks.
+ * Predicted for an H200, not measured: 35 us as a launch a stage; as one launch 14 us by all blocks that fit,
+ * 13 us by one cluster of 16: so it is one cluster of 16 blocks.
  */
 
 /* Forward, loss and backward of one shard. */
@@ -508,25 +561,22 @@ DEVICE void slice(const Rt *r, int unit, unsigned *arrived)
     /* mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
     /* (N, 784) -> (N, 128)   200.7 kFLOP a sample */
     dense_1_stage(LOCAL(real, DENSE1), LOCAL(real, IMAGE), FIXED(real, DENSE1_WEIGHT));
-    cluster_meet(arrived);
     /* (N, 128) -> (N, 128) */
-    relu_1_stage(LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
+    relu_3_stage(LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
     cluster_meet(arrived);
 
     /* mlp.tn:9  h = dense(h, 64) |> relu */
     /* (N, 128) -> (N, 64)   16.4 kFLOP a sample */
     dense_2_stage(LOCAL(real, DENSE2), LOCAL(real, DENSE1), FIXED(real, DENSE2_WEIGHT));
-    cluster_meet(arrived);
     /* (N, 64) -> (N, 64) */
-    relu_2_stage(LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
+    relu_4_stage(LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
     cluster_meet(arrived);
 
     /* mlp.tn:10  return dense(h, classes) */
     /* (N, 64) -> (N, 10)   1.3 kFLOP a sample */
     dense_3_stage(LOCAL(real, DENSE3), LOCAL(real, DENSE2), FIXED(real, DENSE3_WEIGHT));
-    cluster_meet(arrived);
     /* (N, 10) -> (N, 10) */
-    bias_1_stage(LOCAL(real, DENSE3), LOCAL(real, DENSE3), FIXED(real, DENSE3_BIAS));
+    bias_2_stage(LOCAL(real, DENSE3), LOCAL(real, DENSE3), FIXED(real, DENSE3_BIAS));
 
     /* mlp.tn:15  loss      = softmax_cross_entropy */
     /* (N) */
@@ -541,6 +591,8 @@ DEVICE void slice(const Rt *r, int unit, unsigned *arrived)
     softmax_cross_entropy_dx_1_stage(LOCAL(real, DDENSE3), LOCAL(real, DENSE3),
         LOCAL(int32_t, LABEL));
     cluster_meet(arrived);
+    rt_metric_1_stage(r, unit, 0, first, LOCAL(real, SOFTMAX_CROSS_ENTROPY)); /* loss */
+    rt_metric_1_stage(r, unit, 1, first, LOCAL(real, ACCURACY)); /* accuracy */
 
     /* backward of mlp.tn:10  return dense(h, classes) */
     /* ddense3.bias: (N, 10) -> (10) */
@@ -550,11 +602,10 @@ DEVICE void slice(const Rt *r, int unit, unsigned *arrived)
     /* ddense3.weight: (N, 64) -> (10, 64)   1.3 kFLOP a sample */
     dense_dw_1_stage(PARTIAL(real, DDENSE3_WEIGHT, 2624), LOCAL(real, DENSE2),
         LOCAL(real, DDENSE3));
-    cluster_meet(arrived);
 
     /* backward of mlp.tn:9  h = dense(h, 64) |> relu */
     /* (N, 64) -> (N, 64) */
-    relu_d_1_stage(LOCAL(real, DH), LOCAL(real, DH), LOCAL(real, DENSE2));
+    relu_d_3_stage(LOCAL(real, DH), LOCAL(real, DH), LOCAL(real, DENSE2));
     cluster_meet(arrived);
     /* ddense2.bias: (N, 64) -> (64) */
     sum_to_2_stage(PARTIAL(real, DDENSE2_BIAS, 320), LOCAL(real, DH));
@@ -562,19 +613,15 @@ DEVICE void slice(const Rt *r, int unit, unsigned *arrived)
     dense_dx_2_stage(LOCAL(real, DH_2), FIXED(real, DENSE2_WEIGHT), LOCAL(real, DH));
     /* ddense2.weight: (N, 128) -> (64, 128)   16.4 kFLOP a sample */
     dense_dw_2_stage(PARTIAL(real, DDENSE2_WEIGHT, 32832), LOCAL(real, DENSE1), LOCAL(real, DH));
-    cluster_meet(arrived);
 
     /* backward of mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
     /* (N, 128) -> (N, 128) */
-    relu_d_2_stage(LOCAL(real, DH_2), LOCAL(real, DH_2), LOCAL(real, DENSE1));
+    relu_d_4_stage(LOCAL(real, DH_2), LOCAL(real, DH_2), LOCAL(real, DENSE1));
     cluster_meet(arrived);
     /* ddense1.bias: (N, 128) -> (128) */
     sum_to_3_stage(PARTIAL(real, DDENSE1_BIAS, 576), LOCAL(real, DH_2));
     /* ddense1.weight: (N, 784) -> (128, 784)   200.7 kFLOP a sample */
     dense_dw_3_stage(PARTIAL(real, DDENSE1_WEIGHT, 401472), LOCAL(real, IMAGE), LOCAL(real, DH_2));
-
-    rt_metric_1_stage(r, unit, 0, first, LOCAL(real, SOFTMAX_CROSS_ENTROPY)); /* loss */
-    rt_metric_1_stage(r, unit, 1, first, LOCAL(real, ACCURACY)); /* accuracy */
 }
 
 /* A step, by all blocks together: its first stages touch nothing that the update before them does, or meet. */

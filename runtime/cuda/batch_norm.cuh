@@ -129,11 +129,14 @@ SIZE int batch_statistics_blocks(int64_t, int, int64_t, double, int channels)
 }
 DEVICE void batch_statistics(real *t, const real *moments, int64_t bytes, int shards, int64_t count, double eps, int channels)
 {
-    FOR_EACH(c, channels) {
+    FOR_CHANNELS(c, channels) {
         const NormSum all = norm_batch(moments, bytes, shards, count, c, channels);
         t[c] = all.mean;
         t[channels + c] = 1 / s_sqrt(all.m2 / all.count + (real)eps);
     }
+#ifdef RT_PERSISTENT
+    block_sync(); /* batch_norm_dw's block reads its channels' */
+#endif
 }
 
 /* What the samples of the shard, or (sync) of all shards, have been added up to. */

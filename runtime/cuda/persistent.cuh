@@ -9,6 +9,7 @@
  */
 #ifndef CUDA_PERSISTENT_CUH
 #define CUDA_PERSISTENT_CUH
+#include "cuda/results.cuh"
 
 /* Functions of their own: put into one kernel they would share its registers.  Two blocks of it fit on a multiprocessor. */
 #define STAGE           static __device__ __noinline__ void

@@ -53,6 +53,15 @@ SIZE int each_blocks(int count)
 #define FOR_ROWS(row, count) if (const int64_t row = blockIdx.x * WARPS + threadIdx.x / WARP; row < (count))
 #endif
 
+/* Channels, 0 .. count - 1, a thread each: where one launch is many steps, the first of the block that takes the channel in other stages, so that
+ * these and this one need not meet. */
+#ifdef RT_PERSISTENT
+#define FOR_CHANNELS(c, count)                                                                                         \
+    for (unsigned c = blockIdx.x; c < (unsigned)(count) && threadIdx.x == 0; c += gridDim.x)
+#else
+#define FOR_CHANNELS(c, count) FOR_EACH(c, count)
+#endif
+
 /* A number that stands for an array of it. */
 struct Constant {
     real value;

@@ -21,10 +21,13 @@ grep -q "train_steps\|RT_PERSISTENT" "$work/ordinary/mlp.cu" && bad "many steps 
 meets() { "$TENON" emit models/lenet.tn --to cuda --kernels=persistent "$@" | sed -n 's/^ \* .*so it is \(.*\)\.$/\1/p; s/^ \* \(which has no clusters\)\.$/\1/p'; }
 same "a small step" "one cluster of 16 blocks" "$(meets --batch 4)"
 same "a large step" "all blocks that fit on the GPU" "$(meets --batch 1024)"
+stages() { "$TENON" show "$@" --target cuda --kernels=persistent | sed -n 's/^a step of .*: \(.* meetings\) a step.*/\1/p'; }
+same "LeNet" "34 stages and 14 meetings" "$(stages models/lenet.tn)"
+same "a ResNet" "285 stages and 134 meetings" "$(stages models/resnet56_cifar10.tn --set model.depth=20)"
 same "an A100" "which has no clusters" "$(meets --batch 4 --arch sm_80)"
 
 "$TENON" show models/mlp.tn --target cuda --kernels=persistent --batch 64 > "$work/said"
-grep -q "^a step of 64 samples as one launch with others: 24 stages and 13 meetings a step, up to 64 steps a launch$" "$work/said" &&
+grep -q "^a step of 64 samples as one launch with others: 24 stages and 8 meetings a step, up to 64 steps a launch$" "$work/said" &&
     grep -q "^  Predicted for an H200, not measured: .* so it is one cluster of 16 blocks.$" "$work/said" && ok || bad "what show says of it: $(cat "$work/said")"
 
 # ---- bits
@@ -58,20 +61,20 @@ equal() {
 # launches: of many steps, of those that the last run made
 launches() { grep -c "^fake: train_steps, 3 blocks together$" "$work/out" || true; }
 
-# meetings: each one of the source that is left out must show in one of the orders: another result, or none
+# meetings NAME OPTIONS...: each one of the source that is left out must show in one of the orders: another result, or none
 meetings() {
-    local dir=$work/mlp site order seen
-    local sites; sites=$(g++ -std=c++20 -E -x c++ -DRT_SHIM -include "$cuda/shim.h" -I "$cuda/include" -I runtime "$dir/mlp.cu" | grep -v '^#' | grep -o 'shim_meet([0-9]*)' | tr -dc '0-9\n')
-    same "meetings in the source" "$(grep -c "_meet(arrived);" "$dir/mlp.cu")" "$(wc -w <<< "$sites")"
-    run mlp gpu whole --data "$work/mnist" --epochs 1
+    local name=$1 dir=$work/$1 site order seen; shift
+    local sites; sites=$(g++ -std=c++20 -E -x c++ -DRT_SHIM -include "$cuda/shim.h" -I "$cuda/include" -I runtime "$dir"/*.cu | grep -v '^#' | grep -o 'shim_meet([0-9]*)' | tr -dc '0-9\n')
+    same "meetings in the source" "$(grep -c "_meet(arrived);" "$dir"/*.cu)" "$(wc -w <<< "$sites")"
+    run "$name" gpu whole --epochs 1 "$@"
     for site in $sites; do
         seen=0
         for order in 1 2 0; do
             rm -f "$dir/skip.jsonl"
-            (SHIM_SKIP=$site SHIM_ORDER=$order "$dir/gpu" --data "$work/mnist" --epochs 1 --log "$dir/skip.jsonl" --log-steps 1 || exit 1) > /dev/null 2>&1 || { seen=1; break; }
+            (SHIM_SKIP=$site SHIM_ORDER=$order "$dir/gpu" --epochs 1 "$@" --log "$dir/skip.jsonl" --log-steps 1 || exit 1) > /dev/null 2>&1 || { seen=1; break; }
             [ "$(hashes "$dir/skip.jsonl")" = "$(hashes "$dir/whole.jsonl")" ] || { seen=1; break; }
         done
-        [ $seen = 1 ] && ok || bad "leaving out meeting $site changes nothing"
+        [ $seen = 1 ] && ok || bad "$name: leaving out meeting $site changes nothing"
     done
 }
 
@@ -115,17 +118,19 @@ on_the_processor() {
     two geometry "$cuda/geometry.tn"                  # four shards, dropout, adam: made up samples, a step a launch
     two norm "$cuda/norm.tn"                          # batch_norm over two shards, augmented
     two sync "$cuda/sync.tn"                          # batch_norm over all of four shards
+    sed 's/shards    = 2/shards    = 1/' "$cuda/norm.tn" > "$work/norm1.tn"
+    two norm1 "$work/norm1.tn"                        # the same over one, whose phases meet where they have to
     two sequence "$cuda/sequence.tn"                  # attention, clipped gradients
     two loops "$cuda/loops.tn"                        # loops over time
     equal mlp --data "$work/mnist" --epochs 2
-    for name in geometry norm sync sequence loops; do equal $name --epochs 1; done
+    for name in geometry norm norm1 sync sequence loops; do equal $name --epochs 1; done
     if [ "$CHECK_ALL" = 1 ] || [ "${CHECK_CUDA:-0}" = 1 ]; then
         two resnet models/resnet56_cifar10.tn --batch 6 --set model.depth=8
         equal resnet --data "$work/cifar" --epochs 1
     else skip "a ResNet as a persistent program: CHECK_ALL=1 or ./check --cuda"; fi
     two lenet models/lenet.tn --batch 8
     equal lenet --data "$work/mnist" --epochs 1
-    meetings
+    meetings mlp --data "$work/mnist"
     interrupted
     not_finite
 }

@@ -1,0 +1,88 @@
+/* results.cuh -- which numbers of a stage's result a thread makes, in the order in which it makes them (persistent.cuh).
+ *
+ * f(at, slot) for each number that this thread has written as y[at]; slot counts the places that it has for results, also those that lie
+ * beyond the last: number `slot` of a thread is the same one in every step.  Who follows this order reads what it wrote itself, and need
+ * not meet anybody.  Nothing here is shared.
+ */
+#ifndef CUDA_RESULTS_CUH
+#define CUDA_RESULTS_CUH
+
+/* ------------------------------------------------------------------------------- products */
+
+/* Of one block's square: f(row, column, slot). */
+template <class F> DEVICE void square_results(unsigned block, int m, int n, int &slot, F f)
+{
+    const int tile = product_tile(m, n), each = tile / SIDE, across = ceil_div(n, tile);
+    const int row = block / across * tile + threadIdx.x / SIDE, column = block % across * tile + threadIdx.x % SIDE;
+    for (int i = 0; i < each; i++)
+        for (int j = 0; j < each; j++, slot++)
+            if (row + i * SIDE < m && column + j * SIDE < n)
+                f(row + i * SIDE, column + j * SIDE, slot);
+}
+
+/* y (rows, columns) */
+template <class F> DEVICE void matrix_results(int rows, int columns, F f)
+{
+    int slot = 0;
+    FOR_BLOCKS(block, product_blocks(rows, columns))
+        square_results(block, rows, columns, slot, [=](int row, int column, int s) { f((unsigned)(row * columns + column), s); });
+}
+template <class F> DEVICE void dense_results(Dense d, F f)
+{
+    matrix_results(d.n, d.o, f);
+}
+template <class F> DEVICE void dense_dx_results(Dense d, F f)
+{
+    matrix_results(d.n, d.k, f);
+}
+template <class F> DEVICE void dense_dw_results(Dense d, F f)
+{
+    matrix_results(d.o, d.k, f);
+}
+
+template <class F> DEVICE void conv2d_results(Conv c, F f)
+{
+    const int places = c.oh * c.ow, blocks = product_blocks(conv_outputs(c), c.n * places);
+    int slot = 0;
+    FOR_BLOCKS(block, conv2d_blocks(c)) {
+        const int o0 = block / blocks * conv_outputs(c);
+        square_results(block % blocks, conv_outputs(c), c.n * places, slot,
+                       [=](int o, int at, int s) { f((unsigned)conv_y(c, at / places, o0 + o, at % places), s); });
+    }
+}
+template <class F> DEVICE void conv2d_dx_results(Conv c, F f)
+{
+    const int places = c.h * c.w, blocks = product_blocks(conv_inputs(c), c.n * places);
+    int slot = 0;
+    FOR_BLOCKS(block, conv2d_dx_blocks(c)) {
+        const int i0 = block / blocks * conv_inputs(c);
+        square_results(block % blocks, conv_inputs(c), c.n * places, slot,
+                       [=](int i, int at, int s) { f((unsigned)conv_x(c, at / places, i0 + i, at % places), s); });
+    }
+}
+
+/* ------------------------------------------------------------------------------- sums */
+
+/* A block a sum, which its first thread writes. */
+template <class F> DEVICE void sum_results(int count, F f)
+{
+    int slot = 0;
+    for (int at = blockIdx.x; at < count; at += gridDim.x, slot++)
+        if (threadIdx.x == 0)
+            f((unsigned)at, slot);
+}
+
+/* A block a filter and input channel, its first warp's threads a tap each. */
+template <class F> DEVICE void conv2d_dw_results(Conv c, F f)
+{
+    const int taps = c.r * c.s;
+    int slot = 0;
+    FOR_BLOCKS(block, conv2d_dw_blocks(c))
+        for (int tap0 = 0; tap0 < taps; tap0 += WARP, slot++) {
+            const int tap = tap0 + threadIdx.x;
+            if (threadIdx.x < WARP && tap < taps)
+                f((unsigned)conv_w(c, block / conv_inputs(c), block % conv_inputs(c), tap), slot);
+        }
+}
+
+#endif
