@@ -4,248 +4,17 @@
  * numbers in the same order: then it is the same thread that wrote a number and reads it.  An elementwise stage has no order of its own:
  * behind a product it follows that (runtime/cuda/results.cuh).  In loops over time, between shards and between phases blocks always meet.
  */
-#include "emit/cuda_steps.h"
-#include "emit/cuda_touch.h"
-#include "ir/gpu.h"
+#include "emit/cuda_stage.h"
 #include "ops/step_price.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    CLUSTER = 16,       /* blocks of the largest cluster */
     STEPS = 64,         /* of a launch of our own at most: RT_STEPS_MOST of runtime/rt.h, */
     GRAPH_STEPS = 16,   /* of a CUDA graph, as a power of two, */
     GRAPH_NODES = 4096, /* of so many launches, */
     LAUNCH_MS = 50      /* and as many as take about so long: a signal is answered between two */
 };
-
-typedef struct Stages {
-    Touch *touch;                                     /* since blocks met */
-    int ntouch;
-    bool must;                                        /* they meet before the next stage */
-    int cluster;                                      /* blocks; 0: all that fit */
-    int stages, meetings;                             /* of a step, as they are executed */
-    double all, few;                                  /* seconds of work, by all of the GPU and by one cluster */
-    Order order;                                      /* of the statement at hand */
-    const Node *node, *decided;                       /* its node; the one whose order has been decided */
-    unsigned told, pending;                           /* metrics whose stage is written, whose value is there: a bit each */
-    Text functions;                                   /* of the phases of a step */
-} Stages;
-
-/* ------------------------------------------------------------------------------- what a stage takes */
-
-/* Blocks that have something to do. */
-static double parts_of(const Node *n, double results)
-{
-    enum { FEW = 64 }; /* FEW_BLOCKS of runtime/cuda/product.cuh */
-    const bool sum = node_is(n, "sum_to") || node_is(n, "batch_moments") || node_is(n, "batch_norm_dw");
-    double each = sum ? 1 : !emit_counts_flops(n) ? 256 : node_is(n, "conv2d_dw") ? 9 : 64 * 64;
-    for (; each > 256 && results / each < FEW; each /= 4)
-        ;
-    return results > each ? results / each : 1;
-}
-
-/* A roofline's time, by as many multiprocessors as its parts, or the launch's blocks, occupy. */
-static void add_cost(const Writer *w, Stages *s, const Touch *touch, int n)
-{
-    const Gpu *g = gpu_of(w->in->options->arch);
-    const double flops = s->node ? statement_flops(s->node) * (double)w->g->step->chunk : 0;
-    double bytes = 0, results = 1;
-
-    for (int i = 0; i < n; i++) {
-        const double one = touch[i].to == INT64_MAX ? 0 : (double)(touch[i].to - touch[i].from);
-        bytes += one;
-        results = touch[i].writes && one / 4 > results ? one / 4 : results;
-    }
-    const double parts = s->node ? parts_of(s->node, results) : 1, most = g->processors;
-    const double work = flops / g->f32, move = bytes / g->bandwidth, whole = work > move ? work : move;
-    const double times = s->node ? (double)node_steps(s->node) : 1;
-    s->all += times * whole * most / (parts < most ? parts : most);
-    s->few += times * whole * most / (parts < CLUSTER ? parts : CLUSTER);
-    s->stages += (int)times;
-}
-
-/* ------------------------------------------------------------------------------- stages as they are written */
-
-const char *stage_meeting(const Writer *w)
-{
-    return w->stages->cluster ? "cluster_meet(arrived);" : "grid_meet(arrived);";
-}
-
-void stage_meet(Writer *w)
-{
-    w->stages->must = true;
-}
-
-static bool clashes(const Stages *s, const Touch *touch, int n)
-{
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < s->ntouch; k++)
-            if (touch_conflict(&touch[i], &s->touch[k]))
-                return true;
-    return false;
-}
-
-static void remember(Writer *w, const Touch *touch, int n)
-{
-    Stages *s = w->stages;
-    for (int i = 0; i < n; i++)
-        ARENA_PUSH(w->arena, s->touch, s->ntouch, touch[i]);
-}
-
-static void before(Writer *w, const char *statement, const char *indent);
-
-/* A metric is told as soon as blocks have met behind its value, so that the update need not wait for it. */
-static void tell_metric(Writer *w, int i, const char *indent)
-{
-    const char *statement = cuda_metric(w, i);
-    const Touch told = {.memory = MEMORY_METRIC, .from = i, .to = i + 1, .writes = true};
-
-    w->stages->told |= 1u << i;
-    w->stages->order = (Order){0};
-    before(w, statement, indent);
-    remember(w, &told, 1);
-    statement_wrapped(&w->body, statement, indent);
-}
-
-static void meet_here(Writer *w, const char *indent)
-{
-    Stages *s = w->stages;
-    const Node *node = s->node;
-    const Order order = s->order;
-
-    text_printf(&w->body, "%s%s\n", indent, stage_meeting(w));
-    s->meetings += node ? (int)node_steps(node) : 1;
-    s->ntouch = 0, s->must = false, s->node = NULL;
-    for (int i = 0; i < w->g->nmetric; i++)
-        if ((s->pending & ~s->told) >> i & 1 && !(node && node->loop))
-            tell_metric(w, i, indent);
-    s->node = node, s->order = order;
-}
-
-/* Where blocks have to meet before these calls they do. */
-static void before(Writer *w, const char *statement, const char *indent)
-{
-    Stages *s = w->stages;
-    Touch touch[4 * STAGE_ARGUMENTS] = {0};
-    int n = 0;
-
-    for (const char *at = statement; at && n <= 3 * STAGE_ARGUMENTS; at = strstr(at, "; ")) {
-        at += at > statement ? 2 : 0;
-        if (strncmp(at, stage_meeting(w), 8) == 0)
-            s->meetings++, s->stages++;
-        else if (strncmp(at, "/*", 2) != 0)
-            n += touches_of(w, at, s->order, touch + n);
-    }
-    add_cost(w, s, touch, n);
-    if (s->must || clashes(s, touch, n))
-        meet_here(w, indent);
-    remember(w, touch, n);
-}
-
-void stage_write(Writer *w, const char *statement)
-{
-    w->stages->order = (Order){0};
-    before(w, statement, "    ");
-    statement_wrapped(&w->body, statement, "    ");
-}
-
-void stage_unordered(Writer *w, const char *statement)
-{
-    if (w->stages->must)
-        meet_here(w, "    ");
-    add_cost(w, w->stages, NULL, 0);
-    statement_wrapped(&w->body, statement, "    ");
-}
-
-/* ------------------------------------------------------------------------------- orders */
-
-static const char any_thread[] = "FOR_EACH";
-
-/* The loops walk an operand as numbers 0, 1, 2 ... in their order. */
-static bool in_order(const Nest *t, const int64_t *stride)
-{
-    int64_t each = 1;
-    for (int i = t->n - 1; i >= 0; i--) {
-        if (stride[i] != each)
-            return false;
-        each *= t->count[i];
-    }
-    return true;
-}
-
-/* May it follow that order from where blocks last met? */
-static bool can_follow(Writer *w, const Nest *t, const Node *n, Order o)
-{
-    Touch touch[LOOP_LEAVES + 1] = {0};
-    int found = 0;
-
-    for (int k = -1; k < t->nleaf; k++) {
-        const char *at = pointer_to(w, k < 0 ? n : t->leaf[k].node);
-        touch[found].writes = false;
-        if (touch_in_order(w, at, strlen(at), o.which >> (k + 1) & 1 ? o : (Order){0}, &touch[found]))
-            touch[found++].writes = k < 0;
-    }
-    return !clashes(w->stages, touch, found);
-}
-
-const char *stage_elementwise(Writer *w, const Nest *t, const Node *n, int64_t count)
-{
-    Stages *s = w->stages;
-
-    if (!s)
-        return NULL;
-    if (s->decided != n) {
-        s->order = (Order){any_thread, count, in_order(t, t->out)};
-        for (int k = 0; k < t->nleaf; k++)
-            s->order.which |= (unsigned)in_order(t, t->leaf[k].stride) << (k + 1);
-        bool follows = s->must || can_follow(w, t, n, s->order);
-        for (int k = 0; k < s->ntouch && !follows; k++) {
-            Order o = s->order;
-            o.text = s->touch[k].order;
-            follows = o.text && strchr(o.text, '(') && s->touch[k].count == count && can_follow(w, t, n, o);
-            if (follows)
-                s->order = o;
-        }
-        s->decided = n;
-    }
-    return s->order.text == any_thread ? NULL : s->order.text;
-}
-
-/* All numbers of a value, of all samples that a stage takes. */
-static int64_t numbers_of(const Writer *w, const Node *n)
-{
-    return shape_count(&n->shape) * (n->shape.batched ? w->g->step->chunk : 1);
-}
-
-void stage_sums(Writer *w, const Nest *t, const Node *n, int64_t kept)
-{
-    if (w->stages && in_order(t, t->out) && numbers_of(w, n) == kept)
-        w->stages->order = (Order){arena_printf(w->arena, "sum_results(%lld", (long long)kept), kept, 1};
-}
-
-void stage_kernel(Writer *w, const Node *n, const char *fn, const char *sizes)
-{
-    static const char *const products[] = {"dense", "dense_dx", "dense_dw", "conv2d", "conv2d_dx", "conv2d_dw"};
-    /* y[i] = something of a[i] and b[i], if those bits are set, and of others */
-    static const struct {
-        const char *fn;
-        unsigned which;
-    } eachs[] = {{"max_pool", 1}, {"max_pool_dx", 1}, {"avg_pool", 1}, {"avg_pool_dx", 1}, {"global_avg_pool_dx", 1}, {"batch_total", 3},
-                 {"batch_norm", 3}, {"batch_norm_then", 3}, {"batch_norm_dx", 7}},
-      channels[] = {{"batch_moments", 1}, {"batch_statistics", 3}, {"batch_norm_dw", 8}}; /* of which they hold two each */
-    Stages *s = w->stages;
-
-    for (size_t i = 0; s && i < sizeof products / sizeof *products; i++)
-        if (!strcmp(products[i], fn))
-            s->order = (Order){arena_printf(w->arena, "%s_results(%s", fn, sizes), numbers_of(w, n), 1};
-    for (size_t i = 0; s && i < sizeof eachs / sizeof *eachs; i++)
-        if (!strcmp(eachs[i].fn, fn))
-            s->order = (Order){any_thread, numbers_of(w, n), eachs[i].which};
-    for (size_t i = 0; s && i < sizeof channels / sizeof *channels; i++)
-        if (!strcmp(channels[i].fn, fn))
-            s->order = (Order){"FOR_CHANNELS", 2 * n->shape.dim[n->shape.rank - 1], channels[i].which};
-}
 
 /* ------------------------------------------------------------------------------- a node */
 
@@ -254,12 +23,13 @@ static void node_stage(Writer *w, const Node *n, int *line, const char *indent)
     Stages *s = w->stages;
 
     s->must |= n->loop != NULL;
-    s->order = (Order){0}, s->decided = NULL;
+    stage_begin(w);
     const char *statement = kernel_needed(n) ? kernel_statement(w, n) : "";
     if (!*statement)
         return;
     s->node = n;
-    before(w, statement, indent);
+    own_note(w, n);
+    stage_before(w, statement, indent);
     s->must |= n->loop != NULL;
     statement_write(w, &w->body, n, line, indent);
     s->node = NULL;
@@ -274,7 +44,7 @@ static void metrics_left(Writer *w, int phase)
 {
     for (int i = 0; i < w->g->nmetric; i++)
         if (w->g->metric[i].node->phase == phase && !(w->stages->told >> i & 1))
-            tell_metric(w, i, "    ");
+            stage_metric(w, i, "    ");
 }
 
 /* A phase of the shards: a function, and the calls of it. */
@@ -314,14 +84,20 @@ static void slice_stages(Writer *w, int phase, int number, int of)
     stage_meet(w);
 }
 
-/* The update of the step before: it has changed parameters, and read sums; clipped gradients went through the scratch. */
-static void begin_behind_update(Writer *w)
+/* The update, of which each thread makes what it has the gradient of; and the rest. */
+static void update_stages(Writer *w)
 {
-    const bool clips = w->g->recipe.clip_norm > 0;
-    const Touch before[] = {{.memory = MEMORY_FIXED, .to = INT64_MAX, .writes = true},
-                            {.memory = MEMORY_SCRATCH, .to = clips ? INT64_MAX : 0, .writes = true},
-                            {.memory = MEMORY_SHARD, .to = INT64_MAX}};
-    remember(w, before, (int)(sizeof before / sizeof *before));
+    Touch *touch;
+    const int n = own_rest(w, &touch);
+
+    text_add(&w->body, "\n    /* sums over shards in the fixed tree, and the update of all parameters */\n");
+    if (w->g->step->shards > 1)
+        stage_meet(w);
+    own_stages(w);
+    if (n == 0)
+        return;
+    stage_before_touches(w, touch, n, "    ");
+    cuda_update(w, false);
 }
 
 static void step_stages(Writer *w)
@@ -331,7 +107,6 @@ static void step_stages(Writer *w)
 
     for (int i = 0; i < s->nphase; i++)
         of += s->phase[i].kind == PHASE_SLICE;
-    begin_behind_update(w);
     for (int i = 0; i < s->nphase; i++) {
         const Phase *p = &s->phase[i];
         switch (p->kind) {
@@ -343,9 +118,7 @@ static void step_stages(Writer *w)
             slice_stages(w, i, ++number, of);
             break;
         case PHASE_GRADIENT:
-            text_add(&w->body, "\n    /* sums over shards in the fixed tree, and the update of all parameters */\n");
-            stage_meet(w);
-            cuda_update(w, false);
+            update_stages(w);
             break;
         case PHASE_WIDE:   /* the processor's */
         case PHASE_UPDATE: /* of gradients that ranks have added: there are none */
@@ -354,19 +127,54 @@ static void step_stages(Writer *w)
     }
 }
 
-/* The stages of a step, by so many blocks; the functions of its phases stand in s->functions. */
-static Text stages_of(Writer *w, int cluster, Stages *s)
+static bool same_touches(const Stages *a, const Stages *b)
+{
+    bool same = a->ntouch == b->ntouch;
+    for (int i = 0; same && i < a->ntouch; i++) {
+        const Touch *x = &a->touch[i], *y = &b->touch[i];
+        same = x->memory == y->memory && x->from == y->from && x->to == y->to && x->count == y->count && x->writes == y->writes &&
+               (x->order && y->order ? !strcmp(x->order, y->order) : x->order == y->order);
+    }
+    return same;
+}
+
+/* The stages of a step behind one that ended so; the functions of its phases stand in s->functions. */
+static Text stages_behind(Writer *w, int cluster, const Stages *last, Stages *s)
 {
     const Text body = w->body;
 
-    *s = (Stages){.cluster = cluster, .functions = text_new(w->arena)};
+    for (int i = 0; i < w->nkernel; i++)
+        w->kernel[i].staged = false;
+    *s = (Stages){.cluster = cluster,
+                  .functions = text_new(w->arena),
+                  .must = !last,
+                  .order_of = arena_alloc(w->arena, sizeof *s->order_of * (size_t)(w->g->step->nsum + 1))};
     w->body = text_new(w->arena);
     w->stages = s;
+    if (last)
+        stage_remember(w, last->touch, last->ntouch);
     step_stages(w);
     w->stages = NULL;
     const Text stages = w->body;
     w->body = body;
     return stages;
+}
+
+/* Steps follow one another: what the last stages of one touch stands before the first of the next.  Where that does not settle, blocks
+ * meet between two steps. */
+static Text stages_of(Writer *w, int cluster, Stages *s)
+{
+    enum { TRIES = 6 };
+    Stages last;
+
+    stages_behind(w, cluster, NULL, s);
+    for (int i = 0; i < TRIES; i++) {
+        last = *s;
+        const Text stages = stages_behind(w, cluster, &last, s);
+        if (same_touches(&last, s))
+            return stages;
+    }
+    return stages_behind(w, cluster, NULL, s);
 }
 
 static double seconds_together(const Gpu *g, const Stages *s, int cluster)
@@ -388,7 +196,7 @@ void steps_write(Writer *w)
 
     stages_of(w, 0, &s);
     const double all = seconds_together(g, &s, 0), few = seconds_together(g, &s, CLUSTER),
-                 launches = s.all + s.stages * g->gap;
+                 launches = s.apart + s.launches * g->gap;
     const int cluster = g->clusters && few < all ? CLUSTER : 0;
     const double seconds = cluster ? few : all;
     const Text stages = stages_of(w, cluster, &s);
@@ -401,21 +209,25 @@ void steps_write(Writer *w)
     w->steps_said[1] = arena_printf(w->arena, "Predicted for an %s, not measured: %.0f us as a launch a stage; as one launch %.0f us by all blocks that fit,",
                                     g->name, 1e6 * launches, 1e6 * all);
     w->steps_said[2] = said;
-    text_printf(&t, "/* ---- many steps in one launch: %s ----\n *\n * %s\n * %s\n */\n\n", w->steps_said[0], w->steps_said[1], said);
+    w->steps_said[3] = own_said(w, &s, cluster);
+    text_printf(&t, "/* ---- many steps in one launch: %s ----\n *\n * %s\n * %s\n * %s\n */\n\n", w->steps_said[0], w->steps_said[1], said,
+                w->steps_said[3]);
+    own_finish(w, &s, &t);
     text_printf(&t,
-                "%s/* A step, by all blocks together: its first stages touch nothing that the update before them does, or meet. */\n"
-                "DEVICE void train_step(const Rt *r, unsigned *arrived)\n{\n    const Scratch t = {r};\n\n    (void)t;\n%s}\n\n",
+                "%s/* A step, by all blocks together: its first stages touch nothing that the last of the step before them do, or meet. */\n"
+                "DEVICE void train_step(const Rt *r, unsigned *arrived, const Chip &chip)\n{\n    const Scratch t = {r};\n\n    (void)t, (void)chip;\n%s}\n\n",
                 s.functions.s, stages.s);
     text_printf(&t,
                 "/* n steps; one whose loss is not finite has updated nothing, and is the last. */\n"
-                "KERNEL_OF_STEPS train_steps(const Rt *r, int64_t stride, int n, unsigned *arrived)\n{\n"
-                "    for (int i = 0; i < n; i++, r = next_step(r, stride)) {\n"
-                "        train_step(r, arrived);\n"
-                "        if (!update_allowed(r, %d))\n            return;\n    }\n}\n\n",
+                "KERNEL_OF_STEPS train_steps(const Rt *first, int64_t stride, int n, unsigned *arrived, const Chip chip)\n{\n"
+                "    owned(OWN_FETCH, first, chip);\n"
+                "    for (int i = 0; i < n; i++) {\n        const Rt *r = step_of(first, stride, i);\n"
+                "        train_step(r, arrived, chip);\n"
+                "        if (!update_allowed(r, %d))\n            break;\n    }\n    owned(OWN_PUT, first, chip);\n}\n\n",
                 cuda_loss(w->g));
     text_printf(&t,
                 "static void train_launch(const Rt *first, int64_t stride, int n, unsigned *arrived)\n{\n"
-                "    LAUNCH_STEPS(train_steps, %d, first, stride, n, arrived);\n}\n\n",
+                "    LAUNCH_STEPS(train_steps, %d, own_rooms, first, stride, n, arrived);\n}\n\n",
                 cluster);
     w->steps = t;
 }
@@ -425,7 +237,7 @@ const char *emit_steps_said(Arena *a, const EmitInput *in)
     Writer w;
     program_begin(&w, in, a);
     steps_write(&w);
-    return arena_printf(a, "%s\n  %s %s", w.steps_said[0], w.steps_said[1], w.steps_said[2]);
+    return arena_printf(a, "%s\n  %s %s\n  %s", w.steps_said[0], w.steps_said[1], w.steps_said[2], w.steps_said[3]);
 }
 
 /* ------------------------------------------------------------------------------- steps of a graph */

@@ -32,5 +32,7 @@ void cuda_clear_sums(Writer *w, int phase, bool backward);
 const char *cuda_metric(Writer *w, int i);            /* the statement that tells it */
 void cuda_update(Writer *w, bool from_grad);
 int  cuda_loss(const Graph *g);                       /* which metric; -1: none */
+const char *cuda_rule(const Graph *g);                /* of the optimizer: "update_sgd" */
+int  stage_shared(const Writer *w);                   /* bytes of shared memory, for one stage after another */
 
 #endif

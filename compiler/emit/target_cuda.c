@@ -9,6 +9,12 @@
 #include <ctype.h>
 #include <string.h>
 
+/* The largest: two strips of a product, 8,320 bytes, or an attention's three tiles, 12,672. */
+int stage_shared(const Writer *w)
+{
+    return strcmp(w->in->dtype, "f64") ? 16384 : 32768;
+}
+
 static void head(Writer *w, Text *t)
 {
     const Step *s = w->in->train->step;
@@ -18,9 +24,11 @@ static void head(Writer *w, Text *t)
                 " *   for %s; a launch of more blocks than fit at once is the GPU's to share out\n "
                 "*/\n",
                 w->in->options->arch);
-    if (w->in->options->persistent) /* the largest: two strips of a product, 8,320 bytes, or an attention's three tiles, 12,672 */
-        text_printf(t, "#define RT_PERSISTENT %d /* bytes of shared memory, for one stage after another */\n",
-                    strcmp(w->in->dtype, "f64") ? 16384 : 32768);
+    if (w->in->options->persistent)
+        text_printf(t,
+                    "#define RT_PERSISTENT %d /* bytes of shared memory, for one stage after another */\n"
+                    "#define RT_OWNED %d /* parameters that the threads which sum their gradients update */\n",
+                    stage_shared(w), w->nowned > 0 ? w->nowned : 1);
     text_add(t, "#include \"rt.h\"\n#include \"cuda/kernels.cuh\"\n");
     if (w->in->options->persistent)
         text_add(t, "#include \"cuda/persistent.cuh\"\n");
@@ -179,18 +187,20 @@ static void nonfinite(Writer *w, int phase)
 /* ------------------------------------------------------------------------------- the update */
 
 /* A row a parameter: where things lie, how much there is, what it makes of the recipe's rate and decay. */
-static void update_rows(Writer *w, Text *t)
+static void update_rows(Writer *w, Text *t, bool rest)
 {
     const Step *s = w->in->train->step;
 
-    text_add(t, "/* Where each parameter's sum lies in a shard and in the gradients, its weights "
-                "and states, how many they are;\n"
-                " * and what it makes of the recipe's learning rate and decay. */\n"
-                "static RT_TABLE UpdateRow update_rows[] = {\n");
+    text_printf(t, "%sstatic RT_TABLE UpdateRow %s[] = {\n",
+                rest ? "/* Of these, those that are updated by a stage of their own. */\n"
+                     : "/* Where each parameter's sum lies in a shard and in the gradients, its weights "
+                       "and states, how many they are;\n"
+                       " * and what it makes of the recipe's learning rate and decay. */\n",
+                rest ? "rest_rows" : "update_rows");
     for (int i = 0; i < s->nsum; i++) {
         const Sum *m = &s->sum[i];
         const Param *p = m->param;
-        if (!p)
+        if (!p || (rest && w->owned[i]))
             continue;
         text_printf(t, "    {%s, %lld, %s, %s, %s, %lld, %.17g, %.17g}, /* %s */\n",
                     name_of(w, node_root(m->root)), (long long)m->offset, name_of_param(w, p),
@@ -216,33 +226,39 @@ static Part bucket_part(const Step *s, int b)
     return (Part){s->bucket[b].first, s->bucket[b].sums};
 }
 
-/* Parameters: the other sums are statistics. */
-static int update_count(const Step *s, Part p)
+/* Parameters: the other sums are statistics.  In a step that is one launch, those that nobody owns. */
+static bool is_updated(const Writer *w, int sum)
+{
+    return w->g->step->sum[sum].param && !(w->stages && w->owned[sum]);
+}
+
+static int update_count(const Writer *w, Part p)
 {
     int n = 0;
     for (int i = p.first; i < p.first + p.sums; i++)
-        n += s->sum[i].param != NULL;
+        n += is_updated(w, i);
     return n;
 }
 
-static int64_t update_blocks(const Step *s, Part p)
+static int64_t update_blocks(const Writer *w, Part p)
 {
+    const Step *s = w->g->step;
     enum { EACH = 1024 }; /* numbers a block of threads: UPDATE_EACH of runtime/cuda/update.cuh */
     int64_t n = 0;
 
     for (int i = p.first; i < p.first + p.sums; i++)
-        n += s->sum[i].param ? (s->sum[i].count + EACH - 1) / EACH : 0;
+        n += is_updated(w, i) ? (s->sum[i].count + EACH - 1) / EACH : 0;
     return n;
 }
 
 /* The first of its rows, how many, and pieces that blocks take. */
 static const char *rows_of(Writer *w, Part p)
 {
-    const Step *s = w->g->step;
-    const int before = update_count(s, (Part){0, p.first}), n = update_count(s, p);
-    const long long blocks = update_blocks(s, p);
-    return before ? arena_printf(w->arena, "update_rows + %d, %d, %lld", before, n, blocks)
-                  : arena_printf(w->arena, "update_rows, %d, %lld", n, blocks);
+    const char *rows = w->stages && w->nowned > 0 ? "rest_rows" : "update_rows";
+    const int before = update_count(w, (Part){0, p.first}), n = update_count(w, p);
+    const long long blocks = update_blocks(w, p);
+    return before ? arena_printf(w->arena, "%s + %d, %d, %lld", rows, before, n, blocks)
+                  : arena_printf(w->arena, "%s, %d, %lld", rows, n, blocks);
 }
 
 /* One of those with which the update begins: nothing that it changes is read by the others. */
@@ -322,7 +338,7 @@ int cuda_loss(const Graph *g)
     return loss;
 }
 
-static const char *update_rule(const Graph *g)
+const char *cuda_rule(const Graph *g)
 {
     static const char *const rule[] = {"update_sgd", "update_rmsprop", "update_adam",
                                        "update_adamw"};
@@ -331,7 +347,7 @@ static const char *update_rule(const Graph *g)
 
 static const char *pieces(Writer *w, Part p)
 {
-    return arena_printf(w->arena, "%lld", (long long)update_blocks(w->g->step, p));
+    return arena_printf(w->arena, "%lld", (long long)update_blocks(w, p));
 }
 
 /* All parameters of it in one launch. */
@@ -340,7 +356,7 @@ static const char *update_launch(Writer *w, bool from_grad, Part p)
     const Graph *g = w->g;
     return kernel_launch(w, "update", "const Rt *r, bool from_grad",
                          arena_printf(w->arena, "    update(r, %s, from_grad, %d, %s);\n",
-                                      rows_of(w, p), cuda_loss(g), update_rule(g)),
+                                      rows_of(w, p), cuda_loss(g), cuda_rule(g)),
                          arena_printf(w->arena, "r->there, %s", from_grad ? "true" : "false"),
                          pieces(w, p));
 }
@@ -385,7 +401,7 @@ static void clipped(Writer *w)
                              "parts, grad", "CLIP_PARTS"));
     follows(w, kernel_launch(w, fn, "const Rt *r, const char *grad, const double *parts",
                              arena_printf(a, "    %s(r, %s, grad, parts, %s, %d, %s);\n", fn,
-                                          rows_of(w, p), limit, cuda_loss(g), update_rule(g)),
+                                          rows_of(w, p), limit, cuda_loss(g), cuda_rule(g)),
                              "r->there, grad, parts", pieces(w, p)));
 }
 
@@ -401,6 +417,8 @@ static void by_buckets(Writer *w, bool from_grad)
     Text *t = &w->body;
     const Step *s = w->g->step;
 
+    if (w->stages && update_count(w, whole(s)) == 0)
+        return;
     if (s->nbucket == 1 || w->stages) {
         unordered(w, part_launch(w, from_grad, whole(s)));
         return;
@@ -408,7 +426,7 @@ static void by_buckets(Writer *w, bool from_grad)
     text_add(t, from_grad ? "    switch (unit) {\n" : "    switch (r->grad ? unit : -1) {\n");
     for (int b = 0; b < s->nbucket; b++) {
         const Part p = bucket_part(s, b);
-        if (update_count(s, p) > 0)
+        if (update_count(w, p) > 0)
             text_printf(t, "    case %d: %s break;\n", b, part_launch(w, from_grad, p));
     }
     if (!from_grad)
@@ -620,12 +638,14 @@ void emit_cuda(const EmitInput *in, Text *out)
     graph_phases(&w, in->train, &w.train);
     Text rows = text_new(out->arena);
     w.g = in->train, w.prefix = "";
-    update_rows(&w, &rows);
+    update_rows(&w, &rows, false);
     w.steps = text_new(out->arena);
     if (in->options->persistent)
         steps_write(&w);
     else
         steps_of_graph(&w);
+    if (w.nowned > 0 && w.nowned < update_count(&w, whole(in->train->step)))
+        update_rows(&w, &rows, true);
     program_offsets(&w, true);
     graph_phases(&w, in->test, &w.test);
     program_offsets(&w, false);

@@ -47,8 +47,10 @@ typedef struct Writer {
     Rows         products, graphs, graph_calls;       /* what libraries compute: cuda_library.c, cuda_graph.c */
     struct Stages *stages;                            /* while those of a step are written: cuda_steps.c */
     Text         steps;                               /* --kernels=persistent: the kernel of many steps */
+    bool        *owned;                               /* of the step's sums: it is updated by the threads that make it (cuda_own.c) */
+    int          nowned;
     int          steps_most;                          /* of one launch; 0: there is none */
-    const char  *steps_how, *steps_said[3];           /* how its blocks meet; what is expected of it */
+    const char  *steps_how, *steps_said[4];           /* how its blocks meet; what is expected of it */
     uint64_t     nname, room;
     Name        *name;                                /* constants used so far: a hash table with `room` places */
     const char **of_node[3];                          /* constant of each node by id: of each writer_graph() */

@@ -19,6 +19,7 @@ typedef struct Gpu {
         half;   /* operations a second, two a multiply-add: without tensor cores, with */
     double gap; /* seconds between kernels of a CUDA graph */
     int processors;
+    int shared;        /* bytes of shared memory of each, of which a block takes 1,024 besides its own */
     bool clusters;
     double meet_all, meet_cluster; /* seconds that all blocks of a GPU, or of a cluster, take to meet: assumed */
 } Gpu;

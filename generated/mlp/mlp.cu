@@ -7,6 +7,7 @@
  *   for sm_90; a launch of more blocks than fit at once is the GPU's to share out
  */
 #define RT_PERSISTENT 16384 /* bytes of shared memory, for one stage after another */
+#define RT_OWNED 6 /* parameters that the threads which sum their gradients update */
 #include "rt.h"
 #include "cuda/kernels.cuh"
 #include "cuda/persistent.cuh"
@@ -293,11 +294,10 @@ DEVICE void rt_metric_1_body(const Rt *r, int unit, int metric, int first, const
 STAGE_AND_KERNEL(rt_metric_1, (const Rt *r, int unit, int metric, int first, const real *a), (r, unit, metric, first, a))
 
 constexpr int update_1_blocks = 110;
-DEVICE void update_1_body(const Rt *r, bool from_grad)
+KERNEL update_1(const Rt *r, bool from_grad)
 {
     update(r, update_rows, 6, 110, from_grad, 0, update_sgd);
 }
-STAGE_AND_KERNEL(update_1, (const Rt *r, bool from_grad), (r, from_grad))
 
 SIZE Dense relu_3_size()
 {
@@ -355,6 +355,60 @@ STAGE relu_d_4_stage(real *y, const real *a, const real *b)
     dense_dx_results(relu_d_4_size(), [=](unsigned i, int) {
         y[i] = s_select_gt(b[i], (real)0, a[i], (real)0);
     });
+}
+
+SIZE SumOwn own_1_size()
+{
+    return SumOwn{10};
+}
+STAGE own_1_stage(OwnWhat what, const Rt *r, int at)
+{
+    own(what, r, &update_rows[0], at, 1, 1, 0, own_1_size(), update_sgd);
+}
+
+SIZE DenseOwn own_2_size()
+{
+    return DenseOwn{Dense{ .n = 128, .k = 64, .o = 10 }};
+}
+STAGE own_2_stage(OwnWhat what, const Rt *r, int at)
+{
+    own(what, r, &update_rows[1], at, 1, 1, 0, own_2_size(), update_sgd);
+}
+
+SIZE SumOwn own_3_size()
+{
+    return SumOwn{64};
+}
+STAGE own_3_stage(OwnWhat what, const Rt *r, int at)
+{
+    own(what, r, &update_rows[2], at, 1, 1, 0, own_3_size(), update_sgd);
+}
+
+SIZE DenseOwn own_4_size()
+{
+    return DenseOwn{Dense{ .n = 128, .k = 128, .o = 64 }};
+}
+STAGE own_4_stage(OwnWhat what, const Rt *r, int at)
+{
+    own(what, r, &update_rows[3], at, 1, 1, 0, own_4_size(), update_sgd);
+}
+
+SIZE SumOwn own_5_size()
+{
+    return SumOwn{128};
+}
+STAGE own_5_stage(OwnWhat what, const Rt *r, int at)
+{
+    own(what, r, &update_rows[4], at, 1, 1, 0, own_5_size(), update_sgd);
+}
+
+SIZE DenseOwn own_6_size()
+{
+    return DenseOwn{Dense{ .n = 128, .k = 784, .o = 128 }};
+}
+STAGE own_6_stage(OwnWhat what, const Rt *r, int at)
+{
+    own(what, r, &update_rows[5], at, 1, 1, 0, own_6_size(), update_sgd);
 }
 
 constexpr int rt_output_1_blocks = each_blocks(1280);
@@ -538,11 +592,32 @@ static void test_slice(const Rt *r, char *t, int unit)
     LAUNCH(rt_output_1, r->there, first, LOCAL(real, TEST_DENSE3));
 }
 
-/* ---- many steps in one launch: 24 stages and 8 meetings a step, up to 64 steps a launch ----
+/* ---- many steps in one launch: 29 stages and 8 meetings a step, up to 64 steps a launch ----
  *
  * Predicted for an H200, not measured: 35 us as a launch a stage; as one launch 14 us by all blocks that fit,
- * 13 us by one cluster of 16: so it is one cluster of 16 blocks.
+ * 15 us by one cluster of 16: so it is all blocks that fit on the GPU.
+ * Weights and states of 6 of 6 parameters stay on the chip through a launch: 12.0 KB a block.
  */
+
+/* Weights and states that stay on the chip through a launch, where there is room: by parameter, as update_rows say. */
+static const OwnRoom own_rooms[RT_OWNED] = {
+    own_room(own_1_size(), 1), /* dense3.bias */
+    own_room(own_2_size(), 1), /* dense3.weight */
+    own_room(own_3_size(), 1), /* dense2.bias */
+    own_room(own_4_size(), 1), /* dense2.weight */
+    own_room(own_5_size(), 1), /* dense1.bias */
+    own_room(own_6_size(), 1), /* dense1.weight */
+};
+DEVICE void owned(OwnWhat what, const Rt *r, const Chip &chip)
+{
+    (void)what, (void)r, (void)chip;
+    own_1_stage(what, r, chip.at[0]);
+    own_2_stage(what, r, chip.at[1]);
+    own_3_stage(what, r, chip.at[2]);
+    own_4_stage(what, r, chip.at[3]);
+    own_5_stage(what, r, chip.at[4]);
+    own_6_stage(what, r, chip.at[5]);
+}
 
 /* Forward, loss and backward of one shard. */
 DEVICE void slice(const Rt *r, int unit, unsigned *arrived)
@@ -552,25 +627,26 @@ DEVICE void slice(const Rt *r, int unit, unsigned *arrived)
     const int first = (r->first_shard + unit) * SHARD;
 
     (void)t, (void)shard, (void)first;
+    grid_meet(arrived);
 
     /* mlp.tn:7  model mlp(image: f32[1, 28, 28], classes: int = 10) { */
     /* (N, 1, 28, 28) */
     rt_input_1_stage(LOCAL(real, IMAGE), r, first);
-    cluster_meet(arrived);
+    grid_meet(arrived);
 
     /* mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
     /* (N, 784) -> (N, 128)   200.7 kFLOP a sample */
     dense_1_stage(LOCAL(real, DENSE1), LOCAL(real, IMAGE), FIXED(real, DENSE1_WEIGHT));
     /* (N, 128) -> (N, 128) */
     relu_3_stage(LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
-    cluster_meet(arrived);
+    grid_meet(arrived);
 
     /* mlp.tn:9  h = dense(h, 64) |> relu */
     /* (N, 128) -> (N, 64)   16.4 kFLOP a sample */
     dense_2_stage(LOCAL(real, DENSE2), LOCAL(real, DENSE1), FIXED(real, DENSE2_WEIGHT));
     /* (N, 64) -> (N, 64) */
     relu_4_stage(LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
-    cluster_meet(arrived);
+    grid_meet(arrived);
 
     /* mlp.tn:10  return dense(h, classes) */
     /* (N, 64) -> (N, 10)   1.3 kFLOP a sample */
@@ -581,7 +657,7 @@ DEVICE void slice(const Rt *r, int unit, unsigned *arrived)
     /* mlp.tn:15  loss      = softmax_cross_entropy */
     /* (N) */
     rt_labels_1_stage(LOCAL(int32_t, LABEL), r, first);
-    cluster_meet(arrived);
+    grid_meet(arrived);
     /* (N, 10) -> (N) */
     softmax_cross_entropy_1_stage(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE3),
         LOCAL(int32_t, LABEL));
@@ -590,7 +666,7 @@ DEVICE void slice(const Rt *r, int unit, unsigned *arrived)
     /* (N, 10) -> (N, 10) */
     softmax_cross_entropy_dx_1_stage(LOCAL(real, DDENSE3), LOCAL(real, DENSE3),
         LOCAL(int32_t, LABEL));
-    cluster_meet(arrived);
+    grid_meet(arrived);
     rt_metric_1_stage(r, unit, 0, first, LOCAL(real, SOFTMAX_CROSS_ENTROPY)); /* loss */
     rt_metric_1_stage(r, unit, 1, first, LOCAL(real, ACCURACY)); /* accuracy */
 
@@ -606,7 +682,7 @@ DEVICE void slice(const Rt *r, int unit, unsigned *arrived)
     /* backward of mlp.tn:9  h = dense(h, 64) |> relu */
     /* (N, 64) -> (N, 64) */
     relu_d_3_stage(LOCAL(real, DH), LOCAL(real, DH), LOCAL(real, DENSE2));
-    cluster_meet(arrived);
+    grid_meet(arrived);
     /* ddense2.bias: (N, 64) -> (64) */
     sum_to_2_stage(PARTIAL(real, DDENSE2_BIAS, 320), LOCAL(real, DH));
     /* (N, 64) -> (N, 128)   16.4 kFLOP a sample */
@@ -617,39 +693,46 @@ DEVICE void slice(const Rt *r, int unit, unsigned *arrived)
     /* backward of mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
     /* (N, 128) -> (N, 128) */
     relu_d_4_stage(LOCAL(real, DH_2), LOCAL(real, DH_2), LOCAL(real, DENSE1));
-    cluster_meet(arrived);
+    grid_meet(arrived);
     /* ddense1.bias: (N, 128) -> (128) */
     sum_to_3_stage(PARTIAL(real, DDENSE1_BIAS, 576), LOCAL(real, DH_2));
     /* ddense1.weight: (N, 784) -> (128, 784)   200.7 kFLOP a sample */
     dense_dw_3_stage(PARTIAL(real, DDENSE1_WEIGHT, 401472), LOCAL(real, IMAGE), LOCAL(real, DH_2));
 }
 
-/* A step, by all blocks together: its first stages touch nothing that the update before them does, or meet. */
-DEVICE void train_step(const Rt *r, unsigned *arrived)
+/* A step, by all blocks together: its first stages touch nothing that the last of the step before them do, or meet. */
+DEVICE void train_step(const Rt *r, unsigned *arrived, const Chip &chip)
 {
     const Scratch t = {r};
 
-    (void)t;
+    (void)t, (void)chip;
     slice(r, 0, arrived);
 
     /* sums over shards in the fixed tree, and the update of all parameters */
-    cluster_meet(arrived);
-    update_1_stage(r, false);
+    own_1_stage(OWN_UPDATE, r, chip.at[0]); /* dense3.bias */
+    own_2_stage(OWN_UPDATE, r, chip.at[1]); /* dense3.weight */
+    own_3_stage(OWN_UPDATE, r, chip.at[2]); /* dense2.bias */
+    own_4_stage(OWN_UPDATE, r, chip.at[3]); /* dense2.weight */
+    own_5_stage(OWN_UPDATE, r, chip.at[4]); /* dense1.bias */
+    own_6_stage(OWN_UPDATE, r, chip.at[5]); /* dense1.weight */
 }
 
 /* n steps; one whose loss is not finite has updated nothing, and is the last. */
-KERNEL_OF_STEPS train_steps(const Rt *r, int64_t stride, int n, unsigned *arrived)
+KERNEL_OF_STEPS train_steps(const Rt *first, int64_t stride, int n, unsigned *arrived, const Chip chip)
 {
-    for (int i = 0; i < n; i++, r = next_step(r, stride)) {
-        train_step(r, arrived);
+    owned(OWN_FETCH, first, chip);
+    for (int i = 0; i < n; i++) {
+        const Rt *r = step_of(first, stride, i);
+        train_step(r, arrived, chip);
         if (!update_allowed(r, 0))
-            return;
+            break;
     }
+    owned(OWN_PUT, first, chip);
 }
 
 static void train_launch(const Rt *first, int64_t stride, int n, unsigned *arrived)
 {
-    LAUNCH_STEPS(train_steps, 16, first, stride, n, arrived);
+    LAUNCH_STEPS(train_steps, 0, own_rooms, first, stride, n, arrived);
 }
 
 static const RtPhase train[] = {
@@ -746,7 +829,7 @@ const RtProgram rt_program = {
     },
     .layer = layers, .nlayer = sizeof layers / sizeof *layers, .nonfinite = nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,
     .data_dirs = data_dirs, .device = &rt_cuda,
-    .steps = train_launch, .steps_most = 64, .steps_how = "one cluster of 16 blocks",
+    .steps = train_launch, .steps_most = 64, .steps_how = "all blocks that fit on the GPU",
 };
 
 int main(int argc, char **argv)

@@ -9,7 +9,7 @@
  */
 #ifndef CUDA_PERSISTENT_CUH
 #define CUDA_PERSISTENT_CUH
-#include "cuda/results.cuh"
+#include "cuda/own.cuh"
 
 /* Functions of their own: put into one kernel they would share its registers.  Two blocks of it fit on a multiprocessor. */
 #define STAGE           static __device__ __noinline__ void
@@ -78,49 +78,91 @@ struct Region {
     }
 };
 
-/* The next step's Rt lies `stride` bytes on. */
-DEVICE const Rt *next_step(const Rt *r, int64_t stride)
+/* Step i of the launch. */
+DEVICE const Rt *step_of(const Rt *first, int64_t stride, int i)
 {
-    return (const Rt *)((const char *)r + stride);
+    return (const Rt *)((const char *)first + i * stride);
 }
 
 /* ------------------------------------------------------------------------------- the launch */
 
-typedef void Steps(const Rt *first, int64_t stride, int n, unsigned *arrived);
+typedef void Steps(const Rt *first, int64_t stride, int n, unsigned *arrived, Chip chip);
 
 #ifdef RT_SHIM
 /* So few, and no cluster's number, that most stages have more parts. */
-static void launch_together(const char *name, Steps *steps, int, const Rt *first, int64_t stride, int n, unsigned *arrived)
+static void launch_together(const char *name, Steps *steps, int, const OwnRoom *room, const Rt *first, int64_t stride, int n, unsigned *arrived)
 {
-    shim_enqueue_together(rt_cuda_stream, name, THREADS, [=] { steps(first, stride, n, arrived); });
+    const Chip chip = chip_of(room, shim_blocks_together(), shim_chip_limit());
+    shim_enqueue_together(rt_cuda_stream, name, THREADS, chip.bytes, [=] { steps(first, stride, n, arrived, chip); });
 }
 #else
-/* As many blocks as the GPU holds at once. */
-static int blocks_together(const char *name, Steps *steps)
+static int device_attribute(const char *name, cudaDeviceAttr a)
 {
-    int device = 0, processors = 0, each = 0;
+    int device = 0, value = 0;
     rt_cuda_check(cudaGetDevice(&device), name);
-    rt_cuda_check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), name);
-    rt_cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, (const void *)steps, THREADS, 0), name);
-    return processors * each;
+    rt_cuda_check(cudaDeviceGetAttribute(&value, a, device), name);
+    return value;
+}
+
+/* Of one multiprocessor, that have so much of it for themselves. */
+static int blocks_at_once(const char *name, Steps *steps, int bytes)
+{
+    int blocks = 0;
+    rt_cuda_check(cudaFuncSetAttribute((const void *)steps, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), name);
+    rt_cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (const void *)steps, THREADS, bytes), name);
+    return blocks;
+}
+
+/* Bytes that each of so many blocks of a multiprocessor can have beside the room of the stages. */
+static int64_t chip_limit(const char *name, Steps *steps, int blocks)
+{
+    cudaFuncAttributes own;
+    rt_cuda_check(cudaFuncGetAttributes(&own, (const void *)steps), name);
+    const int most = device_attribute(name, cudaDevAttrMaxSharedMemoryPerBlockOptin),
+              share = device_attribute(name, cudaDevAttrMaxSharedMemoryPerMultiprocessor) / blocks - device_attribute(name, cudaDevAttrReservedSharedMemoryPerBlock);
+    return (most < share ? most : share) - (int64_t)own.sharedSizeBytes;
+}
+
+/* How the launch's blocks are shared out: their number, and what stays on the chip. */
+struct Together {
+    int blocks;
+    Chip chip;
+};
+
+/* As many blocks as the GPU holds at once. */
+static Together all_together(const char *name, Steps *steps, const OwnRoom *room)
+{
+    const int each = blocks_at_once(name, steps, 0), blocks = each * device_attribute(name, cudaDevAttrMultiProcessorCount);
+    Together t = {blocks, chip_of(room, blocks, chip_limit(name, steps, each))};
+    if (blocks_at_once(name, steps, t.chip.bytes) < each) {
+        t.chip = chip_of(room, blocks, 0);
+        blocks_at_once(name, steps, 0);
+    }
+    return t;
 }
 
 /* As many as are asked for, 8 where the GPU has no room for more together: what every GPU with clusters has. */
-static int blocks_of_cluster(const char *name, Steps *steps, cudaLaunchConfig_t *c)
+static Together cluster_together(const char *name, Steps *steps, const OwnRoom *room, cudaLaunchConfig_t c)
 {
+    const int64_t limit = chip_limit(name, steps, 1);
     int clusters = 0;
+    Together t = {(int)c.gridDim.x, chip_of(room, (int)c.gridDim.x, limit)};
     rt_cuda_check(cudaFuncSetAttribute((const void *)steps, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), name);
-    if (cudaOccupancyMaxActiveClusters(&clusters, (const void *)steps, c) == cudaSuccess && clusters > 0)
-        return (int)c->gridDim.x;
+    blocks_at_once(name, steps, t.chip.bytes);
+    c.dynamicSmemBytes = t.chip.bytes;
+    if (cudaOccupancyMaxActiveClusters(&clusters, (const void *)steps, &c) == cudaSuccess && clusters > 0)
+        return t;
     cudaGetLastError(); /* said, and answered */
-    return 8;
+    t = Together{8, chip_of(room, 8, limit)};
+    blocks_at_once(name, steps, t.chip.bytes);
+    return t;
 }
 
 /* cluster: so many blocks; 0: all that fit. */
-static void launch_together(const char *name, Steps *steps, int cluster, const Rt *first, int64_t stride, int n, unsigned *arrived)
+static void launch_together(const char *name, Steps *steps, int cluster, const OwnRoom *room, const Rt *first, int64_t stride, int n, unsigned *arrived)
 {
-    static int blocks;
-    void *arguments[] = {&first, &stride, &n, &arrived};
+    static Together t;
+    void *arguments[] = {&first, &stride, &n, &arrived, &t.chip};
     cudaLaunchAttribute attribute = {};
     cudaLaunchConfig_t config = {};
     config.blockDim = dim3(THREADS), config.gridDim = dim3(cluster), config.stream = rt_cuda_stream;
@@ -130,17 +172,17 @@ static void launch_together(const char *name, Steps *steps, int cluster, const R
         attribute.val.clusterDim.x = cluster, attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
     else
         attribute.val.cooperative = 1;
-    if (blocks == 0)
-        blocks = cluster ? blocks_of_cluster(name, steps, &config) : blocks_together(name, steps);
-    config.gridDim = dim3(blocks);
+    if (t.blocks == 0)
+        t = cluster ? cluster_together(name, steps, room, config) : all_together(name, steps, room);
+    config.gridDim = dim3(t.blocks), config.dynamicSmemBytes = t.chip.bytes;
     if (cluster)
-        attribute.val.clusterDim.x = blocks;
+        attribute.val.clusterDim.x = t.blocks;
     rt_cuda_check(cudaLaunchKernelExC(&config, (const void *)steps, arguments), name);
 }
 #endif
 
 /* n steps at most: one whose loss is not finite is the last. */
-#define LAUNCH_STEPS(steps, cluster, first, stride, n, arrived)                                                        \
-    (rt_cuda_clear(arrived, sizeof *(arrived)), launch_together(#steps, steps, cluster, first, stride, n, arrived))
+#define LAUNCH_STEPS(steps, cluster, room, first, stride, n, arrived)                                                  \
+    (rt_cuda_clear(arrived, sizeof *(arrived)), launch_together(#steps, steps, cluster, room, first, stride, n, arrived))
 
 #endif

@@ -98,17 +98,31 @@ DEVICE int update_row(const UpdateRow *rows, int n, int64_t block, int64_t *firs
     return i;
 }
 
-/* Number i of a parameter, whose gradient is g.  counted: the step whose number Adam's corrections are of. */
+/* Number i of a parameter; states: nullptr where there are none. */
+struct UpdateNumber {
+    real *w, *s0, *s1;
+};
+DEVICE UpdateNumber update_number(const Rt *r, const UpdateRow &q, int64_t i)
+{
+    return UpdateNumber{(real *)(r->fixed + q.weights) + i, q.state0 < 0 ? nullptr : (real *)(r->fixed + q.state0) + i,
+                        q.state1 < 0 ? nullptr : (real *)(r->fixed + q.state1) + i};
+}
+
+/* g: its gradient.  counted: the step whose number Adam's corrections are of. */
 template <class Rule>
-DEVICE void update_one(const Rt *r, const Rt *counted, const UpdateRow &q, int64_t i, real g, Rule rule)
+DEVICE void update_with(const Rt *r, const Rt *counted, const UpdateRow &q, const UpdateNumber &x, real g, Rule rule)
 {
     RtOpt o = r->opt;
     o.bias1 = counted->opt.bias1, o.bias2 = counted->opt.bias2;
     o.lr *= q.lr, o.decay *= q.decay;
     if (o.clip_value > 0)
         g = s_max(-o.clip_value, s_min(o.clip_value, g));
-    rule((real *)(r->fixed + q.weights) + i, q.state0 < 0 ? nullptr : (real *)(r->fixed + q.state0) + i,
-         q.state1 < 0 ? nullptr : (real *)(r->fixed + q.state1) + i, g, o);
+    rule(x.w, x.s0, x.s1, g, o);
+}
+template <class Rule>
+DEVICE void update_one(const Rt *r, const Rt *counted, const UpdateRow &q, int64_t i, real g, Rule rule)
+{
+    update_with(r, counted, q, update_number(r, q, i), g, rule);
 }
 
 /* from_grad: the sums stand in r->grad.  Else they are made here, and go there when it is set. */

@@ -142,13 +142,23 @@ void shim_enqueue(FakeStream *stream, const char *kernel, int blocks, int thread
     launches++;
 }
 
-void shim_enqueue_together(FakeStream *stream, const char *kernel, int threads, std::function<void()> thread)
+int shim_blocks_together()
 {
-    const int blocks = getenv("SHIM_BLOCKS") ? atoi(getenv("SHIM_BLOCKS")) : 3;
+    return getenv("SHIM_BLOCKS") ? atoi(getenv("SHIM_BLOCKS")) : 3;
+}
+
+int64_t shim_chip_limit()
+{
+    return getenv("SHIM_CHIP") ? atol(getenv("SHIM_CHIP")) : 1000000;
+}
+
+void shim_enqueue_together(FakeStream *stream, const char *kernel, int threads, int chip_bytes, std::function<void()> thread)
+{
+    const int blocks = shim_blocks_together();
     stream->add([=] {
         if (getenv("FAKE_LOG"))
-            fprintf(stderr, "fake: %s, %d blocks together\n", kernel, blocks);
-        fiber_run_together(kernel, blocks, threads, thread);
+            fprintf(stderr, "fake: %s, %d blocks together, %d bytes on the chip\n", kernel, blocks, chip_bytes);
+        fiber_run_together(kernel, blocks, threads, chip_bytes, thread);
     });
     launches++;
 }

@@ -9,7 +9,7 @@ ShimIndex threadIdx, blockIdx, gridDim;
 
 namespace {
 
-enum { STACK = 64 * 1024, LANES = 32, MOST = 1024, SHARED_ROOM = 48 * 1024 }; /* 48 KB: what every GPU gives a block */
+enum { STACK = 64 * 1024, LANES = 32, MOST = 1024, SHARED_ROOM = 48 * 1024 /* what every GPU gives a block */, WALL = 64, BRICK = 0xa5 };
 
 struct Fiber {
     void *stack_pointer;
@@ -25,7 +25,7 @@ struct Block {
     unsigned index;
     Fiber fiber[MOST];
     Warp warp[MOST / LANES];
-    std::vector<unsigned char> shared;
+    std::vector<unsigned char> shared, chip; /* for a stage; for the launch, and a wall behind it */
     std::vector<unsigned> order; /* in which its threads take turns */
     int arrived, live;
     unsigned turn;
@@ -146,6 +146,21 @@ bool run_warp(const unsigned *lane, bool ahead)
     return any;
 }
 
+void begin_chip(Block &b, size_t bytes)
+{
+    b.chip.assign(bytes, 0xff);
+    b.chip.resize(bytes + WALL, BRICK);
+}
+
+void look_at_wall(const Block &b, const char *kernel)
+{
+    for (size_t i = b.chip.size() - WALL; i < b.chip.size(); i++)
+        if (b.chip[i] != BRICK) {
+            fprintf(stderr, "shim: %s writes behind its memory on the chip\n", kernel);
+            exit(3);
+        }
+}
+
 void begin_block(Block &b, unsigned index, unsigned threads, size_t first_stack, int kind)
 {
     b.index = index;
@@ -221,6 +236,11 @@ void *shim_shared(size_t bytes)
     return block->shared.data();
 }
 
+void *shim_chip()
+{
+    return block->chip.data();
+}
+
 void shim_barrier(int site)
 {
     if (site == site_skipped)
@@ -270,7 +290,7 @@ void fiber_run(const char *kernel, int blocks, int threads, const std::function<
     }
 }
 
-void fiber_run_together(const char *kernel, int blocks, int threads, const std::function<void()> &thread)
+void fiber_run_together(const char *kernel, int blocks, int threads, int chip_bytes, const std::function<void()> &thread)
 {
     const int kind = read_order(threads, blocks);
     body = &thread;
@@ -279,5 +299,9 @@ void fiber_run_together(const char *kernel, int blocks, int threads, const std::
     meeting_live = blocks * threads, met = 0;
     for (int b = 0; b < blocks; b++)
         begin_block(blocks_at_work[(size_t)b], (unsigned)b, (unsigned)threads, (size_t)b * (size_t)threads, kind);
+    for (Block &b : blocks_at_work)
+        begin_chip(b, (size_t)chip_bytes);
     run_together(kernel, kind);
+    for (const Block &b : blocks_at_work)
+        look_at_wall(b, kernel);
 }

@@ -5,6 +5,6 @@
 
 void fiber_run(const char *kernel, int blocks, int threads, const std::function<void()> &thread);
 /* All blocks side by side. */
-void fiber_run_together(const char *kernel, int blocks, int threads, const std::function<void()> &thread);
+void fiber_run_together(const char *kernel, int blocks, int threads, int chip_bytes, const std::function<void()> &thread);
 
 #endif

@@ -56,8 +56,12 @@ inline unsigned __ballot_sync(unsigned, bool yes)
 
 /* A launch: `thread` once for every thread, when the stream gets to it. */
 void shim_enqueue(struct FakeStream *stream, const char *kernel, int blocks, int threads, std::function<void()> thread);
-/* A launch whose blocks run side by side and meet at shim_meet: SHIM_BLOCKS of them, 3 where nobody says. */
-void shim_enqueue_together(struct FakeStream *stream, const char *kernel, int threads, std::function<void()> thread);
+/* A launch whose blocks run side by side and meet at shim_meet: SHIM_BLOCKS of them, 3 where nobody says.  Each has chip_bytes of its own for all of
+ * the launch, of SHIM_CHIP at most: a million where nobody says. */
+void shim_enqueue_together(struct FakeStream *stream, const char *kernel, int threads, int chip_bytes, std::function<void()> thread);
+int shim_blocks_together();
+int64_t shim_chip_limit();
+void *shim_chip(); /* this block's */
 void shim_meet(int site); /* of all blocks; site: which in the source */
 #define grid_meet(arrived) ((void)(arrived), shim_meet(__COUNTER__))
 #define cluster_meet(arrived) grid_meet(arrived)

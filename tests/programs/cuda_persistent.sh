@@ -18,17 +18,18 @@ for type in tf32 bf16 f16; do
 done
 "$TENON" emit models/mlp.tn --to cuda -o "$work/ordinary"
 grep -q "train_steps\|RT_PERSISTENT" "$work/ordinary/mlp.cu" && bad "many steps in one launch without being asked for" || ok
-meets() { "$TENON" emit models/lenet.tn --to cuda --kernels=persistent "$@" | sed -n 's/^ \* .*so it is \(.*\)\.$/\1/p; s/^ \* \(which has no clusters\)\.$/\1/p'; }
-same "a small step" "one cluster of 16 blocks" "$(meets --batch 4)"
-same "a large step" "all blocks that fit on the GPU" "$(meets --batch 1024)"
+meets() { "$TENON" emit "$@" --to cuda --kernels=persistent | sed -n 's/^ \* .*so it is \(.*\)\.$/\1/p; s/^ \* \(which has no clusters\)\.$/\1/p'; }
+same "a small step" "one cluster of 16 blocks" "$(meets models/mlp.tn --batch 4)"
+same "a large step" "all blocks that fit on the GPU" "$(meets models/lenet.tn --batch 1024)"
 stages() { "$TENON" show "$@" --target cuda --kernels=persistent | sed -n 's/^a step of .*: \(.* meetings\) a step.*/\1/p'; }
-same "LeNet" "34 stages and 14 meetings" "$(stages models/lenet.tn)"
-same "a ResNet" "285 stages and 134 meetings" "$(stages models/resnet56_cifar10.tn --set model.depth=20)"
-same "an A100" "which has no clusters" "$(meets --batch 4 --arch sm_80)"
+same "LeNet" "41 stages and 14 meetings" "$(stages models/lenet.tn)"
+same "a ResNet" "327 stages and 133 meetings" "$(stages models/resnet56_cifar10.tn --set model.depth=20)"
+same "an A100" "which has no clusters" "$(meets models/mlp.tn --batch 4 --arch sm_80)"
 
 "$TENON" show models/mlp.tn --target cuda --kernels=persistent --batch 64 > "$work/said"
-grep -q "^a step of 64 samples as one launch with others: 24 stages and 8 meetings a step, up to 64 steps a launch$" "$work/said" &&
-    grep -q "^  Predicted for an H200, not measured: .* so it is one cluster of 16 blocks.$" "$work/said" && ok || bad "what show says of it: $(cat "$work/said")"
+grep -q "^a step of 64 samples as one launch with others: 29 stages and 8 meetings a step, up to 64 steps a launch$" "$work/said" &&
+    grep -q "^  Predicted for an H200, not measured: .* so it is one cluster of 16 blocks.$" "$work/said" &&
+    grep -q "^  Weights and states of 6 of 6 parameters stay on the chip through a launch: 62.1 KB a block.$" "$work/said" && ok || bad "what show says of it: $(cat "$work/said")"
 
 # ---- bits
 
@@ -46,12 +47,13 @@ run() {
     "$dir/$program" --log "$dir/$log.jsonl" --log-steps 1 "$@" > "$work/out" 2>&1 || { bad "$dir/$program $*"; tail -n 3 "$work/out"; }
 }
 
-# equal NAME OPTIONS...: losses of all steps, the test's, and weights, of both programs; in three orders, the last by five blocks
+# equal NAME OPTIONS...: losses of all steps, the test's, and weights, of both programs; in three orders, the last by five blocks, with all, nothing
+# and something on the chip
 equal() {
     local dir=$work/$1 order name=$1; shift
     run "$name" ordinary ordinary "$@"
     for order in 0 1 2; do
-        SHIM_ORDER=$order SHIM_BLOCKS=$((order == 2 ? 5 : 3)) run "$name" gpu $order "$@"
+        SHIM_ORDER=$order SHIM_BLOCKS=$((order == 2 ? 5 : 3)) SHIM_CHIP=$((order == 0 ? 1000000 : order == 1 ? 0 : 9000)) run "$name" gpu $order "$@"
         same "$name, order $order: losses" "$(field "$dir/ordinary.jsonl" step train_loss)" "$(field "$dir/$order.jsonl" step train_loss)"
         same "$name, order $order: the test's" "$(field "$dir/ordinary.jsonl" epoch test_loss)" "$(field "$dir/$order.jsonl" epoch test_loss)"
         same "$name, order $order: weights" "$(hashes "$dir/ordinary.jsonl")" "$(hashes "$dir/$order.jsonl")"
@@ -59,7 +61,7 @@ equal() {
 }
 
 # launches: of many steps, of those that the last run made
-launches() { grep -c "^fake: train_steps, 3 blocks together$" "$work/out" || true; }
+launches() { grep -c "^fake: train_steps, 3 blocks together, " "$work/out" || true; }
 
 # meetings NAME OPTIONS...: each one of the source that is left out must show in one of the orders: another result, or none
 meetings() {
@@ -76,6 +78,32 @@ meetings() {
         done
         [ $seen = 1 ] && ok || bad "$name: leaving out meeting $site changes nothing"
     done
+}
+
+# mutant NAME FILE SED: $work/mlp/NAME, the same program with a line changed of its text or of a header; another result, or none
+mutant() {
+    local name=$1 file=$2 dir=$work/mlp seen=0
+    rm -rf "$work/changed"; mkdir -p "$work/changed/cuda"
+    cp "$dir/mlp.cu" "$work/changed"
+    [ "$file" = mlp.cu ] || cp "runtime/cuda/$file" "$work/changed/cuda"
+    sed -i "$3" "$work/changed/${file/#own/cuda/own}"
+    cmp -s "$work/changed/${file/#own/cuda/own}" "$([ "$file" = mlp.cu ] && echo "$dir/mlp.cu" || echo "runtime/cuda/$file")" && bad "$name: nothing is changed"
+    shim_compile "$work/changed/mlp.cu" -I "$work/changed" -iquote "$work/changed" -o "$work/changed/program.o" > "$work/out" 2>&1 || { bad "$name does not compile"; head -n 5 "$work/out"; return; }
+    g++ -rdynamic -o "$dir/$name" "$work/changed/program.o" "$work"/{gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
+    rm -f "$dir/$name.jsonl"
+    "$dir/$name" --data "$work/mnist" --epochs 2 --log "$dir/$name.jsonl" --log-steps 1 > /dev/null 2>&1 || seen=1
+    [ "$(hashes "$dir/$name.jsonl" | cut -d' ' -f2)" = "$(hashes "$dir/ordinary.jsonl" | cut -d' ' -f2)" ] || seen=1
+    [ $seen = 1 ] && ok || bad "$name changes nothing"
+}
+
+# What stays on the chip: fetched, brought out, put back.  On as many blocks as the compiler reckons with it is what the compiler says.
+chip() {
+    mutant not_fetched mlp.cu '/owned(OWN_FETCH, first, chip);/d'
+    mutant not_put_back mlp.cu '/owned(OWN_PUT, first, chip);/d'
+    mutant not_brought_out own.cuh 's/^        else if (at >= 0)$/        else if (at >= 0 \&\& what == OWN_PUT)/'
+    mutant too_little_room own.cuh 's|(1 + states)}|(1 + 0 * states)}|'
+    SHIM_BLOCKS=16 FAKE_LOG=1 run mlp gpu sixteen --data "$work/mnist" --epochs 1
+    same "bytes on the chip of 16 blocks" "62.1 KB" "$(sed -n 's/^fake: train_steps, 16 blocks together, \([0-9]*\) bytes on the chip$/\1/p' "$work/out" | awk '{ printf "%.1f KB", $1 / 1024; exit }')"
 }
 
 # Launches end where something is to be seen of their steps, and go on from there.
@@ -131,6 +159,7 @@ on_the_processor() {
     two lenet models/lenet.tn --batch 8
     equal lenet --data "$work/mnist" --epochs 1
     meetings mlp --data "$work/mnist"
+    chip
     interrupted
     not_finite
 }

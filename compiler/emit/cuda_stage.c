@@ -1,0 +1,249 @@
+/* cuda_stage.c -- a stage of a step that is one launch with others: what it takes, in which order it goes, whether blocks meet before it. */
+#include "emit/cuda_stage.h"
+#include "ops/step_price.h"
+#include <string.h>
+
+/* ------------------------------------------------------------------------------- what a stage takes */
+
+/* Blocks that have something to do. */
+static double parts_of(const Node *n, double results)
+{
+    enum { FEW = 64 }; /* FEW_BLOCKS of runtime/cuda/product.cuh */
+    const bool sum = node_is(n, "sum_to") || node_is(n, "batch_moments") || node_is(n, "batch_norm_dw");
+    double each = sum ? 1 : !emit_counts_flops(n) ? 256 : node_is(n, "conv2d_dw") ? 9 : 64 * 64;
+    for (; each > 256 && results / each < FEW; each /= 4)
+        ;
+    return results > each ? results / each : 1;
+}
+
+/* A roofline's time, by as many multiprocessors as its parts, or the launch's blocks, occupy. */
+double stage_seconds(const Gpu *g, double flops, double bytes, double parts, double most)
+{
+    const double work = flops / g->f32, move = bytes / g->bandwidth, whole = work > move ? work : move;
+    return whole * g->processors / (parts < most ? parts : most);
+}
+
+void stage_work(const Writer *w, double flops, double bytes, double parts, double times)
+{
+    const Gpu *g = gpu_of(w->in->options->arch);
+    Stages *s = w->stages;
+    const double all = times * stage_seconds(g, flops, bytes, parts, g->processors);
+
+    s->all += all, s->apart += all;
+    s->few += times * stage_seconds(g, flops, bytes, parts, CLUSTER);
+    s->stages += (int)times, s->launches += (int)times;
+}
+
+static void add_cost(const Writer *w, const Touch *touch, int n)
+{
+    const Stages *s = w->stages;
+    const double flops = s->node ? statement_flops(s->node) * (double)w->g->step->chunk : 0;
+    double bytes = 0, results = 1;
+
+    for (int i = 0; i < n; i++) {
+        const double one = touch[i].to == INT64_MAX ? 0 : (double)(touch[i].to - touch[i].from);
+        bytes += one;
+        results = touch[i].writes && one / 4 > results ? one / 4 : results;
+    }
+    stage_work(w, flops, bytes, s->node ? parts_of(s->node, results) : 1, s->node ? (double)node_steps(s->node) : 1);
+}
+
+/* ------------------------------------------------------------------------------- stages as they are written */
+
+const char *stage_meeting(const Writer *w)
+{
+    return w->stages->cluster ? "cluster_meet(arrived);" : "grid_meet(arrived);";
+}
+
+void stage_meet(Writer *w)
+{
+    w->stages->must = true;
+}
+
+static bool clashes(const Stages *s, const Touch *touch, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < s->ntouch; k++)
+            if (touch_conflict(&touch[i], &s->touch[k]))
+                return true;
+    return false;
+}
+
+void stage_remember(Writer *w, const Touch *touch, int n)
+{
+    Stages *s = w->stages;
+    for (int i = 0; i < n; i++)
+        ARENA_PUSH(w->arena, s->touch, s->ntouch, touch[i]);
+}
+
+/* A metric is told as soon as blocks have met behind its value, so that the update need not wait for it. */
+void stage_metric(Writer *w, int i, const char *indent)
+{
+    const char *statement = cuda_metric(w, i);
+    const Touch told = {.memory = MEMORY_METRIC, .from = i, .to = i + 1, .writes = true};
+
+    w->stages->told |= 1u << i;
+    w->stages->order = (Order){0};
+    stage_before(w, statement, indent);
+    stage_remember(w, &told, 1);
+    statement_wrapped(&w->body, statement, indent);
+}
+
+static void meet_here(Writer *w, const char *indent)
+{
+    Stages *s = w->stages;
+    const Node *node = s->node;
+    const Order order = s->order;
+
+    text_printf(&w->body, "%s%s\n", indent, stage_meeting(w));
+    s->meetings += node ? (int)node_steps(node) : 1;
+    s->ntouch = 0, s->must = false, s->node = NULL;
+    for (int i = 0; i < w->g->nmetric; i++)
+        if ((s->pending & ~s->told) >> i & 1 && !(node && node->loop))
+            stage_metric(w, i, indent);
+    s->node = node, s->order = order;
+}
+
+void stage_before_touches(Writer *w, const Touch *touch, int n, const char *indent)
+{
+    if (w->stages->must || clashes(w->stages, touch, n))
+        meet_here(w, indent);
+    stage_remember(w, touch, n);
+}
+
+void stage_before(Writer *w, const char *statement, const char *indent)
+{
+    Stages *s = w->stages;
+    Touch touch[4 * STAGE_ARGUMENTS] = {0};
+    int n = 0;
+
+    for (const char *at = statement; at && n <= 3 * STAGE_ARGUMENTS; at = strstr(at, "; ")) {
+        at += at > statement ? 2 : 0;
+        if (strncmp(at, stage_meeting(w), 8) == 0)
+            s->meetings++, s->stages++, s->launches++;
+        else if (strncmp(at, "/*", 2) != 0)
+            n += touches_of(w, at, s->order, touch + n);
+    }
+    add_cost(w, touch, n);
+    stage_before_touches(w, touch, n, indent);
+}
+
+void stage_write(Writer *w, const char *statement)
+{
+    w->stages->order = (Order){0};
+    stage_before(w, statement, "    ");
+    statement_wrapped(&w->body, statement, "    ");
+}
+
+void stage_unordered(Writer *w, const char *statement)
+{
+    if (w->stages->must)
+        meet_here(w, "    ");
+    add_cost(w, NULL, 0);
+    statement_wrapped(&w->body, statement, "    ");
+}
+
+/* ------------------------------------------------------------------------------- orders */
+
+static const char any_thread[] = "FOR_EACH";
+
+/* The loops walk an operand as numbers 0, 1, 2 ... in their order. */
+static bool in_order(const Nest *t, const int64_t *stride)
+{
+    int64_t each = 1;
+    for (int i = t->n - 1; i >= 0; i--) {
+        if (stride[i] != each)
+            return false;
+        each *= t->count[i];
+    }
+    return true;
+}
+
+/* May it follow that order from where blocks last met? */
+static bool can_follow(Writer *w, const Nest *t, const Node *n, Order o)
+{
+    Touch touch[LOOP_LEAVES + 1] = {0};
+    int found = 0;
+
+    for (int k = -1; k < t->nleaf; k++) {
+        const char *at = pointer_to(w, k < 0 ? n : t->leaf[k].node);
+        touch[found].writes = false;
+        if (touch_in_order(w, at, strlen(at), o.which >> (k + 1) & 1 ? o : (Order){0}, &touch[found]))
+            touch[found++].writes = k < 0;
+    }
+    return !clashes(w->stages, touch, found);
+}
+
+void stage_begin(Writer *w)
+{
+    w->stages->order = (Order){0}, w->stages->decided = NULL;
+}
+
+const char *stage_elementwise(Writer *w, const Nest *t, const Node *n, int64_t count)
+{
+    Stages *s = w->stages;
+
+    if (!s)
+        return NULL;
+    if (s->decided != n) {
+        s->order = (Order){any_thread, count, in_order(t, t->out)};
+        for (int k = 0; k < t->nleaf; k++)
+            s->order.which |= (unsigned)in_order(t, t->leaf[k].stride) << (k + 1);
+        bool follows = s->must || can_follow(w, t, n, s->order);
+        for (int k = 0; k < s->ntouch && !follows; k++) {
+            Order o = s->order;
+            o.text = s->touch[k].order;
+            follows = o.text && strchr(o.text, '(') && s->touch[k].count == count && can_follow(w, t, n, o);
+            if (follows)
+                s->order = o;
+        }
+        s->decided = n;
+    }
+    return s->order.text == any_thread ? NULL : s->order.text;
+}
+
+int64_t stage_numbers(const Writer *w, const Node *n)
+{
+    return shape_count(&n->shape) * (n->shape.batched ? w->g->step->chunk : 1);
+}
+
+/* Of the loops that are not summed over, whose stride is not 0. */
+static bool kept_in_order(const Nest *t)
+{
+    int64_t each = 1;
+    for (int i = t->n - 1; i >= 0; i--) {
+        if (t->out[i] != 0 && t->out[i] != each)
+            return false;
+        each *= t->out[i] != 0 ? t->count[i] : 1;
+    }
+    return true;
+}
+
+void stage_sums(Writer *w, const Nest *t, const Node *n, int64_t kept)
+{
+    if (w->stages && kept_in_order(t) && stage_numbers(w, n) == kept)
+        w->stages->order = (Order){arena_printf(w->arena, "sum_results(%lld", (long long)kept), kept, 1};
+}
+
+void stage_kernel(Writer *w, const Node *n, const char *fn, const char *sizes)
+{
+    static const char *const products[] = {"dense", "dense_dx", "dense_dw", "conv2d", "conv2d_dx", "conv2d_dw"};
+    /* y[i] = something of a[i] and b[i], if those bits are set, and of others */
+    static const struct {
+        const char *fn;
+        unsigned which;
+    } eachs[] = {{"max_pool", 1}, {"max_pool_dx", 1}, {"avg_pool", 1}, {"avg_pool_dx", 1}, {"global_avg_pool_dx", 1}, {"batch_total", 3},
+                 {"batch_norm", 3}, {"batch_norm_then", 3}, {"batch_norm_dx", 7}},
+      channels[] = {{"batch_moments", 1}, {"batch_statistics", 3}, {"batch_norm_dw", 8}}; /* of which they hold two each */
+    Stages *s = w->stages;
+
+    for (size_t i = 0; s && i < sizeof products / sizeof *products; i++)
+        if (!strcmp(products[i], fn))
+            s->order = (Order){arena_printf(w->arena, "%s_results(%s", fn, sizes), stage_numbers(w, n), 1};
+    for (size_t i = 0; s && i < sizeof eachs / sizeof *eachs; i++)
+        if (!strcmp(eachs[i].fn, fn))
+            s->order = (Order){any_thread, stage_numbers(w, n), eachs[i].which};
+    for (size_t i = 0; s && i < sizeof channels / sizeof *channels; i++)
+        if (!strcmp(channels[i].fn, fn))
+            s->order = (Order){"FOR_CHANNELS", 2 * n->shape.dim[n->shape.rank - 1], channels[i].which};
+}

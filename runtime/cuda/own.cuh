@@ -1,0 +1,140 @@
+/* own.cuh -- weights and optimizer states that stay on the chip from step to step (persistent.cuh).
+ *
+ * The numbers of a parameter belong to the threads that sum its gradient (results.cuh): each updates its own, and meets nobody for that.  It
+ * keeps them in its block's shared memory for a whole launch: fetched at the launch's begin, updated there, states put back at its
+ * end; weights go out with every update, because other blocks read them.  What finds no room there stays in memory (at < 0).
+ */
+#ifndef CUDA_OWN_CUH
+#define CUDA_OWN_CUH
+#include "cuda/results.cuh"
+
+/* Whose gradient: its parts, which blocks take in turns; slots of a part, each `width` threads wide; walk(f) as in results.cuh. */
+struct DenseOwn {
+    Dense d;
+    static constexpr int width = THREADS;
+    constexpr __host__ __device__ int parts() const
+    {
+        return dense_dw_blocks(d);
+    }
+    constexpr __host__ __device__ int slots() const
+    {
+        return product_tile(d.o, d.k) / SIDE * (product_tile(d.o, d.k) / SIDE);
+    }
+    template <class F> __device__ __forceinline__ void walk(F f) const
+    {
+        dense_dw_results(d, f);
+    }
+};
+struct ConvOwn {
+    Conv c;
+    static constexpr int width = WARP;
+    constexpr __host__ __device__ int parts() const
+    {
+        return conv2d_dw_blocks(c);
+    }
+    constexpr __host__ __device__ int slots() const
+    {
+        return ceil_div(c.r * c.s, WARP);
+    }
+    template <class F> __device__ __forceinline__ void walk(F f) const
+    {
+        conv2d_dw_results(c, f);
+    }
+};
+struct SumOwn {
+    int count;
+    static constexpr int width = 1;
+    constexpr __host__ __device__ int parts() const
+    {
+        return count;
+    }
+    constexpr __host__ __device__ int slots() const
+    {
+        return 1;
+    }
+    template <class F> __device__ __forceinline__ void walk(F f) const
+    {
+        sum_results(count, f);
+    }
+};
+
+/* ------------------------------------------------------------------------------- room */
+
+struct OwnRoom {
+    int parts, reals; /* reals a part, weights and states */
+};
+template <class Of> SIZE OwnRoom own_room(Of of, int states)
+{
+    return OwnRoom{of.parts(), of.slots() * of.width * (1 + states)};
+}
+
+/* Where each parameter begins in a block's shared memory, in reals; -1: it stays in memory. */
+struct Chip {
+    int at[RT_OWNED];
+    int bytes;
+};
+
+/* Of a launch of so many blocks that have so much room each: what fits, in order. */
+static inline Chip chip_of(const OwnRoom *room, int blocks, int64_t limit)
+{
+    Chip c = {};
+    for (int i = 0; i < RT_OWNED; i++) {
+        const int64_t bytes = (int64_t)ceil_div(room[i].parts, blocks) * room[i].reals * (int64_t)sizeof(real);
+        const bool fits = room[i].parts > 0 && c.bytes + bytes <= limit;
+        c.at[i] = fits ? c.bytes / (int)sizeof(real) : -1;
+        c.bytes += fits ? (int)bytes : 0;
+    }
+    return c;
+}
+
+#ifdef RT_SHIM
+DEVICE real *chip_memory()
+{
+    return (real *)shim_chip();
+}
+#else
+extern __shared__ __align__(16) unsigned char chip_room[];
+DEVICE real *chip_memory()
+{
+    return (real *)chip_room;
+}
+#endif
+
+/* ------------------------------------------------------------------------------- what is done with them */
+
+enum OwnWhat { OWN_FETCH, OWN_UPDATE, OWN_PUT };
+
+DEVICE void own_copy(const UpdateNumber &to, const UpdateNumber &from)
+{
+    if (to.s0)
+        *to.s0 = *from.s0;
+    if (to.s1)
+        *to.s1 = *from.s1;
+}
+
+/* Of one parameter.  The sum over shards, a literal here, the formulas and the look at the loss are the update's (update.cuh). */
+template <class Of, class Rule>
+DEVICE void own(OwnWhat what, const Rt *r, const UpdateRow *q, int at, int states, int shards, int loss, Of of, Rule rule)
+{
+    if (what == OWN_UPDATE ? !update_allowed(r, loss) : at < 0)
+        return;
+    of.walk([=](unsigned i, int slot) {
+        const UpdateNumber there = update_number(r, *q, i);
+        UpdateNumber here = there;
+        if (at >= 0) {
+            here.w = chip_memory() + at + slot * (1 + states) * Of::width + threadIdx.x;
+            here.s0 = there.s0 ? here.w + Of::width : nullptr;
+            here.s1 = there.s1 ? here.w + 2 * Of::width : nullptr;
+        }
+        if (what == OWN_UPDATE)
+            update_with(r, r, *q, here, update_tree(r->shard + q->sum + i * (int64_t)sizeof(real), r->shard_bytes, shards), rule);
+        if (what == OWN_FETCH)
+            *here.w = *there.w, own_copy(here, there);
+        else if (at >= 0)
+            *there.w = *here.w;
+        if (what == OWN_PUT)
+            own_copy(there, here);
+    });
+}
+
+#endif
