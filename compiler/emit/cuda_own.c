@@ -220,7 +220,7 @@ int own_rest(Writer *w, Touch **touch)
 
     w->owned = arena_alloc(w->arena, sizeof *w->owned * (size_t)(step->nsum + 1));
     w->nowned = 0;
-    *touch = arena_alloc(w->arena, sizeof **touch * (size_t)(6 * step->nsum + 2));
+    *touch = arena_alloc(w->arena, sizeof **touch * (size_t)(8 * step->nsum + 2));
     for (int i = 0; i < step->nsum; i++) {
         const Sum *m = &step->sum[i];
         w->owned[i] = is_owned(s, i);
@@ -234,6 +234,8 @@ int own_rest(Writer *w, Touch **touch)
                 n += touch_param(w, m->update->in[k]->param, (Order){0}, *touch + n);
         if (m->param)
             n += touch_param(w, m->param, (Order){0}, *touch + n);
+        if (m->known) /* what all shards have */
+            (*touch)[n++] = (Touch){.memory = MEMORY_FIXED, .to = INT64_MAX};
     }
     if (rest == 0)
         return 0;

@@ -34,7 +34,7 @@ void stage_work(const Writer *w, double flops, double bytes, double parts, doubl
     s->stages += (int)times, s->launches += (int)times;
 }
 
-static void add_cost(const Writer *w, const Touch *touch, int n)
+void stage_cost(const Writer *w, const Touch *touch, int n)
 {
     const Stages *s = w->stages;
     const double flops = s->node ? statement_flops(s->node) * (double)w->g->step->chunk : 0;
@@ -124,7 +124,7 @@ void stage_before(Writer *w, const char *statement, const char *indent)
         else if (strncmp(at, "/*", 2) != 0)
             n += touches_of(w, at, s->order, touch + n);
     }
-    add_cost(w, touch, n);
+    stage_cost(w, touch, n);
     stage_before_touches(w, touch, n, indent);
 }
 
@@ -139,7 +139,7 @@ void stage_unordered(Writer *w, const char *statement)
 {
     if (w->stages->must)
         meet_here(w, "    ");
-    add_cost(w, NULL, 0);
+    stage_cost(w, NULL, 0);
     statement_wrapped(&w->body, statement, "    ");
 }
 

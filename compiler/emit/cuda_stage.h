@@ -32,6 +32,7 @@ void stage_before_touches(Writer *w, const Touch *touch, int n, const char *inde
 void stage_remember(Writer *w, const Touch *touch, int n);
 void stage_metric(Writer *w, int i, const char *indent);      /* tells it */
 int64_t stage_numbers(const Writer *w, const Node *n);        /* of a value, of all samples that a stage takes */
+void stage_cost(const Writer *w, const Touch *touch, int n);  /* counts it: of the node that is at hand, if there is one */
 /* A stage of so many operations and bytes, in parts that as many multiprocessors can take; what one takes by `most` of them. */
 void stage_work(const Writer *w, double flops, double bytes, double parts, double times);
 double stage_seconds(const Gpu *g, double flops, double bytes, double parts, double most);

@@ -22,6 +22,8 @@ static void node_stage(Writer *w, const Node *n, int *line, const char *indent)
 {
     Stages *s = w->stages;
 
+    if (n == w->samples)
+        return;
     s->must |= n->loop != NULL;
     stage_begin(w);
     const char *statement = kernel_needed(n) ? kernel_statement(w, n) : "";
@@ -37,7 +39,7 @@ static void node_stage(Writer *w, const Node *n, int *line, const char *indent)
         s->pending |= (unsigned)(w->g->metric[i].node == n) << i;
 }
 
-/* ------------------------------------------------------------------------------- a step */
+/* ------------------------------------------------------------------------------- phases of a step */
 
 /* Those that no place to meet came behind. */
 static void metrics_left(Writer *w, int phase)
@@ -68,18 +70,18 @@ static void slice_stages(Writer *w, int phase, int number, int of)
     text_printf(t, "/* Forward, loss and backward of one shard%s. */\n",
                 of > 1 ? arena_printf(w->arena, ": part %d of %d", number, of) : "");
     text_printf(t,
-                "DEVICE void %s(const Rt *r, int unit, unsigned *arrived)\n{\n"
+                "DEVICE void %s(const Rt *r, int unit, bool odd, unsigned *arrived)\n{\n"
                 "    const Scratch t = {r};\n    const Region shard = {r, unit};\n"
                 "    const int first = (r->first_shard + unit) * SHARD;\n%s\n"
-                "    (void)t, (void)shard, (void)first;\n%s}\n\n",
+                "    (void)t, (void)shard, (void)first, (void)odd;\n%s}\n\n",
                 fn, s->phase[phase].nknown ? "    const int number = r->first_shard + unit;\n" : "",
                 w->body.s);
     w->body = calls;
     if (s->shards == 1) {
-        text_printf(&w->body, "    %s(r, 0, arrived);\n", fn);
+        text_printf(&w->body, "    %s(r, 0, odd, arrived);\n", fn);
         return;
     }
-    text_printf(&w->body, "    for (int unit = 0; unit < %lld; unit++)\n        %s(r, unit, arrived);\n",
+    text_printf(&w->body, "    for (int unit = 0; unit < %lld; unit++)\n        %s(r, unit, odd, arrived);\n",
                 (long long)s->shards, fn);
     stage_meet(w);
 }
@@ -100,6 +102,56 @@ static void update_stages(Writer *w)
     cuda_update(w, false);
 }
 
+/* ------------------------------------------------------------------------------- samples */
+
+/* Where a step is one shard its samples are gathered at the end of the step before, beside the update, into the place that this one does not read. */
+static void choose_samples(Writer *w)
+{
+    enum { ALIGN = 64 };
+    const Node *x = w->g->input;
+    const bool able = w->g->step->shards == 1 && node_root(x) == x && !x->loop && kernel_needed(x);
+
+    w->samples = able ? x : NULL;
+    w->samples_bytes = able ? (pointer_bytes(w, x) * w->g->step->chunk + ALIGN - 1) / ALIGN * ALIGN : 0;
+}
+
+static void gather_next(Writer *w)
+{
+    Stages *s = w->stages;
+    Touch touch[STAGE_ARGUMENTS];
+
+    if (!w->samples)
+        return;
+    stage_begin(w);
+    s->node = w->samples;
+    const int n = touches_of(w, kernel_statement(w, w->samples), s->order, touch);
+    for (int i = 0; i < n; i++)
+        touch[i].memory = touch[i].memory == MEMORY_SAMPLES ? MEMORY_NEXT : touch[i].memory;
+    stage_cost(w, touch, n);
+    stage_before_touches(w, touch, n, "    ");
+    text_add(&w->body, "    if (next)\n        gather(next, !odd);\n");
+    s->node = NULL;
+}
+
+/* The function that does it. */
+static void gather_write(Writer *w, Stages *s, Text *t)
+{
+    w->stages = s;
+    const char *statement = w->samples ? kernel_statement(w, w->samples) : "";
+    w->stages = NULL;
+    if (w->samples)
+        text_printf(t,
+                    "/* Samples have two places behind the scratch, in turns: a step's are gathered at the end of the one before. */\n"
+                    "#define SAMPLES(type, at) ((type *)(t + (%lld + (odd ? %lld : 0))))\n",
+                    (long long)w->g->step->thread_bytes, (long long)w->samples_bytes);
+    text_add(t, "DEVICE void gather(const Rt *r, bool odd)\n{\n    const Scratch t = {r};\n    const int first = r->first_shard * SHARD;\n\n"
+                "    (void)t, (void)first, (void)odd;\n");
+    statement_wrapped(t, statement, "    ");
+    text_add(t, "}\n\n");
+}
+
+/* ------------------------------------------------------------------------------- a step */
+
 static void step_stages(Writer *w)
 {
     const Step *s = w->g->step;
@@ -119,6 +171,7 @@ static void step_stages(Writer *w)
             break;
         case PHASE_GRADIENT:
             update_stages(w);
+            gather_next(w);
             break;
         case PHASE_WIDE:   /* the processor's */
         case PHASE_UPDATE: /* of gradients that ranks have added: there are none */
@@ -151,8 +204,11 @@ static Text stages_behind(Writer *w, int cluster, const Stages *last, Stages *s)
                   .order_of = arena_alloc(w->arena, sizeof *s->order_of * (size_t)(w->g->step->nsum + 1))};
     w->body = text_new(w->arena);
     w->stages = s;
-    if (last)
-        stage_remember(w, last->touch, last->ntouch);
+    for (int i = 0; last && i < last->ntouch; i++) {
+        Touch t = last->touch[i];
+        t.memory = t.memory == MEMORY_NEXT ? MEMORY_SAMPLES : t.memory == MEMORY_SAMPLES ? MEMORY_NEXT : t.memory;
+        stage_remember(w, &t, 1);
+    }
     step_stages(w);
     w->stages = NULL;
     const Text stages = w->body;
@@ -194,6 +250,7 @@ void steps_write(Writer *w)
     Stages s;
     Text t = text_new(w->arena);
 
+    choose_samples(w);
     stages_of(w, 0, &s);
     const double all = seconds_together(g, &s, 0), few = seconds_together(g, &s, CLUSTER),
                  launches = s.apart + s.launches * g->gap;
@@ -213,16 +270,17 @@ void steps_write(Writer *w)
     text_printf(&t, "/* ---- many steps in one launch: %s ----\n *\n * %s\n * %s\n * %s\n */\n\n", w->steps_said[0], w->steps_said[1], said,
                 w->steps_said[3]);
     own_finish(w, &s, &t);
+    gather_write(w, &s, &t);
     text_printf(&t,
                 "%s/* A step, by all blocks together: its first stages touch nothing that the last of the step before them do, or meet. */\n"
-                "DEVICE void train_step(const Rt *r, unsigned *arrived, const Chip &chip)\n{\n    const Scratch t = {r};\n\n    (void)t, (void)chip;\n%s}\n\n",
+                "DEVICE void train_step(const Rt *r, const Rt *next, bool odd, unsigned *arrived, const Chip &chip)\n{\n    const Scratch t = {r};\n\n    (void)t, (void)next, (void)odd, (void)chip;\n%s}\n\n",
                 s.functions.s, stages.s);
     text_printf(&t,
                 "/* n steps; one whose loss is not finite has updated nothing, and is the last. */\n"
                 "KERNEL_OF_STEPS train_steps(const Rt *first, int64_t stride, int n, unsigned *arrived, const Chip chip)\n{\n"
-                "    owned(OWN_FETCH, first, chip);\n"
+                "    owned(OWN_FETCH, first, chip);\n    gather(first, false);\n"
                 "    for (int i = 0; i < n; i++) {\n        const Rt *r = step_of(first, stride, i);\n"
-                "        train_step(r, arrived, chip);\n"
+                "        train_step(r, i + 1 < n ? step_of(first, stride, i + 1) : nullptr, i %% 2, arrived, chip);\n"
                 "        if (!update_allowed(r, %d))\n            break;\n    }\n    owned(OWN_PUT, first, chip);\n}\n\n",
                 cuda_loss(w->g));
     text_printf(&t,

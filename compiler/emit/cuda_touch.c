@@ -1,5 +1,5 @@
-/* cuda_touch.c -- what a stage touches, read from its own text: every pointer that a kernel gets is one of FIXED, LOCAL, BATCH and PARTIAL
- * with the name of a planned piece of memory, and its parameters say which of them are only read.
+/* cuda_touch.c -- what a stage touches, read from its own text: every pointer that a kernel gets is one of FIXED, LOCAL, SAMPLES, BATCH
+ * and PARTIAL with the name of a planned piece of memory, and its parameters say which of them are only read.
  */
 #include "emit/cuda_touch.h"
 #include <string.h>
@@ -46,7 +46,7 @@ bool touch_of(const Writer *w, const char *text, size_t len, Touch *t)
     static const struct {
         const char *word;
         int memory;
-    } macros[] = {{"FIXED(", MEMORY_FIXED}, {"LOCAL(", MEMORY_SCRATCH}, {"BATCH(", MEMORY_SHARD}, {"PARTIAL(", MEMORY_SHARD}, {"(shard + ", MEMORY_SHARD}};
+    } macros[] = {{"FIXED(", MEMORY_FIXED}, {"LOCAL(", MEMORY_SCRATCH}, {"SAMPLES(", MEMORY_SAMPLES}, {"BATCH(", MEMORY_SHARD}, {"PARTIAL(", MEMORY_SHARD}, {"(shard + ", MEMORY_SHARD}};
     const char *s = arena_strndup(w->arena, text, len), *at = NULL;
     size_t k = 0;
 

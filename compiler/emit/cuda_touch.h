@@ -7,9 +7,9 @@
 #define CUDA_TOUCH_H
 #include "emit/writer.h"
 
-enum { MEMORY_FIXED, MEMORY_SCRATCH, MEMORY_SHARD, MEMORY_METRIC, MEMORIES, STAGE_ARGUMENTS = 24 };
+enum { MEMORY_FIXED, MEMORY_SCRATCH, MEMORY_SHARD, MEMORY_METRIC, MEMORY_SAMPLES, MEMORY_NEXT, MEMORIES, STAGE_ARGUMENTS = 24 };
 
-/* Bytes from .. to - 1 of one memory.  order: as the text that opens the loop over a thread's own, "FOR_EACH" or "dense_results(Dense{ .n = 64,
+/* MEMORY_SAMPLES: those of this step; MEMORY_NEXT: of the next one.  Bytes from .. to - 1 of one memory.  order: as the text that opens the loop over a thread's own, "FOR_EACH" or "dense_results(Dense{ .n = 64,
  * .k = 784, .o = 128 }", of so many numbers, which are all of it; NULL: no such order. */
 typedef struct Touch {
     int memory;

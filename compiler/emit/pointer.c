@@ -5,6 +5,7 @@
  *   BATCH(type, AT, bytes)     shard + AT + row * bytes: the rows of this chunk
  *   PARTIAL(type, AT, bytes)   shard + AT + slice * bytes: this slice's sum
  *   GRAD(type, AT)             r->grad + AT: a sum after reduction
+ *   SAMPLES(type, AT)          on a GPU, in a step that is one launch with others: where this step's samples have been gathered
  */
 #include "emit/writer.h"
 #include "ops/scan.h"
@@ -52,6 +53,8 @@ static const char *begin_of(Writer *w, const Node *n)
     const Node *b = node_root(n);
     const char *type = pointer_type(n), *at = name_of(w, b);
 
+    if (w->stages && b == w->samples)
+        return arena_printf(w->arena, "SAMPLES(%s, %s)", type, at);
     switch (b->place) {
     case PLACE_FIXED:
         return arena_printf(w->arena, "FIXED(%s, %s)", type, at);

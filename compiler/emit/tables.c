@@ -247,7 +247,7 @@ static void program(Writer *w, Text *t)
                 "    .fixed_bytes = %lld, .shard_bytes = %lld, .thread_bytes = %lld, .grad_bytes = "
                 "%lld, .fused_update = %s,\n",
                 (long long)s->fixed_bytes, (long long)s->shard_bytes,
-                (long long)(s->thread_bytes + library_workspace(w)), (long long)s->grad_bytes,
+                (long long)(s->thread_bytes + library_workspace(w) + 2 * w->samples_bytes), (long long)s->grad_bytes,
                 s->fused_update ? "true" : "false");
     text_printf(t, "    .input_rank = %d, .input_dim = {", x->rank);
     for (int i = 0; i < x->rank; i++)

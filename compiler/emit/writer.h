@@ -47,6 +47,8 @@ typedef struct Writer {
     Rows         products, graphs, graph_calls;       /* what libraries compute: cuda_library.c, cuda_graph.c */
     struct Stages *stages;                            /* while those of a step are written: cuda_steps.c */
     Text         steps;                               /* --kernels=persistent: the kernel of many steps */
+    const Node  *samples;                             /* of its steps: the value that has a place of its own, two in turns */
+    int64_t      samples_bytes;                       /* of each, behind the scratch */
     bool        *owned;                               /* of the step's sums: it is updated by the threads that make it (cuda_own.c) */
     int          nowned;
     int          steps_most;                          /* of one launch; 0: there is none */

@@ -592,10 +592,10 @@ static void test_slice(const Rt *r, char *t, int unit)
     LAUNCH(rt_output_1, r->there, first, LOCAL(real, TEST_DENSE3));
 }
 
-/* ---- many steps in one launch: 29 stages and 8 meetings a step, up to 64 steps a launch ----
+/* ---- many steps in one launch: 29 stages and 7 meetings a step, up to 64 steps a launch ----
  *
- * Predicted for an H200, not measured: 35 us as a launch a stage; as one launch 14 us by all blocks that fit,
- * 15 us by one cluster of 16: so it is all blocks that fit on the GPU.
+ * Predicted for an H200, not measured: 35 us as a launch a stage; as one launch 13 us by all blocks that fit,
+ * 14 us by one cluster of 16: so it is all blocks that fit on the GPU.
  * Weights and states of 6 of 6 parameters stay on the chip through a launch: 12.0 KB a block.
  */
 
@@ -619,24 +619,30 @@ DEVICE void owned(OwnWhat what, const Rt *r, const Chip &chip)
     own_6_stage(what, r, chip.at[5]);
 }
 
+/* Samples have two places behind the scratch, in turns: a step's are gathered at the end of the one before. */
+#define SAMPLES(type, at) ((type *)(t + (571840 + (odd ? 401408 : 0))))
+DEVICE void gather(const Rt *r, bool odd)
+{
+    const Scratch t = {r};
+    const int first = r->first_shard * SHARD;
+
+    (void)t, (void)first, (void)odd;
+    rt_input_1_stage(SAMPLES(real, IMAGE), r, first);
+}
+
 /* Forward, loss and backward of one shard. */
-DEVICE void slice(const Rt *r, int unit, unsigned *arrived)
+DEVICE void slice(const Rt *r, int unit, bool odd, unsigned *arrived)
 {
     const Scratch t = {r};
     const Region shard = {r, unit};
     const int first = (r->first_shard + unit) * SHARD;
 
-    (void)t, (void)shard, (void)first;
-    grid_meet(arrived);
-
-    /* mlp.tn:7  model mlp(image: f32[1, 28, 28], classes: int = 10) { */
-    /* (N, 1, 28, 28) */
-    rt_input_1_stage(LOCAL(real, IMAGE), r, first);
+    (void)t, (void)shard, (void)first, (void)odd;
     grid_meet(arrived);
 
     /* mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
     /* (N, 784) -> (N, 128)   200.7 kFLOP a sample */
-    dense_1_stage(LOCAL(real, DENSE1), LOCAL(real, IMAGE), FIXED(real, DENSE1_WEIGHT));
+    dense_1_stage(LOCAL(real, DENSE1), SAMPLES(real, IMAGE), FIXED(real, DENSE1_WEIGHT));
     /* (N, 128) -> (N, 128) */
     relu_3_stage(LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
     grid_meet(arrived);
@@ -697,16 +703,17 @@ DEVICE void slice(const Rt *r, int unit, unsigned *arrived)
     /* ddense1.bias: (N, 128) -> (128) */
     sum_to_3_stage(PARTIAL(real, DDENSE1_BIAS, 576), LOCAL(real, DH_2));
     /* ddense1.weight: (N, 784) -> (128, 784)   200.7 kFLOP a sample */
-    dense_dw_3_stage(PARTIAL(real, DDENSE1_WEIGHT, 401472), LOCAL(real, IMAGE), LOCAL(real, DH_2));
+    dense_dw_3_stage(PARTIAL(real, DDENSE1_WEIGHT, 401472), SAMPLES(real, IMAGE),
+        LOCAL(real, DH_2));
 }
 
 /* A step, by all blocks together: its first stages touch nothing that the last of the step before them do, or meet. */
-DEVICE void train_step(const Rt *r, unsigned *arrived, const Chip &chip)
+DEVICE void train_step(const Rt *r, const Rt *next, bool odd, unsigned *arrived, const Chip &chip)
 {
     const Scratch t = {r};
 
-    (void)t, (void)chip;
-    slice(r, 0, arrived);
+    (void)t, (void)next, (void)odd, (void)chip;
+    slice(r, 0, odd, arrived);
 
     /* sums over shards in the fixed tree, and the update of all parameters */
     own_1_stage(OWN_UPDATE, r, chip.at[0]); /* dense3.bias */
@@ -715,15 +722,18 @@ DEVICE void train_step(const Rt *r, unsigned *arrived, const Chip &chip)
     own_4_stage(OWN_UPDATE, r, chip.at[3]); /* dense2.weight */
     own_5_stage(OWN_UPDATE, r, chip.at[4]); /* dense1.bias */
     own_6_stage(OWN_UPDATE, r, chip.at[5]); /* dense1.weight */
+    if (next)
+        gather(next, !odd);
 }
 
 /* n steps; one whose loss is not finite has updated nothing, and is the last. */
 KERNEL_OF_STEPS train_steps(const Rt *first, int64_t stride, int n, unsigned *arrived, const Chip chip)
 {
     owned(OWN_FETCH, first, chip);
+    gather(first, false);
     for (int i = 0; i < n; i++) {
         const Rt *r = step_of(first, stride, i);
-        train_step(r, arrived, chip);
+        train_step(r, i + 1 < n ? step_of(first, stride, i + 1) : nullptr, i % 2, arrived, chip);
         if (!update_allowed(r, 0))
             break;
     }
@@ -813,7 +823,7 @@ const RtProgram rt_program = {
     .compiler = "tenon 0.1.0", .flags = "--kernels persistent", .target = "cuda", .cpu = "sm_90", .isa = RT_ISA_ANY, .real_bytes = sizeof(real),
     .batch = 128, .shards = 1, .slices = SLICES, .chunk = CHUNK,
     .parameters = 109386, .flops_per_sample = 454400,
-    .fixed_bytes = 875904, .shard_bytes = 437952, .thread_bytes = 571840, .grad_bytes = 437568, .fused_update = true,
+    .fixed_bytes = 875904, .shard_bytes = 437952, .thread_bytes = 1374656, .grad_bytes = 437568, .fused_update = true,
     .input_rank = 3, .input_dim = {1, 28, 28}, .classes = 10, .labels = 1, .outputs = 10, .softmax_output = true,
     .nmetric = 2, .metric = {"loss", "accuracy"},
     .param = params, .nparam = 6, .sum = sums, .nsum = 6, .ngradient = 6,
