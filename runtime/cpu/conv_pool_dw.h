@@ -6,7 +6,7 @@
  */
 #ifndef CPU_CONV_POOL_DW_H
 #define CPU_CONV_POOL_DW_H
-#include "cpu/conv_pool_run.h"
+#include "cpu/conv_pool_take.h"
 
 RT_INLINE void pool_dw_positions(real *dw, const real *x, const real *dy, const uint8_t *index,
                                  Conv c)
@@ -21,42 +21,77 @@ RT_INLINE void pool_dw_positions(real *dw, const real *x, const real *dy, const 
 
 /* ---------------------------------------------------------------------------------- run by run */
 
-/* The windows of a band and one output channel: dw += dy x over the windows.  x, dw: at the first
- * kernel row. */
-RT_INLINE void pool_dw_run(real *dw, const real *x, PoolFrame f, const real *dy,
-                           const uint8_t *index, Conv c, int bands, Run u)
+/* A run of c that begins with a half, and ends where one without a head does. */
+RT_INLINE Run run_headed(Conv c, int rows)
 {
-    const int64_t corner[4] = {0, pool_corner(f, c, 1), pool_corner(f, c, 2), pool_corner(f, c, 3)};
+    const int vectors = run_split(c).vectors;
+    return (Run){rows, vectors, c.s * c.c - VH - (vectors - 2) * V, true};
+}
+
+/* t += dy x of a list.  x: at the first kernel row. */
+RT_INLINE void pool_dw_list(RunSum *t, const real *x, int64_t row, const PoolTaken *k, int o, Run u)
+{
+    const int count = k->count[u.head][o];
+    const real *const g = k->g[u.head][o];
+    const RtInt *const at = k->at[u.head][o];
+    for (int i = 0; i < count; i++)
+        run_add(t, g[i], x + at[i], row, u);
+}
+
+/* The same of both lists: first the runs that begin in the middle of a line. */
+RT_INLINE void pool_dw_run(real *dw, const real *x, PoolFrame f, const PoolTaken *k, int o, Conv c,
+                           Run u)
+{
     RunSum t;
-    run_load(&t, dw, c.s * c.c, u);
-    for (int py = 0; py < bands; py++) {
-        const real *from = x + 2 * py * c.stride_h * f.row;
-        for (int px = 0; px < c.ow / 2; px++, from += 2 * c.stride_w * c.c, dy += c.o, index += c.o)
-            run_add(&t, *dy, from + corner[*index], c.dil_h * f.row, u);
+    if (pool_middle(c)) {
+        const Run h = run_headed(c, u.rows);
+        run_load(&t, dw, c.s * c.c, h);
+        pool_dw_list(&t, x, c.dil_h * f.row, k, o, h);
+        run_settle(&t, u);
+    } else {
+        run_load(&t, dw, c.s * c.c, u);
     }
+    pool_dw_list(&t, x, c.dil_h * f.row, k, o, u);
     run_store(dw, &t, c.s * c.c, u);
 }
 
-RT_INLINE void pool_dw_rows(real *dw, const real *x, PoolFrame f, const real *dy,
-                            const uint8_t *index, Conv c, int bands, int rows)
+RT_INLINE void pool_dw_rows(real *dw, const real *x, PoolFrame f, const PoolTaken *k, int o, Conv c,
+                            int rows)
 {
     const RunSplit s = run_split(c);
     for (int i = 1; i < s.parts; i++, dw += s.vectors * V, x += s.vectors * V)
-        pool_dw_run(dw, x, f, dy, index, c, bands, (Run){rows, s.vectors, V});
-    pool_dw_run(dw, x, f, dy, index, c, bands, (Run){rows, s.last, s.lanes});
+        pool_dw_run(dw, x, f, k, o, c, (Run){rows, s.vectors, V, false});
+    pool_dw_run(dw, x, f, k, o, c, (Run){rows, s.last, s.lanes, false});
+}
+
+RT_INLINE void pool_dw_taken(real *dw, const real *x, PoolFrame f, const PoolTaken *t, Conv c,
+                             int outputs)
+{
+    const TileSplit k = tile_split(c.r, run_rows(c));
+    const int64_t length = c.s * c.c, filter = c.r * length, down = c.dil_h * f.row;
+    for (int i = 0; i < k.bigs; i++, dw += k.big * length, x += k.big * down)
+        for (int o = 0; o < outputs; o++)
+            pool_dw_rows(dw + o * filter, x, f, t, o, c, k.big);
+    for (int i = 0; i < k.smalls; i++, dw += k.small * length, x += k.small * down)
+        for (int o = 0; o < outputs; o++)
+            pool_dw_rows(dw + o * filter, x, f, t, o, c, k.small);
 }
 
 RT_INLINE void pool_dw_band(real *dw, const real *x, PoolFrame f, const real *dy,
                             const uint8_t *index, Conv c, int bands)
 {
-    const TileSplit k = tile_split(c.r, run_rows(c));
-    const int64_t length = c.s * c.c, filter = c.r * length, down = c.dil_h * f.row;
-    for (int i = 0; i < k.bigs; i++, dw += k.big * length, x += k.big * down)
-        for (int o = 0; o < c.o; o++)
-            pool_dw_rows(dw + o * filter, x, f, dy + o, index + o, c, bands, k.big);
-    for (int i = 0; i < k.smalls; i++, dw += k.small * length, x += k.small * down)
-        for (int o = 0; o < c.o; o++)
-            pool_dw_rows(dw + o * filter, x, f, dy + o, index + o, c, bands, k.small);
+    const int windows = bands * (c.ow / 2);
+    PoolWindow w;
+    PoolTaken t;
+    for (int first = 0; first < windows; first += TAKEN_WINDOWS) {
+        pool_windows(&w, f, c, first,
+                     windows - first < TAKEN_WINDOWS ? windows - first : TAKEN_WINDOWS);
+        for (int o = 0; o < c.o; o += TAKEN_OUTPUTS) {
+            const int outputs = c.o - o < TAKEN_OUTPUTS ? c.o - o : TAKEN_OUTPUTS;
+            pool_take(&t, &w, f, dy + o, index + o, c, outputs);
+            pool_dw_taken(dw + (int64_t)o * c.r * c.s * c.c, x, f, &t, c, outputs);
+        }
+    }
 }
 
 /* The frame of `rows` rows of outputs from oy on: the image between zeros, and once more for its

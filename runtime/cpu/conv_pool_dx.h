@@ -19,7 +19,7 @@ RT_INLINE void pool_dx_positions(real *dx, const real *p, const real *dy, const 
 }
 
 /* For each of some windows and each corner, the outputs that won there: offsets of their weights,
- * and their gradients.  A list has room for all outputs and for a vector behind its last. */
+ * and their gradients, but for zeros, which a relu leaves.  A list has room for all outputs and for a vector behind its last. */
 enum { POOL_LIST = 8192 };
 typedef struct PoolList {
     RtInt at[POOL_LIST];
@@ -51,7 +51,7 @@ RT_INLINE void pool_sort_vector(PoolList *list, int *end, vint at, const real *d
     const vec number = v_load_bytes(corner), g = v_load_lanes(dy, lanes);
     RT_UNROLL
     for (int k = 0; k < 4; k++) {
-        const int won = v_equal(number, v_set(k));
+        const int won = v_equal(number, v_set(k)) & (int)v_nonzero(g);
         v_store(list->g + end[k], v_together(g, won));
         v_store((real *)(list->at + end[k]), v_together((vec)at, won));
         end[k] += __builtin_popcount(won);
@@ -78,9 +78,10 @@ RT_INLINE void pool_sort(PoolList *list, int *count, const real *dy, const uint8
     const int room = pool_room(c), first = slot * 4 * room;
     int next[4] = {first, first + room, first + 2 * room, first + 3 * room};
     for (int o = 0; o < c.o; o++) {
-        const int at = next[index[o] & 3]++;
-        list->at[at] = o * c.r * CONV_RUN(c);
-        list->g[at] = dy[o];
+        int *const at = &next[index[o] & 3];
+        list->at[*at] = o * c.r * CONV_RUN(c);
+        list->g[*at] = dy[o];
+        *at += dy[o] != 0;
     }
     for (int k = 0; k < 4; k++)
         count[k] = next[k] - (first + k * room);
@@ -127,9 +128,9 @@ RT_INLINE void pool_dx_band(real *dx, int64_t row, const real *p, const real *dy
             const real *from = p + r * CONV_RUN(c);
             for (int i = 1; i < s.parts; i++, to += s.vectors * V, from += s.vectors * V)
                 pool_dx_run(to, row, from, &list, count, c, bands, first, some,
-                            (Run){1, s.vectors, V});
+                            (Run){1, s.vectors, V, false});
             pool_dx_run(to, row, from, &list, count, c, bands, first, some,
-                        (Run){1, s.last, s.lanes});
+                        (Run){1, s.last, s.lanes, false});
         }
     }
 }

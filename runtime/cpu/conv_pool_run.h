@@ -4,10 +4,12 @@
  * positions: a quarter of the textbook work.  What one output adds to, or takes from, is for each
  * kernel row a run of S * C reals that lie side by side in the image and in the weights; the runs
  * of a few kernel rows stay in registers while a list is swept.
+ * Outputs whose gradient is zero are left out: behind a relu these are many (lenet_relu on MNIST: 0.3).
  * A frame is the image with its padding, laid out so that every run of it starts on a multiple of
- * 32 bytes: rows are filled up, and the odd columns have a copy of their own where a pixel does not
- * fill its last 32 bytes.  A load that starts anywhere else costs twice as much (12.6 instead of 8.4
- * cycles a run of 7 vectors of 64 bytes, Zen 4), at 32 bytes hardly more than at 64 (8.7).
+ * 32 bytes: rows are filled up to whole lines, and the odd columns have a copy of their own where a pixel does not
+ * fill its last line.  A load that starts anywhere else costs twice as much (12.6 instead of 8.4
+ * cycles a run of 7 vectors of 64 bytes, Zen 4), at 32 bytes hardly more than at 64 there (8.7), but a fourth more
+ * on a Xeon: runs that start in the middle of a line are read from half a vector on.
  */
 #ifndef CPU_CONV_POOL_RUN_H
 #define CPU_CONV_POOL_RUN_H
@@ -20,23 +22,34 @@ enum { RUN_MAX = 13 }; /* vectors in registers: 16 less a broadcast and a spare 
 enum { RUN_MAX = 28 };
 #endif
 
-/* `rows` runs of `vectors` vectors, the last of which has `lanes` lanes. */
+/* `rows` runs of `vectors` vectors, the last of which has `lanes` lanes.  head: a half comes first, for runs that
+ * start in the middle of a line. */
 typedef struct Run {
     int rows, vectors, lanes;
+    bool head;
 } Run;
 /* A last vector of few lanes is a half: it takes half the time, and LeNet's runs of 100 are seven
  * vectors, so that their two gradients gain 5 %. */
 RT_INLINE bool run_half(Run u)
 {
-    return V / VH == 2 && u.lanes <= VH;
+    return V / VH == 2 && u.lanes <= VH && !u.head;
 }
 RT_INLINE int run_wholes(Run u)
 {
-    return run_half(u) ? u.vectors - 1 : u.vectors;
+    return run_half(u) || u.head ? u.vectors - 1 : u.vectors;
 }
 RT_INLINE int run_lanes(Run u, int j)
 {
-    return j + 1 < u.vectors ? V : u.lanes;
+    return j + 1 < u.vectors - u.head ? V : u.lanes;
+}
+/* Where the wholes begin, and the half. */
+RT_INLINE int run_first(Run u)
+{
+    return u.head ? VH : 0;
+}
+RT_INLINE int run_half_at(Run u)
+{
+    return u.head ? 0 : (u.vectors - 1) * V;
 }
 
 /* The sums of some runs. */
@@ -51,9 +64,9 @@ RT_INLINE void run_load(RunSum *s, const real *y, int64_t row, Run u)
     for (int i = 0; i < u.rows; i++, y += row) {
         RT_UNROLL
         for (int j = 0; j < run_wholes(u); j++)
-            s->t[i * u.vectors + j] = v_load_lanes(y + j * V, run_lanes(u, j));
-        if (run_half(u))
-            s->h[i] = h_load_n(y + run_wholes(u) * V, u.lanes);
+            s->t[i * u.vectors + j] = v_load_lanes(y + run_first(u) + j * V, run_lanes(u, j));
+        if (run_half(u) || u.head)
+            s->h[i] = h_load_n(y + run_half_at(u), u.head ? VH : u.lanes);
     }
 }
 RT_INLINE void run_store(real *y, const RunSum *s, int64_t row, Run u)
@@ -62,9 +75,9 @@ RT_INLINE void run_store(real *y, const RunSum *s, int64_t row, Run u)
     for (int i = 0; i < u.rows; i++, y += row) {
         RT_UNROLL
         for (int j = 0; j < run_wholes(u); j++)
-            v_store_lanes(y + j * V, s->t[i * u.vectors + j], run_lanes(u, j));
-        if (run_half(u))
-            h_store_n(y + run_wholes(u) * V, s->h[i], u.lanes);
+            v_store_lanes(y + run_first(u) + j * V, s->t[i * u.vectors + j], run_lanes(u, j));
+        if (run_half(u) || u.head)
+            h_store_n(y + run_half_at(u), s->h[i], u.head ? VH : u.lanes);
     }
 }
 
@@ -76,10 +89,32 @@ RT_INLINE void run_add(RunSum *s, real g, const real *from, int64_t row, Run u)
     for (int i = 0; i < u.rows; i++, from += row) {
         RT_UNROLL
         for (int j = 0; j < run_wholes(u); j++)
-            s->t[i * u.vectors + j] = v_fma(a, v_load(from + j * V), s->t[i * u.vectors + j]);
-        if (run_half(u))
-            s->h[i] = h_fma(h_low(a), h_load(from + run_wholes(u) * V), s->h[i]);
+            s->t[i * u.vectors + j] =
+                v_fma(a, v_load(from + run_first(u) + j * V), s->t[i * u.vectors + j]);
+        if (run_half(u) || u.head)
+            s->h[i] = h_fma(h_low(a), h_load(from + run_half_at(u)), s->h[i]);
     }
+}
+
+/* The sums of runs with a head, in the places that those have that end with a half. */
+RT_INLINE void run_settle(RunSum *s, Run u)
+{
+#ifdef RT_AVX512
+    RT_UNROLL
+    for (int i = 0; i < u.rows; i++) {
+        vec before = h_upper(s->h[i]);
+        RT_UNROLL
+        for (int j = 0; j < u.vectors - 1; j++) {
+            vec *const t = s->t + i * u.vectors + j;
+            const vec next = *t;
+            *t = h_between(before, next);
+            before = next;
+        }
+        s->h[i] = h_high(before);
+    }
+#else
+    (void)s, (void)u;
+#endif
 }
 
 /* Runs longer than the registers are cut into `parts` of `vectors` vectors, the last of
@@ -105,8 +140,9 @@ RT_INLINE int run_rows(Conv c)
  * row: reals from one image row to the next.  odd: reals from the place of an odd column to its
  * copy, 0 without.  band: rows of outputs whose frame fits FRAME, an even number, or all; 0 when
  * not even two fit the scratch.  needed: the image as it lies will not do. */
-/* The better part of a first-level cache: Sapphire Rapids and what follows it have 48 KB, where 40 save lenet_relu 2 to 3 % of a step. */
-#ifdef __AVX512FP16__
+/* More than a first-level cache holds, where lists make less of each sweep: lenet_relu's conv2d_pool_dw takes 5 % less than with
+ * 24 KB, on a Xeon with 48 KB of it. */
+#ifdef RT_AVX512
 enum { FRAME = 40 * 1024 / sizeof(real) };
 #else
 enum { FRAME = 24 * 1024 / sizeof(real) };
@@ -120,18 +156,18 @@ typedef struct PoolFrame {
 RT_INLINE PoolFrame pool_frame(Conv c)
 {
     const int64_t step = (int64_t)c.stride_w * c.c, width = (int64_t)conv_reach_w(c) * c.c;
-    const bool aligned = 2 * step % VH == 0, two = aligned && step % VH;
-    const int64_t row = aligned ? (width + VH - 1) / VH * VH : width, copies = two ? 2 : 1;
+    const bool aligned = 2 * step % VH == 0, two = aligned && step % V;
+    const int64_t row = aligned ? (width + V - 1) / V * V : width, copies = two ? 2 : 1;
     const int64_t most = (FRAME / copies - VH) / row, least = conv_reach_h(c, 2);
     const int64_t fit = (most - conv_reach_h(c, 1)) / c.stride_h + 1;
     int band = most < least ? 2 : fit >= c.oh ? c.oh : (int)(fit / 2 * 2);
     if (copies * (conv_reach_h(c, band) * row + 2 * V) > CONV_SCRATCH)
         band = 0;
     return (PoolFrame){.row = row,
-                       .odd = two ? conv_reach_h(c, band) * row + VH - step % VH : 0,
+                       .odd = two ? conv_reach_h(c, band) * row + V - step % V : 0,
                        .band = band,
                        .needed = conv_padded(c) || two ||
-                                 (aligned && (c.w * c.c % VH || (int64_t)c.h * c.w * c.c % VH))};
+                                 (aligned && (c.w * c.c % V || (int64_t)c.h * c.w * c.c % V))};
 }
 /* The image itself as a frame. */
 RT_INLINE PoolFrame pool_no_frame(Conv c)

@@ -55,6 +55,34 @@ RT_INLINE hvec h_low(vec x)
     } u = {x};
     return u.half[0];
 }
+/* The upper one. */
+RT_INLINE hvec h_high(vec x)
+{
+    union {
+        vec whole;
+        hvec half[2];
+    } u = {x};
+    return u.half[1];
+}
+/* The upper half of a before the lower of b. */
+RT_INLINE vec h_between(vec a, vec b)
+{
+#ifdef RT_DOUBLE
+    return __builtin_shufflevector(a, b, 4, 5, 6, 7, 8, 9, 10, 11);
+#else
+    return __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
+                                   23);
+#endif
+}
+/* x in the upper half. */
+RT_INLINE vec h_upper(hvec x)
+{
+    union {
+        hvec half[2];
+        vec whole;
+    } u = {{x, x}};
+    return u.whole;
+}
 #ifdef RT_DOUBLE
 RT_INLINE hvec h_fma(hvec a, hvec b, hvec c)
 {

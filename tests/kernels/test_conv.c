@@ -250,8 +250,10 @@ START_TEST(pooled)
     check_close(yr, expect, count_pooled(c), "conv2d_pool");
 
     /* the gradient by way of the whole image, zeros and all */
-    real *dp = random_buffer(count_pooled(c), 4), *dpl = last(dp, c.n, c.o, cells),
-         *dy = buffer(count_y(c));
+    real *dp = random_buffer(count_pooled(c), 4), *dy = buffer(count_y(c));
+    for (int64_t i = 0; i < count_pooled(c) && _i >= SHAPES; i++)
+        dp[i] = i % 7 % 2 ? dp[i] : 0;
+    real *dpl = last(dp, c.n, c.o, cells);
     real *dx = buffer(count_x(c)), *dxl = buffer(count_x(c)), *dw = random_buffer(count_w(c), 5);
     real *dwl = weights_last(dw, c), *pd = packed(wl, c, ORDER_POOL_DX);
     max_pool_dx_plain(dy, full, dp, pool_of(c));
