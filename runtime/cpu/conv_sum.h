@@ -43,6 +43,9 @@ RT_INLINE void conv_sum(vec *to, int rows, int vectors, const vec *start, const 
                 vec w[2];
                 RT_UNROLL
                 for (int j = 0; j < vectors; j++)
+                    __builtin_prefetch(b + TILE_FAR * P + j * V);
+                RT_UNROLL
+                for (int j = 0; j < vectors; j++)
                     w[j] = v_load_opaque(b + j * V);
                 RT_UNROLL
                 for (int i = 0; i < rows; i++) {
