@@ -36,7 +36,7 @@ static void transforms(Price *p, const Market *m, double vectors, double loads, 
 static int64_t wino_block(const Market *k, double points, int64_t in, int64_t out)
 {
     const bool far = points * (double)(in * out) * k->real > 2048 * 1024;
-    const double budget = (far ? 576 : 192) * 1024,
+    const double budget = (far ? 1152 : 192) * 1024,
                  fit = budget / (points * (double)(in + 2 * k->lanes) * k->real);
     return fit > 48 ? 48 : fit < k->core->rows ? k->core->rows : (int64_t)fit;
 }

@@ -12,7 +12,7 @@
 #include "passes/pass.h"
 
 enum {
-    SCRATCH_BYTES = 640 * 1024, /* runtime/cpu/winograd.h: WINO_SCRATCH */
+    SCRATCH_BYTES = 640 * 1024, /* runtime/cpu/winograd.h: half of WINO_SCRATCH, with more a block is no gain */
     TILE_ROWS = 8               /* runtime/cpu/tile.h: the most rows of a register tile */
 };
 static const double CLOSE = 2.5; /* a way that is dearer by more is not measured */

@@ -162,7 +162,7 @@ typedef struct TapsBlock {
 } TapsBlock;
 
 /* What the block behind b reads, where positions of x lie in a row: behind a block's channels come the
- * next, then the next outputs with the first channels, then the next positions. */
+ * next, then the next outputs with the first channels, which are there if they are all, then the next positions. */
 RT_INLINE TapsNext conv_dw_taps_next(const real *x, const real *dy, Conv c, TapsBlock b)
 {
     const int positions = c.n * c.oh * c.ow, most = TAPS_COLUMNS / (b.count * P) * P;
@@ -174,7 +174,8 @@ RT_INLINE TapsNext conv_dw_taps_next(const real *x, const real *dy, Conv c, Taps
     if (b.k + b.channels < c.c)
         next.x = taps_ahead(x, c.c, b.first, b.count, b.k + b.channels, most);
     else if (b.o + b.outputs < c.o) {
-        next.x = taps_ahead(x, c.c, b.first, b.count, 0, most);
+        if (b.channels < c.c)
+            next.x = taps_ahead(x, c.c, b.first, b.count, 0, most);
         next.dy = taps_ahead(dy, c.o, b.first, b.count, b.o + b.outputs, TAPS_OUTPUTS);
     } else if (count > 0) {
         next.x = taps_ahead(x, c.c, behind, count, 0, most);
@@ -273,7 +274,8 @@ RT_INLINE void conv_dw_taps_one(real *dw, const real *x, const real *dy, Conv c,
             for (int k = 0; k < inputs; k += most) {
                 const int channels = inputs - k < most ? inputs - k : most;
                 const TapsBlock block = {first, count, o, some, k, channels};
-                conv_dw_taps_x(xs, x + k, c, w, r, s, first, count, channels);
+                if (o == 0 || inputs > most) /* else it is there from the outputs before */
+                    conv_dw_taps_x(xs, x + k, c, w, r, s, first, count, channels);
                 conv_dw_taps_block(dw + o * filter + k, ys, xs, block, c,
                                    conv_dw_taps_next(x, dy, c, block));
             }
