@@ -280,6 +280,10 @@ static const char *call_statement(Writer *w, const Node *n)
     if (n->op->flags & OP_SUM && !n->shape.batched)
         text_printf(&s.inner, ", %s", step_writes_sum(w->g, n, w->in->options) ? "true" : "false");
     stage_kernel(w, n, without_plain(a, c.fn), s.sizes.s);
+    const char *walk = stage_pool(w, n, without_plain(a, c.fn), s.sizes.s);
+    if (walk)
+        return kernel_launch(w, arena_printf(a, "%s_behind", without_plain(a, c.fn)), s.params.s,
+                             arena_printf(a, "    %s_behind(%s, %s);\n", without_plain(a, c.fn), s.inner.s, walk), s.args.s, "1");
     const char *own = launches(w, without_plain(a, c.fn), &s), *rest = graph_rest(w, n);
     return rest ? arena_printf(a, "%s %s", own, rest) : own;
 }

@@ -1,6 +1,7 @@
 /* cuda_stage.c -- a stage of a step that is one launch with others: what it takes, in which order it goes, whether blocks meet before it. */
 #include "emit/cuda_stage.h"
 #include "ops/step_price.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------------------- what a stage takes */
@@ -83,7 +84,7 @@ void stage_metric(Writer *w, int i, const char *indent)
     const Touch told = {.memory = MEMORY_METRIC, .from = i, .to = i + 1, .writes = true};
 
     w->stages->told |= 1u << i;
-    w->stages->order = (Order){0};
+    w->stages->order = w->stages->other = (Order){0};
     stage_before(w, statement, indent);
     stage_remember(w, &told, 1);
     statement_wrapped(&w->body, statement, indent);
@@ -93,7 +94,7 @@ static void meet_here(Writer *w, const char *indent)
 {
     Stages *s = w->stages;
     const Node *node = s->node;
-    const Order order = s->order;
+    const Order order = s->order, other = s->other;
 
     text_printf(&w->body, "%s%s\n", indent, stage_meeting(w));
     s->meetings += node ? (int)node_steps(node) : 1;
@@ -101,7 +102,7 @@ static void meet_here(Writer *w, const char *indent)
     for (int i = 0; i < w->g->nmetric; i++)
         if ((s->pending & ~s->told) >> i & 1 && !(node && node->loop))
             stage_metric(w, i, indent);
-    s->node = node, s->order = order;
+    s->node = node, s->order = order, s->other = other;
 }
 
 void stage_before_touches(Writer *w, const Touch *touch, int n, const char *indent)
@@ -122,7 +123,7 @@ void stage_before(Writer *w, const char *statement, const char *indent)
         if (strncmp(at, stage_meeting(w), 8) == 0)
             s->meetings++, s->stages++, s->launches++;
         else if (strncmp(at, "/*", 2) != 0)
-            n += touches_of(w, at, s->order, touch + n);
+            n += touches_of(w, at, s->order, s->other, touch + n);
     }
     stage_cost(w, touch, n);
     stage_before_touches(w, touch, n, indent);
@@ -130,7 +131,7 @@ void stage_before(Writer *w, const char *statement, const char *indent)
 
 void stage_write(Writer *w, const char *statement)
 {
-    w->stages->order = (Order){0};
+    w->stages->order = w->stages->other = (Order){0};
     stage_before(w, statement, "    ");
     statement_wrapped(&w->body, statement, "    ");
 }
@@ -176,7 +177,7 @@ static bool can_follow(Writer *w, const Nest *t, const Node *n, Order o)
 
 void stage_begin(Writer *w)
 {
-    w->stages->order = (Order){0}, w->stages->decided = NULL;
+    w->stages->order = w->stages->other = (Order){0}, w->stages->decided = NULL;
 }
 
 const char *stage_elementwise(Writer *w, const Nest *t, const Node *n, int64_t count)
@@ -246,4 +247,46 @@ void stage_kernel(Writer *w, const Node *n, const char *fn, const char *sizes)
     for (size_t i = 0; s && i < sizeof channels / sizeof *channels; i++)
         if (!strcmp(channels[i].fn, fn))
             s->order = (Order){"FOR_CHANNELS", 2 * n->shape.dim[n->shape.rank - 1], channels[i].which};
+}
+
+/* ------------------------------------------------------------------------------- behind pooling */
+
+/* ".stride_h = 2" of a size as it is written. */
+static int64_t field(const char *size, const char *name)
+{
+    const char *at = strstr(size, name);
+    return at ? atoll(at + strlen(name) + strlen(" = ")) : 0;
+}
+
+/* Is each pixel in one window, and that whole? */
+static bool windows_apart(const char *size)
+{
+    return field(size, ".r") == field(size, ".stride_h") && field(size, ".s") == field(size, ".stride_w") && field(size, ".pad_h") == 0 &&
+           field(size, ".pad_w") == 0 && field(size, ".oh") * field(size, ".r") == field(size, ".h") &&
+           field(size, ".ow") * field(size, ".s") == field(size, ".w");
+}
+
+const char *stage_pool(Writer *w, const Node *n, const char *fn, const char *size)
+{
+    Stages *s = w->stages;
+    const bool max = !strcmp(fn, "max_pool_dx");
+    if (!s || s->must || !(max || !strcmp(fn, "avg_pool_dx")) || !windows_apart(size))
+        return NULL;
+    if (s->decided != n) {
+        const Node *d = n->in[n->nin - 1];
+        const char *at = pointer_to(w, d);
+        const int64_t count = stage_numbers(w, d);
+        s->pool = NULL;
+        for (int k = 0; k < s->ntouch && !s->pool; k++) {
+            const Order o = {s->touch[k].order, count, max ? 4 : 2};
+            Touch t;
+            if (!o.text || !strchr(o.text, '(') || !touch_in_order(w, at, strlen(at), o, &t) || clashes(s, &t, 1))
+                continue;
+            s->pool = arena_printf(w->arena, "[=](auto f) { %s, f); }", o.text), s->other = o;
+        }
+        s->decided = n;
+    }
+    if (s->pool)
+        s->order = (Order){arena_printf(w->arena, "pool_results(%s, %s", size, s->pool), stage_numbers(w, n), 1};
+    return s->pool;
 }

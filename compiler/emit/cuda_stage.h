@@ -16,8 +16,9 @@ typedef struct Stages {
     double all, few;                                  /* seconds of work, by all of the GPU and by one cluster */
     int launches;                                     /* of a step as one launch a stage, */
     double apart;                                     /* whose work takes so many seconds */
-    Order order;                                      /* of the statement at hand */
+    Order order, other;                               /* of the statement at hand: what it writes, and what it reads in another order */
     const Node *node, *decided;                       /* its node; the one whose order has been decided */
+    const char *pool;                                 /* of a pooling's gradient that is decided: what stage_pool returned */
     unsigned told, pending;                           /* metrics whose stage is written, whose value is there: a bit each */
     const char **order_of;                            /* of the gradient of each of the step's sums: as the text of an Order, or NULL */
     Text functions;                                   /* of the phases of a step */

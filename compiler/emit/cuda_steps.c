@@ -124,7 +124,7 @@ static void gather_next(Writer *w)
         return;
     stage_begin(w);
     s->node = w->samples;
-    const int n = touches_of(w, kernel_statement(w, w->samples), s->order, touch);
+    const int n = touches_of(w, kernel_statement(w, w->samples), s->order, s->other, touch);
     for (int i = 0; i < n; i++)
         touch[i].memory = touch[i].memory == MEMORY_SAMPLES ? MEMORY_NEXT : touch[i].memory;
     stage_cost(w, touch, n);

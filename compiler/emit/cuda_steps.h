@@ -26,6 +26,8 @@ const char *stage_meeting(const Writer *w);
 const char *stage_elementwise(Writer *w, const Nest *t, const Node *n, int64_t count);
 void stage_sums(Writer *w, const Nest *t, const Node *n, int64_t kept);
 void stage_kernel(Writer *w, const Node *n, const char *fn, const char *sizes);
+/* Where the threads that have made dy can go on with a pooling's gradient: a walk through their results, as runtime/cuda/results.cuh wants it; NULL: any threads do. */
+const char *stage_pool(Writer *w, const Node *n, const char *fn, const char *size);
 
 /* In target_cuda.c, for either: calls of a phase that are no node's. */
 void cuda_clear_sums(Writer *w, int phase, bool backward);

@@ -92,7 +92,7 @@ static int split(const char *s, const char **begin, size_t *len)
     return n;
 }
 
-int touches_of(const Writer *w, const char *s, Order o, Touch touch[STAGE_ARGUMENTS])
+int touches_of(const Writer *w, const char *s, Order o, Order other, Touch touch[STAGE_ARGUMENTS])
 {
     const char *open = strchr(s, '('), *arg[STAGE_ARGUMENTS], *param[STAGE_ARGUMENTS];
     size_t arg_len[STAGE_ARGUMENTS], param_len[STAGE_ARGUMENTS];
@@ -102,7 +102,7 @@ int touches_of(const Writer *w, const char *s, Order o, Touch touch[STAGE_ARGUME
 
     for (int i = 0; i < n; i++) {
         Touch *t = &touch[found];
-        const Order its = o.which >> i & 1 ? o : (Order){0};
+        const Order its = o.which >> i & 1 ? o : other.which >> i & 1 ? other : (Order){0};
         if (!touch_in_order(w, arg[i], arg_len[i], its, t))
             continue;
         t->writes = i < of ? strncmp(param[i], "const ", 6) != 0 : true;

@@ -63,6 +63,7 @@ typedef struct Lives {
     const Graph *g;
     Life *life; /* by id of the root */
     int *call;  /* by id: the number of a node's call */
+    bool apart; /* a step is one launch with others: see pass_plan */
 } Lives;
 
 static void touch(Lives *l, Node *n, int call, int phase)
@@ -150,11 +151,11 @@ static void touch_phase(Lives *l, const Phase *p, int phase, int *call)
     touch_results(l, (*call)++, phase);
 }
 
-static Lives lives(const Graph *g)
+static Lives lives(const Graph *g, bool apart)
 {
     const size_t ids = (size_t)g->next_id + 1;
     Lives l = {g, arena_alloc(g->arena, ids * sizeof(Life)),
-               arena_alloc(g->arena, ids * sizeof(int))};
+               arena_alloc(g->arena, ids * sizeof(int)), apart};
     int call = 0;
     for (int i = 0; i < g->next_id; i++)
         l.life[i].first_call = -1;
@@ -166,6 +167,8 @@ static Lives lives(const Graph *g)
 /* Can the call of n write over x, which it reads? */
 static bool dies(const Lives *l, const Node *n, Node *x)
 {
+    if (l->apart && n->backward && !x->backward) /* the weights' gradient still reads x */
+        return false;
     return (x->place == PLACE_LOCAL || x->place == PLACE_BATCH) && x->place == n->place &&
            x->shape.batched && !node_is(x, "input") && l->life[x->id].last_call == l->call[n->id] &&
            x->dtype == n->dtype && x->half == n->half && shape_same(&x->shape, &n->shape);
@@ -380,10 +383,14 @@ static void leave_room_for_norm(const Graph *g, const Options *o, Step *s)
         s->thread_bytes = room;
 }
 
+/* Where a step is one launch with others (apart) its blocks meet before a call that writes where others still read.  So memory is used again some
+ * calls later only, and an activation is not written over by a gradient. */
 void pass_plan(Graph *g, const Options *o, Diag *d)
 {
+    enum { LATER = 4 }; /* calls */
     Step *s = g->step;
-    Lives l = lives(g);
+    const bool apart = o->persistent && g->training;
+    Lives l = lives(g, apart);
 
     (void)d;
     if (g->peer)
@@ -391,7 +398,7 @@ void pass_plan(Graph *g, const Options *o, Diag *d)
     else
         parameters(g, o);
     overlay(&l);
-    l = lives(g); /* of joined buffers */
+    l = lives(g, apart); /* of joined buffers */
     for (int i = 0; i < g->nnode; i++) {
         Node *n = g->node[i];
         const Life *f = &l.life[n->id];
@@ -402,7 +409,7 @@ void pass_plan(Graph *g, const Options *o, Diag *d)
             s->fixed_bytes += bytes_of(g, n);
         } else if (node_root(n) == n && f->first_call >= 0) {
             if (n->place == PLACE_LOCAL)
-                add_buffer(g, s, n, f->first_call, f->last_call);
+                add_buffer(g, s, n, f->first_call, f->last_call + (apart ? LATER : 0));
             else if (n->place == PLACE_BATCH || n->place == PLACE_PARTIAL)
                 add_buffer(g, s, n, f->first_phase, f->last_phase);
         }

@@ -110,16 +110,19 @@ SIZE int max_pool_dx_blocks(Pool p)
 {
     return each_blocks(pool_inputs(p));
 }
+template <class Y, class X, class D> DEVICE void max_pool_dx_at(int at, Y *dx, const X *x, const D *dy, Pool p)
+{
+    const int place = pool_place(p, at, p.h * p.w);
+    const X *from = x + pool_plane(p, at, p.h * p.w, p.h * p.w);
+    const D *d = dy + pool_plane(p, at, p.h * p.w, p.oh * p.ow);
+    dx[at] = pool_sum(p, place / p.w, place % p.w, [=](int oy, int ox) {
+        return pool_argmax(from, p, pool_window(p, oy, ox)) == place ? (real)d[(oy * p.ow + ox) * pool_step(p)] : (real)0;
+    });
+}
 template <class Y, class X, class D> DEVICE void max_pool_dx(Y *dx, const X *x, const D *dy, Pool p)
 {
-    FOR_EACH(at, pool_inputs(p)) {
-        const int place = pool_place(p, at, p.h * p.w);
-        const X *from = x + pool_plane(p, at, p.h * p.w, p.h * p.w);
-        const D *d = dy + pool_plane(p, at, p.h * p.w, p.oh * p.ow);
-        dx[at] = pool_sum(p, place / p.w, place % p.w, [=](int oy, int ox) {
-            return pool_argmax(from, p, pool_window(p, oy, ox)) == place ? (real)d[(oy * p.ow + ox) * pool_step(p)] : (real)0;
-        });
-    }
+    FOR_EACH(at, pool_inputs(p))
+        max_pool_dx_at(at, dx, x, dy, p);
 }
 
 /* ------------------------------------------------------------------------------- average */
@@ -146,15 +149,18 @@ SIZE int avg_pool_dx_blocks(Pool p)
 {
     return each_blocks(pool_inputs(p));
 }
+template <class Y, class D> DEVICE void avg_pool_dx_at(int at, Y *dx, const D *dy, Pool p)
+{
+    const int place = pool_place(p, at, p.h * p.w);
+    const D *d = dy + pool_plane(p, at, p.h * p.w, p.oh * p.ow);
+    dx[at] = pool_sum(p, place / p.w, place % p.w, [=](int oy, int ox) {
+        return d[(oy * p.ow + ox) * pool_step(p)] * pool_share(p, pool_window(p, oy, ox));
+    });
+}
 template <class Y, class D> DEVICE void avg_pool_dx(Y *dx, const D *dy, Pool p)
 {
-    FOR_EACH(at, pool_inputs(p)) {
-        const int place = pool_place(p, at, p.h * p.w);
-        const D *d = dy + pool_plane(p, at, p.h * p.w, p.oh * p.ow);
-        dx[at] = pool_sum(p, place / p.w, place % p.w, [=](int oy, int ox) {
-            return d[(oy * p.ow + ox) * pool_step(p)] * pool_share(p, pool_window(p, oy, ox));
-        });
-    }
+    FOR_EACH(at, pool_inputs(p))
+        avg_pool_dx_at(at, dx, dy, p);
 }
 
 /* ------------------------------------------------------------------------------- global average */

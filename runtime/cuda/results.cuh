@@ -61,6 +61,27 @@ template <class F> DEVICE void conv2d_dx_results(Conv c, F f)
     }
 }
 
+/* ------------------------------------------------------------------------------- pooling */
+
+/* The pixels of the windows whose dy this thread has made: walk(f) goes through these.  Each pixel lies in one window, and that is whole. */
+template <class Walk, class F> DEVICE void pool_results(Pool p, Walk walk, F f)
+{
+    walk([=](unsigned at, int slot) {
+        const int plane = at / (p.oh * p.ow), place = at % (p.oh * p.ow), y = place / p.ow * p.r, x = place % p.ow * p.s;
+        for (int i = 0; i < p.r; i++)
+            for (int j = 0; j < p.s; j++)
+                f((unsigned)((plane * p.h + y + i) * p.w + x + j), (slot * p.r + i) * p.s + j);
+    });
+}
+template <class Walk> DEVICE void max_pool_dx_behind(real *dx, const real *x, const real *dy, Pool p, Walk walk)
+{
+    pool_results(p, walk, [=](unsigned at, int) { max_pool_dx_at(at, dx, x, dy, p); });
+}
+template <class Walk> DEVICE void avg_pool_dx_behind(real *dx, const real *dy, Pool p, Walk walk)
+{
+    pool_results(p, walk, [=](unsigned at, int) { avg_pool_dx_at(at, dx, dy, p); });
+}
+
 /* ------------------------------------------------------------------------------- sums */
 
 /* A block a sum, which its first thread writes. */

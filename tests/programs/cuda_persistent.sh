@@ -22,8 +22,8 @@ meets() { "$TENON" emit "$@" --to cuda --kernels=persistent | sed -n 's/^ \* .*s
 same "a small step" "one cluster of 16 blocks" "$(meets models/mlp.tn --batch 4)"
 same "a large step" "all blocks that fit on the GPU" "$(meets models/lenet.tn --batch 1024)"
 stages() { "$TENON" show "$@" --target cuda --kernels=persistent | sed -n 's/^a step of .*: \(.* meetings\) a step.*/\1/p'; }
-same "LeNet" "41 stages and 13 meetings" "$(stages models/lenet.tn)"
-same "a ResNet" "327 stages and 132 meetings" "$(stages models/resnet56_cifar10.tn --set model.depth=20)"
+same "LeNet" "41 stages and 11 meetings" "$(stages models/lenet.tn)"
+same "a ResNet" "327 stages and 119 meetings" "$(stages models/resnet56_cifar10.tn --set model.depth=20)"
 same "an A100" "which has no clusters" "$(meets models/mlp.tn --batch 4 --arch sm_80)"
 
 "$TENON" show models/mlp.tn --target cuda --kernels=persistent --batch 64 > "$work/said"
@@ -158,6 +158,10 @@ on_the_processor() {
     else skip "a ResNet as a persistent program: CHECK_ALL=1 or ./check --cuda"; fi
     two lenet models/lenet.tn --batch 8
     equal lenet --data "$work/mnist" --epochs 1
+    sed 's/max_pool/avg_pool/' models/lenet.tn > "$work/average.tn"
+    two average "$work/average.tn" --batch 4
+    equal average --data "$work/mnist" --epochs 1
+    for name in lenet average; do same "$name: poolings that go on with what a product has made" 2 "$(grep -c "^    [a-z]*_pool_dx_behind_[12]_stage" "$work/$name"/*.cu)"; done
     meetings mlp --data "$work/mnist"
     meetings norm1
     chip
