@@ -5,7 +5,7 @@
  * it, and `NAME_blocks`, how many blocks of threads that takes.  What is a sum over samples says at the end whether it
  * is written, or added to what other calls have left there.
  */
-#include "emit/cuda_steps.h"
+#include "emit/cuda_stage.h"
 #include "ops/step_price.h"
 #include <string.h>
 
@@ -279,6 +279,9 @@ static const char *call_statement(Writer *w, const Node *n)
             add_pointer(w, &s, c.arg[i].node, c.arg[i].kind == CALL_OUT);
     if (n->op->flags & OP_SUM && !n->shape.batched)
         text_printf(&s.inner, ", %s", step_writes_sum(w->g, n, w->in->options) ? "true" : "false");
+    const char *joined = own_join(w, n, without_plain(a, c.fn), s.sizes.s);
+    if (joined)
+        return joined;
     stage_kernel(w, n, without_plain(a, c.fn), s.sizes.s);
     const char *walk = stage_pool(w, n, without_plain(a, c.fn), s.sizes.s);
     if (walk)

@@ -6,6 +6,7 @@
  * updated by a stage of their own.
  */
 #include "emit/cuda_stage.h"
+#include "ops/step_price.h"
 #include <string.h>
 
 static const struct {
@@ -153,6 +154,15 @@ static void rest_work(Writer *w)
     s->few += stage_seconds(g, 0, rest, of_rest, CLUSTER);
 }
 
+/* Number `sum` of the step's sums: its row of update_rows, and its place in Chip. */
+static int row_of(const Step *s, int sum)
+{
+    int n = 0;
+    for (int i = 0; i < sum; i++)
+        n += s->sum[i].param != NULL;
+    return n;
+}
+
 /* Bytes of a parameter and its states in `fixed`. */
 static int touch_param(const Writer *w, const Param *p, Order o, Touch *touch)
 {
@@ -171,33 +181,23 @@ static int touch_sum(Writer *w, const Sum *m, Order o, Touch *touch)
     return touch_in_order(w, at, strlen(at), o, touch);
 }
 
-/* A row of update_rows. */
-static int row_of(const Step *s, int sum)
-{
-    int n = 0;
-    for (int i = 0; i < sum; i++)
-        n += s->sum[i].param != NULL;
-    return n;
-}
-
-static const char *own_call(Writer *w, int sum, const char *what, int number)
+static const char *own_call(Writer *w, int sum, const char *what)
 {
     const Step *step = w->g->step;
     const char *order = w->stages->order_of[sum];
     const int k = kind_of(order);
     const char *body = arena_printf(w->arena, "    own(what, r, &update_rows[%d], at, %d, %lld, %d, %s{%s}, %s);\n", row_of(step, sum), states(w),
                                     (long long)step->shards, cuda_loss(w->g), kinds[k].type, order + strlen(kinds[k].order), cuda_rule(w->g));
-    return kernel_launch(w, "own", "OwnWhat what, const Rt *r, int at", body, arena_printf(w->arena, "%s, r, chip.at[%d]", what, number), "1");
+    return kernel_launch(w, "own", "OwnWhat what, const Rt *r, int at", body, arena_printf(w->arena, "%s, r, chip.at[%d]", what, row_of(step, sum)), "1");
 }
 
 void own_stages(Writer *w)
 {
     const Step *step = w->g->step;
-    int number = 0;
 
     for (int i = 0; i < step->nsum; i++) {
         const Sum *m = &step->sum[i];
-        if (!is_owned(w->stages, i))
+        if (!is_owned(w->stages, i) || w->stages->joined[i])
             continue;
         const Order o = {w->stages->order_of[i], m->count, 1};
         Touch touch[6] = {{.memory = MEMORY_METRIC, .to = INT64_MAX}};
@@ -206,7 +206,7 @@ void own_stages(Writer *w)
         n += touch_param(w, m->param, o, touch + n);
         own_work(w, i);
         stage_before_touches(w, touch, n, "    ");
-        statement_wrapped(&w->body, arena_printf(w->arena, "%s /* %s */", own_call(w, i, "OWN_UPDATE", number++), m->param->name), "    ");
+        statement_wrapped(&w->body, arena_printf(w->arena, "%s /* %s */", own_call(w, i, "OWN_UPDATE"), m->param->name), "    ");
     }
     rest_work(w);
 }
@@ -245,25 +245,76 @@ int own_rest(Writer *w, Touch **touch)
     return n;
 }
 
+/* ------------------------------------------------------------------------------- inside of the product */
+
+/* Has all that reads the parameter in this step been written, and does nobody but the update want its gradient? */
+static bool all_have_read(const Writer *w, const Param *p, const Node *dw)
+{
+    for (int i = 0; i < w->g->nnode; i++) {
+        const Node *n = w->g->node[i];
+        for (int k = 0; k < n->nin; k++)
+            if ((n->in[k] == p->node && !node_is(n, "update") && !w->stages->done[n->id]) || (n->in[k] == dw && !node_is(n, "update")))
+                return false;
+    }
+    return true;
+}
+
+static bool told(const Writer *w)
+{
+    const int loss = cuda_loss(w->g);
+    return loss < 0 || w->stages->told >> loss & 1;
+}
+
+const char *own_join(Writer *w, const Node *n, const char *fn, const char *size)
+{
+    Stages *s = w->stages;
+    const Step *step = w->g->step;
+    int i = 0;
+
+    if (!s || strcmp(fn, "dense_dw") != 0)
+        return NULL;
+    while (i < step->nsum && !(step->sum[i].param && step->sum[i].root == n))
+        i++;
+    if (i == step->nsum || w->g->recipe.clip_norm > 0 || step->shards > 1 || n->loop || s->must || !step_writes_sum(w->g, n, w->in->options))
+        return NULL;
+    const Sum *m = &step->sum[i];
+    const Touch extra[] = {{.memory = MEMORY_METRIC, .to = INT64_MAX},
+                           {MEMORY_FIXED, m->param->offset, m->param->offset + m->count * real_bytes(w), 0, NULL, true}};
+    if (s->decided != n)
+        s->joins = told(w) && all_have_read(w, m->param, n) && stage_free(w, n->in[0]) && stage_free(w, n->in[1]) &&
+                   !stage_clashes(w, extra, 2);
+    s->decided = n;
+    if (!s->joins)
+        return NULL;
+    s->order_of[i] = arena_printf(w->arena, "%s%s", kinds[DENSE].order, size);
+    s->joined[i] = true;
+    s->order = s->other = (Order){0};
+    memcpy(s->extra, extra, sizeof extra);
+    s->nextra = 2;
+    const char *body = arena_printf(w->arena, "    dense_dw_own(r, &update_rows[%d], at, %d, %d, a, b, %s{%s}, %s);\n", row_of(step, i), states(w),
+                                    cuda_loss(w->g), kinds[DENSE].type, size, cuda_rule(w->g));
+    return kernel_launch(w, "dense_dw_own", "const Rt *r, int at, const real *a, const real *b", body,
+                         arena_printf(w->arena, "r, chip.at[%d], %s, %s", row_of(step, i), pointer_to(w, n->in[0]), pointer_to(w, n->in[1])), "1");
+}
+
 /* ------------------------------------------------------------------------------- for the kernel of many steps */
 
 void own_finish(Writer *w, Stages *s, Text *t)
 {
     const Step *step = w->g->step;
     Text rooms = text_new(w->arena), calls = text_new(w->arena);
-    int number = 0;
 
     w->stages = s;
     for (int i = 0; i < step->nsum; i++) {
+        if (!is_owned(s, i) && step->sum[i].param)
+            text_printf(&rooms, "    {}, /* %s */\n", step->sum[i].param->name);
         if (!is_owned(s, i))
             continue;
-        const char *call = own_call(w, i, "what", number++);
+        const char *call = own_call(w, i, "what");
         text_printf(&rooms, "    own_room(%.*s_size(), %d), /* %s */\n", (int)(strstr(call, "_stage(") - call), call, states(w), step->sum[i].param->name);
         text_printf(&calls, "    %s\n", call);
     }
     w->stages = NULL;
-    if (number == 0)
-        text_add(&rooms, "    {} /* none */\n");
     text_printf(t,
                 "/* Weights and states that stay on the chip through a launch, where there is room: by parameter, as update_rows say. */\n"
                 "static const OwnRoom own_rooms[RT_OWNED] = {\n%s};\n"

@@ -70,6 +70,18 @@ static bool clashes(const Stages *s, const Touch *touch, int n)
     return false;
 }
 
+bool stage_clashes(const Writer *w, const Touch *touch, int n)
+{
+    return clashes(w->stages, touch, n);
+}
+
+bool stage_free(Writer *w, const Node *n)
+{
+    const char *at = pointer_to(w, n);
+    Touch t;
+    return touch_of(w, at, strlen(at), &t) && !clashes(w->stages, &t, 1);
+}
+
 void stage_remember(Writer *w, const Touch *touch, int n)
 {
     Stages *s = w->stages;
@@ -125,6 +137,9 @@ void stage_before(Writer *w, const char *statement, const char *indent)
         else if (strncmp(at, "/*", 2) != 0)
             n += touches_of(w, at, s->order, s->other, touch + n);
     }
+    for (int i = 0; i < s->nextra; i++)
+        touch[n++] = s->extra[i];
+    s->nextra = 0;
     stage_cost(w, touch, n);
     stage_before_touches(w, touch, n, indent);
 }
@@ -177,6 +192,7 @@ static bool can_follow(Writer *w, const Nest *t, const Node *n, Order o)
 
 void stage_begin(Writer *w)
 {
+    w->stages->nextra = 0;
     w->stages->order = w->stages->other = (Order){0}, w->stages->decided = NULL;
 }
 

@@ -20,6 +20,10 @@ typedef struct Stages {
     const Node *node, *decided;                       /* its node; the one whose order has been decided */
     const char *pool;                                 /* of a pooling's gradient that is decided: what stage_pool returned */
     unsigned told, pending;                           /* metrics whose stage is written, whose value is there: a bit each */
+    Touch extra[2];                                   /* of the statement at hand, that its text does not say */
+    int nextra;
+    bool *done;                                       /* by id: the stage of a node is written */
+    bool *joined, joins;                              /* of the step's sums: its update stands inside of its product; of the node that is decided */
     const char **order_of;                            /* of the gradient of each of the step's sums: as the text of an Order, or NULL */
     Text functions;                                   /* of the phases of a step */
 } Stages;
@@ -31,6 +35,8 @@ void stage_before(Writer *w, const char *statement, const char *indent);
 /* The same of these touches alone; what they are is remembered until blocks meet. */
 void stage_before_touches(Writer *w, const Touch *touch, int n, const char *indent);
 void stage_remember(Writer *w, const Touch *touch, int n);
+bool stage_clashes(const Writer *w, const Touch *touch, int n);       /* would they have to meet before? */
+bool stage_free(Writer *w, const Node *n);                    /* not before a value is read */
 void stage_metric(Writer *w, int i, const char *indent);      /* tells it */
 int64_t stage_numbers(const Writer *w, const Node *n);        /* of a value, of all samples that a stage takes */
 void stage_cost(const Writer *w, const Touch *touch, int n);  /* counts it: of the node that is at hand, if there is one */
@@ -40,6 +46,8 @@ double stage_seconds(const Gpu *g, double flops, double bytes, double parts, dou
 
 /* cuda_own.c: parameters that the threads which sum their gradients update, and keep on the chip. */
 void own_note(Writer *w, const Node *n);                      /* n's stage is about to be written */
+/* The statement of a gradient whose update can stand inside of the product that makes it; NULL: it cannot. */
+const char *own_join(Writer *w, const Node *n, const char *fn, const char *size);
 void own_stages(Writer *w);                                   /* their update, at the end of a step */
 int  own_rest(Writer *w, Touch **touch);                      /* how much the update of all others touches, and what; 0: there are none */
 void own_finish(Writer *w, Stages *s, Text *t);               /* what the kernel of many steps wants to know of them */

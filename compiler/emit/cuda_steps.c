@@ -34,7 +34,8 @@ static void node_stage(Writer *w, const Node *n, int *line, const char *indent)
     stage_before(w, statement, indent);
     s->must |= n->loop != NULL;
     statement_write(w, &w->body, n, line, indent);
-    s->node = NULL;
+    s->node = NULL, s->nextra = 0;
+    s->done[n->id] = true;
     for (int i = 0; i < w->g->nmetric; i++)
         s->pending |= (unsigned)(w->g->metric[i].node == n) << i;
 }
@@ -70,18 +71,18 @@ static void slice_stages(Writer *w, int phase, int number, int of)
     text_printf(t, "/* Forward, loss and backward of one shard%s. */\n",
                 of > 1 ? arena_printf(w->arena, ": part %d of %d", number, of) : "");
     text_printf(t,
-                "DEVICE void %s(const Rt *r, int unit, bool odd, unsigned *arrived)\n{\n"
+                "DEVICE void %s(const Rt *r, int unit, bool odd, unsigned *arrived, const Chip &chip)\n{\n"
                 "    const Scratch t = {r};\n    const Region shard = {r, unit};\n"
                 "    const int first = (r->first_shard + unit) * SHARD;\n%s\n"
-                "    (void)t, (void)shard, (void)first, (void)odd;\n%s}\n\n",
+                "    (void)t, (void)shard, (void)first, (void)odd, (void)chip;\n%s}\n\n",
                 fn, s->phase[phase].nknown ? "    const int number = r->first_shard + unit;\n" : "",
                 w->body.s);
     w->body = calls;
     if (s->shards == 1) {
-        text_printf(&w->body, "    %s(r, 0, odd, arrived);\n", fn);
+        text_printf(&w->body, "    %s(r, 0, odd, arrived, chip);\n", fn);
         return;
     }
-    text_printf(&w->body, "    for (int unit = 0; unit < %lld; unit++)\n        %s(r, unit, odd, arrived);\n",
+    text_printf(&w->body, "    for (int unit = 0; unit < %lld; unit++)\n        %s(r, unit, odd, arrived, chip);\n",
                 (long long)s->shards, fn);
     stage_meet(w);
 }
@@ -201,6 +202,8 @@ static Text stages_behind(Writer *w, int cluster, const Stages *last, Stages *s)
     *s = (Stages){.cluster = cluster,
                   .functions = text_new(w->arena),
                   .must = !last,
+                  .done = arena_alloc(w->arena, sizeof *s->done * (size_t)(w->g->next_id + 1)),
+                  .joined = arena_alloc(w->arena, sizeof *s->joined * (size_t)(w->g->step->nsum + 1)),
                   .order_of = arena_alloc(w->arena, sizeof *s->order_of * (size_t)(w->g->step->nsum + 1))};
     w->body = text_new(w->arena);
     w->stages = s;

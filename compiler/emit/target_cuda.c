@@ -15,6 +15,14 @@ int stage_shared(const Writer *w)
     return strcmp(w->in->dtype, "f64") ? 16384 : 32768;
 }
 
+static int parameters_updated(const Writer *w)
+{
+    int n = 0;
+    for (int i = 0; i < w->in->train->step->nsum; i++)
+        n += w->in->train->step->sum[i].param != NULL;
+    return n;
+}
+
 static void head(Writer *w, Text *t)
 {
     const Step *s = w->in->train->step;
@@ -27,8 +35,8 @@ static void head(Writer *w, Text *t)
     if (w->in->options->persistent)
         text_printf(t,
                     "#define RT_PERSISTENT %d /* bytes of shared memory, for one stage after another */\n"
-                    "#define RT_OWNED %d /* parameters that the threads which sum their gradients update */\n",
-                    stage_shared(w), w->nowned > 0 ? w->nowned : 1);
+                    "#define RT_OWNED %d /* rows of update_rows: parameters that can stay on the chip */\n",
+                    stage_shared(w), parameters_updated(w));
     text_add(t, "#include \"rt.h\"\n#include \"cuda/kernels.cuh\"\n");
     if (w->in->options->persistent)
         text_add(t, "#include \"cuda/persistent.cuh\"\n");

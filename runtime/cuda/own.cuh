@@ -112,6 +112,19 @@ DEVICE void own_copy(const UpdateNumber &to, const UpdateNumber &from)
         *to.s1 = *from.s1;
 }
 
+/* Number i of a parameter, in place `slot` of this thread; r and q as the update has them. */
+struct OwnNumber {
+    UpdateNumber there, here; /* in memory; where it stays meanwhile, which may be there */
+};
+DEVICE OwnNumber own_number(const Rt *r, const UpdateRow &q, unsigned i, int at, int slot, int states, int width)
+{
+    const UpdateNumber there = update_number(r, q, i);
+    if (at < 0)
+        return OwnNumber{there, there};
+    real *const w = chip_memory() + at + slot * (1 + states) * width + threadIdx.x;
+    return OwnNumber{there, UpdateNumber{w, there.s0 ? w + width : nullptr, there.s1 ? w + 2 * width : nullptr}};
+}
+
 /* Of one parameter.  The sum over shards, a literal here, the formulas and the look at the loss are the update's (update.cuh). */
 template <class Of, class Rule>
 DEVICE void own(OwnWhat what, const Rt *r, const UpdateRow *q, int at, int states, int shards, int loss, Of of, Rule rule)
@@ -119,22 +132,40 @@ DEVICE void own(OwnWhat what, const Rt *r, const UpdateRow *q, int at, int state
     if (what == OWN_UPDATE ? !update_allowed(r, loss) : at < 0)
         return;
     of.walk([=](unsigned i, int slot) {
-        const UpdateNumber there = update_number(r, *q, i);
-        UpdateNumber here = there;
-        if (at >= 0) {
-            here.w = chip_memory() + at + slot * (1 + states) * Of::width + threadIdx.x;
-            here.s0 = there.s0 ? here.w + Of::width : nullptr;
-            here.s1 = there.s1 ? here.w + 2 * Of::width : nullptr;
-        }
+        const OwnNumber x = own_number(r, *q, i, at, slot, states, Of::width);
         if (what == OWN_UPDATE)
-            update_with(r, r, *q, here, update_tree(r->shard + q->sum + i * (int64_t)sizeof(real), r->shard_bytes, shards), rule);
+            update_with(r, r, *q, x.here, update_tree(r->shard + q->sum + i * (int64_t)sizeof(real), r->shard_bytes, shards), rule);
         if (what == OWN_FETCH)
-            *here.w = *there.w, own_copy(here, there);
+            *x.here.w = *x.there.w, own_copy(x.here, x.there);
         else if (at >= 0)
-            *there.w = *here.w;
+            *x.there.w = *x.here.w;
         if (what == OWN_PUT)
-            own_copy(there, here);
+            own_copy(x.there, x.here);
     });
+}
+
+/* dense_dw of a step of one shard and the update of its numbers: their gradient is never stored. */
+template <class Rule>
+DEVICE void dense_dw_own(const Rt *r, const UpdateRow *q, int at, int states, int loss, const real *x, const real *dy, DenseOwn of, Rule rule)
+{
+    const Dense d = of.d;
+    const int each = product_tile(d.o, d.k) / SIDE;
+    int part = 0;
+    if (!update_allowed(r, loss))
+        return;
+    FOR_BLOCKS(block, of.parts()) {
+        product<ALONG_RESULT, ALONG_RESULT>(
+            block, d.o, d.k, d.n, [=](int o, int n) { return dy[(int64_t)n * d.o + o]; },
+            [=](int k, int n) { return x[(int64_t)n * d.k + k]; },
+            [=](int o, int k, real g) {
+                const int slot = part * of.slots() + o / SIDE % each * each + k / SIDE % each;
+                const OwnNumber mine = own_number(r, *q, o * d.k + k, at, slot, states, of.width);
+                update_with(r, r, *q, mine.here, g, rule);
+                if (at >= 0)
+                    *mine.there.w = *mine.here.w;
+            });
+        part++;
+    }
 }
 
 #endif
