@@ -150,10 +150,14 @@ on_the_processor() {
     two sync "$cuda/sync.tn"                          # batch_norm over all of four shards
     sed 's/shards    = 2/shards    = 1/' "$cuda/norm.tn" > "$work/norm1.tn"
     two norm1 "$work/norm1.tn"                        # the same over one, whose phases meet where they have to
+    sed 's/^\( *shards *= \).*/\11/' "$cuda/geometry.tn" > "$work/geometry1.tn"
+    two geometry1 "$work/geometry1.tn"                # one shard: adam's two states on the chip, of filters in groups, too
+    two double models/mlp.tn --batch 8 --dtype f64
     two sequence "$cuda/sequence.tn"                  # attention, clipped gradients
     two loops "$cuda/loops.tn"                        # loops over time
     equal mlp --data "$work/mnist" --epochs 2
-    for name in geometry norm norm1 sync sequence loops; do equal $name --epochs 1; done
+    equal double --data "$work/mnist" --epochs 1
+    for name in geometry geometry1 norm norm1 sync sequence loops; do equal $name --epochs 1; done
     if [ "$CHECK_ALL" = 1 ] || [ "${CHECK_CUDA:-0}" = 1 ]; then
         two resnet models/resnet56_cifar10.tn --batch 6 --set model.depth=8
         equal resnet --data "$work/cifar" --epochs 1
