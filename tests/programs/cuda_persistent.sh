@@ -31,6 +31,20 @@ grep -q "^a step of 64 samples as one launch with others: 28 stages and 7 meetin
     grep -q "^  Predicted for an H200, not measured: .* so it is one cluster of 16 blocks.$" "$work/said" &&
     grep -q "^  Weights and states of 6 of 6 parameters stay on the chip through a launch: 62.1 KB a block.$" "$work/said" && ok || bad "what show says of it: $(cat "$work/said")"
 
+# stay LIMIT WHAT MODEL...: which parameters stay on the chip, and that they fit into so many KB a block beside 16 of the stages' and 1 of CUDA's
+stay() {
+    local limit=$1 what=$2 said; shift 2
+    said=$("$TENON" show "$@" --target cuda --kernels=persistent | sed -n 's/^  Weights.* of \(.* of [0-9]*\) parameters stay on the chip through a launch: \([0-9.]*\) KB a block\.$/\1 \2/p')
+    same "what stays of $*" "$what" "${said% *}"
+    awk -v kb="${said##* }" -v limit="$limit" 'BEGIN { exit !(kb > 0 && kb + 17 <= limit) }' && ok || bad "$*: ${said##* } KB a block, of $limit"
+}
+stay 228 "6 of 6" models/mlp.tn --batch 64
+stay 114 "8 of 8" models/lenet.tn
+stay 114 "8 of 8" models/lenet.tn --arch sm_100
+stay 82 "8 of 8" models/lenet.tn --arch sm_80
+sed 's/dense(128)/dense(4096)/; s/dense(h, 64)/dense(h, 4096)/' models/mlp.tn > "$work/wide.tn"
+stay 114 "4 of 6" "$work/wide.tn"
+
 # ---- bits
 
 # two NAME MODEL OPTIONS...: $work/NAME/gpu and $work/NAME/ordinary
