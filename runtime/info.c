@@ -52,7 +52,7 @@ int info_run(const RtProgram *p, const Options *o)
     printf("algorithms: %016llx\n", (unsigned long long)hash_algorithms(p));
     for (int i = 0; i < p->ncall; i++)
         if (p->call[i].algorithm && *p->call[i].algorithm)
-            printf("  %s: %s\n", p->call[i].what, p->call[i].algorithm);
+            printf("  %s (%s): %s\n", p->call[i].what, p->call[i].kernel, p->call[i].algorithm);
     printf("phases:\n");
     for (int i = 0; i < p->ntrain; i++)
         printf("  %s\n", p->train[i].what);

@@ -130,12 +130,13 @@ void statement_write(Writer *w, Text *t, const Node *n, int *line, const char *i
     if (!*s)
         return;
     const Price cost = step_price(w->g, n, w->in->options);
+    const char *serves = node_serves(w->arena, n);
     origin(w, t, n, line, indent);
     price(w, &p, n, &cost, indent);
     text_printf(t, "%s/* %s */\n", indent, p.s);
     statement_wrapped(t,
                       arena_printf(w->arena, "%s%s", s,
-                                   statement_tick(w, n->name ? n->name : n->op->name, s, n->span,
+                                   statement_tick(w, *serves ? serves : n->op->name, s, n->span,
                                                   statement_flops(n),
                                                   step_price_words(w->arena, n, &cost), cost)),
                       indent);

@@ -177,6 +177,26 @@ const char *param_layer(Arena *a, const Param *p)
     return dot ? arena_strndup(a, p->name, (size_t)(dot - p->name)) : "";
 }
 
+/* The parameter that n is, or is made of alone: packed, turned, converted. */
+static const Param *weights_in(const Node *n)
+{
+    while (!n->param && n->nin == 1 && n->in[0] && !n->shape.batched)
+        n = n->in[0];
+    return n->param;
+}
+
+const char *node_serves(Arena *a, const Node *n)
+{
+    const char *layer = n->name ? n->name : "";
+
+    for (int i = 0; i < n->nin && !*layer; i++) {
+        const Param *p = n->in[i] ? weights_in(n->in[i]) : NULL;
+        if (p)
+            layer = param_layer(a, p);
+    }
+    return layer;
+}
+
 Node *node_root(const Node *n)
 {
     for (;;) {

@@ -151,6 +151,7 @@ Node  *graph_label(Graph *g, Shape s, Span at);
  * when the shapes differ. `init` overrides the recipe's when not NULL. */
 Node  *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *init, Span at);
 const char *param_layer(Arena *a, const Param *p);    /* "conv1" of "conv1.weight"; "" of a name without a dot */
+const char *node_serves(Arena *a, const Node *n);     /* its own name, or the layer whose weights it reads, packs or turns; "": none */
 /* A constant filled with v, not batched unless s says so.  Costs no memory: emitters print it. */
 Node  *graph_const(Graph *g, double v, Shape s, Span at);
 bool   graph_next_token(const Graph *g);              /* its loss is that of a text's next token: exp of it is the perplexity */

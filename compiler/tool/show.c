@@ -296,13 +296,6 @@ static void add_to_part(Bill *b, const char *part, const Price *p)
     add_price(&b->sum[i].price, p);
 }
 
-/* "conv1", whose weights n packs or turns; "" when it has a name, or none of them. */
-static const char *layer_of(Arena *a, const Node *n)
-{
-    const Param *p = n->nin && n->in[0] ? n->in[0]->param : NULL;
-    return n->name ? n->name : p ? param_layer(a, p) : "";
-}
-
 /* n: what the call comes from, or NULL. */
 static void bill(Bill *b, const char *part, const Node *n, const char *name, const char *op, Price p)
 {
@@ -331,11 +324,11 @@ static void bill_phase(Bill *b, const char *part, int phase, bool backward)
     for (int i = 0; i < p->nnode; i++) {
         const Node *n = p->node[i];
         if (emit_is_call(n) && n->backward == backward)
-            bill(b, part, n, layer_of(b->arena, n), n->op->name, step_price(b->graph, n, b->options));
+            bill(b, part, n, node_serves(b->arena, n), n->op->name, step_price(b->graph, n, b->options));
     }
     for (int i = 0; i < p->nknown; i++)
         if (p->known[i]->backward == backward)
-            bill(b, part, p->known[i], "", p->known[i]->op->name, step_price(b->graph, p->known[i], b->options));
+            bill(b, part, p->known[i], node_serves(b->arena, p->known[i]), p->known[i]->op->name, step_price(b->graph, p->known[i], b->options));
 }
 
 static void bill_sums(Bill *b, const char *part, bool from_grad)

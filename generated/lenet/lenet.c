@@ -653,10 +653,10 @@ static const char *const layers[] = {
 static int (*const nonfinite[])(const Rt *r, char *t, int unit) = {nonfinite_0, nonfinite_1};
 
 static const RtCall calls[] = {
-    {"conv2d_pack", "conv2d_pack_1", "lenet.tn:8", 0, "", 0, 0.3097, 5200},
-    {"conv2d_pack", "wino_pack_1", "lenet.tn:9", 0, "", 0, 11.93, 2.843e+05},
-    {"dense_turn", "dense_turn_1", "lenet.tn:11", 0, "", 0, 1.183, 4e+04},
-    {"conv2d_pack", "conv2d_pack_dx_1", "lenet.tn:9", 0, "", 0, 2.669, 2.04e+05},
+    {"conv1", "conv2d_pack_1", "lenet.tn:8", 0, "", 0, 0.3097, 5200},
+    {"conv2", "wino_pack_1", "lenet.tn:9", 0, "", 0, 11.93, 2.843e+05},
+    {"dense2", "dense_turn_1", "lenet.tn:11", 0, "", 0, 1.183, 4e+04},
+    {"conv2", "conv2d_pack_dx_1", "lenet.tn:9", 0, "", 0, 2.669, 2.04e+05},
     {"image", "rt_input", "lenet.tn:7", 0, "", 0, 32.37, 8.028e+05},
     {"conv1", "conv2d_pool_1", "lenet.tn:8", 576000, "samples in lanes, pooled before tanh", 5.76e+05, 1232, 2.27e+06},
     {"conv2", "conv2d_winograd_pool_1", "lenet.tn:9", 3200000, "Winograd F(2x2, 5x5), pooled before tanh", 1.413e+06, 2845, 1.378e+07},
@@ -670,7 +670,7 @@ static const RtCall calls[] = {
     {"ddense2.bias", "sum_to_1", "lenet.tn:11", 0, "", 10, 1.208, 5440},
     {"dh", "dense_dx_turned_1", "lenet.tn:11", 10000, "", 1.008e+04, 21.65, 5.171e+05},
     {"ddense1.bias", "sum_to_2", "lenet.tn:10", 0, "", 500, 10.46, 2.72e+05},
-    {"dense_dx", "dense_wide_dx_1", "lenet.tn:10", 800000, "all samples at once", 8e+05, 1182, 1.377e+07},
+    {"dense1", "dense_wide_dx_1", "lenet.tn:10", 800000, "all samples at once", 8e+05, 1182, 1.377e+07},
     {"sums over samples", "memset", "", 0, "", 0, 16.57, 8.218e+05},
     {"dconv2.bias", "sum_to_3", "lenet.tn:9", 0, "", 800, 18.55, 4.112e+05},
     {"dh", "conv2d_pool_dx_1", "lenet.tn:9", 3200000, "sparse behind the pool", 8.32e+05, 2394, 1.677e+07},

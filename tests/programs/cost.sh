@@ -66,6 +66,16 @@ done
 for call in conv1 dense1; do
     grep "\"layer\":\"$call\"" "$work/log" | grep -Eq '"predicted_ms":0*[1-9.]' && ok || bad "no prediction for $call"
 done
+# what reads a layer's weights is named after the layer or the gradient that it computes, packing and turning too, never after its operation
+sed -n 's/.*"layer":"\([^"]*\)".*"kernel":"\([^"]*\)".*/\1 \2/p' "$work/log" > "$work/rows"
+unnamed=$(grep -E ' (conv2d|wino|dense)' "$work/rows" | grep -vE '^(d?conv[0-9]|d?dense[0-9]|dh )' || true)
+same "rows of the account that name no layer" "none $unnamed" "none "
+for row in 'conv1 (conv2d|wino)_pack' 'conv3 (conv2d|wino)_pack' 'dense1 dense_turn' 'dense1 dense_dx'; do
+    grep -Eq "^$row" "$work/rows" && ok || bad "the account has no row $row: $(cat "$work/rows")"
+done
+succeeds "the algorithms of a program" "$work/convs" info
+grep -Eq '^  conv3 \((conv2d|conv2d_winograd)_[0-9]+\): [a-zW]' "$work/out" && ok || bad "info does not say which kernel computes conv3"
+
 for broken in '{' '[1,]' '{"traceEvents":[{"ph":"X","ts":1,"dur":-1}]}' '{"traceEvents":[{"ph":"X","ts":1,"dur":2},{"ph":"X","ts":2,"dur":2}]}' \
     '{"traceEvents":[]}' '{"a":01}' '{"a":"\x"}' '{"traceEvents":[{"ph":"X","ts":1,"dur":2}]} x'; do
     printf '%s' "$broken" > "$work/broken.json"
