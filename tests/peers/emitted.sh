@@ -5,6 +5,7 @@
 #   TENON_TORCH=PYTHON   an interpreter that has torch and numpy (default: python3); without one the losses are skipped
 #   TENON_KERAS=PYTHON   one that has keras and at least one of tensorflow, jax, torch
 #   TENON_MXNET=PYTHON   one that has mxnet 1.9
+#   TENON_LIMIT=SECONDS  how long a script may take (default 300), for a machine that is busy with other things
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 torch=${TENON_TORCH:-python3} keras=${TENON_KERAS:-python3} mxnet=${TENON_MXNET:-python3}
@@ -243,7 +244,7 @@ against() {
     "$TENON" emit "$model" "${options[@]}" --to "$to" -o "$work/$to" > /dev/null
     rm -f "$work/ours" "$work/theirs"
     "$work/$name" "${run[@]}" --log "$work/ours" > /dev/null
-    KERAS_BACKEND=${5:-} succeeds "$name.py for $to ${5:-} runs" timeout 300 "$python" "$work/$to/$name.py" "${run[@]}" --log "$work/theirs"
+    KERAS_BACKEND=${5:-} succeeds "$name.py for $to ${5:-} runs" timeout "${TENON_LIMIT:-300}" "$python" "$work/$to/$name.py" "${run[@]}" --log "$work/theirs"
     # Keras keeps its mean of losses, and parts of batch_norm, in f32; MXNet its learning rates.
     local most=1e-8; [ "$to" = pytorch ] || most=1e-5
     apart=$(paste <(steps "$work/ours") <(steps "$work/theirs") | awk -v most=$most '{ d = ($1 - $2) / $1; d = d < 0 ? -d : d; if (d > m) m = d } END { print NR == 10 && m < most ? "close" : NR " steps, " m }')
