@@ -381,7 +381,7 @@ bool command_parse(Arena *a, int argc, char **argv, Command *c, Diag *d)
 {
     Reader r = {.arena = a, .diag = d, .argv = argv, .argc = argc, .at = 1, .command = c, .flags = text_new(a)};
     *c = (Command){.color = command_color(argc, argv)};
-    c->options.cpu = "native";
+    c->options.cpu = getenv("TENON_CPU") && *getenv("TENON_CPU") ? getenv("TENON_CPU") : "native";
     c->options.threads = machine_threads();
 #ifndef NDEBUG
     c->options.verify = true;

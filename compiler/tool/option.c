@@ -32,7 +32,7 @@ const OptionRow option_table[] = {
     {"--shards", "G", OPTION_COUNT, AT(front.shards), MODEL, true, "equal parts of the batch, the unit that is shared out"},
     {"--set", "KEY=VALUE", OPTION_SETTING, 0, MODEL, true, "override a key of the recipe or a parameter of the model: --set optimizer.lr=0.1"},
     {"--dtype", "f32|f64|tf32|bf16|f16", OPTION_WORD, AT(front.dtype), MODEL, true, "the numbers it computes with (default: the recipe's): f32, f64, and with --target cuda --kernels=cudnn tf32, bf16 and f16"},
-    {"--cpu", "native|x86-64-v3|x86-64-v4|armv8-a|generic", OPTION_WORD, AT(options.cpu), SHOW | MAKE, true, "the processor (default native)"},
+    {"--cpu", "native|x86-64-v3|x86-64-v4|armv8-a|generic", OPTION_WORD, AT(options.cpu), SHOW | MAKE, true, "the processor (default $TENON_CPU, else native)"},
     {"--plain", NULL, OPTION_TRUE, AT(options.plain), SHOW | MAKE, true, "no optional pass, reference kernels: slow, and easy to follow"},
     {"--exact", NULL, OPTION_FALSE, AT(options.fast), SHOW | MAKE, true, "only algorithms as exact as the textbook's (the default)"},
     {"--fast", NULL, OPTION_TRUE, AT(options.fast), SHOW | MAKE, true, "also algorithms that round a little more"},
@@ -84,7 +84,8 @@ static void overview(void)
     puts("  tenon --help, tenon COMMAND --help, tenon --version\n\n"
          "  tenon build models/lenet.tn -o lenet && ./lenet --epochs 2\n\n"
          "Environment: CC (the C compiler, default cc), TENON_CFLAGS (more flags for it), TENON_DATA (data sets),\n"
-         "TENON_CACHE (compiled kernels and programs; default $XDG_CACHE_HOME/tenon or ~/.cache/tenon).  Exit code: 0 done, 1 error.");
+         "TENON_CPU (what --cpu is unless it is given), TENON_CACHE (compiled kernels and programs; default\n"
+         "$XDG_CACHE_HOME/tenon or ~/.cache/tenon).  Exit code: 0 done, 1 error.");
 }
 
 void command_help(CommandKind topic)

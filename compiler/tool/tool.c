@@ -62,6 +62,11 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
     const Machine *m = machine_find(c->options.cpu);
     const bool compiles = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN || c->tune;
     const char *cc = getenv("CC");
+    if (!m) {                                         /* options have been looked at before */
+        diag_error(d, nowhere, "TENON_CPU=%s: there is no such processor", c->options.cpu);
+        diag_help(d, "set it to what --cpu takes (tenon build --help), or unset it: then it is this machine's");
+        return false;
+    }
     if (compiles && !machine_fits_host(m) && !(cc && *cc)) {
         diag_error(d, nowhere, "--cpu %s is another family of processors than this machine's", m->name);
         diag_help(d, "name a C compiler that makes code for it: CC=..., or use tenon emit");

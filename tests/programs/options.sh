@@ -25,6 +25,11 @@ refuses "not a number" "whole number" "$TENON" build "$lenet" -o p --batch many
 refuses "batch 0" "whole number" "$TENON" build "$lenet" -o p --batch 0
 refuses "batch beyond 2^31" "whole number" "$TENON" build "$lenet" -o p --batch 99999999999999999999
 refuses "unknown word" "--dtype takes f32" "$TENON" build "$lenet" -o p --dtype f23
+refuses "TENON_CPU of no processor" "TENON_CPU=x86-64-v9: there is no such processor" env TENON_CPU=x86-64-v9 "$TENON" build "$lenet" -o "$work/no"
+[ ! -e "$work/no" ] && ok || bad "TENON_CPU=x86-64-v9 leaves a program behind"
+price_on() { "$TENON" show "$lenet" --cost "$@" | grep '^price of a step'; }
+same "TENON_CPU is what --cpu is unless it is given" "$(TENON_CPU=generic price_on)" "$(price_on --cpu generic)"
+same "--cpu goes before TENON_CPU" "$(TENON_CPU=generic price_on --cpu x86-64-v3)" "$(price_on --cpu x86-64-v3)"
 refuses "two files" "takes one file" "$TENON" check "$lenet" "$mlp"
 refuses "no file" "needs a model file" "$TENON" check
 refuses "no output" "-o PROG" "$TENON" build "$lenet"
