@@ -51,6 +51,8 @@ static void compare_requests(const Options *o, Comm *c)
                              o->stop_at,
                              o->log_steps > 0,
                              o->checkpoint != NULL,
+                             (double)o->every_steps,
+                             (double)o->launch_steps,
                              o->resume,
                              o->loss_scale,
                              (double)o->loss_scale_steps,

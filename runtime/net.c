@@ -17,6 +17,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Rt as a program in double sees it: only `opt`, at the end, is larger. */
@@ -92,10 +93,16 @@ int64_t net_bytes(const Net *n)
            (n->reduced ? n->nparts * n->grad_bytes : 0) + n->sum.scratch_bytes;
 }
 
-/* A rank's report: its shards' metrics, and whether it was asked to stop. */
+/* A rank's report of a step: its shards' metrics, and whether it was asked to stop. */
 static int report_size(const Net *n)
 {
     return n->shards * RT_METRICS + 1;
+}
+
+/* Steps of one launch. */
+static int steps_most(const Net *n)
+{
+    return n->p->device && n->p->steps_most > 1 ? n->p->steps_most : 1;
 }
 
 static void map_here(Net *n, int threads)
@@ -169,7 +176,7 @@ Net *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_g
     else
         map_here(n, threads);
     n->slot = rt_alloc(sizeof *n->slot * RT_METRICS * (size_t)(shards * p->slices));
-    n->report = rt_alloc(sizeof *n->report * (size_t)(report_size(n) * comm->size));
+    n->report = rt_alloc(sizeof *n->report * (size_t)(report_size(n) * comm->size * steps_most(n)));
     n->end = rt_alloc(sizeof *n->end * (size_t)threads);
     n->until = units_until(p);
     n->partial = rt_alloc(sizeof *n->partial * (size_t)grad_blocks(p));
@@ -330,10 +337,15 @@ static int valid_slices(const Net *n, const Rt *r)
     return valid < 0 ? 0 : valid < all ? valid : all;
 }
 
+static double *report_of(const Net *n, int rank)
+{
+    return n->report + (rank * n->reports + n->at) * report_size(n);
+}
+
 /* Where the metrics of shard s of the batch stand, once all ranks have reported. */
 static double *reported(const Net *n, int s)
 {
-    return n->report + s / n->shards * report_size(n) + s % n->shards * RT_METRICS;
+    return report_of(n, s / n->shards) + s % n->shards * RT_METRICS;
 }
 
 static void add_metrics(void *arg, int to, int from)
@@ -343,29 +355,46 @@ static void add_metrics(void *arg, int to, int from)
         reported(n, to)[m] += reported(n, from)[m];
 }
 
-/* Tells the other ranks what this one has to report, slices in order within a shard. */
-static void report(Net *n)
+/* What this rank has to report of the step at hand, slices in order within a shard. */
+static void write_report(Net *n)
 {
     const int size = report_size(n), slices = n->p->slices;
-    double *mine = n->report + n->comm->rank * size;
+    double *mine = report_of(n, n->comm->rank);
     memset(mine, 0, sizeof *mine * (size_t)size);
     for (int i = 0; i < n->shards * slices * RT_METRICS; i++)
         mine[i / RT_METRICS / slices * RT_METRICS + i % RT_METRICS] += n->slot[i];
     mine[size - 1] = n->stop;
-    n->told =
-        comm_post_gather(n->comm, n->report, (int64_t)sizeof *mine * size, "the metrics of a step");
 }
 
-/* Shards of all ranks in the tree. */
-static void sum_metrics(Net *n)
+/* Tells the other ranks all of it. */
+static void tell_reports(Net *n)
 {
-    const int size = report_size(n);
-    comm_await(n->comm, n->told);
+    n->told = comm_post_gather(n->comm, n->report,
+                               (int64_t)sizeof *n->report * report_size(n) * n->reports,
+                               "the metrics of a step");
+}
+
+static void report(Net *n)
+{
+    n->reports = 1, n->at = 0;
+    write_report(n);
+    tell_reports(n);
+}
+
+/* Shards of all ranks in the tree: of the step at hand. */
+static void add_reports(Net *n)
+{
     n->all_stop = false;
     for (int r = 0; r < n->comm->size; r++)
-        n->all_stop |= n->report[(r + 1) * size - 1] != 0;
+        n->all_stop |= report_of(n, r)[report_size(n) - 1] != 0;
     tree_add(n->leaf, n->p->shards, add_metrics, n);
-    memcpy(n->metric, n->report, sizeof n->metric);
+    memcpy(n->metric, reported(n, 0), sizeof n->metric);
+}
+
+static void sum_metrics(Net *n)
+{
+    comm_await(n->comm, n->told);
+    add_reports(n);
     comm_started(n->comm);
 }
 
@@ -550,25 +579,18 @@ static bool run_phases(Net *n, const View *all)
     return true;
 }
 
-/* On a device the update looks at the loss itself, so that a step is one list of launches, sums over ranks among them.  Where another
- * rank's loss is not finite it has been updated in vain: the run ends before anybody reads or saves that. */
-static bool run_there(Net *n, const View *all, bool updates)
+/* On a device nobody looks at the loss in between. */
+static bool run_there(Net *n, const View *all)
 {
-    if (!updates || !remote_play(n->remote, REMOTE_TRAIN)) {
-        run_phases(n, all);
-        if (updates)
-            update_all(n, &all->rt);
-        if (updates)
-            remote_played(n->remote, REMOTE_TRAIN);
-    }
+    run_phases(n, all);
     remote_wait(n->remote, 1);
     remote_metrics(n->remote, 0, n->slot, &n->scaling);
     return finite_loss(n, &all->rt);
 }
 
 /* All sums of the step: this rank's, then with the other ranks', which goes on when this returns. A rank whose loss is not
- * finite goes no further, and so the others do not either.  updates: on a device, whose list has the update, too. */
-static bool run_sums(Net *n, View *v, const Batch *b, bool updates)
+ * finite goes no further, and so the others do not either. */
+static bool run_sums(Net *n, View *v, const Batch *b)
 {
     clear_metrics(n);
     v->rt.scored = data_scored(n->p, b);
@@ -576,7 +598,7 @@ static bool run_sums(Net *n, View *v, const Batch *b, bool updates)
         v->rt.grad = n->remote ? remote_grad(n->remote) : n->grad;
     if (n->remote)
         remote_begin(n->remote, &v->rt, sizeof *v, b, false);
-    if (!(n->remote ? run_there(n, v, updates) : run_phases(n, v)))
+    if (!(n->remote ? run_there(n, v) : run_phases(n, v)))
         return false;
     if (n->remote)
         report(n);
@@ -590,7 +612,7 @@ bool net_gradients(Net *n, const Batch *b)
     View v = view(n, b, (Hyper){0, 0}, n->first, n->shards);
     net_settle(n);
     n->comm->step = 0;
-    if (!run_sums(n, &v, b, false))
+    if (!run_sums(n, &v, b))
         return false;
     sum_metrics(n);
     for (int i = 0; i < n->p->nbucket; i++)
@@ -600,15 +622,9 @@ bool net_gradients(Net *n, const Batch *b)
     return true;
 }
 
-/* Can several steps be one launch?  Not where ranks tell each other of each. */
-static bool launched_alone(const Net *n)
-{
-    return n->remote && n->comm->size == 1;
-}
-
 int net_steps_most(const Net *n)
 {
-    const int most = launched_alone(n) && n->p->steps_most > 1 ? n->p->steps_most : 1;
+    const int most = steps_most(n);
     return n->steps_most > 0 && n->steps_most < most ? n->steps_most : most;
 }
 
@@ -623,7 +639,8 @@ int net_steps_now(const Net *n, int64_t wanted)
     return now;
 }
 
-/* As launches, one behind the other, which are recorded and then played as one. */
+/* As launches, one behind the other, which are recorded and then played as one.  The update looks at the loss itself, so that a step is one
+ * list, sums over ranks among them. */
 static void launch_steps(Net *n, const View *v, int count)
 {
     int list = REMOTE_TRAIN;
@@ -638,11 +655,50 @@ static void launch_steps(Net *n, const View *v, int count)
     remote_played(n->remote, list);
 }
 
+/* Tells the other ranks of all steps, and looks at their losses: how many steps are finite everywhere. */
+static int finite_steps(Net *n, int count)
+{
+    const int loss = net_metric_index(n->p, "loss");
+    tell_reports(n);
+    comm_await(n->comm, n->told);
+    comm_started(n->comm);
+    for (n->at = 0; n->at < count; n->at++)
+        for (int s = 0; loss >= 0 && s < n->p->shards; s++)
+            if (!isfinite(reported(n, s)[loss]))
+                return n->at;
+    return count;
+}
+
+/* What the launch has left of each step.  Where another rank's loss is not finite before this one's, what was updated here since was so in vain. */
+static int look_at_steps(Net *n, const View *v, int count)
+{
+    int mine = count;
+    n->reports = count;
+    for (n->at = 0; n->at < count; n->at++) {
+        remote_metrics(n->remote, n->at, n->slot, &n->scaling);
+        if (mine == count && !finite_loss(n, &v[n->at].rt))
+            mine = n->at;
+        write_report(n);
+    }
+    const int all = finite_steps(n, count);
+    n->of_others = all < mine;
+    return all;
+}
+
+void net_leave_word(Net *n)
+{
+    char *here = rt_alloc((size_t)n->comm->size);
+    if (n->of_others)
+        comm_gather(n->comm, here, 1, "a step whose loss is not finite");
+    free(here);
+}
+
 int net_steps(Net *n, const Batch *b, const Hyper *h, int count)
 {
     if (!n->step)
         n->step = rt_alloc(sizeof(View) * (size_t)net_steps_most(n));
     View *v = n->step;
+    n->comm->step = h->step;
     for (int i = 0; i < count; i++) {
         v[i] = view(n, &b[i], h[i], n->first, n->shards);
         v[i].rt.scored = data_scored(n->p, &b[i]);
@@ -654,24 +710,19 @@ int net_steps(Net *n, const Batch *b, const Hyper *h, int count)
     else
         launch_steps(n, v, count);
     remote_wait(n->remote, count);
-    for (int i = 0; i < count; i++) {
-        remote_metrics(n->remote, i, n->slot, &n->scaling);
-        if (!finite_loss(n, &v[i].rt))
-            return i;
-    }
-    return count;
+    return look_at_steps(n, v, count);
 }
 
 void net_step_metrics(Net *n, int i)
 {
     remote_metrics(n->remote, i, n->slot, &n->scaling);
-    report(n);
-    sum_metrics(n);
+    n->at = i;
+    add_reports(n);
 }
 
 bool net_step(Net *n, const Batch *b, Hyper h)
 {
-    if (launched_alone(n)) {
+    if (n->remote) {
         if (net_steps(n, b, &h, 1) < 1)
             return false;
         net_step_metrics(n, 0);
@@ -679,11 +730,11 @@ bool net_step(Net *n, const Batch *b, Hyper h)
     }
     View v = view(n, b, h, n->first, n->shards);
     n->comm->step = h.step;
-    if (!run_sums(n, &v, b, true))
+    if (!run_sums(n, &v, b))
         return false;
     if (puts_off(n))
         put_off(n, &v);
-    else if (!n->remote)
+    else
         update_all(n, &v.rt);
     sum_metrics(n);
     return true;

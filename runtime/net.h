@@ -28,7 +28,8 @@ typedef struct Net {
     int64_t     shard_bytes, thread_bytes, grad_bytes;/* from one region to the next */
     double     *slot;                                 /* [slices of this rank][RT_METRICS] */
     int64_t     told;                                 /* the number of the gather of reports (comm_post_gather) */
-    double     *report;                               /* [ranks][shards of a rank][RT_METRICS], [.. + 1]: one that stops */
+    double     *report;                               /* [ranks][steps told at once][shards of a rank][RT_METRICS], [.. + 1]: one that stops */
+    int         reports, at;                          /* steps told at once; the one at hand */
     int        *end;      /* [threads]: of the shares of the job at hand */
     double     *until;    /* [units of sums + 1]: predicted; NULL: all alike */
     double     *partial;  /* clipping by norm: squares, a block of sums each */
@@ -38,6 +39,7 @@ typedef struct Net {
     struct Ticks *ticks;  /* ticks.h: bench --layers, --trace; NULL: not measured */
     double      metric[RT_METRICS];  /* of the last batch: sums over its valid samples */
     RtScaling   scaling;             /* in f16: as the last step has left it */
+    bool        of_others;           /* what net_steps has found not to be finite is another rank's loss */
     bool        stop, all_stop;      /* this rank was asked to stop; some rank was, as all know after a step */
 } Net;
 
@@ -62,6 +64,7 @@ int     net_steps_most(const Net *n);
 int     net_steps_now(const Net *n, int64_t wanted);
 int     net_steps(Net *n, const Batch *b, const Hyper *h, int count);
 void    net_step_metrics(Net *n, int i);
+void    net_leave_word(Net *n);                 /* where it is another rank's loss: waits until that rank has said so and ends the run */
 bool    net_gradients(Net *n, const Batch *b);  /* the same up to the sums, which stay in n->grad */
 
 /* output: NULL or [batch][outputs] reals. */

@@ -119,7 +119,7 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
                   .fixed_here = fixed,
                   .changed = true,
                   .shards = p->shards / c->size,
-                  .steps = p->steps_most > 1 && c->size == 1 ? p->steps_most : 1};
+                  .steps = p->steps_most > 1 ? p->steps_most : 1};
     const int64_t shards = m->shards * memory_round(p->shard_bytes),
                   grad = grads ? memory_round(p->grad_bytes) : 0;
     m->metric_here = rt_alloc((size_t)metric_bytes(m, m->steps));

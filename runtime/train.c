@@ -310,6 +310,7 @@ static int stopped(Trainer *t)
 static void __attribute__((noreturn)) not_finite(Trainer *t, const Batch *b)
 {
     const RtProgram *p = t->p;
+    net_leave_word(t->net);
     net_fetch(t->net);
     const RtParam *bad = params_nonfinite(p, t->net->fixed);
     const int layer = net_first_nonfinite(t->net, b);
@@ -456,12 +457,13 @@ static void one_step(Trainer *t)
 }
 
 /* Up to the end of the epoch, or the next checkpoint that counts steps; samples that are made up are there for one step at a time, and a
- * trace has a row a step. */
+ * trace has a row a step.  All ranks take as many, though one of them alone traces, saves, and knows when it did. */
 static int steps_at_once(const Trainer *t)
 {
     const Options *o = t->o;
     int64_t n = t->steps - t->at.step;
-    if (t->data->synthetic || t->ticks)
+    const bool counts = o->comm->size > 1 && (o->trace || o->every_steps);
+    if (t->data->synthetic || t->ticks || counts)
         return 1;
     if (t->checkpoint && o->every_steps && n > t->saved_total + o->every_steps - t->at.total)
         n = t->saved_total + o->every_steps - t->at.total;
@@ -475,6 +477,7 @@ static void several_steps(Trainer *t, int n)
         t->hyper[i] = hyper_of(t, i);
     }
     RtScaling before = t->net->scaling;
+    t->net->stop = stop != 0;
     const int done = net_steps(t->net, t->batch, t->hyper, n);
     for (int i = 0; i < done; i++) {
         net_step_metrics(t->net, i);

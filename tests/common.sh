@@ -138,3 +138,10 @@ small_cifar() {
 # field LOG EVENT NAME: the values of a field of all records of one kind, in a line
 field() { { grep "\"event\":\"$2\"" "$1" || true; } | sed -n "s/.*\"$3\":\"\{0,1\}\([^,\"}]*\).*/\1/p" | tr '\n' ' '; }
 hashes() { field "$1" epoch weights_hash; }
+
+# npy FILE DESCR SHAPE BYTES: an array of zeros in NumPy's format, version 1
+npy() {
+    local head="{'descr': '$2', 'fortran_order': False, 'shape': $3, }"
+    printf '\223NUMPY\001\000\166\000%-117s\n' "$head" > "$1"
+    head -c "$4" /dev/zero >> "$1"
+}

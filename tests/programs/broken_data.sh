@@ -51,12 +51,6 @@ else
     skip "a file that may not be read: root reads everything"
 fi
 
-# npy FILE DESCR SHAPE BYTES: an array of zeros in NumPy's format, version 1
-npy() {
-    local head="{'descr': '$2', 'fortran_order': False, 'shape': $3, }"
-    printf '\223NUMPY\001\000\166\000%-117s\n' "$head" > "$1"
-    head -c "$4" /dev/zero >> "$1"
-}
 arrays() { rm -rf "$work/d"; mkdir "$work/d"
     npy "$work/d/train_x.npy" '|u1' '(256, 1, 28, 28)' $((256 * 784)); npy "$work/d/train_y.npy" '<i8' '(256,)' $((256 * 8))
     npy "$work/d/test_x.npy" '<f4' '(64, 1, 28, 28)' $((64 * 784 * 4)); npy "$work/d/test_y.npy" '|u1' '(64,)' 64; }

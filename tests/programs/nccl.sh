@@ -80,12 +80,17 @@ want=$(hash 1 "${mlp[@]}")
 for order in 1 2; do same "mlp, 4 ranks, streams in order $order" "$(SHIM_ORDER=$order hash 4 "${mlp[@]}")" "$want"; done
 buckets=$(grep -c '\.ready = ' "$work"/mlp/*.cu)
 [ "$buckets" -gt 1 ] && ok || bad "one bucket of 20 kB for all of the MLP"
-same "two exchanges a bucket in the first and in the recorded step" "$(grep -c "^end" "$work/asked.0")" $((4 * buckets))
-same "mlp, 4 ranks, with words of the fake runtime" "$(FAKE_LOG=1 hash 4 "${mlp[@]}")" "$want"
-for r in 0 1 2 3; do
-    sed -n 's/^fake: a graph of //p' "$work/err.$r" | sort -n | uniq -c | awk '{ print $1 }' | sort -n | tail -n 1
-done > "$work/played"
-same "graphs that were played five times in six steps" "$(tr '\n' ' ' < "$work/played")" "5 5 5 5 "
+# an epoch of three steps is a launch of two and one of one, each asked of NCCL the first time and recorded the second
+same "two exchanges a bucket and step in the first and in the recorded launches" "$(grep -c "^end" "$work/asked.0")" $((12 * buckets))
+# played TEXT: of all graphs of one size, how often rank 0 plays them
+played() { sed -n 's/^fake: a graph of //p' "$work/err.0" | sort -n | uniq -c | awk '{ printf "%s ", $1 }'; }
+same "mlp, 4 ranks, with words of the fake runtime" "$(FAKE_LOG=1 hash 4 "${mlp[@]}" --epochs 4)" "$(hash 1 "${mlp[@]}" --epochs 4)"
+four=$(hashes "$work/log")
+same "tests, steps of one and of two" "$(FAKE_LOG=1 hash 4 "${mlp[@]}" --epochs 4 > /dev/null; played)" "7 3 3 "
+same "one step a launch" "$(FAKE_LOG=1 hash 4 "${mlp[@]}" --epochs 4 --launch-steps 1)" "$four"
+same "which is played eleven times in twelve steps" "$(played | tr ' ' '\n' | sort -n | tail -n 1)" 11
+rm -rf "$work/c"
+same "a checkpoint every two steps" "$(hash 4 "${mlp[@]}" --epochs 2 --checkpoint "$work/c" --checkpoint-every 2)" "$want"
 same "without memory of NCCL's" "$(FAKE_NCCL=no-memory hash 2 "${mlp[@]}")" "$want"
 same "NCCL 2.18" "$(TENON_NCCL=$work/libnccl-2.18.so hash 2 "${mlp[@]}")" "$want"
 grep -Eq "memory|register" "$work/asked.0" && bad "NCCL 2.18 is asked for memory" || ok
@@ -124,7 +129,7 @@ rm -f "$work/log"
 start 4 "${mlp[@]}" --reduce nccl --log "$work/log"
 ended
 grep -q "not equal to the bit" "$work/out.0" && ok || bad "--reduce nccl does not say what it costs"
-[ "$(grep -c "^sum of" "$work/asked.0")" = $((2 * buckets)) ] && ok || bad "--reduce nccl does not leave the sums to NCCL"
+[ "$(grep -c "^sum of" "$work/asked.0")" = $((6 * buckets)) ] && ok || bad "--reduce nccl does not leave the sums to NCCL"
 [ -n "$(hashes "$work/log")" ] && [ "$(hashes "$work/log")" != "$want" ] && ok || bad "four numbers added in two orders are equal to the bit: $(hashes "$work/log")"
 refuses "--reduce of something else" "tree or nccl, not 'ring'" "${mlp[@]}" --reduce ring
 
@@ -146,10 +151,36 @@ FAKE_NCCL=old ends 2 1 "is NCCL 2.10; version 2.18" "${mlp[@]}"
 FAKE_NCCL=never ends 2 76 "[0-9]+ s at the start of the GPUs' link in step 1, longer than --timeout-start" "${mlp[@]}" --timeout-start 2
 FAKE_NCCL=error ends 2 76 "NCCL failed at a sum of gradients: remote process exited" "${mlp[@]}"
 FAKE_NCCL=error ends 2 76 "NCCL failed at the statistics of the batch: remote process exited" "${sync[@]}"
+ends 2 1 "rank 1 .* has other options than rank 0" bash -c 'exec "$@" --launch-steps "$((TENON_RANK + 1))"' - "${mlp[@]}"
 ends 3 76 "ranks 1, 2 of 3 .TENON_RANKS. have not come to 127.0.0.1:[0-9]* in 2 s" \
     bash -c '[ "$TENON_RANK" != 0 ] || exec "$@"; exit 76' - "${mlp[@]}" --timeout 2
 ends 2 1 "rank 1 .* has other options than rank 0" bash -c 'exec "$@" --seed "$((TENON_RANK + 1))"' - "${mlp[@]}"
 ends 2 1 "rank 1 .* has other options than rank 0" bash -c 'exec "$@" --loss-scale-steps "$((TENON_RANK + 1))"' - "${halves[@]}"
+
+# of four steps of one launch the second is not finite, on rank 1 alone, and the third on both: rank 1 has the word, and names the second
+mkdir "$work/nan"
+npy "$work/nan/train_x.npy" '<f4' '(32, 1, 28, 28)' $((32 * 784 * 4)); npy "$work/nan/train_y.npy" '|u1' '(32,)' 32
+npy "$work/nan/test_x.npy" '<f4' '(8, 1, 28, 28)' $((8 * 784 * 4)); npy "$work/nan/test_y.npy" '|u1' '(8,)' 8
+printf '\0\0\300\177' | dd of="$work/nan/train_x.npy" bs=1 seek=$((128 + 13 * 784 * 4)) conv=notrunc 2> /dev/null
+for most in 1 4; do
+    rm -rf "$work/c"
+    ends 2 1 "rank 1 .* error: the samples hold numbers that are not finite: in epoch 1, step 2 of 4; the loss is not finite, and nothing was updated by them" \
+        "$work/mlp/gpu" --data "$work/nan" --epochs 2 --shuffle off --launch-steps $most --log "$work/nan.log" --log-steps 1 --checkpoint "$work/c"
+    same "steps before it that were logged, $most a launch" 1 "$(grep -c '"event":"step"' "$work/nan.log" || true)"
+    [ -z "$(ls "$work/c")" ] && ok || bad "what a rank had updated in vain was saved"
+    rm -f "$work/nan.log"
+done
+
+# ---- a rank that is asked to stop
+start 2 "${mlp[@]}" --epochs 4000 --checkpoint "$work/s"
+sleep 3
+kill -TERM "$(running "$work/mlp/gpu" | while read -r p; do grep -qz '^TENON_RANK=1$' "/proc/$p/environ" && echo "$p"; done | head -n 1)" || true
+ended
+same "exit codes of ranks that were asked to stop" "75 75" "${code[*]}"
+grep -q "stopped by a signal to another rank in epoch [0-9]* after [0-9]* steps; saved in" "$work/err.0" && ok || bad "what rank 0 says of it: $(cat "$work/err.0")"
+step=$(find "$work/s" -name 'step-*.safetensors' | sed 's/.*step-0*\([0-9]*\)\..*/\1/' | sort -n | tail -n 1)
+same "a run that was stopped and gone on with" "$(hash 2 "${mlp[@]}" --epochs $((step / 3 + 2)) --checkpoint "$work/s" --resume | awk '{ print $NF }')" \
+    "$(hash 1 "${mlp[@]}" --epochs $((step / 3 + 2)) | awk '{ print $NF }')"
 
 # ---- a rank that is lost
 # lost TEXT PATTERN SIGNAL: rank 1 gets it in the middle of a run
