@@ -1,6 +1,7 @@
 """gpu.py -- bench/gpu: programs for a GPU beside PyTorch and JAX on the same one, in rounds as bench/run has them.
 
-Ours are four: our own kernels ("tenon"), NVIDIA's libraries in the same exact f32, and these in tf32 and bf16.  A part that runs out of its minutes starts
+Ours are six: our own kernels ("tenon"), the same with one step a launch, for small networks with many of them in one, NVIDIA's libraries in the same exact
+f32, and these in tf32 and bf16.  A part that runs out of its minutes starts
 nothing more, and what it has is written after every work.
 
 Before anything is timed each program's losses are ours: the first to 1e-5, that after 5 steps to 1e-3; tf32 and bf16 round, so they may be 3e-2 away and
@@ -37,13 +38,15 @@ WORKS = {
 
 LIBRARIES = "tenon cudnn, f32"
 PERSISTENT = "tenon persistent, f32"
+ALONE = "tenon, a step a launch"
 
 
 def peers(device):
     """In the order in which they start: what is left out when the minutes are over is the eager modes."""
     found = []
     if device:                                        # the processor has no such programs
-        found = [Peer(PERSISTENT, "tenon", "--kernels=persistent", models=SMALL),
+        found = [Peer(ALONE, "tenon", "", "--launch-steps 1", models=SMALL + DEEP),
+                 Peer(PERSISTENT, "tenon", "--kernels=persistent", models=SMALL),
                  Peer(LIBRARIES, "tenon", "--kernels=cudnn", models=SMALL + DEEP),
                  *(Peer(f"tenon cudnn, {t}", "tenon", f"--kernels=cudnn --dtype={t}", models=SMALL + DEEP, further=True) for t in ("tf32", "bf16"))]
     found.append(Peer("jax, f32", "python", "jax_step.py", models=SMALL, env={"JAX_DEFAULT_MATMUL_PRECISION": "highest"}))
@@ -123,7 +126,7 @@ def table(session):
     lines = [f"  {c.name:22} " + (f"{c.rate:14,.0f} [{min(c.bursts):,.0f}..{max(c.bursts):,.0f}]" if c.bursts else c.why) for c in result.columns]
     if result.best:
         lines.append(f"  ratio {result.ratio:.2f}x of {result.best.name}; must {result.work.must}x")
-    for name, words in (PERSISTENT, "many steps in one launch"), (LIBRARIES, "with NVIDIA's libraries"):
+    for name, words in (ALONE, "with a step a launch"), (PERSISTENT, "many steps in one launch"), (LIBRARIES, "with NVIDIA's libraries"):
         column = next((c for c in result.columns if c.name == name and c.bursts), None)
         if column and result.tenon.bursts:
             lines.append(f"  {words} {column.rate / result.tenon.rate:.2f}x of our own kernels" +

@@ -128,13 +128,13 @@ class Session:
 
     def checked(self, peer, column):
         if peer.ours:
-            flags = peer.source.split()
-            twin = Tenon(self.bench, self.work, self.threads, flags, dropout=not self.dropout, place=self.place)
+            flags, options = peer.source.split(), [] if peer.mode == "-" else peer.mode.split()
+            twin = Tenon(self.bench, self.work, self.threads, flags, dropout=not self.dropout, place=self.place, options=options)
             if self.work.deep:
                 compare_deep(column, twin.check(1, self.work.batch, self.place)[0], twin.gradient(self.place), self.ours[0], self.gradient)
             else:
                 compare(column, twin.check(STEPS, self.work.batch, self.place), self.ours)
-            return Tenon(self.bench, self.work, self.threads, flags, place=self.place) if self.dropout else twin
+            return Tenon(self.bench, self.work, self.threads, flags, place=self.place, options=options) if self.dropout else twin
         command = self.absent.command(peer)
         program = Running(self.bench, peer, command, self.work, self.threads, False, self.place)
         column.versions = program.versions

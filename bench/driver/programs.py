@@ -98,8 +98,8 @@ class Bench:
 class Tenon:
     """A program of ours: a process a question."""
 
-    def __init__(self, bench, work, threads, flags=(), dropout=True, place=None):
-        self.bench, self.threads = bench, threads
+    def __init__(self, bench, work, threads, flags=(), dropout=True, place=None, options=()):
+        self.bench, self.threads, self.options = bench, threads, options
         self.samples = ("--data", place) if place else ()   # of the steps that are timed: the peers'; else made up
         self.program = bench.build_model(work, list(flags), dropout)
         self.log = f"{self.program}.jsonl"
@@ -125,7 +125,7 @@ class Tenon:
 
     def check(self, steps, batch, place):
         self.run("--data", place, "--threads", str(self.threads), "--shuffle", "off", "--epochs", "1", "--limit-samples",
-                 str(steps * batch), "--log", self.log, "--log-steps", "1")
+                 str(steps * batch), "--log", self.log, "--log-steps", "1", *self.options)
         return [r["train_loss"] for r in self.records("step")]
 
     def gradient(self, place):
@@ -137,7 +137,7 @@ class Tenon:
     def measured(self, steps):
         if os.path.exists(self.log):
             os.remove(self.log)
-        self.run("bench", *self.samples, "--threads", str(self.threads), "--steps", str(steps), "--log", self.log)
+        self.run("bench", *self.samples, "--threads", str(self.threads), "--steps", str(steps), "--log", self.log, *self.options)
         return self.records("bench")[-1]
 
     def time(self, seconds):

@@ -81,7 +81,7 @@ class Peer:
     name: str
     kind: str
     source: str                                       # the script, the source, or the flags of `tenon build`
-    mode: str = "-"
+    mode: str = "-"                                   # what the script is told; options of our own program
     models: tuple = SMALL
     venv: str = "peers"                               # or "mxnet"
     env: dict = field(default_factory=dict)
