@@ -116,8 +116,18 @@ gate() {
     else bad "$file: spills, a stack, more than 128 registers or 48 KB: $(grep -B1 -E '[1-9][0-9]* bytes (stack|spill)' "$work/ptxas" | head -n 4)"; fi
 }
 
+# Kernels are started by one macro, which looks at what CUDA says.
+launches_checked() {
+    local include
+    same "kernels that are started otherwise" "" "$(grep -ln '<<<\|cudaLaunchKernel' -r runtime/cuda compiler/emit "$work"/*/*.cu | grep -v '^runtime/cuda/\(launch\|persistent\).cuh$' | tr '\n' ' ')"
+    for include in $(dirname "$(dirname "$(command -v nvcc)")")/include /usr/local/cuda/include; do [ -e "$include/cuda_runtime_api.h" ] && break; done
+    succeeds "launch.cpp" g++ -std=c++20 -Wall -Wextra -Werror -I runtime -isystem "$include" "$cuda/launch.cpp" -o "$work/launch"
+    succeeds "a launch that CUDA refuses" "$work/launch"
+}
+
 by_nvcc() {
     local name extra
+    launches_checked
     for name in geometry norm sync sequence moves places lenet narrow scaled last; do
         [ $name != narrow ] || "$TENON" emit "$cuda/narrow.tn" --to cuda --kernels=cudnn --dtype bf16 -o "$work/narrow"
         [ $name != last ] || "$TENON" emit "$cuda/last.tn" --to cuda --kernels=cudnn --dtype bf16 -o "$work/last"
