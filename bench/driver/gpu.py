@@ -1,10 +1,10 @@
 """gpu.py -- bench/gpu: programs for a GPU beside PyTorch and JAX on the same one, in rounds as bench/run has them.
 
-Ours are six: our own kernels ("tenon"), the same with one step a launch, for small networks with many of them in one, NVIDIA's libraries in the same exact
-f32, and these in tf32 and bf16.  A part that runs out of its minutes starts
+Ours are seven: our own kernels ("tenon"), the same with one step a launch, for small networks with many of them in one, NVIDIA's libraries in the same exact
+f32, and these in tf32, bf16 and f16.  A part that runs out of its minutes starts
 nothing more, and what it has is written after every work.
 
-Before anything is timed each program's losses are ours: the first to 1e-5, that after 5 steps to 1e-3; tf32 and bf16 round, so they may be 3e-2 away and
+Before anything is timed each program's losses are ours: the first to 1e-5, that after 5 steps to 1e-3; tf32, bf16 and f16 round, so they may be 3e-2 away and
 are columns to see beside our exact f32, never the best peer of it.  Before each burst the GPU tells its clock, power and memory.
 """
 import argparse
@@ -27,12 +27,15 @@ from works import Peer, Work
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROUNDED = 3e-2
 OVER = "not measured: the part's minutes were over"
-SMALL, DEEP = ("lenet", "mlp"), ("resnet56_cifar10", "resnet50_cifar10", "resnet50")
+SMALL, DEEP, SEQUENCES = ("lenet", "mlp"), ("resnet56_cifar10", "resnet50_cifar10", "resnet50", "inception_v3"), ("lstm_synthetic",)
+ALL = SMALL + DEEP + SEQUENCES
 WORKS = {
     "small": [Work(model, batch, 3, 0) for model in SMALL for batch in (64, 512, 4096)],
     "deep": [Work("resnet56_cifar10", 128, 1.15, 0, image=(3, 32, 32), settings=("augment=[]", "normalize=none", "schedule=constant"), deep=True),
              Work("resnet50_cifar10", 128, 1.15, 0, image=(3, 32, 32), deep=True),
-             Work("resnet50", 64, 1.15, 0, image=(3, 224, 224), classes=1000, settings=("optimizer=sgd(lr=0.01)",), deep=True)],
+             Work("resnet50", 64, 1.15, 0, image=(3, 224, 224), classes=1000, settings=("optimizer=sgd(lr=0.01)",), deep=True),
+             Work("inception_v3", 32, 1.15, 0, image=(3, 299, 299), classes=1000, settings=("optimizer=sgd(lr=0.01)",), deep=True)],
+    "sequences": [Work("lstm_synthetic", batch, 1.15, 0, image=(40, 60), classes=60) for batch in (128, 1024)],
 }
 
 
@@ -45,14 +48,14 @@ def peers(device):
     """In the order in which they start: what is left out when the minutes are over is the eager modes."""
     found = []
     if device:                                        # the processor has no such programs
-        found = [Peer(ALONE, "tenon", "", "--launch-steps 1", models=SMALL + DEEP),
+        found = [Peer(ALONE, "tenon", "", "--launch-steps 1", models=ALL),
                  Peer(PERSISTENT, "tenon", "--kernels=persistent", models=SMALL),
-                 Peer(LIBRARIES, "tenon", "--kernels=cudnn", models=SMALL + DEEP),
-                 *(Peer(f"tenon cudnn, {t}", "tenon", f"--kernels=cudnn --dtype={t}", models=SMALL + DEEP, further=True) for t in ("tf32", "bf16"))]
-    found.append(Peer("jax, f32", "python", "jax_step.py", models=SMALL, env={"JAX_DEFAULT_MATMUL_PRECISION": "highest"}))
+                 Peer(LIBRARIES, "tenon", "--kernels=cudnn", models=ALL),
+                 *(Peer(f"tenon cudnn, {t}", "tenon", f"--kernels=cudnn --dtype={t}", models=ALL, further=True) for t in ("tf32", "bf16", "f16"))]
+    found.append(Peer("jax, f32", "python", "jax_step.py", models=SMALL + SEQUENCES, env={"JAX_DEFAULT_MATMUL_PRECISION": "highest"}))
     for mode in "compile", "eager":
         for dtype in "f32", "tf32", "bf16":
-            torch = Peer(f"torch {mode}, {dtype}", "python", "torch_step.py", mode, SMALL, env={"PEER_DTYPE": dtype}, further=dtype != "f32")
+            torch = Peer(f"torch {mode}, {dtype}", "python", "torch_step.py", mode, SMALL + SEQUENCES, env={"PEER_DTYPE": dtype}, further=dtype != "f32")
             found += [torch, replace(torch, mode=f"{mode}_cl", models=DEEP)]
     return found
 
@@ -165,7 +168,7 @@ def write(place, facts, everything):
 
 def main():
     p = argparse.ArgumentParser(prog="bench/gpu", description="Tenon's training step beside PyTorch's and JAX's, on this machine's GPU.")
-    p.add_argument("--part", choices=["small", "deep", "all"], default="all", help="which networks (default: all)")
+    p.add_argument("--part", choices=[*WORKS, "all"], default="all", help="which networks (default: all)")
     p.add_argument("--work", metavar="REGEX", default="", help="only works whose name matches: 'lenet B=64$'")
     p.add_argument("--peer", metavar="REGEX", default="", help="only these peers: 'compile, f32|jax'; compiling takes most of the time")
     p.add_argument("--python", default=sys.executable, help="interpreter that has PyTorch or JAX with CUDA (default: this one)")

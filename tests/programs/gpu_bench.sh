@@ -33,16 +33,18 @@ measure() {
 rows() { python3 -c 'import csv, sys; print(" ".join(r[sys.argv[2]] for r in csv.DictReader(open(sys.argv[1]))))' "$work/gpu.csv" "$1"; }
 
 measure && ok || bad "bench/gpu: $(tail -n 3 "$work/out")"
-same "its programs" "tenon tenon, a step a launch tenon persistent, f32 tenon cudnn, f32 tenon cudnn, tf32 tenon cudnn, bf16" "$(rows program)"
-same "bursts of each" "1 1 1 1 1 1" "$(rows bursts)"
-same "the clock" "1980.0 1980.0 1980.0 1980.0 1980.0 1980.0" "$(rows clock_mhz)"
+same "its programs" "tenon tenon, a step a launch tenon persistent, f32 tenon cudnn, f32 tenon cudnn, tf32 tenon cudnn, bf16 tenon cudnn, f16" "$(rows program)"
+same "bursts of each" "1 1 1 1 1 1 1" "$(rows bursts)"
+same "the clock" "1980.0 1980.0 1980.0 1980.0 1980.0 1980.0 1980.0" "$(rows clock_mhz)"
 grep -q "with a step a launch [0-9.]*x of our own kernels" "$work/out" && ok || bad "a step a launch is not said beside the default: $(cat "$work/out")"
 grep -q "many steps in one launch [0-9.]*x of our own kernels" "$work/out" && ok || bad "many steps in one launch are not said beside our kernels: $(cat "$work/out")"
 grep -q "with NVIDIA's libraries [0-9.]*x of our own kernels" "$work/out" && ok || bad "the libraries are not said beside our kernels: $(cat "$work/out")"
-python3 -c 'import json, sys; f = json.load(open(sys.argv[1])); sys.exit(f["machine"]["GPU"] != "a stand-in, 580.0, 141000, 1980, 700" or len(f["rows"]) != 6)' "$work/gpu.json" &&
+python3 -c 'import json, sys; f = json.load(open(sys.argv[1])); sys.exit(f["machine"]["GPU"] != "a stand-in, 580.0, 141000, 1980, 700" or len(f["rows"]) != 7)' "$work/gpu.json" &&
     ok || bad "gpu.json: $(cat "$work/gpu.json")"
 FAKE_CUBLAS=wrong measure --peer "cudnn, f32" && ok || bad "bench/gpu with a library that computes something else: $(tail -n 3 "$work/out")"
 grep -q "tenon cudnn, f32 *refused: its first loss is" "$work/out" && ok || bad "a wrong loss is not refused: $(cat "$work/out")"
 measure --minutes 0 && ok || bad "bench/gpu without minutes: $(tail -n 3 "$work/out")"
 same "what is written then" "not measured: the part's minutes were over" "$(rows why)"
+measure --work "" --minutes 0 && ok || bad "all works without minutes: $(tail -n 3 "$work/out")"
+same "all networks" "inception_v3 lenet lstm_synthetic mlp resnet50 resnet50_cifar10 resnet56_cifar10 " "$(rows model | tr ' ' '\n' | sort -u | tr '\n' ' ')"
 finish
