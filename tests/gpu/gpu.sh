@@ -132,6 +132,15 @@ agree geometry_libraries
 repeats lenet_libraries "${mnist[@]}"
 agree geometry
 agree norm
+# what networks above have not: attention, losses and places of a sequence, tokens, loops over time, numbers put elsewhere, statistics of the whole batch
+small_cifar "$work/cifar" 3 4
+for name in sequence loops places sync; do both $name tests/cuda/$name.tn; agree $name; done
+both moves tests/cuda/moves.tn
+agree moves --data "$work/cifar"
+both products tests/cuda/products.tn
+by cudnn products_libraries products tests/cuda/products.tn
+agree products
+agree products_libraries
 agree mlp "${mnist[@]}"
 agree lenet "${mnist[@]}"
 repeats lenet "${mnist[@]}"

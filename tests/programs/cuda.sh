@@ -99,6 +99,16 @@ on_the_processor() {
     FAKE_CUDA=no-driver succeeds "--help needs no GPU" "$mlp/gpu" --help
 }
 
+# ---- a compiler that was configured without CUDA
+
+without_cuda() {
+    refuses "WITH_CUDA=ON without nvcc" "WITH_CUDA=ON, but nvcc was not found" cmake -S "$TENON_ROOT" -B "$work/on" -DWITH_CUDA=ON -DTENON_NVCC= -DTENON_TESTS=OFF
+    cmake -S "$TENON_ROOT" -B "$work/off" -DWITH_CUDA=OFF -DTENON_TESTS=OFF > "$work/out" 2>&1 && cmake --build "$work/off" --target tenon >> "$work/out" 2>&1 ||
+        { bad "WITH_CUDA=OFF: $(tail -n 3 "$work/out")"; return; }
+    refuses "WITH_CUDA=OFF" "needs nvcc, NVIDIA.s CUDA compiler, and this tenon .* was configured without one" env -u NVCC "$work/off/tenon" build models/mlp.tn --target cuda -o "$work/p"
+    succeeds "WITH_CUDA=OFF writes programs for a GPU" "$work/off/tenon" emit models/mlp.tn --to cuda -o "$work/off"
+}
+
 # ---- by nvcc
 
 # gate FILE ARCHITECTURES...: compiles for each; nothing spilled, two blocks' registers and shared memory fit.  A sine in double keeps
@@ -147,6 +157,7 @@ by_nvcc() {
     fi
 }
 
+if [ "$CHECK_ALL" = 1 ] || [ "${CHECK_CUDA:-0}" = 1 ]; then without_cuda; else skip "a compiler without CUDA: CHECK_ALL=1 or ./check --cuda"; fi
 if [ "$(uname -m)" = x86_64 ] && command -v g++ > /dev/null; then on_the_processor; else skip "kernels on the processor: they need g++ and x86-64"; fi
 if command -v nvcc > /dev/null; then export NVCC=nvcc; by_nvcc; else skip "nvcc is not there: nothing was compiled for a GPU"; fi
 finish
