@@ -1,4 +1,4 @@
-/* link.h -- sums over ranks that their devices add among themselves (device.h): what the runtime asks of NCCL.
+/* link.h -- sums over ranks that their devices add among themselves (device.h), and rows that all of them know: what the runtime asks of NCCL.
  *
  * Rank 0 makes an id, comm brings it to the others, all open the link by it.  A sum is asked for like a launch: it comes behind what
  * the device was asked for before, and goes on beside what it is asked for next, until `await`.  Both may be recorded (device.h).

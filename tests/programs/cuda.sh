@@ -31,6 +31,7 @@ NVCC=/nowhere/nvcc refuses "no nvcc" "cannot run the CUDA compiler '/nowhere/nvc
 # ---- on the processor
 
 . "$cuda/shim.sh"
+. "$cuda/gate.sh"
 
 # Of the second epoch two steps are one launch, a recording, and the third is one of its own; so is the test.
 graphs() {
@@ -111,25 +112,11 @@ without_cuda() {
 
 # ---- by nvcc
 
-# gate FILE ARCHITECTURES...: compiles for each; nothing spilled, two blocks' registers and shared memory fit.  A sine in double keeps
-# a table for large angles on the stack: 40 bytes of those that turn pairs by angles.
-gate() {
-    local archs=() a file=$1; shift
-    for a in "$@"; do archs+=(-gencode "arch=compute_$a,code=sm_$a"); done
-    if ! nvcc -std=c++20 -O2 -fmad=false "${archs[@]}" -Xptxas -v -I runtime -c "$file" -o "$work/gate.o" > "$work/ptxas" 2>&1; then
-        bad "nvcc on $file"; head -n 5 "$work/ptxas"; return
-    fi
-    if awk '/Function properties/ { angles = /rotary|sinusoidal/ }
-            /spill stores/ { if ((angles ? 0 : $1) + $5 + $9 > 0) bad = 1; seen++ }
-            /Used [0-9]+ registers/ { for (i = 2; i <= NF; i++) if ($i ~ /^registers/ && $(i - 1) > 128 || $(i + 1) == "bytes" && $(i + 2) == "smem" && $i > 49152) bad = 1 }
-            END { exit bad || seen < 30 }' "$work/ptxas"; then ok
-    else bad "$file: spills, a stack, more than 128 registers or 48 KB: $(grep -B1 -E '[1-9][0-9]* bytes (stack|spill)' "$work/ptxas" | head -n 4)"; fi
-}
-
 # Kernels are started by one macro, which looks at what CUDA says.
 launches_checked() {
-    local include
-    same "kernels that are started otherwise" "" "$(grep -ln '<<<\|cudaLaunchKernel' -r runtime/cuda compiler/emit "$work"/*/*.cu | grep -v '^runtime/cuda/\(launch\|persistent\).cuh$' | tr '\n' ' ')"
+    local include others
+    others=$(grep -l '<<<\|cudaLaunchKernel' -r runtime/cuda compiler/emit "$work"/*/*.cu | grep -v '^runtime/cuda/\(launch\|persistent\).cuh$' || true)
+    [ -z "$others" ] && ok || bad "kernels are started otherwise in $others"
     for include in $(dirname "$(dirname "$(command -v nvcc)")")/include /usr/local/cuda/include; do [ -e "$include/cuda_runtime_api.h" ] && break; done
     succeeds "launch.cpp" g++ -std=c++20 -Wall -Wextra -Werror -I runtime -isystem "$include" "$cuda/launch.cpp" -o "$work/launch"
     succeeds "a launch that CUDA refuses" "$work/launch"
