@@ -128,17 +128,33 @@ bool json_end(Json *j)
     return peek(j) < 0 && !j->wrong ? true : fail(j, "there is more behind its end");
 }
 
+/* Bytes of the character that s begins with, in UTF-8; 0: no character begins so. */
+static int character(const char *s)
+{
+    const unsigned char c = (unsigned char)*s, d = (unsigned char)(c ? s[1] : 0);
+    const int n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
+
+    if ((c == 0xE0 && d < 0xA0) || (c == 0xED && d >= 0xA0) || (c == 0xF0 && d < 0x90) || (c == 0xF4 && d >= 0x90))
+        return 0;
+    for (int i = 1; i < n; i++)
+        if ((s[i] & 0xC0) != 0x80)
+            return 0;
+    return n;
+}
+
 int json_quote(char *to, int room, const char *s)
 {
-    int n = 0;
+    int n = 0, bytes;
     to[n++] = '"';
-    for (; *s && n < room - 8; s++) {
+    for (; *s && n < room - 8; s += bytes ? bytes : 1) {
+        bytes = character(s);
         if (*s == '"' || *s == '\\')
             to[n++] = '\\';
-        if ((unsigned char)*s < 32)
-            n += sprintf(to + n, "\\u%04x", (unsigned char)*s);
+        if (!bytes || (unsigned char)*s < 32)         /* names of files may be anything, JSON is UTF-8 */
+            n += sprintf(to + n, "\\u%04x", bytes ? (unsigned)*s : 0xFFFDu);
         else
-            to[n++] = *s;
+            for (int i = 0; i < bytes; i++)
+                to[n++] = s[i];
     }
     to[n++] = '"';
     to[n] = 0;

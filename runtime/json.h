@@ -19,7 +19,7 @@ bool json_end(Json *j);                               /* nothing but blanks is l
 bool json_next(Json *j, char close, bool *first);
 
 /* A string as JSON, quotes included; returns the bytes written, at most room - 1, with an end
- * mark. */
+ * mark.  Bytes that are no UTF-8, as names of files may have, become U+FFFD. */
 int  json_quote(char *to, int room, const char *s);
 
 #endif

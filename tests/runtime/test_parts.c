@@ -454,6 +454,20 @@ START_TEST(strings_survive_json)
 }
 END_TEST
 
+/* A file's name may be any bytes: those that are no UTF-8 are marked, and so the line stays JSON. */
+START_TEST(bytes_that_are_no_text_are_marked_in_json)
+{
+    const char *name[] = {"m\xff\xfe.tn", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80", "\xf0\x9f\x99\x82\x82", "\xc3\xa4\xe2\x82\xac"};
+    const char *want[] = {"\"m\\ufffd\\ufffd.tn\"", "\"\\ufffd\"", "\"\\ufffd\\ufffd\\ufffd\"", "\"\\ufffd\\ufffd\\ufffd\"",
+                          "\"\xf0\x9f\x99\x82\\ufffd\"", "\"\xc3\xa4\xe2\x82\xac\""};
+    char quoted[100];
+    for (int i = 0; i < 6; i++) {
+        ck_assert_int_eq(json_quote(quoted, sizeof quoted, name[i]), (int)strlen(want[i]));
+        ck_assert_str_eq(quoted, want[i]);
+    }
+}
+END_TEST
+
 START_TEST(the_peak_grows_with_what_is_touched)
 {
     memory_map(64 << 20, true, "a test");             /* now is the peak, whatever earlier tests have given back */
@@ -537,6 +551,7 @@ int main(void)
     tcase_add_test(t, every_unit_runs_once);
     tcase_add_test(t, shares_may_be_unequal);
     tcase_add_test(t, strings_survive_json);
+    tcase_add_test(t, bytes_that_are_no_text_are_marked_in_json);
     tcase_add_test(t, the_peak_grows_with_what_is_touched);
     tcase_add_test(t, synthetic_samples_are_functions_of_their_number);
     tcase_add_test(t, synthetic_tokens_tell_their_class);
