@@ -110,13 +110,16 @@ void program_head(Writer *w, const char *suffix, Text *t)
     text_printf(t, "\n *   memory: parameters %s, optimizer states %s, packed weights %s,\n",
                 text_bytes(a, s->parameter_bytes), text_bytes(a, s->state_bytes),
                 text_bytes(a, s->fixed_bytes - s->parameter_bytes - s->state_bytes));
-    text_printf(t, " *           %s a shard (no plan below %s), %s %s (no plan below %s)%s\n",
+    text_printf(t, " *           %s a shard (no plan below %s), %s %s (no plan below %s)%s%s\n",
                 text_bytes(a, s->shard_bytes), text_bytes(a, s->bound_shard),
                 text_bytes(a, s->thread_bytes), w->in->options->cuda ? "scratch" : "a thread",
                 text_bytes(a, s->bound_thread),
                 library_workspace(w)
                     ? arena_printf(a, ", workspace %s", text_bytes(a, library_workspace(w)))
-                    : "");
+                    : "",
+                w->samples_bytes ? arena_printf(a, ",\n *           samples of two steps %s",
+                                                text_bytes(a, 2 * w->samples_bytes))
+                                 : "");
 }
 
 static void head(Writer *w, const char *includes, Text *t)

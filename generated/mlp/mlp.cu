@@ -3,7 +3,8 @@
  *   109,386 parameters, 454.4 kFLOP a sample forward and backward (textbook count)
  *   batch 128 = 1 shard of 128 samples
  *   memory: parameters 438 kB, optimizer states 438 kB, packed weights 0 bytes,
- *           438 kB a shard (no plan below 438 kB), 610 kB scratch (no plan below 610 kB)
+ *           438 kB a shard (no plan below 438 kB), 610 kB scratch (no plan below 610 kB),
+ *           samples of two steps 803 kB
  *   for sm_90; a launch of more blocks than fit at once is the GPU's to share out
  */
 #define RT_PERSISTENT 16384 /* bytes of shared memory, for one stage after another */
