@@ -4,9 +4,11 @@
  * at random (SHIM_ORDER seeds it): an event that is missing between two shows.
  * Memory begins as NaN; writing outside of it ends the program at the next synchronisation.
  *
- *   FAKE_CUDA=no-driver | stub | no-device | old-driver | memory | lost     what goes wrong
+ *   FAKE_CUDA=no-driver | stub | no-device | old-driver | memory | pinned | lost     what goes wrong
+ *   FAKE_ROOM=BYTES                                                         the GPU's memory
+ *   FAKE_LATE=1                                                             of a stream that nobody waits for nothing is done before another has to wait for it
  *   FAKE_ARCH=80                                                            another GPU than sm_90
- *   FAKE_LOG=1                                                              launches, on stderr
+ *   FAKE_LOG=1                                                              launches and memory, on stderr
  *   FAKE_ARENA=FILE                                                         what the first piece of memory holds when the program dies
  *   FAKE_HOSTS=2                                                            the ranks of TENON_RANKS are on so many hosts, as many each
  */
@@ -117,14 +119,28 @@ void fake_enqueue(cudaStream_t s, const Work &work)
     s->add_work(work);
 }
 
-/* The next piece of work of some stream that can go on; false: of none. */
-static bool some_work()
+static bool late()
 {
+    return getenv("FAKE_LATE") && *getenv("FAKE_LATE");
+}
+
+static bool can_go_on(FakeStream *s)
+{
+    return !s->work.empty() && s->work.front()();
+}
+
+/* The next piece of work of some stream that can go on; false: of none. */
+static bool some_work(FakeStream *awaited)
+{
+    if (late() && can_go_on(awaited)) {
+        awaited->work.pop_front();
+        return true;
+    }
     static unsigned state = 2463534242u + (getenv("SHIM_ORDER") ? 7919u * (unsigned)atoi(getenv("SHIM_ORDER")) : 0);
     state ^= state << 13, state ^= state >> 17, state ^= state << 5;
     for (size_t i = 0; i < streams.size(); i++) {
         FakeStream *s = streams[(state + i) % streams.size()];
-        if (s->work.empty() || !s->work.front()())
+        if (!can_go_on(s))
             continue;
         s->work.pop_front();
         return true;
@@ -283,7 +299,7 @@ cudaError_t cudaStreamQuery(cudaStream_t s)
     if (wrong("lost") && launches > 0)
         return cudaErrorLaunchFailure;
     if (!s->work.empty()) {
-        some_work();
+        some_work(s);
         return cudaErrorNotReady;
     }
     check_zones();
@@ -297,7 +313,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
     if (wrong("lost") && launches > 0)
         return cudaErrorLaunchFailure;
     while (!s->work.empty())
-        if (!some_work())
+        if (!some_work(s))
             usleep(50);
     check_zones();
     return cudaSuccess;
@@ -315,24 +331,38 @@ void _exit(int code)
         syscall(SYS_exit_group, code);
 }
 
+static size_t taken;
+
+static size_t room()
+{
+    return getenv("FAKE_ROOM") ? (size_t)atol(getenv("FAKE_ROOM")) : (size_t)1 << 36;
+}
+
 cudaError_t cudaMalloc(void **there, size_t bytes)
 {
-    if (wrong("memory"))
+    if (wrong("memory") || bytes > room() - taken)
         return cudaErrorMemoryAllocation;
+    taken += bytes;
+    if (getenv("FAKE_LOG"))
+        fprintf(stderr, "fake: %zu bytes of memory\n", bytes);
     allocate(there, bytes);
     if (!arena.begin && getenv("FAKE_ARENA"))
         arena = memory[*there];
     return cudaSuccess;
 }
 
+/* The first is what copies go through, 4 MB. */
 cudaError_t cudaMallocHost(void **here, size_t bytes)
 {
+    static int asked;
+    if (wrong("pinned") && asked++ > 0)
+        return cudaErrorMemoryAllocation;
     return allocate(here, bytes);
 }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all)
 {
-    *free_bytes = 1000000, *all = 2000000;
+    *free_bytes = room() - taken, *all = room();
     return cudaSuccess;
 }
 
