@@ -40,10 +40,12 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static Batch next_batch(Bench *b)
+/* So many behind the next one. */
+static Batch batch_of(const Bench *b, int64_t ahead)
 {
-    Batch batch = {.seed = b->o->seed, .epoch = b->total / b->batches};
-    data_batch(b->data, b->pool, b->order, b->total % b->batches, b->p->batch, &batch);
+    const int64_t at = b->total + ahead;
+    Batch batch = {.seed = b->o->seed, .epoch = at / b->batches};
+    data_batch(b->data, b->pool, b->order, at % b->batches, b->p->batch, &batch);
     return batch;
 }
 
@@ -53,7 +55,7 @@ static double step(Bench *b)
     const double began = clock_now();
     if (ticks)
         ticks_step_begin(ticks);
-    const Batch batch = next_batch(b);
+    const Batch batch = batch_of(b, 0);
     if (ticks)
         ticks_batch_ready(ticks);
     const Hyper h = {schedule_lr(&b->p->recipe, b->total, b->batches), b->total};
@@ -70,17 +72,21 @@ static double step(Bench *b)
 /* So many steps, in one launch where the program can: time[] gets what each took, those of a launch an equal part. */
 static void steps(Bench *b, int64_t n, double *time)
 {
-    Batch batch[RT_STEPS_MOST];
+    Batch batch[RT_STEPS_MOST], ahead[RT_STEPS_MOST];
     Hyper h[RT_STEPS_MOST];
     for (int64_t i = 0, k; i < n; i += k) {
         k = net_steps_now(b->net, n - i);
+        const int next = b->data->synthetic || i + k >= n ? 0 : net_steps_now(b->net, n - i - k);
+        for (int s = 0; s < next; s++)
+            ahead[s] = batch_of(b, k + s);
+        net_ahead(b->net, ahead, next);
         if (k == 1) {
             time[i] = step(b);
             continue;
         }
         const double began = clock_now();
         for (int s = 0; s < k; s++, b->total++) {
-            batch[s] = next_batch(b);
+            batch[s] = batch_of(b, 0);
             h[s] = (Hyper){schedule_lr(&b->p->recipe, b->total, b->batches), b->total};
         }
         const int done = net_steps(b->net, batch, h, (int)k);
@@ -217,7 +223,7 @@ int bench_run(const RtProgram *p, const Options *o)
     Bench b = {.p = p, .o = o, .pool = pool_new(o->threads)};
     b.net = net_new(p, b.pool, o->comm, 1, false);
     net_scale(b.net, o->loss_scale, o->loss_scale_steps);
-    b.net->steps_most = (int)o->launch_steps;
+    net_samples(b.net, o->samples_in, o->launch_steps);
     open_samples(&b);
     init_params(p, b.net->fixed, o->seed, b.pool);
     double *time = rt_alloc(sizeof *time * (size_t)n);

@@ -17,6 +17,12 @@ struct RtDevice {
     void  (*put)(void *there, const void *here, int64_t bytes);   /* `here` may change at once */
     void  (*get)(void *here, const void *there, int64_t bytes);
     void  (*clear)(void *there, int64_t bytes);
+    /* Beside all that (feed.h): memory here that `send` copies from; what is asked for behind `arrived` comes behind all that has been sent before it,
+     * each piece behind the one before.  Nobody waits here.  room: bytes that samples may take, of those that are free. */
+    int64_t (*room)(void);
+    void *(*pinned)(int64_t bytes, const char *what); /* for good, as memory() */
+    void  (*send)(void *there, const void *here, int64_t bytes);  /* `here` may not change before what needs it is done */
+    void  (*arrived)(void);
     /* What is asked for between record and recorded, also of a link (link.h), is not done but kept; play does it, as often as it is wanted, at the price of one
      * launch.  Addresses are kept, what lies there is read anew. */
     void  (*record)(void);

@@ -22,14 +22,30 @@ uint32_t *evaluate_order(const RtProgram *p, int64_t samples)
     return order;
 }
 
-void evaluate(Net *n, const Data *d, const uint32_t *order, double mean[RT_METRICS])
+static Batch batch_of(const Net *n, const Data *d, const uint32_t *order, int64_t step)
 {
     const int batch = n->p->batch;
+    const int64_t left = d->n - step * batch;
+    Batch b = {.seed = 0};
+    data_batch(d, n->pool, order, step, left < batch ? (int)left : batch, &b);
+    return b;
+}
+
+Batch evaluate_batch(Net *n, const Data *d, const uint32_t *order, int64_t step)
+{
+    static Batch next;
+    const bool more = !d->synthetic && step + 1 < steps_for(n->p, d->n);
+    if (more)
+        next = batch_of(n, d, order, step + 1);
+    net_ahead(n, &next, more);
+    return batch_of(n, d, order, step);
+}
+
+void evaluate(Net *n, const Data *d, const uint32_t *order, double mean[RT_METRICS])
+{
     double sum[RT_METRICS] = {0};
     for (int64_t step = 0; step < steps_for(n->p, d->n); step++) {
-        const int64_t left = d->n - step * batch;
-        Batch b = {.seed = 0};
-        data_batch(d, n->pool, order, step, left < batch ? (int)left : batch, &b);
+        const Batch b = evaluate_batch(n, d, order, step);
         net_evaluate(n, &b, NULL);
         for (int m = 0; m < RT_METRICS; m++)
             sum[m] += n->metric[m];
@@ -65,6 +81,7 @@ int test_run(const RtProgram *p, const Options *o)
     vocab_of_weights(p, o->weights);
     Data *d = data_open(p, o->data ? o->data : p->recipe.data, "test", 0);
     Net *n = net_new(p, pool, o->comm, 1, false);
+    net_samples(n, o->samples_in, 1);
     weights_load(n, o->weights);
     data_fill(d, pool);
     data_share(d, o->comm->rank, o->comm->size);

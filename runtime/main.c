@@ -91,6 +91,8 @@ static void check_use(const Options *o, const RtProgram *p)
 {
     if (!p->device && o->launch_steps > 0)
         rt_die("--launch-steps is for programs for a GPU");
+    if (!p->device && o->samples_in)
+        rt_die("--samples-in is for programs for a GPU");
     if (!p->scaling && (o->loss_scale > 0 || o->loss_scale_steps >= 0))
         rt_die("--loss-scale and --loss-scale-steps are for programs built with --dtype f16");
 }

@@ -128,6 +128,7 @@ static void map_there(Net *n)
                           "copies of the parameters");
     n->grad = n->fixed + memory_round(n->p->fixed_bytes);
     n->remote = remote_new(n->p, n->fixed, n->reduced, n->comm);
+    net_samples(n, NULL, 1);
     n->shard = remote_shard(n->remote);
     n->thread = remote_scratch(n->remote);
 }
@@ -628,6 +629,26 @@ int net_steps_most(const Net *n)
     return n->steps_most > 0 && n->steps_most < most ? n->steps_most : most;
 }
 
+void net_samples(Net *n, const char *where, int64_t steps)
+{
+    n->steps_most = (int)steps;
+    if (n->remote)
+        remote_samples(n->remote, n->pool, where, net_steps_most(n));
+}
+
+void net_ahead(Net *n, const Batch *b, int count)
+{
+    n->ahead = b;
+    n->nahead = count;
+}
+
+/* While the launch runs. */
+static void look_ahead(Net *n)
+{
+    remote_ahead(n->remote, n->ahead, n->nahead);
+    n->nahead = 0;
+}
+
 int net_steps_now(const Net *n, int64_t wanted)
 {
     const int most = net_steps_most(n);
@@ -709,6 +730,7 @@ int net_steps(Net *n, const Batch *b, const Hyper *h, int count)
         remote_steps(n->remote, count);
     else
         launch_steps(n, v, count);
+    look_ahead(n);
     remote_wait(n->remote, count);
     return look_at_steps(n, v, count);
 }
@@ -750,6 +772,7 @@ static void evaluate_there(Net *n, Rt *r, int64_t room, const Batch *b, void *ou
             run_phase(n, r, &p->test[i]);
         remote_played(n->remote, REMOTE_TEST);
     }
+    look_ahead(n);
     remote_wait(n->remote, 1);
     remote_metrics(n->remote, 0, n->slot, &n->scaling);
     if (output)

@@ -35,6 +35,7 @@ typedef struct Net {
     double     *partial;  /* clipping by norm: squares, a block of sums each */
     struct Remote *remote; /* where the program's memory lies when a device runs it: fixed is a copy, shard and thread its addresses */
     void       *step;     /* several steps at once: what each of them sees */
+    const Batch *ahead; int nahead; /* of the launch behind the next one */
     int         steps_most; /* --launch-steps: no more of them are one launch; 0: as many as the program says */
     struct Ticks *ticks;  /* ticks.h: bench --layers, --trace; NULL: not measured */
     double      metric[RT_METRICS];  /* of the last batch: sums over its valid samples */
@@ -64,6 +65,11 @@ int     net_steps_most(const Net *n);
 int     net_steps_now(const Net *n, int64_t wanted);
 int     net_steps(Net *n, const Batch *b, const Hyper *h, int count);
 void    net_step_metrics(Net *n, int i);
+/* Where a device's program has its samples: "gpu", "host" (feed.h), NULL: there where they fit; and how many steps are a launch at most,
+ * 0: as many as the program says.  Before the first batch. */
+void    net_samples(Net *n, const char *where, int64_t steps);
+/* What the launch behind the next one will read, of stored samples, if it is known: fetched while that one runs. */
+void    net_ahead(Net *n, const Batch *b, int count);
 void    net_leave_word(Net *n);                 /* where it is another rank's loss: waits until that rank has said so and ends the run */
 bool    net_gradients(Net *n, const Batch *b);  /* the same up to the sums, which stay in n->grad */
 

@@ -93,6 +93,10 @@ static const struct Option {
      "on a GPU: at most N steps are one launch, after which the program looks at signals (default: "
      "what `info` says); no result depends on it",
      T | B, COUNT, AT(launch_steps), 1, RT_STEPS_MOST},
+    {"samples-in", "gpu|host",
+     "on a GPU: where the samples lie; host: in this machine's memory, and those of each launch go over while the one "
+     "before runs (default: gpu where they fit); no result depends on it",
+     T | E | P | B, TEXT, AT(samples_in), 0, 0},
     {"limit-samples", "N", "only the first N training samples", T, COUNT, AT(limit), 1, 4e9},
     {"shuffle", "on|off", "off: samples in file order", T, ON_OFF, AT(shuffle), 0, 0},
     {"checkpoint", "DIR", "save the state of the run there after every epoch", T, TEXT,
@@ -309,6 +313,8 @@ static void complete(const Options *o)
         rt_die("--wire is f32 or bf16, not '%s'", o->wire);
     if (strcmp(o->reduce, "tree") != 0 && strcmp(o->reduce, "nccl") != 0)
         rt_die("--reduce is tree or nccl, not '%s'", o->reduce);
+    if (o->samples_in && strcmp(o->samples_in, "gpu") != 0 && strcmp(o->samples_in, "host") != 0)
+        rt_die("--samples-in is gpu or host, not '%s'", o->samples_in);
     if (o->command == GRADS && !o->output)
         rt_die("grads needs --output FILE.safetensors");
     if (o->resume && !o->checkpoint)

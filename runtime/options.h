@@ -26,6 +26,7 @@ typedef struct Options {
     int64_t     every_steps;                          /* checkpoint every so many steps, */
     double      every_seconds;                        /* or seconds; 0: after epochs only */
     int64_t     launch_steps;                         /* of one launch on a device, at most; 0: as the program says */
+    const char *samples_in;                           /* of a device: "gpu", "host"; NULL: there where they fit */
     int64_t     log_steps;                            /* a record every so many steps; 0: after epochs only */
     bool        resume, shuffle, strict, layers, link; /* link: bench --comm */
     double      scale;                                /* bench --scale: milliseconds of a rank's own step; 0: not asked for */

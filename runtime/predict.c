@@ -140,6 +140,7 @@ int predict_run(const RtProgram *p, const Options *o)
     keep_apart(o->output, o->input);
     keep_apart(o->output, o->weights);
     Net *n = net_new(p, pool_new(o->threads), o->comm, 1, false);
+    net_samples(n, o->samples_in, 1);
     weights_load(n, o->weights);
     Data *d = open_samples(p, o);
     data_fill(d, n->pool);
@@ -151,8 +152,7 @@ int predict_run(const RtProgram *p, const Options *o)
     double *row = rt_alloc(sizeof *row * (size_t)p->outputs);
     for (int64_t first = 0; first < d->n; first += p->batch) {
         const int valid = (int)(d->n - first < p->batch ? d->n - first : p->batch);
-        Batch b = {.seed = 0};
-        data_batch(d, n->pool, order, first / p->batch, valid, &b);
+        const Batch b = evaluate_batch(n, d, order, first / p->batch);
         net_evaluate(n, &b, output);
         for (int i = 0; i < valid; i++) {
             for (int64_t k = 0; k < p->outputs; k++)

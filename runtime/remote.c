@@ -1,6 +1,7 @@
 /* remote.c -- see remote.h. */
 #include "remote.h"
 #include "error.h"
+#include "feed.h"
 #include "link.h"
 #include "memory.h"
 #include <string.h>
@@ -9,7 +10,7 @@ enum { PIECES = 8 }; /* samples and labels of a few data sets */
 
 typedef struct Piece {
     const char *here;
-    char *there;
+    char *there; /* NULL: samples that stay here */
     int64_t room;
 } Piece;
 
@@ -35,6 +36,10 @@ struct Remote {
     bool changed, ahead; /* the copy here is newer; the device's is */
     Piece piece[PIECES];
     int npiece;
+    int rank;
+    Feed *feed;        /* of samples that stay here */
+    const char *where; /* they lie: --samples-in */
+    bool fed;          /* the launch at hand reads from it */
     List list[REMOTE_LISTS];
 };
 
@@ -119,6 +124,7 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
                   .fixed_here = fixed,
                   .changed = true,
                   .shards = p->shards / c->size,
+                  .rank = c->rank,
                   .steps = p->steps_most > 1 ? p->steps_most : 1};
     const int64_t shards = m->shards * memory_round(p->shard_bytes),
                   grad = grads ? memory_round(p->grad_bytes) : 0;
@@ -146,6 +152,13 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
     return m;
 }
 
+void remote_samples(Remote *m, Pool *pool, const char *where, int steps)
+{
+    const int rows = m->p->batch / m->p->shards * m->shards;
+    m->where = where;
+    m->feed = feed_new(m->device, pool, m->rank * rows, rows, steps);
+}
+
 char *remote_shard(const Remote *m)
 {
     return m->shard;
@@ -159,31 +172,75 @@ char *remote_grad(const Remote *m)
     return m->grad;
 }
 
-/* Where the memory that begins `here` lies there: brought over once, or anew when it changes from batch to batch. */
-static char *bring(Remote *m, const void *here, int64_t bytes, bool fresh, const char *what)
+static int find(const Remote *m, const void *here, int64_t bytes)
 {
     int i = 0;
     while (i < m->npiece && !(m->piece[i].here == here && m->piece[i].room >= bytes))
         i++;
+    return i;
+}
+
+static void keep(Remote *m, const void *here, char *there, int64_t bytes)
+{
+    if (m->npiece == PIECES)
+        rt_die("more data sets than a device's program keeps");
+    m->piece[m->npiece++] = (Piece){here, there, bytes};
+}
+
+/* Where the memory that begins `here` lies there: brought over once, or anew when it changes from batch to batch. */
+static char *bring(Remote *m, const void *here, int64_t bytes, bool fresh, const char *what)
+{
+    const int i = find(m, here, bytes);
     if (i < m->npiece && !fresh)
         return m->piece[i].there;
-    if (i == m->npiece) {
-        if (i == PIECES)
-            rt_die("more data sets than a device's program keeps");
-        m->piece[m->npiece++] = (Piece){here, m->device->memory(bytes, what), bytes};
-    }
+    if (i == m->npiece)
+        keep(m, here, m->device->memory(bytes, what), bytes);
     m->device->put(m->piece[i].there, here, bytes);
     return m->piece[i].there;
 }
 
-/* Parameters as they are here, metrics cleared: of so many steps. */
-static void begin(Remote *m, int steps)
+/* With room for places besides: other samples, to test with, may have to stay here. */
+static bool fits(const Remote *m, const Batch *b)
 {
+    const int64_t labels = b->label && b->stored_label != b->stored ? b->label_bytes : 0;
+    return b->stored_bytes + labels + feed_bytes(m->feed, b) <= m->device->room();
+}
+
+/* Do the samples of this batch stay here?  Decided once for each data set. */
+static bool stays(Remote *m, const Batch *b)
+{
+    if (b->fresh || b->x_row == 0)
+        return false;
+    const int i = find(m, b->stored, b->stored_bytes);
+    if (i < m->npiece)
+        return !m->piece[i].there;
+    const bool here = m->where ? strcmp(m->where, "host") == 0 : !fits(m, b);
+    if (here)
+        keep(m, b->stored, NULL, b->stored_bytes);
+    return here;
+}
+
+/* Parameters as they are here, metrics cleared: of so many steps. */
+static void begin(Remote *m, const Batch *b, int steps)
+{
+    m->fed = stays(m, b);
+    if (m->fed)
+        feed_take(m->feed, b, steps);
     if (m->changed)
         m->device->put(m->fixed, m->fixed_here, m->p->fixed_bytes);
     m->changed = false;
     m->ahead = true;
     m->device->clear(m->halted, HALTED_ROOM + metric_bytes(m, steps));
+}
+
+/* Where the batch's samples lie there. */
+static void point(Remote *m, Rt *r, const Batch *b)
+{
+    r->x = bring(m, b->stored, b->stored_bytes, b->fresh, "the samples") +
+           ((const char *)b->x - (const char *)b->stored);
+    if (b->label)
+        r->label = bring(m, b->stored_label, b->label_bytes, b->fresh, "the labels") +
+                   ((const char *)b->label - (const char *)b->stored_label);
 }
 
 /* Step i as its kernels read it. */
@@ -198,11 +255,10 @@ static void fill(Remote *m, int i, Rt *r, int64_t room, const Batch *b, bool out
     if (m->p->scaling)
         r->scaling = (RtScaling *)(m->fixed + m->p->scaling->offset);
     r->output = output ? (real *)m->output : NULL;
-    r->x = bring(m, b->stored, b->stored_bytes, b->fresh, "the samples") +
-           ((const char *)b->x - (const char *)b->stored);
-    if (b->label)
-        r->label = bring(m, b->stored_label, b->label_bytes, b->fresh, "the labels") +
-                   ((const char *)b->label - (const char *)b->stored_label);
+    if (m->fed)
+        feed_point(m->feed, i, b, r);
+    else
+        point(m, r, b);
     r->index = (const uint32_t *)(there + STRUCT_ROOM);
     r->there = (const Rt *)there;
     memcpy(here, r, (size_t)room);
@@ -211,14 +267,14 @@ static void fill(Remote *m, int i, Rt *r, int64_t room, const Batch *b, bool out
 
 void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output)
 {
-    begin(m, 1);
+    begin(m, b, 1);
     fill(m, 0, r, room, b, output);
     m->device->put(m->arguments, m->arguments_here, m->arguments_room);
 }
 
 void remote_begin_steps(Remote *m, void *structs, int64_t room, const Batch *b, int n)
 {
-    begin(m, n);
+    begin(m, b, n);
     for (int i = 0; i < n; i++)
         fill(m, i, (Rt *)((char *)structs + i * room), room, &b[i], false);
     m->device->put(m->arguments, m->arguments_here, n * m->arguments_room);
@@ -227,6 +283,12 @@ void remote_begin_steps(Remote *m, void *structs, int64_t room, const Batch *b, 
 void remote_steps(Remote *m, int n)
 {
     m->p->steps((const Rt *)m->arguments, m->arguments_room, n, m->arrived);
+}
+
+void remote_ahead(Remote *m, const Batch *b, int n)
+{
+    if (m->fed)
+        feed_ahead(m->feed, b, n);
 }
 
 bool remote_play(Remote *m, int list)

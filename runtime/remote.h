@@ -2,7 +2,7 @@
  *
  * The arena lies there.  `fixed` has a copy here, for files, hashes and initialisation: whoever writes to the copy says
  * remote_changed, whoever reads it asks remote_fetch first.  Data sets are brought over when a batch first points into them, a
- * batch itself is an index: the step reads the samples there.
+ * batch itself is an index: the step reads the samples there.  Of those that find no room each launch's are brought over (feed.h).
  */
 #ifndef REMOTE_H
 #define REMOTE_H
@@ -14,6 +14,8 @@ typedef struct Remote Remote;
 
 /* grads: room for gradients outside of the update.  Where there are several ranks, their devices are linked (link.h). */
 Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c);
+/* Where samples lie: "gpu", "host", NULL: there where they fit.  steps: of a launch, at most.  Before the first batch. */
+void    remote_samples(Remote *m, Pool *pool, const char *where, int steps);
 char   *remote_shard(const Remote *m);                /* first shard's region, scratch, gradients: there */
 char   *remote_scratch(const Remote *m);
 char   *remote_grad(const Remote *m);
@@ -37,6 +39,9 @@ void remote_sum(Remote *m, int bucket, int64_t from, int64_t n);
 void remote_await(Remote *m, int bucket);
 /* Rows in `fixed`, of which each rank has made those of its own shards: from here on all have all. */
 void remote_gather(Remote *m, const RtKnown *row, int n);
+
+/* Behind a launch: the batches of the next one, n = 0: it is not known. */
+void remote_ahead(Remote *m, const Batch *b, int n);
 
 /* After the phases, or so many steps: waits; then what step i has left, 0 where there was one.  *scaling is left alone where no update has
  * changed it. */

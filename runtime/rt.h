@@ -59,6 +59,7 @@ typedef struct Rt {
     int         label_type;                           /* RT_I32 ... */
     const uint32_t *index;                            /* global batch -> stored sample; valid entries only: count of them below */
     int         valid;                                /* samples of index that count (evaluation's last batch is filled up) */
+    bool        in_order;                             /* a device's, which has the samples of the batch alone: row i of x and label is sample i of it; index still says which that is */
     double      scored;                               /* labels that count, a sample of the batch: in training without those that are -1 */
     /* randomness: counters, never state */
     uint64_t    seed;

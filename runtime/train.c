@@ -48,6 +48,7 @@ struct Trainer {
     int64_t steps;  /* an epoch */
     Order order[2]; /* of even and odd epochs */
     Batch *batch;   /* of several steps at once */
+    Batch *ahead;   /* of those behind them */
     Hyper *hyper;
     uint32_t *test_order;
     Position at;
@@ -235,8 +236,9 @@ static void open_all(Trainer *t)
     t->test = data_open(p, name, "test", 0);
     t->net = net_new(p, t->pool, o->comm, o->groups, false);
     net_scale(t->net, o->loss_scale, o->loss_scale_steps);
-    t->net->steps_most = (int)o->launch_steps;
+    net_samples(t->net, o->samples_in, o->launch_steps);
     t->batch = rt_alloc(sizeof *t->batch * (size_t)net_steps_most(t->net));
+    t->ahead = rt_alloc(sizeof *t->ahead * (size_t)net_steps_most(t->net));
     t->hyper = rt_alloc(sizeof *t->hyper * (size_t)net_steps_most(t->net));
     t->ticks = traces ? ticks_new(p, o->threads, TRACE_STEPS) : NULL;
     t->checkpoint = o->checkpoint && o->comm->rank == 0 ? checkpoint_open(p, o, t->net) : NULL;
@@ -456,18 +458,30 @@ static void one_step(Trainer *t)
     count_step(t);
 }
 
-/* Up to the end of the epoch, or the next checkpoint that counts steps; samples that are made up are there for one step at a time, and a
+/* So many steps ahead: up to the end of the epoch, or the next checkpoint that counts steps; samples that are made up are there for one step at a time, and a
  * trace has a row a step.  All ranks take as many, though one of them alone traces, saves, and knows when it did. */
-static int steps_at_once(const Trainer *t)
+static int steps_at_once(const Trainer *t, int ahead)
 {
     const Options *o = t->o;
-    int64_t n = t->steps - t->at.step;
+    const int64_t due = t->saved_total + o->every_steps - t->at.total - ahead,
+                  unsaved = due > 0 ? due : o->every_steps;
+    int64_t n = t->steps - t->at.step - ahead;
     const bool counts = o->comm->size > 1 && (o->trace || o->every_steps);
     if (t->data->synthetic || t->ticks || counts)
         return 1;
-    if (t->checkpoint && o->every_steps && n > t->saved_total + o->every_steps - t->at.total)
-        n = t->saved_total + o->every_steps - t->at.total;
+    if (t->checkpoint && o->every_steps && n > unsaved)
+        n = unsaved;
     return net_steps_now(t->net, n);
+}
+
+/* What comes behind the next n steps, if the epoch goes on: of made-up samples one batch is there at a time. */
+static void announce(Trainer *t, int n)
+{
+    const bool more = t->p->device && !t->data->synthetic && t->at.step + n < t->steps;
+    const int next = more ? steps_at_once(t, n) : 0;
+    for (int i = 0; i < next; i++)
+        t->ahead[i] = batch_of(t, n + i);
+    net_ahead(t->net, t->ahead, next);
 }
 
 static void several_steps(Trainer *t, int n)
@@ -504,7 +518,8 @@ static bool train_epoch(Trainer *t)
     t->rate_from = (double)t->at.samples;
     const double waited = t->o->comm->waited, busy = t->o->comm->busy;
     while (t->at.step < t->steps && !stopping(t)) {
-        const int n = steps_at_once(t);
+        const int n = steps_at_once(t, 0);
+        announce(t, n);
         if (n > 1)
             several_steps(t, n);
         else

@@ -19,6 +19,8 @@ int64_t     steps_for(const RtProgram *p, int64_t samples);
 
 /* Metrics over a whole split, each sample once.  order: see evaluate_order, for d->n samples. */
 void        evaluate(Net *n, const Data *d, const uint32_t *order, double mean[RT_METRICS]);
+/* Batch `step` of it; the one behind it is fetched while a device evaluates this one. */
+Batch       evaluate_batch(Net *n, const Data *d, const uint32_t *order, int64_t step);
 uint32_t   *evaluate_order(const RtProgram *p, int64_t samples);  /* of the file, whole batches */
 
 /* "test loss 0.0900, test accuracy 0.9720" */

@@ -179,6 +179,47 @@ static void get(void *here, const void *there, int64_t bytes)
     wait();
 }
 
+/* ---- samples that stay here (feed.h): copies in a stream of their own */
+
+static cudaStream_t sending;
+static cudaEvent_t sent;
+
+/* A 64th of all is left to CUDA itself: graphs, and what kernels keep on a stack. */
+static int64_t room(void)
+{
+    size_t free_bytes = 0, all = 0;
+    rt_cuda_check(cudaMemGetInfo(&free_bytes, &all), "asking for free memory");
+    return (int64_t)free_bytes - (int64_t)(all / 64);
+}
+
+static void *pinned(int64_t bytes, const char *what)
+{
+    void *here = NULL;
+    const cudaError_t error = cudaMallocHost(&here, (size_t)bytes);
+    if (error == cudaErrorMemoryAllocation)
+        rt_die("no pinned memory for %s: %.1f MB that the machine must not page out are needed; a smaller --batch or "
+               "--launch-steps needs less",
+               what, (double)bytes / 1e6);
+    rt_cuda_check(error, what);
+    if (!sending) {
+        rt_cuda_check(cudaStreamCreateWithFlags(&sending, cudaStreamNonBlocking), "making a stream");
+        rt_cuda_check(cudaEventCreateWithFlags(&sent, cudaEventDisableTiming), "making an event");
+    }
+    return here;
+}
+
+static void send(void *there, const void *here, int64_t bytes)
+{
+    rt_cuda_check(cudaMemcpyAsync(there, here, (size_t)bytes, cudaMemcpyHostToDevice, sending),
+                  "copying samples to the GPU");
+}
+
+static void arrived(void)
+{
+    rt_cuda_check(cudaEventRecord(sent, sending), "copying samples to the GPU");
+    rt_cuda_check(cudaStreamWaitEvent(rt_cuda_stream, sent, 0), "copying samples to the GPU");
+}
+
 /* ---- a step as one launch */
 
 static void record(void)
@@ -254,6 +295,10 @@ const RtDevice rt_cuda = {.name = "cuda",
                           .put = put,
                           .get = get,
                           .clear = rt_cuda_clear,
+                          .room = room,
+                          .pinned = pinned,
+                          .send = send,
+                          .arrived = arrived,
                           .record = record,
                           .recorded = recorded,
                           .play = play,

@@ -1,13 +1,14 @@
 /* samples.cuh -- samples and labels out of the data in the GPU's memory, by the batch's index; metrics and outputs back.
  *
- * Stored samples are rows of u8, f32 or f64; sample i of the batch is row index[i], so shuffling moves no data.
+ * Stored samples are rows of u8, f32 or f64; sample i of the batch is row index[i], so shuffling moves no data.  Of data that stay in the
+ * host's memory (feed.h) the rows of the batch are here alone, and sample i is row i.
  */
 #ifndef CUDA_SAMPLES_CUH
 #define CUDA_SAMPLES_CUH
 
 DEVICE const char *stored(const void *rows, int64_t stride, const Rt *r, int i)
 {
-    return (const char *)rows + (int64_t)r->index[i] * stride;
+    return (const char *)rows + (r->in_order ? i : (int64_t)r->index[i]) * stride;
 }
 
 /* Number i of stored sample `row`. */

@@ -295,6 +295,14 @@ uint64_t data_hash_rows(const Data *d)
     return hash_end(&h);
 }
 
+/* Of a sample that is read where it lies, without what lies between two. */
+static int64_t row_bytes(int64_t n, int type)
+{
+    static const int64_t each[] = {
+        [RT_U8] = 1, [RT_F32] = 4, [RT_F64] = 8, [RT_U16] = 2, [RT_I32] = 4, [RT_I64] = 8};
+    return n * each[type];
+}
+
 /* Windows of a text and the tokens behind them; from the second epoch on they begin somewhere else. */
 static void next_tokens(const Data *d, Batch *b)
 {
@@ -357,6 +365,8 @@ void data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, 
     b->fresh = d->synthetic;
     if (d->next)
         next_tokens(d, b);
+    b->x_row = row_bytes(d->features, d->type);
+    b->label_row = b->label ? row_bytes(d->labels, b->label_type) : 0;
     if (!d->synthetic)
         return;
     Making m = {.d = d, .order = order + first, .first = d->part_first};

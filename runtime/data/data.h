@@ -23,6 +23,7 @@ typedef struct Batch {
     int             valid;
     uint64_t        seed;
     int64_t         epoch;
+    int64_t         x_row, label_row;                 /* bytes of one sample: rows may lie further apart, or overlap */
     const void     *stored, *stored_label;            /* where the memory that x and label point into begins, */
     int64_t         stored_bytes, label_bytes;        /* and how much it is; for devices, which have a copy */
     bool            fresh;                            /* its content is this batch's */

@@ -1,0 +1,145 @@
+/* feed.c -- see feed.h. */
+#include "feed.h"
+#include "error.h"
+#include "memory.h"
+#include <string.h>
+
+enum { PLACES = 2, ROWS_EACH = 32 }; /* rows that a thread gathers at a time */
+
+/* Which samples lie in a place. */
+typedef struct Content {
+    const void *x, *label;
+    const uint32_t *index;
+    int64_t epoch;
+    int n; /* steps; 0: none */
+} Content;
+
+struct Feed {
+    const RtDevice *device;
+    Pool *pool;
+    int first, rows, steps;
+    int64_t bytes; /* of a place */
+    char *here, *there;
+    int at, n;     /* the place of the launch at hand, and its steps */
+    Content ahead; /* of the next one */
+};
+
+/* Rows of a launch that are being gathered: x, and behind them all labels. */
+typedef struct Gathering {
+    const Feed *f;
+    const Batch *b;
+    char *to;
+    int n;
+} Gathering;
+
+Feed *feed_new(const RtDevice *d, Pool *pool, int first, int rows, int steps)
+{
+    Feed *f = rt_alloc(sizeof *f);
+    *f = (Feed){.device = d, .pool = pool, .first = first, .rows = rows, .steps = steps};
+    return f;
+}
+
+/* Of so many steps. */
+static int64_t samples_bytes(const Feed *f, const Batch *b, int n)
+{
+    return memory_round(n * f->rows * b->x_row);
+}
+static int64_t place_bytes(const Feed *f, const Batch *b, int n)
+{
+    return samples_bytes(f, b, n) + memory_round(n * f->rows * b->label_row);
+}
+
+int64_t feed_bytes(const Feed *f, const Batch *b)
+{
+    return PLACES * place_bytes(f, b, f->steps);
+}
+
+/* Larger samples than before get places of their own: once or twice a run. */
+static void make_room(Feed *f, const Batch *b, int n)
+{
+    f->steps = n > f->steps ? n : f->steps;
+    const int64_t bytes = place_bytes(f, b, f->steps);
+    if (bytes <= f->bytes)
+        return;
+    f->bytes = bytes;
+    f->here = f->device->pinned(PLACES * bytes, "two places for samples");
+    f->there = f->device->memory(PLACES * bytes, "two places for samples");
+    rt_note("samples stay in the host's memory, %.1f MB of it pinned: those of each launch go to "
+            "the GPU while the one before it runs",
+            (double)(PLACES * bytes) / 1e6);
+}
+
+static void gather_rows(void *arg, int thread, int unit)
+{
+    const Gathering *g = arg;
+    const Feed *f = g->f;
+    const int first = unit * ROWS_EACH, all = g->n * f->rows,
+              end = first + ROWS_EACH < all ? first + ROWS_EACH : all;
+    char *const labels = g->to + samples_bytes(f, g->b, g->n);
+    (void)thread;
+    for (int i = first; i < end; i++) {
+        const Batch *b = &g->b[i / f->rows];
+        const int64_t row = b->index[f->first + i % f->rows];
+        memcpy(g->to + i * b->x_row, (const char *)b->x + row * b->x_stride, (size_t)b->x_row);
+        if (b->label_row > 0)
+            memcpy(labels + i * b->label_row, (const char *)b->label + row * b->label_stride,
+                   (size_t)b->label_row);
+    }
+}
+
+/* What a copy to this place from here may still be under way of nobody reads: the launches of all that were read have been waited for. */
+static void send(Feed *f, int place, const Batch *b, int n)
+{
+    make_room(f, b, n);
+    char *const here = f->here + place * f->bytes;
+    Gathering g = {f, b, here, n};
+    pool_run(f->pool, gather_rows, &g, (n * f->rows + ROWS_EACH - 1) / ROWS_EACH);
+    f->device->send(f->there + place * f->bytes, here, place_bytes(f, b, n));
+}
+
+static Content content_of(const Batch *b, int n)
+{
+    return n > 0 ? (Content){b->x, b->label, b->index, b->epoch, n} : (Content){.n = 0};
+}
+
+static bool holds(const Content *c, const Batch *b, int n)
+{
+    const Content w = content_of(b, n);
+    return c->n == n && c->x == w.x && c->label == w.label && c->index == w.index &&
+           c->epoch == w.epoch;
+}
+
+static int other(const Feed *f)
+{
+    return (f->at + 1) % PLACES;
+}
+
+void feed_take(Feed *f, const Batch *b, int n)
+{
+    f->at = other(f);
+    f->n = n;
+    if (!holds(&f->ahead, b, n))
+        send(f, f->at, b, n);
+    f->ahead.n = 0;
+    f->device->arrived();
+}
+
+/* Rows are counted from the first of the batch, of which another rank may have that. */
+void feed_point(const Feed *f, int i, const Batch *b, Rt *r)
+{
+    const uintptr_t x = (uintptr_t)(f->there + f->at * f->bytes),
+                    label = x + (uintptr_t)samples_bytes(f, b, f->n);
+    const int64_t before = (int64_t)i * f->rows - f->first;
+    r->in_order = true;
+    r->x_stride = b->x_row;
+    r->label_stride = b->label_row;
+    r->x = (const void *)(x + (uintptr_t)(before * b->x_row));
+    r->label = b->label ? (const void *)(label + (uintptr_t)(before * b->label_row)) : NULL;
+}
+
+void feed_ahead(Feed *f, const Batch *b, int n)
+{
+    f->ahead = content_of(b, n);
+    if (n > 0)
+        send(f, other(f), b, n);
+}

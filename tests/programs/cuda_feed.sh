@@ -1,0 +1,169 @@
+#!/usr/bin/env bash
+# cuda_feed.sh -- samples that stay in the host's memory (runtime/feed.h), on a machine without a GPU.
+#
+# Programs run on the processor as those of cuda.sh do.  Where the samples lie must change no bit: of losses, of the test and of the
+# weights, with one step a launch and with several, in each order of the streams.  Without the wait for a copy, or with one place instead of two,
+# something else must come out.
+set -eu
+. "$(dirname "$0")/../common.sh"
+cd "$TENON_ROOT"
+cuda=$TENON_ROOT/tests/cuda
+. "$cuda/shim.sh"
+
+said="^gpu: samples stay in the host's memory, .* MB of it pinned"
+
+# run NAME LOG OPTIONS...
+run() {
+    local dir=$work/$1 log=$2; shift 2
+    rm -f "$dir/$log.jsonl"
+    "$dir/gpu" --log "$dir/$log.jsonl" --log-steps 1 "$@" > "$dir/$log.out" 2>&1 || { bad "$dir/gpu $*"; tail -n 3 "$dir/$log.out"; }
+}
+
+# results LOG: what a run has come to
+results() { local what; for what in step:train_loss epoch:test_loss epoch:test_accuracy epoch:weights_hash; do field "$1" ${what%:*} ${what#*:}; done; }
+
+# equal NAME OPTIONS...: there and here, step by step and several at once, in three orders
+equal() {
+    local dir=$work/$1 name=$1 order how; shift
+    run "$name" there --samples-in gpu "$@"
+    grep -q "$said" "$dir/there.out" && bad "$name: samples on the GPU stay here" || ok
+    for how in "--launch-steps 1" "--launch-steps 64"; do
+        for order in 0 1 2; do
+            # shellcheck disable=SC2086
+            FAKE_LATE=${order#[12]} SHIM_ORDER=$order run "$name" here --samples-in host ${how/64/$most} "$@"
+            same "$name, $how, order $order" "$(results "$dir/there.jsonl")" "$(results "$dir/here.jsonl")"
+            [ "$(grep -c "$said" "$dir/here.out")" = 1 ] && ok || bad "$name does not say once where samples are: $(cat "$dir/here.out")"
+        done
+    done
+}
+
+# npy FILE DESCR SHAPE: its head
+npy() { printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '$2', 'fortran_order': False, 'shape': $3, }" > "$1"; }
+
+# images DIR N TEST CHANNELS HEIGHT WIDTH: bytes of MNIST's, of three classes
+images() {
+    local dir=$1 split n bytes=$(($4 * $5 * $6)) i
+    mkdir -p "$dir"
+    for split in "train $2" "test $3"; do
+        n=${split#* } split=${split% *}
+        npy "$dir/${split}_x.npy" '|u1' "($n, $4, $5, $6)"; npy "$dir/${split}_y.npy" '|u1' "($n,)"
+        tail -c +4017 "$work/mnist/train-images-idx3-ubyte" | head -c $((n * bytes)) >> "$dir/${split}_x.npy"
+        for ((i = 0; i < n; i++)); do printf "\\x0$((i * 5 % 7 % 3))"; done >> "$dir/${split}_y.npy"
+    done
+}
+
+# What the program asks for is all there is of memory, which is not enough for all samples as well.
+little_room() {
+    local mlp=$work/mlp data=(--data "$work/mnist" --epochs 2 --launch-steps 1) room
+    FAKE_LOG=1 run mlp here --samples-in host "${data[@]}"
+    room=$(sed -n 's/^fake: \([0-9]*\) bytes of memory$/\1/p' "$mlp/here.out" | awk '{ n += $1 } END { print n }')
+    run mlp there --samples-in gpu "${data[@]}"
+    FAKE_ROOM=$room run mlp little "${data[@]}"
+    grep -q "$said" "$mlp/little.out" && ok || bad "samples that do not fit do not stay here: $(cat "$mlp/little.out")"
+    same "little room" "$(results "$mlp/there.jsonl")" "$(results "$mlp/little.jsonl")"
+    FAKE_ROOM=$((room * 2)) run mlp much "${data[@]}"
+    grep -q "$said" "$mlp/much.out" && bad "samples that fit stay here" || ok
+    same "more room" "$(results "$mlp/there.jsonl")" "$(results "$mlp/much.jsonl")"
+    FAKE_ROOM=$room refuses "no room" "no room on the GPU for the samples: .* MB are needed" "$mlp/gpu" --samples-in gpu "${data[@]}"
+    FAKE_ROOM=$((room - 1)) refuses "no room for places" "no room on the GPU for two places for samples" "$mlp/gpu" "${data[@]}"
+    FAKE_CUDA=pinned refuses "no pinned memory" "no pinned memory for two places for samples: .* MB that the machine must not page out" "$mlp/gpu" --samples-in host "${data[@]}"
+}
+
+# A launch that was not expected to be the next one, or another number of steps.
+unexpected() {
+    local mlp=$work/mlp data=(--data "$work/mnist" --epochs 4)
+    run mlp there --samples-in gpu "${data[@]}"
+    run mlp saved --samples-in host "${data[@]}" --checkpoint "$work/c" --checkpoint-every 5
+    same "with checkpoints" "$(results "$mlp/there.jsonl")" "$(results "$mlp/saved.jsonl")"
+    rm -f "$work"/c/step-000000{26,27,28}.safetensors
+    run mlp resumed --samples-in host "${data[@]}" --checkpoint "$work/c" --resume
+    same "resumed" "$(field "$mlp/there.jsonl" epoch weights_hash | awk '{ print $NF }')" "$(field "$mlp/resumed.jsonl" epoch weights_hash | awk '{ print $NF }')"
+    stopped_by_sigterm "$mlp/gpu" --samples-in host --data "$work/mnist" --epochs 1000
+    shim_gpu hot models/mlp.tn --batch 4 --set optimizer.lr=1e30
+    local where
+    for where in gpu host; do "$work/hot/gpu" --samples-in $where --data "$work/mnist" --epochs 1 --launch-steps 1 2>&1 | grep -o "the loss is not finite.*" > "$work/hot/said.$where"; done
+    same "a loss that is not finite" "$(cat "$work/hot/said.gpu")" "$(cat "$work/hot/said.host")"
+}
+
+# The other commands.
+commands() {
+    local mlp=$work/mlp where
+    "$mlp/gpu" --data "$work/mnist" --epochs 1 --save "$work/w.safetensors" > /dev/null 2>&1
+    npy "$work/input.npy" '|u1' "(10, 28, 28)"
+    tail -c +17 "$work/mnist/train-images-idx3-ubyte" | head -c 7840 >> "$work/input.npy"
+    for where in gpu host; do
+        rm -f "$work/$where.jsonl"
+        "$mlp/gpu" test --data "$work/mnist" --weights "$work/w.safetensors" --samples-in $where --log "$work/$where.jsonl" > /dev/null 2>&1 || bad "test with samples in $where"
+        "$mlp/gpu" predict --input "$work/input.npy" --weights "$work/w.safetensors" --samples-in $where > "$work/$where.csv" 2> /dev/null || bad "predict with samples in $where"
+        succeeds "bench with samples in $where" "$mlp/gpu" bench --samples-in $where --steps 40
+    done
+    same "test" "$(field "$work/gpu.jsonl" test test_loss)" "$(field "$work/host.jsonl" test test_loss)"
+    same "predict" "$(cat "$work/gpu.csv")" "$(cat "$work/host.csv")"
+    refuses "another place" "samples-in is gpu or host, not 'disk'" "$mlp/gpu" --samples-in disk
+    "$TENON" build models/mlp.tn -o "$work/cpu" --cpu generic --plain
+    refuses "a program for the processor" "--samples-in is for programs for a GPU" "$work/cpu" --samples-in host
+}
+
+# changed NAME SED FILE OUTPUT COMPILER...: the mlp with that line changed: another result in one order or another, or none
+changed() {
+    local name=$1 change=$2 file=$3 object=$4 order seen=0; shift 4
+    sed "$change" "$file" > "$work/changed.c"
+    cmp -s "$file" "$work/changed.c" && { bad "$name: nothing was changed"; return; }
+    mkdir -p "$work/changed"
+    gcc -O1 -I "$cuda/include" -I runtime -c "$work/changed.c" -o "$work/changed/$object.o"
+    local objects=("$work/changed/$object.o" "$work"/{fiber,fake}.o)
+    [ "$object" = gpu ] || objects+=("$work/gpu.o")
+    g++ -rdynamic -o "$work/changed/gpu" "$work"/mlp/*.o "${objects[@]}" "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
+    run mlp there --data "$work/mnist" --epochs 3
+    for order in 0 1 2; do
+        rm -f "$work/changed/log"
+        (FAKE_LATE=${order#[12]} SHIM_ORDER=$order "$work/changed/gpu" --samples-in host --data "$work/mnist" --epochs 3 --log "$work/changed/log" --log-steps 1 || exit 1) > /dev/null 2>&1 || { seen=1; break; }
+        [ "$(results "$work/mlp/there.jsonl")" = "$(results "$work/changed/log")" ] || { seen=1; break; }
+    done
+    [ $seen = 1 ] && ok || bad "$name changes nothing"
+}
+
+# Each rank gathers its own part.
+ranks() {
+    local r pid=() one
+    shim_nccl
+    shim_gpu two models/mlp.tn --batch 8 --shards 4 --comm nccl
+    run two there --data "$work/mnist" --epochs 2
+    one=$(hashes "$work/two/there.jsonl")
+    rm -f "$work/two/ranks.jsonl"
+    for r in 0 1; do
+        TENON_RANKS=2 TENON_RANK=$r TENON_MEET=127.0.0.1:$((21000 + $$ % 9000)) timeout -k 2 100 "$work/two/gpu" --samples-in host \
+            --data "$work/mnist" --epochs 2 --log "$work/two/ranks.jsonl" > "$work/out.$r" 2>&1 < /dev/null & pid[r]=$!
+    done
+    for r in 0 1; do wait "${pid[r]}" || bad "rank $r: $(cat "$work/out.$r")"; done
+    same "two ranks" "$one" "$(hashes "$work/two/ranks.jsonl")"
+}
+
+on_the_processor() {
+    local most=16
+    shim_runtime
+    small_mnist "$work/mnist" 26 6                    # seven steps of four, the last one filled up; two batches to test
+    images "$work/norm.data" 24 12 2 7 6
+    images "$work/geometry.data" 24 12 3 11 9
+    awk 'BEGIN { for (i = 0; i < 90; i++) printf "%c", 97 + i * i * 3 % 11 % 5 }' > "$work/letters.txt"
+    shim_gpu mlp models/mlp.tn --batch 4
+    equal mlp --data "$work/mnist" --epochs 3
+    little_room
+    unexpected
+    commands
+    changed "a launch that does not wait for its samples" '/cudaStreamWaitEvent(rt_cuda_stream, sent/d' runtime/cuda/gpu.c gpu
+    changed "one place instead of two" 's/PLACES = 2/PLACES = 1/' runtime/feed.c feed
+    shim_gpu norm "$cuda/norm.tn"                     # augmented by numbers of the samples, and
+    equal norm --data "$work/norm.data" --epochs 2
+    shim_gpu geometry "$cuda/geometry.tn"             # dropped out
+    equal geometry --data "$work/geometry.data" --epochs 2
+    shim_gpu lstm models/char_lstm.tn --batch 2 --set model.time=5 --set model.width=6 --set "data=text(\"$work/letters.txt\",unit=\"char\",vocab=5)"
+    equal lstm --epochs 3                             # windows that overlap
+    most=64
+    shim_gpu steps models/mlp.tn --batch 4 --kernels=persistent
+    equal steps --data "$work/mnist" --epochs 2
+    ranks
+}
+
+if [ "$(uname -m)" = x86_64 ] && command -v g++ > /dev/null; then on_the_processor; else skip "kernels on the processor: they need g++ and x86-64"; fi
+finish
