@@ -23,7 +23,7 @@ def options():
     p.add_argument("--install-peers", action="store_true", help="make the environments of the peers in Python, then stop")
     p.add_argument("--quick", action="store_true", help="four works, oneDNN and OpenBLAS only; writes to build/bench")
     p.add_argument("--check", action="store_true", help="only compare the losses, time nothing")
-    p.add_argument("--work", metavar="REGEX", default="", help="only works whose name matches: 'lenet B=128$', 'thread'")
+    p.add_argument("--work", metavar="REGEX", default="", help="only works whose name matches: 'lenet B=128$', 'thread', 'convolutions'")
     p.add_argument("--peer", metavar="REGEX", default="", help="only these peers: 'torch|jax'")
     p.add_argument("--isa", choices=["native", "avx2"], default="native", help="avx2: Tenon for x86-64-v3, peers capped where they can be")
     p.add_argument("--rounds", type=int, default=5, help="bursts of every program (default 5)")
@@ -88,7 +88,7 @@ def accounts(bench, results, v3):
 def summary(bench, results, out, o, began):
     """The files, and what stands in them besides the works."""
     v3 = Tenon(bench, results[0].work, results[0].threads).info()[0]["cpu"] == "x86-64-v3"
-    extras = {"builds": builds(bench), "convolutions": convolutions(bench, f"{bench.dir}/convs.csv") if not (o.quick or o.work) else []}
+    extras = {"builds": builds(bench), "convolutions": convolutions(bench, f"{bench.dir}/convs.csv") if not o.quick and re.search(o.work, "convolutions") else []}
     accounts(bench, results, v3)
     facts = machine(bench)
     facts["measured"] = f"{o.rounds} rounds of bursts of {o.seconds:g} s, {(time.time() - began) / 60:.0f} minutes in all"

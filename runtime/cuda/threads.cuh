@@ -3,7 +3,8 @@
 #define CUDA_THREADS_CUH
 #include <math.h>
 
-#define KERNEL static __global__ void __launch_bounds__(THREADS)
+/* Two blocks at least on a multiprocessor; told nothing, ptxas has spilled a word to keep to 32 or 64 registers. */
+#define KERNEL static __global__ void __launch_bounds__(THREADS, 2)
 #define SIZE   static constexpr __host__ __device__ /* of a layer or a launch: known while compiling */
 #define DEVICE static __device__ __forceinline__
 #ifdef __CUDACC__
