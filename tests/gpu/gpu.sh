@@ -155,6 +155,7 @@ same "mlp: many steps in one launch" "$(once mlp "${mnist[@]}" --epochs 2)" "$(o
 same "norm: many steps in one launch" "$(once norm --epochs 2)" "$(once norm_steps --epochs 2)"
 same "lenet: many steps in one launch" "$(once lenet_large "${mnist[@]}" --epochs 2)" "$(once lenet_steps "${mnist[@]}" --epochs 2)"
 same "mlp: graphs of several steps" "$(once mlp "${mnist[@]}" --epochs 2 --launch-steps 1)" "$(once mlp "${mnist[@]}" --epochs 2)"
+same "mlp: samples in the host's memory" "$(once mlp "${mnist[@]}" --epochs 2)" "$(once mlp "${mnist[@]}" --epochs 2 --samples-in host)"
 same "lenet in f32 by libraries: graphs of several steps" "$(once lenet_libraries "${mnist[@]}" --epochs 2 --launch-steps 1)" "$(once lenet_libraries "${mnist[@]}" --epochs 2)"
 repeats mlp_steps "${mnist[@]}"
 survives mlp_steps "${mnist[@]}"
