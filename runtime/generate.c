@@ -82,7 +82,10 @@ static int64_t look_at_window(Generator *g)
                      .x_stride = p->input_dim[0] * (int64_t)sizeof *g->window,
                      .x_type = RT_I32,
                      .index = g->index,
-                     .valid = 1};
+                     .valid = 1,
+                     .stored = g->window,
+                     .stored_bytes = p->input_dim[0] * (int64_t)sizeof *g->window,
+                     .fresh = true};
     net_evaluate(g->net, &b, g->output);
     return at;
 }

@@ -135,6 +135,10 @@ on_the_processor() {
     equal lenet --data "$work/few" --epochs 2
     shim_gpu lstm models/char_lstm.tn "${letters[@]}"
     equal lstm --epochs 3
+    witness models/char_lstm.tn "$work/writer" "${letters[@]}"
+    "$work/writer" --epochs 1 --save "$work/w.safetensors" > /dev/null 2>&1
+    writes() { "$@" generate --weights "$work/w.safetensors" --length 10 --seed 1 --anew; }
+    same "a text that goes on" "$(writes "$work/writer")" "$(writes "$work/lstm/gpu")"
     if [ "$CHECK_ALL" = 1 ] || [ "${CHECK_CUDA:-0}" = 1 ]; then
         shim_gpu resnet models/resnet56_cifar10.tn "${resnet[@]}"
         equal resnet --data "$work/cifar" --epochs 2
