@@ -115,9 +115,11 @@ const char *kernel_launch(Writer *w, const char *base, const char *params, const
         w->kernel[before].blocks = blocks;
     for (int i = 0; i < w->nkernel; i++)
         if (!strcmp(w->kernel[i].name, name))
-            *(w->stages ? &w->kernel[i].staged : &w->kernel[i].launched) = true;
+            *(stage_together(w) ? &w->kernel[i].staged : &w->kernel[i].launched) |= !stage_groups(w);
     if (!w->stages)
         return arena_printf(w->arena, "LAUNCH(%s, %s);", name, args);
+    if (stage_groups(w))
+        return arena_printf(w->arena, "%s_stage(%s);", name, args);
     Text own = text_new(w->arena); /* there already */
     for (const char *there; (there = strstr(args, "r->there")); args = there + strlen("r->there"))
         text_printf(&own, "%.*sr", (int)(there - args), args);
@@ -247,8 +249,8 @@ static const char *launches(Writer *w, const char *fn, const Signature *s)
     Text all = text_new(w->arena);
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
         for (int k = 0; k < 3 && !strcmp(stages[i].form, fn); k++)
-            text_printf(&all, "%s%s%s%s", k ? " " : "", k && w->stages ? stage_meeting(w) : "",
-                        k && w->stages ? " " : "", launch_of(w, stages[i].launch[k], s));
+            text_printf(&all, "%s%s%s%s", k ? " " : "", k && stage_together(w) ? stage_meeting(w) : "",
+                        k && stage_together(w) ? " " : "", launch_of(w, stages[i].launch[k], s));
     return all.len ? all.s : launch_of(w, fn, s);
 }
 
@@ -286,7 +288,8 @@ static const char *call_statement(Writer *w, const Node *n)
     const char *walk = stage_pool(w, n, without_plain(a, c.fn), s.sizes.s);
     if (walk)
         return kernel_launch(w, arena_printf(a, "%s_behind", without_plain(a, c.fn)), s.params.s,
-                             arena_printf(a, "    %s_behind(%s, %s);\n", without_plain(a, c.fn), s.inner.s, walk), s.args.s, "1");
+                             arena_printf(a, "    %s_behind(%s, %s);\n", without_plain(a, c.fn), s.inner.s, walk), s.args.s,
+                             stage_order_blocks(a, walk));
     const char *own = launches(w, without_plain(a, c.fn), &s), *rest = graph_rest(w, n);
     return rest ? arena_printf(a, "%s %s", own, rest) : own;
 }

@@ -147,7 +147,6 @@ static void rest_work(Writer *w)
             rest += bytes_of(w, i, false), of_rest += (double)up(m->count, EACH);
     }
     s->apart += stage_seconds(g, 0, all, of_all, g->processors);
-    s->launches += of_rest == 0;
     if (of_rest == 0)
         return;
     s->all += stage_seconds(g, 0, rest, of_rest, g->processors);
@@ -271,7 +270,7 @@ const char *own_join(Writer *w, const Node *n, const char *fn, const char *size)
     const Step *step = w->g->step;
     int i = 0;
 
-    if (!s || strcmp(fn, "dense_dw") != 0)
+    if (!stage_together(w) || strcmp(fn, "dense_dw") != 0)
         return NULL;
     while (i < step->nsum && !(step->sum[i].param && step->sum[i].root == n))
         i++;

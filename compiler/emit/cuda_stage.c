@@ -1,6 +1,7 @@
 /* cuda_stage.c -- a stage of a step that is one launch with others: what it takes, in which order it goes, whether blocks meet before it. */
 #include "emit/cuda_stage.h"
 #include "ops/step_price.h"
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ void stage_work(const Writer *w, double flops, double bytes, double parts, doubl
 
     s->all += all, s->apart += all;
     s->few += times * stage_seconds(g, flops, bytes, parts, CLUSTER);
-    s->stages += (int)times, s->launches += (int)times;
+    s->stages += (int)times;
 }
 
 void stage_cost(const Writer *w, const Touch *touch, int n)
@@ -50,6 +51,16 @@ void stage_cost(const Writer *w, const Touch *touch, int n)
 }
 
 /* ------------------------------------------------------------------------------- stages as they are written */
+
+bool stage_together(const Writer *w)
+{
+    return w->stages && !w->stages->groups;
+}
+
+bool stage_groups(const Writer *w)
+{
+    return w->stages && w->stages->groups;
+}
 
 const char *stage_meeting(const Writer *w)
 {
@@ -133,7 +144,7 @@ void stage_before(Writer *w, const char *statement, const char *indent)
     for (const char *at = statement; at && n <= 3 * STAGE_ARGUMENTS; at = strstr(at, "; ")) {
         at += at > statement ? 2 : 0;
         if (strncmp(at, stage_meeting(w), 8) == 0)
-            s->meetings++, s->stages++, s->launches++;
+            s->meetings++, s->stages++;
         else if (strncmp(at, "/*", 2) != 0)
             n += touches_of(w, at, s->order, s->other, touch + n);
     }
@@ -217,6 +228,22 @@ const char *stage_elementwise(Writer *w, const Nest *t, const Node *n, int64_t c
         s->decided = n;
     }
     return s->order.text == any_thread ? NULL : s->order.text;
+}
+
+/* "conv2d_blocks(Conv{ ... })" of "conv2d_results(Conv{ ... }", or of a walk of pool_results through that. */
+const char *stage_order_blocks(Arena *a, const char *order)
+{
+    static const char word[] = "_results(";
+    const char *at = order, *sizes = NULL;
+
+    for (const char *next = order; (next = strstr(next, word)); next += strlen(word))
+        at = next, sizes = next + strlen(word);
+    const char *name = at, *end = sizes + strcspn(sizes, "}");
+    while (name > order && (isalnum((unsigned char)name[-1]) || name[-1] == '_'))
+        name--;
+    if (*sizes >= '0' && *sizes <= '9') /* sum_results(20 */
+        return arena_printf(a, "sum_blocks(%.*s)", (int)strspn(sizes, "0123456789"), sizes);
+    return arena_printf(a, "%.*s_blocks(%.*s})", (int)(at - name), name, (int)(end - sizes), sizes);
 }
 
 int64_t stage_numbers(const Writer *w, const Node *n)

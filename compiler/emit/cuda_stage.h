@@ -14,8 +14,7 @@ typedef struct Stages {
     int cluster;                                      /* blocks; 0: all that fit */
     int stages, meetings;                             /* of a step, as they are executed */
     double all, few;                                  /* seconds of work, by all of the GPU and by one cluster */
-    int launches;                                     /* of a step as one launch a stage, */
-    double apart;                                     /* whose work takes so many seconds */
+    double apart;                                     /* seconds of work of a step as launches of their own */
     Order order, other;                               /* of the statement at hand: what it writes, and what it reads in another order */
     const Node *node, *decided;                       /* its node; the one whose order has been decided */
     const char *pool;                                 /* of a pooling's gradient that is decided: what stage_pool returned */
@@ -26,6 +25,12 @@ typedef struct Stages {
     bool *joined, joins;                              /* of the step's sums: its update stands inside of its product; of the node that is decided */
     const char **order_of;                            /* of the gradient of each of the step's sums: as the text of an Order, or NULL */
     Text functions;                                   /* of the phases of a step */
+    /* Where no step is one launch with others: those of a launch (cuda_group.c). */
+    bool groups, alone;                               /* it is so; the last member can have none beside it */
+    const char **member, *indent;                     /* their calls, "tanh_3_stage(y, a)"; where the launch stands */
+    int nmember;
+    int64_t times, runs;                              /* of a step: of the function, of the launch in it */
+    Text comment;                                     /* above the launch */
 } Stages;
 
 /* cuda_stage.c.  What is known of the node that is at hand from here on; its statement, whose order has been told, is about to be written:

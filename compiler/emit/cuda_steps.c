@@ -256,18 +256,19 @@ void steps_write(Writer *w)
     choose_samples(w);
     stages_of(w, 0, &s);
     const double all = seconds_together(g, &s, 0), few = seconds_together(g, &s, CLUSTER),
-                 launches = s.apart + s.launches * g->gap;
+                 launches = s.apart + (double)w->launches * g->gap;
     const int cluster = g->clusters && few < all ? CLUSTER : 0;
     const double seconds = cluster ? few : all;
     const Text stages = stages_of(w, cluster, &s);
 
+    w->apart_seconds = launches, w->together_seconds = seconds;
     w->steps_most = steps_of_launch(seconds);
     w->steps_how = cluster ? arena_printf(w->arena, "one cluster of %d blocks", cluster) : "all blocks that fit on the GPU";
     const char *said = g->clusters ? arena_printf(w->arena, "%.0f us by one cluster of %d: so it is %s.", 1e6 * few, CLUSTER, w->steps_how)
                                    : "which has no clusters.";
     w->steps_said[0] = arena_printf(w->arena, "%d stages and %d meetings a step, up to %d steps a launch", s.stages, s.meetings, w->steps_most);
-    w->steps_said[1] = arena_printf(w->arena, "Predicted for an %s, not measured: %.0f us as a launch a stage; as one launch %.0f us by all blocks that fit,",
-                                    g->name, 1e6 * launches, 1e6 * all);
+    w->steps_said[1] = arena_printf(w->arena, "Predicted for an %s, not measured: %.0f us as %lld launches; as one launch %.0f us by all blocks that fit,",
+                                    g->name, 1e6 * launches, (long long)w->launches, 1e6 * all);
     w->steps_said[2] = said;
     w->steps_said[3] = own_said(w, &s, cluster);
     text_printf(&t, "/* ---- many steps in one launch: %s ----\n *\n * %s\n * %s\n * %s\n */\n\n", w->steps_said[0], w->steps_said[1], said,
@@ -293,29 +294,25 @@ void steps_write(Writer *w)
     w->steps = t;
 }
 
+EmitSteps emit_steps_expected(Arena *a, const EmitInput *in)
+{
+    Writer w;
+    program_begin(&w, in, a);
+    cuda_phases(&w);
+    steps_write(&w);
+    return (EmitSteps){w.apart_seconds, w.together_seconds, w.launches};
+}
+
 const char *emit_steps_said(Arena *a, const EmitInput *in)
 {
     Writer w;
     program_begin(&w, in, a);
+    cuda_phases(&w);
     steps_write(&w);
     return arena_printf(a, "%s\n  %s %s\n  %s", w.steps_said[0], w.steps_said[1], w.steps_said[2], w.steps_said[3]);
 }
 
 /* ------------------------------------------------------------------------------- steps of a graph */
-
-/* Launches of a step; those that a kernel's form or a library's call has more of are not counted. */
-static double launches_of(const Step *s)
-{
-    double n = 0;
-    for (int i = 0; i < s->nphase; i++) {
-        const double times = s->phase[i].kind == PHASE_SLICE ? (double)s->shards : 1;
-        for (int k = 0; k < s->phase[i].nnode; k++)
-            if (kernel_needed(s->phase[i].node[k]))
-                n += (double)node_steps(s->phase[i].node[k]) * times;
-        n += s->phase[i].nknown * times;
-    }
-    return n;
-}
 
 /* 16 steps leave each 2 us of what the host does between two launches, assumed to be 30.  Fewer where the products alone take long, which
  * are a floor of the time of a step, or where a graph would be large: a step of many launches takes long, too. */
@@ -324,11 +321,11 @@ void steps_of_graph(Writer *w)
     const Graph *g = w->g;
     const Options *o = w->in->options;
     const double peak = gpu_peak(gpu_of(o->arch), o->tf32 ? GPU_TF32 : gpu_half(o->half)),
-                 seconds = emit_flops(g) * (double)g->recipe.batch / peak, launches = launches_of(g->step);
+                 seconds = emit_flops(g) * (double)g->recipe.batch / peak;
 
     w->steps_most = GRAPH_STEPS;
     while (w->steps_most > 1 &&
-           (w->steps_most * seconds > 1e-3 * LAUNCH_MS || w->steps_most * launches > GRAPH_NODES))
+           (w->steps_most * seconds > 1e-3 * LAUNCH_MS || w->steps_most * w->launches > GRAPH_NODES))
         w->steps_most /= 2;
     w->steps_how = "a CUDA graph";
 }

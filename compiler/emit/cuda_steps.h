@@ -1,7 +1,8 @@
 /* cuda_steps.h -- --kernels=persistent: many training steps of a GPU's program in one launch (runtime/cuda/persistent.cuh).
  *
- * What an ordinary program launches is a stage.  While Writer.stages is set kernel_launch() writes calls of stages, and target_cuda.c hands
- * them to stage_write(), which puts a place to meet before one that reads or writes what another has written or read since they last met.
+ * A call of a kernel is a stage.  While Writer.stages is set kernel_launch() writes calls of stages, and target_cuda.c hands them to stage_write(),
+ * which puts a place to meet before one that reads or writes what another has written or read since they last met; or, where a step is launches,
+ * to group_write() (cuda_group.h), which begins a new launch there.
  */
 #ifndef CUDA_STEPS_H
 #define CUDA_STEPS_H
@@ -14,6 +15,9 @@ void steps_write(Writer *w);
 void steps_of_graph(Writer *w);
 void steps_row(const Writer *w, Text *t);
 
+/* Stages are being written: of a step that is one launch with others; of launches of several (cuda_group.h). */
+bool stage_together(const Writer *w);
+bool stage_groups(const Writer *w);
 /* A statement of stages, under what is known of their arguments; unordered: it touches nothing that the others of its phase touch. */
 void stage_write(Writer *w, const char *statement);
 void stage_unordered(Writer *w, const char *statement);
@@ -24,6 +28,8 @@ const char *stage_meeting(const Writer *w);
 /* Of the statement that is being made, how its numbers are shared out over threads.  Elementwise: in which order its loop is to go, as the text
  * that opens it ("dense_results(Dense{ ... }"), NULL: as any (FOR_EACH).  A block a sum; a kernel of runtime/cuda. */
 const char *stage_elementwise(Writer *w, const Nest *t, const Node *n, int64_t count);
+/* Blocks that a loop in that order takes. */
+const char *stage_order_blocks(Arena *a, const char *order);
 void stage_sums(Writer *w, const Nest *t, const Node *n, int64_t kept);
 void stage_kernel(Writer *w, const Node *n, const char *fn, const char *sizes);
 /* Where the threads that have made dy can go on with a pooling's gradient: a walk through their results, as runtime/cuda/results.cuh wants it; NULL: any threads do. */
@@ -31,6 +37,7 @@ const char *stage_pool(Writer *w, const Node *n, const char *fn, const char *siz
 
 /* In target_cuda.c, for either: calls of a phase that are no node's. */
 void cuda_clear_sums(Writer *w, int phase, bool backward);
+void cuda_phases(Writer *w);                          /* of training; counts the launches of a step */
 const char *cuda_metric(Writer *w, int i);            /* the statement that tells it */
 void cuda_update(Writer *w, bool from_grad);
 int  cuda_loss(const Graph *g);                       /* which metric; -1: none */

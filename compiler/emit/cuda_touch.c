@@ -60,7 +60,7 @@ bool touch_of(const Writer *w, const char *text, size_t len, Touch *t)
     const size_t name = strcspn(at, "),");
     *t = (Touch){.memory = macros[k].memory, .to = INT64_MAX};
     const Param *p = t->memory == MEMORY_FIXED ? param_named(w, at, name) : NULL;
-    const Node *n = t->memory == MEMORY_FIXED ? NULL : node_named(w, at, name);
+    const Node *n = p ? NULL : node_named(w, at, name);
     if (p)
         t->from = p->offset, t->to = p->offset + p->count_memory * real_bytes(w);
     if (n)
@@ -89,6 +89,15 @@ static int split(const char *s, const char **begin, size_t *len)
         len[n] = (size_t)(s - begin[n]), n++;
         begin[n] = s + 1 + (s[1] == ' ');
     }
+    return n;
+}
+
+int touch_split(Arena *a, const char *list, const char *part[STAGE_ARGUMENTS])
+{
+    size_t len[STAGE_ARGUMENTS];
+    const int n = split(arena_printf(a, "%s)", list), part, len);
+    for (int i = 0; i < n; i++)
+        part[i] = arena_strndup(a, part[i], len[i]);
     return n;
 }
 

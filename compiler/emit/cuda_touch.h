@@ -29,6 +29,8 @@ typedef struct Order {
 bool touch_of(const Writer *w, const char *text, size_t len, Touch *t);
 /* The same, of so many numbers in that order, if they are all of it. */
 bool touch_in_order(const Writer *w, const char *text, size_t len, Order o, Touch *t);
+/* Arguments or parameters, split at the commas outside of parentheses; their number. */
+int touch_split(Arena *a, const char *list, const char *part[STAGE_ARGUMENTS]);
 /* What the call at `s` touches: "dense_1_stage(y, a, b)", of whose arguments some follow one order, others another.  Their number. */
 int touches_of(const Writer *w, const char *s, Order o, Order other, Touch touch[STAGE_ARGUMENTS]);
 /* Is there a number that one of them writes and the other touches by another thread? */

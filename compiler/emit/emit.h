@@ -45,6 +45,12 @@ void emit_c(const EmitInput *in, Text *out);          /* the whole generated fil
 bool emit_cuda_able(const Graph *train, const Graph *test, Diag *d);
 void emit_cuda(const EmitInput *in, Text *out);
 bool emit_steps_able(const EmitInput *in, Diag *d);   /* --kernels=persistent: says what stands in the way */
+/* Seconds of a step, by a roofline: of launches of several kernels, of many steps in one launch. */
+typedef struct EmitSteps {
+    double launches, together;
+    int64_t count;                                    /* of launches */
+} EmitSteps;
+EmitSteps emit_steps_expected(Arena *a, const EmitInput *in);
 const char *emit_steps_said(Arena *a, const EmitInput *in);             /* what is expected of it: two lines */
 /* The graphs of its convolutions, each once, not yet planned; that one of its ways has an engine; the file that holds the plans. */
 int  emit_plans(Arena *a, const EmitInput *in, EmitPlan **plan);

@@ -108,7 +108,7 @@ static const char *spread(Writer *w, const Nest *t, const Node *n)
                 : t->n > 1 ? "    }\n"
                            : "");
     return kernel_launch(w, n->op->name, parameters(w, t, n), b.s, arguments(w, t, n),
-                         arena_printf(w->arena, "each_blocks(%lld)", (long long)all));
+                         order ? stage_order_blocks(w->arena, order) : arena_printf(w->arena, "each_blocks(%lld)", (long long)all));
 }
 
 const char *loop_statement(Writer *w, const Node *n)

@@ -137,10 +137,12 @@ static int stretch_calls(Writer *w, const Phase *p, PhaseEach *each, int *line, 
     for (; end < p->nnode && p->node[end]->loop == l; end++)
         if (scan_begins(p->node[end]))
             each(w, p->node[end], line, inner(w, indent, 1));
+    statement_settle(w);
     open_stretch_steps(&w->body, l, inner(w, indent, 1));
     for (int i = first; i < end; i++)
         if (!scan_begins(p->node[i]))
             each(w, p->node[i], line, inner(w, indent, 2));
+    statement_settle(w);
     text_printf(&w->body, "%s    }\n%s}\n", indent, indent);
     return end;
 }
@@ -152,12 +154,14 @@ static void loop_calls(Writer *w, const Phase *p, PhaseEach *each, int *line, in
     for (int i = first; i < end; i++)
         if (node_is(p->node[i], "scan_state"))
             each(w, p->node[i], line, indent);
+    statement_settle(w);
     open_loop(&w->body, loop_outer(p->node[first]->loop), indent);
     if (p->node[first]->loop->inside)
         first = stretch_calls(w, p, each, line, first, inner(w, indent, 1));
     for (int i = first; i < end; i++)
         if (!node_is(p->node[i], "scan_state"))
             each(w, p->node[i], line, inner(w, indent, 1));
+    statement_settle(w);
     text_printf(&w->body, "%s}\n", indent);
 }
 

@@ -1,7 +1,7 @@
 /* statement.c -- a call of a step as it is printed: under the model's line that it comes from, with shapes, algorithm and price, and
  * with the clock behind it.
  */
-#include "emit/writer.h"
+#include "emit/cuda_group.h"
 #include "ops/step_price.h"
 #include <string.h>
 
@@ -131,13 +131,24 @@ void statement_write(Writer *w, Text *t, const Node *n, int *line, const char *i
         return;
     const Price cost = step_price(w->g, n, w->in->options);
     const char *serves = node_serves(w->arena, n);
-    origin(w, t, n, line, indent);
+    Text about = text_new(w->arena);
+    origin(w, &about, n, line, indent);
     price(w, &p, n, &cost, indent);
-    text_printf(t, "%s/* %s */\n", indent, p.s);
+    text_printf(&about, "%s/* %s */\n", indent, p.s);
+    if (stage_groups(w)) {
+        group_write(w, n, about.s, s, indent);
+        return;
+    }
+    text_add(t, about.s);
     statement_wrapped(t,
                       arena_printf(w->arena, "%s%s", s,
                                    statement_tick(w, *serves ? serves : n->op->name, s, n->span,
                                                   statement_flops(n),
                                                   step_price_words(w->arena, n, &cost), cost)),
                       indent);
+}
+
+void statement_settle(Writer *w)
+{
+    group_settle(w);
 }

@@ -4,7 +4,7 @@
  * takes all its samples.  One stream keeps the order, so barriers between phases need no words.  The file is C++ for nvcc and,
  * for the tests, for any C++ compiler (runtime/cuda/cuda.cuh); tables and main are the processor's.
  */
-#include "emit/cuda_steps.h"
+#include "emit/cuda_group.h"
 #include "ops/step_price.h"
 #include <ctype.h>
 #include <string.h>
@@ -29,14 +29,14 @@ static void head(Writer *w, Text *t)
 
     program_head(w, ".cu", t);
     text_printf(t,
-                " *   for %s; a launch of more blocks than fit at once is the GPU's to share out\n "
+                " *   for %s; a step is %lld launches, what a library computes one each; one of more blocks than fit at once is the GPU's to share out\n "
                 "*/\n",
-                w->in->options->arch);
+                w->in->options->arch, (long long)w->launches);
+    text_printf(t, "#define RT_ROOM %d /* bytes of a block's shared memory, for one kernel of a launch after another */\n", stage_shared(w));
     if (w->in->options->persistent)
-        text_printf(t,
-                    "#define RT_PERSISTENT %d /* bytes of shared memory, for one stage after another */\n"
-                    "#define RT_OWNED %d /* rows of update_rows: parameters that can stay on the chip */\n",
-                    stage_shared(w), parameters_updated(w));
+        text_printf(t, "#define RT_PERSISTENT /* many steps are one launch */\n"
+                       "#define RT_OWNED %d /* rows of update_rows: parameters that can stay on the chip */\n",
+                    parameters_updated(w));
     text_add(t, "#include \"rt.h\"\n#include \"cuda/kernels.cuh\"\n");
     if (w->in->options->persistent)
         text_add(t, "#include \"cuda/persistent.cuh\"\n");
@@ -68,8 +68,10 @@ static void open_phase(Writer *w, const char *type, const char *fn, const char *
 /* A launch, or a stage of a step that is one launch with others. */
 static void statement(Writer *w, const char *s)
 {
-    if (w->stages)
+    if (stage_together(w))
         stage_write(w, s);
+    else if (w->stages)
+        group_write(w, NULL, "", s, "    ");
     else
         statement_wrapped(&w->body, s, "    ");
 }
@@ -85,7 +87,7 @@ void cuda_clear_sums(Writer *w, int phase, bool backward)
             !step_writes_sum(w->g, b->node, w->in->options))
             statement(w,
                       arena_printf(w->arena, "%s(%s, %lld);",
-                                   w->stages ? "clear_stage" : "rt_cuda_clear",
+                                   stage_together(w) ? "clear_stage" : "rt_cuda_clear",
                                    pointer_to(w, b->node), (long long)b->bytes));
     }
 }
@@ -110,10 +112,9 @@ static void metrics(Writer *w, int phase)
     const long long n = g->step->chunk;
 
     for (int i = 0; i < g->nmetric; i++) {
-        if (g->metric[i].node->phase != phase)
+        if (g->metric[i].node->phase != phase || w->stages->told >> i & 1)
             continue;
-        text_add(&w->body, i ? "" : "\n");
-        statement_wrapped(&w->body, cuda_metric(w, i), "    ");
+        statement(w, cuda_metric(w, i));
     }
     if (g->training || g->output->phase != phase)
         return;
@@ -124,7 +125,16 @@ static void metrics(Writer *w, int phase)
                                    outputs),
                       arena_printf(w->arena, "r->there, first, %s", pointer_to(w, g->output)),
                       arena_printf(w->arena, "each_blocks(%lld)", n * outputs));
-    statement_wrapped(&w->body, launch, "    ");
+    statement(w, launch);
+}
+
+static void call(Writer *w, const Node *n, int *line, const char *indent)
+{
+    if (w->stages)
+        stage_begin(w);
+    statement_write(w, &w->body, n, line, indent);
+    for (int i = 0; w->stages && i < w->g->nmetric; i++)
+        w->stages->pending |= (unsigned)(w->g->metric[i].node == n) << i;
 }
 
 static void prepare(Writer *w, const Phase *p, const char *fn)
@@ -132,14 +142,11 @@ static void prepare(Writer *w, const Phase *p, const char *fn)
     int line = 0;
 
     open_phase(w, "void", fn, "Once a step: what depends on the parameters only.", false);
+    group_open(w, w->g->training);
     for (int i = 0; i < p->nnode; i++)
-        statement_write(w, &w->body, p->node[i], &line, "    ");
+        call(w, p->node[i], &line, "    ");
+    group_close(w);
     text_add(&w->body, "}\n\n");
-}
-
-static void call(Writer *w, const Node *n, int *line, const char *indent)
-{
-    statement_write(w, &w->body, n, line, indent);
 }
 
 static void slice(Writer *w, int phase, const char *fn)
@@ -152,8 +159,10 @@ static void slice(Writer *w, int phase, const char *fn)
                               : "Forward of one shard of an evaluation batch.",
                true);
     cuda_clear_sums(w, phase, true);
+    group_open(w, w->g->training ? w->g->step->shards : 0);
     phase_calls(w, p, call, &line, false, "    ");
     metrics(w, phase);
+    group_close(w);
     text_add(&w->body, "}\n\n");
 }
 
@@ -237,7 +246,7 @@ static Part bucket_part(const Step *s, int b)
 /* Parameters: the other sums are statistics.  In a step that is one launch, those that nobody owns. */
 static bool is_updated(const Writer *w, int sum)
 {
-    return w->g->step->sum[sum].param && !(w->stages && w->owned[sum]);
+    return w->g->step->sum[sum].param && !(stage_together(w) && w->owned[sum]);
 }
 
 static int update_count(const Writer *w, Part p)
@@ -262,7 +271,7 @@ static int64_t update_blocks(const Writer *w, Part p)
 /* The first of its rows, how many, and pieces that blocks take. */
 static const char *rows_of(Writer *w, Part p)
 {
-    const char *rows = w->stages && w->nowned > 0 ? "rest_rows" : "update_rows";
+    const char *rows = stage_together(w) && w->nowned > 0 ? "rest_rows" : "update_rows";
     const int before = update_count(w, (Part){0, p.first}), n = update_count(w, p);
     const long long blocks = update_blocks(w, p);
     return before ? arena_printf(w->arena, "%s + %d, %d, %lld", rows, before, n, blocks)
@@ -272,16 +281,16 @@ static const char *rows_of(Writer *w, Part p)
 /* One of those with which the update begins: nothing that it changes is read by the others. */
 static void unordered(Writer *w, const char *s)
 {
-    if (w->stages)
+    if (stage_together(w))
         stage_unordered(w, s);
     else
-        statement_wrapped(&w->body, s, "    ");
+        statement(w, s);
 }
 
 /* A launch that reads what the one before it has made. */
 static void follows(Writer *w, const char *s)
 {
-    if (w->stages)
+    if (stage_together(w))
         stage_meet(w);
     unordered(w, s);
 }
@@ -425,9 +434,9 @@ static void by_buckets(Writer *w, bool from_grad)
     Text *t = &w->body;
     const Step *s = w->g->step;
 
-    if (w->stages && update_count(w, whole(s)) == 0)
+    if (stage_together(w) && update_count(w, whole(s)) == 0)
         return;
-    if (s->nbucket == 1 || w->stages) {
+    if (s->nbucket == 1 || stage_together(w)) {
         unordered(w, part_launch(w, from_grad, whole(s)));
         return;
     }
@@ -446,23 +455,27 @@ static void by_buckets(Writer *w, bool from_grad)
 static void averages(Writer *w, bool from_grad, bool known, const char *condition)
 {
     const Step *s = w->g->step;
-    const bool guarded = *condition && !w->stages;
+    const bool guarded = *condition && !stage_together(w);
     bool any = false;
 
     for (int i = 0; i < s->nsum; i++) {
         const Sum *sum = &s->sum[i];
         if (sum->param || !sum->update || sum->known != known)
             continue;
-        if (guarded && !any)
+        if (guarded && !any) {
+            statement_settle(w);
             text_printf(&w->body, "    if (%s) {\n", condition);
+        }
         any = true;
         if (known)
             record_known(w, sum, cuda_loss(w->g));
         else
             record(w, sum, cuda_loss(w->g), from_grad);
     }
-    if (guarded && any)
+    if (guarded && any) {
+        statement_settle(w);
         text_add(&w->body, "    }\n");
+    }
 }
 
 /* Sums of shards' statistics stand in the last bucket; of what is known nothing is left to add, so the phase that updates is enough. */
@@ -483,6 +496,10 @@ void cuda_update(Writer *w, bool from_grad)
     const char *last = arena_printf(w->arena, "%d", s->nbucket - 1);
 
     all_averages(w, from_grad);
+    if (stage_groups(w) && (clips || s->nbucket > 1)) { /* the rest is launches under conditions, or one after the other */
+        group_close(w);
+        w->launches += from_grad ? 0 : clips ? 3 : 1;
+    }
     if (clips)
         text_add(&w->body, "    char *const grad = r->grad ? r->grad : t;\n");
     if (!clips || !from_grad)
@@ -491,7 +508,7 @@ void cuda_update(Writer *w, bool from_grad)
         text_printf(&w->body,
                     "    if (unit < %s) /* the norm is that of all buckets */\n        return;\n",
                     last);
-    if (clips && !from_grad && !w->stages)
+    if (clips && !from_grad && !stage_together(w))
         text_add(&w->body, "    if (r->grad)\n        return;\n");
     if (clips)
         clipped(w);
@@ -504,7 +521,9 @@ static void update(Writer *w, const char *fn, bool from_grad)
                          : "Sums over shards in the fixed tree and the update of all parameters; "
                            "none when the loss is not finite.",
                false);
+    group_open(w, !from_grad);
     cuda_update(w, from_grad);
+    group_close(w);
     text_add(&w->body, "}\n\n");
 }
 
@@ -566,6 +585,11 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
     }
 }
 
+void cuda_phases(Writer *w)
+{
+    graph_phases(w, w->in->train, &w->train);
+}
+
 /* The first "Conv{ ... }" of a kernel's text that says sizes, its length in *len; NULL: they are plain numbers. */
 static const char *struct_in(const char *text, size_t *len)
 {
@@ -622,17 +646,19 @@ static void kernel(const Writer *w, Text *t, const Kernel *k)
         statement_wrapped(t, arena_printf(a, "return %s;", literal), "    ");
         text_add(t, "}\n");
     }
-    if (k->launched)
+    if (k->launched || k->joined)
         text_printf(t, "constexpr int %s_blocks = %s;\n", k->name,
                     with_size(a, k->blocks, literal, k->name));
     const char *body = with_size(a, k->body, literal, k->name);
-    if (k->staged && k->launched)
-        text_printf(t, "DEVICE void %s_body(%s)\n{\n%s}\nSTAGE_AND_KERNEL(%s, (%s), (%s))\n\n", k->name,
-                    k->params, body, k->name, k->params, parameter_names(a, k->params));
-    else if (k->staged)
-        text_printf(t, "STAGE %s_stage(%s)\n{\n%s}\n\n", k->name, k->params, body);
-    else
-        text_printf(t, "KERNEL %s(%s)\n{\n%s}\n\n", k->name, k->params, body);
+    if (k->joined || (k->staged && k->launched)) {
+        text_printf(t, "DEVICE void %s_body(%s)\n{\n%s}\n", k->name, k->params, body);
+        body = arena_printf(a, "    %s_body(%s);\n", k->name, parameter_names(a, k->params));
+    }
+    if (k->staged)
+        text_printf(t, "STAGE %s_stage(%s)\n{\n%s}\n", k->name, k->params, body);
+    if (k->launched)
+        text_printf(t, "KERNEL %s(%s)\n{\n%s}\n", k->name, k->params, body);
+    text_add(t, "\n");
 }
 
 void emit_cuda(const EmitInput *in, Text *out)
@@ -643,7 +669,7 @@ void emit_cuda(const EmitInput *in, Text *out)
     windows.token = NULL;
     program_begin(&w, &windows, out->arena);
     bucket_units(&w, in->train->step);
-    graph_phases(&w, in->train, &w.train);
+    cuda_phases(&w);
     Text rows = text_new(out->arena);
     w.g = in->train, w.prefix = "";
     update_rows(&w, &rows, false);
@@ -663,7 +689,7 @@ void emit_cuda(const EmitInput *in, Text *out)
     text_add(out, rows.s);
     text_add(out, "/* ---- kernels: sizes are literals, so nvcc specialises each ---- */\n\n");
     for (int i = 0; i < w.nkernel; i++)
-        if (w.kernel[i].launched || w.kernel[i].staged)
+        if (w.kernel[i].launched || w.kernel[i].staged || w.kernel[i].joined)
             kernel(&w, out, &w.kernel[i]);
     library_tables(&w, out);
     text_printf(out,

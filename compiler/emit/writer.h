@@ -14,7 +14,7 @@ typedef struct Kernel {
     const char *base, *params, *body;                 /* "dense", "real *y, const real *a", the statements */
     const char *ways;                                 /* RT_WAYS of its own file, or NULL */
     const char *blocks;                               /* CUDA: how many blocks of threads run it */
-    bool        launched, staged;                     /* CUDA: it is launched; it is a stage of a step that is one launch with others */
+    bool        launched, staged, joined;             /* CUDA: it is launched; it is a stage of a step that is one launch with others; part of a launch */
 } Kernel;
 
 /* A constant of the generated file; the number to try when it is wanted again.  Or a parameter, and its constant. */
@@ -46,11 +46,13 @@ typedef struct Writer {
     int64_t      apart;                               /* bytes behind the libraries' workspace */
     Rows         products, graphs, graph_calls;       /* what libraries compute: cuda_library.c, cuda_graph.c */
     struct Stages *stages;                            /* while those of a step are written: cuda_steps.c */
+    int64_t      launches;                            /* of a training step: cuda_group.c */
     Text         steps;                               /* --kernels=persistent: the kernel of many steps */
     const Node  *samples;                             /* of its steps: the value that has a place of its own, two in turns */
     int64_t      samples_bytes;                       /* of each, behind the scratch */
     bool        *owned;                               /* of the step's sums: it is updated by the threads that make it (cuda_own.c) */
     int          nowned;
+    double       apart_seconds, together_seconds;     /* of a step, expected: as launches, as one launch with others */
     int          steps_most;                          /* of one launch; 0: there is none */
     const char  *steps_how, *steps_said[4];           /* how its blocks meet; what is expected of it */
     uint64_t     nname, room;
@@ -105,6 +107,7 @@ const char *move_statement(Writer *w, const Node *n);
 /* statement.c: a call under its line of the model, with its price, broken at its commas; the clock behind a call, and its row in the table of calls */
 void        statement_write(Writer *w, Text *t, const Node *n, int *line, const char *indent);
 void        statement_wrapped(Text *t, const char *s, const char *indent);
+void        statement_settle(Writer *w);              /* before what is no statement is written: launches that wait for others to share them */
 const char *statement_tick(Writer *w, const char *what, const char *call, Span at, double flops, const char *algorithm, Price p);
 double      statement_flops(const Node *n);           /* the textbook's, a sample: of convolutions and products, as in flops_per_sample */
 

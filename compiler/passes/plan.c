@@ -63,7 +63,7 @@ typedef struct Lives {
     const Graph *g;
     Life *life; /* by id of the root */
     int *call;  /* by id: the number of a node's call */
-    bool apart; /* a step is one launch with others: see pass_plan */
+    int64_t apart; /* values of so many bytes at most: see pass_plan */
 } Lives;
 
 static void touch(Lives *l, Node *n, int call, int phase)
@@ -151,7 +151,7 @@ static void touch_phase(Lives *l, const Phase *p, int phase, int *call)
     touch_results(l, (*call)++, phase);
 }
 
-static Lives lives(const Graph *g, bool apart)
+static Lives lives(const Graph *g, int64_t apart)
 {
     const size_t ids = (size_t)g->next_id + 1;
     Lives l = {g, arena_alloc(g->arena, ids * sizeof(Life)),
@@ -167,7 +167,7 @@ static Lives lives(const Graph *g, bool apart)
 /* Can the call of n write over x, which it reads? */
 static bool dies(const Lives *l, const Node *n, Node *x)
 {
-    if (l->apart && n->backward && !x->backward) /* the weights' gradient still reads x */
+    if (bytes_of(l->g, x) <= l->apart && n->backward && !x->backward) /* the weights' gradient still reads x */
         return false;
     return (x->place == PLACE_LOCAL || x->place == PLACE_BATCH) && x->place == n->place &&
            x->shape.batched && !node_is(x, "input") && l->life[x->id].last_call == l->call[n->id] &&
@@ -383,13 +383,20 @@ static void leave_room_for_norm(const Graph *g, const Options *o, Step *s)
         s->thread_bytes = room;
 }
 
-/* Where a step is one launch with others (apart) its blocks meet before a call that writes where others still read.  So memory is used again some
- * calls later only, and an activation is not written over by a gradient. */
+/* On a GPU calls that have nothing to do with each other share a launch, but none writes where others still read.  So memory is used again some calls
+ * later only, and an activation is not written over by a gradient: not that of values which take longer to write than a launch does, unless a step
+ * is one launch with others, whose blocks meet instead.  -1: no values. */
+static int64_t kept_apart(const Graph *g, const Options *o)
+{
+    enum { LAUNCH_BYTES = 4 << 20 }; /* 1 us of an H200's memory */
+    return !o->cuda || !g->training ? -1 : o->persistent ? INT64_MAX : LAUNCH_BYTES;
+}
+
 void pass_plan(Graph *g, const Options *o, Diag *d)
 {
     enum { LATER = 4 }; /* calls */
     Step *s = g->step;
-    const bool apart = o->persistent && g->training;
+    const int64_t apart = kept_apart(g, o);
     Lives l = lives(g, apart);
 
     (void)d;
@@ -409,7 +416,7 @@ void pass_plan(Graph *g, const Options *o, Diag *d)
             s->fixed_bytes += bytes_of(g, n);
         } else if (node_root(n) == n && f->first_call >= 0) {
             if (n->place == PLACE_LOCAL)
-                add_buffer(g, s, n, f->first_call, f->last_call + (apart ? LATER : 0));
+                add_buffer(g, s, n, f->first_call, f->last_call + (bytes_of(g, n) <= apart ? LATER : 0));
             else if (n->place == PLACE_BATCH || n->place == PLACE_PARTIAL)
                 add_buffer(g, s, n, f->first_phase, f->last_phase);
         }

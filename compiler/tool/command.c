@@ -318,12 +318,18 @@ static bool read_command(Reader *r)
     return true;
 }
 
+/* Numbers that only NVIDIA's libraries multiply. */
+static bool of_libraries(const char *dtype)
+{
+    return dtype && (strcmp(dtype, "tf32") == 0 || strcmp(dtype, "bf16") == 0 || strcmp(dtype, "f16") == 0);
+}
+
 /* tf32 is f32 outside of products, bf16 and f16 where they are not stored.  And to show what a GPU would do in another type needs no program in it: the graph stays one of f32, but
  * where the program's own convolutions are shown. */
 static void take_gpu_dtype(Command *c)
 {
     const char *t = c->front.dtype ? c->front.dtype : "f32";
-    const bool gpus = strcmp(t, "tf32") == 0 || strcmp(t, "bf16") == 0 || strcmp(t, "f16") == 0;
+    const bool gpus = of_libraries(t);
     if (c->kind == COMMAND_CHECK && gpus)             /* which changes no name and no shape */
         c->front.dtype = "f32";
     c->options.tf32 = c->options.libraries && strcmp(t, "tf32") == 0;
@@ -352,7 +358,7 @@ static bool complete(Reader *r)
         c->options.overlap = true;
     }
     c->options.blas = c->kernels && strcmp(c->kernels, "blas") == 0;
-    c->options.libraries = c->kernels && strcmp(c->kernels, "cudnn") == 0;
+    c->options.libraries = c->kernels ? strcmp(c->kernels, "cudnn") == 0 : c->options.cuda && c->kind != COMMAND_SHOW && of_libraries(c->front.dtype);
     c->options.persistent = c->kernels && strcmp(c->kernels, "persistent") == 0;
     if (c->kind < COMMAND_CHECK)
         return true;

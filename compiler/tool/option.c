@@ -36,7 +36,7 @@ const OptionRow option_table[] = {
     {"--plain", NULL, OPTION_TRUE, AT(options.plain), SHOW | MAKE, true, "no optional pass, reference kernels: slow, and easy to follow"},
     {"--exact", NULL, OPTION_FALSE, AT(options.fast), SHOW | MAKE, true, "only algorithms as exact as the textbook's (the default)"},
     {"--fast", NULL, OPTION_TRUE, AT(options.fast), SHOW | MAKE, true, "also algorithms that round a little more"},
-    {"--kernels", "own|blas|cudnn|persistent", OPTION_WORD, AT(kernels), SHOW | MAKE, true, "whose kernels (default own): blas is OpenBLAS on the processor; cudnn, with --target cuda, cuDNN for convolutions and cuBLASLt for products; persistent, with it too, our own, many steps in one launch"},
+    {"--kernels", "own|blas|cudnn|persistent", OPTION_WORD, AT(kernels), SHOW | MAKE, true, "whose kernels (default own; with --target cuda by what is expected to be the fastest of them, and cudnn for tf32, bf16 and f16): blas is OpenBLAS on the processor; for a GPU own is launches of our own, persistent many steps in one launch, cudnn cuDNN for convolutions and cuBLASLt for products"},
     {"--target", "cpu|cuda", OPTION_WORD, AT(target), SHOW | MAKE, true, "what it runs on (default cpu)"},
     {"--arch", "sm_80|sm_90|sm_100", OPTION_WORD, AT(options.arch), SHOW | MAKE, true, "the GPU: sm_80 is an A100, sm_90 an H100 or H200 (default), sm_100 a B200"},
     {"--comm", "none|mpi|nccl", OPTION_WORD, AT(comm), SHOW | MAKE, false, "how several processes talk (default none; mpi: on processors, needs mpicc; nccl: with --target cuda, a process a GPU)"},

@@ -5,6 +5,7 @@
 #include "tool/show_gpu.h"
 #include "emit/launch.h"
 #include "ops/op.h"
+#include "tool/kernels.h"
 #include "tool/plans.h"
 #include "tool/process.h"
 #include <stdio.h>
@@ -170,6 +171,9 @@ bool show_gpu(Arena *a, const Command *c, Graph *train, Diag *d)
     }
     show_total(&s, train);
     printf("      of a step through cuDNN and cuBLASLt; of it programs of tenon build --target cuda --kernels=cudnn take products and convolutions, less is fused (`tenon show` with these options), the rest are kernels of our own\n");
+    const char *own = s.type == GPU_F32 ? kernels_said(c, d) : "";
+    if (*own)
+        printf("      by kernels of our own alone: %s\n", own);
     if (s.unplanned)
         printf("      cuDNN's graphs are not planned, so engines and workspaces are missing: %s\n", s.unplanned);
     show_memory(&s, train, l, n);

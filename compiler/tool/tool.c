@@ -5,6 +5,7 @@
 #include "tool/build.h"
 #include "tool/cache.h"
 #include "tool/file.h"
+#include "tool/kernels.h"
 #include "tool/manual.h"
 #include "tool/objects.h"
 #include "tool/plans.h"
@@ -146,13 +147,17 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
         return false;
     if (f->train)                                     /* before the passes change the graph */
         c->hash = emit_hash(diag_arena(d), f->train, f->recipe.dtype);
-    return choose_machine(c, f, d);
+    if (!choose_machine(c, f, d))
+        return false;
+    if (makes)
+        kernels_choose(c, d);
+    return true;
 }
 
 /* ---- after them */
 
 /* What `emit` writes names no place of this machine; what `build` compiles knows where data lie. */
-static EmitInput emit_input(const Command *c, const Front *f)
+EmitInput tool_emit_input(const Command *c, const Front *f)
 {
     return (EmitInput){.train = f->train, .test = f->test, .token = f->token, .options = &c->options, .source_name = f->source->name,
                        .compiler_version = TENON_NAME, .hash = c->hash, .flags = c->flags, .dtype = f->recipe.dtype,
@@ -185,7 +190,7 @@ static bool write_emitted(Arena *a, const Command *c, const char *name, const ch
 static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
 {
     const Graph *g = f->train ? f->train : f->test;
-    const EmitInput in = emit_input(c, f);
+    const EmitInput in = tool_emit_input(c, f);
     if (strcmp(c->to, "c") == 0 || strcmp(c->to, "cuda") == 0)
         return write_emitted(a, c, arena_printf(a, "%s.%s", g->name, c->options.cuda ? "cu" : "c"), generate(a, &in), d);
     Text out = text_new(a);
@@ -230,7 +235,7 @@ static bool build(Arena *a, const Command *c, const Front *f, Diag *d)
     Paths paths;
     if (!paths_find(a, &paths, d))
         return false;
-    EmitInput emit = emit_input(c, f);
+    EmitInput emit = tool_emit_input(c, f);
     emit.data_dirs = &paths.data;
     emit.ndata_dirs = paths.data ? 1 : 0;
     BuildInput in = {.name = f->train->name, .xz = f->recipe.data.xz,
@@ -262,7 +267,7 @@ static bool draw_memory(Arena *a, const char *path, const Graph *g, Diag *d)
 
 static bool show_convolutions(Arena *a, const Command *c, const Front *f, Diag *d)
 {
-    EmitInput emit = emit_input(c, f);
+    EmitInput emit = tool_emit_input(c, f);
     EmitPlan *plan;
     int n;
     if (!plan_graphs(a, c, &emit, &plan, &n, d))
@@ -277,7 +282,7 @@ static bool show(Arena *a, const Command *c, const Front *f, Diag *d)
     if (c->options.libraries)
         return show_convolutions(a, c, f, d);
     if (c->options.persistent) {
-        const EmitInput in = emit_input(c, f);
+        const EmitInput in = tool_emit_input(c, f);
         if (!emit_cuda_able(f->train, f->test, d) || !emit_steps_able(&in, d))
             return false;
         printf("\na step of %lld samples as one launch with others: %s\n", (long long)g->recipe.batch, emit_steps_said(a, &in));
@@ -299,7 +304,7 @@ bool tool_finish(const Command *c, const Front *f, Diag *d)
     if (program && c->options.cuda && !emit_cuda_able(f->train, f->test, d))
         return false;
     if (program && c->options.persistent) {
-        const EmitInput in = emit_input(c, f);
+        const EmitInput in = tool_emit_input(c, f);
         if (!emit_steps_able(&in, d))
             return false;
     }

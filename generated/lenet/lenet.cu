@@ -3,9 +3,10 @@
  *   431,080 parameters, 13.18 MFLOP a sample forward and backward (textbook count)
  *   batch 128 = 1 shard of 128 samples
  *   memory: parameters 1.73 MB, optimizer states 1.73 MB, packed weights 0 bytes,
- *           1.73 MB a shard (no plan below 1.73 MB), 13.7 MB scratch (no plan below 13.7 MB)
- *   for sm_90; a launch of more blocks than fit at once is the GPU's to share out
+ *           1.73 MB a shard (no plan below 1.73 MB), 18.4 MB scratch (no plan below 18.4 MB)
+ *   for sm_90; a step is 13 launches, what a library computes one each; one of more blocks than fit at once is the GPU's to share out
  */
+#define RT_ROOM 16384 /* bytes of a block's shared memory, for one kernel of a launch after another */
 #include "rt.h"
 #include "cuda/kernels.cuh"
 
@@ -48,21 +49,21 @@ enum { /* offsets into a shard: what a later phase reads */
 };
 
 enum { /* offsets into a thread's scratch: one chunk's values */
-    IMAGE                        =   13271232,   /* (N, 1, 28, 28) */
+    IMAGE                        =   18022784,   /* (N, 1, 28, 28) */
     CONV1                        =          0,   /* (N, 20, 24, 24) */
-    H                            =    9175232,   /* (N, 20, 12, 12) */
-    CONV2                        =    5898304,   /* (N, 50, 8, 8) */
-    H_2                          =    7536768,   /* (N, 50, 4, 4) */
-    DENSE1                       =    7946432,   /* (N, 500) */
-    DENSE2                       =   13672704,   /* (N, 10) */
-    LABEL                        =    8202496,   /* (N) */
-    SOFTMAX_CROSS_ENTROPY        =   13677888,   /* (N) */
-    ACCURACY                     =   13678464,   /* (N) */
-    DDENSE2                      =    8458560,   /* (N, 10) */
-    DH                           =    8202496,   /* (N, 500) */
-    D_DENSE_DX                   =   10649856,   /* (N, 800) */
-    D_MAX_POOL_DX                =    7536768,   /* (N, 50, 8, 8) */
-    DH_2                         =   11796608,   /* (N, 20, 12, 12) */
+    H                            =   15073536,   /* (N, 20, 12, 12) */
+    CONV2                        =   11796608,   /* (N, 50, 8, 8) */
+    H_2                          =    5898304,   /* (N, 50, 4, 4) */
+    DENSE1                       =    6717632,   /* (N, 500) */
+    DENSE2                       =   18424256,   /* (N, 10) */
+    LABEL                        =    6307968,   /* (N) */
+    SOFTMAX_CROSS_ENTROPY        =   18429440,   /* (N) */
+    ACCURACY                     =   18430016,   /* (N) */
+    DDENSE2                      =    7229760,   /* (N, 10) */
+    DH                           =    6973696,   /* (N, 500) */
+    D_DENSE_DX                   =    6307968,   /* (N, 800) */
+    D_MAX_POOL_DX                =   13435072,   /* (N, 50, 8, 8) */
+    DH_2                         =   16548160,   /* (N, 20, 12, 12) */
     D_MAX_POOL_DX_2              =    5898304,   /* (N, 20, 24, 24) */
 };
 
@@ -106,18 +107,27 @@ SIZE Conv conv2d_1_size()
         .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 24, .ow = 24 };
 }
 constexpr int conv2d_1_blocks = conv2d_blocks(conv2d_1_size());
-KERNEL conv2d_1(real *y, const real *a, const real *b)
+DEVICE void conv2d_1_body(real *y, const real *a, const real *b)
 {
     conv2d(y, a, b, conv2d_1_size());
 }
-
-constexpr int tanh_1_blocks = each_blocks(1474560);
-KERNEL tanh_1(real *y, const real *a, const real *b)
+KERNEL conv2d_1(real *y, const real *a, const real *b)
 {
-    FOR_EACH(at, 1474560) {
+    conv2d_1_body(y, a, b);
+}
+
+SIZE Conv tanh_1_size()
+{
+    return Conv{ .n = 128, .c = 1, .h = 28, .w = 28, .o = 20, .r = 5, .s = 5, .stride_h = 1,
+        .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 24, .ow = 24 };
+}
+constexpr int tanh_1_blocks = conv2d_blocks(tanh_1_size());
+DEVICE void tanh_1_body(real *y, const real *a, const real *b)
+{
+    conv2d_results(tanh_1_size(), [=](unsigned at, int) {
         const int i = at / 11520, j = at / 576 % 20, k = at % 576;
         y[i * 11520 + j * 576 + k] = s_tanh((a[i * 11520 + j * 576 + k] + b[j]));
-    }
+    });
 }
 
 SIZE Pool max_pool_1_size()
@@ -131,24 +141,40 @@ KERNEL max_pool_1(real *y, const real *a)
     max_pool(y, a, max_pool_1_size());
 }
 
+constexpr int conv2d_tanh_1_blocks = most(conv2d_1_blocks, tanh_1_blocks);
+KERNEL conv2d_tanh_1(real *a, const real *b, const real *c, const real *d)
+{
+    conv2d_1_body(a, b, c);
+    tanh_1_body(a, a, d);
+}
+
 SIZE Conv conv2d_2_size()
 {
     return Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1,
         .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 };
 }
 constexpr int conv2d_2_blocks = conv2d_blocks(conv2d_2_size());
-KERNEL conv2d_2(real *y, const real *a, const real *b)
+DEVICE void conv2d_2_body(real *y, const real *a, const real *b)
 {
     conv2d(y, a, b, conv2d_2_size());
 }
-
-constexpr int tanh_2_blocks = each_blocks(409600);
-KERNEL tanh_2(real *y, const real *a, const real *b)
+KERNEL conv2d_2(real *y, const real *a, const real *b)
 {
-    FOR_EACH(at, 409600) {
+    conv2d_2_body(y, a, b);
+}
+
+SIZE Conv tanh_2_size()
+{
+    return Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1,
+        .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 };
+}
+constexpr int tanh_2_blocks = conv2d_blocks(tanh_2_size());
+DEVICE void tanh_2_body(real *y, const real *a, const real *b)
+{
+    conv2d_results(tanh_2_size(), [=](unsigned at, int) {
         const int i = at / 3200, j = at / 64 % 50, k = at % 64;
         y[i * 3200 + j * 64 + k] = s_tanh((a[i * 3200 + j * 64 + k] + b[j]));
-    }
+    });
 }
 
 SIZE Pool max_pool_2_size()
@@ -162,23 +188,38 @@ KERNEL max_pool_2(real *y, const real *a)
     max_pool(y, a, max_pool_2_size());
 }
 
+constexpr int conv2d_tanh_2_blocks = most(conv2d_2_blocks, tanh_2_blocks);
+KERNEL conv2d_tanh_2(real *a, const real *b, const real *c, const real *d)
+{
+    conv2d_2_body(a, b, c);
+    tanh_2_body(a, a, d);
+}
+
 SIZE Dense dense_1_size()
 {
     return Dense{ .n = 128, .k = 800, .o = 500 };
 }
 constexpr int dense_1_blocks = dense_blocks(dense_1_size());
-KERNEL dense_1(real *y, const real *a, const real *b)
+DEVICE void dense_1_body(real *y, const real *a, const real *b)
 {
     dense(y, a, b, dense_1_size());
 }
-
-constexpr int tanh_3_blocks = each_blocks(64000);
-KERNEL tanh_3(real *y, const real *a, const real *b)
+KERNEL dense_1(real *y, const real *a, const real *b)
 {
-    FOR_EACH(at, 64000) {
+    dense_1_body(y, a, b);
+}
+
+SIZE Dense tanh_3_size()
+{
+    return Dense{ .n = 128, .k = 800, .o = 500 };
+}
+constexpr int tanh_3_blocks = dense_blocks(tanh_3_size());
+DEVICE void tanh_3_body(real *y, const real *a, const real *b)
+{
+    dense_results(tanh_3_size(), [=](unsigned at, int) {
         const int i = at / 500, j = at % 500;
         y[i * 500 + j] = s_tanh((a[i * 500 + j] + b[j]));
-    }
+    });
 }
 
 SIZE Dense dense_2_size()
@@ -186,46 +227,81 @@ SIZE Dense dense_2_size()
     return Dense{ .n = 128, .k = 500, .o = 10 };
 }
 constexpr int dense_2_blocks = dense_blocks(dense_2_size());
-KERNEL dense_2(real *y, const real *a, const real *b)
+DEVICE void dense_2_body(real *y, const real *a, const real *b)
 {
     dense(y, a, b, dense_2_size());
 }
-
-constexpr int bias_1_blocks = each_blocks(1280);
-KERNEL bias_1(real *y, const real *a, const real *b)
+KERNEL dense_2(real *y, const real *a, const real *b)
 {
-    FOR_EACH(at, 1280) {
+    dense_2_body(y, a, b);
+}
+
+constexpr int dense_tanh_1_blocks = most(dense_1_blocks, tanh_3_blocks);
+KERNEL dense_tanh_1(real *a, const real *b, const real *c, const real *d)
+{
+    dense_1_body(a, b, c);
+    tanh_3_body(a, a, d);
+}
+
+SIZE Dense bias_1_size()
+{
+    return Dense{ .n = 128, .k = 500, .o = 10 };
+}
+constexpr int bias_1_blocks = dense_blocks(bias_1_size());
+DEVICE void bias_1_body(real *y, const real *a, const real *b)
+{
+    dense_results(bias_1_size(), [=](unsigned at, int) {
         const int i = at / 10, j = at % 10;
         y[i * 10 + j] = (a[i * 10 + j] + b[j]);
-    }
+    });
 }
 
 constexpr int rt_labels_1_blocks = each_blocks(128);
-KERNEL rt_labels_1(int32_t *y, const Rt *r, int first)
+DEVICE void rt_labels_1_body(int32_t *y, const Rt *r, int first)
 {
     rt_labels(y, r, first, 128, 1);
 }
+KERNEL rt_labels_1(int32_t *y, const Rt *r, int first)
+{
+    rt_labels_1_body(y, r, first);
+}
 
 constexpr int softmax_cross_entropy_1_blocks = softmax_cross_entropy_blocks(128, 10);
-KERNEL softmax_cross_entropy_1(real *y, const real *a, const int32_t *b)
+DEVICE void softmax_cross_entropy_1_body(real *y, const real *a, const int32_t *b)
 {
     softmax_cross_entropy(y, a, b, 128, 10);
 }
+KERNEL softmax_cross_entropy_1(real *y, const real *a, const int32_t *b)
+{
+    softmax_cross_entropy_1_body(y, a, b);
+}
+
+constexpr int dense_bias_rt_labels_1_blocks = most(dense_2_blocks, bias_1_blocks, rt_labels_1_blocks);
+KERNEL dense_bias_rt_labels_1(real *a, const real *b, const real *c, const real *d, int32_t *e, const Rt *f, int first)
+{
+    dense_2_body(a, b, c);
+    bias_1_body(a, a, d);
+    rt_labels_1_body(e, f, first);
+}
 
 constexpr int accuracy_1_blocks = accuracy_blocks(128, 10);
-KERNEL accuracy_1(real *y, const real *a, const int32_t *b)
+DEVICE void accuracy_1_body(real *y, const real *a, const int32_t *b)
 {
     accuracy(y, a, b, 128, 10);
 }
+KERNEL accuracy_1(real *y, const real *a, const int32_t *b)
+{
+    accuracy_1_body(y, a, b);
+}
 
 constexpr int softmax_cross_entropy_dx_1_blocks = softmax_cross_entropy_dx_blocks(128, 10);
-KERNEL softmax_cross_entropy_dx_1(real *y, const real *a, const int32_t *b)
+DEVICE void softmax_cross_entropy_dx_1_body(real *y, const real *a, const int32_t *b)
 {
     softmax_cross_entropy_dx(y, a, b, Constant{(real)0.0078125}, 128, 10);
 }
 
 constexpr int sum_to_1_blocks = sum_blocks(10);
-KERNEL sum_to_1(real *y, const real *a)
+DEVICE void sum_to_1_body(real *y, const real *a)
 {
     block_sums(10, 128, [=](int at, int of) {
         const int j = at;
@@ -237,12 +313,26 @@ KERNEL sum_to_1(real *y, const real *a)
     });
 }
 
+constexpr int softmax_cross_entropy_accuracy_more_1_blocks = most(softmax_cross_entropy_1_blocks, accuracy_1_blocks, softmax_cross_entropy_dx_1_blocks);
+KERNEL softmax_cross_entropy_accuracy_more_1(real *a, const real *b, const int32_t *c, real *d, real *e)
+{
+    softmax_cross_entropy_1_body(a, b, c);
+    accuracy_1_body(d, b, c);
+    softmax_cross_entropy_dx_1_body(e, b, c);
+}
+
+constexpr int rt_metric_1_blocks = 1;
+DEVICE void rt_metric_1_body(const Rt *r, int unit, int metric, int first, const real *a)
+{
+    rt_metric(r, unit, metric, first, 128, a);
+}
+
 SIZE Dense dense_dx_1_size()
 {
     return Dense{ .n = 128, .k = 500, .o = 10 };
 }
 constexpr int dense_dx_1_blocks = dense_dx_blocks(dense_dx_1_size());
-KERNEL dense_dx_1(real *y, const real *a, const real *b)
+DEVICE void dense_dx_1_body(real *y, const real *a, const real *b)
 {
     dense_dx(y, a, b, dense_dx_1_size());
 }
@@ -252,20 +342,25 @@ SIZE Dense dense_dw_1_size()
     return Dense{ .n = 128, .k = 500, .o = 10 };
 }
 constexpr int dense_dw_1_blocks = dense_dw_blocks(dense_dw_1_size());
-KERNEL dense_dw_1(real *y, const real *a, const real *b)
+DEVICE void dense_dw_1_body(real *y, const real *a, const real *b)
 {
     dense_dw(y, a, b, dense_dw_1_size(), true);
 }
 
-constexpr int tanh_d_1_blocks = each_blocks(64000);
-KERNEL tanh_d_1(real *y, const real *a, const real *b)
+SIZE Dense tanh_d_1_size()
 {
-    FOR_EACH(i, 64000)
+    return Dense{ .n = 128, .k = 500, .o = 10 };
+}
+constexpr int tanh_d_1_blocks = dense_dx_blocks(tanh_d_1_size());
+DEVICE void tanh_d_1_body(real *y, const real *a, const real *b)
+{
+    dense_dx_results(tanh_d_1_size(), [=](unsigned i, int) {
         y[i] = a[i] * (1 - b[i] * b[i]);
+    });
 }
 
 constexpr int sum_to_2_blocks = sum_blocks(500);
-KERNEL sum_to_2(real *y, const real *a)
+DEVICE void sum_to_2_body(real *y, const real *a)
 {
     block_sums(500, 128, [=](int at, int of) {
         const int j = at;
@@ -277,12 +372,23 @@ KERNEL sum_to_2(real *y, const real *a)
     });
 }
 
+constexpr int rt_metric_sum_to_dense_dx_dense_dw_tanh_d_1_blocks = most(rt_metric_1_blocks, rt_metric_1_blocks, sum_to_1_blocks, dense_dx_1_blocks, dense_dw_1_blocks, tanh_d_1_blocks);
+KERNEL rt_metric_sum_to_dense_dx_dense_dw_tanh_d_1(const Rt *a, int unit, int metric, int first, const real *e, int f, const real *g, real *h, const real *i, real *j, const real *k, real *l, const real *m)
+{
+    rt_metric_1_body(a, unit, metric, first, e);
+    rt_metric_1_body(a, unit, f, first, g);
+    sum_to_1_body(h, i);
+    dense_dx_1_body(j, k, i);
+    dense_dw_1_body(l, m, i);
+    tanh_d_1_body(j, j, m);
+}
+
 SIZE Dense dense_dx_2_size()
 {
     return Dense{ .n = 128, .k = 800, .o = 500 };
 }
 constexpr int dense_dx_2_blocks = dense_dx_blocks(dense_dx_2_size());
-KERNEL dense_dx_2(real *y, const real *a, const real *b)
+DEVICE void dense_dx_2_body(real *y, const real *a, const real *b)
 {
     dense_dx(y, a, b, dense_dx_2_size());
 }
@@ -292,31 +398,37 @@ SIZE Dense dense_dw_2_size()
     return Dense{ .n = 128, .k = 800, .o = 500 };
 }
 constexpr int dense_dw_2_blocks = dense_dw_blocks(dense_dw_2_size());
-KERNEL dense_dw_2(real *y, const real *a, const real *b)
+DEVICE void dense_dw_2_body(real *y, const real *a, const real *b)
 {
     dense_dw(y, a, b, dense_dw_2_size(), true);
 }
 
-SIZE Pool max_pool_dx_1_size()
+SIZE Pool max_pool_dx_behind_1_size()
 {
     return Pool{ .n = 128, .c = 50, .h = 8, .w = 8, .r = 2, .s = 2, .stride_h = 2, .stride_w = 2,
         .oh = 4, .ow = 4 };
 }
-constexpr int max_pool_dx_1_blocks = max_pool_dx_blocks(max_pool_dx_1_size());
-KERNEL max_pool_dx_1(real *y, const real *a, const real *b)
+constexpr int max_pool_dx_behind_1_blocks = dense_dx_blocks(Dense{ .n = 128, .k = 800, .o = 500 });
+DEVICE void max_pool_dx_behind_1_body(real *y, const real *a, const real *b)
 {
-    max_pool_dx(y, a, b, max_pool_dx_1_size());
+    max_pool_dx_behind(y, a, b, max_pool_dx_behind_1_size(), [=](auto f) { dense_dx_results(Dense{ .n = 128, .k = 800, .o = 500 }, f); });
 }
 
-constexpr int tanh_d_2_blocks = each_blocks(409600);
-KERNEL tanh_d_2(real *y, const real *a, const real *b)
+SIZE Pool tanh_d_2_size()
 {
-    FOR_EACH(i, 409600)
+    return Pool{ .n = 128, .c = 50, .h = 8, .w = 8, .r = 2, .s = 2, .stride_h = 2, .stride_w = 2,
+        .oh = 4, .ow = 4 };
+}
+constexpr int tanh_d_2_blocks = dense_dx_blocks(Dense{ .n = 128, .k = 800, .o = 500 });
+DEVICE void tanh_d_2_body(real *y, const real *a, const real *b)
+{
+    pool_results(tanh_d_2_size(), [=](auto f) { dense_dx_results(Dense{ .n = 128, .k = 800, .o = 500 }, f); }, [=](unsigned i, int) {
         y[i] = a[i] * (1 - b[i] * b[i]);
+    });
 }
 
 constexpr int sum_to_3_blocks = sum_blocks(50);
-KERNEL sum_to_3(real *y, const real *a)
+DEVICE void sum_to_3_body(real *y, const real *a)
 {
     block_sums(50, 8192, [=](int at, int of) {
         const int j = at;
@@ -328,13 +440,23 @@ KERNEL sum_to_3(real *y, const real *a)
     });
 }
 
+constexpr int sum_to_dense_dx_dense_dw_more_1_blocks = most(sum_to_2_blocks, dense_dx_2_blocks, dense_dw_2_blocks, max_pool_dx_behind_1_blocks, tanh_d_2_blocks);
+KERNEL sum_to_dense_dx_dense_dw_more_1(real *a, const real *b, real *c, const real *d, real *e, const real *f, real *g, const real *h)
+{
+    sum_to_2_body(a, b);
+    dense_dx_2_body(c, d, b);
+    dense_dw_2_body(e, f, b);
+    max_pool_dx_behind_1_body(g, h, c);
+    tanh_d_2_body(g, g, h);
+}
+
 SIZE Conv conv2d_dx_1_size()
 {
     return Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1,
         .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 };
 }
 constexpr int conv2d_dx_1_blocks = conv2d_dx_blocks(conv2d_dx_1_size());
-KERNEL conv2d_dx_1(real *y, const real *a, const real *b)
+DEVICE void conv2d_dx_1_body(real *y, const real *a, const real *b)
 {
     conv2d_dx(y, a, b, conv2d_dx_1_size());
 }
@@ -345,31 +467,37 @@ SIZE Conv conv2d_dw_1_size()
         .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 };
 }
 constexpr int conv2d_dw_1_blocks = conv2d_dw_blocks(conv2d_dw_1_size());
-KERNEL conv2d_dw_1(real *y, const real *a, const real *b)
+DEVICE void conv2d_dw_1_body(real *y, const real *a, const real *b)
 {
     conv2d_dw(y, a, b, conv2d_dw_1_size(), true);
 }
 
-SIZE Pool max_pool_dx_2_size()
+SIZE Pool max_pool_dx_behind_2_size()
 {
     return Pool{ .n = 128, .c = 20, .h = 24, .w = 24, .r = 2, .s = 2, .stride_h = 2, .stride_w = 2,
         .oh = 12, .ow = 12 };
 }
-constexpr int max_pool_dx_2_blocks = max_pool_dx_blocks(max_pool_dx_2_size());
-KERNEL max_pool_dx_2(real *y, const real *a, const real *b)
+constexpr int max_pool_dx_behind_2_blocks = conv2d_dx_blocks(Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 });
+DEVICE void max_pool_dx_behind_2_body(real *y, const real *a, const real *b)
 {
-    max_pool_dx(y, a, b, max_pool_dx_2_size());
+    max_pool_dx_behind(y, a, b, max_pool_dx_behind_2_size(), [=](auto f) { conv2d_dx_results(Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 }, f); });
 }
 
-constexpr int tanh_d_3_blocks = each_blocks(1474560);
-KERNEL tanh_d_3(real *y, const real *a, const real *b)
+SIZE Pool tanh_d_3_size()
 {
-    FOR_EACH(i, 1474560)
+    return Pool{ .n = 128, .c = 20, .h = 24, .w = 24, .r = 2, .s = 2, .stride_h = 2, .stride_w = 2,
+        .oh = 12, .ow = 12 };
+}
+constexpr int tanh_d_3_blocks = conv2d_dx_blocks(Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 });
+DEVICE void tanh_d_3_body(real *y, const real *a, const real *b)
+{
+    pool_results(tanh_d_3_size(), [=](auto f) { conv2d_dx_results(Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 }, f); }, [=](unsigned i, int) {
         y[i] = a[i] * (1 - b[i] * b[i]);
+    });
 }
 
 constexpr int sum_to_4_blocks = sum_blocks(20);
-KERNEL sum_to_4(real *y, const real *a)
+DEVICE void sum_to_4_body(real *y, const real *a)
 {
     block_sums(20, 73728, [=](int at, int of) {
         const int j = at;
@@ -381,21 +509,68 @@ KERNEL sum_to_4(real *y, const real *a)
     });
 }
 
+constexpr int sum_to_conv2d_dx_conv2d_dw_more_1_blocks = most(sum_to_3_blocks, conv2d_dx_1_blocks, conv2d_dw_1_blocks, max_pool_dx_behind_2_blocks, tanh_d_3_blocks);
+KERNEL sum_to_conv2d_dx_conv2d_dw_more_1(real *a, const real *b, real *c, const real *d, real *e, const real *f, real *g, const real *h)
+{
+    sum_to_3_body(a, b);
+    conv2d_dx_1_body(c, d, b);
+    conv2d_dw_1_body(e, f, b);
+    max_pool_dx_behind_2_body(g, h, c);
+    tanh_d_3_body(g, g, h);
+}
+
 SIZE Conv conv2d_dw_2_size()
 {
     return Conv{ .n = 128, .c = 1, .h = 28, .w = 28, .o = 20, .r = 5, .s = 5, .stride_h = 1,
         .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 24, .ow = 24 };
 }
 constexpr int conv2d_dw_2_blocks = conv2d_dw_blocks(conv2d_dw_2_size());
-KERNEL conv2d_dw_2(real *y, const real *a, const real *b)
+DEVICE void conv2d_dw_2_body(real *y, const real *a, const real *b)
 {
     conv2d_dw(y, a, b, conv2d_dw_2_size(), true);
 }
 
-constexpr int rt_metric_1_blocks = 1;
-KERNEL rt_metric_1(const Rt *r, int unit, int metric, int first, const real *a)
+constexpr int sum_to_conv2d_dw_1_blocks = most(sum_to_4_blocks, conv2d_dw_2_blocks);
+KERNEL sum_to_conv2d_dw_1(real *a, const real *b, real *c, const real *d)
 {
-    rt_metric(r, unit, metric, first, 128, a);
+    sum_to_4_body(a, b);
+    conv2d_dw_2_body(c, d, b);
+}
+
+constexpr int tanh_4_blocks = each_blocks(1474560);
+KERNEL tanh_4(real *y, const real *a, const real *b)
+{
+    FOR_EACH(at, 1474560) {
+        const int i = at / 11520, j = at / 576 % 20, k = at % 576;
+        y[i * 11520 + j * 576 + k] = s_tanh((a[i * 11520 + j * 576 + k] + b[j]));
+    }
+}
+
+constexpr int tanh_5_blocks = each_blocks(409600);
+KERNEL tanh_5(real *y, const real *a, const real *b)
+{
+    FOR_EACH(at, 409600) {
+        const int i = at / 3200, j = at / 64 % 50, k = at % 64;
+        y[i * 3200 + j * 64 + k] = s_tanh((a[i * 3200 + j * 64 + k] + b[j]));
+    }
+}
+
+constexpr int tanh_6_blocks = each_blocks(64000);
+KERNEL tanh_6(real *y, const real *a, const real *b)
+{
+    FOR_EACH(at, 64000) {
+        const int i = at / 500, j = at % 500;
+        y[i * 500 + j] = s_tanh((a[i * 500 + j] + b[j]));
+    }
+}
+
+constexpr int bias_2_blocks = each_blocks(1280);
+KERNEL bias_2(real *y, const real *a, const real *b)
+{
+    FOR_EACH(at, 1280) {
+        const int i = at / 10, j = at % 10;
+        y[i * 10 + j] = (a[i * 10 + j] + b[j]);
+    }
 }
 
 constexpr int update_1_blocks = 426;
@@ -404,10 +579,33 @@ KERNEL update_1(const Rt *r, bool from_grad)
     update(r, update_rows, 8, 426, from_grad, 0, update_sgd);
 }
 
+constexpr int dense_bias_1_blocks = most(dense_2_blocks, bias_1_blocks);
+KERNEL dense_bias_1(real *a, const real *b, const real *c, const real *d)
+{
+    dense_2_body(a, b, c);
+    bias_1_body(a, a, d);
+}
+
+constexpr int softmax_cross_entropy_accuracy_1_blocks = most(softmax_cross_entropy_1_blocks, accuracy_1_blocks);
+KERNEL softmax_cross_entropy_accuracy_1(real *a, const real *b, const int32_t *c, real *d)
+{
+    softmax_cross_entropy_1_body(a, b, c);
+    accuracy_1_body(d, b, c);
+}
+
 constexpr int rt_output_1_blocks = each_blocks(1280);
-KERNEL rt_output_1(const Rt *r, int first, const real *a)
+DEVICE void rt_output_1_body(const Rt *r, int first, const real *a)
 {
     rt_output(r, first, 128, 10, a);
+}
+
+constexpr int rt_metric_rt_output_1_blocks = most(rt_metric_1_blocks, rt_metric_1_blocks, rt_metric_1_blocks, rt_output_1_blocks);
+KERNEL rt_metric_rt_output_1(const Rt *a, int unit, int metric, int first, const real *e, int f, const real *g, const real *h)
+{
+    rt_metric_1_body(a, unit, metric, first, e);
+    rt_metric_1_body(a, unit, f, first, g);
+    rt_metric_1_body(a, unit, metric, first, e);
+    rt_output_1_body(a, first, h);
 }
 
 /* ---- the step: launches in order; a phase begins when the one before it is done ---- */
@@ -426,90 +624,79 @@ static void train_slice(const Rt *r, char *t, int unit)
 
     /* lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
     /* (N, 1, 28, 28) -> (N, 20, 24, 24)   576.0 kFLOP a sample */
-    LAUNCH(conv2d_1, LOCAL(real, CONV1), LOCAL(real, IMAGE), FIXED(real, CONV1_WEIGHT));
     /* (N, 20, 24, 24) -> (N, 20, 24, 24) */
-    LAUNCH(tanh_1, LOCAL(real, CONV1), LOCAL(real, CONV1), FIXED(real, CONV1_BIAS));
+    LAUNCH(conv2d_tanh_1, LOCAL(real, CONV1), LOCAL(real, IMAGE), FIXED(real, CONV1_WEIGHT),
+        FIXED(real, CONV1_BIAS));
     /* (N, 20, 24, 24) -> (N, 20, 12, 12) */
     LAUNCH(max_pool_1, LOCAL(real, H), LOCAL(real, CONV1));
 
     /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
     /* (N, 20, 12, 12) -> (N, 50, 8, 8)   3.20 MFLOP a sample */
-    LAUNCH(conv2d_2, LOCAL(real, CONV2), LOCAL(real, H), FIXED(real, CONV2_WEIGHT));
     /* (N, 50, 8, 8) -> (N, 50, 8, 8) */
-    LAUNCH(tanh_2, LOCAL(real, CONV2), LOCAL(real, CONV2), FIXED(real, CONV2_BIAS));
+    LAUNCH(conv2d_tanh_2, LOCAL(real, CONV2), LOCAL(real, H), FIXED(real, CONV2_WEIGHT),
+        FIXED(real, CONV2_BIAS));
     /* (N, 50, 8, 8) -> (N, 50, 4, 4) */
     LAUNCH(max_pool_2, LOCAL(real, H_2), LOCAL(real, CONV2));
 
     /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
     /* (N, 800) -> (N, 500)   800.0 kFLOP a sample */
-    LAUNCH(dense_1, LOCAL(real, DENSE1), LOCAL(real, H_2), FIXED(real, DENSE1_WEIGHT));
     /* (N, 500) -> (N, 500) */
-    LAUNCH(tanh_3, LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
+    LAUNCH(dense_tanh_1, LOCAL(real, DENSE1), LOCAL(real, H_2), FIXED(real, DENSE1_WEIGHT),
+        FIXED(real, DENSE1_BIAS));
 
     /* lenet.tn:11  return dense(h, classes) */
     /* (N, 500) -> (N, 10)   10.0 kFLOP a sample */
-    LAUNCH(dense_2, LOCAL(real, DENSE2), LOCAL(real, DENSE1), FIXED(real, DENSE2_WEIGHT));
     /* (N, 10) -> (N, 10) */
-    LAUNCH(bias_1, LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
 
     /* lenet.tn:16  loss      = softmax_cross_entropy */
     /* (N) */
-    LAUNCH(rt_labels_1, LOCAL(int32_t, LABEL), r->there, first);
+    LAUNCH(dense_bias_rt_labels_1, LOCAL(real, DENSE2), LOCAL(real, DENSE1),
+        FIXED(real, DENSE2_WEIGHT), FIXED(real, DENSE2_BIAS), LOCAL(int32_t, LABEL), r->there,
+        first);
     /* (N, 10) -> (N) */
-    LAUNCH(softmax_cross_entropy_1, LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE2),
-        LOCAL(int32_t, LABEL));
     /* (N, 10) -> (N) */
-    LAUNCH(accuracy_1, LOCAL(real, ACCURACY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL));
     /* (N, 10) -> (N, 10) */
-    LAUNCH(softmax_cross_entropy_dx_1, LOCAL(real, DDENSE2), LOCAL(real, DENSE2),
-        LOCAL(int32_t, LABEL));
+    LAUNCH(softmax_cross_entropy_accuracy_more_1, LOCAL(real, SOFTMAX_CROSS_ENTROPY),
+        LOCAL(real, DENSE2), LOCAL(int32_t, LABEL), LOCAL(real, ACCURACY), LOCAL(real, DDENSE2));
+    /* loss */
+    /* accuracy */
 
     /* backward of lenet.tn:11  return dense(h, classes) */
     /* ddense2.bias: (N, 10) -> (10) */
-    LAUNCH(sum_to_1, PARTIAL(real, DDENSE2_BIAS, 128), LOCAL(real, DDENSE2));
     /* (N, 10) -> (N, 500)   10.0 kFLOP a sample */
-    LAUNCH(dense_dx_1, LOCAL(real, DH), FIXED(real, DENSE2_WEIGHT), LOCAL(real, DDENSE2));
     /* ddense2.weight: (N, 500) -> (10, 500)   10.0 kFLOP a sample */
-    LAUNCH(dense_dw_1, PARTIAL(real, DDENSE2_WEIGHT, 20096), LOCAL(real, DENSE1),
-        LOCAL(real, DDENSE2));
 
     /* backward of lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
     /* (N, 500) -> (N, 500) */
-    LAUNCH(tanh_d_1, LOCAL(real, DH), LOCAL(real, DH), LOCAL(real, DENSE1));
+    LAUNCH(rt_metric_sum_to_dense_dx_dense_dw_tanh_d_1, r->there, unit, 0, first,
+        LOCAL(real, SOFTMAX_CROSS_ENTROPY), 1, LOCAL(real, ACCURACY),
+        PARTIAL(real, DDENSE2_BIAS, 128), LOCAL(real, DDENSE2), LOCAL(real, DH),
+        FIXED(real, DENSE2_WEIGHT), PARTIAL(real, DDENSE2_WEIGHT, 20096), LOCAL(real, DENSE1));
     /* ddense1.bias: (N, 500) -> (500) */
-    LAUNCH(sum_to_2, PARTIAL(real, DDENSE1_BIAS, 2112), LOCAL(real, DH));
     /* (N, 500) -> (N, 800)   800.0 kFLOP a sample */
-    LAUNCH(dense_dx_2, LOCAL(real, D_DENSE_DX), FIXED(real, DENSE1_WEIGHT), LOCAL(real, DH));
     /* ddense1.weight: (N, 800) -> (500, 800)   800.0 kFLOP a sample */
-    LAUNCH(dense_dw_2, PARTIAL(real, DDENSE1_WEIGHT, 1600064), LOCAL(real, H_2), LOCAL(real, DH));
 
     /* backward of lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
     /* (N, 50, 8, 8) -> (N, 50, 8, 8) */
-    LAUNCH(max_pool_dx_1, LOCAL(real, D_MAX_POOL_DX), LOCAL(real, CONV2), LOCAL(real, D_DENSE_DX));
     /* (N, 50, 8, 8) -> (N, 50, 8, 8) */
-    LAUNCH(tanh_d_2, LOCAL(real, D_MAX_POOL_DX), LOCAL(real, D_MAX_POOL_DX), LOCAL(real, CONV2));
+    LAUNCH(sum_to_dense_dx_dense_dw_more_1, PARTIAL(real, DDENSE1_BIAS, 2112), LOCAL(real, DH),
+        LOCAL(real, D_DENSE_DX), FIXED(real, DENSE1_WEIGHT), PARTIAL(real, DDENSE1_WEIGHT, 1600064),
+        LOCAL(real, H_2), LOCAL(real, D_MAX_POOL_DX), LOCAL(real, CONV2));
     /* dconv2.bias: (N, 50, 8, 8) -> (50) */
-    LAUNCH(sum_to_3, PARTIAL(real, DCONV2_BIAS, 320), LOCAL(real, D_MAX_POOL_DX));
     /* (N, 50, 8, 8) -> (N, 20, 12, 12)   3.20 MFLOP a sample */
-    LAUNCH(conv2d_dx_1, LOCAL(real, DH_2), FIXED(real, CONV2_WEIGHT), LOCAL(real, D_MAX_POOL_DX));
     /* dconv2.weight: (N, 20, 12, 12) -> (50, 20, 5, 5)   3.20 MFLOP a sample */
-    LAUNCH(conv2d_dw_1, PARTIAL(real, DCONV2_WEIGHT, 100096), LOCAL(real, H),
-        LOCAL(real, D_MAX_POOL_DX));
 
     /* backward of lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
     /* (N, 20, 24, 24) -> (N, 20, 24, 24) */
-    LAUNCH(max_pool_dx_2, LOCAL(real, D_MAX_POOL_DX_2), LOCAL(real, CONV1), LOCAL(real, DH_2));
     /* (N, 20, 24, 24) -> (N, 20, 24, 24) */
-    LAUNCH(tanh_d_3, LOCAL(real, D_MAX_POOL_DX_2), LOCAL(real, D_MAX_POOL_DX_2),
+    LAUNCH(sum_to_conv2d_dx_conv2d_dw_more_1, PARTIAL(real, DCONV2_BIAS, 320),
+        LOCAL(real, D_MAX_POOL_DX), LOCAL(real, DH_2), FIXED(real, CONV2_WEIGHT),
+        PARTIAL(real, DCONV2_WEIGHT, 100096), LOCAL(real, H), LOCAL(real, D_MAX_POOL_DX_2),
         LOCAL(real, CONV1));
     /* dconv1.bias: (N, 20, 24, 24) -> (20) */
-    LAUNCH(sum_to_4, PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, D_MAX_POOL_DX_2));
     /* dconv1.weight: (N, 1, 28, 28) -> (20, 1, 5, 5)   576.0 kFLOP a sample */
-    LAUNCH(conv2d_dw_2, PARTIAL(real, DCONV1_WEIGHT, 2112), LOCAL(real, IMAGE),
-        LOCAL(real, D_MAX_POOL_DX_2));
-
-    LAUNCH(rt_metric_1, r->there, unit, 0, first, LOCAL(real, SOFTMAX_CROSS_ENTROPY)); /* loss */
-    LAUNCH(rt_metric_1, r->there, unit, 1, first, LOCAL(real, ACCURACY)); /* accuracy */
+    LAUNCH(sum_to_conv2d_dw_1, PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, D_MAX_POOL_DX_2),
+        PARTIAL(real, DCONV1_WEIGHT, 2112), LOCAL(real, IMAGE));
 }
 
 /* After a loss that is not finite: the forward pass again, up to the first value that is not. */
@@ -525,7 +712,7 @@ static int nonfinite_0(const Rt *r, char *t, int unit)
     LAUNCH(conv2d_1, LOCAL(real, CONV1), LOCAL(real, IMAGE), FIXED(real, CONV1_WEIGHT));
     if (!rt_cuda_finite(LOCAL(real, CONV1), 1474560))
         return 1;
-    LAUNCH(tanh_1, LOCAL(real, CONV1), LOCAL(real, CONV1), FIXED(real, CONV1_BIAS));
+    LAUNCH(tanh_4, LOCAL(real, CONV1), LOCAL(real, CONV1), FIXED(real, CONV1_BIAS));
     if (!rt_cuda_finite(LOCAL(real, CONV1), 1474560))
         return 2;
     LAUNCH(max_pool_1, LOCAL(real, H), LOCAL(real, CONV1));
@@ -534,7 +721,7 @@ static int nonfinite_0(const Rt *r, char *t, int unit)
     LAUNCH(conv2d_2, LOCAL(real, CONV2), LOCAL(real, H), FIXED(real, CONV2_WEIGHT));
     if (!rt_cuda_finite(LOCAL(real, CONV2), 409600))
         return 4;
-    LAUNCH(tanh_2, LOCAL(real, CONV2), LOCAL(real, CONV2), FIXED(real, CONV2_BIAS));
+    LAUNCH(tanh_5, LOCAL(real, CONV2), LOCAL(real, CONV2), FIXED(real, CONV2_BIAS));
     if (!rt_cuda_finite(LOCAL(real, CONV2), 409600))
         return 5;
     LAUNCH(max_pool_2, LOCAL(real, H_2), LOCAL(real, CONV2));
@@ -543,13 +730,13 @@ static int nonfinite_0(const Rt *r, char *t, int unit)
     LAUNCH(dense_1, LOCAL(real, DENSE1), LOCAL(real, H_2), FIXED(real, DENSE1_WEIGHT));
     if (!rt_cuda_finite(LOCAL(real, DENSE1), 64000))
         return 7;
-    LAUNCH(tanh_3, LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
+    LAUNCH(tanh_6, LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
     if (!rt_cuda_finite(LOCAL(real, DENSE1), 64000))
         return 8;
     LAUNCH(dense_2, LOCAL(real, DENSE2), LOCAL(real, DENSE1), FIXED(real, DENSE2_WEIGHT));
     if (!rt_cuda_finite(LOCAL(real, DENSE2), 1280))
         return 9;
-    LAUNCH(bias_1, LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
+    LAUNCH(bias_2, LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
     if (!rt_cuda_finite(LOCAL(real, DENSE2), 1280))
         return 10;
     LAUNCH(rt_labels_1, LOCAL(int32_t, LABEL), r->there, first);
@@ -591,46 +778,44 @@ static void test_slice(const Rt *r, char *t, int unit)
 
     /* lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
     /* (N, 1, 28, 28) -> (N, 20, 24, 24)   576.0 kFLOP a sample */
-    LAUNCH(conv2d_1, LOCAL(real, TEST_CONV1), LOCAL(real, TEST_IMAGE), FIXED(real, CONV1_WEIGHT));
     /* (N, 20, 24, 24) -> (N, 20, 24, 24) */
-    LAUNCH(tanh_1, LOCAL(real, TEST_CONV1), LOCAL(real, TEST_CONV1), FIXED(real, CONV1_BIAS));
+    LAUNCH(conv2d_tanh_1, LOCAL(real, TEST_CONV1), LOCAL(real, TEST_IMAGE),
+        FIXED(real, CONV1_WEIGHT), FIXED(real, CONV1_BIAS));
     /* (N, 20, 24, 24) -> (N, 20, 12, 12) */
     LAUNCH(max_pool_1, LOCAL(real, TEST_H), LOCAL(real, TEST_CONV1));
 
     /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
     /* (N, 20, 12, 12) -> (N, 50, 8, 8)   3.20 MFLOP a sample */
-    LAUNCH(conv2d_2, LOCAL(real, TEST_CONV2), LOCAL(real, TEST_H), FIXED(real, CONV2_WEIGHT));
     /* (N, 50, 8, 8) -> (N, 50, 8, 8) */
-    LAUNCH(tanh_2, LOCAL(real, TEST_CONV2), LOCAL(real, TEST_CONV2), FIXED(real, CONV2_BIAS));
+    LAUNCH(conv2d_tanh_2, LOCAL(real, TEST_CONV2), LOCAL(real, TEST_H), FIXED(real, CONV2_WEIGHT),
+        FIXED(real, CONV2_BIAS));
     /* (N, 50, 8, 8) -> (N, 50, 4, 4) */
     LAUNCH(max_pool_2, LOCAL(real, TEST_H_2), LOCAL(real, TEST_CONV2));
 
     /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
     /* (N, 800) -> (N, 500)   800.0 kFLOP a sample */
-    LAUNCH(dense_1, LOCAL(real, TEST_DENSE1), LOCAL(real, TEST_H_2), FIXED(real, DENSE1_WEIGHT));
     /* (N, 500) -> (N, 500) */
-    LAUNCH(tanh_3, LOCAL(real, TEST_DENSE1), LOCAL(real, TEST_DENSE1), FIXED(real, DENSE1_BIAS));
+    LAUNCH(dense_tanh_1, LOCAL(real, TEST_DENSE1), LOCAL(real, TEST_H_2),
+        FIXED(real, DENSE1_WEIGHT), FIXED(real, DENSE1_BIAS));
 
     /* lenet.tn:11  return dense(h, classes) */
     /* (N, 500) -> (N, 10)   10.0 kFLOP a sample */
-    LAUNCH(dense_2, LOCAL(real, TEST_DENSE2), LOCAL(real, TEST_DENSE1), FIXED(real, DENSE2_WEIGHT));
     /* (N, 10) -> (N, 10) */
-    LAUNCH(bias_1, LOCAL(real, TEST_DENSE2), LOCAL(real, TEST_DENSE2), FIXED(real, DENSE2_BIAS));
+    LAUNCH(dense_bias_1, LOCAL(real, TEST_DENSE2), LOCAL(real, TEST_DENSE1),
+        FIXED(real, DENSE2_WEIGHT), FIXED(real, DENSE2_BIAS));
 
     /* lenet.tn:16  loss      = softmax_cross_entropy */
     /* (N) */
     LAUNCH(rt_labels_1, LOCAL(int32_t, TEST_LABEL), r->there, first);
     /* (N, 10) -> (N) */
-    LAUNCH(softmax_cross_entropy_1, LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY),
-        LOCAL(real, TEST_DENSE2), LOCAL(int32_t, TEST_LABEL));
     /* (N, 10) -> (N) */
-    LAUNCH(accuracy_1, LOCAL(real, TEST_ACCURACY), LOCAL(real, TEST_DENSE2),
-        LOCAL(int32_t, TEST_LABEL));
-
-    LAUNCH(rt_metric_1, r->there, unit, 0, first,
-        LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY)); /* loss */
-    LAUNCH(rt_metric_1, r->there, unit, 1, first, LOCAL(real, TEST_ACCURACY)); /* accuracy */
-    LAUNCH(rt_output_1, r->there, first, LOCAL(real, TEST_DENSE2));
+    LAUNCH(softmax_cross_entropy_accuracy_1, LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY),
+        LOCAL(real, TEST_DENSE2), LOCAL(int32_t, TEST_LABEL), LOCAL(real, TEST_ACCURACY));
+    /* loss */
+    /* accuracy */
+    /* loss */
+    LAUNCH(rt_metric_rt_output_1, r->there, unit, 0, first, LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY),
+        1, LOCAL(real, TEST_ACCURACY), LOCAL(real, TEST_DENSE2));
 }
 
 static const RtPhase train[] = {
@@ -725,7 +910,7 @@ const RtProgram rt_program = {
     .compiler = "tenon 0.1.0", .flags = "", .target = "cuda", .cpu = "sm_90", .isa = RT_ISA_ANY, .real_bytes = sizeof(real),
     .batch = 128, .shards = 1, .slices = SLICES, .chunk = CHUNK,
     .parameters = 431080, .flops_per_sample = 13182000,
-    .fixed_bytes = 3450240, .shard_bytes = 1725120, .thread_bytes = 13679040, .grad_bytes = 1724608, .fused_update = true,
+    .fixed_bytes = 3450240, .shard_bytes = 1725120, .thread_bytes = 18430592, .grad_bytes = 1724608, .fused_update = true,
     .input_rank = 3, .input_dim = {1, 28, 28}, .classes = 10, .labels = 1, .outputs = 10, .softmax_output = true,
     .nmetric = 2, .metric = {"loss", "accuracy"},
     .param = params, .nparam = 8, .sum = sums, .nsum = 8, .ngradient = 8,

@@ -5,9 +5,10 @@
  *   memory: parameters 438 kB, optimizer states 438 kB, packed weights 0 bytes,
  *           438 kB a shard (no plan below 438 kB), 610 kB scratch (no plan below 610 kB),
  *           samples of two steps 803 kB
- *   for sm_90; a launch of more blocks than fit at once is the GPU's to share out
+ *   for sm_90; a step is 9 launches, what a library computes one each; one of more blocks than fit at once is the GPU's to share out
  */
-#define RT_PERSISTENT 16384 /* bytes of shared memory, for one stage after another */
+#define RT_ROOM 16384 /* bytes of a block's shared memory, for one kernel of a launch after another */
+#define RT_PERSISTENT /* many steps are one launch */
 #define RT_OWNED 6 /* rows of update_rows: parameters that can stay on the chip */
 #include "rt.h"
 #include "cuda/kernels.cuh"
@@ -86,7 +87,14 @@ DEVICE void rt_input_1_body(real *y, const Rt *r, int first)
 {
     rt_input(y, r, first, 128, 784);
 }
-STAGE_AND_KERNEL(rt_input_1, (real *y, const Rt *r, int first), (y, r, first))
+STAGE rt_input_1_stage(real *y, const Rt *r, int first)
+{
+    rt_input_1_body(y, r, first);
+}
+KERNEL rt_input_1(real *y, const Rt *r, int first)
+{
+    rt_input_1_body(y, r, first);
+}
 
 SIZE Dense dense_1_size()
 {
@@ -97,15 +105,30 @@ DEVICE void dense_1_body(real *y, const real *a, const real *b)
 {
     dense(y, a, b, dense_1_size());
 }
-STAGE_AND_KERNEL(dense_1, (real *y, const real *a, const real *b), (y, a, b))
-
-constexpr int relu_1_blocks = each_blocks(16384);
-KERNEL relu_1(real *y, const real *a, const real *b)
+STAGE dense_1_stage(real *y, const real *a, const real *b)
 {
-    FOR_EACH(at, 16384) {
+    dense_1_body(y, a, b);
+}
+KERNEL dense_1(real *y, const real *a, const real *b)
+{
+    dense_1_body(y, a, b);
+}
+
+SIZE Dense relu_1_size()
+{
+    return Dense{ .n = 128, .k = 784, .o = 128 };
+}
+constexpr int relu_1_blocks = dense_blocks(relu_1_size());
+DEVICE void relu_1_body(real *y, const real *a, const real *b)
+{
+    dense_results(relu_1_size(), [=](unsigned at, int) {
         const int i = at / 128, j = at % 128;
         y[i * 128 + j] = s_relu((a[i * 128 + j] + b[j]));
-    }
+    });
+}
+STAGE relu_1_stage(real *y, const real *a, const real *b)
+{
+    relu_1_body(y, a, b);
 }
 
 SIZE Dense dense_2_size()
@@ -117,15 +140,37 @@ DEVICE void dense_2_body(real *y, const real *a, const real *b)
 {
     dense(y, a, b, dense_2_size());
 }
-STAGE_AND_KERNEL(dense_2, (real *y, const real *a, const real *b), (y, a, b))
-
-constexpr int relu_2_blocks = each_blocks(8192);
-KERNEL relu_2(real *y, const real *a, const real *b)
+STAGE dense_2_stage(real *y, const real *a, const real *b)
 {
-    FOR_EACH(at, 8192) {
+    dense_2_body(y, a, b);
+}
+KERNEL dense_2(real *y, const real *a, const real *b)
+{
+    dense_2_body(y, a, b);
+}
+
+constexpr int dense_relu_1_blocks = most(dense_1_blocks, relu_1_blocks);
+KERNEL dense_relu_1(real *a, const real *b, const real *c, const real *d)
+{
+    dense_1_body(a, b, c);
+    relu_1_body(a, a, d);
+}
+
+SIZE Dense relu_2_size()
+{
+    return Dense{ .n = 128, .k = 128, .o = 64 };
+}
+constexpr int relu_2_blocks = dense_blocks(relu_2_size());
+DEVICE void relu_2_body(real *y, const real *a, const real *b)
+{
+    dense_results(relu_2_size(), [=](unsigned at, int) {
         const int i = at / 64, j = at % 64;
         y[i * 64 + j] = s_relu((a[i * 64 + j] + b[j]));
-    }
+    });
+}
+STAGE relu_2_stage(real *y, const real *a, const real *b)
+{
+    relu_2_body(y, a, b);
 }
 
 SIZE Dense dense_3_size()
@@ -137,15 +182,37 @@ DEVICE void dense_3_body(real *y, const real *a, const real *b)
 {
     dense(y, a, b, dense_3_size());
 }
-STAGE_AND_KERNEL(dense_3, (real *y, const real *a, const real *b), (y, a, b))
-
-constexpr int bias_1_blocks = each_blocks(1280);
-KERNEL bias_1(real *y, const real *a, const real *b)
+STAGE dense_3_stage(real *y, const real *a, const real *b)
 {
-    FOR_EACH(at, 1280) {
+    dense_3_body(y, a, b);
+}
+KERNEL dense_3(real *y, const real *a, const real *b)
+{
+    dense_3_body(y, a, b);
+}
+
+constexpr int dense_relu_2_blocks = most(dense_2_blocks, relu_2_blocks);
+KERNEL dense_relu_2(real *a, const real *b, const real *c, const real *d)
+{
+    dense_2_body(a, b, c);
+    relu_2_body(a, a, d);
+}
+
+SIZE Dense bias_1_size()
+{
+    return Dense{ .n = 128, .k = 64, .o = 10 };
+}
+constexpr int bias_1_blocks = dense_blocks(bias_1_size());
+DEVICE void bias_1_body(real *y, const real *a, const real *b)
+{
+    dense_results(bias_1_size(), [=](unsigned at, int) {
         const int i = at / 10, j = at % 10;
         y[i * 10 + j] = (a[i * 10 + j] + b[j]);
-    }
+    });
+}
+STAGE bias_1_stage(real *y, const real *a, const real *b)
+{
+    bias_1_body(y, a, b);
 }
 
 constexpr int rt_labels_1_blocks = each_blocks(128);
@@ -153,28 +220,60 @@ DEVICE void rt_labels_1_body(int32_t *y, const Rt *r, int first)
 {
     rt_labels(y, r, first, 128, 1);
 }
-STAGE_AND_KERNEL(rt_labels_1, (int32_t *y, const Rt *r, int first), (y, r, first))
+STAGE rt_labels_1_stage(int32_t *y, const Rt *r, int first)
+{
+    rt_labels_1_body(y, r, first);
+}
+KERNEL rt_labels_1(int32_t *y, const Rt *r, int first)
+{
+    rt_labels_1_body(y, r, first);
+}
 
 constexpr int softmax_cross_entropy_1_blocks = softmax_cross_entropy_blocks(128, 10);
 DEVICE void softmax_cross_entropy_1_body(real *y, const real *a, const int32_t *b)
 {
     softmax_cross_entropy(y, a, b, 128, 10);
 }
-STAGE_AND_KERNEL(softmax_cross_entropy_1, (real *y, const real *a, const int32_t *b), (y, a, b))
+STAGE softmax_cross_entropy_1_stage(real *y, const real *a, const int32_t *b)
+{
+    softmax_cross_entropy_1_body(y, a, b);
+}
+KERNEL softmax_cross_entropy_1(real *y, const real *a, const int32_t *b)
+{
+    softmax_cross_entropy_1_body(y, a, b);
+}
+
+constexpr int dense_bias_rt_labels_1_blocks = most(dense_3_blocks, bias_1_blocks, rt_labels_1_blocks);
+KERNEL dense_bias_rt_labels_1(real *a, const real *b, const real *c, const real *d, int32_t *e, const Rt *f, int first)
+{
+    dense_3_body(a, b, c);
+    bias_1_body(a, a, d);
+    rt_labels_1_body(e, f, first);
+}
 
 constexpr int accuracy_1_blocks = accuracy_blocks(128, 10);
 DEVICE void accuracy_1_body(real *y, const real *a, const int32_t *b)
 {
     accuracy(y, a, b, 128, 10);
 }
-STAGE_AND_KERNEL(accuracy_1, (real *y, const real *a, const int32_t *b), (y, a, b))
+STAGE accuracy_1_stage(real *y, const real *a, const int32_t *b)
+{
+    accuracy_1_body(y, a, b);
+}
+KERNEL accuracy_1(real *y, const real *a, const int32_t *b)
+{
+    accuracy_1_body(y, a, b);
+}
 
 constexpr int softmax_cross_entropy_dx_1_blocks = softmax_cross_entropy_dx_blocks(128, 10);
 DEVICE void softmax_cross_entropy_dx_1_body(real *y, const real *a, const int32_t *b)
 {
     softmax_cross_entropy_dx(y, a, b, Constant{(real)0.0078125}, 128, 10);
 }
-STAGE_AND_KERNEL(softmax_cross_entropy_dx_1, (real *y, const real *a, const int32_t *b), (y, a, b))
+STAGE softmax_cross_entropy_dx_1_stage(real *y, const real *a, const int32_t *b)
+{
+    softmax_cross_entropy_dx_1_body(y, a, b);
+}
 
 constexpr int sum_to_1_blocks = sum_blocks(10);
 DEVICE void sum_to_1_body(real *y, const real *a)
@@ -188,7 +287,28 @@ DEVICE void sum_to_1_body(real *y, const real *a)
         y[j] = sum;
     });
 }
-STAGE_AND_KERNEL(sum_to_1, (real *y, const real *a), (y, a))
+STAGE sum_to_1_stage(real *y, const real *a)
+{
+    sum_to_1_body(y, a);
+}
+
+constexpr int softmax_cross_entropy_accuracy_more_1_blocks = most(softmax_cross_entropy_1_blocks, accuracy_1_blocks, softmax_cross_entropy_dx_1_blocks);
+KERNEL softmax_cross_entropy_accuracy_more_1(real *a, const real *b, const int32_t *c, real *d, real *e)
+{
+    softmax_cross_entropy_1_body(a, b, c);
+    accuracy_1_body(d, b, c);
+    softmax_cross_entropy_dx_1_body(e, b, c);
+}
+
+constexpr int rt_metric_1_blocks = 1;
+DEVICE void rt_metric_1_body(const Rt *r, int unit, int metric, int first, const real *a)
+{
+    rt_metric(r, unit, metric, first, 128, a);
+}
+STAGE rt_metric_1_stage(const Rt *r, int unit, int metric, int first, const real *a)
+{
+    rt_metric_1_body(r, unit, metric, first, a);
+}
 
 SIZE Dense dense_dx_1_size()
 {
@@ -199,7 +319,10 @@ DEVICE void dense_dx_1_body(real *y, const real *a, const real *b)
 {
     dense_dx(y, a, b, dense_dx_1_size());
 }
-STAGE_AND_KERNEL(dense_dx_1, (real *y, const real *a, const real *b), (y, a, b))
+STAGE dense_dx_1_stage(real *y, const real *a, const real *b)
+{
+    dense_dx_1_body(y, a, b);
+}
 
 SIZE Dense dense_dw_1_size()
 {
@@ -210,13 +333,25 @@ DEVICE void dense_dw_1_body(real *y, const real *a, const real *b)
 {
     dense_dw(y, a, b, dense_dw_1_size(), true);
 }
-STAGE_AND_KERNEL(dense_dw_1, (real *y, const real *a, const real *b), (y, a, b))
-
-constexpr int relu_d_1_blocks = each_blocks(8192);
-KERNEL relu_d_1(real *y, const real *a, const real *b)
+STAGE dense_dw_1_stage(real *y, const real *a, const real *b)
 {
-    FOR_EACH(i, 8192)
+    dense_dw_1_body(y, a, b);
+}
+
+SIZE Dense relu_d_1_size()
+{
+    return Dense{ .n = 128, .k = 64, .o = 10 };
+}
+constexpr int relu_d_1_blocks = dense_dx_blocks(relu_d_1_size());
+DEVICE void relu_d_1_body(real *y, const real *a, const real *b)
+{
+    dense_dx_results(relu_d_1_size(), [=](unsigned i, int) {
         y[i] = s_select_gt(b[i], (real)0, a[i], (real)0);
+    });
+}
+STAGE relu_d_1_stage(real *y, const real *a, const real *b)
+{
+    relu_d_1_body(y, a, b);
 }
 
 constexpr int sum_to_2_blocks = sum_blocks(64);
@@ -231,7 +366,21 @@ DEVICE void sum_to_2_body(real *y, const real *a)
         y[j] = sum;
     });
 }
-STAGE_AND_KERNEL(sum_to_2, (real *y, const real *a), (y, a))
+STAGE sum_to_2_stage(real *y, const real *a)
+{
+    sum_to_2_body(y, a);
+}
+
+constexpr int rt_metric_sum_to_dense_dx_dense_dw_relu_d_1_blocks = most(rt_metric_1_blocks, rt_metric_1_blocks, sum_to_1_blocks, dense_dx_1_blocks, dense_dw_1_blocks, relu_d_1_blocks);
+KERNEL rt_metric_sum_to_dense_dx_dense_dw_relu_d_1(const Rt *a, int unit, int metric, int first, const real *e, int f, const real *g, real *h, const real *i, real *j, const real *k, real *l, const real *m)
+{
+    rt_metric_1_body(a, unit, metric, first, e);
+    rt_metric_1_body(a, unit, f, first, g);
+    sum_to_1_body(h, i);
+    dense_dx_1_body(j, k, i);
+    dense_dw_1_body(l, m, i);
+    relu_d_1_body(j, j, m);
+}
 
 SIZE Dense dense_dx_2_size()
 {
@@ -242,7 +391,10 @@ DEVICE void dense_dx_2_body(real *y, const real *a, const real *b)
 {
     dense_dx(y, a, b, dense_dx_2_size());
 }
-STAGE_AND_KERNEL(dense_dx_2, (real *y, const real *a, const real *b), (y, a, b))
+STAGE dense_dx_2_stage(real *y, const real *a, const real *b)
+{
+    dense_dx_2_body(y, a, b);
+}
 
 SIZE Dense dense_dw_2_size()
 {
@@ -253,13 +405,25 @@ DEVICE void dense_dw_2_body(real *y, const real *a, const real *b)
 {
     dense_dw(y, a, b, dense_dw_2_size(), true);
 }
-STAGE_AND_KERNEL(dense_dw_2, (real *y, const real *a, const real *b), (y, a, b))
-
-constexpr int relu_d_2_blocks = each_blocks(16384);
-KERNEL relu_d_2(real *y, const real *a, const real *b)
+STAGE dense_dw_2_stage(real *y, const real *a, const real *b)
 {
-    FOR_EACH(i, 16384)
+    dense_dw_2_body(y, a, b);
+}
+
+SIZE Dense relu_d_2_size()
+{
+    return Dense{ .n = 128, .k = 128, .o = 64 };
+}
+constexpr int relu_d_2_blocks = dense_dx_blocks(relu_d_2_size());
+DEVICE void relu_d_2_body(real *y, const real *a, const real *b)
+{
+    dense_dx_results(relu_d_2_size(), [=](unsigned i, int) {
         y[i] = s_select_gt(b[i], (real)0, a[i], (real)0);
+    });
+}
+STAGE relu_d_2_stage(real *y, const real *a, const real *b)
+{
+    relu_d_2_body(y, a, b);
 }
 
 constexpr int sum_to_3_blocks = sum_blocks(128);
@@ -274,87 +438,68 @@ DEVICE void sum_to_3_body(real *y, const real *a)
         y[j] = sum;
     });
 }
-STAGE_AND_KERNEL(sum_to_3, (real *y, const real *a), (y, a))
+STAGE sum_to_3_stage(real *y, const real *a)
+{
+    sum_to_3_body(y, a);
+}
+
+constexpr int sum_to_dense_dx_dense_dw_relu_d_1_blocks = most(sum_to_2_blocks, dense_dx_2_blocks, dense_dw_2_blocks, relu_d_2_blocks);
+KERNEL sum_to_dense_dx_dense_dw_relu_d_1(real *a, const real *b, real *c, const real *d, real *e, const real *f)
+{
+    sum_to_2_body(a, b);
+    dense_dx_2_body(c, d, b);
+    dense_dw_2_body(e, f, b);
+    relu_d_2_body(c, c, f);
+}
 
 SIZE Dense dense_dw_3_size()
 {
     return Dense{ .n = 128, .k = 784, .o = 128 };
 }
 constexpr int dense_dw_3_blocks = dense_dw_blocks(dense_dw_3_size());
-KERNEL dense_dw_3(real *y, const real *a, const real *b)
+DEVICE void dense_dw_3_body(real *y, const real *a, const real *b)
 {
     dense_dw(y, a, b, dense_dw_3_size(), true);
 }
 
-constexpr int rt_metric_1_blocks = 1;
-DEVICE void rt_metric_1_body(const Rt *r, int unit, int metric, int first, const real *a)
+constexpr int sum_to_dense_dw_1_blocks = most(sum_to_3_blocks, dense_dw_3_blocks);
+KERNEL sum_to_dense_dw_1(real *a, const real *b, real *c, const real *d)
 {
-    rt_metric(r, unit, metric, first, 128, a);
+    sum_to_3_body(a, b);
+    dense_dw_3_body(c, d, b);
 }
-STAGE_AND_KERNEL(rt_metric_1, (const Rt *r, int unit, int metric, int first, const real *a), (r, unit, metric, first, a))
+
+constexpr int relu_3_blocks = each_blocks(16384);
+KERNEL relu_3(real *y, const real *a, const real *b)
+{
+    FOR_EACH(at, 16384) {
+        const int i = at / 128, j = at % 128;
+        y[i * 128 + j] = s_relu((a[i * 128 + j] + b[j]));
+    }
+}
+
+constexpr int relu_4_blocks = each_blocks(8192);
+KERNEL relu_4(real *y, const real *a, const real *b)
+{
+    FOR_EACH(at, 8192) {
+        const int i = at / 64, j = at % 64;
+        y[i * 64 + j] = s_relu((a[i * 64 + j] + b[j]));
+    }
+}
+
+constexpr int bias_2_blocks = each_blocks(1280);
+KERNEL bias_2(real *y, const real *a, const real *b)
+{
+    FOR_EACH(at, 1280) {
+        const int i = at / 10, j = at % 10;
+        y[i * 10 + j] = (a[i * 10 + j] + b[j]);
+    }
+}
 
 constexpr int update_1_blocks = 110;
 KERNEL update_1(const Rt *r, bool from_grad)
 {
     update(r, update_rows, 6, 110, from_grad, 0, update_sgd);
-}
-
-SIZE Dense relu_3_size()
-{
-    return Dense{ .n = 128, .k = 784, .o = 128 };
-}
-STAGE relu_3_stage(real *y, const real *a, const real *b)
-{
-    dense_results(relu_3_size(), [=](unsigned at, int) {
-        const int i = at / 128, j = at % 128;
-        y[i * 128 + j] = s_relu((a[i * 128 + j] + b[j]));
-    });
-}
-
-SIZE Dense relu_4_size()
-{
-    return Dense{ .n = 128, .k = 128, .o = 64 };
-}
-STAGE relu_4_stage(real *y, const real *a, const real *b)
-{
-    dense_results(relu_4_size(), [=](unsigned at, int) {
-        const int i = at / 64, j = at % 64;
-        y[i * 64 + j] = s_relu((a[i * 64 + j] + b[j]));
-    });
-}
-
-SIZE Dense bias_2_size()
-{
-    return Dense{ .n = 128, .k = 64, .o = 10 };
-}
-STAGE bias_2_stage(real *y, const real *a, const real *b)
-{
-    dense_results(bias_2_size(), [=](unsigned at, int) {
-        const int i = at / 10, j = at % 10;
-        y[i * 10 + j] = (a[i * 10 + j] + b[j]);
-    });
-}
-
-SIZE Dense relu_d_3_size()
-{
-    return Dense{ .n = 128, .k = 64, .o = 10 };
-}
-STAGE relu_d_3_stage(real *y, const real *a, const real *b)
-{
-    dense_dx_results(relu_d_3_size(), [=](unsigned i, int) {
-        y[i] = s_select_gt(b[i], (real)0, a[i], (real)0);
-    });
-}
-
-SIZE Dense relu_d_4_size()
-{
-    return Dense{ .n = 128, .k = 128, .o = 64 };
-}
-STAGE relu_d_4_stage(real *y, const real *a, const real *b)
-{
-    dense_dx_results(relu_d_4_size(), [=](unsigned i, int) {
-        y[i] = s_select_gt(b[i], (real)0, a[i], (real)0);
-    });
 }
 
 SIZE DenseOwn dense_dw_own_1_size()
@@ -420,10 +565,33 @@ STAGE own_6_stage(OwnWhat what, const Rt *r, int at)
     own(what, r, &update_rows[5], at, 1, 1, 0, own_6_size(), update_sgd);
 }
 
+constexpr int dense_bias_1_blocks = most(dense_3_blocks, bias_1_blocks);
+KERNEL dense_bias_1(real *a, const real *b, const real *c, const real *d)
+{
+    dense_3_body(a, b, c);
+    bias_1_body(a, a, d);
+}
+
+constexpr int softmax_cross_entropy_accuracy_1_blocks = most(softmax_cross_entropy_1_blocks, accuracy_1_blocks);
+KERNEL softmax_cross_entropy_accuracy_1(real *a, const real *b, const int32_t *c, real *d)
+{
+    softmax_cross_entropy_1_body(a, b, c);
+    accuracy_1_body(d, b, c);
+}
+
 constexpr int rt_output_1_blocks = each_blocks(1280);
-KERNEL rt_output_1(const Rt *r, int first, const real *a)
+DEVICE void rt_output_1_body(const Rt *r, int first, const real *a)
 {
     rt_output(r, first, 128, 10, a);
+}
+
+constexpr int rt_metric_rt_output_1_blocks = most(rt_metric_1_blocks, rt_metric_1_blocks, rt_metric_1_blocks, rt_output_1_blocks);
+KERNEL rt_metric_rt_output_1(const Rt *a, int unit, int metric, int first, const real *e, int f, const real *g, const real *h)
+{
+    rt_metric_1_body(a, unit, metric, first, e);
+    rt_metric_1_body(a, unit, f, first, g);
+    rt_metric_1_body(a, unit, metric, first, e);
+    rt_output_1_body(a, first, h);
 }
 
 /* ---- the step: launches in order; a phase begins when the one before it is done ---- */
@@ -442,64 +610,57 @@ static void train_slice(const Rt *r, char *t, int unit)
 
     /* mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
     /* (N, 784) -> (N, 128)   200.7 kFLOP a sample */
-    LAUNCH(dense_1, LOCAL(real, DENSE1), LOCAL(real, IMAGE), FIXED(real, DENSE1_WEIGHT));
     /* (N, 128) -> (N, 128) */
-    LAUNCH(relu_1, LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
+    LAUNCH(dense_relu_1, LOCAL(real, DENSE1), LOCAL(real, IMAGE), FIXED(real, DENSE1_WEIGHT),
+        FIXED(real, DENSE1_BIAS));
 
     /* mlp.tn:9  h = dense(h, 64) |> relu */
     /* (N, 128) -> (N, 64)   16.4 kFLOP a sample */
-    LAUNCH(dense_2, LOCAL(real, DENSE2), LOCAL(real, DENSE1), FIXED(real, DENSE2_WEIGHT));
     /* (N, 64) -> (N, 64) */
-    LAUNCH(relu_2, LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
+    LAUNCH(dense_relu_2, LOCAL(real, DENSE2), LOCAL(real, DENSE1), FIXED(real, DENSE2_WEIGHT),
+        FIXED(real, DENSE2_BIAS));
 
     /* mlp.tn:10  return dense(h, classes) */
     /* (N, 64) -> (N, 10)   1.3 kFLOP a sample */
-    LAUNCH(dense_3, LOCAL(real, DENSE3), LOCAL(real, DENSE2), FIXED(real, DENSE3_WEIGHT));
     /* (N, 10) -> (N, 10) */
-    LAUNCH(bias_1, LOCAL(real, DENSE3), LOCAL(real, DENSE3), FIXED(real, DENSE3_BIAS));
 
     /* mlp.tn:15  loss      = softmax_cross_entropy */
     /* (N) */
-    LAUNCH(rt_labels_1, LOCAL(int32_t, LABEL), r->there, first);
+    LAUNCH(dense_bias_rt_labels_1, LOCAL(real, DENSE3), LOCAL(real, DENSE2),
+        FIXED(real, DENSE3_WEIGHT), FIXED(real, DENSE3_BIAS), LOCAL(int32_t, LABEL), r->there,
+        first);
     /* (N, 10) -> (N) */
-    LAUNCH(softmax_cross_entropy_1, LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE3),
-        LOCAL(int32_t, LABEL));
     /* (N, 10) -> (N) */
-    LAUNCH(accuracy_1, LOCAL(real, ACCURACY), LOCAL(real, DENSE3), LOCAL(int32_t, LABEL));
     /* (N, 10) -> (N, 10) */
-    LAUNCH(softmax_cross_entropy_dx_1, LOCAL(real, DDENSE3), LOCAL(real, DENSE3),
-        LOCAL(int32_t, LABEL));
+    LAUNCH(softmax_cross_entropy_accuracy_more_1, LOCAL(real, SOFTMAX_CROSS_ENTROPY),
+        LOCAL(real, DENSE3), LOCAL(int32_t, LABEL), LOCAL(real, ACCURACY), LOCAL(real, DDENSE3));
+    /* loss */
+    /* accuracy */
 
     /* backward of mlp.tn:10  return dense(h, classes) */
     /* ddense3.bias: (N, 10) -> (10) */
-    LAUNCH(sum_to_1, PARTIAL(real, DDENSE3_BIAS, 128), LOCAL(real, DDENSE3));
     /* (N, 10) -> (N, 64)   1.3 kFLOP a sample */
-    LAUNCH(dense_dx_1, LOCAL(real, DH), FIXED(real, DENSE3_WEIGHT), LOCAL(real, DDENSE3));
     /* ddense3.weight: (N, 64) -> (10, 64)   1.3 kFLOP a sample */
-    LAUNCH(dense_dw_1, PARTIAL(real, DDENSE3_WEIGHT, 2624), LOCAL(real, DENSE2),
-        LOCAL(real, DDENSE3));
 
     /* backward of mlp.tn:9  h = dense(h, 64) |> relu */
     /* (N, 64) -> (N, 64) */
-    LAUNCH(relu_d_1, LOCAL(real, DH), LOCAL(real, DH), LOCAL(real, DENSE2));
+    LAUNCH(rt_metric_sum_to_dense_dx_dense_dw_relu_d_1, r->there, unit, 0, first,
+        LOCAL(real, SOFTMAX_CROSS_ENTROPY), 1, LOCAL(real, ACCURACY),
+        PARTIAL(real, DDENSE3_BIAS, 128), LOCAL(real, DDENSE3), LOCAL(real, DH),
+        FIXED(real, DENSE3_WEIGHT), PARTIAL(real, DDENSE3_WEIGHT, 2624), LOCAL(real, DENSE2));
     /* ddense2.bias: (N, 64) -> (64) */
-    LAUNCH(sum_to_2, PARTIAL(real, DDENSE2_BIAS, 320), LOCAL(real, DH));
     /* (N, 64) -> (N, 128)   16.4 kFLOP a sample */
-    LAUNCH(dense_dx_2, LOCAL(real, DH_2), FIXED(real, DENSE2_WEIGHT), LOCAL(real, DH));
     /* ddense2.weight: (N, 128) -> (64, 128)   16.4 kFLOP a sample */
-    LAUNCH(dense_dw_2, PARTIAL(real, DDENSE2_WEIGHT, 32832), LOCAL(real, DENSE1), LOCAL(real, DH));
 
     /* backward of mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
     /* (N, 128) -> (N, 128) */
-    LAUNCH(relu_d_2, LOCAL(real, DH_2), LOCAL(real, DH_2), LOCAL(real, DENSE1));
+    LAUNCH(sum_to_dense_dx_dense_dw_relu_d_1, PARTIAL(real, DDENSE2_BIAS, 320), LOCAL(real, DH),
+        LOCAL(real, DH_2), FIXED(real, DENSE2_WEIGHT), PARTIAL(real, DDENSE2_WEIGHT, 32832),
+        LOCAL(real, DENSE1));
     /* ddense1.bias: (N, 128) -> (128) */
-    LAUNCH(sum_to_3, PARTIAL(real, DDENSE1_BIAS, 576), LOCAL(real, DH_2));
     /* ddense1.weight: (N, 784) -> (128, 784)   200.7 kFLOP a sample */
-    LAUNCH(dense_dw_3, PARTIAL(real, DDENSE1_WEIGHT, 401472), LOCAL(real, IMAGE),
-        LOCAL(real, DH_2));
-
-    LAUNCH(rt_metric_1, r->there, unit, 0, first, LOCAL(real, SOFTMAX_CROSS_ENTROPY)); /* loss */
-    LAUNCH(rt_metric_1, r->there, unit, 1, first, LOCAL(real, ACCURACY)); /* accuracy */
+    LAUNCH(sum_to_dense_dw_1, PARTIAL(real, DDENSE1_BIAS, 576), LOCAL(real, DH_2),
+        PARTIAL(real, DDENSE1_WEIGHT, 401472), LOCAL(real, IMAGE));
 }
 
 /* After a loss that is not finite: the forward pass again, up to the first value that is not. */
@@ -515,19 +676,19 @@ static int nonfinite_0(const Rt *r, char *t, int unit)
     LAUNCH(dense_1, LOCAL(real, DENSE1), LOCAL(real, IMAGE), FIXED(real, DENSE1_WEIGHT));
     if (!rt_cuda_finite(LOCAL(real, DENSE1), 16384))
         return 1;
-    LAUNCH(relu_1, LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
+    LAUNCH(relu_3, LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
     if (!rt_cuda_finite(LOCAL(real, DENSE1), 16384))
         return 2;
     LAUNCH(dense_2, LOCAL(real, DENSE2), LOCAL(real, DENSE1), FIXED(real, DENSE2_WEIGHT));
     if (!rt_cuda_finite(LOCAL(real, DENSE2), 8192))
         return 3;
-    LAUNCH(relu_2, LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
+    LAUNCH(relu_4, LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
     if (!rt_cuda_finite(LOCAL(real, DENSE2), 8192))
         return 4;
     LAUNCH(dense_3, LOCAL(real, DENSE3), LOCAL(real, DENSE2), FIXED(real, DENSE3_WEIGHT));
     if (!rt_cuda_finite(LOCAL(real, DENSE3), 1280))
         return 5;
-    LAUNCH(bias_1, LOCAL(real, DENSE3), LOCAL(real, DENSE3), FIXED(real, DENSE3_BIAS));
+    LAUNCH(bias_2, LOCAL(real, DENSE3), LOCAL(real, DENSE3), FIXED(real, DENSE3_BIAS));
     if (!rt_cuda_finite(LOCAL(real, DENSE3), 1280))
         return 6;
     LAUNCH(rt_labels_1, LOCAL(int32_t, LABEL), r->there, first);
@@ -569,41 +730,39 @@ static void test_slice(const Rt *r, char *t, int unit)
 
     /* mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
     /* (N, 784) -> (N, 128)   200.7 kFLOP a sample */
-    LAUNCH(dense_1, LOCAL(real, TEST_DENSE1), LOCAL(real, TEST_IMAGE), FIXED(real, DENSE1_WEIGHT));
     /* (N, 128) -> (N, 128) */
-    LAUNCH(relu_1, LOCAL(real, TEST_DENSE1), LOCAL(real, TEST_DENSE1), FIXED(real, DENSE1_BIAS));
+    LAUNCH(dense_relu_1, LOCAL(real, TEST_DENSE1), LOCAL(real, TEST_IMAGE),
+        FIXED(real, DENSE1_WEIGHT), FIXED(real, DENSE1_BIAS));
 
     /* mlp.tn:9  h = dense(h, 64) |> relu */
     /* (N, 128) -> (N, 64)   16.4 kFLOP a sample */
-    LAUNCH(dense_2, LOCAL(real, TEST_DENSE2), LOCAL(real, TEST_DENSE1), FIXED(real, DENSE2_WEIGHT));
     /* (N, 64) -> (N, 64) */
-    LAUNCH(relu_2, LOCAL(real, TEST_DENSE2), LOCAL(real, TEST_DENSE2), FIXED(real, DENSE2_BIAS));
+    LAUNCH(dense_relu_2, LOCAL(real, TEST_DENSE2), LOCAL(real, TEST_DENSE1),
+        FIXED(real, DENSE2_WEIGHT), FIXED(real, DENSE2_BIAS));
 
     /* mlp.tn:10  return dense(h, classes) */
     /* (N, 64) -> (N, 10)   1.3 kFLOP a sample */
-    LAUNCH(dense_3, LOCAL(real, TEST_DENSE3), LOCAL(real, TEST_DENSE2), FIXED(real, DENSE3_WEIGHT));
     /* (N, 10) -> (N, 10) */
-    LAUNCH(bias_1, LOCAL(real, TEST_DENSE3), LOCAL(real, TEST_DENSE3), FIXED(real, DENSE3_BIAS));
+    LAUNCH(dense_bias_1, LOCAL(real, TEST_DENSE3), LOCAL(real, TEST_DENSE2),
+        FIXED(real, DENSE3_WEIGHT), FIXED(real, DENSE3_BIAS));
 
     /* mlp.tn:15  loss      = softmax_cross_entropy */
     /* (N) */
     LAUNCH(rt_labels_1, LOCAL(int32_t, TEST_LABEL), r->there, first);
     /* (N, 10) -> (N) */
-    LAUNCH(softmax_cross_entropy_1, LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY),
-        LOCAL(real, TEST_DENSE3), LOCAL(int32_t, TEST_LABEL));
     /* (N, 10) -> (N) */
-    LAUNCH(accuracy_1, LOCAL(real, TEST_ACCURACY), LOCAL(real, TEST_DENSE3),
-        LOCAL(int32_t, TEST_LABEL));
-
-    LAUNCH(rt_metric_1, r->there, unit, 0, first,
-        LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY)); /* loss */
-    LAUNCH(rt_metric_1, r->there, unit, 1, first, LOCAL(real, TEST_ACCURACY)); /* accuracy */
-    LAUNCH(rt_output_1, r->there, first, LOCAL(real, TEST_DENSE3));
+    LAUNCH(softmax_cross_entropy_accuracy_1, LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY),
+        LOCAL(real, TEST_DENSE3), LOCAL(int32_t, TEST_LABEL), LOCAL(real, TEST_ACCURACY));
+    /* loss */
+    /* accuracy */
+    /* loss */
+    LAUNCH(rt_metric_rt_output_1, r->there, unit, 0, first, LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY),
+        1, LOCAL(real, TEST_ACCURACY), LOCAL(real, TEST_DENSE3));
 }
 
 /* ---- many steps in one launch: 28 stages and 7 meetings a step, up to 64 steps a launch ----
  *
- * Predicted for an H200, not measured: 35 us as a launch a stage; as one launch 13 us by all blocks that fit,
+ * Predicted for an H200, not measured: 16 us as 9 launches; as one launch 13 us by all blocks that fit,
  * 13 us by one cluster of 16: so it is all blocks that fit on the GPU.
  * Weights and states of 6 of 6 parameters stay on the chip through a launch: 12.0 KB a block.
  */
@@ -653,21 +812,21 @@ DEVICE void slice(const Rt *r, int unit, bool odd, unsigned *arrived, const Chip
     /* (N, 784) -> (N, 128)   200.7 kFLOP a sample */
     dense_1_stage(LOCAL(real, DENSE1), SAMPLES(real, IMAGE), FIXED(real, DENSE1_WEIGHT));
     /* (N, 128) -> (N, 128) */
-    relu_3_stage(LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
+    relu_1_stage(LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
     grid_meet(arrived);
 
     /* mlp.tn:9  h = dense(h, 64) |> relu */
     /* (N, 128) -> (N, 64)   16.4 kFLOP a sample */
     dense_2_stage(LOCAL(real, DENSE2), LOCAL(real, DENSE1), FIXED(real, DENSE2_WEIGHT));
     /* (N, 64) -> (N, 64) */
-    relu_4_stage(LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
+    relu_2_stage(LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
     grid_meet(arrived);
 
     /* mlp.tn:10  return dense(h, classes) */
     /* (N, 64) -> (N, 10)   1.3 kFLOP a sample */
     dense_3_stage(LOCAL(real, DENSE3), LOCAL(real, DENSE2), FIXED(real, DENSE3_WEIGHT));
     /* (N, 10) -> (N, 10) */
-    bias_2_stage(LOCAL(real, DENSE3), LOCAL(real, DENSE3), FIXED(real, DENSE3_BIAS));
+    bias_1_stage(LOCAL(real, DENSE3), LOCAL(real, DENSE3), FIXED(real, DENSE3_BIAS));
 
     /* mlp.tn:15  loss      = softmax_cross_entropy */
     /* (N) */
@@ -696,7 +855,7 @@ DEVICE void slice(const Rt *r, int unit, bool odd, unsigned *arrived, const Chip
 
     /* backward of mlp.tn:9  h = dense(h, 64) |> relu */
     /* (N, 64) -> (N, 64) */
-    relu_d_3_stage(LOCAL(real, DH), LOCAL(real, DH), LOCAL(real, DENSE2));
+    relu_d_1_stage(LOCAL(real, DH), LOCAL(real, DH), LOCAL(real, DENSE2));
     grid_meet(arrived);
     /* ddense2.bias: (N, 64) -> (64) */
     sum_to_2_stage(PARTIAL(real, DDENSE2_BIAS, 320), LOCAL(real, DH));
@@ -707,7 +866,7 @@ DEVICE void slice(const Rt *r, int unit, bool odd, unsigned *arrived, const Chip
 
     /* backward of mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
     /* (N, 128) -> (N, 128) */
-    relu_d_4_stage(LOCAL(real, DH_2), LOCAL(real, DH_2), LOCAL(real, DENSE1));
+    relu_d_2_stage(LOCAL(real, DH_2), LOCAL(real, DH_2), LOCAL(real, DENSE1));
     grid_meet(arrived);
     /* ddense1.bias: (N, 128) -> (128) */
     sum_to_3_stage(PARTIAL(real, DDENSE1_BIAS, 576), LOCAL(real, DH_2));

@@ -125,7 +125,7 @@ DEVICE NormSum norm_batch(const real *moments, int64_t bytes, int shards, int64_
 /* moments: of the shard; or (sync) of the batch's first shard, and of all others behind it. */
 SIZE int batch_statistics_blocks(int64_t, int, int64_t, double, int channels)
 {
-    return each_blocks(channels);
+    return channels;
 }
 DEVICE void batch_statistics(real *t, const real *moments, int64_t bytes, int shards, int64_t count, double eps, int channels)
 {
@@ -134,9 +134,7 @@ DEVICE void batch_statistics(real *t, const real *moments, int64_t bytes, int sh
         t[c] = all.mean;
         t[channels + c] = 1 / s_sqrt(all.m2 / all.count + (real)eps);
     }
-#ifdef RT_PERSISTENT
     block_sync(); /* batch_norm_dw's block reads its channels' */
-#endif
 }
 
 /* What the samples of the shard, or (sync) of all shards, have been added up to. */

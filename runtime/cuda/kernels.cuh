@@ -35,4 +35,5 @@
 #include "cuda/clip.cuh" /* the same, of clipped gradients */
 #include "cuda/loss_scale.cuh" /* and of scaled ones, in f16 */
 #include "cuda/batch_norm.cuh"
+#include "cuda/results.cuh" /* which thread makes which results */
 #endif

@@ -6,7 +6,7 @@
  */
 #ifndef CUDA_OWN_CUH
 #define CUDA_OWN_CUH
-#include "cuda/results.cuh"
+
 
 /* Whose gradient: its parts, which blocks take in turns; slots of a part, each `width` threads wide; walk(f) as in results.cuh. */
 struct DenseOwn {

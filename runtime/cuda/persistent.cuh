@@ -15,17 +15,6 @@
 #define STAGE           static __device__ __noinline__ void
 #define KERNEL_OF_STEPS static __global__ void __launch_bounds__(THREADS, 2)
 
-/* What NAME_body does, as a stage and as a launch of its own (evaluation, gradients): STAGE_AND_KERNEL(relu_1, (real *y, int n), (y, n)). */
-#define STAGE_AND_KERNEL(name, params, args)                                                                           \
-    STAGE name##_stage params                                                                                          \
-    {                                                                                                                  \
-        name##_body args;                                                                                              \
-    }                                                                                                                  \
-    KERNEL name params                                                                                                 \
-    {                                                                                                                  \
-        name##_body args;                                                                                              \
-    }
-
 #ifndef RT_SHIM
 /* What any thread has written before, all see behind it.  arrived: blocks, at all meetings of the launch. */
 DEVICE void grid_meet(unsigned *arrived)

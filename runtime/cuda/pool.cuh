@@ -198,7 +198,8 @@ template <class Y, class X> DEVICE void global_avg_pool_last(Y *y, const X *x, i
     SHARED(TileSums<1>, sums);
     const int image = blockIdx.x / column_tiles(c);
     const X *from = x + (int64_t)image * c * hw;
-    (void)n;
+    if (image >= n)
+        return;
     column_sums(
         sums, blockIdx.x % column_tiles(c), c, 0, hw,
         [=](int64_t row, int column, real (&sum)[1]) { sum[0] += (real)from[row * c + column]; },

@@ -18,14 +18,13 @@
 #endif
 #define RT_TABLE __constant__ const
 #ifndef RT_SHIM
-#ifdef RT_PERSISTENT
-static __shared__ __align__(16) unsigned char shared_room[RT_PERSISTENT];
-#define SHARED(type, name)                                                                                             \
-    static_assert(sizeof(type) <= RT_PERSISTENT, "RT_PERSISTENT is too little shared memory for " #type);              \
-    type &name = *(type *)shared_room
-#else
-#define SHARED(type, name) __shared__ type name
+#ifndef RT_ROOM
+#define RT_ROOM 16384 /* bytes, in kernels that use it: generated programs say how many themselves */
 #endif
+static __shared__ __align__(16) unsigned char shared_room[RT_ROOM];
+#define SHARED(type, name)                                                                                             \
+    static_assert(sizeof(type) <= RT_ROOM, "RT_ROOM is too little shared memory for " #type);                          \
+    type &name = *(type *)shared_room
 #define block_sync() __syncthreads() /* all threads of the block meet here */
 #endif
 
@@ -42,26 +41,32 @@ SIZE int each_blocks(int count)
     return count < 4096 * THREADS ? ceil_div(count, THREADS) : 4096;
 }
 
-/* Parts of a kernel's work, 0 .. count - 1, a block each; rows, 0 .. count - 1, a warp each.  A launch has as many blocks as they take; where
- * one launch is many steps (persistent.cuh) there are fewer, and each takes one part after another: shared memory is read to the end
- * before the next begins. */
+/* Parts of a kernel's work, 0 .. count - 1, a block each; rows, 0 .. count - 1, a warp each.  A launch has as many blocks as the parts of the
+ * largest of its kernels; where one launch is many steps (persistent.cuh) there are fewer, and each takes one part after another.  Shared
+ * memory is read to the end before the next part, or the next kernel, begins. */
 #ifdef RT_PERSISTENT
 #define FOR_BLOCKS(block, count) for (unsigned block = blockIdx.x; block < (unsigned)(count); block += gridDim.x)
 #define FOR_ROWS(row, count)                                                                                           \
     for (int64_t row = blockIdx.x * WARPS + threadIdx.x / WARP; row < (count); row += gridDim.x * WARPS)
 #else
-#define FOR_BLOCKS(block, count) if (const unsigned block = blockIdx.x; (void)(count), true)
+#define FOR_BLOCKS(block, count) if (const unsigned block = blockIdx.x; block < (unsigned)(count))
 #define FOR_ROWS(row, count) if (const int64_t row = blockIdx.x * WARPS + threadIdx.x / WARP; row < (count))
 #endif
 
-/* Channels, 0 .. count - 1, a thread each: where one launch is many steps, the first of the block that takes the channel in other stages, so that
- * these and this one need not meet. */
-#ifdef RT_PERSISTENT
+/* Channels, 0 .. count - 1, a thread each: the first of the block that takes the channel in other kernels, so that they can share a launch with
+ * this one, and need not meet. */
 #define FOR_CHANNELS(c, count)                                                                                         \
     for (unsigned c = blockIdx.x; c < (unsigned)(count) && threadIdx.x == 0; c += gridDim.x)
-#else
-#define FOR_CHANNELS(c, count) FOR_EACH(c, count)
-#endif
+
+/* Blocks of the kernel of a launch that takes most of them. */
+SIZE int most(int blocks)
+{
+    return blocks;
+}
+template <class... More> SIZE int most(int blocks, More... more)
+{
+    return blocks > most(more...) ? blocks : most(more...);
+}
 
 /* A number that stands for an array of it. */
 struct Constant {

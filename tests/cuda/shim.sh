@@ -50,12 +50,17 @@ shim_compile() {
         -include "$shim_sources/shim.h" -I "$shim_sources/include" -I "$TENON_ROOT/runtime" -c "$@"
 }
 
+# kernels PATTERN FILES...: how many kernels of ours have such a name, launched or part of a launch
+kernels() { cat "${@:2}" | grep -cE "^(KERNEL|DEVICE void) ($1)_[0-9]+(_body)?\\(" || true; }
+
+# Launches, where nobody says whose kernels.
 shim_gpu() {
-    local dir=$work/$1 model=$2 f64= file link=; shift 2
+    local dir=$work/$1 model=$2 f64= file link= kernels=--kernels=own; shift 2
     case " $* " in *" f64 "*) f64=-DRT_F64 ;; esac
+    case " $* " in *" --kernels"*) kernels= ;; esac
     mkdir -p "$dir"
     rm -f "$dir"/*.o
-    "$TENON" emit "$model" --to cuda -o "$dir" "$@"
+    "$TENON" emit "$model" --to cuda -o "$dir" $kernels "$@"
     grep -q "link = &rt_nccl" "$dir"/*.cu && link="nccl nccl_api" && shim_compile "$TENON_ROOT/runtime/cuda/rank_sum.cu" $f64 -o "$dir/rank_sum.o"
     for file in $(sed -n 's/^#include "cuda\/\(cu[a-z]*\).h"/\1/p' "$dir"/*.cu) $link; do
         gcc -O1 -Wall -Wextra -Werror $f64 -I "$shim_sources/include" -I "$TENON_ROOT/runtime" -c "$TENON_ROOT/runtime/cuda/$file.c" -o "$dir/$file.o"

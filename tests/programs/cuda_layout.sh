@@ -58,8 +58,8 @@ on_the_processor() {
     # one launch for both gradients of batch_norm; none for a sum or a relu behind it, nor for the sum of two gradients where a relu is undone behind it;
     # in evaluation none for batch_norm, its shortcut and its relu
     same "gradients of batch_norm" "$(launches norm batch_norm_dw_parts) $(launches norm batch_norm_then)" "2 2"
-    same "batch_norm in evaluation" "0 2" "$(grep -c 'LAUNCH(batch_norm_test' "$work/norm/norm.cu" || true) $(grep -c 'LAUNCH(batch_fold_[0-9]' "$work/norm/norm.cu")"
-    same "what is left of sums and relus" "0 0 0" "$(launches norm sum_to) $(launches norm 'relu_[0-9]') $(launches norm add)"
+    same "batch_norm in evaluation" "0 2" "$(kernels batch_norm_test "$work/norm/norm.cu") $(grep -c '^    batch_fold_[0-9]*_body(' "$work/norm/norm.cu")"
+    same "what is left of sums and relus" "0 0 0" "$(kernels sum_to "$work/norm/norm.cu") $(kernels relu "$work/norm/norm.cu") $(kernels add "$work/norm/norm.cu")"
     barriers last 8
     # weights and gradients are in files as ever
     for name in last norm; do

@@ -10,9 +10,11 @@ cuda=$TENON_ROOT/tests/cuda
 
 refuses "--kernels=cudnn on the processor" "add --target cuda" "$TENON" build models/mlp.tn --kernels=cudnn -o "$work/p"
 refuses "--kernels=cudnn and --plain" "exclude each other" "$TENON" build models/mlp.tn --target cuda --kernels=cudnn --plain -o "$work/p"
-refuses "bf16 with kernels of our own" "bf16 takes NVIDIA.s libraries, and this program takes kernels of our own" "$TENON" build models/mlp.tn --target cuda --dtype bf16 -o "$work/p"
-refuses "f16 with kernels of our own" "f16 takes NVIDIA.s libraries, and this program takes kernels of our own" "$TENON" build models/mlp.tn --target cuda --dtype f16 -o "$work/p"
-refuses "tf32 with kernels of our own" "tf32 takes NVIDIA.s libraries, and this program takes kernels of our own" "$TENON" build models/mlp.tn --target cuda --dtype tf32 -o "$work/p"
+refuses "bf16 with kernels of our own" "bf16 takes NVIDIA.s libraries, and this program takes kernels of our own" "$TENON" build models/mlp.tn --target cuda --kernels=own --dtype bf16 -o "$work/p"
+refuses "f16 with kernels of our own" "f16 takes NVIDIA.s libraries, and this program takes kernels of our own" "$TENON" build models/mlp.tn --target cuda --kernels=own --dtype f16 -o "$work/p"
+refuses "tf32 with kernels of our own" "tf32 takes NVIDIA.s libraries, and this program takes kernels of our own" "$TENON" build models/mlp.tn --target cuda --kernels=own --dtype tf32 -o "$work/p"
+same "bf16 takes them by itself" "$("$TENON" emit models/mlp.tn --to cuda --dtype bf16 --kernels=cudnn | sed 's/flags = "[^"]*"//' | cksum)" \
+    "$("$TENON" emit models/mlp.tn --to cuda --dtype bf16 | sed 's/flags = "[^"]*"//' | cksum)"
 for model in models/*.tn; do
     [ "$CHECK_ALL" = 1 ] || case $model in *gpt_char* | *lstm_text* | *resnet20*) ;; *) continue ;; esac
     for dtype in f32 bf16 f16; do succeeds "$model with libraries, $dtype" "$TENON" emit "$model" --to cuda --kernels=cudnn --dtype $dtype -o "$work/emitted"; done
@@ -37,16 +39,16 @@ on_the_processor() {
     steps products
     local mlp=$work/mlp data="--data $work/mnist"
     # no kernel of ours is left of the products, and bias and relu are inside of them
-    ! grep "LAUNCH(dense\|LAUNCH(matmul" "$work"/{mlp,products}/*.cu | grep -qv "if (!rt_product_masked(\|WORKSPACE)) LAUNCH(dense_dx_rest" && ok || bad "kernels of our own compute products"
-    same "relus of an MLP that are launches" 0 "$(grep -c 'LAUNCH(relu_[0-9]' "$mlp/mlp.cu" || true)"
-    same "biases of an MLP that are launches" 0 "$(grep -c 'LAUNCH(bias' "$mlp/mlp.cu" || true)"
+    same "kernels of our own that compute products" 0 "$(kernels 'dense|dense_dx|dense_dw|matmul' "$work"/{mlp,products}/*.cu)"
+    same "relus of an MLP that are launches" 0 "$(kernels relu "$mlp/mlp.cu")"
+    same "biases of an MLP that are launches" 0 "$(kernels bias "$mlp/mlp.cu")"
     # gradients of biases come with those of weights: by the library's product, or where it has none by one of ones
-    same "gradients of an MLP's biases that are launches" 0 "$(grep -c 'LAUNCH(sum_to' "$mlp/mlp.cu" || true)"
+    same "gradients of an MLP's biases that are launches" 0 "$(kernels sum_to "$mlp/mlp.cu")"
     same "products that bring them along" 3 "$(grep -c '\.sums = true' "$mlp/mlp.cu")"
     FAKE_CUBLAS=alone "$mlp/gpu" $data --epochs 1 --log "$work/ones.jsonl" > /dev/null
     same "the same bits by a product of ones" "$(hashes "$mlp/0.jsonl")" "$(hashes "$work/ones.jsonl")"
     # a relu is undone inside of the product behind it, by bits that the layer's own product leaves; where the library has no algorithm for either, by a kernel of ours
-    same "relus of an MLP that are undone by launches of their own" 0 "$(grep -c 'LAUNCH(relu_d' "$mlp/mlp.cu" || true)"
+    same "relus of an MLP that are undone by launches of their own" 0 "$(kernels relu_d "$mlp/mlp.cu")"
     same "rows that leave bits of a relu, and undo one" "2 2" "$(grep -c '\.mask = true' "$mlp/mlp.cu") $(grep -c '\.undoes = ' "$mlp/mlp.cu")"
     # bits NAME OPTIONS: products that leave bits, that undo a relu by them, and kernels that undo one
     bits() {
@@ -98,7 +100,7 @@ convolutions() {
     pair geometry "$cuda/geometry.tn"
     steps lenet $data
     steps geometry
-    ! grep "LAUNCH(conv2d" "$work"/{lenet,geometry}/*.cu | grep -qv "LAUNCH(conv2d_\(dx_\)\?rest" && ok || bad "kernels of our own compute convolutions"
+    same "kernels of our own that compute convolutions" 0 "$(kernels 'conv2d|conv2d_dx|conv2d_dw' "$work"/{lenet,geometry}/*.cu)"
     # five in each training step, two in each test, all by the engine without tensor cores; plans are kept, and a second start makes none
     same "convolutions of three steps and two tests" "19 by engine 1" \
         "$(FAKE_LOG=1 "$lenet/gpu" $data --epochs 1 2>&1 | sed -n 's/^fake: a convolution //p' | sort | uniq -c | awk '{ $1 = $1; print }')"
@@ -125,7 +127,7 @@ fused() {
     calls() { FAKE_LOG=1 "$1/gpu" --epochs 1 2>&1 | sed -n 's/^fake: a convolution by engine 1 + //p' | sort | uniq -c | awk '{ $1 = $1; print }' | tr '\n' ';'; }
     # not planned: alone, and one kernel of ours does the rest
     same "rows without plans" "3 bias + relu behind it: not planned;4 bias behind it: not planned;4 relu_d behind it: not planned;" "$(rows "$work/geometry")"
-    ! grep -q "LAUNCH(bias\|LAUNCH(relu_[0-9]" "$work/geometry/geometry.cu" && ok || bad "without plans bias or relu is a launch of its own"
+    same "kernels of bias or relu, without plans" 0 "$(kernels 'bias|relu' "$work/geometry/geometry.cu")"
     TENON_CUDNN=/nowhere/libcudnn.so.9 show > "$work/table"
     grep -q "^   3 .* conv2d  *bias + relu  *not planned " "$work/table" && grep -q "each convolution alone" "$work/table" && ok || bad "the table without cuDNN: $(cat "$work/table")"
     # planned, by a library that has engines for all
@@ -134,7 +136,7 @@ fused() {
     steps inside
     same "the bits of bias and relu inside" "$(hashes "$work/geometry/0.jsonl")" "$(hashes "$inside/0.jsonl")"
     same "rows with plans" "3 bias + relu inside;4 bias inside;4 relu_d inside;" "$(rows "$inside")"
-    ! grep -q "LAUNCH(bias\|LAUNCH(relu_[0-9]\|LAUNCH(conv2d_rest" "$inside"/*.cu && ok || bad "bias or relu is a launch though it is inside"
+    same "kernels of what is inside" 0 "$(kernels 'bias|relu|conv2d_rest' "$inside"/*.cu)"
     # two steps of four shards, one test of as many
     same "convolutions with more inside" "12 bias;12 bias + relu;8 relu_d;" "$(calls "$inside")"
     show > "$work/table"
@@ -192,7 +194,7 @@ halves() {
     grep -q "^gpu: products and what lies between them in bf16, .*; sums, weights, .* are f32" "$work/lenet-bf16/said" && ok || bad "bf16 is not said at the start: $(head -n 2 "$work/lenet-bf16/said")"
     "$work/lenet-bf16/gpu" info | grep -q "^dtype: f32, products and what lies between them in bf16" && ok || bad "info does not say bf16"
     # a convolution whose filters are used twice: one of two sums is added to the other, and that is a kernel of ours
-    same "gradients of filters that are kernels of ours" 2 "$(grep -c 'LAUNCH(conv2d_dw' "$work/narrow-bf16/narrow.cu")"
+    same "gradients of filters that are kernels of ours" 2 "$(sed -n '/^static void train_slice/,/^}/p' "$work/narrow-bf16/narrow.cu" | grep -c 'LAUNCH(conv2d_dw')"
     "$work/lenet-bf16/gpu" $data --epochs 1 --save "$work/half.safetensors" > /dev/null 2>&1
     succeeds "the processor's program reads weights trained in bf16" "$work/lenet/cpu" test --weights "$work/half.safetensors" $data
     shim_gpu hot models/mlp.tn --batch 8 --kernels=cudnn --dtype bf16 --set optimizer.lr=1e30

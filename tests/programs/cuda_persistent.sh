@@ -16,8 +16,14 @@ refuses "several GPUs" "--kernels=persistent takes a training step that is one l
 for type in tf32 bf16 f16; do
     refuses "$type" "$type takes NVIDIA's libraries, and this program takes kernels of our own" "$TENON" build models/mlp.tn --target cuda --dtype $type --kernels=persistent -o "$work/p"
 done
-"$TENON" emit models/mlp.tn --to cuda -o "$work/ordinary"
-grep -q "train_steps\|RT_PERSISTENT" "$work/ordinary/mlp.cu" && bad "many steps in one launch without being asked for" || ok
+# where nobody says: what is expected to be faster by a seventh
+form() { "$TENON" emit "$@" --to cuda | grep -c "^#define RT_PERSISTENT" || true; }
+same "the MLP" 1 "$(form models/mlp.tn --batch 64)"
+same "the MLP, by launches" 0 "$(form models/mlp.tn --batch 64 --kernels=own)"
+same "the MLP, large batches" 0 "$(form models/mlp.tn --batch 4096)"
+same "the MLP, for several GPUs" 0 "$(form models/mlp.tn --batch 64 --comm nccl)"
+same "the MLP, in bf16" 0 "$(form models/mlp.tn --batch 64 --dtype bf16)"
+same "LeNet" 0 "$(form models/lenet.tn)"
 meets() { "$TENON" emit "$@" --to cuda --kernels=persistent | sed -n 's/^ \* .*so it is \(.*\)\.$/\1/p; s/^ \* \(which has no clusters\)\.$/\1/p'; }
 same "a small step" "one cluster of 16 blocks" "$(meets models/mlp.tn --batch 4)"
 same "a large step" "all blocks that fit on the GPU" "$(meets models/lenet.tn --batch 1024)"

@@ -43,7 +43,7 @@ refuses "an unknown operation" "did you mean 'conv2d'" "$TENON" ops conv2
 refuses "an operation like no other" "tenon ops. lists them" "$TENON" ops nosuch
 refuses "ranks that do not divide" "3 ranks" "$TENON" show "$lenet" --ranks 3
 refuses "--dtype bf16" "bf16 takes NVIDIA.s libraries, and this program is for the processor" "$TENON" build "$lenet" -o "$work/p" --dtype bf16
-refuses "--dtype f16 of our own kernels" "f16 takes NVIDIA.s libraries, and this program takes kernels of our own" "$TENON" build "$lenet" -o "$work/p" --dtype f16 --target cuda
+refuses "--dtype f16 of our own kernels" "f16 takes NVIDIA.s libraries, and this program takes kernels of our own" "$TENON" build "$lenet" -o "$work/p" --dtype f16 --target cuda --kernels=own
 succeeds "check in a type of NVIDIA's libraries" "$TENON" check "$lenet" --dtype bf16
 refuses "--to c of a GPU" "--to c writes a program for the processor, and --target cuda is for a GPU" "$TENON" emit "$lenet" --to c --target cuda
 refuses "--to cuda of a processor" "--to cuda writes a program for a GPU, and --target cpu is for the processor" "$TENON" emit "$lenet" --to cuda --target cpu
