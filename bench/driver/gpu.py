@@ -67,7 +67,7 @@ class Gpu(Bench):
         super().__init__(*words, **more)
         self.device = device
         if device:
-            self.target = ["--target", "cuda", "--arch", device]
+            self.target = ["--target", "cuda", "--arch", device, "--kernels=own"]
 
     def environment(self, threads, extra):
         env = super().environment(threads, extra)

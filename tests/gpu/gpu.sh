@@ -24,7 +24,7 @@ gpu() {
     local name=$1 model=$2; shift 2
     mkdir -p "$work/$name"
     if [ $on_gpu = 0 ]; then shim_gpu "$name" "$model" "$@"
-    else NVCC=nvcc "$TENON" build "$model" --target cuda --arch "$(arch)" -o "$work/$name/gpu" "$@"; fi
+    else NVCC=nvcc "$TENON" build "$model" --target cuda --arch "$(arch)" --kernels=own -o "$work/$name/gpu" "$@"; fi
 }
 
 # both NAME MODEL OPTIONS...: that and $work/NAME/cpu
