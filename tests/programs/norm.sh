@@ -51,5 +51,5 @@ sed 's/relu/tanh/g; s/data .*/data = synthetic(samples = 256, test_samples = 16)
 "$TENON" build "$work/smooth.tn" -o "$work/smooth" --dtype f64 --batch 256
 "$work/smooth" info > "$work/info"
 awk -F': ' '/^slices:/ { s = $2 } /^chunk:/ { c = $2 } END { exit !(s * c < 256) }' "$work/info" && ok || bad "a slice is one chunk: $(grep -E '^(slices|chunk)' "$work/info")"
-succeeds "gradients where slices have several chunks" "$work/smooth" gradcheck --samples 3
+succeeds "gradients where slices have several chunks" "$work/smooth" gradcheck --samples 1
 finish
