@@ -11,7 +11,6 @@
 #include "file.h"
 #include "fma_peak.h"
 #include "init.h"
-#include "random.h"
 #include "scale.h"
 #include "schedule.h"
 #include "ticks.h"
@@ -30,7 +29,7 @@ typedef struct Bench {
     Pool *pool;
     Net *net;
     Data *data;
-    uint32_t *order;
+    Order order;
     int64_t batches, total;
 } Bench;
 
@@ -45,7 +44,7 @@ static Batch batch_of(const Bench *b, int64_t ahead)
 {
     const int64_t at = b->total + ahead;
     Batch batch = {.seed = b->o->seed, .epoch = at / b->batches};
-    data_batch(b->data, b->pool, b->order, at % b->batches, b->p->batch, &batch);
+    data_batch(b->data, b->pool, &b->order, at % b->batches, b->p->batch, &batch);
     return batch;
 }
 
@@ -201,8 +200,9 @@ static void open_samples(Bench *b)
         rt_die("bench --data %s: %lld training samples are less than a batch of %d; without --data "
                "they are made up",
                name, (long long)b->data->n, b->p->batch);
-    b->order = rt_alloc(sizeof *b->order * (size_t)b->data->n);
-    random_order(b->order, b->data->n, b->data->n, b->o->seed, 0, true);
+    b->order = (Order){order_by(b->data->n, b->o->seed, 0, true),
+                       rt_alloc(sizeof *b->order.sample * (size_t)b->data->n)};
+    order_fill(&b->order.by, b->order.sample, b->data->n);
 }
 
 int bench_run(const RtProgram *p, const Options *o)

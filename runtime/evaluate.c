@@ -3,7 +3,6 @@
 #include "data/vocab.h"
 #include "error.h"
 #include "params.h"
-#include "random.h"
 #include "train.h"
 #include "weights.h"
 #include <math.h>
@@ -14,15 +13,7 @@ int64_t steps_for(const RtProgram *p, int64_t samples)
     return (samples + p->batch - 1) / p->batch;
 }
 
-uint32_t *evaluate_order(const RtProgram *p, int64_t samples)
-{
-    const int64_t count = steps_for(p, samples) * p->batch;
-    uint32_t *order = rt_alloc(sizeof *order * (size_t)count);
-    random_order(order, samples, count, 0, 0, false);
-    return order;
-}
-
-static Batch batch_of(const Net *n, const Data *d, const uint32_t *order, int64_t step)
+static Batch batch_of(const Net *n, const Data *d, const Order *order, int64_t step)
 {
     const int batch = n->p->batch;
     const int64_t left = d->n - step * batch;
@@ -31,7 +22,7 @@ static Batch batch_of(const Net *n, const Data *d, const uint32_t *order, int64_
     return b;
 }
 
-Batch evaluate_batch(Net *n, const Data *d, const uint32_t *order, int64_t step)
+Batch evaluate_batch(Net *n, const Data *d, const Order *order, int64_t step)
 {
     static Batch next;
     const bool more = !d->synthetic && step + 1 < steps_for(n->p, d->n);
@@ -41,7 +32,7 @@ Batch evaluate_batch(Net *n, const Data *d, const uint32_t *order, int64_t step)
     return batch_of(n, d, order, step);
 }
 
-void evaluate(Net *n, const Data *d, const uint32_t *order, double mean[RT_METRICS])
+void evaluate(Net *n, const Data *d, const Order *order, double mean[RT_METRICS])
 {
     double sum[RT_METRICS] = {0};
     for (int64_t step = 0; step < steps_for(n->p, d->n); step++) {
@@ -93,8 +84,9 @@ int test_run(const RtProgram *p, const Options *o)
     if (o->log_ranks)
         log_keep_messages(&log);
     double mean[RT_METRICS];
+    const Order order = order_stored(d->n, p->batch);
     const double began = clock_now();
-    evaluate(n, d, evaluate_order(p, d->n), mean);
+    evaluate(n, d, &order, mean);
     const double seconds = clock_now() - began;
     log_begin(&log, "test");
     log_text(&log, "model", p->model);

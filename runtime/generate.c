@@ -73,6 +73,9 @@ static int64_t fill_window(Generator *g)
     return g->p->labels > 1 ? n - 1 : 0;
 }
 
+/* One sample, at all places of the batch. */
+static const RtOrder alone = {.n = 1};
+
 /* The network's output for the last tokens; returns where in it the numbers begin that say what follows. */
 static int64_t look_at_window(Generator *g)
 {
@@ -82,6 +85,7 @@ static int64_t look_at_window(Generator *g)
                      .x_stride = p->input_dim[0] * (int64_t)sizeof *g->window,
                      .x_type = RT_I32,
                      .index = g->index,
+                     .order = &alone,
                      .valid = 1,
                      .stored = g->window,
                      .stored_bytes = p->input_dim[0] * (int64_t)sizeof *g->window,

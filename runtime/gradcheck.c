@@ -50,11 +50,10 @@ static void open_check(Check *c, const RtProgram *p, const Options *o)
         init_params(p, c->net->fixed, o->seed, pool);
         data_mean(d, p, pool, c->net->fixed);
     }
-    const int64_t count = steps_for(p, d->n) * p->batch;
-    uint32_t *order = rt_alloc(sizeof *order * (size_t)count);
-    random_order(order, d->n, count, 0, 0, false);
+    static Order order; /* as long as the batch */
+    order = order_stored(d->n, p->batch);
     c->batch = (Batch){.seed = o->seed, .epoch = 0};
-    data_batch(d, pool, order, 0, p->batch, &c->batch);
+    data_batch(d, pool, &order, 0, p->batch, &c->batch);
     if (c->loss < 0)
         rt_die("%s has no loss", p->model);
 }

@@ -1,5 +1,5 @@
 /* loader.h -- a thread beside the training ones: reads the test set while training begins,
- * shuffles the next epoch. */
+ * lists the next epoch's order. */
 #ifndef LOADER_H
 #define LOADER_H
 

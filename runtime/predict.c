@@ -147,12 +147,12 @@ int predict_run(const RtProgram *p, const Options *o)
     if (d->images)
         classes_of_weights(p, o->weights);
     open_sink(&sink, p, o->output, d->n);
-    uint32_t *order = evaluate_order(p, d->n);
+    const Order order = order_stored(d->n, p->batch);
     char *output = rt_alloc((size_t)(p->batch * p->outputs * p->real_bytes));
     double *row = rt_alloc(sizeof *row * (size_t)p->outputs);
     for (int64_t first = 0; first < d->n; first += p->batch) {
         const int valid = (int)(d->n - first < p->batch ? d->n - first : p->batch);
-        const Batch b = evaluate_batch(n, d, order, first / p->batch);
+        const Batch b = evaluate_batch(n, d, &order, first / p->batch);
         net_evaluate(n, &b, output);
         for (int i = 0; i < valid; i++) {
             for (int64_t k = 0; k < p->outputs; k++)

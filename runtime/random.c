@@ -51,20 +51,3 @@ void random_normal2(double z[2], uint64_t key, uint32_t purpose, uint32_t c2, ui
     z[0] = radius * cos(angle);
     z[1] = radius * sin(angle);
 }
-
-void random_order(uint32_t *order, int64_t n, int64_t count, uint64_t seed, int64_t epoch,
-                  bool shuffle)
-{
-    for (int64_t i = 0; i < n; i++)
-        order[i] = (uint32_t)i;
-    if (shuffle) {
-        Random r = random_from(seed, RT_PURPOSE_SHUFFLE, 0, (uint32_t)epoch);
-        for (int64_t i = n - 1; i > 0; i--) { /* Fisher and Yates */
-            const uint32_t k = random_below(&r, (uint32_t)i + 1), t = order[i];
-            order[i] = order[k];
-            order[k] = t;
-        }
-    }
-    for (int64_t i = n; i < count; i++)
-        order[i] = order[i - n];
-}

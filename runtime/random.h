@@ -2,7 +2,6 @@
  * asks and when. */
 #ifndef RANDOM_H
 #define RANDOM_H
-#include <stdbool.h>
 #include <stdint.h>
 
 /* A stream of 32-bit numbers of one purpose; c2 and c3 say for what (a sample, an epoch, a
@@ -19,10 +18,5 @@ void random_uniform2(double u[2], uint64_t key, uint32_t purpose, uint32_t c2, u
                      uint32_t block);
 void random_normal2(double z[2], uint64_t key, uint32_t purpose, uint32_t c2, uint32_t c3,
                     uint32_t block);
-
-/* order[0 .. count-1]: the samples in the order of an epoch; the n samples shuffled (or not), and
- * from n on its front again. */
-void random_order(uint32_t *order, int64_t n, int64_t count, uint64_t seed, int64_t epoch,
-                  bool shuffle);
 
 #endif

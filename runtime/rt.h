@@ -278,6 +278,54 @@ static inline RT_EVERYWHERE void rt_philox(uint32_t out[4], uint64_t key, uint32
     }
     out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
 }
+
+/* The order of an epoch's samples as a function of the place: place i is sample P(i), P a permutation of 0 .. n - 1 that its keys choose.
+ * Nothing is stored, so the processor and a GPU each ask for the places that they want.  The constructions are Black and Rogaway's (2002,
+ * "Ciphers with arbitrary finite domains"): a generalized Feistel network over pairs (row, column) of across x down numbers, each round adding a
+ * function of one half to the other, modulo its size; what falls on n or beyond goes through it again until it does not (cycle walking):
+ * there are fewer than across + 1 such numbers, so hardly a place walks.  Black and Rogaway want sizes near sqrt(n); across is even, too:
+ * a network of two odd sizes makes even permutations alone.
+ * The function of a round is the two multiplications of Wellons' lowbias32 (2018), of the other half and a word of Philox; its high bits choose.
+ * Rounds: 24, as many as Mitchell et al. (2021, "Bandwidth-optimal random shuffling for GPUs") found that a shuffle wants, where samples
+ * are few; 12 from RT_ORDER_MANY on, where rounds that meet in one number are rare.  (With 12, five samples are unevenly shuffled, with
+ * 8 sixteen: tests/runtime/test_order.c.)  It is no cipher: nobody is kept from guessing.  n is 2^32 at most. */
+enum { RT_ORDER_ROUNDS = 24, RT_ORDER_MANY = 4096 };
+typedef struct RtOrder {
+    int64_t     n;
+    uint32_t    across, down;
+    int         rounds;                               /* even; 0: as the samples are stored */
+    uint32_t    key[RT_ORDER_ROUNDS];
+} RtOrder;
+/* Of a batch: place i of it is place first + i of the order. */
+typedef struct RtPlaces { RtOrder order; int64_t first; } RtPlaces;
+
+/* x, 0 .. size - 1, plus a function of the other half and the key, modulo size, at most 2^16. */
+static inline RT_EVERYWHERE uint32_t rt_order_round(uint32_t x, uint32_t other, uint32_t key, uint32_t size)
+{
+    const uint32_t a = (other ^ key) * 0x7FEB352Du, b = (a ^ a >> 15) * 0x846CA68Bu,
+                   sum = x + (uint32_t)((uint64_t)b * size >> 32), less = sum - size;
+    return less < sum ? less : sum;
+}
+/* From any number of the table on, through the network once at least. */
+static inline RT_EVERYWHERE uint32_t rt_order_walk(const RtOrder *o, uint32_t at)
+{
+    do {
+        uint32_t row = at / o->down, column = at % o->down;
+        for (int i = 0; i < o->rounds; i += 2) {
+            row = rt_order_round(row, column, o->key[i], o->across);
+            column = rt_order_round(column, row, o->key[i + 1], o->down);
+        }
+        at = row * o->down + column;
+    } while (at >= o->n);
+    return at;
+}
+/* The sample of a place; behind the last one they begin again. */
+static inline RT_EVERYWHERE uint32_t rt_order_at(const RtOrder *o, int64_t place)
+{
+    const uint32_t at = (uint32_t)(place < o->n ? place : place % o->n);
+    return o->rounds > 0 ? rt_order_walk(o, at) : at;
+}
+
 /* Number i of a stored row of integers; -1: none. */
 static inline RT_EVERYWHERE int32_t rt_integer_at(const char *row, int type, int64_t i)
 {

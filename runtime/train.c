@@ -1,8 +1,8 @@
 /* train.c -- the command `train`: epochs of steps, a test after each, checkpoints between.
  *
- * Everything that can be decided from the samples' order is: batch s of an epoch is entries s B
- * .. s B + B - 1 of a permutation that the loader thread has made during the epoch before. After
- * the first step nothing is allocated.
+ * Everything that can be decided from the samples' order is: batch s of an epoch is places s B
+ * .. s B + B - 1 of a permutation (order.h), which the loader thread has listed during the epoch
+ * before. After the first step nothing is allocated.
  */
 #include "train.h"
 #include "checkpoint.h"
@@ -15,7 +15,6 @@
 #include "loader.h"
 #include "memory.h"
 #include "params.h"
-#include "random.h"
 #include "schedule.h"
 #include "ticks.h"
 #include "weights.h"
@@ -28,11 +27,11 @@
 typedef struct Trainer Trainer;
 
 /* An epoch's order to be made: a job of the loader. */
-typedef struct Order {
+typedef struct OrderJob {
     const Trainer *t;
     int64_t epoch;
-    uint32_t *order;
-} Order;
+    Order order;
+} OrderJob;
 
 struct Trainer {
     const RtProgram *p;
@@ -46,11 +45,11 @@ struct Trainer {
     Log log;
     Bar bar;
     int64_t steps;  /* an epoch */
-    Order order[2]; /* of even and odd epochs */
+    OrderJob order[2]; /* of even and odd epochs */
     Batch *batch;   /* of several steps at once */
     Batch *ahead;   /* of those behind them */
     Hyper *hyper;
-    uint32_t *test_order;
+    Order test_order;
     Position at;
     int64_t saved_total;     /* the last checkpoint: step, */
     double saved_time;       /* and moment */
@@ -78,9 +77,10 @@ static void watch_signals(void)
 
 static void make_order(void *arg)
 {
-    const Order *r = arg;
-    const Trainer *t = r->t;
-    random_order(r->order, t->data->n, t->steps * t->p->batch, t->o->seed, r->epoch, t->o->shuffle);
+    OrderJob *j = arg;
+    const Trainer *t = j->t;
+    j->order.by = order_by(t->data->n, t->o->seed, j->epoch, t->o->shuffle);
+    order_fill(&j->order.by, j->order.sample, t->steps * t->p->batch);
 }
 
 static void fill_test(void *arg)
@@ -90,16 +90,17 @@ static void fill_test(void *arg)
 
 static void post_order(Trainer *t, int64_t epoch)
 {
-    Order *r = &t->order[epoch % 2];
-    r->epoch = epoch;
-    loader_post(t->loader, make_order, r);
+    OrderJob *j = &t->order[epoch % 2];
+    j->epoch = epoch;
+    loader_post(t->loader, make_order, j);
 }
 
 static void open_orders(Trainer *t)
 {
     for (int i = 0; i < 2; i++)
         t->order[i] =
-            (Order){t, 0, memory_map(t->steps * t->p->batch * 4, false, "the order of samples")};
+            (OrderJob){.t = t, .order.sample = memory_map(t->steps * t->p->batch * 4, false,
+                                                          "the order of samples")};
 }
 
 /* Rank 0 has the checkpoint; the others get what it has read. */
@@ -244,7 +245,7 @@ static void open_all(Trainer *t)
     t->checkpoint = o->checkpoint && o->comm->rank == 0 ? checkpoint_open(p, o, t->net) : NULL;
     t->save = o->save ? weights_writer(t->net) : NULL;
     t->steps = steps_for(p, t->data->n);
-    t->test_order = evaluate_order(p, t->test->n);
+    t->test_order = order_stored(t->test->n, p->batch);
     open_orders(t);
     t->loader = loader_new();
     loader_post(t->loader, fill_test, t->test);
@@ -269,7 +270,9 @@ static void open_all(Trainer *t)
         bar_open(&t->bar);
     t->saved_total = t->at.total;
     t->saved_time = clock_now();
-    make_order(&(Order){t, t->at.epoch, t->order[t->at.epoch % 2].order});
+    OrderJob *first = &t->order[t->at.epoch % 2];
+    first->epoch = t->at.epoch;
+    make_order(first);
 }
 
 static void save_checkpoint(Trainer *t)
@@ -412,7 +415,7 @@ static Batch batch_of(Trainer *t, int ahead)
 {
     const Position *a = &t->at;
     Batch b = {.seed = t->o->seed, .epoch = a->epoch};
-    data_batch(t->data, t->pool, t->order[a->epoch % 2].order, a->step + ahead, samples_of(t, ahead), &b);
+    data_batch(t->data, t->pool, &t->order[a->epoch % 2].order, a->step + ahead, samples_of(t, ahead), &b);
     return b;
 }
 
@@ -598,7 +601,7 @@ static void finish_epoch(Trainer *t)
     loader_wait(t->loader); /* the test set, and the next order */
     for (int m = 0; m < RT_METRICS; m++)
         t->result.train[m] = a->sum[m] / (double)a->samples;
-    evaluate(t->net, t->test, t->test_order, t->result.test);
+    evaluate(t->net, t->test, &t->test_order, t->result.test);
     t->result.known = true;
     net_fetch(t->net);
     comm_same(t->o->comm, params_hash(t->p, t->net->fixed), "other weights");
@@ -641,7 +644,7 @@ int train_run(const RtProgram *p, const Options *o)
     loader_wait(t->loader);
     end_trace(t);
     if (!t->result.known) /* nothing was left to train */
-        evaluate(t->net, t->test, t->test_order, t->result.test);
+        evaluate(t->net, t->test, &t->test_order, t->result.test);
     finish(t);
     return expect_report(p, o, &t->result, t->at.epoch, clock_now() - clock_start());
 }

@@ -17,11 +17,10 @@ int grads_run(const RtProgram *p, const Options *o);
 /* Batches, the last one perhaps not full. */
 int64_t     steps_for(const RtProgram *p, int64_t samples);
 
-/* Metrics over a whole split, each sample once.  order: see evaluate_order, for d->n samples. */
-void        evaluate(Net *n, const Data *d, const uint32_t *order, double mean[RT_METRICS]);
+/* Metrics over a whole split, each sample once.  order: as stored, of d->n samples. */
+void        evaluate(Net *n, const Data *d, const Order *order, double mean[RT_METRICS]);
 /* Batch `step` of it; the one behind it is fetched while a device evaluates this one. */
-Batch       evaluate_batch(Net *n, const Data *d, const uint32_t *order, int64_t step);
-uint32_t   *evaluate_order(const RtProgram *p, int64_t samples);  /* of the file, whole batches */
+Batch       evaluate_batch(Net *n, const Data *d, const Order *order, int64_t step);
 
 /* "test loss 0.0900, test accuracy 0.9720" */
 const char *metrics_text(const RtProgram *p, const double mean[RT_METRICS], const char *prefix,

@@ -340,11 +340,14 @@ double data_scored(const RtProgram *p, const Batch *b)
     return (double)(count ? count : 1) / p->batch;
 }
 
+/* Of samples that are made for their place. */
+static const RtOrder one_by_one = {.n = (int64_t)1 << 32};
+
 /* Synthetic samples are made here, for this batch, by all threads: those that this rank reads.  (Of the others' labels data_scored
  * asks whether they count, and made-up labels all do, as what stands in their places does.) Their index is their place in
  * the epoch, and x and label are set so far back that index finds them: a mask keyed by the index
  * is then another one in every step. */
-void data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, int valid, Batch *b)
+void data_batch(const Data *d, Pool *pool, const Order *order, int64_t step, int valid, Batch *b)
 {
     const int64_t first = step * d->batch;
     b->x_stride = d->stride;
@@ -357,7 +360,9 @@ void data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, 
     b->label = d->label;
     b->label_stride = data_label_stride(d);
     b->label_type = RT_I32;
-    b->index = order + first;
+    b->index = order->sample + first;
+    b->order = &order->by;
+    b->first = first;
     b->stored = d->x + d->part_first * d->stride;
     b->stored_label = d->label + d->part_first * d->labels;
     b->stored_bytes = (d->synthetic ? d->part : d->n) * d->stride;
@@ -369,11 +374,12 @@ void data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, 
     b->label_row = b->label ? row_bytes(d->labels, b->label_type) : 0;
     if (!d->synthetic)
         return;
-    Making m = {.d = d, .order = order + first, .first = d->part_first};
+    Making m = {.d = d, .order = b->index, .first = d->part_first};
     pool_run(pool, make, &m, d->part);
     for (int i = 0; i < d->batch; i++)
         d->position[i] = (uint32_t)(first + i);
     b->x = (const void *)((uintptr_t)d->x - (uintptr_t)(first * d->stride));
     b->label = (const void *)((uintptr_t)d->label - (uintptr_t)(first * b->label_stride));
     b->index = d->position;
+    b->order = &one_by_one;
 }

@@ -6,6 +6,7 @@
  */
 #ifndef DATA_H
 #define DATA_H
+#include "order.h"
 #include "rt.h"
 #include "threads.h"
 
@@ -20,6 +21,8 @@ typedef struct Batch {
     int64_t         label_stride;
     int             label_type;
     const uint32_t *index;
+    const RtOrder  *order;                            /* which a device computes itself: entry i is place first + i of it */
+    int64_t         first;
     int             valid;
     uint64_t        seed;
     int64_t         epoch;
@@ -88,7 +91,7 @@ uint64_t data_hash_rows(const Data *d);               /* and of the samples, of 
 
 /* Batch number `step` of an epoch whose samples come in `order` (its first entries repeated
  * behind its end). `valid` of them count. */
-void     data_batch(const Data *d, Pool *pool, const uint32_t *order, int64_t step, int valid,
+void     data_batch(const Data *d, Pool *pool, const Order *order, int64_t step, int valid,
                     Batch *b);
 
 /* From here on rank `rank` makes of each batch its own part alone: of synthetic samples.  What is stored lies in the memory of every

@@ -5,7 +5,6 @@
 #include "data/data.h"
 #include "error.h"
 #include "params.h"
-#include "random.h"
 #include <stdlib.h>
 
 enum { RANGE = 256 }; /* elements a unit */
@@ -48,18 +47,17 @@ void data_mean(const Data *d, const RtProgram *p, Pool *pool, char *fixed)
     if (!p->input_mean)
         return;
     const int64_t features = data_features(p), steps = (d->n + p->batch - 1) / p->batch;
-    uint32_t *order = rt_alloc(sizeof *order * (size_t)(steps * p->batch));
+    const Order order = order_stored(d->n, p->batch);
     Batch b = {.seed = 0};
     Mean m = {.b = &b, .sum = rt_alloc(sizeof *m.sum * (size_t)features), .features = features};
-    random_order(order, d->n, steps * p->batch, 0, 0, false);
     for (int64_t s = 0; s < steps; s++) {
         const int64_t left = d->n - s * p->batch;
-        data_batch(d, pool, order, s, left < p->batch ? (int)left : p->batch, &b);
+        data_batch(d, pool, &order, s, left < p->batch ? (int)left : p->batch, &b);
         pool_run(pool, add, &m, (int)((features + RANGE - 1) / RANGE));
     }
     for (int64_t e = 0; e < features; e++)
         m.sum[e] *= (d->type == RT_U8 ? d->scale : 1) / (double)d->n;
     put(p, fixed + p->input_mean->offset, m.sum, features);
     free(m.sum);
-    free(order);
+    free(order.sample);
 }

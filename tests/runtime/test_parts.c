@@ -1,4 +1,4 @@
-/* test_parts.c -- the runtime's parts by themselves: digests, order, schedules, initial weights, layouts, tree, JSON. */
+/* test_parts.c -- the runtime's parts by themselves: digests, schedules, initial weights, layouts, tree, JSON. */
 #include "grad.h"
 #include "hash.h"
 #include "init.h"
@@ -29,16 +29,17 @@ START_TEST(ranks_make_their_part_of_synthetic_samples)
     const RtProgram p = {.model = "test", .batch = B, .input_rank = 1, .input_dim = {F}, .classes = 3, .labels = 1,
                          .recipe = {.samples = 3 * B, .test_samples = B}};
     Pool *pool = pool_new(1);
-    uint32_t order[3 * B];
-    random_order(order, 3 * B, 3 * B, 7, 1, true);
+    uint32_t sample[3 * B];
+    const Order order = {order_by(3 * B, 7, 1, true), sample};
+    order_fill(&order.by, order.sample, 3 * B);
     for (int ranks = 1; ranks <= B; ranks *= 2)
         for (int r = 0; r < ranks; r++) {
             Data *whole = data_open(&p, "synthetic", "train", 0), *part = data_open(&p, "synthetic", "train", 0);
             Batch a = {.seed = 7}, b = a;
             data_share(part, r, ranks);
-            data_batch(whole, pool, order, 1, B, &a);
+            data_batch(whole, pool, &order, 1, B, &a);
             memset(part->x, 0xaa, B * F), memset(part->label, 0xaa, B * sizeof *part->label);
-            data_batch(part, pool, order, 1, B, &b);
+            data_batch(part, pool, &order, 1, B, &b);
             ck_assert_ptr_eq(b.stored, part->x + r * (B / ranks) * F);
             ck_assert_int_eq(b.stored_bytes, B / ranks * F);
             ck_assert_int_eq(b.label_bytes, B / ranks * (int)sizeof *part->label);
@@ -109,29 +110,6 @@ START_TEST(philox_knows_its_examples)
     ck_assert_uint_eq(w[1], 0x41c83b0eu);
     ck_assert_uint_eq(w[2], 0xa20bc7c6u);
     ck_assert_uint_eq(w[3], 0x6d5451fdu);
-}
-END_TEST
-
-START_TEST(an_epoch_visits_every_sample_once)
-{
-    enum { N = 1000, COUNT = 1024 };
-    static uint32_t a[COUNT], b[COUNT];
-    static bool seen[N];
-    random_order(a, N, COUNT, 7, 3, true);
-    for (int i = 0; i < N; i++) {
-        ck_assert_uint_lt(a[i], N);
-        ck_assert(!seen[a[i]]);
-        seen[a[i]] = true;
-    }
-    for (int i = N; i < COUNT; i++)
-        ck_assert_uint_eq(a[i], a[i - N]);
-    random_order(b, N, COUNT, 7, 3, true);
-    ck_assert_mem_eq(a, b, sizeof a);
-    random_order(b, N, COUNT, 7, 4, true);
-    ck_assert_mem_ne(a, b, sizeof a);
-    random_order(b, 3, 8, 7, 4, false);
-    for (uint32_t i = 0; i < 8; i++)
-        ck_assert_uint_eq(b[i], i % 3);
 }
 END_TEST
 
@@ -537,7 +515,6 @@ int main(void)
     tcase_add_test(t, sha256_knows_its_examples);
     tcase_add_test(t, a_hash_does_not_see_where_the_stream_is_cut);
     tcase_add_test(t, philox_knows_its_examples);
-    tcase_add_test(t, an_epoch_visits_every_sample_once);
     tcase_add_test(t, numbers_below_n_are_even);
     tcase_add_test(t, learning_rates_follow_their_schedule);
     tcase_add_test(t, initial_weights_have_their_spread);

@@ -64,9 +64,10 @@ static void check_windows(const Data *d, const Batch *b, int first, int step, in
 
 static Batch batch_of(const Data *d, int64_t epoch)
 {
-    static const uint32_t order[1];
+    static uint32_t sample[1];
+    const Order order = {.by = {.n = 1}, .sample = sample};
     Batch b = {.seed = 7, .epoch = epoch};
-    data_batch(d, NULL, order, 0, 1, &b);
+    data_batch(d, NULL, &order, 0, 1, &b);
     return b;
 }
 
