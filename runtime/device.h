@@ -16,7 +16,9 @@ struct RtDevice {
     void *(*memory)(int64_t bytes, const char *what); /* for good; its content is undefined */
     void  (*put)(void *there, const void *here, int64_t bytes);   /* `here` may change at once */
     void  (*get)(void *here, const void *there, int64_t bytes);
-    void  (*clear)(void *there, int64_t bytes);
+    /* What a launch of n steps begins with: index gets the samples of their batches, `batch` numbers a step, whose places lie `stride` bytes apart
+     * there, and the bytes from `clear` on, whole ints, become 0. */
+    void  (*begin)(uint32_t *index, const RtPlaces *places, int64_t stride, int batch, int n, int *clear, int64_t bytes);
     /* Beside all that (feed.h): memory here that `send` copies from; what is asked for behind `arrived` comes behind all that has been sent before it,
      * each piece behind the one before.  Nobody waits here.  room: bytes that samples may take, of those that are free. */
     int64_t (*room)(void);

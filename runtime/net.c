@@ -597,8 +597,10 @@ static bool run_sums(Net *n, View *v, const Batch *b)
     v->rt.scored = data_scored(n->p, b);
     if (n->reduced)
         v->rt.grad = n->remote ? remote_grad(n->remote) : n->grad;
-    if (n->remote)
+    if (n->remote) {
         remote_begin(n->remote, &v->rt, sizeof *v, b, false);
+        remote_ready(n->remote, 1);
+    }
     if (!(n->remote ? run_there(n, v) : run_phases(n, v)))
         return false;
     if (n->remote)
@@ -841,8 +843,10 @@ int net_first_nonfinite(Net *n, const Batch *b)
     View v = view(n, b, (Hyper){0, 0}, n->first, n->shards);
     int first = -1;
     net_settle(n);
-    if (n->remote)
+    if (n->remote) {
         remote_begin(n->remote, &v.rt, sizeof v, b, false);
+        remote_ready(n->remote, 1);
+    }
     for (int phase = 0; first < 0 && phase < n->p->nforward; phase++)
         for (int i = 0; i < n->shards * n->p->slices; i++) {
             const int at = n->p->nonfinite[phase](&v.rt, n->thread, i);

@@ -27,8 +27,9 @@ struct Remote {
     int *halted;    /* Rt.halted, in front of the metrics */
     double *metric;
     char *output;
-    char *arguments, *arguments_here; /* Rt, then the batch's index */
+    char *arguments, *arguments_here; /* of each step Rt, then RtPlaces */
     int64_t arguments_room;
+    uint32_t *index; /* of each step's batch */
     int shards; /* this rank's */
     int steps;  /* of a launch, at most */
     unsigned *arrived; /* blocks, where they are several */
@@ -44,7 +45,7 @@ struct Remote {
 };
 
 enum { STRUCT_ROOM = 1024, HALTED_ROOM = 64 }; /* bytes: of Rt in either type; in front of metrics */
-_Static_assert(sizeof(Rt) * 2 <= STRUCT_ROOM, "Rt must fit in front of the index");
+_Static_assert(sizeof(Rt) * 2 <= STRUCT_ROOM, "Rt must fit in front of the places");
 
 /* ---- other ranks */
 
@@ -129,7 +130,7 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
     const int64_t shards = m->shards * memory_round(p->shard_bytes),
                   grad = grads ? memory_round(p->grad_bytes) : 0;
     m->metric_here = rt_alloc((size_t)metric_bytes(m, m->steps));
-    m->arguments_room = memory_round(STRUCT_ROOM + (int64_t)sizeof(uint32_t) * p->batch);
+    m->arguments_room = memory_round(STRUCT_ROOM + sizeof(RtPlaces));
     m->arguments_here = rt_alloc((size_t)(m->arguments_room * m->steps));
     d->open(p, c->local_rank);
     if (p->libraries)
@@ -146,7 +147,8 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
         m->grad = m->scratch + memory_round(p->thread_bytes);
     m->halted = d->memory(memory_round(metric_bytes(m, m->steps) + HALTED_ROOM), "metrics");
     m->metric = (double *)((char *)m->halted + HALTED_ROOM);
-    m->arguments = d->memory(m->arguments_room * m->steps, "a batch's index");
+    m->arguments = d->memory(m->arguments_room * m->steps, "what changes from step to step");
+    m->index = d->memory((int64_t)sizeof *m->index * p->batch * m->steps, "a batch's index");
     m->arrived = p->steps ? d->memory(memory_round(sizeof *m->arrived), "a count of blocks") : NULL;
     m->output = d->memory(p->outputs * p->batch * p->real_bytes, "outputs");
     return m;
@@ -220,7 +222,7 @@ static bool stays(Remote *m, const Batch *b)
     return here;
 }
 
-/* Parameters as they are here, metrics cleared: of so many steps. */
+/* Samples of so many steps, and parameters as they are here. */
 static void begin(Remote *m, const Batch *b, int steps)
 {
     m->fed = stays(m, b);
@@ -230,7 +232,6 @@ static void begin(Remote *m, const Batch *b, int steps)
         m->device->put(m->fixed, m->fixed_here, m->p->fixed_bytes);
     m->changed = false;
     m->ahead = true;
-    m->device->clear(m->halted, HALTED_ROOM + metric_bytes(m, steps));
 }
 
 /* Where the batch's samples lie there. */
@@ -259,10 +260,10 @@ static void fill(Remote *m, int i, Rt *r, int64_t room, const Batch *b, bool out
         feed_point(m->feed, i, b, r);
     else
         point(m, r, b);
-    r->index = (const uint32_t *)(there + STRUCT_ROOM);
+    r->index = m->index + (int64_t)i * m->p->batch;
     r->there = (const Rt *)there;
     memcpy(here, r, (size_t)room);
-    memcpy(here + STRUCT_ROOM, b->index, sizeof(uint32_t) * (size_t)m->p->batch);
+    memcpy(here + STRUCT_ROOM, &(RtPlaces){*b->order, b->first}, sizeof(RtPlaces));
 }
 
 void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output)
@@ -280,8 +281,15 @@ void remote_begin_steps(Remote *m, void *structs, int64_t room, const Batch *b, 
     m->device->put(m->arguments, m->arguments_here, n * m->arguments_room);
 }
 
+void remote_ready(Remote *m, int n)
+{
+    m->device->begin(m->index, (const RtPlaces *)(m->arguments + STRUCT_ROOM), m->arguments_room,
+                     m->p->batch, n, m->halted, HALTED_ROOM + metric_bytes(m, n));
+}
+
 void remote_steps(Remote *m, int n)
 {
+    remote_ready(m, n);
     m->p->steps((const Rt *)m->arguments, m->arguments_room, n, m->arrived);
 }
 
@@ -301,6 +309,7 @@ bool remote_play(Remote *m, int list)
     l->recording = l->runs++ == 1;
     if (l->recording)
         m->device->record();
+    remote_ready(m, list == REMOTE_TEST ? 1 : 1 << (list - REMOTE_TRAIN));
     return false;
 }
 

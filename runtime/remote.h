@@ -2,7 +2,7 @@
  *
  * The arena lies there.  `fixed` has a copy here, for files, hashes and initialisation: whoever writes to the copy says
  * remote_changed, whoever reads it asks remote_fetch first.  Data sets are brought over when a batch first points into them, a
- * batch itself is an index: the step reads the samples there.  Of those that find no room each launch's are brought over (feed.h).
+ * batch itself is some places of an order: which samples they are is found out there, and the step reads them there.  Of those that find no room each launch's are brought over (feed.h).
  */
 #ifndef REMOTE_H
 #define REMOTE_H
@@ -20,11 +20,13 @@ char   *remote_shard(const Remote *m);                /* first shard's region, s
 char   *remote_scratch(const Remote *m);
 char   *remote_grad(const Remote *m);
 
-/* Makes r, with b's data and parameters as they are here, true there: addresses, index, metrics cleared; *r gets the address
- * of its copy.  room: bytes of the struct that r is part of. */
+/* Makes r, with b's data, places and parameters as they are here, true there; *r gets the address of its copy.  room: bytes of the
+ * struct that r is part of. */
 void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output);
 /* The same of n training steps, at most p->steps_most: their structs, `room` bytes apart, of which each begins with an Rt, and batches. */
 void remote_begin_steps(Remote *m, void *structs, int64_t room, const Batch *b, int n);
+/* The first of what n steps launch: the index that their kernels read, and metrics cleared.  remote_steps and remote_play see to it. */
+void remote_ready(Remote *m, int n);
 void remote_steps(Remote *m, int n);                  /* which are one launch (p->steps) */
 
 /* A list of launches that is the same each time: true when it has been played from its recording.  Else the caller launches, and

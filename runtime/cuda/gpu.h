@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "rt.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -14,6 +15,8 @@ extern cudaStream_t rt_cuda_stream;
 void rt_cuda_check(cudaError_t error, const char *what);
 void rt_cuda_await(bool (*done)(void));               /* as the runtime wants waiting to be done */
 void rt_cuda_clear(void *there, int64_t bytes);       /* to 0, in the stream */
+/* RtDevice.begin: a kernel (begin.cuh), so it comes with the program. */
+void rt_cuda_begin(uint32_t *index, const RtPlaces *places, int64_t stride, int batch, int n, int *clear, int64_t bytes);
 bool rt_cuda_finite(const void *there, int64_t count);  /* are these reals finite?  Waits; for messages */
 bool rt_cuda_finite_bf16(const void *there, int64_t count); /* the same of bf16 */
 bool rt_cuda_finite_f16(const void *there, int64_t count);

@@ -29,6 +29,7 @@
 #include "cuda/rotary.cuh"
 #include "cuda/scan.cuh" /* loops over time */
 #include "cuda/dropout.cuh"
+#include "cuda/begin.cuh"   /* which samples they are */
 #include "cuda/samples.cuh" /* samples in, labels in, metrics and outputs out */
 #include "cuda/image.cuh"   /* the same, normalised and augmented */
 #include "cuda/update.cuh"

@@ -37,7 +37,8 @@ NVCC=/nowhere/nvcc refuses "no nvcc" "cannot run the CUDA compiler '/nowhere/nvc
 graphs() {
     local of=$(sed -n '/^static void train_slice/,/^}/p' "$work/mlp/mlp.cu" | grep -c LAUNCH)
     FAKE_LOG=1 "$work/mlp/gpu" --data "$work/mnist" --epochs 2 2>&1 | sed -n 's/^fake: a graph of //p' | sort | uniq -c | awk '{ print $2 ":" $1 }' > "$work/graphs"
-    grep -q "^$((of + 1)):1$" "$work/graphs" && grep -q "^$((2 * of + 2)):1$" "$work/graphs" && ok || bad "no graphs of one step and of two, of $((of + 1)) launches each: $(tr '\n' ' ' < "$work/graphs")"
+    grep -q "^$((1 + of + 1)):1$" "$work/graphs" && grep -q "^$((1 + 2 * of + 2)):1$" "$work/graphs" && ok ||
+        bad "no graphs of one step and of two, of one launch and $((of + 1)) a step: $(tr '\n' ' ' < "$work/graphs")"
 }
 
 # Shipped networks, made small.
@@ -48,8 +49,16 @@ networks() {
     steps densenet
 }
 
+# The samples of batches: the kernel that finds them, beside the host's lists.
+places() {
+    shim_compile "$cuda/begin.cpp" -o "$work/begin.o"
+    g++ -rdynamic -o "$work/begin" "$work"/{begin,gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
+    for order in 0 2; do succeeds "places of batches, order $order" env SHIM_ORDER=$order "$work/begin"; done
+}
+
 on_the_processor() {
     shim_runtime
+    places
     small_mnist "$work/mnist" 20 12                   # the last step and the last test are filled up
     shim geometry "$cuda/geometry.tn"
     shim norm "$cuda/norm.tn"

@@ -58,13 +58,13 @@ equal() {
     done
 }
 
-# The graphs of an epoch of seven steps are of four, two and one; so many times in the second and the third.
+# The graphs of an epoch of seven steps are of four, two and one; so many times in the second and the third.  Each begins with the launch that finds its samples.
 graphs() {
     local of=$(sed -n '/^static void train_slice/,/^}/p' "$work/mlp/mlp.cu" | grep -c LAUNCH) k
     FAKE_LOG=1 run mlp graphs --data "$work/mnist" --epochs 3
-    for k in 1 2 4; do same "graphs of $k steps" 2 "$(grep -c "^fake: a graph of $((k * (of + 1)))$" "$work/out" || true)"; done
+    for k in 1 2 4; do same "graphs of $k steps" 2 "$(grep -c "^fake: a graph of $((1 + k * (of + 1)))$" "$work/out" || true)"; done
     FAKE_LOG=1 run mlp graphs --data "$work/mnist" --epochs 3 --launch-steps 2
-    same "of two at most" "0 8" "$(grep -c "^fake: a graph of $((4 * (of + 1)))$" "$work/out" || true) $(grep -c "^fake: a graph of $((2 * (of + 1)))$" "$work/out" || true)"
+    same "of two at most" "0 8" "$(grep -c "^fake: a graph of $((1 + 4 * (of + 1)))$" "$work/out" || true) $(grep -c "^fake: a graph of $((1 + 2 * (of + 1)))$" "$work/out" || true)"
     "$work/mlp/gpu" info | grep -q "^steps: up to 16 in one launch, by a CUDA graph$" && ok || bad "info does not say how many steps are one launch"
     refuses "no steps" "launch-steps" "$work/mlp/gpu" --launch-steps 0
     succeeds "bench" "$work/mlp/gpu" bench --steps 40
