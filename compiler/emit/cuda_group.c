@@ -10,7 +10,7 @@
 #include "ops/step_price.h"
 #include <string.h>
 
-enum { MEMBERS = 16, ARGUMENTS = 96 }; /* of one launch, at most */
+enum { MEMBERS = 32, ARGUMENTS = 128 }; /* of one launch, at most */
 
 static const char stage_word[] = "_stage(";
 
@@ -143,7 +143,11 @@ static const char *group_launch(Writer *w, const Stages *s)
         for (int p = 0; p < n; p++)
             text_printf(&body, "%s%s", p ? ", " : "", join_argument(a, &j, arg[p], param[p]));
         text_add(&body, ");\n");
-        text_printf(&blocks, "%s%s_blocks", i ? ", " : "most(", k->name);
+        bool counted = false;
+        for (int m = 0; m < i; m++)
+            counted |= kernel_of(w, s->member[m]) == k;
+        if (!counted)
+            text_printf(&blocks, "%s%s_blocks", i ? ", " : "most(", k->name);
     }
     const char *params = joined_text(a, &j, true), *args = joined_text(a, &j, false);
     text_add(&blocks, ")");
@@ -292,6 +296,48 @@ void group_write(Writer *w, const Node *n, const char *comment, const char *stat
         add_member(w, n, about, part, touch, found, indent);
     }
     stage_begin(w);
+}
+
+/* ------------------------------------------------------------------------------- calls of a phase */
+
+/* In a loop over time an element of a sequence is fetched where it is read first: there it can follow the order of a product that has come between. */
+static bool can_wait(const Node *n)
+{
+    return node_is(n, "scan_item") && n->loop && loop_outer(n->loop) == n->loop && !n->loop->inside && kernel_needed(n);
+}
+
+static bool reads(const Node *n, const Node *x)
+{
+    bool any = false;
+    for (int i = 0; i < n->nin && !any; i++)
+        any = n->in[i] == x || node_root(n->in[i]) == node_root(x) || (node_attr(n->in[i], "inline") && reads(n->in[i], x));
+    return any;
+}
+
+static void write_call(Writer *w, const Node *n, int *line, const char *indent)
+{
+    stage_begin(w);
+    statement_write(w, &w->body, n, line, indent);
+    for (int i = 0; i < w->g->nmetric; i++)
+        w->stages->pending |= (unsigned)(w->g->metric[i].node == n) << i;
+}
+
+void group_call(Writer *w, const Node *n, int *line, const char *indent)
+{
+    Stages *s = w->stages;
+    int left = 0;
+
+    if (can_wait(n)) {
+        ARENA_PUSH(w->arena, s->held, s->nheld, n);
+        return;
+    }
+    for (int i = 0; i < s->nheld; i++)
+        if (kernel_needed(n) && reads(n, s->held[i]))
+            write_call(w, s->held[i], line, indent);
+        else
+            s->held[left++] = s->held[i];
+    s->nheld = left;
+    write_call(w, n, line, indent);
 }
 
 void group_open(Writer *w, int64_t times)

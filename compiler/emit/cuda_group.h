@@ -11,6 +11,9 @@ void group_close(Writer *w);
 /* A statement under its comment, and what it is of (NULL: no node). */
 void group_write(Writer *w, const Node *n, const char *comment, const char *statement, const char *indent);
 
+/* A call of a phase: under its comment, when its turn comes. */
+void group_call(Writer *w, const Node *n, int *line, const char *indent);
+
 /* What waits is launched. */
 void group_settle(Writer *w);
 

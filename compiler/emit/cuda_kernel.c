@@ -286,6 +286,8 @@ static const char *call_statement(Writer *w, const Node *n)
         return joined;
     stage_kernel(w, n, without_plain(a, c.fn), s.sizes.s);
     const char *walk = stage_pool(w, n, without_plain(a, c.fn), s.sizes.s);
+    if (!walk)
+        walk = stage_scan(w, n, without_plain(a, c.fn));
     if (walk)
         return kernel_launch(w, arena_printf(a, "%s_behind", without_plain(a, c.fn)), s.params.s,
                              arena_printf(a, "    %s_behind(%s, %s);\n", without_plain(a, c.fn), s.inner.s, walk), s.args.s,

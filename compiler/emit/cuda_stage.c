@@ -175,7 +175,7 @@ void stage_unordered(Writer *w, const char *statement)
 static const char any_thread[] = "FOR_EACH";
 
 /* The loops walk an operand as numbers 0, 1, 2 ... in their order. */
-static bool in_order(const Nest *t, const int64_t *stride)
+bool stage_in_order(const Nest *t, const int64_t *stride)
 {
     int64_t each = 1;
     for (int i = t->n - 1; i >= 0; i--) {
@@ -207,6 +207,21 @@ void stage_begin(Writer *w)
     w->stages->order = w->stages->other = (Order){0}, w->stages->decided = NULL;
 }
 
+/* In the order of one of the stages since blocks last met that has one of its own. */
+static bool follow_product(Writer *w, const Nest *t, const Node *n)
+{
+    Stages *s = w->stages;
+    for (int k = 0; k < s->ntouch; k++) {
+        Order o = s->order;
+        o.text = s->touch[k].order;
+        if (o.text && strchr(o.text, '(') && s->touch[k].count == o.count && can_follow(w, t, n, o)) {
+            s->order = o;
+            return true;
+        }
+    }
+    return false;
+}
+
 const char *stage_elementwise(Writer *w, const Nest *t, const Node *n, int64_t count)
 {
     Stages *s = w->stages;
@@ -214,20 +229,34 @@ const char *stage_elementwise(Writer *w, const Nest *t, const Node *n, int64_t c
     if (!s)
         return NULL;
     if (s->decided != n) {
-        s->order = (Order){any_thread, count, in_order(t, t->out)};
+        s->order = (Order){any_thread, count, stage_in_order(t, t->out)};
         for (int k = 0; k < t->nleaf; k++)
-            s->order.which |= (unsigned)in_order(t, t->leaf[k].stride) << (k + 1);
-        bool follows = s->must || can_follow(w, t, n, s->order);
-        for (int k = 0; k < s->ntouch && !follows; k++) {
-            Order o = s->order;
-            o.text = s->touch[k].order;
-            follows = o.text && strchr(o.text, '(') && s->touch[k].count == count && can_follow(w, t, n, o);
-            if (follows)
-                s->order = o;
-        }
+            s->order.which |= (unsigned)stage_in_order(t, t->leaf[k].stride) << (k + 1);
+        const bool wishes = node_is(n, "scan_item"); /* whoever reads it goes on with the product */
+        if (!(wishes && follow_product(w, t, n)) && !s->must && !can_follow(w, t, n, s->order))
+            follow_product(w, t, n);
         s->decided = n;
     }
     return s->order.text == any_thread ? NULL : s->order.text;
+}
+
+void stage_move(Writer *w, int64_t count, unsigned which)
+{
+    if (w->stages)
+        w->stages->order = (Order){any_thread, count, which};
+}
+
+const char *stage_scan(Writer *w, const Node *n, const char *fn)
+{
+    const bool item = !strcmp(fn, "scan_item"), put = !strcmp(fn, "scan_put");
+    const Node *x = n->in[0];
+    const int64_t all = stage_numbers(w, put ? x : n);
+    const Nest t = {.n = 1, .count = {all}, .out = {!put}, .nleaf = 1, .leaf = {{.node = x, .stride = {!item}}}};
+
+    if (!stage_groups(w) || (!item && !put && strcmp(fn, "scan_copy") != 0) || node_is(x, "const"))
+        return NULL;
+    const char *order = stage_elementwise(w, &t, n, all);
+    return order ? arena_printf(w->arena, "[=](auto f) { %s, f); }", order) : NULL;
 }
 
 /* "conv2d_blocks(Conv{ ... })" of "conv2d_results(Conv{ ... }", or of a walk of pool_results through that. */

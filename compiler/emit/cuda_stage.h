@@ -29,6 +29,8 @@ typedef struct Stages {
     bool groups, alone;                               /* it is so; the last member can have none beside it */
     const char **member, *indent;                     /* their calls, "tanh_3_stage(y, a)"; where the launch stands */
     int nmember;
+    const Node **held;                                /* elements of sequences, which are fetched where they are read first */
+    int nheld;
     int64_t times, runs;                              /* of a step: of the function, of the launch in it */
     Text comment;                                     /* above the launch */
 } Stages;

@@ -28,6 +28,11 @@ const char *stage_meeting(const Writer *w);
 /* Of the statement that is being made, how its numbers are shared out over threads.  Elementwise: in which order its loop is to go, as the text
  * that opens it ("dense_results(Dense{ ... }"), NULL: as any (FOR_EACH).  A block a sum; a kernel of runtime/cuda. */
 const char *stage_elementwise(Writer *w, const Nest *t, const Node *n, int64_t count);
+/* A move, whose loops go through so many numbers each: bit i of `which`, that its i'th argument is these in order. */
+void stage_move(Writer *w, int64_t count, unsigned which);
+bool stage_in_order(const Nest *t, const int64_t *stride);
+/* The same as stage_elementwise of y = x, one of which may be an element of a sequence, as a walk; NULL: any. */
+const char *stage_scan(Writer *w, const Node *n, const char *fn);
 /* Blocks that a loop in that order takes. */
 const char *stage_order_blocks(Arena *a, const char *order);
 void stage_sums(Writer *w, const Nest *t, const Node *n, int64_t kept);

@@ -5,6 +5,7 @@
  * it takes a number of y and asks whether it lies in that part.
  */
 #include "ops/move.h"
+#include "emit/cuda_steps.h"
 #include "emit/nest.h"
 
 /* " + 64": where the walk begins. */
@@ -115,8 +116,8 @@ static int64_t spread_filled(Writer *w, Text *b, const Node *n, const Move *m)
     return nest_trips(&t, false);
 }
 
-/* The part of y that is, or lies in, input i; returns how many numbers. */
-static int64_t spread_input(Writer *w, Text *b, const Node *n, int i)
+/* The part of y that is, or lies in, input i; returns how many numbers.  *y_whole, *x_whole: these are y, or x, in order. */
+static int64_t spread_input(Writer *w, Text *b, const Node *n, int i, bool *y_whole, bool *x_whole)
 {
     const Node *x = n->in[i];
     const char *name = n->nin == 1 ? "x" : arena_printf(w->arena, "x%d", i);
@@ -124,12 +125,15 @@ static int64_t spread_input(Writer *w, Text *b, const Node *n, int i)
     Nest t = {.nleaf = 1};
 
     n->op->move(n, i, &m);
+    *y_whole = *x_whole = false;
     if (m.scatter && m.filled)
         return spread_filled(w, b, n, &m);
     nest_open(w, m.scatter ? x : n, &t);
     follow(m.scatter ? x : n, n, NULL, t.out);
     follow(m.scatter ? x : n, x, m.scatter ? NULL : m.axis, t.leaf[0].stride);
     nest_collapse(&t);
+    *y_whole = !m.scatter && stage_in_order(&t, t.out);
+    *x_whole = m.scatter && stage_in_order(&t, t.leaf[0].stride);
     text_printf(b, "    FOR_EACH(at, %lld) {\n", (long long)nest_trips(&t, false));
     nest_indices(b, &t, false, "at");
     text_printf(b, "        y[%s] = %s[%s];\n    }\n",
@@ -145,7 +149,9 @@ static int64_t spread_input(Writer *w, Text *b, const Node *n, int i)
 const char *move_statement(Writer *w, const Node *n)
 {
     Text body = text_new(w->arena), params = text_new(w->arena), args = text_new(w->arena);
-    int64_t most = 0;
+    int64_t most = 0, least = INT64_MAX;
+    unsigned which = 0;
+    int argument = 0;
 
     text_printf(&params, "%s *y", pointer_type(n));
     text_add(&args, pointer_to(w, n));
@@ -155,11 +161,15 @@ const char *move_statement(Writer *w, const Node *n)
         text_printf(&params, n->nin == 1 ? ", const %s *x" : ", const %s *x%d",
                     pointer_type(n->in[i]), i);
         text_printf(&args, ", %s", pointer_to(w, n->in[i]));
-        const int64_t count = w->in->options->cuda ? spread_input(w, &body, n, i) : 0;
-        most = count > most ? count : most;
+        bool y_whole = false, x_whole = false;
+        const int64_t count = w->in->options->cuda ? spread_input(w, &body, n, i, &y_whole, &x_whole) : 0;
+        most = count > most ? count : most, least = count < least ? count : least;
+        which |= (unsigned)y_whole | (unsigned)x_whole << ++argument;
         if (!w->in->options->cuda)
             write_input(w, &body, n, i);
     }
+    if (w->in->options->cuda && most == least)
+        stage_move(w, most, which);
     if (w->in->options->cuda)
         return kernel_launch(w, n->op->name, params.s, body.s, args.s,
                              arena_printf(w->arena, "each_blocks(%lld)", (long long)most));

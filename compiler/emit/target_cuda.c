@@ -128,15 +128,6 @@ static void metrics(Writer *w, int phase)
     statement(w, launch);
 }
 
-static void call(Writer *w, const Node *n, int *line, const char *indent)
-{
-    if (w->stages)
-        stage_begin(w);
-    statement_write(w, &w->body, n, line, indent);
-    for (int i = 0; w->stages && i < w->g->nmetric; i++)
-        w->stages->pending |= (unsigned)(w->g->metric[i].node == n) << i;
-}
-
 static void prepare(Writer *w, const Phase *p, const char *fn)
 {
     int line = 0;
@@ -144,7 +135,7 @@ static void prepare(Writer *w, const Phase *p, const char *fn)
     open_phase(w, "void", fn, "Once a step: what depends on the parameters only.", false);
     group_open(w, w->g->training);
     for (int i = 0; i < p->nnode; i++)
-        call(w, p->node[i], &line, "    ");
+        group_call(w, p->node[i], &line, "    ");
     group_close(w);
     text_add(&w->body, "}\n\n");
 }
@@ -160,7 +151,7 @@ static void slice(Writer *w, int phase, const char *fn)
                true);
     cuda_clear_sums(w, phase, true);
     group_open(w, w->g->training ? w->g->step->shards : 0);
-    phase_calls(w, p, call, &line, false, "    ");
+    phase_calls(w, p, group_call, &line, false, "    ");
     metrics(w, phase);
     group_close(w);
     text_add(&w->body, "}\n\n");

@@ -394,7 +394,7 @@ static int64_t kept_apart(const Graph *g, const Options *o)
 
 void pass_plan(Graph *g, const Options *o, Diag *d)
 {
-    enum { LATER = 4 }; /* calls */
+    enum { LATER = 4, LATER_IN_LOOP = 16 }; /* calls */
     Step *s = g->step;
     const int64_t apart = kept_apart(g, o);
     Lives l = lives(g, apart);
@@ -416,7 +416,7 @@ void pass_plan(Graph *g, const Options *o, Diag *d)
             s->fixed_bytes += bytes_of(g, n);
         } else if (node_root(n) == n && f->first_call >= 0) {
             if (n->place == PLACE_LOCAL)
-                add_buffer(g, s, n, f->first_call, f->last_call + (bytes_of(g, n) <= apart ? LATER : 0));
+                add_buffer(g, s, n, f->first_call, f->last_call + (bytes_of(g, n) > apart ? 0 : n->loop ? LATER_IN_LOOP : LATER));
             else if (n->place == PLACE_BATCH || n->place == PLACE_PARTIAL)
                 add_buffer(g, s, n, f->first_phase, f->last_phase);
         }

@@ -372,7 +372,7 @@ DEVICE void sum_to_2_body(real *y, const real *a)
     });
 }
 
-constexpr int rt_metric_sum_to_dense_dx_dense_dw_tanh_d_1_blocks = most(rt_metric_1_blocks, rt_metric_1_blocks, sum_to_1_blocks, dense_dx_1_blocks, dense_dw_1_blocks, tanh_d_1_blocks);
+constexpr int rt_metric_sum_to_dense_dx_dense_dw_tanh_d_1_blocks = most(rt_metric_1_blocks, sum_to_1_blocks, dense_dx_1_blocks, dense_dw_1_blocks, tanh_d_1_blocks);
 KERNEL rt_metric_sum_to_dense_dx_dense_dw_tanh_d_1(const Rt *a, int unit, int metric, int first, const real *e, int f, const real *g, real *h, const real *i, real *j, const real *k, real *l, const real *m)
 {
     rt_metric_1_body(a, unit, metric, first, e);
@@ -599,7 +599,7 @@ DEVICE void rt_output_1_body(const Rt *r, int first, const real *a)
     rt_output(r, first, 128, 10, a);
 }
 
-constexpr int rt_metric_rt_output_1_blocks = most(rt_metric_1_blocks, rt_metric_1_blocks, rt_metric_1_blocks, rt_output_1_blocks);
+constexpr int rt_metric_rt_output_1_blocks = most(rt_metric_1_blocks, rt_output_1_blocks);
 KERNEL rt_metric_rt_output_1(const Rt *a, int unit, int metric, int first, const real *e, int f, const real *g, const real *h)
 {
     rt_metric_1_body(a, unit, metric, first, e);

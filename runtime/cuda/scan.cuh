@@ -31,6 +31,16 @@ DEVICE void scan_item(real *y, const real *x, int step, Scan s)
         y[at] = x[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size];
 }
 
+/* The same two by the threads that walk(f) goes through: those of results.cuh, which go on with what they have made. */
+template <class X, class Walk> DEVICE void scan_copy_behind(real *y, X x, int, Walk walk)
+{
+    walk([=](unsigned i, int) { y[i] = x[i]; });
+}
+template <class Walk> DEVICE void scan_item_behind(real *y, const real *x, int step, Scan s, Walk walk)
+{
+    walk([=](unsigned at, int) { y[at] = x[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size]; });
+}
+
 /* Element `step` of y (N, T, size) = x (N, size) */
 SIZE int scan_put_blocks(Scan s)
 {
@@ -40,6 +50,11 @@ template <class X> DEVICE void scan_put(real *y, X x, int step, Scan s)
 {
     FOR_EACH(at, s.n * s.size)
         y[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size] = x[at];
+}
+
+template <class X, class Walk> DEVICE void scan_put_behind(real *y, X x, int step, Scan s, Walk walk)
+{
+    walk([=](unsigned at, int) { y[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size] = x[at]; });
 }
 
 /* The first of every `every` steps, of which this is number `step`: element step / every of y = x. */

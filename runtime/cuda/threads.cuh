@@ -63,9 +63,9 @@ SIZE int most(int blocks)
 {
     return blocks;
 }
-template <class... More> SIZE int most(int blocks, More... more)
+template <class... More> SIZE int most(int blocks, int other, More... more)
 {
-    return blocks > most(more...) ? blocks : most(more...);
+    return most(blocks > other ? blocks : other, more...);
 }
 
 /* A number that stands for an array of it. */
