@@ -150,6 +150,7 @@ template <class X, class D> DEVICE void conv2d_dw_part(unsigned block, real *dw,
     const int o = block / conv_inputs(c), i = block % conv_inputs(c);
     const int channel = o / conv_outputs(c) * conv_inputs(c) + i, places = c.oh * c.ow, taps = c.r * c.s;
 
+    RT_UNROLL /* so that each tap's place is a constant: else their 32 rows and columns stay in registers */
     for (int tap0 = 0; tap0 < taps; tap0 += WARP) {
         real sum[WARP] = {};
         for (int at = threadIdx.x; at < c.n * places; at += THREADS) {
