@@ -352,7 +352,7 @@ const char *stage_pool(Writer *w, const Node *n, const char *fn, const char *siz
         for (int k = 0; k < s->ntouch && !s->pool; k++) {
             const Order o = {s->touch[k].order, count, max ? 4 : 2};
             Touch t;
-            if (!o.text || !strchr(o.text, '(') || !touch_in_order(w, at, strlen(at), o, &t) || clashes(s, &t, 1))
+            if (!o.text || !strchr(o.text, '(') || s->touch[k].count != count || !touch_in_order(w, at, strlen(at), o, &t) || clashes(s, &t, 1))
                 continue;
             s->pool = arena_printf(w->arena, "[=](auto f) { %s, f); }", o.text), s->other = o;
         }

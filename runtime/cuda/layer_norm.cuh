@@ -34,13 +34,22 @@ SIZE int layer_norm_blocks(LayerNorm l)
 {
     return ceil_div(l.rows, WARPS);
 }
-DEVICE void layer_norm(real *y, const real *x, const real *w, const real *b, LayerNorm l)
+/* w and b may be one number for all features; b nothing. */
+template <class B> DEVICE real layer_norm_shift(B b, int j)
+{
+    return b[j];
+}
+DEVICE real layer_norm_shift(decltype(nullptr), int)
+{
+    return 0;
+}
+template <class W, class B> DEVICE void layer_norm(real *y, const real *x, W w, B b, LayerNorm l)
 {
     FOR_ROWS(row, l.rows) {
         const int64_t at = row * l.k;
         const RowMoments m = row_moments(x + at, l);
         for (int j = threadIdx.x % WARP; j < l.k; j += WARP)
-            y[at + j] = (x[at + j] - m.mean) * m.r * w[j] + (b ? b[j] : 0);
+            y[at + j] = (x[at + j] - m.mean) * m.r * w[j] + layer_norm_shift(b, j);
     }
 }
 
@@ -48,7 +57,7 @@ SIZE int layer_norm_dx_blocks(LayerNorm l)
 {
     return layer_norm_blocks(l);
 }
-DEVICE void layer_norm_dx(real *dx, const real *dy, const real *x, const real *w, LayerNorm l)
+template <class W> DEVICE void layer_norm_dx(real *dx, const real *dy, const real *x, W w, LayerNorm l)
 {
     FOR_ROWS(row, l.rows) {
         const int64_t at = row * l.k;

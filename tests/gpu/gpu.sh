@@ -3,8 +3,9 @@
 #
 #   tests/gpu/gpu.sh            on the GPU of this machine, by nvcc
 #   tests/gpu/gpu.sh --shim     the same commands over a stand-in, on small data, to try this script where there is no GPU
+#   tests/gpu/gpu.sh --shim --ops   of these every operation's example alone (tests/programs/cuda_ops.sh)
 #
-# Gradients of the first batch and losses of three steps beside the processor's, the same bits ten times and after resuming, memory
+# Gradients of the first batch and losses of three steps beside the processor's, of networks and of every operation, the same bits ten times and after resuming, memory
 # that does not grow over 5,000 steps, LeNet to 0.99 on MNIST, compute-sanitizer's memcheck and racecheck where it is installed.
 set -eu
 . "$(dirname "$0")/../common.sh"
@@ -107,10 +108,23 @@ sanitized() {
     done
 }
 
+# Every operation by its example, each with its bound of tests/gpu/ops.txt; GPU_OPS="tanh lstm" names some.
+each_op() {
+    local op bound
+    for op in ${GPU_OPS:-$("$TENON" ops | sed -n 's/^  \([a-z0-9_]*\)(.*/\1/p')}; do
+        bound=$(awk -v op="$op" '/^[0-9]/ { for (i = 2; i <= NF; i++) if ($i == op) print $1 }' tests/gpu/ops.txt)
+        [ "$(wc -w <<< "$bound")" = 1 ] || { bad "$op has no bound of its own in tests/gpu/ops.txt, but '$bound'"; continue; }
+        "$TENON" ops "$op" --example > "$work/op.tn"
+        both "op_$op" "$work/op.tn" || { bad "$op: it was not built"; continue; }
+        BOUND=$bound agree "op_$op"
+    done
+}
+
 compare=$work/compare
 cc -std=gnu11 -O1 -o "$compare" tests/tools/compare.c -lm
 small_mnist "$work/mnist" $samples $tests
 mnist=(--data "$work/mnist")
+if [ "${2:-}" = --ops ]; then shim_runtime; each_op; finish; exit; fi
 [ $on_gpu = 1 ] || { shim_runtime; shim_cudnn || { skip "the headers of cuDNN are not here"; finish; exit; }; }
 both geometry tests/cuda/geometry.tn
 both norm tests/cuda/norm.tn
@@ -162,6 +176,7 @@ survives mlp_steps "${mnist[@]}"
 survives mlp "${mnist[@]}"
 survives lenet "${mnist[@]}"
 lasts mlp "${mnist[@]}"
+each_op
 if [ $on_gpu = 1 ]; then
     small_cifar "$work/cifar" 200 100
     both resnet20 models/resnet56_cifar10.tn --set model.depth=20 --set 'augment=[]'
