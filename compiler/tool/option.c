@@ -31,7 +31,7 @@ const OptionRow option_table[] = {
     {"--batch", "N", OPTION_COUNT, AT(front.batch), MODEL, true, "samples a step, in place of the recipe's"},
     {"--shards", "G", OPTION_COUNT, AT(front.shards), MODEL, true, "equal parts of the batch, the unit that is shared out"},
     {"--set", "KEY=VALUE", OPTION_SETTING, 0, MODEL, true, "override a key of the recipe or a parameter of the model: --set optimizer.lr=0.1"},
-    {"--dtype", "f32|f64|tf32|bf16|f16", OPTION_WORD, AT(front.dtype), MODEL, true, "the numbers it computes with (default: the recipe's): f32, f64, and with --target cuda --kernels=cudnn tf32, bf16 and f16"},
+    {"--dtype", "f32|f64|tf32|bf16|f16", OPTION_WORD, AT(front.dtype), MODEL, true, "the numbers it computes with (default: the recipe's): f32, f64, and with --target cuda tf32, bf16 and f16, by NVIDIA's libraries"},
     {"--cpu", "native|x86-64-v3|x86-64-v4|armv8-a|generic", OPTION_WORD, AT(options.cpu), SHOW | MAKE, true, "the processor (default $TENON_CPU, else native)"},
     {"--plain", NULL, OPTION_TRUE, AT(options.plain), SHOW | MAKE, true, "no optional pass, reference kernels: slow, and easy to follow"},
     {"--exact", NULL, OPTION_FALSE, AT(options.fast), SHOW | MAKE, true, "only algorithms as exact as the textbook's (the default)"},
