@@ -293,9 +293,17 @@ static const char *apart_of(const Writer *w, const Node *n)
 static const char *taken_over(Writer *w, const Node *n)
 {
     Arena *a = w->arena;
-    const long long count = (long long)shape_count(&n->shape);
+    const long long count = (long long)shape_count(&n->shape), lanes = node_lanes(n->in[0]),
+                    channels = n->shape.dim[1], apart = 2 * (lanes ? count / channels * lanes : count);
 
-    w->apart = 2 * count > w->apart ? 2 * count : w->apart;
+    w->apart = apart > w->apart ? apart : w->apart;
+    if (lanes)
+        return kernel_launch(w, "convert_unpadded",
+                             arena_printf(a, "real *y, const %s *a", pointer_half(n->in[0]->half)),
+                             arena_printf(a, "    convert_unpadded(y, a, %lld, %lld, %lld);\n", count,
+                                          channels, lanes),
+                             arena_printf(a, "%s, %s", pointer_to(w, n), apart_of(w, n)),
+                             arena_printf(a, "convert_blocks(%lld)", count));
     return kernel_launch(w, "convert",
                          arena_printf(a, "real *y, const %s *a", pointer_half(n->in[0]->half)),
                          arena_printf(a, "    convert(y, a, %lld);\n", count),

@@ -36,6 +36,7 @@ static const char *const form[] = {"conv2d",
                                    "batch_norm",
                                    "batch_norm_test",
                                    "batch_fold",
+                                   "batch_fold_padded",
                                    "batch_fold_bias",
                                    "batch_norm_then",
                                    "batch_norm_test_then",
@@ -77,6 +78,7 @@ static const char *const form[] = {"conv2d",
                                    "scan_save",
                                    "matmul",
                                    "convert",
+                                   "convert_padded",
                                    "hwc_from_chw",
                                    "chw_from_hwc",
                                    "global_avg_pool_last",
@@ -319,11 +321,10 @@ static const char *image_statement(Writer *w, const Node *n, bool augmented)
     const char *args = arena_printf(a, "%s, r->there, first%s%s", pointer_to(w, n),
                                     mean ? ", " : "", mean ? pointer_to(w, n->in[0]) : "");
     return kernel_launch(w, fn,
-                         mean ? "real *y, const Rt *r, int first, const real *mean"
-                              : "real *y, const Rt *r, int first",
+                         arena_printf(a, "%s *y, const Rt *r, int first%s", pointer_type(n),
+                                      mean ? ", const real *mean" : ""),
                          body, args,
-                         arena_printf(a, "each_blocks(%lld)",
-                                      samples * (long long)shape_count(&n->shape)));
+                         arena_printf(a, "each_blocks(%lld)", samples * (long long)node_reals(n)));
 }
 
 /* Samples and labels come from the data in the GPU's memory, by the batch's index. */
@@ -334,13 +335,19 @@ static const char *input_statement(Writer *w, const Node *n)
                tokens = !label && n->dtype == DT_I32;
     if (!label && !tokens && (augmented || recipe->resize || recipe->normalize.kind != NORM_NONE))
         return image_statement(w, n, augmented);
-    const long long all = shape_count(&n->shape) * w->g->step->chunk;
+    const long long all = node_reals(n) * w->g->step->chunk, lanes = node_lanes(n);
     const bool last = n->layout == LAYOUT_LAST && n->shape.dim[0] > 1;
-    const char *fn = label ? "rt_labels" : tokens ? "rt_tokens" : last ? "rt_input_last" : "rt_input";
+    const char *fn = label    ? "rt_labels"
+                     : tokens ? "rt_tokens"
+                     : lanes  ? "rt_input_padded"
+                     : last   ? "rt_input_last"
+                              : "rt_input";
     const char *size =
         last ? arena_printf(w->arena, "%lld, %lld", (long long)n->shape.dim[0],
                             (long long)(n->shape.dim[1] * n->shape.dim[2]))
              : arena_printf(w->arena, "%lld", (long long)shape_count(&n->shape));
+    if (lanes)
+        size = arena_printf(w->arena, "%s, %lld", size, lanes);
     const char *body = arena_printf(w->arena, "    %s(y, r, first, %lld, %s);\n", fn,
                                     (long long)w->g->step->chunk, size);
     const char *params = arena_printf(w->arena, "%s *y, const Rt *r, int first", pointer_type(n));

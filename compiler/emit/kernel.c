@@ -227,6 +227,8 @@ const char *kernel_image(Writer *w, const Node *n)
     }
     if (w->in->options->cuda && n->layout == LAYOUT_LAST)
         text_add(&t, ", .last = true");
+    if (node_lanes(n))
+        text_printf(&t, ", .lanes = %lld", (long long)node_lanes(n));
     text_add(&t, " }");
     return t.s;
 }

@@ -1,6 +1,7 @@
 /* launch.c -- a training step as launches on a GPU: which nodes share one, and which library computes it. */
 #include "emit/launch.h"
 #include "ir/readers.h"
+#include "ops/conv_lanes.h"
 #include "ops/op.h"
 #include <string.h>
 
@@ -54,7 +55,7 @@ double launch_bytes(const Graph *g, GpuType t, const Node *n)
                      : n->dtype == DT_I32 || !n->shape.batched ? 4
                                                                : gpu_bytes(t);
     const double samples = n->shape.batched ? (double)g->recipe.batch : 1;
-    return node_is(n, "const") ? 0 : (double)shape_count(&n->shape) * samples * each;
+    return node_is(n, "const") ? 0 : (double)node_reals(n) * samples * each;
 }
 
 static double bytes(const Maker *m, const Node *n)
@@ -363,7 +364,7 @@ static void count_bytes(Maker *m, Launch *l)
         return;
     }
     if (node_is(l->node, "input"))
-        l->bytes += bytes(m, l->node); /* as it is stored, at most so wide */
+        l->bytes += bytes(m, l->node) / (double)node_reals(l->node) * (double)shape_count(&l->node->shape); /* as it is stored, at most so wide */
     for (int i = 0; i < l->nread; i++)
         l->bytes += moved(m, l, l->read[i]);
     for (int i = 0; i < l->nwrite; i++)
@@ -394,6 +395,8 @@ int launch_list(Arena *a, Graph *train, GpuType t, Launch **out)
     m.seat = arena_alloc(a, (size_t)train->next_id * sizeof *m.seat);
     for (int i = 0; i < train->next_id; i++)
         m.of[i] = -1;
+    if (gpu_bytes(t) < 4)
+        conv_lanes(train, m.readers, t == GPU_BF16 ? HALF_BF16 : HALF_F16);
     for (int i = 0; i < train->nnode; i++)
         m.seat[train->node[i]->id] = i;
     for (int i = 0; i < train->nnode; i++)

@@ -1,7 +1,8 @@
 /* launch_graph.c -- convolutions, their gradients and attention in the words that tenon-plan reads.
  *
  * Dims are (N, C, H, W).  Exact f32 lies as it is counted, for its engines want that order; all else lies channels innermost.  Numbers a
- * channel (bias, statistics) are f32, but a bias that the program has in two bytes.
+ * channel (bias, statistics) are f32, but a bias that the program has in two bytes.  Samples and their filters have the channels that pass
+ * lanes gives them.
  */
 #include "emit/launch.h"
 #include "ops/window.h"
@@ -23,9 +24,9 @@ static const Node *frame_of(const Words *w, const Node *n)
 
 static void image(Words *w, const char *name, const Node *n, const int64_t *chw)
 {
-    const int64_t all = frame_of(w, n)->shape.dim[0], pixels = chw[1] * chw[2];
+    const int64_t all = frame_of(w, n)->shape.dim[0], pixels = chw[1] * chw[2], lanes = node_lanes(n);
     text_printf(&w->t, "%s %s %lld %lld %lld %lld", name, gpu_type_name(w->type),
-                (long long)w->batch, (long long)chw[0], (long long)chw[1], (long long)chw[2]);
+                (long long)w->batch, (long long)(lanes ? lanes : chw[0]), (long long)chw[1], (long long)chw[2]);
     if (w->order == LAUNCH_ROW)
         text_add(&w->t, " row");
     else if (frame_of(w, n) != n)
@@ -46,8 +47,9 @@ static void filters(Words *w, const char *name)
 {
     const Window v = window_of(w->n, 1 << 20, 1 << 20);
     const int64_t *x = node_attr(w->n, "x_shape")->list;
+    const int64_t lanes = node_is(w->n, "conv2d_dx") ? 0 : node_lanes(w->n->in[0]);
     text_printf(&w->t, "%s %s %lld %lld %lld %lld%s; ", name, gpu_type_name(w->type),
-                (long long)node_int(w->n, "filters"), (long long)(x[0] / node_int(w->n, "groups")),
+                (long long)node_int(w->n, "filters"), (long long)(lanes ? lanes : x[0] / node_int(w->n, "groups")),
                 (long long)v.kernel[0], (long long)v.kernel[1], w->order == LAUNCH_ROW ? " row" : "");
 }
 

@@ -34,7 +34,7 @@ static int64_t element(const Writer *w, const Node *n)
 
 int64_t pointer_bytes(const Writer *w, const Node *n)
 {
-    return shape_count(&n->shape) * element(w, n);
+    return node_reals(n) * element(w, n);
 }
 
 int64_t pointer_slice_bytes(const Writer *w, const Node *n)

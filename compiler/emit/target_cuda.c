@@ -171,7 +171,7 @@ static void check(Writer *w, const Node *n, int *line, const char *indent)
         return;
     text_printf(t, "%sif (!rt_cuda_finite%s(%s, %lld))\n%s    return %d;\n", indent,
                 n->half == HALF_F16 ? "_f16" : n->half ? "_bf16" : "", pointer_to(w, n),
-                (long long)(shape_count(&n->shape) * w->g->step->chunk), indent, w->nlayer);
+                (long long)(node_reals(n) * w->g->step->chunk), indent, w->nlayer);
     phase_layer_name(w, n);
 }
 

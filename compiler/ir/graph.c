@@ -99,6 +99,19 @@ const Node *node_frame(const Node *n, int64_t *start)
     return n;
 }
 
+int64_t node_lanes(const Node *n)
+{
+    const Attr *lanes = node_attr(n, "lanes");
+    return lanes ? lanes->i : 0;
+}
+
+/* Channels are the first dimension of a sample, the second of filters. */
+int64_t node_reals(const Node *n)
+{
+    const int64_t all = shape_count(&n->shape), lanes = node_lanes(n);
+    return lanes ? all / n->shape.dim[n->shape.rank == 4] * lanes : all;
+}
+
 int64_t node_row(const Node *n)
 {
     int64_t start;

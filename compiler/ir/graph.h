@@ -184,6 +184,8 @@ bool     node_is(const Node *n, const char *op_name);
 /* The value in whose memory n lies, directly or through others (within); n itself when in none.  *start: reals from there.
  * A step of a sequence (pass steps) is a piece of its own: its rows lie as if it were alone. */
 const Node *node_frame(const Node *n, int64_t *start);
+int64_t  node_lanes(const Node *n);                   /* pass lanes: channels that a pixel, or a tap of filters, has in memory, zeros behind its own; 0: its own */
+int64_t  node_reals(const Node *n);                   /* numbers in memory, of one sample, or of the whole when not batched */
 int64_t  node_row(const Node *n);                     /* reals from a row of channels to the next: its frame's channels */
 
 /* dump.c: one line a node, stable, for --dump and goldens:

@@ -19,13 +19,16 @@ static bool shape_same_as_first(Node *n, Diag *d)
 static void kernel_fold(const Node *n, Call *c)
 {
     const Shape *w = &n->shape;
-    call_fn(c, "batch_fold");
+    const int64_t lanes = node_lanes(n);
+    call_fn(c, lanes ? "batch_fold_padded" : "batch_fold");
     call_out(c, n);
     for (int i = 0; i < n->nin; i++)
         call_in(c, n->in[i]);
     call_text(c, "%.17g", node_float(n, "epsilon"));
     call_text(c, "%lld", (long long)w->dim[0]);
-    call_text(c, "%lld", (long long)(shape_count(w) / w->dim[0]));
+    call_text(c, "%lld", (long long)(node_reals(n) / w->dim[0]));
+    if (lanes)
+        call_text(c, "%lld, %lld", (long long)w->dim[1], (long long)lanes);
 }
 
 static void kernel_bias(const Node *n, Call *c)

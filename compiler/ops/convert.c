@@ -10,10 +10,13 @@ static bool shape(Node *n, Diag *d)
 
 static void kernel(const Node *n, Call *c)
 {
-    call_fn(c, "convert");
+    const int64_t count = shape_count(&n->shape) * (n->shape.batched ? c->n : 1), lanes = node_lanes(n);
+    call_fn(c, lanes ? "convert_padded" : "convert");
     call_out(c, n);
     call_in(c, n->in[0]);
-    call_text(c, "%lld", (long long)(shape_count(&n->shape) * (n->shape.batched ? c->n : 1)));
+    call_text(c, "%lld", (long long)(lanes ? node_reals(n) : count));
+    if (lanes)
+        call_text(c, "%lld, %lld", (long long)n->shape.dim[1], (long long)lanes);
 }
 
 const Op op_convert[] = {{.name = "convert",

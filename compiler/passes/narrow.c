@@ -3,7 +3,7 @@
  *   relu(dense(x, w, b))   ->   relu(dense(bf16(x), bf16(w), bf16(b)):bf16):bf16
  *
  * Weights, their gradients and the optimizer's states stay f32: of what a product reads there is a copy of two bytes a number each step.  Sums are f32
- * everywhere.  A convolution's result is narrow; another product's or layer's where all that read it can, and some of its inputs are or a product is to read it.  Losses,
+ * everywhere.  A convolution's result is narrow; samples are, where all that read them can and a product does; another product's or layer's where all that read it can, and some of its inputs are or a product is to read it.  Losses,
  * exponentials, logarithms, quotients and roots, statistics, tables and loops over time stay f32, as in PyTorch's autocast; where the two meet
  * stands an op convert.  (A product in a loop rounds its factors inside the library: emit/cuda_library.c.)
  */
@@ -129,6 +129,8 @@ static bool is_half(const Narrow *a, const Node *n)
         return true;
     if (!n->shape.batched || n->dtype != DT_REAL || n->loop || graph_keeps(a->g, n))
         return false;
+    if (node_is(n, "input"))
+        return all_read(a, n) && product_reads(a, n);
     if (is_place(n))
         return some_half(n) && all_read(a, n);
     if (is_product(a, n))

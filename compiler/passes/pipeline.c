@@ -37,6 +37,9 @@ const Pass pass_table[] = {
      "the weights of others"},
     {"layout", pass_layout, true, false, false,
      "channels innermost, weights in panels; after fuse, which decides who reads what"},
+    {"lanes", pass_lanes, true, false, false,
+     "samples of few channels lie as 8 where cuDNN's engines want that; after layout, which puts "
+     "channels innermost"},
     {"steps", pass_steps, true, false, true,
      "sequences of scans lie step by step; after layout, before what it lays out is cut up"},
     {"slices", pass_slices, true, false, true,

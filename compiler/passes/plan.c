@@ -39,7 +39,7 @@ static int64_t element(const Graph *g, const Node *n)
 static int64_t bytes_of(const Graph *g, const Node *n)
 {
     const Step *s = g->step;
-    int64_t count = shape_count(&n->shape);
+    int64_t count = node_reals(n);
 
     if (n->place == PLACE_PARTIAL) {
         for (int i = 0; i < s->nsum; i++)

@@ -60,6 +60,13 @@ static const char *pattern(Arena *a, const Launch *l, int from, int to)
     return t.s;
 }
 
+/* ", 3 channels as 8" where pass lanes lets samples lie so. */
+static const char *lanes_text(Arena *a, const Node *n)
+{
+    const Node *x = n->in[0];
+    return node_lanes(x) ? arena_printf(a, ", %lld channels as %lld", (long long)x->shape.dim[0], (long long)node_lanes(x)) : "";
+}
+
 /* The first way fuses everything; behind another one a kernel of ours does the rest. */
 static void show_launch(Sheet *s, const Launch *l, const GraphPlan *p)
 {
@@ -68,6 +75,8 @@ static void show_launch(Sheet *s, const Launch *l, const GraphPlan *p)
     const int with = apart ? l->nfused - p->way + 1 : 0;
     Line x = {.place = l->node->span.source ? arena_printf(s->arena, "%d", l->node->span.line) : "", .name = l->node->name ? l->node->name : "",
               .pattern = apart ? pattern(s->arena, l, 0, with) : l->pattern, .times = l->times, .operations = l->operations * t, .bytes = l->bytes * t};
+    if (l->by == BY_CUDNN)
+        x.pattern = arena_printf(s->arena, "%s%s", x.pattern, lanes_text(s->arena, l->node));
     x.engine = l->by == BY_CUDNN ? engine_text(s, p) : l->by == BY_CUBLAS ? "cuBLASLt" : "own kernel";
     x.workspace = p ? p->workspace : 0;
     x.seconds = t * gpu_seconds(s->gpu, s->type, product, l->operations, l->bytes);
@@ -184,7 +193,7 @@ bool show_gpu(Arena *a, const Command *c, Graph *train, Diag *d)
 
 void show_graphs(Arena *a, const Command *c, const EmitPlan *plan, int n, bool planned)
 {
-    static const char format[] = "%4s  %-24s %-28s %-14s %-30s %12s\n";
+    static const char format[] = "%4s  %-24s %-41s %-14s %-30s %12s\n";
     int whole = 0, joined = 0;
     if (n == 0) {
         printf("\nno convolution of the program is cuDNN's\n");
@@ -197,7 +206,7 @@ void show_graphs(Arena *a, const Command *c, const EmitPlan *plan, int n, bool p
         const EmitPlan *p = &plan[i];
         const Span at = p->node->span;
         printf(format, at.source ? arena_printf(a, "%d", at.line) : "", p->node->name ? p->node->name : "",
-               arena_printf(a, "%s%s%s", p->node->op->name, *p->inside ? " + " : "", p->inside), *p->behind ? p->behind : "-",
+               arena_printf(a, "%s%s%s%s", p->node->op->name, *p->inside ? " + " : "", p->inside, lanes_text(a, p->node)), *p->behind ? p->behind : "-",
                planned ? engine_name(a, p->engine, p->notes) : "not planned", planned ? text_bytes(a, p->workspace) : "-");
         joined += *p->inside || *p->behind, whole += *p->inside && !*p->behind;
     }

@@ -235,6 +235,18 @@ DEVICE real fold_bias(decltype(nullptr), int)
     return 0;
 }
 /* b' = shift + (bias - mean) s; bias may be nullptr */
+/* The same with zeros behind the c channels of each tap: `each` numbers of a filter are taps of `lanes`. */
+SIZE int batch_fold_padded_blocks(double, int outputs, int each, int, int)
+{
+    return each_blocks(outputs * each);
+}
+template <class Y, class S> DEVICE void batch_fold_padded(Y *y, const real *w, S scale, const real *var, double eps, int outputs, int each, int c, int lanes)
+{
+    FOR_EACH(i, outputs * each) {
+        const int o = i / each, k = i % lanes;
+        y[i] = k < c ? w[i / lanes * c + k] * (scale[o] / s_sqrt(var[o] + (real)eps)) : 0;
+    }
+}
 SIZE int batch_fold_bias_blocks(double, int outputs)
 {
     return each_blocks(outputs);

@@ -37,4 +37,22 @@ template <class Y, class X> DEVICE void convert(Y *y, const X *x, int count)
         y[i] = (float)x[i];
 }
 
+/* Rows of c numbers in places of `lanes`, zeros behind them, of `count` numbers in all; and `count` numbers out of such rows again. */
+SIZE int convert_padded_blocks(int count, int, int)
+{
+    return each_blocks(count);
+}
+template <class Y, class X> DEVICE void convert_padded(Y *y, const X *x, int count, int c, int lanes)
+{
+    FOR_EACH(i, count) {
+        const int k = i % lanes;
+        y[i] = k < c ? (float)x[i / lanes * c + k] : 0.0f;
+    }
+}
+template <class Y, class X> DEVICE void convert_unpadded(Y *y, const X *x, int count, int c, int lanes)
+{
+    FOR_EACH(i, count)
+        y[i] = (float)x[i / c * lanes + i % c];
+}
+
 #endif

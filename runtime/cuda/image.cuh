@@ -11,15 +11,21 @@ struct Image {
     bool resize; /* stored ones are of r->x_height x r->x_width */
     double mean[16], std[16]; /* of a channel; std 0 stands for 1 */
     bool last;                /* channels lie innermost in the result */
+    int lanes;                /* so many of them, zeros behind the image's; 0: its own */
 };
+/* Channels of a pixel in the result. */
+DEVICE int image_lanes(const Image &m)
+{
+    return m.lanes ? m.lanes : m.c;
+}
 /* Which channel number `at` of the result is of, and which of its pixels. */
 DEVICE int image_of(const Image &m, int at)
 {
-    return m.last ? at % m.c : at / (m.h * m.w) % m.c;
+    return m.last ? at % image_lanes(m) : at / (m.h * m.w) % m.c;
 }
 DEVICE int image_place_of(const Image &m, int at)
 {
-    return m.last ? at / m.c % (m.h * m.w) : at % (m.h * m.w);
+    return m.last ? at / image_lanes(m) % (m.h * m.w) : at % (m.h * m.w);
 }
 struct Augment {
     int shift;
@@ -111,27 +117,27 @@ DEVICE real image_number(const Rt *r, const char *row, const real *mean, const I
 }
 
 /* y (N, C, H, W), or (N, H, W, C): samples first .. first + n - 1 of the batch. */
-DEVICE void rt_input_augmented(real *y, const Rt *r, int first, int n, const real *mean, Image m, Augment a)
+template <class T> DEVICE void rt_input_augmented(T *y, const Rt *r, int first, int n, const real *mean, Image m, Augment a)
 {
-    FOR_EACH(at, n * m.c * m.h * m.w) {
-        const int s = at / (m.c * m.h * m.w), k = image_of(m, at), place = image_place_of(m, at), i = place / m.w, j = place % m.w;
+    FOR_EACH(at, n * image_lanes(m) * m.h * m.w) {
+        const int s = at / (image_lanes(m) * m.h * m.w), k = image_of(m, at), place = image_place_of(m, at), i = place / m.w, j = place % m.w;
         const Draw d = image_draw(r, r->index[first + s], m, a);
         int from = i + d.dy, column = (d.flip ? m.w - 1 - j : j) + d.dx;
         const bool cut = a.cutout && i >= d.top && i < d.top + a.cutout && j >= d.left && j < d.left + a.cutout;
         if (a.edge)
             from = clamp_int(from, 0, m.h - 1), column = clamp_int(column, 0, m.w - 1);
         const bool inside = from >= 0 && from < m.h && column >= 0 && column < m.w;
-        y[at] = cut || !inside ? 0
-                               : image_number(r, stored(r->x, r->x_stride, r, first + s), mean, m, k, from, column, d.factor);
+        y[at] = cut || !inside || k >= m.c ? 0
+                                           : image_number(r, stored(r->x, r->x_stride, r, first + s), mean, m, k, from, column, d.factor);
     }
 }
 
 /* The same without augmentation: for evaluation, and where the recipe has none. */
-DEVICE void rt_input_normalized(real *y, const Rt *r, int first, int n, const real *mean, Image m)
+template <class T> DEVICE void rt_input_normalized(T *y, const Rt *r, int first, int n, const real *mean, Image m)
 {
-    FOR_EACH(at, n * m.c * m.h * m.w) {
-        const int s = at / (m.c * m.h * m.w), k = image_of(m, at), place = image_place_of(m, at), i = place / m.w, j = place % m.w;
-        y[at] = image_number(r, stored(r->x, r->x_stride, r, first + s), mean, m, k, i, j, 1);
+    FOR_EACH(at, n * image_lanes(m) * m.h * m.w) {
+        const int s = at / (image_lanes(m) * m.h * m.w), k = image_of(m, at), place = image_place_of(m, at), i = place / m.w, j = place % m.w;
+        y[at] = k >= m.c ? 0 : image_number(r, stored(r->x, r->x_stride, r, first + s), mean, m, k, i, j, 1);
     }
 }
 

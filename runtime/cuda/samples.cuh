@@ -20,17 +20,26 @@ DEVICE real rt_number(const Rt *r, const char *row, int i)
 }
 
 /* y (N, F): samples first .. first + n - 1 of the batch. */
-DEVICE void rt_input(real *y, const Rt *r, int first, int n, int f)
+template <class T> DEVICE void rt_input(T *y, const Rt *r, int first, int n, int f)
 {
     FOR_EACH(at, n * f)
         y[at] = rt_number(r, stored(r->x, r->x_stride, r, first + at / f), at % f);
 }
 
 /* The same of images whose channels lie innermost: y (N, HW, C), stored (C, HW). */
-DEVICE void rt_input_last(real *y, const Rt *r, int first, int n, int c, int hw)
+template <class T> DEVICE void rt_input_last(T *y, const Rt *r, int first, int n, int c, int hw)
 {
     FOR_EACH(at, n * c * hw)
         y[at] = rt_number(r, stored(r->x, r->x_stride, r, first + at / (c * hw)), at % c * hw + at / c % hw);
+}
+
+/* The same with zeros behind the channels of each pixel: y (N, HW, lanes). */
+template <class T> DEVICE void rt_input_padded(T *y, const Rt *r, int first, int n, int c, int hw, int lanes)
+{
+    FOR_EACH(at, n * hw * lanes) {
+        const int k = at % lanes, pixel = at / lanes;
+        y[at] = k < c ? rt_number(r, stored(r->x, r->x_stride, r, first + pixel / hw), k * hw + pixel % hw) : 0;
+    }
 }
 
 /* y (N, T): the tokens of the same samples; padding is token 0, so that any token can be looked up. */

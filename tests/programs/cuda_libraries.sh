@@ -114,6 +114,7 @@ convolutions() {
     TENON_CUDNN=/nowhere/libcudnn.so.9 succeeds "info needs no cuDNN" "$lenet/gpu" info
     halves
     scaled
+    lanes
     embedded
     fused
 }
@@ -266,6 +267,48 @@ scaled() {
     "$work/compare" "$small/1.safetensors" "$small/cpu.safetensors" 0.9 > /dev/null && bad "small gradients do not vanish as they are" || ok
     run "$small/gpu" --epochs 2 --loss-scale 16 --loss-scale-steps 2
     same "a scale that doubles after two steps" "16 32 32 64 64 128 " "$(field "$work/run.jsonl" step loss_scale)"
+}
+
+# Samples of few channels lie as eight for cuDNN, zeros behind their own, and so do filters and their gradient (pass lanes); nothing else changes.
+lanes() {
+    local data= model=$cuda/lanes.tn type name
+    # channels CHANNELS OPTIONS...: of samples and filters in the graph of the first convolution
+    channels() {
+        local want=$1; shift
+        "$TENON" emit "$model" --to cuda --kernels=cudnn "$@" -o "$work/channels"
+        same "channels with $*" "$want $want" "$(sed -n 's/^    {"x [a-z0-9]* 4 \([0-9]*\) 13 12; w [a-z0-9]* [0-9]* \([0-9]*\) .*/\1 \2/p' "$work/channels/lanes.cu" | head -n 1)"
+    }
+    channels 8 --dtype bf16
+    channels 8 --dtype bf16 --set model.kernel=3
+    channels 8 --dtype bf16 --set model.channels=7
+    channels 2 --dtype bf16 --set model.channels=2
+    channels 1 --dtype bf16 --set model.channels=1
+    channels 9 --dtype bf16 --set model.channels=9
+    channels 3 --dtype bf16 --set model.filters=12
+    channels 8 --dtype f16
+    channels 3 --dtype f16 --set model.kernel=5
+    channels 3 --dtype tf32
+    "$TENON" show "$model" --target cuda --kernels=cudnn --dtype bf16 | grep -q " conv2d_dw, 3 channels as 8 " && ok || bad "show does not say that channels lie otherwise"
+    # as they are stored, and normalised and augmented on their way in; three channels, and four
+    pair lanes "$model"
+    steps lanes
+    pair augmented "$model" --set model.channels=4 --set 'normalize=per_channel(mean=[0.3,0.5,0.4,0.2],std=[0.2,0.4,0.3,0.5])' --set 'augment=[shift(pixels=2),flip_horizontal,cutout(3),brightness(0.2)]'
+    steps augmented
+    for type in bf16 f16; do
+        half lanes "$model" $([ $type = bf16 ] && echo 3e-2 || echo 3e-3)
+        half augmented "$model" $([ $type = bf16 ] && echo 3e-2 || echo 3e-3) --set model.channels=4 --set 'normalize=per_channel(mean=[0.3,0.5,0.4,0.2],std=[0.2,0.4,0.3,0.5])' --set 'augment=[shift(pixels=2),flip_horizontal,cutout(3),brightness(0.2)]'
+        for name in lanes augmented; do
+            differs "$name in $type: the test's loss" "$(field "$work/$name/cpu.jsonl" epoch test_loss)" "$(field "$work/$name-$type/0.jsonl" epoch test_loss)"
+            # shapes in files are the model's
+            "$work/$name-$type/gpu" --epochs 1 --save "$work/$name.safetensors" > /dev/null 2>&1
+            succeeds "the processor's program reads $name's weights" "$work/$name/cpu" test --weights "$work/$name.safetensors"
+        done
+    done
+    # samples in training, in the forward pass again and in evaluation; filters in training and in evaluation; their gradient
+    same "launches that know of eight channels" "3 1 1 1 " \
+        "$(for name in rt_input_padded convert_padded batch_fold_padded convert_unpadded; do grep -c "LAUNCH(${name}_" "$work/lanes-bf16/lanes.cu"; done | tr '\n' ' ')"
+    same "sizes of images with eight channels" 2 "$(grep -c 'lanes = 8' "$work/augmented-bf16/lanes.cu")"
+    [ ! -x "$(dirname "$TENON")/tenon-plan" ] || by=planned half lanes "$model" 3e-2
 }
 
 # `tenon build` plans, by the fake, embeds the plans and links; nvcc's part is tests/tools/nvcc's.
