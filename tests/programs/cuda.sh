@@ -134,13 +134,13 @@ launches_checked() {
 by_nvcc() {
     local name extra
     launches_checked
-    for name in geometry norm sync sequence moves places lenet narrow scaled last; do
+    for name in geometry norm sync sequence moves places narrow scaled last; do # LeNet: cuda_compiled.sh
         [ $name != narrow ] || "$TENON" emit "$cuda/narrow.tn" --to cuda --kernels=cudnn --dtype bf16 -o "$work/narrow"
         [ $name != last ] || "$TENON" emit "$cuda/last.tn" --to cuda --kernels=cudnn --dtype bf16 -o "$work/last"
         [ $name != scaled ] || { "$TENON" emit "$cuda/narrow.tn" --to cuda --kernels=cudnn --dtype f16 -o "$work/scaled"; mv "$work/scaled/narrow.cu" "$work/scaled/scaled.cu"; }
-        [ -e "$work/$name" ] || "$TENON" emit "$([ $name = lenet ] && echo models/lenet.tn || echo "$cuda/$name.tn")" --to cuda --kernels=own -o "$work/$name"
+        [ -e "$work/$name" ] || "$TENON" emit "$cuda/$name.tn" --to cuda --kernels=own -o "$work/$name"
         case $CHECK_ALL$name in
-        1* | 0geometry | 0norm | 0lenet) gate "$work/$name/$name.cu" 80 90a 100 ;;
+        1* | 0geometry) gate "$work/$name/$name.cu" 80 90a 100 ;;
         *) gate "$work/$name/$name.cu" 90a ;;
         esac
     done
