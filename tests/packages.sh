@@ -1,22 +1,42 @@
 # packages.sh -- sourced by ./quickstart and ./check: installs what is missing, or says what to install.
 #
-#   need_packages COMMAND:PACKAGE FILE:PACKAGE ...      a FILE starts with /, globs allowed
+#   need_packages COMMAND:PACKAGE FILE:PACKAGE CALL@HEADER@LIBRARIES:PACKAGE ...
 #
+# A FILE starts with / (globs allowed).  CALL@HEADER@LIBRARIES is present when a C program that makes the call links: two packages can
+# bring the same header (libblas-dev has a cblas.h too, without the library that programs are linked with).
 # Nothing is asked of the network when everything is there already.
 
+# links CALL HEADER LIBRARIES: whether a C program with this header and this call links with these libraries
+links() {
+    local file status=0
+    file=$(mktemp)
+    # shellcheck disable=SC2086
+    printf '#include <%s>\nint main(void)\n{\n    %s;\n    return 0;\n}\n' "$2" "$1" | cc -x c -o "$file" - $3 2> /dev/null || status=$?
+    rm -f "$file"
+    return $status
+}
+
 missing_packages() {
-    local item have
+    local item have call header libraries
     for item in "$@"; do
         have=${item%%:*}
         case $have in
+        *@*) IFS=@ read -r call header libraries <<< "$have"
+             links "$call" "$header" "$libraries" || echo "${item#*:}" ;;
         /*) compgen -G "$have" > /dev/null || echo "${item#*:}" ;;
         *) command -v "$have" > /dev/null || echo "${item#*:}" ;;
         esac
     done | sort -u | tr '\n' ' '
 }
 
+# have ITEM...: all of them are there
+have() {
+    [ -z "$(missing_packages "$@")" ]
+}
+
 need_packages() {
     local missing sudo=
+    recent_cmake
     missing=$(missing_packages "$@")
     [ -n "$missing" ] || return 0
     if ! command -v apt-get > /dev/null; then
@@ -47,6 +67,23 @@ need_packages() {
     rm "$log"
 }
 
+# An old cmake that hides the distribution's, such as one in /usr/local/bin: installing a package would not help.
+recent_cmake() {
+    local have wanted=3.18
+    have=$(cmake --version 2> /dev/null | sed -n '1s/.*version //p')
+    if [ -n "$have" ] && [ "$(printf '%s\n' $wanted "${have%%-*}" | sort -V | head -n 1)" != $wanted ]; then
+        echo "$(command -v cmake) is version $have; $wanted or newer is needed: install Debian's package cmake and put it first in PATH" >&2
+        exit 1
+    fi
+}
+
+# writable_tree DIR: both commands write to DIR/build
+writable_tree() {
+    mkdir -p "$1/build" 2> /dev/null && [ -w "$1/build" ] && return
+    echo "cannot write to $1/build: copy the repository to a directory of yours, or build elsewhere: cmake -S $1 -B DIR && cmake --build DIR" >&2
+    exit 1
+}
+
 install_packages() {
     local sudo=$1; shift
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@"
@@ -65,7 +102,9 @@ packages_build=(gcc:build-essential make:build-essential cmake:cmake flex:flex b
                 '/usr/include/stdio.h:build-essential' '/usr/include/zlib.h:zlib1g-dev')
 # tenon sweep and tenon results
 packages_sweep=(/usr/include/sqlite3.h:libsqlite3-dev /usr/include/cjson/cJSON.h:libcjson-dev)
-packages_check=("${packages_build[@]}" "${packages_sweep[@]}" pkg-config:pkg-config /usr/include/lzma.h:liblzma-dev xz:xz-utils '/usr/include/check.h:check' '/usr/include/*/cblas.h:libopenblas-dev'
+# Also used by bench/run.  OpenBLAS's own function tells it from another BLAS.
+openblas='cblas_sdot(0, 0, 0, 0, 0); openblas_set_num_threads(1)@cblas.h@-lopenblas:libopenblas-dev'
+packages_check=("${packages_build[@]}" "${packages_sweep[@]}" pkg-config:pkg-config /usr/include/lzma.h:liblzma-dev xz:xz-utils '/usr/include/check.h:check' "$openblas"
                 mpicc:libopenmpi-dev mpirun:openmpi-bin /usr/include/png.h:libpng-dev /usr/include/turbojpeg.h:libturbojpeg0-dev)
 # 45 MB to fetch: for ./check --all only; without them tests/programs/armv8.sh is skipped
 packages_cross=(aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu '/usr/aarch64-linux-gnu/include/stdio.h:libc6-dev-arm64-cross'

@@ -3,6 +3,7 @@
 # within 1e-11 (f64), with its own kernels and with the library's; sequences that leave rows over, in f32 too; any number of threads.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
+. "$TENON_ROOT/tests/packages.sh"
 
 succeeds "the comparer compiles" cc -std=gnu11 -O1 -o "$work/compare" "$TENON_ROOT/tests/tools/compare.c" -lm
 
@@ -42,14 +43,14 @@ for time in 7 33; do
         succeeds "$time $mask: causal_attention = matmul and softmax" "$work/compare" "$work/fused.s" "$work/hand.s" 1e-11
     done
 done
-if echo '#include <cblas.h>' | cc -E - > /dev/null 2>&1; then
+if have "$openblas"; then
     succeeds "by hand with the library: build" "$TENON" build "$work/hand.tn" -o "$work/p" --dtype f64 --kernels blas
     "$TENON" emit "$work/hand.tn" --to c -o "$work/c" --kernels blas
     grep -rq matmul_blas "$work/c" && ok || bad "the library's products are not used"
     succeeds "by hand with the library: gradients" "$work/p" grads --output "$work/blas.s"
     succeeds "the library = own kernels" "$work/compare" "$work/fused.s" "$work/blas.s" 1e-11
 else
-    skip "no cblas.h: libopenblas-dev is not installed"
+    skip "OpenBLAS is not installed (Debian: libopenblas-dev)"
 fi
 
 model "$work/fused.tn" 33 "causal_attention(p[0], p[1], p[2], heads = 3)"

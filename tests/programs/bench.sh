@@ -2,8 +2,10 @@
 # bench.sh -- bench/run compares what computes the same, refuses what does not, and writes down what it measured.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
+. "$TENON_ROOT/tests/packages.sh"
 
 python3 -c 'import gzip' 2> /dev/null || { skip "no python3"; finish; exit; }
+have "$openblas" || { skip "OpenBLAS, the peer here, is not installed (Debian: libopenblas-dev)"; finish; exit; }
 export TENON_CACHE=$work/cache
 
 # a copy, so that a yardstick can be spoilt and results lie aside; bench/run itself would install packages

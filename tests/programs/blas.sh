@@ -3,9 +3,10 @@
 # (f64), for dense layers, convolutions of all forms, and the same bits for any number of threads.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
+. "$TENON_ROOT/tests/packages.sh"
 
-if ! echo '#include <cblas.h>' | cc -E - > /dev/null 2>&1; then
-    skip "no cblas.h: libopenblas-dev is not installed"
+if ! have "$openblas"; then
+    skip "OpenBLAS is not installed (Debian: libopenblas-dev)"
     finish
     exit
 fi
