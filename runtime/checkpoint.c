@@ -54,8 +54,8 @@ static void scan(Checkpoint *c)
             continue;
         if (!e->d_name[end] && c->nfound < FOUND)
             c->found[c->nfound++] = step;
-        else if (strcmp(e->d_name + end, ".tmp") == 0)
-            unlinkat(dirfd(d), e->d_name, 0); /* of a run that was killed while it saved */
+        else if (strncmp(e->d_name + end, ".tmp", 4) == 0) /* of a run that was killed while it saved */
+            unlinkat(dirfd(d), e->d_name, 0);
     }
     closedir(d);
     qsort(c->found, (size_t)c->nfound, sizeof *c->found, newest_first);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum { GRACE = 5 }; /* seconds for the end of other processes */
-enum { UNFINISHED = 4, MESSAGE = 4096 };
+enum { UNFINISHED = 8, MESSAGE = 4096 };
 
 static _Atomic(const char *) unfinished[UNFINISHED];
 static atomic_flag dying = ATOMIC_FLAG_INIT;
@@ -33,8 +33,37 @@ static bool swap(const char *from, const char *to)
     return false;
 }
 
+static void remove_unfinished(void)
+{
+    for (int i = 0; i < UNFINISHED; i++) {
+        const char *path = atomic_load(&unfinished[i]);
+        if (path)
+            unlink(path);
+    }
+}
+
+/* Ends as if nobody had asked for the signal. */
+static void end_by_signal(int number)
+{
+    remove_unfinished();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* Signals that somebody handles, or has had ignored, are left as they are. */
+static void watch_signals(void)
+{
+    static const int ends[] = {SIGHUP, SIGINT, SIGTERM};
+    struct sigaction now;
+    for (int i = 0; i < 3; i++)
+        if (sigaction(ends[i], NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+            now.sa_handler == SIG_DFL)
+            signal(ends[i], end_by_signal);
+}
+
 void rt_unfinished(const char *path)
 {
+    watch_signals();
     if (!swap(NULL, path))
         rt_die("%s: too many files are written at once", path);
 }
@@ -109,11 +138,7 @@ static void silence_others(int code)
 
 static void __attribute__((noreturn)) leave(int code)
 {
-    for (int i = 0; i < UNFINISHED; i++) {
-        const char *path = atomic_load(&unfinished[i]);
-        if (path)
-            unlink(path);
-    }
+    remove_unfinished();
     void (*end)(int) = atomic_load(&at_death);
     if (end) {
         signal(SIGALRM, late); /* the end of others can hang where a line is cut */

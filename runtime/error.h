@@ -23,8 +23,8 @@ void rt_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 void rt_said(void);            /* before a good end: dies when standard output could not be written */
 
-/* A file that rt_die takes away because it is half written, until rt_finished gets the same
- * string, which must live on. A few at a time. */
+/* A file that goes away when rt_die, SIGHUP, SIGINT or SIGTERM ends the program, because it is half
+ * written, until rt_finished gets the same string, which must live on. A few at a time. */
 void rt_unfinished(const char *path);
 void rt_finished(const char *path);
 

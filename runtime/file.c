@@ -1,9 +1,13 @@
 /* file.c -- atomic replacement by rename(2); see file.h. */
+#define _GNU_SOURCE
 #include "file.h"
 #include "error.h"
+#include "owner.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,49 +19,203 @@ static void __attribute__((noreturn)) fail(const File *f)
     rt_die("%s cannot be written: %s", f->path, strerror(errno));
 }
 
-/* A rename would put a plain file in the place of whatever stands there; a link stays a link. */
-static void find_place(File *f, const char *path)
+/* ---- the place */
+
+enum { LINKS = 40 }; /* as many as the kernel follows */
+
+/* Puts the target of the link at `path` in its place. */
+static bool follow(char path[PATH_MAX])
 {
-    struct stat there;
     char target[PATH_MAX];
-    if (stat(path, &there) == 0) {
-        if (!S_ISREG(there.st_mode))
-            rt_die("%s is %s, not a file: name another place", path,
-                   S_ISDIR(there.st_mode) ? "a directory" : "a device or a pipe");
-        if (realpath(path, target))
-            path = target;
+    const ssize_t n = readlink(path, target, sizeof target - 1);
+    const char *slash = strrchr(path, '/');
+    const size_t keep = n > 0 && target[0] != '/' && slash ? (size_t)(slash + 1 - path) : 0;
+    if (n < 0)
+        return false;
+    if (keep + (size_t)n >= PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return false;
     }
-    if (snprintf(f->path, sizeof f->path, "%s", path) >= (int)sizeof f->path)
-        rt_die("the path %.60s... is too long", path);
+    memcpy(path + keep, target, (size_t)n);
+    path[keep + (size_t)n] = '\0';
+    return true;
 }
 
-static void directory_of(const File *f, char *directory)
+/* A rename would put a plain file in the place of a link, which stays a link: its target is
+ * written, also one that is not there yet. */
+static bool resolve(char path[PATH_MAX])
 {
-    const char *slash = strrchr(f->path, '/');
-    const int length = slash == f->path ? 1 : slash ? (int)(slash - f->path) : 0;
-    snprintf(directory, sizeof f->path, "%.*s", length ? length : 1, length ? f->path : ".");
+    struct stat s;
+    for (int i = 0; lstat(path, &s) == 0 && S_ISLNK(s.st_mode); i++) {
+        if (i == LINKS) {
+            errno = ELOOP;
+            return false;
+        }
+        if (!follow(path))
+            return false;
+    }
+    return true;
 }
+
+/* Standard output or error, redirected into this very file: /dev/stdout, say. */
+static bool is_own_output(const struct stat *there)
+{
+    struct stat s;
+    for (int fd = 1; fd <= 2; fd++)
+        if (fstat(fd, &s) == 0 && s.st_dev == there->st_dev && s.st_ino == there->st_ino)
+            return true;
+    return false;
+}
+
+/* What stands there, in words, when it is nothing that a file may replace; else NULL. */
+static const char *other_than_file(const char *path)
+{
+    struct stat there;
+    if (stat(path, &there) != 0)
+        return NULL;
+    if (!S_ISREG(there.st_mode))
+        return S_ISDIR(there.st_mode) ? "a directory, not a file"
+                                      : "a device or a pipe, not a file";
+    return is_own_output(&there) ? "what this program's output goes to" : NULL;
+}
+
+static bool find_place(File *f, const char *path)
+{
+    if (snprintf(f->path, sizeof f->path, "%s", path) < (int)sizeof f->path)
+        return resolve(f->path);
+    errno = ENAMETOOLONG;
+    return false;
+}
+
+static void must_find_place(File *f, const char *path)
+{
+    const char *other = other_than_file(path);
+    if (strlen(path) >= sizeof f->path)
+        rt_die("the path %.60s... is too long", path);
+    if (other)
+        rt_die("%s is %s: name another place", path, other);
+    if (!find_place(f, path))
+        fail(f);
+}
+
+static void directory_of(const char *path, char directory[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    const int length = slash == path ? 1 : slash ? (int)(slash - path) : 0;
+    snprintf(directory, PATH_MAX, "%.*s", length ? length : 1, length ? path : ".");
+}
+
+/* ---- temporary names */
+
+enum { STEM = 64, TRIES = 100 }; /* bytes of the name that are kept: some file systems take 143 */
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Bytes of the name before ".tmp-": whole characters of UTF-8. */
+static int stem_of(const char *base)
+{
+    int n = (int)strnlen(base, STEM);
+    while (n > 0 && base[n] && (base[n] & 0xC0) == 0x80)
+        n--;
+    return n;
+}
+
+/* The owner in a temporary name of the file `base`; NULL: it is none. */
+static const char *owner_in(const char *name, const char *base)
+{
+    const int stem = stem_of(base);
+    const char *owner = name + stem + 5;
+    if (strncmp(name, base, (size_t)stem) != 0 || strncmp(name + stem, ".tmp-", 5) != 0)
+        return NULL;
+    const int length = owner_length(owner);
+    return length && owner[length] == '-' ? owner : NULL;
+}
+
+bool file_others(const char *path)
+{
+    static File f;
+    char directory[PATH_MAX];
+    bool others = false;
+    if (!find_place(&f, path))
+        return false;
+    directory_of(f.path, directory);
+    DIR *d = opendir(directory);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        const char *owner = owner_in(e->d_name, base_of(f.path));
+        if (owner && owner_is_gone(owner))
+            unlinkat(dirfd(d), e->d_name, 0);
+        else if (owner)
+            others = true;
+    }
+    if (d)
+        closedir(d);
+    return others;
+}
+
+/* O_EXCL follows no link and takes nothing that is there already. */
+static bool make_temporary(File *f)
+{
+    static atomic_int made;
+    char owner[OWNER_TEXT];
+    const char *base = base_of(f->path);
+    owner_text(owner);
+    f->fd = -1;
+    errno = EEXIST;
+    for (int i = 0; i < TRIES && f->fd < 0 && errno == EEXIST; i++) {
+        const int n =
+            snprintf(f->temporary, sizeof f->temporary, "%.*s%.*s.tmp-%s-%d", (int)(base - f->path),
+                     f->path, stem_of(base), base, owner, atomic_fetch_add(&made, 1));
+        if (n >= (int)sizeof f->temporary) {
+            errno = ENAMETOOLONG;
+            return false;
+        }
+        f->fd = open(f->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    }
+    return f->fd >= 0;
+}
+
+/* ---- the file */
 
 void file_check(const char *path)
 {
     static File f;
-    char directory[sizeof f.path];
-    find_place(&f, path);
-    directory_of(&f, directory);
+    char directory[PATH_MAX];
+    must_find_place(&f, path);
+    directory_of(f.path, directory);
     if (access(directory, W_OK | X_OK) != 0)
         fail(&f);
+    file_others(path);
+}
+
+static bool begin(File *f)
+{
+    f->have = 0;
+    f->bytes = 0;
+    if (!make_temporary(f))
+        return false;
+    rt_unfinished(f->temporary);
+    return true;
+}
+
+bool file_try(File *f, const char *path)
+{
+    f->fd = -1;
+    if (other_than_file(path)) {
+        errno = EEXIST;
+        return false;
+    }
+    return find_place(f, path) && begin(f);
 }
 
 void file_create(File *f, const char *path)
 {
-    f->have = 0;
-    f->bytes = 0;
-    find_place(f, path);
-    snprintf(f->temporary, sizeof f->temporary, "%s.tmp", f->path);
-    f->fd = open(f->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (f->fd < 0)
+    must_find_place(f, path);
+    if (!begin(f))
         fail(f);
-    rt_unfinished(f->temporary);
 }
 
 static void put(File *f, const char *data, int64_t bytes)
@@ -99,11 +257,31 @@ void file_patch(File *f, int64_t at, const void *data, int64_t bytes)
         fail(f);
 }
 
-/* The name is safe on disk when its directory is. */
-static void sync_directory(File *f)
+void file_read(File *f, int64_t at, void *to, int64_t bytes)
 {
-    char directory[sizeof f->path];
-    directory_of(f, directory);
+    flush(f);
+    for (ssize_t n; bytes > 0; to = (char *)to + n, at += n, bytes -= n) {
+        n = pread(f->fd, to, (size_t)bytes, at);
+        if (n < 0 && errno == EINTR)
+            n = 0;
+        else if (n <= 0)
+            rt_die("%s cannot be read back: %s", f->path,
+                   n < 0 ? strerror(errno) : "it is cut short");
+    }
+}
+
+void file_sync(File *f)
+{
+    flush(f);
+    if (fsync(f->fd) != 0 && errno != EINVAL)
+        fail(f);
+}
+
+/* The name is safe on disk when its directory is. */
+static void sync_directory(const File *f)
+{
+    char directory[PATH_MAX];
+    directory_of(f->path, directory);
     const int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return;
@@ -111,13 +289,36 @@ static void sync_directory(File *f)
     close(fd);
 }
 
+void file_abandon(File *f)
+{
+    const int error = errno;
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
+    unlink(f->temporary);
+    rt_finished(f->temporary);
+    errno = error;
+}
+
+bool file_try_commit(File *f)
+{
+    bool ok = fsync(f->fd) == 0 || errno == EINVAL;
+    if (ok) {
+        ok = close(f->fd) == 0;
+        f->fd = -1;
+    }
+    if (!ok || rename(f->temporary, f->path) != 0) {
+        file_abandon(f);
+        return false;
+    }
+    rt_finished(f->temporary);
+    sync_directory(f);
+    return true;
+}
+
 void file_commit(File *f)
 {
     flush(f);
-    if (fsync(f->fd) != 0 && errno != EINVAL)
+    if (!file_try_commit(f))
         fail(f);
-    if (close(f->fd) != 0 || rename(f->temporary, f->path) != 0)
-        fail(f);
-    rt_finished(f->temporary);
-    sync_directory(f);
 }

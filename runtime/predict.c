@@ -34,14 +34,21 @@ static void keep_apart(const char *output, const char *input)
         rt_die("--output %s is the file that is read (%s): name another one", output, input);
 }
 
-static void open_sink(Sink *s, const RtProgram *p, const char *path, int64_t rows)
+/* Before anything is computed. */
+static void check_sink(Sink *s, const char *path)
 {
     const size_t n = path ? strlen(path) : 0;
-    char head[128];
     s->to_file = path && strcmp(path, "-") != 0 && strcmp(path, "/dev/stdout") != 0;
     s->npy = s->to_file && n > 4 && strcmp(path + n - 4, ".npy") == 0;
     if (s->to_file && !s->npy && !(n > 4 && strcmp(path + n - 4, ".csv") == 0))
         rt_die("%s: output is a .npy or a .csv file", path);
+    if (s->to_file)
+        file_check(path);
+}
+
+static void open_sink(Sink *s, const RtProgram *p, const char *path, int64_t rows)
+{
+    char head[128];
     if (s->to_file)
         file_create(&s->file, path);
     if (s->npy)
@@ -139,6 +146,7 @@ int predict_run(const RtProgram *p, const Options *o)
     static Sink sink;
     keep_apart(o->output, o->input);
     keep_apart(o->output, o->weights);
+    check_sink(&sink, o->output);
     Net *n = net_new(p, pool_new(o->threads), o->comm, 1, false);
     net_samples(n, o->samples_in, 1);
     weights_load(n, o->weights);

@@ -1,7 +1,9 @@
 /* file.c -- files and directories: whole reads, writes that are either complete or not there. */
+#define _GNU_SOURCE                                   /* mkostemp */
 #include "tool/file.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +88,8 @@ void file_volatile(const char *path)
     armed = true;
     const int caught[] = {SIGINT, SIGTERM, SIGHUP};
     for (int i = 0; i < 3; i++)
-        signal(caught[i], on_signal);
+        if (signal(caught[i], on_signal) == SIG_IGN)   /* nohup: that stays */
+            signal(caught[i], SIG_IGN);
 }
 
 /* ---- writing */
@@ -103,12 +106,68 @@ static int write_all(int fd, const char *bytes, size_t len)
     return 0;
 }
 
+/* The file that `path` stands for: a link's target, also where there is none yet; NULL, errno set: links in a circle. */
+static const char *behind_links(Arena *a, const char *path)
+{
+    enum { LINKS = 40 };                              /* as many as the kernel follows */
+    char target[PATH_MAX];
+    struct stat s;
+    for (int i = 0; lstat(path, &s) == 0 && S_ISLNK(s.st_mode); i++) {
+        const ssize_t n = i < LINKS ? readlink(path, target, sizeof target - 1) : -1;
+        const char *slash = strrchr(path, '/');
+        if (n < 0) {
+            errno = ELOOP;
+            return NULL;
+        }
+        target[n] = 0;
+        path = *target == '/' || !slash ? arena_strdup(a, target) : arena_printf(a, "%.*s%s", (int)(slash + 1 - path), path, target);
+    }
+    return path;
+}
+
+/* A device or a pipe: a rename would put a file in its place.  A pipe that nobody reads is an error, not a wait. */
+static int write_into(const char *path, const void *bytes, size_t len)
+{
+    const int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    int error = fcntl(fd, F_SETFL, 0) < 0 ? errno : write_all(fd, bytes, len);
+    if (close(fd) != 0 && !error)
+        error = errno;
+    return error;
+}
+
+/* Is it standard output, under whatever name? */
+static bool is_stdout(const struct stat *there)
+{
+    struct stat s;
+    return fstat(STDOUT_FILENO, &s) == 0 && s.st_dev == there->st_dev && s.st_ino == there->st_ino && s.st_rdev == there->st_rdev;
+}
+
+/* "dir/NAME.tmp-XXXXXX"; of a long name, 64 bytes: file systems take 143 to 255. */
+static char *temporary_beside(Arena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    size_t n = strnlen(base, 64);
+    while (n > 0 && base[n] && (base[n] & 0xC0) == 0x80)
+        n--;                                          /* whole characters of UTF-8 */
+    return arena_printf(a, "%.*s%.*s.tmp-XXXXXX", (int)(base - path), path, (int)n, base);
+}
+
 int file_write(Arena *a, const char *path, const void *bytes, size_t len, mode_t mode)
 {
-    char *temporary = arena_printf(a, "%s.XXXXXX", path);
+    struct stat there;
+    if (stat(path, &there) == 0 && is_stdout(&there))
+        return fflush(stdout) != 0 ? errno : write_all(STDOUT_FILENO, bytes, len);
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return S_ISDIR(there.st_mode) ? EISDIR : write_into(path, bytes, len);
+    path = behind_links(a, path);
+    if (!path)
+        return errno;
+    char *temporary = temporary_beside(a, path);
     const mode_t mask = umask(0);
     umask(mask);
-    const int fd = mkstemp(temporary);
+    const int fd = mkostemp(temporary, O_CLOEXEC);    /* O_EXCL: nobody else's, and no link */
     if (fd < 0)
         return errno;
     file_volatile(temporary);

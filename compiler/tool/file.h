@@ -7,7 +7,9 @@
 /* The bytes of a file, NUL-terminated, in the arena.  NULL, errno set, when it cannot be read. */
 char *file_read(Arena *a, const char *path, size_t *len);
 
-/* Writes next to `path`, then renames: the file is whole or untouched.  0, or an errno. */
+/* Writes next to `path`, then renames: the file is whole or untouched, and of two compilers that write it the last one has it.
+ * A link stays, and its target is written; a device, a pipe or standard output is written into.  Nothing is synced: all that is
+ * written here can be made again, and entries of the cache know when they are damaged.  0, or an errno. */
 int   file_write(Arena *a, const char *path, const void *bytes, size_t len, mode_t mode);
 int   file_copy(Arena *a, const char *from, const char *to, mode_t mode);
 

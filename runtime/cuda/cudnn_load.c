@@ -1,6 +1,7 @@
 /* cudnn_load.c -- a program's plans when it starts: the embedded one, one kept on disk, or one made now. */
 #include "cuda/cudnn_load.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,14 +59,18 @@ static bool load_kept(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *w,
     return ok;
 }
 
-/* Written beside and renamed: programs that start together see whole files. */
+/* Written beside and renamed: programs that start together, on hosts that share the directory too,
+ * see whole files. O_EXCL: a file that is there already is nobody's to write. */
 static void keep(CudnnPlan *p, const char *graph, const char *path)
 {
-    char beside[PATH_MAX + 32];
+    char beside[PATH_MAX + 128], host[65] = "";
     size_t n;
     char *text = cudnn_plan_text(p, graph, &n);
-    snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid());
-    FILE *f = text ? fopen(beside, "wb") : NULL;
+    if (gethostname(host, sizeof host - 1) != 0)
+        *host = 0;
+    snprintf(beside, sizeof beside, "%s.tmp-%s-%ld", path, host, (long)getpid());
+    const int fd = text ? open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666) : -1;
+    FILE *f = fd >= 0 ? fdopen(fd, "wb") : NULL;
     bool ok = f && fwrite(text, 1, n, f) == n;
     ok = f && fclose(f) == 0 && ok;
     if (f && (!ok || rename(beside, path) != 0))

@@ -3,7 +3,7 @@
  * The packed file is a head of 4096 bytes and the samples, (C, H, W) bytes each, as the kernels read them: a later run maps it
  * and starts at once.  It lies beside the images, else in the user's cache directory, else nowhere (the samples are then in
  * memory).  It is good for as long as the hash of the images' names, sizes and times stays, and it appears whole or not at
- * all: written beside its place under a lock, synced, renamed.
+ * all (file.h).  Of processes that start together one writes it, as a rule, and the others keep samples in memory.
  */
 #define _GNU_SOURCE
 #include "data/data.h"
@@ -11,6 +11,7 @@
 #include "data/folders.h"
 #include "data/resample.h"
 #include "error.h"
+#include "file.h"
 #include "hash.h"
 #include "memory.h"
 #include <errno.h>
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,8 +35,7 @@ struct Images {
     Folders folders;
     Head head;
     const char *place; /* the packed file; NULL: none */
-    const char *temporary;
-    int fd; /* of `temporary`, locked; -1: samples are in memory only */
+    File *file;        /* that will have that place; NULL: samples are in memory only, or read from there */
     char *map;
     int64_t bytes; /* of the packed file */
 };
@@ -59,40 +58,30 @@ static bool map_packed(Images *m, const char *path)
     return good;
 }
 
-/* Takes path.tmp for itself; false: it cannot be made there, or another process is at it. */
+/* False: it cannot be made there, or another process is at it. */
 static bool begin_packed(Images *m, const char *path)
 {
-    struct stat mine, there;
-    const char *temporary = rt_format("%s.tmp", path);
-    const int fd = open(temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (fd < 0)
+    if (file_others(path))
         return false;
-    const bool own = flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &mine) == 0 &&
-                     stat(temporary, &there) == 0 && mine.st_ino == there.st_ino &&
-                     S_ISREG(mine.st_mode);
-    if (!own || ftruncate(fd, 0) != 0 || posix_fallocate(fd, 0, m->bytes) != 0) {
-        if (own)
-            unlink(temporary);
-        close(fd); /* after the file is gone: nobody waits for its lock */
+    File *f = rt_alloc(sizeof *f);
+    if (!file_try(f, path) || posix_fallocate(f->fd, 0, m->bytes) != 0) {
+        if (f->fd >= 0)
+            file_abandon(f);
+        free(f);
         return false;
     }
-    m->fd = fd;
+    m->file = f;
     m->place = path;
-    m->temporary = temporary;
-    rt_unfinished(temporary);
-    m->map = memory_map_file(fd, m->bytes, true, temporary);
+    m->map = memory_map_file(f->fd, m->bytes, true, f->temporary);
     return true;
 }
 
 static void end_packed(Images *m)
 {
     memcpy(m->map, &m->head, sizeof m->head);
-    memory_sync_file(m->map, m->bytes, m->temporary);
-    if (fsync(m->fd) != 0 || rename(m->temporary, m->place) != 0)
-        rt_die("%s cannot be written: %s", m->place, strerror(errno));
-    rt_finished(m->temporary);
-    close(m->fd);
-    m->fd = -1;
+    memory_sync_file(m->map, m->bytes, m->file->temporary);
+    file_commit(m->file);
+    m->file = NULL;
 }
 
 /* .../tenon/images-HASH; NULL without a home. */
@@ -154,7 +143,7 @@ static void decode(void *arg, int thread, int unit)
 static Images *images_new(const RtProgram *p, Folders folders)
 {
     Images *m = rt_alloc(sizeof *m);
-    *m = (Images){.p = p, .folders = folders, .fd = -1};
+    *m = (Images){.p = p, .folders = folders};
     m->head = (Head){.version = 1,
                      .n = folders.n,
                      .channels = p->input_dim[0],
@@ -213,7 +202,7 @@ void images_fill(Data *d, Pool *pool)
         pool_run(pool, decode, d, (int)m->folders.n);
     for (int64_t i = 0; !pool && i < m->folders.n; i++)
         decode(d, 0, (int)i);
-    if (m->fd >= 0)
+    if (m->file)
         end_packed(m);
 }
 

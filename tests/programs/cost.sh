@@ -93,7 +93,7 @@ refuses "a trace in no directory" "No such file" "$work/convs" bench --steps 1 -
 refuses "a trace over a directory" "directory" "$work/convs" --epochs 1 --trace "$work"
 mkfifo "$work/pipe"
 refuses "a trace over a pipe" "not a file" "$work/convs" bench --steps 1 --trace "$work/pipe"
-[ -z "$(find "$work" -name '*.json.tmp')" ] && ok || bad "half a trace is left behind"
+[ -z "$(find "$work" -name '*.json.tmp*')" ] && ok || bad "half a trace is left behind"
 
 tuned=$here/tune.tn
 # --tune: measured once, then known; what the file says is what is built

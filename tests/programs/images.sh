@@ -63,7 +63,7 @@ truncate -s -1 "$work/exact"/.tenon-train*
 succeeds "a packed file cut short" "${run[@]}" --data "$work/exact" --log "$work/third.log"
 same "it is made anew" "$(decoded)" 1
 same "with the same weights" "$(hashes "$work/third.log")" "$(hashes "$work/first.log")"
-rm "$work/exact"/.tenon*; mkdir "$work/exact/.tenon-train-3x16x16.tmp" "$work/exact/.tenon-test-3x16x16.tmp"
+rm "$work/exact"/.tenon*; mkdir "$work/exact/.tenon-train-3x16x16" "$work/exact/.tenon-test-3x16x16"
 succeeds "nowhere to write beside the images" "${run[@]}" --data "$work/exact"
 same "the user's cache has them" "$(find "$work/home/tenon" -name 'images-*' | wc -l)" 2
 succeeds "from the user's cache" "${run[@]}" --data "$work/exact" --log "$work/home.log"
@@ -130,7 +130,7 @@ refuses "an image for a program that reads none" "text.png is an image, and mlp 
 
 # what is wrong
 fresh() { rm -rf "$work/d"; cp -r "$work/mixed" "$work/d"; rm -f "$work"/d/.tenon*; }
-wrong() { refuses "$1" "$2" "${run[@]}" --data "$work/d"; [ -z "$(find "$work/d" -name '*.tmp')" ] && ok || bad "$1: half a packed file is left"; }
+wrong() { refuses "$1" "$2" "${run[@]}" --data "$work/d"; [ -z "$(find "$work/d" -name '*.tmp*')" ] && ok || bad "$1: half a packed file is left"; }
 fresh; truncate -s -200 "$work/d/train/red/4.jpeg";     wrong "a JPEG cut short" "train/red/4.jpeg is no image that can be read: .*[Pp]remature"
 fresh; truncate -s 60 "$work/d/test/blue/2.png";       wrong "a PNG cut short" "test/blue/2.png is no image that can be read: "
 fresh; : > "$work/d/train/blue/5.jpg";                 wrong "an empty file" "train/blue/5.jpg is no image that can be read: it is empty"

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# files.sh -- what runs write: whole, readable, nobody else's. Long names and flags, two runs with one file, links and pipes in the
+# way, runs that are killed while they write, disks that lose a bit, file systems without locks.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+cc -shared -fPIC -O1 -o "$work/faults.so" "$TENON_ROOT/tests/tools/faults.c" -ldl
+faulty() { env LD_PRELOAD="$work/faults.so" "$@"; }
+
+# tiny NAME FLAGS...: a program of a network that is built and trained in no time
+cat > "$work/tiny.tn" << 'END'
+model tiny(x: f32[8]) { return dense(x, 16) |> tanh |> dense(3) }
+train tiny { data = synthetic(samples = 64, test_samples = 16, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1, momentum = 0.9); batch = 16; epochs = 2 }
+END
+tiny() { local name=$1; shift; TENON_CFLAGS=-O0 "$TENON" build "$work/tiny.tn" -o "$work/$name" "$@" || { bad "tenon build tiny.tn $*"; finish; exit 1; }; }
+tiny p
+p=("$work/p" --threads 1)
+nothing_left() { local left; left=$(find "$work" -name '*.tmp*' | head -n 3); [ -z "$left" ] && ok || { bad "$1: left behind: $left"; find "$work" -name '*.tmp*' -delete; }; }
+
+# --- two runs with the same --save: both end well, and the file is one of the two, whole
+
+pairs=6
+[ "${CHECK_DEEP:-0}" = 1 ] && pairs=60
+for seed in 1 2; do "${p[@]}" --seed $seed --epochs 6 --save "$work/alone-$seed" > /dev/null; done
+alone=$(sha256sum < "$work/alone-1")$(sha256sum < "$work/alone-2")
+for ((i = 0; i < pairs; i++)); do
+    codes=
+    "${p[@]}" --seed 1 --epochs 6 --save "$work/pair" > "$work/one" 2>&1 & one=$!
+    "${p[@]}" --seed 2 --epochs 6 --save "$work/pair" > "$work/two" 2>&1 & two=$!
+    for job in $one $two; do rc=0; wait $job || rc=$?; codes+=$rc; done
+    [ $codes = 00 ] || { bad "pair $i: exit codes $codes: $(tail -n 1 "$work/one" "$work/two")"; continue; }
+    [[ $alone == *"$(sha256sum < "$work/pair")"* ]] && ok || bad "pair $i: the file is neither run's"
+    rm "$work/pair"
+done
+# and surely at the same time: the second one writes and ends while the first one waits for its disk
+(exec env LD_PRELOAD="$work/faults.so" FAULT_FSYNC="$work/waits" "${p[@]}" --seed 1 --epochs 6 --save "$work/pair") > /dev/null 2>&1 & one=$!
+for ((i = 0; i < 200; i++)); do [ -e "$work/waits" ] && break; sleep 0.05; done
+succeeds "a run while another writes the same file" "${p[@]}" --seed 2 --epochs 6 --save "$work/pair"
+same "the file is that run's" "$(sha256sum < "$work/alone-2")" "$(sha256sum < "$work/pair")"
+[ "$(find "$work" -name 'pair.tmp*' | wc -l)" = 1 ] && ok || bad "what the other writes was taken away"
+
+# --- killed while it writes: what it leaves goes away with the next run, what a signal ends takes it away itself
+
+kill -9 $one
+wait $one 2> /dev/null || true
+[ "$(find "$work" -name 'pair.tmp*' | wc -l)" = 1 ] && ok || bad "kill -9 left nothing to test with"
+: > "$work/pair.tmp-0123456789abcdef-1-1-0"              # of another host: nobody here knows whether its run still lives
+succeeds "the run behind it" "${p[@]}" --epochs 1 --save "$work/pair"
+same "what is left" "$work/pair.tmp-0123456789abcdef-1-1-0" "$(find "$work" -name 'pair.tmp*')"
+rm "$work"/pair.tmp*
+for signal in HUP INT TERM; do
+    rm "$work/waits"
+    (trap - INT HUP TERM; exec env LD_PRELOAD="$work/faults.so" FAULT_FSYNC="$work/waits" "$work/p" grads --output "$work/grads") > /dev/null 2>&1 & one=$!
+    for ((i = 0; i < 200; i++)); do [ -e "$work/waits" ] && break; sleep 0.05; done
+    kill -$signal $one
+    rc=0; wait $one || rc=$?
+    same "exit code after SIG$signal" $rc $((128 + $(kill -l $signal)))
+    nothing_left "SIG$signal"
+done
+
+# --- what stands in the way
+
+mkfifo "$work/v.tmp" "$work/pipe"
+echo mine > "$work/victim"
+ln -s victim "$work/u.tmp"
+succeeds "a pipe where earlier versions wrote first" timeout 60 "${p[@]}" --epochs 1 --save "$work/v"
+succeeds "a link there" "${p[@]}" --epochs 1 --save "$work/u"
+same "the link's target" mine "$(cat "$work/victim")"
+refuses "a pipe" "is a device or a pipe, not a file" timeout 60 "${p[@]}" --epochs 1 --save "$work/pipe"
+rm "$work/v.tmp" "$work/u.tmp"
+mkdir "$work/there"
+ln -s there/target "$work/link"; ln -s link "$work/link2"; ln -s circle "$work/circle"
+succeeds "a link to nothing yet" "${p[@]}" --epochs 1 --save "$work/link2"
+[ -L "$work/link2" ] && [ -L "$work/link" ] && [ -s "$work/there/target" ] && ok || bad "the links or their target"
+refuses "links in a circle" "circle cannot be written: Too many levels" "${p[@]}" --epochs 1 --save "$work/circle"
+rc=0; "${p[@]}" --epochs 1 --save /dev/stdout > "$work/redirected" 2> "$work/err" || rc=$?
+same "standard output" "1 1" "$rc $(grep -c "is what this program's output goes to" "$work/err")"
+rc=0; "${p[@]}" --epochs 1 --save /dev/stdout 2> "$work/err" | cat > /dev/null || rc=$?
+same "a pipe as standard output" 1 "$(grep -c "is a device or a pipe" "$work/err")"
+(umask 027; "${p[@]}" --epochs 1 --save "$work/mode" > /dev/null)
+same "the umask's mode" 640 "$(stat -c %a "$work/mode")"
+long=$(printf 'l%.0s' $(seq 250))
+succeeds "a name as long as names may be" "${p[@]}" --epochs 1 --save "$work/$long" --checkpoint "$work/$long.d"
+[ -s "$work/$long" ] && ok || bad "a long name"
+nothing_left "what stands in the way"
+
+# the compiler's own files: a link stays, a pipe without a reader is no wait, standard output is written
+draw() { "$TENON" show "$work/tiny.tn" --memory "$1"; }
+ln -s picture "$work/to-picture"
+succeeds "a picture through a link" draw "$work/to-picture"
+[ -L "$work/to-picture" ] && [ -s "$work/picture" ] && ok || bad "a link of the compiler's"
+export -f draw; export work
+refuses "a picture into a pipe that nobody reads" "cannot write .*pipe: No such device" timeout 20 bash -c 'draw "$work/pipe"'
+[ -p "$work/pipe" ] && ok || bad "the pipe was replaced"
+draw /dev/stdout | cat > "$work/redirected"
+grep -q "<svg" "$work/redirected" && ok || bad "a picture on standard output"
+draw /dev/stdout > "$work/redirected"
+grep -q "<svg" "$work/redirected" && grep -q planned "$work/redirected" && ok || bad "a picture and a table in one file"
+succeeds "a long name" draw "$work/$long"
+nothing_left "the compiler"
+finish

@@ -1,0 +1,52 @@
+/* faults.c -- LD_PRELOAD: a machine whose files fail, as the environment says.
+ *
+ *   FAULT_FLOCK=ERRNO     flock fails with that number, as on file systems without locks
+ *   FAULT_WRITE=FILE      one bit of what is written is lost on the way, in the first large piece, once FILE is there
+ *   FAULT_FSYNC=FILE      the first fsync of a file makes FILE and waits for a signal
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int flock(int fd, int how)
+{
+    const char *number = getenv("FAULT_FLOCK");
+    int (*const real)(int, int) = (int (*)(int, int))dlsym(RTLD_NEXT, "flock");
+    if (!number)
+        return real(fd, how);
+    errno = atoi(number);
+    return -1;
+}
+
+/* Large ones only: a small model's weights come in one piece, a line of a log is not meant. */
+ssize_t write(int fd, const void *bytes, size_t n)
+{
+    static int writes;
+    static char copy[1 << 17];
+    const char *file = getenv("FAULT_WRITE");
+    ssize_t (*const real)(int, const void *, size_t) = (ssize_t(*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
+    if (!file || access(file, F_OK) != 0 || n < 500 || n > sizeof copy || fd < 3 || ++writes != 1)
+        return real(fd, bytes, n);
+    memcpy(copy, bytes, n);
+    copy[n / 2] ^= 4;
+    return real(fd, copy, n);
+}
+
+int fsync(int fd)
+{
+    struct stat s;
+    const char *file = getenv("FAULT_FSYNC");
+    int (*const real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
+    if (file && fstat(fd, &s) == 0 && S_ISREG(s.st_mode)) {
+        close(open(file, O_WRONLY | O_CREAT, 0666));
+        for (;;)
+            pause();
+    }
+    return real(fd);
+}
