@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,15 +18,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FOUND = 1024, METADATA = 8192 };
+enum { FOUND = 1024, ROOM = 256 /* bytes of names in the directory */ };
 
 struct Checkpoint {
     const RtProgram *p;
     const Options *o;
     Net *net;
     StWriter *writer;
-    char same[640], build[640]; /* metadata that must, and that should, agree */
-    char metadata[METADATA];
+    char *same, *build; /* metadata that must, and that should, agree */
+    char position[128], sums[256], seconds[64];
     int64_t found[FOUND + 1]; /* steps of the files there, newest first, */
     int nfound;
     int64_t kept[2]; /* of the last two that are known to be good; -1 */
@@ -83,6 +84,8 @@ Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n)
 {
     Checkpoint *c = rt_alloc(sizeof *c);
     *c = (Checkpoint){.p = p, .o = o, .net = n, .kept = {-1, -1}};
+    if (strlen(o->checkpoint) + ROOM > PATH_MAX)
+        rt_die("the path %.60s... is too long", o->checkpoint);
     if (mkdir(o->checkpoint, 0777) != 0 && errno != EEXIST)
         rt_die("the checkpoint directory %s cannot be made: %s", o->checkpoint, strerror(errno));
     claim(o->checkpoint);
@@ -90,20 +93,45 @@ Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n)
     if (c->nfound && !o->resume)
         rt_die("%s holds a run already: go on with --resume, or give another directory",
                o->checkpoint);
-    c->writer = weights_state_writer(n, METADATA);
     return c;
+}
+
+/* A text as it comes back from a file: bytes that are no UTF-8 do not. */
+static char *as_saved(const char *text)
+{
+    const int64_t room = json_room((int64_t)strlen(text));
+    char *quoted = rt_alloc((size_t)room), *back = rt_alloc((size_t)room);
+    Json j = json_read(quoted, json_quote(quoted, room, text));
+    json_string(&j, back, room);
+    free(quoted);
+    return back;
+}
+
+static void open_writer(Checkpoint *c)
+{
+    StWriter *w = c->writer = weights_state_writer(c->net);
+    st_writer_item(w, "format", "tenon checkpoint 1", 0);
+    st_writer_item(w, "model", c->p->model, 0);
+    st_writer_item(w, "program", c->p->source_hash, 0);
+    st_writer_item(w, "same", c->same, 0);
+    st_writer_item(w, "build", c->build, 0);
+    st_writer_item(w, "position", c->position, sizeof c->position);
+    st_writer_item(w, "sums", c->sums, sizeof c->sums);
+    st_writer_item(w, "seconds", c->seconds, sizeof c->seconds);
+    st_writer_ready(w, c->o->checkpoint);
 }
 
 void checkpoint_bind(Checkpoint *c, uint64_t data_hash)
 {
-    snprintf(c->same, sizeof c->same, "seed %llu, shuffle %s, limit-samples %lld, data %016llx",
-             (unsigned long long)c->o->seed, c->o->shuffle ? "on" : "off", (long long)c->o->limit,
-             (unsigned long long)data_hash);
-    if (vocab_now())
-        snprintf(c->same + strlen(c->same), sizeof c->same - strlen(c->same),
-                 ", vocabulary %016llx", (unsigned long long)vocab_now()->hash);
-    snprintf(c->build, sizeof c->build, "%s, %s, %s, algorithms %016llx, %s", c->p->compiler,
-             c->p->target, c->p->cpu, (unsigned long long)hash_algorithms(c->p), c->p->flags);
+    const char *vocabulary =
+        vocab_now() ? rt_format(", vocabulary %016llx", (unsigned long long)vocab_now()->hash) : "";
+    c->same = rt_format("seed %llu, shuffle %s, limit-samples %lld, data %016llx%s",
+                        (unsigned long long)c->o->seed, c->o->shuffle ? "on" : "off",
+                        (long long)c->o->limit, (unsigned long long)data_hash, vocabulary);
+    c->build =
+        as_saved(rt_format("%s, %s, %s, algorithms %016llx, %s", c->p->compiler, c->p->target,
+                           c->p->cpu, (unsigned long long)hash_algorithms(c->p), c->p->flags));
+    open_writer(c);
 }
 
 /* Doubles as hex: exact. */
@@ -126,28 +154,12 @@ static bool sums_read(const char *text, Position *at)
     return true;
 }
 
-static int item(char *to, const char *key, const char *value)
-{
-    const int n = sprintf(to, ",\"%s\":", key);
-    return n + json_quote(to + n, 700, value);
-}
-
 static void describe(Checkpoint *c, const Position *at)
 {
-    char text[256], *m = c->metadata;
-    m += sprintf(m, "%s", ST_CONTENT);
-    m += item(m, "format", "tenon checkpoint 1");
-    m += item(m, "model", c->p->model);
-    m += item(m, "program", c->p->source_hash);
-    m += item(m, "same", c->same);
-    m += item(m, "build", c->build);
-    snprintf(text, sizeof text, "%lld %lld %lld %lld", (long long)at->epoch, (long long)at->step,
-             (long long)at->total, (long long)at->samples);
-    m += item(m, "position", text);
-    sums_text(at, text);
-    m += item(m, "sums", text);
-    snprintf(text, sizeof text, "%.3f", at->seconds);
-    item(m, "seconds", text);
+    snprintf(c->position, sizeof c->position, "%lld %lld %lld %lld", (long long)at->epoch,
+             (long long)at->step, (long long)at->total, (long long)at->samples);
+    sums_text(at, c->sums);
+    snprintf(c->seconds, sizeof c->seconds, "%.3f", at->seconds);
 }
 
 void checkpoint_save(Checkpoint *c, const Position *at)
@@ -155,7 +167,7 @@ void checkpoint_save(Checkpoint *c, const Position *at)
     char path[4096];
     path_of(c, at->total, path);
     describe(c, at);
-    st_write(c->writer, path, c->metadata);
+    st_write(c->writer, path); /* it is read back there: only then an older one may go */
     if (c->kept[0] == at->total)
         return;
     const int64_t old = c->kept[1];
@@ -211,7 +223,7 @@ static bool load(Checkpoint *c, const char *path, Position *at)
     StFile *f = st_open(path, why);
     const char *program = f ? st_meta(f, "program") : NULL;
     const char *same = f ? st_meta(f, "same") : NULL, *build = f ? st_meta(f, "build") : NULL;
-    if (!f || !st_intact(f) || !program || !same || !build || !read_position(f, at)) {
+    if (!f || !st_intact(f, true) || !program || !same || !build || !read_position(f, at)) {
         rt_note("%s is damaged (%s) and is left out", path, f ? "its checksum is wrong" : why);
         return false;
     }

@@ -11,6 +11,7 @@
  */
 #include "data/vocab.h"
 #include "error.h"
+#include "file.h"
 #include "init.h"
 #include "params.h"
 #include "random.h"
@@ -285,11 +286,12 @@ int grads_run(const RtProgram *p, const Options *o)
 {
     static const RtParam scalar = {.name = "loss", .naxis = 1, .axis = {{1, 1, 0, 0}}};
     Check c;
+    file_check(o->output);
     open_check(&c, p, o);
     const double value = scaled_loss(&c, o);
     char *memory = rt_alloc(sizeof value);
     params_set_real(memory, p->real_bytes, 0, value);
-    StWriter *w = st_writer_new(p, p->nparam + 1, 1024);
+    StWriter *w = st_writer_new(p, p->nparam + 1);
     w->tensor[0] = (StTensor){"loss", &scalar, memory};
     for (int i = 0; i < p->nparam; i++) {
         const char *from = gradient(&c, i);
@@ -297,7 +299,9 @@ int grads_run(const RtProgram *p, const Options *o)
             from = rt_alloc((size_t)(p->param[i].count_memory * p->real_bytes));
         w->tensor[i + 1] = (StTensor){p->param[i].name, &p->param[i], from};
     }
-    st_write(w, o->output, "\"format\":\"tenon gradients 1\"");
+    st_writer_item(w, "format", "tenon gradients 2", 0);
+    st_writer_ready(w, o->output);
+    st_write(w, o->output);
     printf("loss %.9g; gradients of %d parameters in %s\n", value, p->nparam, o->output);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* json.c -- RFC 8259, the parts that safetensors headers use. */
+/* json.c -- RFC 8259, the parts that headers of safetensors files use. */
 #include "json.h"
 #include <stdio.h>
 #include <string.h>
@@ -66,6 +66,22 @@ static int hex4(Json *j)
     return v;
 }
 
+/* The number behind \u. Two in a row are one character beyond U+FFFF; half of such a pair is none. */
+static int code_point(Json *j)
+{
+    const int code = hex4(j);
+    if (code == 0)
+        return fail(j, "a string holds a character U+0000");
+    if (code < 0xD800 || code > 0xDFFF)
+        return code;
+    const bool pair = code < 0xDC00 && j->end - j->at >= 2 && j->at[0] == '\\' && j->at[1] == 'u';
+    j->at += pair ? 2 : 0;
+    const int low = pair ? hex4(j) : 0;
+    if (low < 0xDC00 || low > 0xDFFF)
+        return fail(j, "a string holds half a surrogate pair");
+    return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+}
+
 static int utf8(char *to, int code)
 {
     if (code < 0x80) {
@@ -77,19 +93,26 @@ static int utf8(char *to, int code)
         to[1] = (char)(0x80 | (code & 63));
         return 2;
     }
-    to[0] = (char)(0xE0 | code >> 12);
-    to[1] = (char)(0x80 | (code >> 6 & 63));
-    to[2] = (char)(0x80 | (code & 63));
-    return 3;
+    if (code < 0x10000) {
+        to[0] = (char)(0xE0 | code >> 12);
+        to[1] = (char)(0x80 | (code >> 6 & 63));
+        to[2] = (char)(0x80 | (code & 63));
+        return 3;
+    }
+    to[0] = (char)(0xF0 | code >> 18);
+    to[1] = (char)(0x80 | (code >> 12 & 63));
+    to[2] = (char)(0x80 | (code >> 6 & 63));
+    to[3] = (char)(0x80 | (code & 63));
+    return 4;
 }
 
-bool json_string(Json *j, char *to, int room)
+bool json_string(Json *j, char *to, int64_t room)
 {
-    int n = 0;
+    int64_t n = 0;
     if (!json_char(j, '"'))
         return false;
     while (j->at < j->end && *j->at != '"') {
-        if (n > room - 4)
+        if (n > room - 5)
             return fail(j, "a string is too long");
         const char c = *j->at++;
         if ((unsigned char)c < 32)
@@ -103,7 +126,7 @@ bool json_string(Json *j, char *to, int room)
         if (k)
             to[n++] = is[k - plain];
         else if (e == 'u')
-            n += utf8(to + n, hex4(j));
+            n += utf8(to + n, code_point(j));
         else
             return fail(j, "a string holds an unknown escape");
     }
@@ -121,6 +144,55 @@ bool json_whole(Json *j, int64_t *v)
         if (__builtin_mul_overflow(*v, 10, v) || __builtin_add_overflow(*v, *j->at - '0', v))
             return fail(j, "a number is too large");
     return true;
+}
+
+bool json_word(Json *j, const char *word)
+{
+    const size_t n = strlen(word);
+    if (peek(j) < 0 || (size_t)(j->end - j->at) < n || memcmp(j->at, word, n) != 0)
+        return fail(j, "a value is missing");
+    j->at += n;
+    return true;
+}
+
+/* Behind a string's first quote: to its end. */
+static bool skip_string(Json *j)
+{
+    for (; j->at < j->end && *j->at != '"'; j->at++) {
+        if ((unsigned char)*j->at < 32)
+            return fail(j, "a string holds a control character");
+        j->at += *j->at == '\\' && j->at + 1 < j->end;
+    }
+    return json_char(j, '"');
+}
+
+static bool skip(Json *j, int depth)
+{
+    bool first = true;
+    const int c = peek(j);
+    if (depth > 64)
+        return fail(j, "its values are nested too deep");
+    if (c == '"')
+        return json_char(j, '"') && skip_string(j);
+    if (c == '[' || c == '{') {
+        j->at++;
+        while (json_next(j, c == '[' ? ']' : '}', &first))
+            if ((c == '{' && (!json_char(j, '"') || !skip_string(j) || !json_char(j, ':'))) ||
+                !skip(j, depth + 1))
+                return false;
+        return !j->wrong;
+    }
+    if (c == 't' || c == 'f' || c == 'n')
+        return json_word(j, c == 't' ? "true" : c == 'f' ? "false" : "null");
+    const char *begin = j->at;
+    while (j->at < j->end && *j->at && strchr("+-.0123456789Ee", *j->at))
+        j->at++;
+    return j->at > begin ? true : fail(j, "a value is missing");
+}
+
+bool json_skip(Json *j)
+{
+    return skip(j, 0);
 }
 
 bool json_end(Json *j)
@@ -142,7 +214,12 @@ static int character(const char *s)
     return n;
 }
 
-int json_quote(char *to, int room, const char *s)
+int64_t json_room(int64_t bytes)
+{
+    return 6 * bytes + 16;
+}
+
+int json_quote(char *to, int64_t room, const char *s)
 {
     int n = 0, bytes;
     to[n++] = '"';

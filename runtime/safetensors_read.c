@@ -20,58 +20,104 @@ static int dtype_bytes(const char *dtype)
     static const struct {
         const char *name;
         int bytes;
-    } types[] = {{"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8},
-                 {"I32", 4}, {"I16", 2}, {"I8", 1},  {"U64", 8},  {"U32", 4},
-                 {"U16", 2}, {"U8", 1},  {"BOOL", 1}};
+    } types[] = {{"F64", 8},  {"F32", 4}, {"F16", 2},     {"BF16", 2},    {"I64", 8},    {"I32", 4},
+                 {"I16", 2},  {"I8", 1},  {"U64", 8},     {"U32", 4},     {"U16", 2},    {"U8", 1},
+                 {"BOOL", 1}, {"C64", 8}, {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"F8_E8M0", 1}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(types[i].name, dtype) == 0)
             return types[i].bytes;
     return 0;
 }
 
-static bool read_list(Json *j, int64_t *v, int room, int *n)
+bool st_is_float(const StEntry *e)
+{
+    static const char *const types[] = {"F64", "F32", "F16", "BF16"};
+    for (int i = 0; i < 4; i++)
+        if (strcmp(types[i], e->dtype) == 0)
+            return true;
+    return false;
+}
+
+/* ---- the header */
+
+/* Room for one item more; rooms are powers of two. */
+static void *grow(void *list, int64_t n, size_t bytes)
+{
+    if (n & (n - 1))
+        return list;
+    list = realloc(list, bytes * (n ? 2 * (size_t)n : 1));
+    if (!list)
+        rt_die("out of memory for the header of a safetensors file");
+    return list;
+}
+
+/* Room for all strings of a header: none is longer decoded than in the text, quotes included. */
+static int64_t strings_room(const StFile *f)
+{
+    return f->head + 8;
+}
+
+/* Lives as long as the file. */
+static const char *read_string(Json *j, StFile *f)
+{
+    char *text = f->strings + f->used;
+    if (!json_string(j, text, strings_room(f) - f->used))
+        return NULL;
+    f->used += (int64_t)strlen(text) + 1;
+    return text;
+}
+
+static bool read_shape(Json *j, StFile *f, StEntry *e)
 {
     bool first = true;
-    *n = 0;
+    e->first = f->ndim;
+    e->rank = 0;
     if (!json_char(j, '['))
         return false;
-    while (json_next(j, ']', &first))
-        if (*n == room || !json_whole(j, &v[(*n)++]))
+    while (json_next(j, ']', &first)) {
+        f->dims = grow(f->dims, f->ndim, sizeof *f->dims);
+        if (!json_whole(j, &f->dims[f->ndim]))
             return false;
+        f->ndim++;
+        e->rank++;
+    }
     return !j->wrong;
 }
 
-static bool read_entry(Json *j, StEntry *e)
+static bool read_offsets(Json *j, StEntry *e)
 {
-    bool first = true;
-    int64_t offset[2] = {0, -1};
-    int n = 0;
-    if (!json_char(j, '{'))
-        return false;
-    while (json_next(j, '}', &first)) {
-        char key[32];
-        if (!json_string(j, key, sizeof key) || !json_char(j, ':'))
+    return json_char(j, '[') && json_whole(j, &e->begin) && json_char(j, ',') &&
+           json_whole(j, &e->end) && json_char(j, ']');
+}
+
+/* Keys that nobody knows are left. */
+static bool read_entry(Json *j, StFile *f, StEntry *e)
+{
+    bool first = true, ok = json_char(j, '{');
+    e->end = -1;
+    while (ok && json_next(j, '}', &first)) {
+        const int64_t used = f->used;
+        const char *key = read_string(j, f);
+        if (!key || !json_char(j, ':'))
             return false;
-        bool ok = false;
+        f->used = used;
         if (strcmp(key, "dtype") == 0)
-            ok = json_string(j, e->dtype, sizeof e->dtype);
+            ok = (e->dtype = read_string(j, f)) != NULL;
         else if (strcmp(key, "shape") == 0)
-            ok = read_list(j, e->dim, 8, &e->rank);
+            ok = read_shape(j, f, e);
         else if (strcmp(key, "data_offsets") == 0)
-            ok = read_list(j, offset, 2, &n);
-        if (!ok)
-            return false;
+            ok = read_offsets(j, e);
+        else
+            ok = json_skip(j);
     }
-    e->begin = offset[0];
-    e->end = offset[1];
-    return !j->wrong && n == 2;
+    return ok && !j->wrong && e->dtype && e->end >= 0;
 }
 
 static bool consistent(const StFile *f, const StEntry *e)
 {
     int64_t bytes = dtype_bytes(e->dtype);
     for (int i = 0; i < e->rank; i++)
-        if (__builtin_mul_overflow(bytes, e->dim[i], &bytes))
+        if (__builtin_mul_overflow(bytes, f->dims[e->first + i], &bytes))
             return false;
     return dtype_bytes(e->dtype) > 0 && e->begin >= 0 && e->end >= e->begin &&
            e->end <= f->data_bytes && e->end - e->begin == bytes;
@@ -80,52 +126,73 @@ static bool consistent(const StFile *f, const StEntry *e)
 static bool read_metadata(Json *j, StFile *f)
 {
     bool first = true;
+    if (json_peek(j, 'n'))
+        return json_word(j, "null");
     if (!json_char(j, '{'))
         return false;
     while (json_next(j, '}', &first)) {
-        f->meta = realloc(f->meta, sizeof *f->meta * (size_t)(f->nmeta + 1));
-        if (!f->meta)
-            rt_die("out of memory");
-        if (!json_string(j, f->meta[f->nmeta].key, sizeof f->meta->key) || !json_char(j, ':') ||
-            !json_string(j, f->meta[f->nmeta].value, sizeof f->meta->value))
+        f->meta = grow(f->meta, f->nmeta, sizeof *f->meta);
+        StMeta *m = &f->meta[f->nmeta];
+        if (!(m->key = read_string(j, f)) || !json_char(j, ':') || !(m->value = read_string(j, f)))
             return false;
         f->nmeta++;
     }
     return !j->wrong;
 }
 
+static bool read_tensor(Json *j, StFile *f, const char *name, char why[256])
+{
+    f->entry = grow(f->entry, f->n, sizeof *f->entry);
+    StEntry *e = &f->entry[f->n++];
+    *e = (StEntry){.name = name};
+    if (!read_entry(j, f, e))
+        return false;
+    if (consistent(f, e))
+        return true;
+    snprintf(why, 256, "its tensor %.80s has offsets or a type that do not fit", e->name);
+    return false;
+}
+
 static bool read_header(StFile *f, char why[256])
 {
     Json j = json_read(f->bytes + 8, f->head - 8);
     bool first = true, ok = json_char(&j, '{');
+    *why = '\0';
+    f->strings = malloc((size_t)strings_room(f));
+    if (!f->strings)
+        rt_die("out of memory for the header of a safetensors file");
     while (ok && json_next(&j, '}', &first)) {
-        char name[256];
-        ok = json_string(&j, name, sizeof name) && json_char(&j, ':');
-        if (ok && strcmp(name, "__metadata__") == 0) {
-            ok = read_metadata(&j, f);
-            continue;
-        }
-        if (ok && f->n % 64 == 0)
-            f->entry = realloc(f->entry, sizeof *f->entry * (size_t)(f->n + 64));
-        if (ok && !f->entry)
-            rt_die("out of memory");
-        if (!ok)
-            break;
-        StEntry *e = &f->entry[f->n++];
-        *e = (StEntry){.rank = 0};
-        memcpy(e->name, name, sizeof e->name);
-        ok = read_entry(&j, e);
-        if (ok && !consistent(f, e)) {
-            snprintf(why, 256, "its tensor %.80s has offsets or a type that do not fit", e->name);
-            return false;
-        }
+        const char *name = read_string(&j, f);
+        ok = name && json_char(&j, ':') &&
+             (strcmp(name, "__metadata__") == 0 ? read_metadata(&j, f)
+                                                : read_tensor(&j, f, name, why));
     }
     ok = ok && json_end(&j);
-    if (!ok)
+    if (!ok && !*why)
         snprintf(why, 256, "its header is damaged: %s",
                  j.wrong ? j.wrong : "an entry is not complete");
+    for (int64_t i = 0; ok && i < f->n; i++) /* the list has moved while it grew */
+        f->entry[i].dim = f->dims + f->entry[i].first;
     return ok;
 }
+
+static void forget(StFile *f)
+{
+    free(f->entry);
+    free(f->meta);
+    free(f->dims);
+    free(f->strings);
+}
+
+bool st_readable(const char *head, int64_t head_bytes, int64_t data_bytes, char why[256])
+{
+    StFile f = {.bytes = head, .head = head_bytes, .data_bytes = data_bytes};
+    const bool ok = read_header(&f, why);
+    forget(&f);
+    return ok;
+}
+
+/* ---- the file */
 
 static bool map_whole(StFile *f, char why[256])
 {
@@ -148,7 +215,7 @@ static bool map_whole(StFile *f, char why[256])
     uint64_t length = 0;
     for (int i = 0; i < 8; i++)
         length |= (uint64_t)(unsigned char)f->bytes[i] << 8 * i;
-    if (length > (uint64_t)f->size - 8 || length > 100 << 20) {
+    if (length > (uint64_t)f->size - 8 || length > ST_HEAD_READ) {
         snprintf(why, 256, "it is truncated or not a safetensors file");
         return false;
     }
@@ -172,14 +239,13 @@ void st_close(StFile *f)
 {
     if (f->bytes)
         munmap((void *)f->bytes, (size_t)f->size);
-    free(f->entry);
-    free(f->meta);
+    forget(f);
     free(f);
 }
 
 const char *st_meta(const StFile *f, const char *key)
 {
-    for (int i = 0; i < f->nmeta; i++)
+    for (int64_t i = 0; i < f->nmeta; i++)
         if (strcmp(f->meta[i].key, key) == 0)
             return f->meta[i].value;
     return NULL;
@@ -187,28 +253,40 @@ const char *st_meta(const StFile *f, const char *key)
 
 const StEntry *st_find(const StFile *f, const char *name)
 {
-    for (int i = 0; i < f->n; i++)
+    for (int64_t i = 0; i < f->n; i++)
         if (strcmp(f->entry[i].name, name) == 0)
             return &f->entry[i];
     return NULL;
 }
 
+/* Files of ours say so, or have 16 digits of a hash: neither is lost by a single wrong bit. */
+static bool has_hash(const StFile *f)
+{
+    const char *format = st_meta(f, "format"), *content = st_meta(f, "content");
+    const bool ours = format && strncmp(format, "tenon ", 6) == 0,
+               old = ours && !content &&
+                     (strcmp(format, "tenon weights 1") == 0 ||
+                      strcmp(format, "tenon gradients 1") == 0);
+    return (ours && !old) || (content && strlen(content) == ST_DIGITS &&
+                              strspn(content, "0123456789abcdef") == ST_DIGITS);
+}
+
 /* The hash was taken while its own digits were still zeros. */
-bool st_intact(const StFile *f)
+bool st_intact(const StFile *f, bool must)
 {
     const char *content = st_meta(f, "content");
-    const char *key = "\"content\":\"";
-    const char *at = content ? memmem(f->bytes, (size_t)f->head, key, strlen(key)) : NULL;
-    if (!at)
-        return !content;
-    char found[17];
-    const int64_t before = at - f->bytes + (int64_t)strlen(key);
-    if (before + 16 > f->size)
+    const size_t key = strlen(ST_CONTENT);
+    const char *at = content ? memmem(f->bytes, (size_t)f->head, ST_CONTENT, key) : NULL;
+    if (!must && !has_hash(f))
+        return true;
+    char found[ST_DIGITS + 1];
+    const int64_t before = at ? at - f->bytes + (int64_t)key : 0;
+    if (!at || before + ST_DIGITS > f->head)
         return false;
     Hash h = hash_new();
     hash_add(&h, f->bytes, (size_t)before);
-    hash_add(&h, "0000000000000000", 16);
-    hash_add(&h, f->bytes + before + 16, (size_t)(f->size - before - 16));
+    hash_add(&h, "0000000000000000", ST_DIGITS);
+    hash_add(&h, f->bytes + before + ST_DIGITS, (size_t)(f->size - before - ST_DIGITS));
     snprintf(found, sizeof found, "%016llx", (unsigned long long)hash_end(&h));
     return strcmp(found, content) == 0;
 }

@@ -243,7 +243,7 @@ static void open_all(Trainer *t)
     t->hyper = rt_alloc(sizeof *t->hyper * (size_t)net_steps_most(t->net));
     t->ticks = traces ? ticks_new(p, o->threads, TRACE_STEPS) : NULL;
     t->checkpoint = o->checkpoint && o->comm->rank == 0 ? checkpoint_open(p, o, t->net) : NULL;
-    t->save = o->save ? weights_writer(t->net) : NULL;
+    t->save = o->save ? weights_writer(t->net, o->save) : NULL;
     t->steps = steps_for(p, t->data->n);
     t->test_order = order_stored(t->test->n, p->batch);
     open_orders(t);
@@ -613,13 +613,11 @@ static void finish_epoch(Trainer *t)
 
 static void finish(Trainer *t)
 {
-    char hash[17], metadata[256];
+    char hash[17];
     net_fetch(t->net);
-    snprintf(metadata, sizeof metadata,
-             "\"format\":\"tenon weights 1\",\"model\":\"%.180s\"", t->p->model);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)params_hash(t->p, t->net->fixed));
     if (t->save)
-        st_write(t->save, t->o->save, metadata);
+        st_write(t->save, t->o->save);
     log_begin(&t->log, "end");
     log_real(&t->log, "seconds", clock_now() - clock_start());
     log_count(&t->log, "epochs", t->at.epoch);

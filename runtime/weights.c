@@ -28,11 +28,6 @@ static void report(Report *r, const char *what, const char *name, const char *mo
         snprintf(r->text + have, sizeof r->text - have, "\n  %s %.100s%.200s", what, name, more);
 }
 
-static bool is_float(const StEntry *e)
-{
-    return e->dtype[0] == 'F' || e->dtype[0] == 'B' ? strcmp(e->dtype, "BOOL") != 0 : false;
-}
-
 static void check(const RtParam *p, const StEntry *e, Report *r)
 {
     char want[160], more[420], have[160];
@@ -44,7 +39,7 @@ static void check(const RtParam *p, const StEntry *e, Report *r)
         shape_text(have, sizeof have, e->rank, e->dim);
         snprintf(more, sizeof more, " is %s there, but %s here", have, want);
         report(r, "mismatch:", p->name, more);
-    } else if (!is_float(e)) {
+    } else if (!st_is_float(e)) {
         snprintf(more, sizeof more, " is of type %s, not of floating point", e->dtype);
         report(r, "mismatch:", p->name, more);
     }
@@ -85,12 +80,12 @@ void weights_load(Net *n, const char *path)
         rt_die("%s cannot be read: %s", path, why);
     for (int i = 0; i < p->nparam; i++)
         check(&p->param[i], st_find(f, p->param[i].name), &r);
-    for (int i = 0; i < f->n; i++)
+    for (int64_t i = 0; i < f->n; i++)
         if (!known(p, f->entry[i].name))
             report(&r, "too much:", f->entry[i].name, "");
     if (r.lines)
         refuse(f, p, &r);
-    if (!st_intact(f))
+    if (!st_intact(f, false))
         rt_die("%s is damaged: its content does not match its checksum", path);
     for (int i = 0; i < p->nparam; i++)
         st_load(f, st_find(f, p->param[i].name), &p->param[i], p->real_bytes,
@@ -119,13 +114,16 @@ static void add_words(StWriter *w)
     }
 }
 
-StWriter *weights_writer(const Net *n)
+StWriter *weights_writer(const Net *n, const char *path)
 {
     const RtProgram *p = n->p;
-    StWriter *w = st_writer_new(p, p->nparam, 1024);
+    StWriter *w = st_writer_new(p, p->nparam);
     for (int i = 0; i < p->nparam; i++)
         w->tensor[i] = (StTensor){p->param[i].name, &p->param[i], n->fixed + p->param[i].offset};
     add_words(w);
+    st_writer_item(w, "format", "tenon weights 2", 0);
+    st_writer_item(w, "model", p->model, 0);
+    st_writer_ready(w, path);
     return w;
 }
 
@@ -134,13 +132,13 @@ static char *state_name(const RtParam *p, int k)
     return rt_format("%s.state%d", p->name, k);
 }
 
-StWriter *weights_state_writer(const Net *n, int64_t metadata_room)
+StWriter *weights_state_writer(const Net *n)
 {
     const RtProgram *p = n->p;
     int count = p->nparam + (p->scaling != NULL);
     for (int i = 0; i < p->nparam; i++)
         count += states(&p->param[i]);
-    StWriter *w = st_writer_new(p, count, metadata_room);
+    StWriter *w = st_writer_new(p, count);
     StTensor *t = w->tensor;
     add_words(w);
     for (int i = 0; i < p->nparam; i++) {
@@ -158,7 +156,7 @@ StWriter *weights_state_writer(const Net *n, int64_t metadata_room)
 static bool load_one(Net *n, const StFile *f, const char *name, const RtParam *q, int64_t offset)
 {
     const StEntry *e = st_find(f, name);
-    if (!e || !st_same_shape(e, q) || !is_float(e))
+    if (!e || !st_same_shape(e, q) || !st_is_float(e))
         return false;
     st_load(f, e, q, n->p->real_bytes, n->fixed + offset);
     return true;

@@ -17,6 +17,47 @@ tiny p
 p=("$work/p" --threads 1)
 nothing_left() { local left; left=$(find "$work" -name '*.tmp*' | head -n 3); [ -z "$left" ] && ok || { bad "$1: left behind: $left"; find "$work" -name '*.tmp*' -delete; }; }
 
+# --- whatever is written can be read
+
+many=()
+for ((i = 0; i < 60; i++)); do many+=(--set epochs=2); done
+tiny long "${many[@]}"
+succeeds "a checkpoint of a program with 960 characters of flags" "$work/long" --threads 1 --checkpoint "$work/flags"
+succeeds "which goes on" "$work/long" --threads 1 --checkpoint "$work/flags" --resume --epochs 3
+grep -q "resumed from" "$work/out" && ! grep -q "damaged\|another build" "$work/out" && ok || bad "long flags: $(cat "$work/out")"
+
+name=$(printf 'n%.0s' $(seq 120))
+{
+    printf 'block a%s(x) { inner%s = dense(x, 16); return inner%s }\n' "$name" "$name" "$name"
+    printf 'block b%s(x) { middle%s = a%s(x); return middle%s }\n' "$name" "$name" "$name" "$name"
+    printf 'model deep%s(x: f32[8]) { outer%s = b%s(x); return dense(outer%s, 3) }\n' "$name" "$name" "$name" "$name"
+    sed -n '2s/tiny/deep'"$name"'/p' "$work/tiny.tn"
+} > "$work/deep.tn"
+TENON_CFLAGS=-O0 succeeds "names of 120 characters" "$TENON" build "$work/deep.tn" -o "$work/deep"
+succeeds "a checkpoint of long names" "$work/deep" --threads 1 --checkpoint "$work/names" --save "$work/names.safetensors"
+succeeds "which goes on" "$work/deep" --threads 1 --checkpoint "$work/names" --resume --epochs 3
+grep -q "resumed from" "$work/out" && ok || bad "long names: $(cat "$work/out")"
+succeeds "weights of long names" "$work/deep" test --weights "$work/names.safetensors"
+
+# a disk that loses a bit of the third checkpoint: it is read back before it takes its place, and the two before it stay
+succeeds "two checkpoints" "${p[@]}" --checkpoint "$work/bits"
+before=$(cd "$work/bits" && sha256sum ./*)
+: > "$work/now"
+refuses "a bit that is lost under a checkpoint" "step-00000012.safetensors cannot be written: what is read back is not what was written" \
+    faulty FAULT_WRITE="$work/now" "${p[@]}" --checkpoint "$work/bits" --resume --epochs 4
+same "the checkpoints before it" "$before" "$(cd "$work/bits" && sha256sum ./*)"
+succeeds "the run goes on" "${p[@]}" --checkpoint "$work/bits" --resume --epochs 4
+succeeds "weights" "${p[@]}" --save "$work/w"
+before=$(sha256sum < "$work/w")
+refuses "a bit that is lost under --save" "what is read back is not" faulty FAULT_WRITE="$work/now" "${p[@]}" --seed 2 --epochs 3 --save "$work/w" --checkpoint "$work/bits2"
+same "the weights before it" "$before" "$(sha256sum < "$work/w")"
+
+# --save has a checksum
+size=$(stat -c %s "$work/w")
+cp "$work/w" "$work/wrong"
+printf '\x55\xaa' | dd of="$work/wrong" bs=1 seek=$((size - 9)) conv=notrunc status=none
+refuses "weights with a wrong byte" "is damaged: its content does not match its checksum" "$work/p" test --weights "$work/wrong"
+
 # --- two runs with the same --save: both end well, and the file is one of the two, whole
 
 pairs=6
