@@ -6,6 +6,7 @@
 #include "error.h"
 #include "hash.h"
 #include "json.h"
+#include "lease.h"
 #include "weights.h"
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +25,7 @@ struct Checkpoint {
     const Options *o;
     Net *net;
     StWriter *writer;
+    Lease *lease;
     char *same, *build; /* metadata that must, and that should, agree */
     char position[128], sums[256], seconds[64];
     int64_t found[FOUND + 1]; /* steps of the files there, newest first, */
@@ -62,24 +63,6 @@ static void scan(Checkpoint *c)
     qsort(c->found, (size_t)c->nfound, sizeof *c->found, newest_first);
 }
 
-/* Two runs in one directory would take each other's files away.  The lock ends with the process; a run that takes the place of one that
- * was just killed may have to wait for its end.  File systems without locks know no second run. */
-static void claim(const char *dir)
-{
-    enum { TRIES = 50 };
-    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        rt_die("%s cannot be opened: %s", dir, strerror(errno));
-    if (access(dir, W_OK | X_OK) != 0)
-        rt_die("checkpoints cannot be written into %s: %s", dir, strerror(errno));
-    for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; i++) {
-        if (i == TRIES)
-            rt_die("another run saves its checkpoints in %s: let it end, or give another directory",
-                   dir);
-        usleep(100000);
-    }
-}
-
 Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n)
 {
     Checkpoint *c = rt_alloc(sizeof *c);
@@ -88,7 +71,7 @@ Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n)
         rt_die("the path %.60s... is too long", o->checkpoint);
     if (mkdir(o->checkpoint, 0777) != 0 && errno != EEXIST)
         rt_die("the checkpoint directory %s cannot be made: %s", o->checkpoint, strerror(errno));
-    claim(o->checkpoint);
+    c->lease = lease_take(o->checkpoint); /* two runs would take each other's files away */
     scan(c);
     if (c->nfound && !o->resume)
         rt_die("%s holds a run already: go on with --resume, or give another directory",
@@ -167,6 +150,7 @@ void checkpoint_save(Checkpoint *c, const Position *at)
     char path[4096];
     path_of(c, at->total, path);
     describe(c, at);
+    lease_check(c->lease);
     st_write(c->writer, path); /* it is read back there: only then an older one may go */
     if (c->kept[0] == at->total)
         return;
@@ -273,4 +257,10 @@ bool checkpoint_resume(Checkpoint *c, Position *at)
         rt_die("no checkpoint in %s can be read", c->o->checkpoint);
     rt_note("%s holds no checkpoint: starting from the beginning", c->o->checkpoint);
     return false;
+}
+
+void checkpoint_close(Checkpoint *c)
+{
+    if (c)
+        lease_give(c->lease);
 }

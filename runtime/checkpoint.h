@@ -30,4 +30,7 @@ bool checkpoint_resume(Checkpoint *c, Position *at);
 /* DIR/step-00001234.safetensors; the last two stay. */
 void checkpoint_save(Checkpoint *c, const Position *at);
 
+/* The directory is free for another run; c may be NULL. */
+void checkpoint_close(Checkpoint *c);
+
 #endif

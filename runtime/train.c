@@ -306,6 +306,7 @@ static int stopped(Trainer *t)
                "--checkpoint DIR the run could go on",
                name, (long long)t->at.epoch + 1, (long long)t->at.step);
     save_checkpoint(t);
+    checkpoint_close(t->checkpoint);
     rt_note("stopped by %s in epoch %lld after %lld steps; saved in %s: go on with --resume", name,
             (long long)t->at.epoch + 1, (long long)t->at.step, t->o->checkpoint);
     return EXIT_STOPPED;
@@ -618,6 +619,7 @@ static void finish(Trainer *t)
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)params_hash(t->p, t->net->fixed));
     if (t->save)
         st_write(t->save, t->o->save);
+    checkpoint_close(t->checkpoint);
     log_begin(&t->log, "end");
     log_real(&t->log, "seconds", clock_now() - clock_start());
     log_count(&t->log, "epochs", t->at.epoch);

@@ -74,7 +74,7 @@ for ((i = 0; i < pairs; i++)); do
     rm "$work/pair"
 done
 # and surely at the same time: the second one writes and ends while the first one waits for its disk
-(exec env LD_PRELOAD="$work/faults.so" FAULT_FSYNC="$work/waits" "${p[@]}" --seed 1 --epochs 6 --save "$work/pair") > /dev/null 2>&1 & one=$!
+env LD_PRELOAD="$work/faults.so" FAULT_FSYNC="$work/waits" "${p[@]}" --seed 1 --epochs 6 --save "$work/pair" > /dev/null 2>&1 & one=$!
 for ((i = 0; i < 200; i++)); do [ -e "$work/waits" ] && break; sleep 0.05; done
 succeeds "a run while another writes the same file" "${p[@]}" --seed 2 --epochs 6 --save "$work/pair"
 same "the file is that run's" "$(sha256sum < "$work/alone-2")" "$(sha256sum < "$work/pair")"
@@ -98,6 +98,64 @@ for signal in HUP INT TERM; do
     same "exit code after SIG$signal" $rc $((128 + $(kill -l $signal)))
     nothing_left "SIG$signal"
 done
+
+# --- file systems without locks: a directory belongs to one run all the same
+
+lockless=(env LD_PRELOAD="$work/faults.so" FAULT_FLOCK=95)
+lease() { echo "tenon lease $1 beat $2 host elsewhere"; }
+none() { [ ! -e "$1/.tenon-lease" ] && ok || bad "$2: the lease stays: $(cat "$1/.tenon-lease")"; }
+forever=("${p[@]}" --epochs 100000000 --checkpoint-every 50)
+
+# of a host that has said nothing for 20 s, and of one that goes on: waited for beside all that follows
+mkdir "$work/silent" "$work/alive"
+lease 0123456789abcdef-7-7 0000000003 > "$work/silent/.tenon-lease"
+lease 0123456789abcdef-7-7 0000000003 > "$work/alive/.tenon-lease"
+"${lockless[@]}" "${p[@]}" --checkpoint "$work/silent" > "$work/silent.out" 2>&1 & silent=$!
+"${lockless[@]}" "${p[@]}" --checkpoint "$work/alive" > "$work/alive.out" 2>&1 & alive=$!
+sleep 1
+lease 0123456789abcdef-7-7 0000000004 > "$work/alive/.tenon-lease"
+
+for error in 9 38 95; do                                 # EBADF, ENOSYS, ENOTSUP
+    dir=$work/lease-$error
+    env LD_PRELOAD="$work/faults.so" FAULT_FLOCK=$error "${forever[@]}" --checkpoint "$dir" > /dev/null 2>&1 & one=$!
+    for ((i = 0; i < 200; i++)); do compgen -G "$dir/step-*.safetensors" > /dev/null && break; sleep 0.05; done
+    if [ $error = 95 ]; then
+        refuses "a second run without locks" "another run \\(process $one on .*\\) saves its checkpoints in" "${lockless[@]}" "${forever[@]}" --checkpoint "$dir" --resume
+        refuses "a second run, where locks work again" "another run \\(process $one on " "${forever[@]}" --checkpoint "$dir" --resume
+    fi
+    kill -0 $one && grep -q "tenon lease .*-$one-" "$dir/.tenon-lease" && ok || bad "errno $error: the first run has no lease"
+    if [ $error = 38 ]; then kill -TERM $one; else kill -9 $one; fi
+    rc=0; wait $one 2> /dev/null || rc=$?
+    [ $error != 38 ] || none "$dir" "SIGTERM"
+    jobs=()
+    for i in 1 2 3 4; do                                 # of four that take the dead one's place one does
+        "${lockless[@]}" "${p[@]}" --epochs 100000000 --checkpoint-every 50 --checkpoint "$dir" --resume > "$work/run-$i" 2>&1 & jobs+=($!)
+    done
+    for ((i = 0; i < 300; i++)); do [ "$(grep -l "another run" "$work"/run-[1-4] | wc -l)" = 3 ] && break; sleep 0.05; done
+    sleep 0.2
+    left=0
+    for job in "${jobs[@]}"; do kill -0 "$job" 2> /dev/null && left=$((left + 1)) && kill -TERM "$job"; done
+    codes=
+    for job in "${jobs[@]}"; do rc=0; wait "$job" || rc=$?; codes+="$rc "; done
+    same "errno $error: runs that go on" "1: 1 1 1 75" "$left: $(tr ' ' '\n' <<< "$codes" | grep . | sort | xargs)"
+    none "$dir" "errno $error"
+done
+succeeds "a run that ends" "${lockless[@]}" "${p[@]}" --checkpoint "$work/ends"
+none "$work/ends" "an end"
+refuses "a run that fails" "made with" "${lockless[@]}" "${p[@]}" --seed 9 --resume --checkpoint "$work/ends"
+none "$work/ends" "a failure"
+# a run whose lease another one has: it saves nothing more, and leaves the other's
+"${lockless[@]}" "${forever[@]}" --checkpoint "$work/lost" > /dev/null 2> "$work/err" & one=$!
+for ((i = 0; i < 200; i++)); do compgen -G "$work/lost/step-*.safetensors" > /dev/null && break; sleep 0.05; done
+lease 0123456789abcdef-7-7 0000000009 > "$work/mine"; mv "$work/mine" "$work/lost/.tenon-lease"
+rc=0; wait $one || rc=$?
+same "a run that has lost its lease" "1 1" "$rc $(grep -c "another run has taken .*lost" "$work/err")"
+grep -q 0123456789abcdef-7-7 "$work/lost/.tenon-lease" && ok || bad "it took the other's lease away"
+rc=0; wait $alive || rc=$?
+same "a run on another host that lives" "1 1" "$rc $(grep -c "another run (process 7 on elsewhere)" "$work/alive.out")"
+rc=0; wait $silent || rc=$?
+same "a run on another host that is silent" "0 1" "$rc $(grep -c "may belong to a run on another host" "$work/silent.out")"
+none "$work/silent" "a silent host"
 
 # --- what stands in the way
 

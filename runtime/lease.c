@@ -1,0 +1,286 @@
+/* lease.c -- see lease.h.
+ *
+ * A lease that nobody has is made with O_EXCL. A dead one is replaced by rename: of several runs
+ * that do so at once the last one has the file, and all look again when the others must be done.
+ */
+#define _GNU_SOURCE
+#include "lease.h"
+#include "error.h"
+#include "file.h"
+#include "owner.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TEXT = 256, BEAT_DIGITS = 10 };
+enum { BEAT_MS = 2000, SILENT_MS = 20000, LOOK_MS = 500, SETTLE_MS = 1000 };
+enum { ENDING_MS = 5000 }; /* a run that was just killed may take so long to end */
+
+struct Lease {
+    char directory[PATH_MAX], path[PATH_MAX];
+    char head[TEXT]; /* of the text, up to its beat */
+    char host[65];
+    int fd; /* of the file; -1: flock holds the directory */
+    unsigned beat;
+    bool end;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t ends;
+};
+
+static void wait_ms(int ms)
+{
+    const struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
+    nanosleep(&t, NULL);
+}
+
+/* ---- the file */
+
+typedef enum Found { GONE, READ, UNREADABLE } Found;
+
+/* UNREADABLE: errno says why. */
+static Found read_lease(const Lease *l, char text[TEXT])
+{
+    const int fd = open(l->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    const ssize_t n = fd >= 0 ? read(fd, text, TEXT - 1) : -1;
+    const int error = errno;
+    text[n > 0 ? n : 0] = '\0';
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return n >= 0 ? READ : fd < 0 && errno == ENOENT ? GONE : UNREADABLE;
+}
+
+static int write_text(Lease *l, char text[TEXT])
+{
+    return snprintf(text, TEXT, "%s%0*u host %s\n", l->head, BEAT_DIGITS, l->beat, l->host);
+}
+
+static const char *owner_of(const char *text)
+{
+    static const char head[] = "tenon lease ";
+    return strncmp(text, head, sizeof head - 1) == 0 ? text + sizeof head - 1 : "";
+}
+
+/* A disk that cannot be read for a moment says nothing of other runs. */
+static bool is_lost(const Lease *l)
+{
+    char text[TEXT];
+    const Found found = read_lease(l, text);
+    return found == GONE || (found == READ && strncmp(text, l->head, strlen(l->head)) != 0);
+}
+
+static void __attribute__((noreturn)) refuse(const Lease *l, const char *text)
+{
+    char host[65] = "another host";
+    const char *dash = strchr(owner_of(text), '-'), *at = strstr(text, " host ");
+    if (at)
+        sscanf(at, " host %64s", host);
+    rt_die("another run (process %d on %s) saves its checkpoints in %s: let it end, or give "
+           "another "
+           "directory",
+           dash ? atoi(dash + 1) : 0, host, l->directory);
+}
+
+static void __attribute__((noreturn)) fail(const Lease *l)
+{
+    rt_die("checkpoints cannot be written into %s: %s", l->directory, strerror(errno));
+}
+
+/* Waits until the run that has this lease lives no more: true, or something else stands there:
+ * false. Dies when it lives. */
+static bool outlive(const Lease *l, const char *was)
+{
+    const bool here = owner_is_here(owner_of(was));
+    char now[TEXT];
+    if (!here)
+        rt_note("%s may belong to a run on another host: %d s are waited for a sign of it",
+                l->directory, SILENT_MS / 1000);
+    for (int ms = 0; ms < (here ? ENDING_MS : SILENT_MS); ms += LOOK_MS) {
+        if (here && owner_is_gone(owner_of(was)))
+            return true;
+        wait_ms(LOOK_MS);
+        const Found found = read_lease(l, now);
+        if (found == GONE)
+            return false;
+        if (found == READ && strcmp(now, was) != 0 && *owner_of(now))
+            refuse(l, now);
+    }
+    if (here)
+        refuse(l, was);
+    return read_lease(l, now) == READ && strcmp(now, was) == 0;
+}
+
+/* In the place of the dead one. False: another run was faster, and is gone again. */
+static bool replace(Lease *l, const char *was)
+{
+    static File f;
+    char text[TEXT];
+    if (!file_try(&f, l->path))
+        fail(l);
+    file_write(&f, text, write_text(l, text));
+    file_sync(&f);
+    if (read_lease(l, text) != READ || strcmp(text, was) != 0) {
+        file_abandon(&f);
+        return false;
+    }
+    file_commit(&f);
+    wait_ms(SETTLE_MS);
+    if (!is_lost(l)) {
+        l->fd = open(l->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        return l->fd >= 0;
+    }
+    if (read_lease(l, text) == READ)
+        refuse(l, text);
+    return false;
+}
+
+static void take_file(Lease *l)
+{
+    char text[TEXT];
+    while (l->fd < 0) {
+        l->fd = open(l->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (l->fd < 0 && errno != EEXIST)
+            fail(l);
+        const Found found = l->fd < 0 ? read_lease(l, text) : GONE;
+        if (found == UNREADABLE)
+            fail(l);
+        if (found == READ && outlive(l, text))
+            replace(l, text);
+    }
+    const int n = write_text(l, text);
+    if (pwrite(l->fd, text, (size_t)n, 0) != n || fsync(l->fd) != 0)
+        fail(l);
+    rt_unfinished(l->path);
+}
+
+/* ---- its beat */
+
+void lease_check(Lease *l)
+{
+    if (l->fd < 0 || !is_lost(l))
+        return;
+    rt_finished(l->path); /* it is another run's */
+    rt_die("another run has taken %s, because this one stood still for more than %d s, or its "
+           "lease "
+           "was removed: nothing more is saved here",
+           l->directory, SILENT_MS / 1000);
+}
+
+static void *work(void *arg)
+{
+    Lease *l = arg;
+    char text[TEXT];
+    struct timespec next;
+    clock_gettime(CLOCK_REALTIME, &next);
+    pthread_mutex_lock(&l->lock);
+    while (!l->end) {
+        next.tv_sec += BEAT_MS / 1000;
+        while (!l->end && pthread_cond_timedwait(&l->ends, &l->lock, &next) != ETIMEDOUT)
+            ;
+        if (l->end)
+            break;
+        lease_check(l);
+        l->beat++;
+        const int n = write_text(l, text);
+        if (pwrite(l->fd, text, (size_t)n, 0) ==
+            n) /* else others see no beat, and lease_check that they came */
+            fdatasync(l->fd);
+        clock_gettime(CLOCK_REALTIME, &next);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+/* Signals are the other threads' business. */
+static void start_beat(Lease *l)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->ends, NULL);
+    pthread_sigmask(SIG_BLOCK, &all, &old);
+    const int error = pthread_create(&l->thread, NULL, work, l);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (error)
+        rt_die("the thread of the lease could not be started: %s", strerror(error));
+}
+
+/* ---- taking and giving */
+
+/* True: the directory is locked; false: it cannot be, here. */
+static bool lock_directory(const Lease *l)
+{
+    const int fd =
+        open(l->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* to the end of the process */
+    if (fd < 0)
+        rt_die("%s cannot be opened: %s", l->directory, strerror(errno));
+    for (int ms = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; ms += 100) {
+        if (errno != EWOULDBLOCK && errno != EINTR) {
+            close(fd);
+            return false;
+        }
+        if (ms >= ENDING_MS)
+            rt_die("another run saves its checkpoints in %s: let it end, or give another directory",
+                   l->directory);
+        wait_ms(100);
+    }
+    return true;
+}
+
+/* A run where flock does not work, on another host perhaps, has it all the same. */
+static void look_for_file(const Lease *l)
+{
+    char text[TEXT];
+    if (read_lease(l, text) == READ && outlive(l, text))
+        unlink(l->path);
+}
+
+Lease *lease_take(const char *directory)
+{
+    char owner[OWNER_TEXT];
+    Lease *l = rt_alloc(sizeof *l);
+    l->fd = -1;
+    snprintf(l->directory, sizeof l->directory, "%s", directory);
+    if (snprintf(l->path, sizeof l->path, "%s/.tenon-lease", directory) >= (int)sizeof l->path)
+        rt_die("the path %.60s... is too long", directory);
+    owner_text(owner);
+    snprintf(l->head, sizeof l->head, "tenon lease %s beat ", owner);
+    if (gethostname(l->host, sizeof l->host - 1) != 0 || !*l->host)
+        snprintf(l->host, sizeof l->host, "unknown");
+    const bool locked = lock_directory(l);
+    if (access(directory, W_OK | X_OK) != 0)
+        fail(l);
+    if (locked) {
+        look_for_file(l);
+        return l;
+    }
+    take_file(l);
+    start_beat(l);
+    return l;
+}
+
+void lease_give(Lease *l)
+{
+    if (!l || l->fd < 0)
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->end = true;
+    pthread_cond_signal(&l->ends);
+    pthread_mutex_unlock(&l->lock);
+    pthread_join(l->thread, NULL);
+    rt_finished(l->path);
+    if (!is_lost(l))
+        unlink(l->path);
+    close(l->fd);
+    l->fd = -1;
+}
