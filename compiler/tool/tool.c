@@ -230,12 +230,21 @@ static bool add_plans(Arena *a, const Command *c, EmitInput *emit, BuildInput *i
     return objects_add_plans(a, in, t.s, d);
 }
 
+/* The program's flags, and those that the environment gives the C compiler: with other ones its last bits may be others. */
+static const char *built_with(Arena *a, const Command *c)
+{
+    const char *more = getenv("TENON_CFLAGS");
+    const size_t blank = more ? strspn(more, " \t\n") : 0;
+    return more && more[blank] ? arena_printf(a, "%s%sTENON_CFLAGS=%s", c->flags, *c->flags ? " " : "", more + blank) : c->flags;
+}
+
 static bool build(Arena *a, const Command *c, const Front *f, Diag *d)
 {
     Paths paths;
     if (!paths_find(a, &paths, d))
         return false;
     EmitInput emit = tool_emit_input(c, f);
+    emit.flags = built_with(a, c);
     emit.data_dirs = &paths.data;
     emit.ndata_dirs = paths.data ? 1 : 0;
     BuildInput in = {.name = f->train->name, .xz = f->recipe.data.xz,

@@ -59,6 +59,17 @@ says "weights without a checkpoint" "holds no checkpoint" --checkpoint "$work/u"
 grep -q "the weights are the checkpoint's" "$work/err" && bad "weights are taken, and it is said that they are not" || ok
 refuses "fewer samples" "made with all samples, this run has limit-samples 8" "$work/tiny" --checkpoint "$work/t" --resume --limit-samples 8
 
+# another build of the same program: with other flags of the C compiler its bits may be others
+for build in 'TENON_CFLAGS=-O1 -fno-tree-vectorize' 'TENON_CFLAGS= ' 'TENON_CFLAGS=-O1'; do
+    env "$build" "$TENON" build "$work/tiny.tn" -o "$work/tiny-built" || bad "tenon build tiny.tn with $build"
+    "$work/tiny-built" --epochs 1 --checkpoint "$work/$build" > /dev/null 2> "$work/err" && "$work/tiny-built" --epochs 2 --checkpoint "$work/$build" --resume > /dev/null 2> "$work/err"
+    grep -q "another build" "$work/err" && bad "$build: the same build is taken for another one: $(cat "$work/err")" || ok
+    says "a checkpoint of $build" "$([ "$build" = 'TENON_CFLAGS= ' ] && echo "resumed from" || echo "made by another build \\(.*$build\\): the run goes on, but its last bits will differ")" \
+        --epochs 3 --checkpoint "$work/$build" --resume
+    [ "$build" != 'TENON_CFLAGS= ' ] || { grep -q "another build" "$work/err" && bad "no flags are taken for other ones" || ok; }
+done
+grep -q "TENON_CFLAGS=-O1" <<< "$("$work/tiny-built" info)" && ok || bad "info does not name TENON_CFLAGS"
+
 # a directory where nothing can be written is refused before the first step, not behind the first epoch
 mkdir "$work/closed"
 chmod a-w "$work/closed"
