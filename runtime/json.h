@@ -23,7 +23,7 @@ bool json_end(Json *j);                               /* nothing but blanks is l
 bool json_next(Json *j, char close, bool *first);
 
 /* A string as JSON, quotes included; returns the bytes written, at most room - 1, with an end
- * mark.  Bytes that are no UTF-8, as names of files may have, become U+FFFD.  In json_room(s)
+ * mark.  Bytes that are no UTF-8, as names of files may have, become U+FFFD.  In json_room(bytes of s)
  * bytes nothing is cut off. */
 int  json_quote(char *to, int64_t room, const char *s);
 int64_t json_room(int64_t bytes);                     /* for a string of so many bytes */
