@@ -25,6 +25,12 @@ bool sweep_open_work(Sweep *s)
                    strerror(error ? error : errno));
         return false;
     }
+    if (flock(s->lock, LOCK_EX | LOCK_NB) != 0 && errno != EWOULDBLOCK) {
+        diag_error(s->diag, nowhere, "cannot lock %s: %s", path, strerror(errno));
+        diag_help(s->diag, "two sweeps at a time would not see each other; put the store where files "
+                           "can be locked: --store FILE");
+        return false;
+    }
     if (flock(s->lock, LOCK_EX | LOCK_NB) != 0) {
         diag_error(s->diag, nowhere, "another sweep is at work on %s", s->store_path);
         diag_help(s->diag, "two at a time would disturb each other; wait for it");

@@ -165,6 +165,8 @@ mkdir two.db.work
 (flock 9; touch taken; sleep 60) 9> two.db.work/lock & pid=$!
 for ((i = 0; i < 100; i++)); do [ -e taken ] && break; sleep 0.1; done
 refuses "two sweeps into one store" "another sweep is at work on two.db" sweep mlp.tn --store two.db "${quick[@]}"
+cc -shared -fPIC -O1 -o faults.so "$TENON_ROOT/tests/tools/faults.c" -ldl
+refuses "a store where files cannot be locked" "cannot lock nolock.db.work/lock: Function not implemented" env LD_PRELOAD="$work/faults.so" FAULT_FLOCK=38 "$TENON" sweep mlp.tn --store nolock.db "${quick[@]}"
 kill $pid; wait $pid 2> /dev/null
 
 # a full disk: no file may grow beyond what this store has, and little more
