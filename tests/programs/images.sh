@@ -73,6 +73,18 @@ touch "$work/exact/train/red/11.PNG.png"
 XDG_CACHE_HOME=/dev/null succeeds "nowhere to write at all" "${run[@]}" --data "$work/exact" --log "$work/memory.log"
 same "the weights from memory" "$(hashes "$work/memory.log")" "$(hashes "$work/first.log")"
 
+# packed files appear whole: beside a process that is still at it in memory only, once it is killed anew, and where nothing can be locked
+cp -r "$work/exact" "$work/shared"; rm -rf "$work"/shared/.tenon*
+cc -shared -fPIC -O1 -o "$work/faults.so" "$TENON_ROOT/tests/tools/faults.c" -ldl
+env LD_PRELOAD="$work/faults.so" FAULT_FSYNC="$work/waits" "${run[@]}" --data "$work/shared" > /dev/null 2>&1 & one=$!
+for ((i = 0; i < 200; i++)); do [ -e "$work/waits" ] && break; sleep 0.05; done
+XDG_CACHE_HOME=/dev/null succeeds "beside a process that packs" "${run[@]}" --data "$work/shared" --log "$work/beside.log"
+same "the weights beside it" "$(hashes "$work/beside.log")" "$(hashes "$work/first.log")"
+same "no split is packed twice" 0 "$(find "$work/shared" -name '.tenon-train-*' ! -name '*.tmp*' | wc -l)"
+kill -9 $one; wait $one 2> /dev/null || true
+succeeds "behind it, without locks" env LD_PRELOAD="$work/faults.so" FAULT_FLOCK=38 "${run[@]}" --data "$work/shared"
+same "two packed files, and what the killed one had begun is gone" ".tenon-test-3x16x16 .tenon-train-3x16x16" "$(cd "$work/shared" && echo .tenon*)"
+
 # the middle part of wider images is what the exact ones hold
 cp -r "$work/exact" "$work/wide"; rm -rf "$work"/wide/.tenon*
 for ((i = 10; i < 22; i++)); do image "$work/wide/train/blue/$i.png" wide 16 40 60 200 $i; done
