@@ -2,6 +2,7 @@
 #include "clock.h"
 #include "data/vocab.h"
 #include "error.h"
+#include "mapped.h"
 #include "params.h"
 #include "train.h"
 #include "weights.h"
@@ -87,6 +88,9 @@ int test_run(const RtProgram *p, const Options *o)
     const Order order = order_stored(d->n, p->batch);
     const double began = clock_now();
     evaluate(n, d, &order, mean);
+    if (*n->wrong)
+        data_wrong_token(d);
+    mapped_check();
     const double seconds = clock_now() - began;
     log_begin(&log, "test");
     log_text(&log, "model", p->model);

@@ -1,6 +1,7 @@
 /* main.c -- rt_main: is this the right machine, what is asked for, do it. */
 #include "error.h"
 #include "hash.h"
+#include "mapped.h"
 #include "options.h"
 #include "train.h"
 #include <stdio.h>
@@ -140,6 +141,7 @@ int rt_main(const RtProgram *p, int argc, char **argv)
         join_run(&o, &comm, p);
     }
     const int code = run[o.command](p, &o);
+    mapped_check();
     rt_said();
     fflush(stderr);
     comm_close(&comm);

@@ -1,6 +1,7 @@
 /* memory.c -- memory comes from the system once, in large pieces. */
 #include "memory.h"
 #include "error.h"
+#include "mapped.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ void *memory_map_file(int fd, int64_t bytes, bool write, const char *what)
     if (at == MAP_FAILED ||
         (bytes && mmap(at, (size_t)bytes, access, (write ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED, fd, 0) == MAP_FAILED))
         rt_die("%s cannot be read: %s", what, strerror(errno));
+    mapped_watch(at, bytes, what);
     return at;
 }
 

@@ -17,7 +17,7 @@ static inline int64_t memory_round(int64_t bytes)
 void *memory_map(int64_t bytes, bool touch, const char *what);
 
 /* The first `bytes` of a file, followed by as much as above; `write`: what is written there reaches the file, at the latest by
- * memory_sync_file.  They die, naming `what`. */
+ * memory_sync_file.  They die, naming `what`, which lives on: a file that breaks later is reported by it (mapped.h). */
 void *memory_map_file(int fd, int64_t bytes, bool write, const char *what);
 void  memory_sync_file(void *at, int64_t bytes, const char *what);
 

@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "error.h"
 #include "grad.h"
+#include "mapped.h"
 #include "memory.h"
 #include "remote.h"
 #include "ticks.h"
@@ -185,6 +186,7 @@ Net *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_g
     n->posted = rt_alloc(sizeof *n->posted * (size_t)(p->nbucket + 1));
     n->late = rt_alloc(sizeof *n->late * (size_t)(p->nbucket + 1));
     n->before = rt_alloc(sizeof(View));
+    n->wrong = rt_alloc(sizeof *n->wrong);
     n->leaf = rt_alloc(sizeof *n->leaf * (size_t)p->shards);
     for (int s = 0; s < p->shards; s++)
         n->leaf[s] = (Node){s, 1, 0};
@@ -265,6 +267,8 @@ static View view(const Net *n, const Batch *b, Hyper h, int first, int count)
                 .x = b->x,
                 .x_stride = b->x_stride,
                 .x_type = b->x_type,
+                .vocab = p->vocab > 0 ? p->vocab : INT64_MAX,
+                .wrong = n->remote ? NULL : n->wrong,
                 .x_scale = b->x_scale,
                 .x_height = b->x_height,
                 .x_width = b->x_width,
@@ -404,7 +408,7 @@ static void clear_metrics(Net *n)
     memset(n->slot, 0, sizeof *n->slot * RT_METRICS * (size_t)(n->shards * n->p->slices));
 }
 
-/* Of the shards that r is about. */
+/* Of the shards that r is about; of samples that were not there it says nothing. */
 static bool finite_loss(const Net *n, const Rt *r)
 {
     const int loss = net_metric_index(n->p, "loss");
@@ -412,7 +416,7 @@ static bool finite_loss(const Net *n, const Rt *r)
     const double *slot = n->slot + RT_METRICS * (r->first_shard - n->first) * n->p->slices;
     for (int i = 0; loss >= 0 && i < r->shards * n->p->slices; i++)
         sum += slot[i * RT_METRICS + loss];
-    return isfinite(sum);
+    return isfinite(sum) && (n->remote || !(mapped_broken() || *n->wrong));
 }
 
 static const RtPhase *gradient_phase(const RtProgram *p)
@@ -728,6 +732,8 @@ int net_steps(Net *n, const Batch *b, const Hyper *h, int count)
         v[i].rt.grad = n->reduced ? remote_grad(n->remote) : NULL;
     }
     remote_begin_steps(n->remote, v, sizeof *v, b, count);
+    if (mapped_broken()) /* while the samples were gathered: nothing has been launched */
+        return 0;
     if (n->p->steps)
         remote_steps(n->remote, count);
     else

@@ -40,6 +40,7 @@ typedef struct Net {
     struct Ticks *ticks;  /* ticks.h: bench --layers, --trace; NULL: not measured */
     double      metric[RT_METRICS];  /* of the last batch: sums over its valid samples */
     RtScaling   scaling;             /* in f16: as the last step has left it */
+    int        *wrong;               /* 1: a token was read that is none (rt_tokens) */
     bool        of_others;           /* what net_steps has found not to be finite is another rank's loss */
     bool        stop, all_stop;      /* this rank was asked to stop; some rank was, as all know after a step */
 } Net;

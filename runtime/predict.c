@@ -4,6 +4,7 @@
 #include "data/npy.h"
 #include "data/vocab.h"
 #include "error.h"
+#include "mapped.h"
 #include "params.h"
 #include "train.h"
 #include "weights.h"
@@ -162,6 +163,9 @@ int predict_run(const RtProgram *p, const Options *o)
         const int valid = (int)(d->n - first < p->batch ? d->n - first : p->batch);
         const Batch b = evaluate_batch(n, d, &order, first / p->batch);
         net_evaluate(n, &b, output);
+        if (*n->wrong)
+            data_wrong_token(d);
+        mapped_check();
         for (int i = 0; i < valid; i++) {
             for (int64_t k = 0; k < p->outputs; k++)
                 row[k] = params_real(output, p->real_bytes, i * p->outputs + k);

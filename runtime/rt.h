@@ -52,6 +52,8 @@ typedef struct Rt {
     const void *x;                                    /* stored samples, row-major (C, H, W) */
     int64_t     x_stride;                             /* bytes a stored sample */
     int         x_type;                               /* RT_U8, RT_F32 ...; tokens are integers */
+    int64_t     vocab;                                /* and below this, or padding; */
+    int        *wrong;                                /* 1 once one was not: a file has changed while it was read; NULL on a device */
     double      x_scale;                              /* multiplies u8 */
     int         x_height, x_width;                    /* of stored images; read where they are resized */
     const void *label;                                /* of stored samples; NULL when there are none (predict) */

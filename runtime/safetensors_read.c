@@ -4,6 +4,7 @@
 #include "error.h"
 #include "hash.h"
 #include "json.h"
+#include "mapped.h"
 #include "params.h"
 #include "safetensors.h"
 #include <errno.h>
@@ -212,6 +213,7 @@ static bool map_whole(StFile *f, char why[256])
         return false;
     }
     f->bytes = at;
+    mapped_watch(at, f->size, f->path);
     uint64_t length = 0;
     for (int i = 0; i < 8; i++)
         length |= (uint64_t)(unsigned char)f->bytes[i] << 8 * i;
@@ -237,6 +239,8 @@ StFile *st_open(const char *path, char why[256])
 
 void st_close(StFile *f)
 {
+    if (f->bytes)
+        mapped_leave(f->bytes); /* what was read of it counts for nothing if it was cut short */
     if (f->bytes)
         munmap((void *)f->bytes, (size_t)f->size);
     forget(f);

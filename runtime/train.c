@@ -13,6 +13,7 @@
 #include "file.h"
 #include "init.h"
 #include "loader.h"
+#include "mapped.h"
 #include "memory.h"
 #include "params.h"
 #include "schedule.h"
@@ -253,6 +254,7 @@ static void open_all(Trainer *t)
     if (t->checkpoint)
         checkpoint_bind(t->checkpoint, data_hash(t->data));
     start_from(t);
+    mapped_check();
     data_share(t->data, o->comm->rank, o->comm->size);
     data_share(t->test, o->comm->rank, o->comm->size);
     say_schedule(t);
@@ -312,10 +314,48 @@ static int stopped(Trainer *t)
     return EXIT_STOPPED;
 }
 
+/* A data file broke under the run.  `whole`: no step has used what was missing, so that the state is that of the last finished
+ * step, and rank 0 saves it; otherwise the last checkpoint stays as it is. */
+static void __attribute__((noreturn)) data_lost(Trainer *t, bool whole)
+{
+    const Position *a = &t->at;
+    const char *why = mapped_why(),
+               *where = rt_format("in epoch %lld after %lld steps", (long long)a->epoch + 1,
+                                  (long long)a->step);
+    bar_clear(&t->bar);
+    if (!t->o->checkpoint)
+        rt_die("%s; the run ends %s, and nothing was saved: with --checkpoint DIR it could go on",
+               why, where);
+    if (!t->checkpoint || !whole)
+        rt_die("%s; the run ends %s: %s, and the last checkpoint in %s stays as it was; then "
+               "go on with --resume",
+               why, where,
+               whole ? "rank 0 alone saves" : "the step behind may have used what was wrong",
+               t->o->checkpoint);
+    if (a->total > t->saved_total) {
+        if (a->step < t->steps)
+            t->at.seconds = epoch_seconds(t);
+        save_checkpoint(t);
+    }
+    rt_die("%s; the run ends %s, saved in %s: no step has used what was wrong; then go on with "
+           "--resume",
+           why, where, t->o->checkpoint);
+}
+
+/* Behind a step on the processor nobody knows what it has read; on a device its samples were there before it began. */
+static void look_at_files(Trainer *t, bool whole)
+{
+    if (*t->net->wrong)
+        data_wrong_token(t->data);
+    if (mapped_broken())
+        data_lost(t, whole);
+}
+
 /* The update has not happened yet, so the parameters are those that led here. */
 static void __attribute__((noreturn)) not_finite(Trainer *t, const Batch *b)
 {
     const RtProgram *p = t->p;
+    look_at_files(t, true);
     net_leave_word(t->net);
     net_fetch(t->net);
     const RtParam *bad = params_nonfinite(p, t->net->fixed);
@@ -446,6 +486,7 @@ static void one_step(Trainer *t)
     if (t->ticks)
         ticks_step_begin(t->ticks);
     const Batch b = batch_of(t, 0);
+    look_at_files(t, true);
     if (t->ticks)
         ticks_batch_ready(t->ticks);
     const RtScaling before = t->net->scaling;
@@ -460,6 +501,7 @@ static void one_step(Trainer *t)
             end_trace(t);
     }
     count_step(t);
+    look_at_files(t, t->p->device);
 }
 
 /* So many steps ahead: up to the end of the epoch, or the next checkpoint that counts steps; samples that are made up are there for one step at a time, and a
@@ -494,6 +536,7 @@ static void several_steps(Trainer *t, int n)
         t->batch[i] = batch_of(t, i);
         t->hyper[i] = hyper_of(t, i);
     }
+    look_at_files(t, true);
     RtScaling before = t->net->scaling;
     t->net->stop = stop != 0;
     const int done = net_steps(t->net, t->batch, t->hyper, n);
@@ -505,6 +548,7 @@ static void several_steps(Trainer *t, int n)
     }
     if (done < n)
         not_finite(t, &t->batch[done]);
+    look_at_files(t, true);
 }
 
 static bool checkpoint_due(const Trainer *t)
@@ -596,13 +640,21 @@ static void report_epoch(Trainer *t)
     log_end(&t->log);
 }
 
+static void test(Trainer *t)
+{
+    evaluate(t->net, t->test, &t->test_order, t->result.test);
+    if (*t->net->wrong)
+        data_wrong_token(t->test);
+    look_at_files(t, true);
+}
+
 static void finish_epoch(Trainer *t)
 {
     Position *a = &t->at;
     loader_wait(t->loader); /* the test set, and the next order */
     for (int m = 0; m < RT_METRICS; m++)
         t->result.train[m] = a->sum[m] / (double)a->samples;
-    evaluate(t->net, t->test, &t->test_order, t->result.test);
+    test(t);
     t->result.known = true;
     net_fetch(t->net);
     comm_same(t->o->comm, params_hash(t->p, t->net->fixed), "other weights");
@@ -644,7 +696,7 @@ int train_run(const RtProgram *p, const Options *o)
     loader_wait(t->loader);
     end_trace(t);
     if (!t->result.known) /* nothing was left to train */
-        evaluate(t->net, t->test, &t->test_order, t->result.test);
+        test(t);
     finish(t);
     return expect_report(p, o, &t->result, t->at.epoch, clock_now() - clock_start());
 }

@@ -79,15 +79,20 @@ RT_INLINE void rt_input(real *restrict y, const Rt *r, int first, int n, int c, 
     }
 }
 
-/* y (N, T): the tokens of the same samples; padding is token 0, so that any token can be looked up. */
+/* y (N, T): the tokens of the same samples; padding is token 0, so that any token can be looked up.  So is what is no token: the
+ * file was checked, but somebody may write to it while it is read, and a step that has seen that is not finished. */
 RT_INLINE void rt_tokens(int32_t *restrict y, const Rt *r, int first, int n, int t)
 {
     for (int i = 0; i < n; i++, y += t) {
         const char *row = (const char *)r->x + (int64_t)r->index[first + i] * r->x_stride;
+        bool wrong = false;
         for (int j = 0; j < t; j++) {
             const int32_t token = rt_integer_at(row, r->x_type, j);
-            y[j] = token < 0 ? 0 : token;
+            wrong |= token < -1 || token >= r->vocab;
+            y[j] = token >= 0 && token < r->vocab ? token : 0;
         }
+        if (wrong && r->wrong)
+            __atomic_store_n(r->wrong, 1, __ATOMIC_RELAXED);
     }
 }
 

@@ -42,12 +42,12 @@ template <class T> DEVICE void rt_input_padded(T *y, const Rt *r, int first, int
     }
 }
 
-/* y (N, T): the tokens of the same samples; padding is token 0, so that any token can be looked up. */
+/* y (N, T): the tokens of the same samples; padding is token 0, and so is what is no token: any can be looked up. */
 DEVICE void rt_tokens(int32_t *y, const Rt *r, int first, int n, int t)
 {
     FOR_EACH(at, n * t) {
         const int32_t token = rt_integer_at(stored(r->x, r->x_stride, r, first + at / t), r->x_type, at % t);
-        y[at] = token < 0 ? 0 : token;
+        y[at] = token >= 0 && token < r->vocab ? token : 0;
     }
 }
 

@@ -4,6 +4,7 @@
 #include "data/text.h"
 #include "error.h"
 #include "hash.h"
+#include "mapped.h"
 #include "memory.h"
 #include "params.h"
 #include "random.h"
@@ -92,6 +93,7 @@ static Data *new_data(const RtProgram *p, const char *place)
                 .classes = p->classes,
                 .labels = p->labels,
                 .batch = p->batch,
+                .device = p->device != NULL,
                 .part = p->batch};
     if (p->input_rank == 3) {
         d->height = p->input_dim[1];
@@ -340,6 +342,68 @@ double data_scored(const RtProgram *p, const Batch *b)
     return (double)(count ? count : 1) / p->batch;
 }
 
+/* ---- tokens of a mapped file, which somebody may write to while it is read */
+
+enum { TOKEN_ROWS = 16, LANES = 64 }; /* rows that a thread looks at at a time; tokens that a loop does */
+
+typedef struct Looking {
+    const Data *d;
+    const uint32_t *index;
+} Looking;
+
+/* By LANES at once, so that the C compiler makes vectors of it.  A negative number is a large one here. */
+#define BEYOND(type, row, most, padding)                                                           \
+    do {                                                                                           \
+        const type *v_ = (const type *)(const void *)(row), least_ = (type)(most);                 \
+        type any_ = 0;                                                                             \
+        int64_t k_ = 0;                                                                            \
+        for (; k_ + LANES <= d->features; k_ += LANES)                                             \
+            for (int j_ = 0; j_ < LANES; j_++)                                                     \
+                any_ |= (type)((v_[k_ + j_] >= least_) & (v_[k_ + j_] != (type)(padding)));        \
+        for (; k_ < d->features; k_++)                                                             \
+            any_ |= (type)((v_[k_] >= least_) & (v_[k_] != (type)(padding)));                      \
+        return any_ != 0;                                                                          \
+    } while (0)
+
+static bool tokens_beyond(const Data *d, const char *row)
+{
+    if (d->type == RT_U8 && d->vocab <= UINT8_MAX)
+        BEYOND(uint8_t, row, d->vocab, 0); /* without padding */
+    if (d->type == RT_U16)
+        BEYOND(uint16_t, row, d->vocab, -1);
+    if (d->type == RT_I32)
+        BEYOND(uint32_t, row, d->vocab, -1);
+    if (d->type == RT_I64)
+        BEYOND(uint64_t, row, d->vocab, -1);
+    return false;
+}
+
+void data_wrong_token(const Data *d)
+{
+    mapped_wrong("%s has changed while it was read: it holds a token that is not one of the %lld of "
+                 "the vocabulary; put it back as it was",
+                 d->x_path ? d->x_path : d->place, (long long)d->vocab);
+}
+
+static void look_at_tokens(void *arg, int thread, int unit)
+{
+    const Looking *l = arg;
+    const Data *d = l->d;
+    const int end = (unit + 1) * TOKEN_ROWS < d->batch ? (unit + 1) * TOKEN_ROWS : d->batch;
+    (void)thread;
+    for (int i = unit * TOKEN_ROWS; i < end; i++)
+        if (tokens_beyond(d, d->x + l->index[i] * d->stride))
+            data_wrong_token(d);
+}
+
+/* For a device, before a launch that nobody can take back; on the processor rt_tokens looks at what it reads. */
+static void check_batch(const Data *d, Pool *pool, const uint32_t *index)
+{
+    Looking l = {d, index};
+    if (d->device && d->vocab && d->x_path)
+        pool_run(pool, look_at_tokens, &l, (d->batch + TOKEN_ROWS - 1) / TOKEN_ROWS);
+}
+
 /* Of samples that are made for their place. */
 static const RtOrder one_by_one = {.n = (int64_t)1 << 32};
 
@@ -372,6 +436,7 @@ void data_batch(const Data *d, Pool *pool, const Order *order, int64_t step, int
         next_tokens(d, b);
     b->x_row = row_bytes(d->features, d->type);
     b->label_row = b->label ? row_bytes(d->labels, b->label_type) : 0;
+    check_batch(d, pool, b->index);
     if (!d->synthetic)
         return;
     Making m = {.d = d, .order = b->index, .first = d->part_first};

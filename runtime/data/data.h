@@ -63,6 +63,7 @@ typedef struct Data {
     int64_t     first;  /* synthetic: number of sample 0 of this split */
     uint32_t   *position;  /* synthetic: [batch] places of the batch at hand */
     int         batch;
+    bool        device;                               /* the program's: tokens are looked at before they go there */
     int         part_first, part;                     /* synthetic: which of a batch are made here; data_share */
 } Data;
 
@@ -97,6 +98,9 @@ void     data_batch(const Data *d, Pool *pool, const Order *order, int64_t step,
 /* From here on rank `rank` makes of each batch its own part alone: of synthetic samples.  What is stored lies in the memory of every
  * rank, for an epoch's order scatters each batch over all of it; a step reads its part. */
 void     data_share(Data *d, int rank, int ranks);
+
+/* Tokens of this file were read that are none: it has changed. */
+void     data_wrong_token(const Data *d);
 
 /* Labels of the batch that are scored, divided by its samples: of all `batch` samples, also those that fill it up; the same on
  * every rank.  At least one counts, so that it can divide. */

@@ -477,6 +477,7 @@ START_TEST(tokens)
         const Rt r = {.x = data[k],
                       .x_stride = 3 * size[k],
                       .x_type = type[k],
+                      .vocab = 256,
                       .label = (const char *)data[k] + size[k],
                       .label_stride = 3 * size[k],
                       .label_type = type[k],
@@ -491,6 +492,13 @@ START_TEST(tokens)
         ck_assert_mem_eq(got, y, sizeof y);
         rt_tokens(got, &r, 1, 2, 4);
         ck_assert_mem_eq(got, x + 4, sizeof x - 4 * sizeof *x);
+        Rt few = r; /* what is beyond the vocabulary is never looked up */
+        int wrong = 0;
+        few.vocab = 7, few.wrong = &wrong;
+        rt_tokens(got, &few, 0, 3, 4);
+        for (int i = 0; i < 12; i++)
+            ck_assert_int_eq(got[i], x[i] < 7 ? x[i] : 0);
+        ck_assert_int_eq(wrong, 1);
     }
     int32_t none[4] = {1, 1, 1, 1};
     rt_labels(none, &(Rt){.index = index}, 0, 2, 2);
