@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define SAMPLES ", samples whose bytes have the hash "
 enum { FOUND = 1024, ROOM = 256 /* bytes of names in the directory */ };
 
 struct Checkpoint {
@@ -104,13 +105,16 @@ static void open_writer(Checkpoint *c)
     st_writer_ready(w, c->o->checkpoint);
 }
 
-void checkpoint_bind(Checkpoint *c, uint64_t data_hash)
+/* samples_hash: 0: data_hash says all. */
+void checkpoint_bind(Checkpoint *c, uint64_t data_hash, uint64_t samples_hash)
 {
     const char *vocabulary =
         vocab_now() ? rt_format(", vocabulary %016llx", (unsigned long long)vocab_now()->hash) : "";
-    c->same = rt_format("seed %llu, shuffle %s, limit-samples %lld, data %016llx%s",
+    const char *samples =
+        samples_hash ? rt_format(SAMPLES "%016llx", (unsigned long long)samples_hash) : "";
+    c->same = rt_format("seed %llu, shuffle %s, limit-samples %lld, data %016llx%s%s",
                         (unsigned long long)c->o->seed, c->o->shuffle ? "on" : "off",
-                        (long long)c->o->limit, (unsigned long long)data_hash, vocabulary);
+                        (long long)c->o->limit, (unsigned long long)data_hash, vocabulary, samples);
     c->build =
         as_saved(rt_format("%s, %s, %s, algorithms %016llx, %s", c->p->compiler, c->p->target,
                            c->p->cpu, (unsigned long long)hash_algorithms(c->p), c->p->flags));
@@ -186,6 +190,14 @@ static void __attribute__((noreturn)) differ(const Checkpoint *c, const char *pa
            words(a, "other settings"), words(b, "others"));
 }
 
+/* What a checkpoint says that was written before samples were hashed, and agrees in the rest. */
+static bool knows_no_samples(const Checkpoint *c, const char *same)
+{
+    const char *samples = strstr(c->same, SAMPLES);
+    const size_t n = samples ? (size_t)(samples - c->same) : 0;
+    return samples && strlen(same) == n && strncmp(same, c->same, n) == 0;
+}
+
 static bool read_position(const StFile *f, Position *at)
 {
     const char *position = st_meta(f, "position"), *sums = st_meta(f, "sums"),
@@ -215,7 +227,11 @@ static bool load(Checkpoint *c, const char *path, Position *at)
         rt_die("%s was made by another program: %s %s, this is %s %s (network, recipe, batch, "
                "shards or dtype differ)",
                path, st_meta(f, "model"), program, c->p->model, c->p->source_hash);
-    if (strcmp(same, c->same) != 0)
+    if (knows_no_samples(c, same))
+        rt_note("%s was written by a tenon that compared labels only: the run goes on, but whether "
+                "its samples are the same is not known",
+                path);
+    else if (strcmp(same, c->same) != 0)
         differ(c, path, same);
     if (strcmp(build, c->build) != 0)
         rt_note("%s was made by another build (%s): the run goes on, but its last bits will differ",

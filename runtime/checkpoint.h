@@ -21,7 +21,7 @@ typedef struct Checkpoint Checkpoint;
 Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n);
 
 /* What must be the same in a run that goes on; before resume and save. */
-void checkpoint_bind(Checkpoint *c, uint64_t data_hash);
+void checkpoint_bind(Checkpoint *c, uint64_t data_hash, uint64_t samples_hash);
 
 /* Loads the newest one that is whole; false, with a notice, when there is none at all. Dies,
  * naming what differs, when it belongs to another program, seed, order or data. */

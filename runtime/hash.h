@@ -12,6 +12,11 @@ void     hash_add(Hash *h, const void *data, size_t bytes);
 uint64_t hash_end(const Hash *h);
 uint64_t hash_text(const char *s);
 
+/* Of one piece of memory, eight words side by side: 0.12 s a GiB on a core of 2.6 GHz, which is what reading it takes; `Hash`
+ * takes 0.43 s.  hash_place goes with where the piece stands, so that pieces can be added in any order. */
+uint64_t hash_block(const void *data, size_t bytes);
+uint64_t hash_place(uint64_t hash, int64_t place);
+
 /* How a program computes: its kernels without their numbers, their algorithms, its chunks and its instructions.  Programs
  * that agree in it and were made by the same compiler add every sum in the same order. */
 struct RtProgram;

@@ -252,7 +252,8 @@ static void open_all(Trainer *t)
     loader_post(t->loader, fill_test, t->test);
     data_fill(t->data, t->pool);
     if (t->checkpoint)
-        checkpoint_bind(t->checkpoint, data_hash(t->data));
+        checkpoint_bind(t->checkpoint, data_hash(t->data),
+                        data_hash_samples(t->data, t->pool));
     start_from(t);
     mapped_check();
     data_share(t->data, o->comm->rank, o->comm->size);

@@ -289,10 +289,11 @@ uint64_t data_hash_rows(const Data *d)
 {
     enum { MOST = 1 << 24 };
     Hash h = hash_new();
-    const uint64_t rest = data_hash(d);
+    const uint64_t rest = data_hash(d), images = d->images ? images_hash(d) : 0;
     const int64_t row = d->features * (d->type == RT_F32 ? 4 : token_bytes(d->type)), each = d->n * row / MOST + 1;
     hash_add(&h, &rest, sizeof rest);
-    for (int64_t i = 0; d->x && !d->synthetic && !d->vocab && i < d->n; i += each)
+    hash_add(&h, &images, sizeof images);
+    for (int64_t i = 0; d->x && !d->synthetic && !d->vocab && !d->images && i < d->n; i += each)
         hash_add(&h, d->x + i * d->stride, (size_t)row);
     return hash_end(&h);
 }
@@ -400,6 +401,8 @@ static void look_at_tokens(void *arg, int thread, int unit)
 static void check_batch(const Data *d, Pool *pool, const uint32_t *index)
 {
     Looking l = {d, index};
+    if (d->images)
+        images_check(d, pool, index);
     if (d->device && d->vocab && d->x_path)
         pool_run(pool, look_at_tokens, &l, (d->batch + TOKEN_ROWS - 1) / TOKEN_ROWS);
 }

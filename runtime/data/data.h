@@ -87,8 +87,23 @@ Data    *data_in_memory(const RtProgram *p, int64_t n, Pool *pool);
 /* mean.c: the mean of all samples into the parameter where the program keeps it; nothing without one. */
 void     data_mean(const Data *d, const RtProgram *p, Pool *pool, char *fixed);
 
-uint64_t data_hash(const Data *d);  /* of size, type and labels: are these the same data? */
-uint64_t data_hash_rows(const Data *d);               /* and of the samples, of all or, above 16 MB, of some spread over them */
+/* Are these the same data?  Of size, type, labels and tokens; of the samples' bytes (samples.c), 0 where there are none stored
+ * or they are tokens. */
+uint64_t data_hash(const Data *d);
+uint64_t data_hash_samples(const Data *d, Pool *pool);
+
+/* Ranks compare this: both, but of arrays above 16 MB only evenly spread samples, for each rank would read all of them, and a
+ * shared file system give as many copies. */
+uint64_t data_hash_rows(const Data *d);
+
+/* Samples of a piece that has a hash of its own, and that hash; `samples`: how many there are, for the last piece. */
+int64_t  data_piece(const Data *d);
+uint64_t data_piece_hash(const Data *d, int64_t piece, int64_t samples);
+
+/* images.c: as data_hash_samples; and looks at those of the samples that this run reads for the first time: mapped_wrong where
+ * they are not what was packed. */
+uint64_t images_hash(const Data *d);
+void     images_check(const Data *d, Pool *pool, const uint32_t *index);
 
 /* Batch number `step` of an epoch whose samples come in `order` (its first entries repeated
  * behind its end). `valid` of them count. */

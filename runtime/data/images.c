@@ -1,7 +1,8 @@
 /* images.c -- folders of PNG and JPEG images: decoded and brought to the input's size once, then kept in a packed file.
  *
- * The packed file is a head of 4096 bytes and the samples, (C, H, W) bytes each, as the kernels read them: a later run maps it
- * and starts at once.  It lies beside the images, else in the user's cache directory, else nowhere (the samples are then in
+ * The packed file is a head of 4096 bytes, the samples, (C, H, W) bytes each, as the kernels read them, and a hash of each piece
+ * of them (samples.c): a later run maps it and starts at once, and compares a piece with its hash when it reads a sample of it
+ * for the first time.  It lies beside the images, else in the user's cache directory, else nowhere (the samples are then in
  * memory).  It is good for as long as the hash of the images' names, sizes and times stays, and it appears whole or not at
  * all (file.h).  Of processes that start together one writes it, as a rule, and the others keep samples in memory.
  */
@@ -13,9 +14,11 @@
 #include "error.h"
 #include "file.h"
 #include "hash.h"
+#include "mapped.h"
 #include "memory.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +31,7 @@ typedef struct Head {
     char magic[8]; /* "tenonpix" */
     int64_t version, n, channels, height, width, crop;
     uint64_t hash;
+    uint64_t sums; /* of the pieces' hashes, which are made last */
 } Head;
 
 struct Images {
@@ -37,10 +41,25 @@ struct Images {
     const char *place; /* the packed file; NULL: none */
     File *file;        /* that will have that place; NULL: samples are in memory only, or read from there */
     char *map;
-    int64_t bytes; /* of the packed file */
+    int64_t bytes;  /* of the packed file */
+    uint64_t *sum;  /* [pieces] there */
+    bool *seen;     /* [pieces] compared already; NULL: all were made here */
+    int32_t *to_do; /* [batch] pieces to compare now */
+    int64_t unseen;
 };
 
 /* ---- the packed file */
+
+/* Of all images; the samples of one have the same stride for every Data that reads them. */
+static int64_t piece_of(const Images *m)
+{
+    return data_piece(&(Data){.stride = data_features(m->p)});
+}
+
+static int64_t pieces(const Images *m)
+{
+    return (m->folders.n + piece_of(m) - 1) / piece_of(m);
+}
 
 /* Good: maps it.  What is there but of other images will be replaced. */
 static bool map_packed(Images *m, const char *path)
@@ -50,12 +69,23 @@ static bool map_packed(Images *m, const char *path)
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     const bool good = fd >= 0 && fstat(fd, &info) == 0 && info.st_size == m->bytes &&
                       pread(fd, &have, sizeof have, 0) == sizeof have &&
-                      memcmp(&have, &m->head, sizeof have) == 0;
+                      memcmp(&have, &m->head, offsetof(Head, sums)) == 0;
     if (good)
         m->map = memory_map_file(fd, m->bytes, false, path);
     if (fd >= 0)
         close(fd);
-    return good;
+    if (!good)
+        return false;
+    m->sum = (uint64_t *)(void *)(m->map + m->bytes) - pieces(m);
+    if (hash_block(m->sum, sizeof *m->sum * (size_t)pieces(m)) != have.sums) {
+        rt_note("%s is damaged, and made anew", path);
+        return false;
+    }
+    m->place = path;
+    m->unseen = pieces(m);
+    m->seen = rt_alloc(sizeof *m->seen * (size_t)m->unseen);
+    m->to_do = rt_alloc(sizeof *m->to_do * (size_t)m->p->batch);
+    return true;
 }
 
 /* False: it cannot be made there, or another process is at it. */
@@ -78,6 +108,7 @@ static bool begin_packed(Images *m, const char *path)
 
 static void end_packed(Images *m)
 {
+    mapped_check(); /* somebody has cut it short meanwhile */
     memcpy(m->map, &m->head, sizeof m->head);
     memory_sync_file(m->map, m->bytes, m->file->temporary);
     file_commit(m->file);
@@ -138,13 +169,29 @@ static void decode(void *arg, int thread, int unit)
     free(p.rgb);
 }
 
+/* Of the pixels that have just been decoded. */
+static void sum_piece(void *arg, int thread, int unit)
+{
+    const Data *d = arg;
+    (void)thread;
+    d->images->sum[unit] = data_piece_hash(d, unit, d->images->folders.n);
+}
+
+static void each(Pool *pool, PoolWork work, Data *d, int64_t n)
+{
+    if (pool)
+        pool_run(pool, work, d, (int)n);
+    for (int64_t i = 0; !pool && i < n; i++)
+        work(d, 0, (int)i);
+}
+
 /* ---- the data set */
 
 static Images *images_new(const RtProgram *p, Folders folders)
 {
     Images *m = rt_alloc(sizeof *m);
     *m = (Images){.p = p, .folders = folders};
-    m->head = (Head){.version = 1,
+    m->head = (Head){.version = 2,
                      .n = folders.n,
                      .channels = p->input_dim[0],
                      .height = p->input_dim[1],
@@ -152,7 +199,8 @@ static Images *images_new(const RtProgram *p, Folders folders)
                      .crop = !p->recipe.stretch,
                      .hash = folders.hash};
     memcpy(m->head.magic, "tenonpix", 8);
-    m->bytes = HEAD + folders.n * data_features(p);
+    const int64_t aligned = (HEAD + folders.n * data_features(p) + 7) / 8 * 8;
+    m->bytes = aligned + pieces(m) * (int64_t)sizeof *m->sum;
     return m;
 }
 
@@ -166,6 +214,7 @@ static void find_samples(Images *m, const char *directory, const char *split)
         return;
     if (!begin_packed(m, beside) && !(users && begin_packed(m, users)))
         m->map = memory_map(m->bytes, false, directory);
+    m->sum = (uint64_t *)(void *)(m->map + m->bytes) - pieces(m);
     rt_note("%lld images of %s/%s are decoded%s%s", (long long)m->folders.n, directory, split,
             m->place ? ", and kept in " : "", m->place ? m->place : "");
 }
@@ -195,15 +244,59 @@ bool images_open(const RtProgram *p, const char *directory, const char *split, i
 void images_fill(Data *d, Pool *pool)
 {
     Images *m = d->images;
-    const bool known = memcmp(m->map, m->head.magic, sizeof m->head.magic) == 0;
-    if (known)
+    if (m->seen)
         return;
-    if (pool)
-        pool_run(pool, decode, d, (int)m->folders.n);
-    for (int64_t i = 0; !pool && i < m->folders.n; i++)
-        decode(d, 0, (int)i);
+    each(pool, decode, d, m->folders.n);
+    if (m->sum)
+        each(pool, sum_piece, d, pieces(m));
+    if (m->sum)
+        m->head.sums = hash_block(m->sum, sizeof *m->sum * (size_t)pieces(m));
     if (m->file)
         end_packed(m);
+}
+
+/* ---- the samples' hash, and a look at each piece of a file that another run has made */
+
+uint64_t images_hash(const Data *d)
+{
+    const Images *m = d->images;
+    const int64_t whole = d->n == m->folders.n ? pieces(m) : d->n / piece_of(m);
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < whole; i++)
+        sum += hash_place(m->sum[i], i);
+    for (int64_t i = whole; i * piece_of(m) < d->n; i++) /* --limit-samples ends inside of it */
+        sum += hash_place(data_piece_hash(d, i, d->n), i);
+    return sum;
+}
+
+static void compare(void *arg, int thread, int unit)
+{
+    const Data *d = arg;
+    const Images *m = d->images;
+    const int64_t piece = m->to_do[unit], first = piece * piece_of(m);
+    (void)thread;
+    if (data_piece_hash(d, piece, m->folders.n) != m->sum[piece])
+        mapped_wrong("%s is damaged: image %lld of %lld in it, %s, is not what was packed; remove "
+                     "that file, and the images are decoded again",
+                     m->place, (long long)first + 1, (long long)m->folders.n,
+                     m->folders.image[first].path);
+}
+
+void images_check(const Data *d, Pool *pool, const uint32_t *index)
+{
+    Images *m = d->images;
+    const int64_t size = piece_of(m);
+    int n = 0;
+    for (int i = 0; m->unseen && i < d->batch; i++) {
+        const int64_t piece = index[i] / size;
+        if (m->seen[piece])
+            continue;
+        m->seen[piece] = true;
+        m->to_do[n++] = (int32_t)piece;
+        m->unseen--;
+    }
+    if (n)
+        pool_run(pool, compare, (void *)d, n);
 }
 
 void images_open_input(const RtProgram *p, const char *path, Data *d)

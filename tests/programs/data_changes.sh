@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# data_changes.sh -- data that change under a run: a mapped file that is cut short, or written to, ends it with the file's name and
-# a checkpoint from which the run goes on to the same bits.
+# data_changes.sh -- data that change between two runs, or under one: a resumed run wants the bytes it was begun with; a mapped file
+# that is cut short, or written to, ends a run with its name and a checkpoint from which the run goes on to the same bits.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -32,10 +32,30 @@ arrays() { # DIRECTORY
     bytes "$1/test_x.npy" '|u1' '(400, 1, 8, 8)' 25600
     bytes "$1/test_y.npy" '|u1' '(400,)' 400 classes
 }
+poke() { printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none; } # FILE AT BYTES
 
 "$TENON" build "$work/m.tn" -o "$work/p" || { bad "tenon build m.tn"; finish; exit 1; }
 "$TENON" build "$work/t.tn" -o "$work/t" || { bad "tenon build t.tn"; finish; exit 1; }
 arrays "$work/d"
+
+# ---- between two runs
+for threads in 1 2; do
+    succeeds "a run with $threads" "$work/p" --data "$work/d" --threads $threads --checkpoint "$work/c$threads"
+done
+cp -r "$work/d" "$work/e"
+succeeds "resumed with a copy of the data, by another number of threads" "$work/p" --data "$work/e" --threads 2 --checkpoint "$work/c1" --resume --epochs 5
+poke "$work/e/train_x.npy" $((128 + 25599)) '\0'; poke "$work/d/train_x.npy" $((128 + 25599)) '\1'
+refuses "a byte of the last sample differs" "made with samples whose bytes have the hash [0-9a-f]{16}, this run has samples whose bytes" \
+    "$work/p" --data "$work/e" --checkpoint "$work/c1" --resume --epochs 6
+"$work/p" --data "$work/d" --checkpoint "$work/l" --limit-samples 100 > /dev/null
+succeeds "what is beyond --limit-samples may differ" "$work/p" --data "$work/e" --checkpoint "$work/l" --limit-samples 100 --resume --epochs 5
+
+# a checkpoint from before samples were hashed: the same text without that piece, spaces in its place
+old=$(find "$work/c2" -name 'step-*' | sort | tail -n 1)
+spaces() { printf '%*s' "$1" ''; }
+sed -i "s/\"content\":\"[0-9a-f]*\",/$(spaces 29)/; s/, samples whose bytes have the hash [0-9a-f]\{16\}\"/\"$(spaces 52)/" "$old"
+succeeds "an old checkpoint" "$work/p" --data "$work/e" --checkpoint "$work/c2" --resume --epochs 5
+grep -q "compared labels only: the run goes on" "$work/out" && ok || bad "of an old checkpoint is said: $(cat "$work/out")"
 
 # ---- under a run
 # broken TEXT PATTERN PROGRAM DIRECTORY COMMAND...: the run is in its third epoch or later when the command spoils a file

@@ -59,6 +59,24 @@ succeeds "the first images are of all classes" "${run[@]}" --data "$work/exact" 
 touch "$work/exact/train/red/11.PNG.png"
 succeeds "an image that changed" "${run[@]}" --data "$work/exact"
 same "its split is decoded again" "$(decoded)" 1
+# pixels set to zero in a packed file, or in its list of hashes: no run trains with them
+packed=("$work/exact"/.tenon-train*)
+cp -r "$work/exact" "$work/spoiled"; spoiled=$work/spoiled/${packed[0]##*/}
+rm "$spoiled"; find "$work/spoiled" -name '*.png' -exec touch -r "$work/exact/train/red/10.PNG.png" {} +
+succeeds "packed again" "${run[@]}" --data "$work/spoiled" --checkpoint "$work/packed" --epochs 2
+head -c 900 /dev/zero | dd of="$spoiled" bs=1 seek=$((4096 + 7 * 768)) conv=notrunc status=none
+refuses "pixels set to zero" "tenon-train-3x16x16 is damaged: image [678] of 24 in it, .*png, is not what was packed; remove that file" "${run[@]}" --data "$work/spoiled"
+refuses "and when it goes on" "image [678] of 24 .*saved in $work/packed" "${run[@]}" --data "$work/spoiled" --checkpoint "$work/packed" --resume
+rm "$spoiled"
+succeeds "gone on with what is decoded anew" "${run[@]}" --data "$work/spoiled" --checkpoint "$work/packed" --resume --log "$work/packed.log"
+XDG_CACHE_HOME=/dev/null succeeds "the same in two" "${run[@]}" --data "$work/spoiled" --log "$work/once.log"
+same "their weights" "$(field "$work/packed.log" end weights_hash)" "$(field "$work/once.log" end weights_hash)"
+head -c 3 /dev/zero | dd of="$spoiled" bs=1 seek=$(($(stat -c %s "$spoiled") - 5)) conv=notrunc status=none
+succeeds "a list of hashes that is damaged" "${run[@]}" --data "$work/spoiled" --epochs 1
+grep -q "is damaged, and made anew" "$work/out" && ok || bad "a damaged list of hashes is taken: $(cat "$work/out")"
+image "$work/spoiled/train/red/12.PNG.png" 16 16 1 2 3 4
+refuses "another image" "made with samples whose bytes have the hash" "${run[@]}" --data "$work/spoiled" --checkpoint "$work/packed" --resume --epochs 9
+
 truncate -s -1 "$work/exact"/.tenon-train*
 succeeds "a packed file cut short" "${run[@]}" --data "$work/exact" --log "$work/third.log"
 same "it is made anew" "$(decoded)" 1
