@@ -1,5 +1,12 @@
-/* csv.c -- samples as text: a row a sample, numbers separated by commas; a first line of names is
- * left out. */
+/* csv.c -- samples as text: a row a sample, its numbers separated by commas, semicolons or tabs.
+ *
+ * The first row says which of them separates: a semicolon, else a comma, else a tab.  A number may stand in quotes, and blanks around
+ * it; a row may end in CR LF; a byte order mark in front of the file and empty rows are passed over.  A first row whose fields are
+ * all names is left out: a name is not empty, begins with no digit, sign or point, and does not say that a number is missing.
+ * Anything else that is no number is an error with its row and column.
+ *
+ * Source: RFC 4180, and what spreadsheets write.
+ */
 #include "data/data.h"
 #include "error.h"
 #include "memory.h"
@@ -7,32 +14,147 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-/* The numbers of a line into row[0 .. n-1]; returns how many there are, or -1 where something is
- * no number. */
-static int64_t numbers(const char *line, double *row, int64_t n)
+typedef struct Csv {
+    const char *path;
+    int64_t row;    /* of the file, from 1 */
+    char separator; /* 0: not yet known */
+} Csv;
+
+/* What stands between two separators, without quotes and the blanks around it. */
+typedef struct Field {
+    const char *text;
+    int length;
+    bool quoted, number;
+    double value;
+} Field;
+
+static bool is_end(char c)
 {
-    int64_t count = 0;
-    for (;;) {
-        char *end;
-        const double v = strtod(line, &end);
-        if (end == line)
-            return -1;
-        if (count < n)
-            row[count] = v;
-        count++;
-        end += strspn(end, " \t\r");
-        if (*end == '\n' || *end == 0)
-            return count;
-        if (*end != ',' && *end != ';')
-            return -1;
-        line = end + 1;
+    return c == 0 || c == '\n';
+}
+
+static bool is_blank(const Csv *c, char at)
+{
+    return at == ' ' || at == '\r' || (at == '\t' && c->separator != '\t');
+}
+
+/* The best of the separators that stand outside of quotes. */
+static char find_separator(const char *line)
+{
+    bool quoted = false, comma = false, tab = false;
+    for (const char *at = line; !is_end(*at); at++) {
+        quoted ^= *at == '"';
+        if (!quoted && *at == ';')
+            return ';';
+        comma |= !quoted && *at == ',';
+        tab |= !quoted && *at == '\t';
+    }
+    return tab && !comma ? '\t' : ',';
+}
+
+/* Behind the closing quote; two quotes are one that stands in the text. */
+static const char *end_of_quoted(const Csv *c, const char *at, int64_t column)
+{
+    for (; !is_end(*at); at++)
+        if (*at == '"' && *++at != '"')
+            return at;
+    rt_die("%s:%lld: the quote in column %lld is not closed in its row", c->path,
+           (long long)c->row, (long long)column);
+}
+
+/* The field at *at, which goes on to its separator, or the end of the row. */
+static Field take_field(const Csv *c, const char **at, int64_t column)
+{
+    const char *begin = *at, *end;
+    while (is_blank(c, *begin))
+        begin++;
+    Field f = {.text = begin, .quoted = *begin == '"'};
+    if (f.quoted) {
+        end = end_of_quoted(c, ++f.text, column);
+        f.length = (int)(end - 1 - f.text);
+        while (is_blank(c, *end))
+            end++;
+        if (!is_end(*end) && *end != c->separator)
+            rt_die("%s:%lld: column %lld goes on behind its quote", c->path, (long long)c->row,
+                   (long long)column);
+    } else {
+        for (end = begin; !is_end(*end) && *end != c->separator;)
+            end++;
+        f.length = (int)(end - begin);
+        while (f.length > 0 && is_blank(c, begin[f.length - 1]))
+            f.length--;
+    }
+    char *stop;
+    f.value = f.length > 0 ? strtod(f.text, &stop) : 0;
+    f.number = f.length > 0 && stop == f.text + f.length;
+    *at = end;
+    return f;
+}
+
+static bool says_missing(const Field *f)
+{
+    static const char *const word[] = {"na", "n/a", "#n/a", "null", "none", "?"};
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+        if (strlen(word[i]) == (size_t)f->length && strncasecmp(word[i], f->text, strlen(word[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool is_name(const Field *f)
+{
+    return f->length > 0 && !f->number && !strchr("0123456789+-.", *f->text) && !says_missing(f);
+}
+
+/* A first row of names: the column of an index may have none. */
+static bool is_header(const Csv *c, const char *line)
+{
+    for (int64_t column = 1;; column++, line++) {
+        const Field f = take_field(c, &line, column);
+        if (!is_name(&f) && !(column == 1 && f.length == 0 && *line == c->separator))
+            return false;
+        if (is_end(*line))
+            return true;
+    }
+}
+
+static void __attribute__((noreturn)) no_number(const Csv *c, const Field *f, int64_t column)
+{
+    const bool comma = memchr(f->text, ',', (size_t)f->length) != NULL;
+    if (f->length == 0)
+        rt_die("%s:%lld: column %lld is empty, not a number", c->path, (long long)c->row,
+               (long long)column);
+    rt_die("%s:%lld: column %lld is '%.*s', not a number%s", c->path, (long long)c->row,
+           (long long)column, f->length < 40 ? f->length : 40, f->text,
+           comma ? ": write it with a point, and without a comma between thousands" : "");
+}
+
+/* The numbers of a line into row[0 .. n-1]; returns how many there are. */
+static int64_t numbers(const Csv *c, const char *line, double *row, int64_t n)
+{
+    for (int64_t column = 1;; column++, line++) {
+        const Field f = take_field(c, &line, column);
+        if (!f.number)
+            no_number(c, &f, column);
+        if (column <= n)
+            row[column - 1] = f.value;
+        if (is_end(*line))
+            return column;
     }
 }
 
 static bool blank(const char *line)
 {
     return line[strspn(line, " \t\r\n")] == 0;
+}
+
+/* Behind a byte order mark of UTF-8; other encodings have other ones. */
+static const char *behind_mark(const Csv *c, const char *line)
+{
+    if (strncmp(line, "\xFF\xFE", 2) == 0 || strncmp(line, "\xFE\xFF", 2) == 0)
+        rt_die("%s is in UTF-16: save it as UTF-8", c->path);
+    return line + (strncmp(line, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0);
 }
 
 static void grow(Data *d, int64_t *room)
@@ -43,32 +165,48 @@ static void grow(Data *d, int64_t *room)
         rt_die("out of memory for %lld samples", (long long)*room);
 }
 
+/* One line of the file; `room`: samples that d has room for. */
+static void take_line(Csv *c, const RtProgram *p, const char *line, Data *d, int64_t *room)
+{
+    const int64_t features = data_features(p);
+    const bool first = c->separator == 0;
+    if (blank(line))
+        return;
+    if (first)
+        c->separator = find_separator(line);
+    if (first && is_header(c, line))
+        return;
+    if (d->n == *room)
+        grow(d, room);
+    const int64_t found = numbers(c, line, (double *)(d->x + d->n * d->stride), features);
+    if (found != features)
+        rt_die("%s:%lld: %lld number%s where a sample of %s has %lld", c->path, (long long)c->row,
+               (long long)found, found == 1 ? "" : "s", p->model, (long long)features);
+    d->n++;
+}
+
 void csv_open_input(const RtProgram *p, const char *path, Data *d)
 {
     FILE *f = fopen(path, "re");
     if (!f)
         rt_die("%s cannot be opened: %s", path, strerror(errno));
-    const int64_t features = data_features(p);
+    Csv c = {.path = path};
     char *line = NULL;
     size_t size = 0;
     int64_t room = 0;
+    ssize_t length;
     d->type = RT_F64;
-    d->stride = features * (int64_t)sizeof(double);
-    for (int at = 1; getline(&line, &size, f) >= 0; at++) {
-        if (blank(line))
-            continue;
-        if (d->n == room)
-            grow(d, &room);
-        const int64_t found = numbers(line, (double *)(d->x + d->n * d->stride), features);
-        if (found < 0 && at == 1)
-            continue;
-        if (found < 0)
-            rt_die("%s:%d: a row should be numbers separated by commas", path, at);
-        if (found != features)
-            rt_die("%s:%d: %lld numbers where a sample of %s has %lld", path, at, (long long)found,
-                   p->model, (long long)features);
-        d->n++;
+    d->stride = data_features(p) * (int64_t)sizeof(double);
+    while ((length = getline(&line, &size, f)) >= 0) {
+        c.row++;
+        const char *text = c.row == 1 ? behind_mark(&c, line) : line;
+        if (strlen(line) < (size_t)length)
+            rt_die("%s:%lld: a byte of 0 stands in the row: this is no text", path,
+                   (long long)c.row);
+        take_line(&c, p, text, d, &room);
     }
+    if (ferror(f))
+        rt_die("%s cannot be read: %s", path, strerror(errno));
     free(line);
     fclose(f);
     if (d->n == 0)

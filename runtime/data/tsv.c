@@ -34,6 +34,10 @@ static Text find_table(const RtProgram *p, const char *directory, const char *sp
                long_name);
     if (t.n == 0)
         rt_die("%s is empty", t.name);
+    if (t.n >= 3 && memcmp(t.bytes, "\xEF\xBB\xBF", 3) == 0) { /* a byte order mark is no part of the first label */
+        t.n -= 3;
+        memmove((char *)t.bytes, t.bytes + 3, (size_t)t.n);
+    }
     if (p->recipe.text.unit != RT_TEXT_BYTE)
         text_check_utf8(&t);
     return t;

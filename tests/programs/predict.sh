@@ -48,6 +48,56 @@ for bad in nan -inf 1e39; do
     printf '1,2,3,4\n5,%s,6,7\n' $bad > "$work/bad.csv"
     predicts "$bad in a .csv" "bad.csv: number 1 of sample 1 is (nan, not a|-inf, not a|1e\+39, too large)" --input "$work/bad.csv"
 done
+# rows as other tools write them: each sample counts, and what is left out is a row of names
+csv() { "$work/tiny" predict --weights "$work/tiny.safetensors" --input "$1"; }
+printf '1,2,3,4\n5,6,7,8\n' > "$work/rows.csv"
+csv "$work/rows.csv" > "$work/rows.out" || bad "two rows of numbers"
+same "two rows" 2 "$(wc -l < "$work/rows.out")"
+while IFS='|' read -r text rows; do
+    printf "$rows" > "$work/form.csv"
+    csv "$work/form.csv" > "$work/form.out" 2> "$work/err" || bad "$text: $(cat "$work/err")"
+    same "$text" "$(cat "$work/rows.out")" "$(cat "$work/form.out")"
+done << 'END'
+a byte order mark|\xef\xbb\xbf1,2,3,4\n5,6,7,8\n
+numbers in quotes|"1","2","3","4"\n"5","6","7","8"\n
+some of them|"1",2,3,4\n5,6,7,"8"\n
+a mark and quotes|\xef\xbb\xbf"1","2","3","4"\n5,6,7,8\n
+names|a,b,c,d\n1,2,3,4\n5,6,7,8\n
+a mark and names|\xef\xbb\xbfa,b,c,d\n1,2,3,4\n5,6,7,8\n
+names in quotes|"a, ""b""","b; c",c,d\n1,2,3,4\n5,6,7,8\n
+names with CR LF|a,b,c,d\r\n1,2,3,4\r\n5,6,7,8\r\n
+a note in front|# by numpy.savetxt\n1,2,3,4\n5,6,7,8\n
+CR LF|1,2,3,4\r\n5,6,7,8\r\n
+no newline at the end|1,2,3,4\n5,6,7,8
+CR LF and none at the end|1,2,3,4\r\n5,6,7,8\r
+semicolons|1;2;3;4\n5;6;7;8\n
+tabs|1\t2\t3\t4\n5\t6\t7\t8\n
+blanks and empty rows|\n  1 , 2,\t3 ,4 \n\n \t\n5,6 ,7,8\n\n
+other forms of numbers|1.0,+2,.3e1,0x4\n5.,6e0,7,8\n
+END
+while IFS='|' read -r text pattern rows; do
+    printf "$rows" > "$work/form.csv"
+    predicts "$text" "$pattern" --input "$work/form.csv"
+done << 'END'
+a first sample with a hole|form.csv:1: column 2 is empty, not a number|1,,3,4\n5,6,7,8\n
+a first sample of holes|form.csv:1: column 1 is empty, not a number|,,,\n5,6,7,8\n
+a first sample that is missing|form.csv:1: column 1 is 'NA', not a number|NA,NA,NA,NA\n5,6,7,8\n
+a first sample with a slip|form.csv:1: column 3 is '3x', not a number|1,2,3x,4\n5,6,7,8\n
+a first sample of slips|form.csv:1: column 1 is '1.2.3', not a number|1.2.3,2-,3x,4a\n5,6,7,8\n
+names and numbers|form.csv:1: column 1 is 'a', not a number|a,2,3,4\n5,6,7,8\n
+names further down|form.csv:2: column 1 is 'a', not a number|1,2,3,4\na,b,c,d\n
+two rows of names|form.csv:2: column 1 is 'x', not a number|a,b,c,d\nx,y,z,w\n1,2,3,4\n
+a word in row 3|form.csv:3: column 4 is 'eight', not a number|a,b,c,d\n1,2,3,4\n5,6,7,eight\n
+a comma in a number|form.csv:1: column 2 is '2,5', not a number: write it with a point|1;2,5;3;4\n
+an open quote|form.csv:2: the quote in column 2 is not closed|1,2,3,4\n5,"6,7,8\n
+text behind a quote|form.csv:1: column 1 goes on behind its quote|"1"2,2,3,4\n
+too few|form.csv:2: 3 numbers where a sample of tiny has 4|1,2,3,4\n5,6,7\n
+a comma too many|form.csv:1: column 5 is empty|1,2,3,4,\n
+UTF-16|form.csv is in UTF-16: save it as UTF-8|\xff\xfe1\x00\n\x00
+zeros|form.csv:2: a byte of 0|1,2,3,4\n5,\x00,7,8\n
+names alone|form.csv holds no sample|a,b,c,d\n
+END
+
 npy() { # FILE TYPE SHAPE: the head of an array
     { printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': $2, 'fortran_order': False, 'shape': $3, }"; } > "$work/$1"
 }

@@ -204,6 +204,11 @@ refuses "reviews do not go on" "generate is for networks that say which token co
 
 table=$work/small/small_train.tsv
 cp "$table" "$work/good.tsv"
+{ printf '\xef\xbb\xbf'; cat "$work/good.tsv"; } > "$table"
+succeeds "a byte order mark in front of a table" "$work/reviews" --epochs 1 --save "$work/marked.safetensors"
+cp "$work/good.tsv" "$table"
+succeeds "the same table without" "$work/reviews" --epochs 1 --save "$work/bare.safetensors"
+cmp -s "$work/marked.safetensors" "$work/bare.safetensors" && ok || bad "a byte order mark changes the weights"
 sed '7s/.*/a line without a label/' "$work/good.tsv" > "$table"
 refuses "a line without a tab" "small_train.tsv:7: a line is a label, a tab and a text" "$work/reviews"
 sed '9s/^[01]/good/' "$work/good.tsv" > "$table"
