@@ -1,19 +1,27 @@
 /* decode.c -- PNG by libpng, JPEG by libturbojpeg; linked only into programs that name rt_decode_images.
  *
  * The bytes say which of the two a file is, not its name.  Transparency is dropped, grey becomes three equal channels, CMYK is
- * turned over as Adobe stores it: what PIL's convert("RGB") does.  A JPEG that merely has odd bytes in it is taken, one that
+ * turned over as Adobe stores it, of 16 bits the higher eight are taken, and a gamma in the file (gAMA) is left alone: what Pillow's
+ * convert("RGB") does.  It differs for grey of 16 bits, where Pillow makes everything from 256 on white; TensorFlow and OpenCV take
+ * the higher eight bits there, too.  A JPEG that merely has odd bytes in it is taken, one that
  * ends too early is not.  Without the libraries at build time `tenon build` refuses such a recipe.
  */
 #include "data/decode.h"
 
 #ifdef TENON_IMAGES
 #include <png.h>
+#include <pthread.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <turbojpeg.h>
 
-enum { LARGEST = 1 << 28 }; /* pixels of an image */
+/* Pixels of an image, as many as Pillow reads at most; of one that is decoded alone.  So an image takes 537 MB at most (716 in CMYK),
+ * and those of all threads together that and 64 MB a thread. */
+enum { LARGEST = 178956970, LARGE = 1 << 24 };
+
+static pthread_mutex_t one_large = PTHREAD_MUTEX_INITIALIZER;
 
 static bool refuse(char why[DECODE_WHY], const char *text)
 {
@@ -21,20 +29,35 @@ static bool refuse(char why[DECODE_WHY], const char *text)
     return false;
 }
 
+/* Large ones wait for each other, so that a folder of them takes the memory of one, and not of one a thread. */
 static bool room(Pixels *p, size_t channels, int64_t width, int64_t height, char why[DECODE_WHY])
 {
-    if (width < 1 || height < 1 || width > LARGEST / height)
-        return refuse(why, "its size cannot be right");
+    if (width < 1 || height < 1 || width > LARGEST / height) {
+        snprintf(why, DECODE_WHY, "it has %lld x %lld pixels, more than the %d that are read: make it smaller",
+                 (long long)width, (long long)height, LARGEST);
+        return false;
+    }
     p->height = (int)height;
     p->width = (int)width;
+    p->alone = width * height > LARGE;
+    if (p->alone)
+        pthread_mutex_lock(&one_large);
     p->rgb = malloc((size_t)(width * height) * channels);
     return p->rgb || refuse(why, "no memory is left for it");
 }
 
-static bool fail(Pixels *p, char why[DECODE_WHY], const char *text)
+static void done(Pixels *p)
 {
     free(p->rgb);
     p->rgb = NULL;
+    if (p->alone)
+        pthread_mutex_unlock(&one_large);
+    p->alone = false;
+}
+
+static bool fail(Pixels *p, char why[DECODE_WHY], const char *text)
+{
+    done(p);
     return refuse(why, text);
 }
 
@@ -47,21 +70,83 @@ static void drop_fourth(uint8_t *at, int64_t n, bool cmyk)
                 cmyk ? (uint8_t)((at[4 * i + c] * at[4 * i + 3] + 127) / 255) : at[4 * i + c];
 }
 
-static bool png(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_WHY])
+/* ---- PNG, by libpng's calls one by one: its simplified ones take 16 bits for linear light, and apply gAMA */
+
+typedef struct Png {
+    png_structp png;
+    png_infop info;
+    const uint8_t *at, *end; /* of the file */
+    Pixels *p;
+    png_bytep *row;
+    char *why;
+} Png;
+
+static void png_give(png_structp png, png_bytep to, size_t n)
 {
-    png_image image = {.version = PNG_IMAGE_VERSION};
-    if (!png_image_begin_read_from_memory(&image, file, bytes))
-        return refuse(why, image.message);
-    image.format = PNG_FORMAT_RGBA;
-    if (!room(p, 4, image.width, image.height, why)) {
-        png_image_free(&image);
+    Png *r = png_get_io_ptr(png);
+    if ((size_t)(r->end - r->at) < n)
+        png_error(png, "it is truncated");
+    memcpy(to, r->at, n);
+    r->at += n;
+}
+
+static void png_refuse(png_structp png, png_const_charp text)
+{
+    const Png *r = png_get_error_ptr(png);
+    refuse(r->why, text);
+    png_longjmp(png, 1);
+}
+
+static void png_remark(png_structp png, png_const_charp text)
+{
+    (void)png, (void)text;
+}
+
+/* Three bytes a pixel, whatever the file has: of 16 bits the higher eight, as Pillow takes them of colours. */
+static void png_want_rgb(png_structp png)
+{
+    png_set_expand(png);
+    png_set_strip_16(png);
+    png_set_strip_alpha(png);
+    png_set_gray_to_rgb(png);
+    png_set_interlace_handling(png);
+}
+
+static bool png_read(Png *r)
+{
+    if (setjmp(png_jmpbuf(r->png)))
         return false;
-    }
-    if (!png_image_finish_read(&image, NULL, p->rgb, 0, NULL))
-        return fail(p, why, image.message);
-    drop_fourth(p->rgb, (int64_t)p->width * p->height, false);
+    png_set_read_fn(r->png, r, png_give);
+    png_read_info(r->png, r->info);
+    png_want_rgb(r->png);
+    png_read_update_info(r->png, r->info);
+    const int64_t height = png_get_image_height(r->png, r->info);
+    if (!room(r->p, 3, png_get_image_width(r->png, r->info), height, r->why))
+        return false;
+    const size_t bytes = png_get_rowbytes(r->png, r->info);
+    r->row = malloc(sizeof *r->row * (size_t)height);
+    if (bytes != 3 * (size_t)r->p->width || !r->row)
+        png_error(r->png, r->row ? "its pixels are of no known kind" : "no memory is left for it");
+    for (int64_t i = 0; i < height; i++)
+        r->row[i] = r->p->rgb + (size_t)i * bytes;
+    png_read_image(r->png, r->row);
     return true;
 }
+
+static bool png(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_WHY])
+{
+    Png r = {.at = file, .end = file + bytes, .p = p, .why = why};
+    r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, png_refuse, png_remark);
+    r.info = r.png ? png_create_info_struct(r.png) : NULL;
+    const bool ok = r.info ? png_read(&r) : refuse(why, "libpng does not start");
+    png_destroy_read_struct(&r.png, &r.info, NULL);
+    free(r.row);
+    if (!ok)
+        done(p);
+    return ok;
+}
+
+/* ---- JPEG */
 
 static bool jpeg_with(tjhandle h, const uint8_t *file, size_t bytes, Pixels *p,
                       char why[DECODE_WHY])
@@ -70,8 +155,10 @@ static bool jpeg_with(tjhandle h, const uint8_t *file, size_t bytes, Pixels *p,
     if (tjDecompressHeader3(h, file, bytes, &width, &height, &sampling, &colors) != 0)
         return refuse(why, tjGetErrorStr2(h));
     const bool cmyk = colors == TJCS_CMYK || colors == TJCS_YCCK;
-    if (!room(p, cmyk ? 4 : 3, width, height, why))
+    if (!room(p, cmyk ? 4 : 3, width, height, why)) {
+        done(p);
         return false;
+    }
     if (tjDecompress2(h, file, bytes, p->rgb, width, 0, height, cmyk ? TJPF_CMYK : TJPF_RGB,
                       TJFLAG_ACCURATEDCT) != 0 &&
         (tjGetErrorCode(h) != TJERR_WARNING || strstr(tjGetErrorStr2(h), "Premature end")))
@@ -93,7 +180,7 @@ static bool jpeg(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_W
 
 static bool image(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_WHY])
 {
-    p->rgb = NULL;
+    *p = (Pixels){0};
     if (bytes == 0)
         return refuse(why, "it is empty");
     if (bytes > 8 && memcmp(file, "\x89PNG\r\n\x1a\n", 8) == 0)
@@ -105,6 +192,11 @@ static bool image(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_
 #else
 #include <stdio.h>
 
+static void done(Pixels *p)
+{
+    (void)p;
+}
+
 static bool image(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_WHY])
 {
     (void)file, (void)bytes, (void)p;
@@ -113,4 +205,4 @@ static bool image(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_
 }
 #endif
 
-const RtDecode rt_decode_images = {image};
+const RtDecode rt_decode_images = {image, done};

@@ -8,14 +8,16 @@
 #include "rt.h"
 
 typedef struct Pixels {
-    uint8_t *rgb;                                     /* (height, width, 3), of malloc */
+    uint8_t *rgb;                                     /* (height, width, 3) */
     int      height, width;
+    bool     alone;                                   /* it is so large that others of its size wait for its end */
 } Pixels;
 
 enum { DECODE_WHY = 200 };
 struct RtDecode {
     /* The image in a file of so many bytes; false: `why` says what is wrong with it. */
     bool (*image)(const uint8_t *file, size_t bytes, Pixels *out, char why[DECODE_WHY]);
+    void (*done)(Pixels *p);                          /* after image() was true: gives its memory back */
 };
 
 #endif

@@ -166,7 +166,7 @@ static void decode(void *arg, int thread, int unit)
     free(file);
     resample((uint8_t *)d->x + unit * d->stride, (int)m->head.channels, (int)m->head.height,
              (int)m->head.width, p.rgb, p.height, p.width, m->head.crop);
-    free(p.rgb);
+    m->p->decode->done(&p);
 }
 
 /* Of the pixels that have just been decoded. */

@@ -102,6 +102,16 @@ same "no split is packed twice" 0 "$(find "$work/shared" -name '.tenon-train-*' 
 kill -9 $one; wait $one 2> /dev/null || true
 succeeds "behind it, without locks" env LD_PRELOAD="$work/faults.so" FAULT_FLOCK=38 "${run[@]}" --data "$work/shared"
 same "two packed files, and what the killed one had begun is gone" ".tenon-test-3x16x16 .tenon-train-3x16x16" "$(cd "$work/shared" && echo .tenon*)"
+# 16 bits are their higher eight, a gAMA chunk changes nothing, as in Pillow's convert("RGB"): the samples are the exact ones
+for kind in deep gamma; do
+    cp -r "$work/exact" "$work/$kind"; rm -rf "$work/$kind"/.tenon*
+    for ((i = 10; i < 22; i++)); do
+        image "$work/$kind/train/blue/$i.png" $kind 16 40 60 200 $i
+        image "$work/$kind/train/red/$i.PNG.png" $kind 16 200 60 40 $i
+    done
+    succeeds "PNG, $kind" "${run[@]}" --data "$work/$kind" --log "$work/$kind.log"
+    same "the weights of PNG, $kind" "$(hashes "$work/$kind.log")" "$(hashes "$work/first.log")"
+done
 
 # the middle part of wider images is what the exact ones hold
 cp -r "$work/exact" "$work/wide"; rm -rf "$work"/wide/.tenon*
@@ -137,6 +147,13 @@ w=(--weights "$work/w.safetensors")
 succeeds "weights with names" "${run[@]}" --data "$work/exact" --save "$work/w.safetensors" --checkpoint "$work/ck"
 succeeds "predict of a folder" "$work/p" predict "${w[@]}" --input "$work/exact/test/red"
 same "a line a file, sorted, with its class and how likely it is" "$(printf "$work/exact/test/red/%s.PNG.png red p\n" 10 11 12 13)" "$(sed 's/\t1\.0000$\|\t0\.[0-9]*$/ p/; s/\t/ /' "$work/out")"
+for kind in grey grey16; do
+    image "$work/$kind.png" $kind 16 120 0 0 7
+    "$work/p" predict "${w[@]}" --input "$work/$kind.png" --output "$work/$kind.csv" || bad "predict of $kind"
+done
+same "grey of 8 and of 16 bits" "$(cat "$work/grey.csv")" "$(cat "$work/grey16.csv")"
+image "$work/huge.png" empty 20000 0 0 0 1
+refuses "an image of a gigabyte" "huge.png is no image that can be read: it has 20000 x 20000 pixels, more than the 178956970 that are read" "$work/p" predict "${w[@]}" --input "$work/huge.png"
 (cd "$work/exact/test/blue" && "$work/p" predict "${w[@]}" --input 10.png) > "$work/one"
 same "predict of a file" "10.png blue" "$(cut -f 1,2 "$work/one" | tr '\t' ' ')"
 cp "$work/mixed/test/red/9.JPG" "$work/photo"

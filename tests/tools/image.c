@@ -3,8 +3,13 @@
  *   image FILE.png|FILE.jpg WIDTH HEIGHT RED GREEN BLUE SEED      a colour with a little noise
  *   image raw WIDTH HEIGHT RED GREEN BLUE SEED                    its (3, HEIGHT, WIDTH) bytes on the standard output
  *   image FILE.png wide SIDE RED GREEN BLUE SEED                  the same of SIDE x SIDE, between black stripes of SIDE / 2
+ *   image FILE.png deep SIDE RED GREEN BLUE SEED                  the same in 16 bits, the lower eight of them noise, with a gAMA of 1
+ *   image FILE.png gamma SIDE RED GREEN BLUE SEED                 the same in 8 bits with a gAMA of 1
+ *   image FILE.png grey|grey16 SIDE RED GREEN BLUE SEED           its red in grey of 8 or 16 bits
+ *   image FILE.png empty SIDE RED GREEN BLUE SEED                 the head of an image of SIDE x SIDE without its pixels
  */
 #include <png.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,14 +48,49 @@ static int write_jpeg(const char *path, const uint8_t *rgb, int width, int heigh
     return f && fclose(f) == 0 && ok ? 0 : 1;
 }
 
+/* By libpng's calls one by one. */
+static int write_png(const char *path, const char *kind, const uint8_t *rgb, int side, unsigned seed)
+{
+    const bool grey = strncmp(kind, "grey", 4) == 0,
+               deep = strcmp(kind, "deep") == 0 || strcmp(kind, "grey16") == 0;
+    const int n = grey ? 1 : 3, bytes = deep ? 2 : 1;
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+    png_infop info = png_create_info_struct(png);
+    uint8_t *row = malloc((size_t)(side * n * bytes));
+    FILE *f = fopen(path, "wb");
+    png_init_io(png, f);
+    png_set_IHDR(png, info, (unsigned)side, (unsigned)side, 8 * bytes,
+                 grey ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    if (!grey)
+        png_set_gAMA(png, info, 1.0);
+    png_write_info(png, info);
+    if (strcmp(kind, "empty") == 0) {
+        png_write_chunk(png, (png_const_bytep) "IDAT", (png_const_bytep) "", 0);
+        return fclose(f);
+    }
+    for (int y = 0; y < side; y++) {
+        for (int i = 0; i < side * n; i++) {
+            row[bytes * i] = rgb[(y * side * n + i) * (grey ? 3 : 1)];
+            if (deep)
+                row[2 * i + 1] = (uint8_t)(seed = seed * 1664525u + 1013904223u, seed >> 24);
+        }
+        png_write_row(png, row);
+    }
+    png_write_end(png, NULL);
+    return fclose(f);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 8)
         return 2;
-    const int wide = strcmp(argv[2], "wide") == 0, height = atoi(argv[3]),
-              width = wide ? height : atoi(argv[2]);
+    const int wide = strcmp(argv[2], "wide") == 0, height = atoi(argv[3]), empty = strcmp(argv[2], "empty") == 0,
+              width = atoi(argv[2]) > 0 ? atoi(argv[2]) : height;
     const int color[3] = {atoi(argv[4]), atoi(argv[5]), atoi(argv[6])};
-    uint8_t *rgb = paint(width, height, color, (unsigned)atoi(argv[7]));
+    uint8_t *rgb = paint(empty ? 1 : width, empty ? 1 : height, color, (unsigned)atoi(argv[7]));
+    if (!wide && atoi(argv[2]) == 0 && strcmp(argv[1], "raw") != 0)
+        return write_png(argv[1], argv[2], rgb, height, (unsigned)atoi(argv[7]));
     if (strcmp(argv[1], "raw") == 0) {
         for (int c = 0; c < 3; c++)
             for (int i = 0; i < width * height; i++)
