@@ -238,11 +238,16 @@ static bool read_pieces(Vocab *v, const char *at, const char *end)
     return at == end;
 }
 
-static bool read_pairs(Vocab *v, const char *at, const char *end)
+/* A token of a text that was trained on is a part of a piece, WORD_MAX bytes at most; tokens of which each doubles the one before
+ * would stand for gigabytes, and are no vocabulary of ours. */
+static bool read_pairs(Vocab *v, const char *path, const char *at, const char *end)
 {
     char line[64];
     if (v->n < BYTES)
         return false;
+    int32_t *length = rt_alloc(sizeof *length * (size_t)v->n);
+    for (int32_t i = 0; i < BYTES; i++)
+        length[i] = 1;
     v->pair = rt_alloc(sizeof *v->pair * (size_t)(v->n - BYTES + 1));
     for (int32_t i = BYTES, n; i < v->n; i++) {
         int32_t *pair = v->pair[i - BYTES];
@@ -252,7 +257,13 @@ static bool read_pairs(Vocab *v, const char *at, const char *end)
         if (sscanf(line, "%d %d", &pair[0], &pair[1]) != 2 || pair[0] < 0 || pair[1] < 0 ||
             pair[0] >= i || pair[1] >= i)
             return false;
+        length[i] = length[pair[0]] + length[pair[1]];
+        if (length[i] > WORD_MAX)
+            rt_die("%s holds a vocabulary that is damaged: its token %d stands for %d bytes, more "
+                   "than the %d that one can have; take the file that the training has written",
+                   path, i, length[i], WORD_MAX);
     }
+    free(length);
     bpe_index(v);
     return at == end;
 }
@@ -274,7 +285,7 @@ void vocab_take(const RtProgram *p, const char *path, const char *text, int64_t 
     if (v.unit == RT_TEXT_BYTE)
         name_bytes(&v);
     else
-        ok = v.unit == RT_TEXT_BPE ? read_pairs(&v, at, end) : read_pieces(&v, at, end);
+        ok = v.unit == RT_TEXT_BPE ? read_pairs(&v, path, at, end) : read_pieces(&v, at, end);
     if (!ok)
         rt_die("%s holds a vocabulary that is damaged", path);
     write_text(&v);

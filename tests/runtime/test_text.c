@@ -1,6 +1,7 @@
 /* test_text.c -- windows of a text, vocabularies and byte pairs by themselves. */
 #include "data/data.h"
 #include "data/text.h"
+#include "death.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,6 +195,24 @@ START_TEST(encoded_texts_come_back)
 }
 END_TEST
 
+/* 30 pairs of the token before with itself would stand for a gigabyte, one more for a number that no int holds. */
+static void take_doubled(void)
+{
+    const RtProgram p = pairs(400);
+    char text[1024];
+    int n = sprintf(text, "tenon vocabulary 1 bpe %d\n97 97\n", 256 + 40);
+    for (int i = 1; i < 40; i++)
+        n += sprintf(text + n, "%d %d\n", 255 + i, 255 + i);
+    vocab_take(&p, "doubled", text, n);
+}
+
+START_TEST(a_token_is_no_longer_than_a_piece)
+{
+    const char *said = last_words(take_doubled);
+    ck_assert_msg(strstr(said, "its token 263 stands for 256 bytes, more than the 255"), "%s", said);
+}
+END_TEST
+
 /* Words as Keras's imdb.load_data and pad_sequences have them: 1 begins a text, 2 is a word that is not among the most frequent, texts
  * are cut and padded in front.  (Keras leaves number 3 out; here it is the most frequent word.) */
 static void check_sample(int64_t vocab, int64_t room, const char *text, const int32_t *want)
@@ -228,6 +247,7 @@ int main(void)
     tcase_add_test(t, the_last_label_of_a_window_follows_it);
     tcase_add_test(t, every_token_of_the_test_split_is_scored_once);
     tcase_add_test(t, byte_pairs_are_joined_by_frequency);
+    tcase_add_test(t, a_token_is_no_longer_than_a_piece);
     tcase_add_test(t, encoded_texts_come_back);
     tcase_add_test(t, words_are_cut_and_padded_in_front);
     suite_add_tcase(s, t);
