@@ -58,10 +58,12 @@ static void read_type(Npy *a, const char *text)
         !strchr("uifb", text[2]))
         unusable(a, text);
     a->kind = text[2];
-    a->size = text[3] - '0';
+    a->size = text[3] - '0'; /* nothing is read behind the header's end */
+    if (!text[3] || text[4] != '\'')
+        unusable(a, text);
     if (text[1] == '>' && a->size > 1)
         rt_die("%s is big-endian: save it with x.astype(x.dtype.newbyteorder('<'))", a->path);
-    if (text[4] != '\'' || (a->size != 1 && a->size != 2 && a->size != 4 && a->size != 8))
+    if (a->size != 1 && a->size != 2 && a->size != 4 && a->size != 8)
         unusable(a, text);
 }
 
