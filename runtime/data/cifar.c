@@ -100,9 +100,9 @@ static void fill_file(void *arg, int thread, int unit)
     int64_t bytes = stream_read(s, d->x - 1 + first * RECORD, n * RECORD);
     if (bytes == n * RECORD)
         take_labels(d, stream_path(s), first, n);
-    bytes += stream_end(s);
+    bytes += stream_end(s, c->whole[unit] * RECORD - bytes);
     if (bytes != c->whole[unit] * RECORD)
-        rt_die("%s changed while it was read: %lld bytes, not %lld", stream_path(s),
+        rt_die("%s changed while it was read, or ends in another size than its own: %lld bytes, or more, not %lld", stream_path(s),
                (long long)bytes, (long long)(c->whole[unit] * RECORD));
 }
 

@@ -35,8 +35,9 @@ static int header(Stream *s, int least, int64_t dim[4])
             content = INT64_MAX / 2;
     bytes += content;
     if (bytes > stream_room(s))
-        rt_die("%s is truncated: its header promises %lld bytes, more than the file can hold",
-               stream_path(s), (long long)bytes);
+        rt_die("%s is truncated: its header promises %lld bytes, more than the %lld that a file of "
+               "its size can hold; fetch it again, or unpack it if it is packed",
+               stream_path(s), (long long)bytes, (long long)stream_room(s));
     return (int)rank;
 }
 
@@ -79,7 +80,7 @@ bool idx_open(const RtProgram *p, const char *directory, const char *split, int6
 static void fill(Stream *s, void *to, int64_t n, int64_t size, int64_t whole)
 {
     int64_t bytes = stream_read(s, to, n * size);
-    bytes += stream_end(s);
+    bytes += stream_end(s, whole * size - bytes);
     if (bytes < whole * size)
         rt_die("%s is truncated: %lld of its %lld samples are there", stream_path(s),
                (long long)(bytes / size), (long long)whole);

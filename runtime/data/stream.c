@@ -19,6 +19,7 @@ struct Stream {
     char *path;
     int fd;
     int64_t bytes;  /* of the file */
+    int64_t unpacked;
     bool gz, whole; /* whole: the end of the unpacked content is seen */
     z_stream z;
     const RtUnpack *xz; /* NULL: it is no .xz */
@@ -110,9 +111,11 @@ static void begin_xz(Stream *s, const RtProgram *p)
                s->path);
     s->xz = p->unpack_xz;
     s->unxz = s->xz->content(s->fd, s->bytes) < 0 ? NULL : s->xz->open();
-    if (!s->unxz || s->xz->step(s->unxz, &in, &s->have, &out, &room, &why) == UNPACK_BROKEN)
+    if (!s->unxz)
         rt_die("%s is truncated or damaged: it does not end as an .xz file does; fetch it again",
                s->path);
+    if (s->xz->step(s->unxz, &in, &s->have, &out, &room, &why) == UNPACK_BROKEN)
+        rt_die("%s is damaged: %s; fetch it again", s->path, why);
     s->at = (size_t)(in - s->piece);
     s->have += s->at;
 }
@@ -148,22 +151,39 @@ const char *stream_path(const Stream *s)
     return s->path;
 }
 
-/* Deflate makes at most 1032 bytes of one. */
 int64_t stream_room(const Stream *s)
 {
-    return s->xz ? s->xz->content(s->fd, s->bytes) : s->gz ? s->bytes * 1032 : s->bytes;
+    return s->xz || s->gz ? s->bytes * STREAM_RATIO + STREAM_FREE : s->bytes;
+}
+
+static void check_content(const Stream *s, int64_t content, const char *what)
+{
+    if (content > stream_room(s))
+        rt_die("%s %s %lld bytes, more than %d times its own %lld, and %lld: no data are packed so "
+               "small; if these are, unpack the file with %s -d",
+               s->path, what, (long long)content, STREAM_RATIO, (long long)s->bytes,
+               (long long)STREAM_FREE, s->xz ? "xz" : "gzip");
 }
 
 /* A .gz ends in its content's size, 32 bits with the lowest first. */
-int64_t stream_content(const Stream *s)
+static int64_t content(const Stream *s)
 {
     uint8_t b[4];
+    if (s->xz)
+        return s->xz->content(s->fd, s->bytes);
     if (!s->gz)
-        return stream_room(s);
+        return s->bytes;
     if (s->bytes < 18 || pread(s->fd, b, 4, s->bytes - 4) != 4)
         rt_die("%s is truncated: %lld bytes are no gzip file; fetch it again", s->path,
                (long long)s->bytes);
     return (int64_t)b[3] << 24 | b[2] << 16 | b[1] << 8 | b[0];
+}
+
+int64_t stream_content(const Stream *s)
+{
+    const int64_t bytes = content(s);
+    check_content(s, bytes, "says to hold");
+    return bytes;
 }
 
 static int64_t copy(Stream *s, uint8_t *to, int64_t bytes)
@@ -224,6 +244,7 @@ int64_t stream_read(Stream *s, void *to, int64_t bytes)
     uint8_t *out = to, *const end = out + bytes;
     while (out < end && !s->whole) {
         const int64_t left = end - out;
+        const uint8_t *before = out;
         size_t room = left < (1 << 30) ? (size_t)left : 1u << 30;
         if (s->at == s->have)
             refill(s);
@@ -232,22 +253,26 @@ int64_t stream_read(Stream *s, void *to, int64_t bytes)
                    "it again",
                    s->path, (long long)s->bytes);
         s->whole = !(s->xz ? xz_step : inflate_step)(s, &out, &room);
+        s->unpacked += out - before;
+        check_content(s, s->unpacked, "holds at least");
     }
     return out - (uint8_t *)to;
 }
 
 /* To the end of the content too, where zlib and liblzma compare checksums of their own. */
-int64_t stream_end(Stream *s)
+int64_t stream_end(Stream *s, int64_t most)
 {
     char found[65];
     int64_t passed = 0, n;
-    while ((n = stream_read(s, s->rest, PIECE)) > 0)
+    while (passed <= most && (n = stream_read(s, s->rest, PIECE)) > 0)
         passed += n;
-    while (s->have)
+    while (passed <= most && s->have)
         refill(s);
     close(s->fd);
     if (s->xz)
         s->xz->close(s->unxz);
+    if (passed > most)
+        return passed;
     sha256_end(&s->sha, found);
     if (s->expected[0] && strcmp(found, s->expected) != 0)
         rt_die("%s is not the file that SHA256SUMS beside it lists: its SHA-256 is %s, not %s; "

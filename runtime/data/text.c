@@ -31,7 +31,7 @@ static Text read_all(Stream *s)
     if (!bytes)
         rt_die("%s is too large for the memory that is left", stream_path(s));
     const char *path = stream_path(s);
-    stream_end(s);
+    stream_end(s, 0);
     free(s);
     return (Text){path, bytes, n, 1};
 }

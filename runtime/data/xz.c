@@ -11,12 +11,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* For a file's dictionary, and for its index: xz -9 takes 65 MiB, and a file may ask for 4 GiB. */
+#define MEMORY ((uint64_t)256 << 20)
+
 static const char *text(lzma_ret r)
 {
-    return r == LZMA_MEM_ERROR      ? "no memory is left to unpack it"
-           : r == LZMA_FORMAT_ERROR ? "this is no .xz file"
-           : r == LZMA_DATA_ERROR   ? "its compressed data are corrupt"
-                                    : "it cannot be unpacked";
+    return r == LZMA_MEM_ERROR        ? "no memory is left to unpack it"
+           : r == LZMA_MEMLIMIT_ERROR ? "it takes more than 256 MiB of memory to unpack it: pack it with xz -9"
+           : r == LZMA_FORMAT_ERROR   ? "this is no .xz file"
+           : r == LZMA_DATA_ERROR     ? "its compressed data are corrupt"
+                                      : "it cannot be unpacked";
 }
 
 /* The index of a file that is one stream. */
@@ -33,7 +37,7 @@ static lzma_index *read_index(int fd, int64_t bytes)
     const size_t size = flags.backward_size;
     uint8_t *packed = rt_alloc(size);
     lzma_index *index = NULL;
-    uint64_t memory = UINT64_MAX;
+    uint64_t memory = MEMORY;
     size_t pos = 0;
     if (pread(fd, packed, size, at - (int64_t)size) != (ssize_t)size ||
         lzma_index_buffer_decode(&index, &memory, NULL, packed, &pos, size) != LZMA_OK)
@@ -57,7 +61,7 @@ static void *begin(void)
 {
     lzma_stream *s = rt_alloc(sizeof *s);
     *s = (lzma_stream)LZMA_STREAM_INIT;
-    return lzma_stream_decoder(s, UINT64_MAX, 0) == LZMA_OK ? s : NULL;
+    return lzma_stream_decoder(s, MEMORY, 0) == LZMA_OK ? s : NULL;
 }
 
 static int step(void *state, const uint8_t **in, size_t *have, uint8_t **out, size_t *room,

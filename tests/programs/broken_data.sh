@@ -51,6 +51,21 @@ else
     skip "a file that may not be read: root reads everything"
 fi
 
+# files that unpack to a thousand times their size end the run before they take the memory
+head -c 20000000 /dev/zero | gzip -9 > "$work/zeros.gz"
+fresh; for _ in $(seq 10); do cat "$work/zeros.gz"; done > "$work/d/zeros.txt.gz"
+cat > "$work/chars.tn" <<'END'
+model chars(text: i32[time], vocab: int, time: int = 8) { return embedding(text, vocab, 4) |> flatten |> dense(vocab) }
+train chars { data = text("none", unit = "byte"); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 8; epochs = 1 }
+END
+"$TENON" build "$work/chars.tn" -o "$work/chars" || bad "tenon build chars.tn"
+refuses "a text of zeros in ten pieces" "zeros.txt.gz holds at least [0-9]+ bytes, more than 100 times its own [0-9]+, and 67108864: .*unpack the file with gzip -d" \
+    timeout 60 "$work/chars" --data "$work/d/zeros.txt"
+fresh; { printf '\x00\x00\x08\x03\x00\x09\x27\xc0\x00\x00\x00\x1c\x00\x00\x00\x1c' | gzip; for _ in $(seq 24); do cat "$work/zeros.gz"; done; } > "$work/d/train-images-idx3-ubyte.gz"
+{ printf '\x00\x00\x08\x01\x00\x09\x27\xc0'; head -c 600000 /dev/zero; } | gzip > "$work/d/train-labels-idx1-ubyte.gz"
+refuses "600000 black images" "train-images.* promises 470400016 bytes, more than the [0-9]+ that a file of its size can hold" "${run[@]}" --data "$work/d"
+fresh; { gzip -dc "$mnist/train-labels-idx1-ubyte.gz"; head -c 1000000 /dev/zero; } | gzip > "$work/d/train-labels-idx1-ubyte.gz"
+refuses "more labels than the header says" "train-labels-idx1-ubyte.gz holds more than the 60000 samples" "${run[@]}" --data "$work/d"
 arrays() { rm -rf "$work/d"; mkdir "$work/d"
     npy "$work/d/train_x.npy" '|u1' '(256, 1, 28, 28)' $((256 * 784)); npy "$work/d/train_y.npy" '<i8' '(256,)' $((256 * 8))
     npy "$work/d/test_x.npy" '<f4' '(64, 1, 28, 28)' $((64 * 784 * 4)); npy "$work/d/test_y.npy" '|u1' '(64,)' 64; }
