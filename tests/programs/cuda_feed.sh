@@ -85,6 +85,25 @@ unexpected() {
     same "a loss that is not finite" "$(cat "$work/hot/said.gpu")" "$(cat "$work/hot/said.host")"
 }
 
+# A mapped file that is cut short while launches gather samples from it: nothing of it was launched, and what was is saved.
+cut_short() {
+    local dir=$work/mlp job rc=0 epochs
+    images "$work/cut" 20 6 1 28 28; cp -r "$work/cut" "$work/uncut"
+    rm -rf "$work/c" "$dir/cut.jsonl"
+    "$dir/gpu" --samples-in host --data "$work/cut" --epochs 100000 --checkpoint "$work/c" --checkpoint-every 1000000 --log "$dir/cut.jsonl" > /dev/null 2> "$work/err" & job=$!
+    for _ in $(seq 400); do [ -e "$dir/cut.jsonl" ] && [ "$(grep -c '"event":"epoch"' "$dir/cut.jsonl")" -ge 2 ] && break; sleep 0.05; done
+    truncate -s 4096 "$work/cut/train_x.npy"
+    for _ in $(seq 400); do kill -0 $job 2> /dev/null || break; sleep 0.05; done
+    kill -9 $job 2> /dev/null && bad "samples cut short: the run goes on"
+    wait $job || rc=$?
+    same "samples cut short: exit code" 1 $rc
+    grep -Eq "train_x.npy holds 4096 bytes now, and held 15808 .*saved in $work/c" "$work/err" && ok || bad "samples cut short: $(cat "$work/err")"
+    epochs=$(grep -o 'in epoch [0-9]*' "$work/err" | cut -d ' ' -f 3)
+    "$dir/gpu" --samples-in host --data "$work/uncut" --epochs "$epochs" --checkpoint "$work/c" --resume --save "$work/again.safetensors" > /dev/null 2>&1 || bad "samples cut short: --resume"
+    "$dir/gpu" --samples-in gpu --data "$work/uncut" --epochs "$epochs" --save "$work/once.safetensors" > /dev/null 2>&1 || bad "samples cut short: a run that nobody disturbs"
+    cmp -s "$work/again.safetensors" "$work/once.safetensors" && ok || bad "samples cut short: other weights than those of a run that nobody disturbed"
+}
+
 # The other commands.
 commands() {
     local mlp=$work/mlp where
@@ -150,6 +169,7 @@ on_the_processor() {
     equal mlp --data "$work/mnist" --epochs 3
     little_room
     unexpected
+    cut_short
     commands
     changed "a launch that does not wait for its samples" '/cudaStreamWaitEvent(rt_cuda_stream, sent/d' runtime/cuda/gpu.c gpu
     changed "one place instead of two" 's/PLACES = 2/PLACES = 1/' runtime/feed.c feed
