@@ -12,17 +12,23 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GATHER_PARTS = 32 }; /* at a time: two requests each, of which there is a limit */
+enum { GATHER_PARTS = 32 }; /* at a time: two requests each */
 
 /* ---- messages */
+
+/* An exchange that is full ends first. */
+static void make_place(Comm *c, Exchange *e)
+{
+    if (e->n == EXCHANGE_MOST)
+        comm_wait(c, e);
+}
 
 /* Larger ones go in pieces: a count of bytes is an int to MPI. */
 void comm_send(Comm *c, Exchange *e, int to, const void *from, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes; at += MESSAGE) {
         const int n = (int)(bytes - at < MESSAGE ? bytes - at : MESSAGE);
-        if (e->n == TRANSPORT_REQUESTS / 2)
-            comm_wait(c, e);
+        make_place(c, e);
         e->request[e->n++] = c->state->t->send(to, TAG_DATA, (const char *)from + at, n);
     }
 }
@@ -31,6 +37,7 @@ void comm_receive(Comm *c, Exchange *e, int from, void *to, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes; at += MESSAGE) {
         const int n = (int)(bytes - at < MESSAGE ? bytes - at : MESSAGE);
+        make_place(c, e);
         e->request[e->n++] = c->state->t->receive(from, TAG_DATA, (char *)to + at, n);
     }
 }
@@ -310,6 +317,7 @@ void comm_open(Comm *c, const RtProgram *p, double limit, double at_start)
     s->host = rt_alloc(sizeof *s->host * (size_t)c->size);
     s->of = rt_alloc(sizeof *s->of * (size_t)c->size);
     s->answered = rt_alloc(sizeof *s->answered * (size_t)c->size);
+    s->t->room(COMM_REQUESTS);
     rt_at_death(end_all);
     comm_start(s);
     introduce(c, p);

@@ -5,13 +5,15 @@
  * and the library (and none of them can say which rank is late).
  */
 #include "comm/transport.h"
+#include "error.h"
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static MPI_Request request[TRANSPORT_REQUESTS];
-static bool used[TRANSPORT_REQUESTS];
+static MPI_Request *request;
+static int *free_slot; /* those that are not in use, as a stack */
+static int slots, nfree;
 
 static void join(double limit, int *rank, int *size, int *local_rank, int *local_size)
 {
@@ -41,14 +43,25 @@ static const char *describe(void)
     return text;
 }
 
+static void make_room(int requests)
+{
+    if (requests <= slots)
+        return;
+    request = realloc(request, sizeof *request * (size_t)requests);
+    free_slot = realloc(free_slot, sizeof *free_slot * (size_t)requests);
+    if (!request || !free_slot)
+        rt_die("out of memory: there is none for %d messages between ranks", requests);
+    while (slots < requests)
+        free_slot[nfree++] = slots++;
+}
+
 static int slot(void)
 {
-    for (int i = 0; i < TRANSPORT_REQUESTS; i++)
-        if (!used[i]) {
-            used[i] = true;
-            return i;
-        }
-    abort(); /* comm.c never has so many under way */
+    if (nfree == 0)
+        rt_die("more than %d messages are under way, and no more were planned: this is a fault of "
+               "tenon",
+               slots);
+    return free_slot[--nfree];
 }
 
 static int begin_send(int to, int tag, const void *from, int bytes)
@@ -69,7 +82,8 @@ static bool done(int i)
 {
     int flag;
     MPI_Test(&request[i], &flag, MPI_STATUS_IGNORE);
-    used[i] = !flag;
+    if (flag)
+        free_slot[nfree++] = i;
     return flag;
 }
 
@@ -95,6 +109,7 @@ const RtTransport rt_mpi = {.name = "mpi",
                             .asks = true,
                             .open = join,
                             .describe = describe,
+                            .room = make_room,
                             .send = begin_send,
                             .receive = begin_receive,
                             .done = done,

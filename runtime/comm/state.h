@@ -7,6 +7,7 @@
 
 enum { TAG_DATA = 1, TAG_ASK, TAG_ANSWER, TAG_SUM };  /* TAG_SUM + i: of the posted sum at place i */
 enum { MESSAGE = 1 << 26 };                           /* bytes of one message at most */
+enum { COMM_REQUESTS = 256 };                         /* under way beside sums in halves: one exchange, questions and answers */
 
 /* Where a rank is, as it tells others that miss it. */
 typedef struct Whereabouts {
@@ -82,7 +83,8 @@ Wait comm_wait_from_now(void);
 void comm_rest(CommState *s, Wait *w);
 
 /* Sends and receives under way, waited for together. */
-typedef struct Exchange { int request[TRANSPORT_REQUESTS]; int n; } Exchange;
+enum { EXCHANGE_MOST = 128 };
+typedef struct Exchange { int request[EXCHANGE_MOST]; int n; } Exchange;
 void comm_send(Comm *c, Exchange *e, int to, const void *from, int64_t bytes);
 void comm_receive(Comm *c, Exchange *e, int from, void *to, int64_t bytes);
 void comm_wait(Comm *c, Exchange *e);

@@ -312,6 +312,16 @@ static void sum_pieces(Comm *c, const CommSum *s, char *x, int64_t n)
 
 /* ---- */
 
+/* For the messages of all sums that can be under way at a time: each has at most so many stretches,
+ * and a stretch waits for one message that it sends and one that it receives. */
+static void make_room(Comm *c, int places)
+{
+    CommState *s = c->state;
+    pthread_mutex_lock(&s->lock);
+    s->t->room(COMM_REQUESTS + places * 2 * (2 * levels(c->size) + 1));
+    pthread_mutex_unlock(&s->lock);
+}
+
 void comm_sum_plan(Comm *c, CommSum *s)
 {
     const int each = s->shards / c->size;
@@ -329,6 +339,7 @@ void comm_sum_plan(Comm *c, CommSum *s)
         const int places = s->places ? s->places : 1, deep = levels(c->size);
         free(s->node), s->node = NULL;
         if (!c->bf16) {
+            make_room(c, places);
             s->halving = rt_alloc(sizeof *s->halving * (size_t)places);
             s->stretch = find_stretch(c, s);
         }

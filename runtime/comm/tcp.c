@@ -26,19 +26,23 @@ typedef struct Head {
 } Head;
 
 typedef struct Request {
-    bool used, over;
+    bool over;
     int rank, line, next;
     Head head;
     char *at;
     int64_t moved; /* bytes; of what is sent, with the head */
 } Request;
 
+typedef struct List {
+    int first, last; /* requests; NONE */
+} List;
+
 typedef struct Line {
     int fd;
-    int sending, receiving; /* the first requests, in a list */
-    Head head;              /* of the message that is next, */
-    int got;                /* and how many bytes of the head are here */
-    bool over;              /* nothing comes any more */
+    List sending, receiving;
+    Head head; /* of the message that is next, */
+    int got;   /* and how many bytes of the head are here */
+    bool over; /* nothing comes any more */
 } Line;
 
 typedef struct Other {
@@ -46,7 +50,9 @@ typedef struct Other {
     bool bye;
 } Other;
 
-static Request request[TRANSPORT_REQUESTS];
+static Request *request;
+static int *free_slot; /* requests that are not in use, as a stack */
+static int slots, nfree;
 static Other *other;
 static int self, ranks, lost_rank = NONE;
 
@@ -81,7 +87,8 @@ static void join(double limit, int *rank, int *size, int *local_rank, int *local
     other = rt_alloc(sizeof *other * (size_t)ranks);
     for (int r = 0; r < ranks; r++)
         for (int k = 0; k < TCP_LINES; k++) {
-            other[r].line[k] = (Line){.fd = p[r].fd[k], .sending = NONE, .receiving = NONE};
+            other[r].line[k] =
+                (Line){.fd = p[r].fd[k], .sending = {NONE, NONE}, .receiving = {NONE, NONE}};
             if (r != self)
                 fcntl(p[r].fd[k], F_SETFL, O_NONBLOCK);
         }
@@ -95,18 +102,30 @@ static const char *describe(void)
 
 /* ---- messages under way */
 
-static void finish(int *first)
+static void make_room(int requests)
 {
-    Request *q = &request[*first];
-    *first = q->next;
+    if (requests <= slots)
+        return;
+    request = realloc(request, sizeof *request * (size_t)requests);
+    free_slot = realloc(free_slot, sizeof *free_slot * (size_t)requests);
+    if (!request || !free_slot)
+        rt_die("out of memory: there is none for %d messages between ranks", requests);
+    while (slots < requests)
+        free_slot[nfree++] = slots++;
+}
+
+static void finish(List *l)
+{
+    Request *q = &request[l->first];
+    l->first = q->next;
     q->over = true;
 }
 
 /* What cannot be sent any more is not missed: reading tells why. */
 static void send_some(Line *l)
 {
-    while (l->sending != NONE) {
-        Request *q = &request[l->sending];
+    while (l->sending.first != NONE) {
+        Request *q = &request[l->sending.first];
         const int64_t head = (int64_t)sizeof q->head, all = head + q->head.bytes;
         const int64_t of_head = q->moved < head ? q->moved : head, of_body = q->moved - of_head;
         struct iovec piece[2] = {{(char *)&q->head + of_head, (size_t)(head - of_head)},
@@ -157,8 +176,8 @@ static bool read_head(int rank, Line *l)
 
 static void receive_some(int rank, Line *l)
 {
-    while (l->receiving != NONE && read_head(rank, l)) {
-        Request *q = &request[l->receiving];
+    while (l->receiving.first != NONE && read_head(rank, l)) {
+        Request *q = &request[l->receiving.first];
         if (l->head.tag != q->head.tag || l->head.bytes != q->head.bytes)
             confused(rank, &l->head, q);
         q->moved += read_some(rank, l, q->at + q->moved, q->head.bytes - q->moved);
@@ -171,20 +190,20 @@ static void receive_some(int rank, Line *l)
 
 static int begin(int rank, int tag, const void *at, int bytes, bool sends)
 {
-    int i = 0;
-    while (request[i].used)
-        i++; /* comm.c never has so many under way */
+    if (nfree == 0)
+        rt_die("more than %d messages are under way, and no more were planned: this is a fault of "
+               "tenon",
+               slots);
+    const int i = free_slot[--nfree];
     Line *l = &other[rank].line[line_of(tag)];
-    int *last = sends ? &l->sending : &l->receiving;
-    request[i] = (Request){.used = true,
-                           .rank = rank,
+    List *list = sends ? &l->sending : &l->receiving;
+    request[i] = (Request){.rank = rank,
                            .line = line_of(tag),
                            .next = NONE,
                            .head = {tag, bytes},
                            .at = (char *)(uintptr_t)at};
-    while (*last != NONE)
-        last = &request[*last].next;
-    *last = i;
+    *(list->first == NONE ? &list->first : &request[list->last].next) = i;
+    list->last = i;
     return i;
 }
 
@@ -206,8 +225,10 @@ static bool done(int i)
     Line *l = &other[q->rank].line[q->line];
     send_some(l);
     receive_some(q->rank, l);
-    q->used = !q->over;
-    return q->over;
+    if (!q->over)
+        return false;
+    free_slot[nfree++] = i;
+    return true;
 }
 
 /* Also where who has ended is seen. */
@@ -251,6 +272,7 @@ static void end_all(int code)
 const RtTransport rt_tcp = {.name = "tcp",
                             .open = join,
                             .describe = describe,
+                            .room = make_room,
                             .send = begin_send,
                             .receive = begin_receive,
                             .done = done,

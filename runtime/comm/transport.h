@@ -16,6 +16,10 @@ struct RtTransport {
     void (*open)(double limit, int *rank, int *size, int *local_rank, int *local_size);
     const char *(*describe)(void); /* "Open MPI v4.1.4", one line */
 
+    /* Makes memory for so many requests under way at a time; called before the first step.  A smaller
+     * number than before changes nothing.  Between calls no transport allocates. */
+    void (*room)(int requests);
+
     /* Begin to move `bytes` bytes; the memory stays as it is until done(request). */
     int  (*send)(int to, int tag, const void *from, int bytes);
     int  (*receive)(int from, int tag, void *to, int bytes);
@@ -30,7 +34,5 @@ struct RtTransport {
     void (*close)(void);        /* all ranks, at the end */
     void (*abort)(int code);    /* ends the processes of all ranks; may take seconds, may return */
 };
-
-enum { TRANSPORT_REQUESTS = 256 };                    /* at most so many at a time */
 
 #endif

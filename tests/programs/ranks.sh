@@ -55,6 +55,29 @@ for n in 1 2 4; do
     [ $n = 1 ] && want=$(hashes "$work/log") || same "mlp_wide with dropout, $n ranks" "$(hashes "$work/log")" "$want"
 done
 
+# more sums under way at a time than a fixed number of messages: a bucket for each of 151 layers
+cat > "$work/deep.tn" << 'END'
+model deep(x: f32[32], classes: int = 4) {
+    for i in 0..150 {
+        x = dense(x, 32) |> relu
+    }
+    return dense(x, classes)
+}
+train deep {
+    data      = synthetic(samples = 32, test_samples = 16)
+    loss      = softmax_cross_entropy
+    optimizer = sgd(lr = 0.01)
+    init      = glorot("uniform")
+    batch     = 16
+    epochs    = 2
+}
+END
+succeeds "tenon build of 151 layers" "$TENON" build "$work/deep.tn" -o "$work/deep" --comm mpi --shards 2 --bucket 4K
+rm -f "$work/log" "$work/log.deep"
+succeeds "151 layers, alone" "$work/deep" --threads 1 --log "$work/log.deep"
+succeeds "151 layers, 2 ranks" ranks 2 "$work/deep" --threads 1 --timeout 20 --log "$work/log"
+same "151 layers, 2 ranks, and one" "$(field "$work/log" start ranks)$(hashes "$work/log")" "2 $(hashes "$work/log.deep")"
+
 # ---- as bf16 on the wire: other bits, the same every time, and the same network in the end
 for run in 1 2; do
     rm -f "$work/log"

@@ -1,7 +1,7 @@
 /* mailbox.h -- a transport between threads of a test that play ranks: a queue of letters for each pair of them.
  *
  * A letter is found by its sender and tag; two of the same sender and tag arrive in order, others as their times come: each is on its way for a while,
- * at random where the test asks for that.
+ * at random where the test asks for that.  A rank that has more messages under way than it made room for is a failure.
  */
 #ifndef MAILBOX_H
 #define MAILBOX_H
@@ -25,6 +25,7 @@ static struct Mailbox { pthread_mutex_t lock; Letter letter[MAILBOX_ROOM]; int64
 static _Thread_local int mailbox_here = -1;
 static int (*mailbox_who)(void);                      /* of a thread that has not said: which rank it belongs to */
 static _Thread_local struct { int from, tag, n; void *to; bool used; } mailbox_wanted[MAILBOX_WANTED];
+static struct { int room, under_way; } mailbox_requests[MAILBOX_RANKS];
 static double mailbox_slow;                           /* seconds that a letter takes at most */
 
 static int mailbox_rank(void)
@@ -53,10 +54,23 @@ static void mailbox_empty(int size)
                 ck_assert_ptr_null(mailbox_of[to][from].letter[i].bytes);
 }
 
+static void mailbox_room(int requests)
+{
+    if (mailbox_requests[mailbox_rank()].room < requests)
+        mailbox_requests[mailbox_rank()].room = requests;
+}
+
+static void mailbox_begin(void)
+{
+    const int room = mailbox_requests[mailbox_rank()].room;
+    ck_assert_int_lt(mailbox_requests[mailbox_rank()].under_way++, room > COMM_REQUESTS ? room : COMM_REQUESTS);
+}
+
 /* A message is copied at once, so that its send is done. */
 static int mailbox_send(int to, int tag, const void *from, int n)
 {
     struct Mailbox *b = &mailbox_of[to][mailbox_rank()];
+    mailbox_begin();
     pthread_mutex_lock(&b->lock);
     int i = 0;
     while (b->letter[i].bytes)
@@ -71,6 +85,7 @@ static int mailbox_send(int to, int tag, const void *from, int n)
 static int mailbox_receive(int from, int tag, void *to, int n)
 {
     int i = 0;
+    mailbox_begin();
     while (mailbox_wanted[i].used)
         ck_assert_int_lt(++i, MAILBOX_WANTED);
     mailbox_wanted[i].from = from, mailbox_wanted[i].tag = tag, mailbox_wanted[i].to = to, mailbox_wanted[i].n = n;
@@ -80,8 +95,10 @@ static int mailbox_receive(int from, int tag, void *to, int n)
 
 static bool mailbox_done(int i)
 {
-    if (i == MAILBOX_WANTED)
+    if (i == MAILBOX_WANTED) {
+        mailbox_requests[mailbox_rank()].under_way--;
         return true;
+    }
     struct Mailbox *b = &mailbox_of[mailbox_rank()][mailbox_wanted[i].from];
     Letter *first = NULL;
     pthread_mutex_lock(&b->lock);
@@ -95,6 +112,7 @@ static bool mailbox_done(int i)
         free(first->bytes);
         first->bytes = NULL;
         mailbox_wanted[i].used = false;
+        mailbox_requests[mailbox_rank()].under_way--;
     }
     pthread_mutex_unlock(&b->lock);
     return here;
@@ -106,7 +124,7 @@ static int mailbox_waiting(int tag)
     return -1;
 }
 
-static const RtTransport mailbox = {.name = "mailboxes", .send = mailbox_send, .receive = mailbox_receive, .done = mailbox_done, .waiting = mailbox_waiting};
+static const RtTransport mailbox = {.name = "mailboxes", .room = mailbox_room, .send = mailbox_send, .receive = mailbox_receive, .done = mailbox_done, .waiting = mailbox_waiting};
 
 static int mailbox_run(Suite *s)
 {
