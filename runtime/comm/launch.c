@@ -2,42 +2,79 @@
 #include "comm/launch.h"
 #include "error.h"
 #include "hash.h"
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* here: how many of them are on this host, or on how many hosts they are. */
+/* here: how many of them are on this host, or on how many hosts they are.  strict: the rank is never set without the size; Slurm
+ * numbers the processes of a batch script and of an allocation, too. */
 static const struct {
     const char *size, *rank, *here, *hosts;
-} launcher[] = {{"TENON_RANKS", "TENON_RANK", NULL, NULL},
-                {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
-                 NULL},
-                {"PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", NULL},
-                {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", NULL, "SLURM_STEP_NUM_NODES"}};
+    bool strict;
+} launcher[] = {{"TENON_RANKS", "TENON_RANK", NULL, NULL, true},
+                {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", NULL,
+                 true},
+                {"PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", NULL, false},
+                {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", NULL, "SLURM_STEP_NUM_NODES", false}};
 
 /* What tells this run from others. */
 static const char *const job[] = {"PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID",
                                   "SLURM_RESTART_COUNT"};
 
+enum { RANKS_MOST = 1 << 20 };
 enum { PORTS = 12000, FIRST_PORT = 20000 }; /* below those that the kernel gives away */
 
-static int number_in(const char *variable, int otherwise)
+static bool is_set(const char *variable)
 {
     const char *text = variable ? getenv(variable) : NULL;
-    return text && *text ? atoi(text) : otherwise;
+    return text && *text;
+}
+
+/* A variable that is empty counts as not set. Dies where it holds anything but a decimal number of at least `least`. */
+static int number_in(const char *variable, int least, int otherwise)
+{
+    if (!is_set(variable))
+        return otherwise;
+    const char *text = getenv(variable);
+    char *end;
+    errno = 0;
+    const long n = strtol(text, &end, 10);
+    if (!isdigit((unsigned char)*text) || *end || errno || n < least || n > RANKS_MOST)
+        rt_die("%s=%s in the environment: a whole number from %d to %d is wanted", variable, text,
+               least, RANKS_MOST);
+    return (int)n;
+}
+
+/* The processes as launcher i numbers them; false: it started none. */
+static bool started_by(size_t i, Launch *l)
+{
+    const char *size = launcher[i].size, *rank = launcher[i].rank;
+    if (!is_set(size) && is_set(rank) && launcher[i].strict)
+        rt_die("%s=%s in the environment without %s, the number of ranks: set both or none", rank,
+               getenv(rank), size);
+    if (!is_set(size))
+        return false;
+    *l = (Launch){size, number_in(rank, 0, -1), number_in(size, 1, 1), true};
+    if (l->rank < 0 && (l->size > 1 || launcher[i].strict))
+        rt_die("%s=%s in the environment without %s, the number of this rank: set both or none",
+               size, getenv(size), rank);
+    if (l->rank >= l->size)
+        rt_die("%s=%s with %s=%s in the environment: ranks are numbered from 0 to %d", rank,
+               getenv(rank), size, getenv(size), l->size - 1);
+    l->one_host = number_in(launcher[i].here, 1, l->size) == l->size &&
+                  number_in(launcher[i].hosts, 1, 1) == 1;
+    return true;
 }
 
 Launch launch_read(void)
 {
-    for (size_t i = 0; i < sizeof launcher / sizeof *launcher; i++) {
-        const int size = number_in(launcher[i].size, 1);
-        if (size <= 1)
-            continue;
-        const bool here = !launcher[i].here || number_in(launcher[i].here, size) == size;
-        const bool hosts = !launcher[i].hosts || number_in(launcher[i].hosts, 1) == 1;
-        return (Launch){launcher[i].size, number_in(launcher[i].rank, -1), size, here && hosts};
-    }
+    Launch l;
+    for (size_t i = 0; i < sizeof launcher / sizeof *launcher; i++)
+        if (started_by(i, &l) && l.size > 1)
+            return l;
     return (Launch){.word = "", .size = 1, .one_host = true};
 }
 

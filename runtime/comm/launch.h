@@ -6,11 +6,12 @@
 
 typedef struct Launch {
     const char *word;                                 /* the variable that says how many: "SLURM_STEP_NUM_TASKS" */
-    int         rank, size;                           /* rank < 0: no variable says it */
+    int         rank, size;                           /* 0 <= rank < size */
     bool        one_host;                             /* as far as it says */
 } Launch;
 
-/* By TENON_RANKS and TENON_RANK, or as mpirun (Open MPI, MPICH) and srun set theirs.  size is 1 when there was no launcher. */
+/* By TENON_RANKS and TENON_RANK, or as mpirun (Open MPI, MPICH) and srun set theirs.  size is 1 when there was no launcher.
+ * Dies, naming the variable, where one holds no such number, the rank is not below the size, or one of the two is missing. */
 Launch launch_read(void);
 
 /* Where rank 0 waits for the others: $TENON_MEET, "node1:21000", or on one host a port made of the job's own name; on several the first

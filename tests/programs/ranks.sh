@@ -185,7 +185,8 @@ build_mpi lenet "$work/hot" --set optimizer.lr=1e20
 some "a loss that is not finite" "rank [01] .*the loss is not finite" mpirun -n 2 "$work/hot" "${quick[@]}"
 some "bf16 by three" "power of two" mpirun -n 3 "$work/six" --wire bf16 "${quick[@]}"
 some "predict by two" "start one task" mpirun -n 2 "$work/lenet" predict --weights x --input y.csv
-refuses "a launcher that this MPI does not know" "srun --mpi=pmix" env SLURM_STEP_NUM_TASKS=4 "$work/lenet" "${quick[@]}"
+refuses "a number of ranks that is none" "TENON_RANKS=abc in the environment" env TENON_RANKS=abc "$work/alone" "${quick[@]}"
+refuses "a launcher that this MPI does not know" "srun --mpi=pmix" env SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0 "$work/lenet" "${quick[@]}"
 
 # ---- until the first step is done a wait may last longer: rank 1 takes five seconds to open its data
 cat > "$work/slow.c" << 'END'

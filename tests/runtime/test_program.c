@@ -518,8 +518,11 @@ START_TEST(wrong_words_have_an_answer)
     succeeds("info");
     ck_assert_ptr_nonnull(strstr(said, "parameters: 172"));
     setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
+    refuses("OMPI_COMM_WORLD_SIZE=4 in the environment without OMPI_COMM_WORLD_RANK", "--epochs 1");
+    setenv("OMPI_COMM_WORLD_RANK", "1", 1);
     refuses("--comm mpi", "--epochs 1");
     unsetenv("OMPI_COMM_WORLD_SIZE");
+    unsetenv("OMPI_COMM_WORLD_RANK");
 }
 END_TEST
 
