@@ -1,7 +1,8 @@
 /* hash.h -- two digests: a fast one of 64 bits for our own files, and SHA-256 for the files of
- * others. */
+ * others, and, with a key, for what ranks tell each other. */
 #ifndef HASH_H
 #define HASH_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,9 +24,19 @@ struct RtProgram;
 uint64_t hash_algorithms(const struct RtProgram *p);
 
 /* SHA-256 (FIPS 180-4). */
+enum { SHA256_BYTES = 32 };
 typedef struct Sha256 { uint32_t h[8]; uint64_t bytes; uint8_t block[64]; } Sha256;
 void     sha256_new(Sha256 *s);
 void     sha256_add(Sha256 *s, const void *data, size_t bytes);
-void     sha256_end(Sha256 *s, char hex[65]);
+void     sha256_raw(Sha256 *s, uint8_t digest[SHA256_BYTES]);
+void     sha256_end(Sha256 *s, char hex[65]);                   /* the same in hexadecimal digits */
+
+/* HMAC-SHA-256 (RFC 2104): a code of some bytes that only who knows the key can make.  A copy of what hmac_new leaves starts another
+ * code under the same key. */
+typedef struct Hmac { Sha256 inner, outer; } Hmac;
+void     hmac_new(Hmac *m, const void *key, size_t bytes);
+void     hmac_add(Hmac *m, const void *data, size_t bytes);
+void     hmac_end(Hmac *m, uint8_t code[SHA256_BYTES]);
+bool     hmac_equal(const uint8_t *a, const uint8_t *b, size_t bytes);   /* in a time that does not depend on the bytes */
 
 #endif

@@ -1,5 +1,5 @@
 /* sha256.c -- SHA-256, as in FIPS 180-4: are these the files that the list of checksums speaks
- * of? */
+ * of?  And HMAC over it, as in RFC 2104: does who says this know the key? */
 #include "hash.h"
 #include <stdio.h>
 #include <string.h>
@@ -87,7 +87,7 @@ void sha256_add(Sha256 *s, const void *data, size_t bytes)
     }
 }
 
-void sha256_end(Sha256 *s, char hex[65])
+void sha256_raw(Sha256 *s, uint8_t digest[SHA256_BYTES])
 {
     const uint64_t bits = s->bytes * 8;
     uint8_t length[8];
@@ -97,6 +97,57 @@ void sha256_end(Sha256 *s, char hex[65])
     for (int i = 0; i < 8; i++)
         length[i] = (uint8_t)(bits >> (56 - 8 * i));
     sha256_add(s, length, 8);
-    for (int i = 0; i < 8; i++)
-        sprintf(hex + 8 * i, "%08x", s->h[i]);
+    for (int i = 0; i < SHA256_BYTES; i++)
+        digest[i] = (uint8_t)(s->h[i / 4] >> (24 - i % 4 * 8));
+}
+
+void sha256_end(Sha256 *s, char hex[65])
+{
+    uint8_t digest[SHA256_BYTES];
+    sha256_raw(s, digest);
+    for (int i = 0; i < SHA256_BYTES; i++)
+        sprintf(hex + 2 * i, "%02x", digest[i]);
+}
+
+/* ---- HMAC */
+
+void hmac_new(Hmac *m, const void *key, size_t bytes)
+{
+    uint8_t pad[64] = {0};
+    sha256_new(&m->inner);
+    sha256_new(&m->outer);
+    if (bytes > sizeof pad) {
+        Sha256 s;
+        sha256_new(&s);
+        sha256_add(&s, key, bytes);
+        sha256_raw(&s, pad);
+    } else if (bytes > 0) {
+        memcpy(pad, key, bytes);
+    }
+    for (size_t i = 0; i < sizeof pad; i++)
+        pad[i] ^= 0x36;
+    sha256_add(&m->inner, pad, sizeof pad);
+    for (size_t i = 0; i < sizeof pad; i++)
+        pad[i] ^= 0x36 ^ 0x5c;
+    sha256_add(&m->outer, pad, sizeof pad);
+}
+
+void hmac_add(Hmac *m, const void *data, size_t bytes)
+{
+    sha256_add(&m->inner, data, bytes);
+}
+
+void hmac_end(Hmac *m, uint8_t code[SHA256_BYTES])
+{
+    sha256_raw(&m->inner, code);
+    sha256_add(&m->outer, code, SHA256_BYTES);
+    sha256_raw(&m->outer, code);
+}
+
+bool hmac_equal(const uint8_t *a, const uint8_t *b, size_t bytes)
+{
+    volatile uint8_t differs = 0;
+    for (size_t i = 0; i < bytes; i++)
+        differs |= a[i] ^ b[i];
+    return differs == 0;
 }

@@ -12,6 +12,7 @@
 #include <check.h>
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,35 @@ START_TEST(ranks_make_their_part_of_synthetic_samples)
             forget(whole), forget(part);
         }
     pool_free(pool);
+}
+END_TEST
+
+/* RFC 4231, test cases 1, 2, 3 and 6: a short key, a word, 20 bytes of 0xaa, a key of more than a block. */
+START_TEST(hmac_knows_its_examples)
+{
+    static const struct { int fill, key; const char *word; int data; const char *text, *want; } example[] = {
+        {0x0b, 20, NULL, 0, "Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"},
+        {0, 4, "Jefe", 0, "what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},
+        {0xaa, 20, NULL, 50, NULL, "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"},
+        {0xaa, 131, NULL, 0, "Test Using Larger Than Block-Size Key - Hash Key First", "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"}};
+    for (size_t i = 0; i < sizeof example / sizeof *example; i++) {
+        uint8_t key[131], data[64], code[SHA256_BYTES];
+        char hex[2 * SHA256_BYTES + 1];
+        Hmac m, again;
+        memset(key, example[i].fill, sizeof key);
+        memset(data, 0xdd, sizeof data);
+        hmac_new(&m, example[i].word ? (const void *)example[i].word : key, (size_t)example[i].key);
+        again = m;
+        for (int k = 0; k < 2; k++, m = again) {
+            hmac_add(&m, example[i].text ? (const void *)example[i].text : data, example[i].text ? strlen(example[i].text) : (size_t)example[i].data);
+            hmac_end(&m, code);
+            for (int b = 0; b < SHA256_BYTES; b++)
+                sprintf(hex + 2 * b, "%02x", code[b]);
+            ck_assert_str_eq(hex, example[i].want);
+        }
+        code[31] ^= 1;
+        ck_assert(!hmac_equal(code, key, 32) && hmac_equal(code, code, 32));
+    }
 }
 END_TEST
 
@@ -513,6 +543,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, ranks_make_their_part_of_synthetic_samples);
     tcase_add_test(t, sha256_knows_its_examples);
+    tcase_add_test(t, hmac_knows_its_examples);
     tcase_add_test(t, a_hash_does_not_see_where_the_stream_is_cut);
     tcase_add_test(t, philox_knows_its_examples);
     tcase_add_test(t, numbers_below_n_are_even);
