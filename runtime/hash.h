@@ -30,6 +30,7 @@ void     sha256_new(Sha256 *s);
 void     sha256_add(Sha256 *s, const void *data, size_t bytes);
 void     sha256_raw(Sha256 *s, uint8_t digest[SHA256_BYTES]);
 void     sha256_end(Sha256 *s, char hex[65]);                   /* the same in hexadecimal digits */
+extern bool sha256_plain;                                       /* without the processor's own instructions, where it has them: for tests */
 
 /* HMAC-SHA-256 (RFC 2104): a code of some bytes that only who knows the key can make.  A copy of what hmac_new leaves starts another
  * code under the same key. */

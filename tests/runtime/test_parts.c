@@ -93,6 +93,7 @@ START_TEST(sha256_knows_its_examples)
         {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
         {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
          "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"}};
+    sha256_plain = _i;
     for (int i = 0; i < 3; i++) {
         Sha256 s;
         char hex[65];
@@ -102,6 +103,30 @@ START_TEST(sha256_knows_its_examples)
         sha256_end(&s, hex);
         ck_assert_str_eq(hex, example[i].digest);
     }
+}
+END_TEST
+
+/* Bytes of any number in pieces of any size, by the processor's own instructions where it has them, and without. */
+START_TEST(sha256_is_the_same_both_ways)
+{
+    uint8_t bytes[1000], digest[2][SHA256_BYTES];
+    unsigned seed = 1;
+    for (int i = 0; i < 1000; i++)
+        bytes[i] = (uint8_t)rand_r(&seed);
+    for (int n = 0; n < 1000; n += 1 + n / 50) {
+        for (int plain = 0; plain < 2; plain++) {
+            Sha256 s;
+            sha256_plain = plain;
+            sha256_new(&s);
+            for (int at = 0, piece; at < n; at += piece) {
+                piece = 1 + rand_r(&seed) % (n - at);
+                sha256_add(&s, bytes + at, (size_t)piece);
+            }
+            sha256_raw(&s, digest[plain]);
+        }
+        ck_assert_mem_eq(digest[0], digest[1], SHA256_BYTES);
+    }
+    sha256_plain = false;
 }
 END_TEST
 
@@ -542,7 +567,8 @@ int main(void)
     TCase *t = tcase_create("parts");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, ranks_make_their_part_of_synthetic_samples);
-    tcase_add_test(t, sha256_knows_its_examples);
+    tcase_add_loop_test(t, sha256_knows_its_examples, 0, 2);
+    tcase_add_test(t, sha256_is_the_same_both_ways);
     tcase_add_test(t, hmac_knows_its_examples);
     tcase_add_test(t, a_hash_does_not_see_where_the_stream_is_cut);
     tcase_add_test(t, philox_knows_its_examples);
