@@ -173,8 +173,10 @@ void rt_lost(const char *fmt, ...)
     die(EXIT_LOST, fmt, ap);
 }
 
+/* Nobody's end is this process's success. */
 void rt_follow(int code, int rank)
 {
+    code = code > 0 && code < 126 ? code : EXIT_LOST;
     silence_others(code);
     rt_note("ended by rank %d, which says why", rank);
     leave(code);

@@ -14,6 +14,7 @@ unset TENON_DATA
 passed=0 failed=0 skipped=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+export XDG_CONFIG_HOME=$work/config                   # where ranks keep the secret by which they recognise each other
 [ -x "$TENON" ] || { echo "FAIL no compiler at $TENON"; exit 1; }
 
 ok() { passed=$((passed + 1)); }

@@ -336,6 +336,7 @@ void comm_close(Comm *c)
     CommState *s = c->state;
     char *here = rt_alloc((size_t)c->size);
     Guard g;
+    __atomic_store_n(&s->ending, true, __ATOMIC_RELAXED);
     comm_gather(c, here, 1, "the end of all ranks"); /* rank 0 has saved what it saves */
     free(here);
     rt_at_death(NULL);

@@ -111,22 +111,38 @@ static uint64_t job_hash(const Launch *l)
     return hash_end(&h);
 }
 
-void launch_meeting(const Launch *l, char host[256], int *port, uint64_t *key)
+/* "node1:21000", "[fd00::1]:21000"; false: it is neither. */
+static bool split_place(const char *place, char host[256], int *port)
 {
-    const char *place = getenv("TENON_MEET"), *colon = place ? strrchr(place, ':') : NULL;
+    const bool six = *place == '[';
+    const char *from = place + six, *to = strchr(from, six ? ']' : ':');
+    const char *colon = to ? to + six : NULL;
+    char *end;
+    if (!colon || to == from || to - from > 255 || *colon != ':' ||
+        !isdigit((unsigned char)colon[1]))
+        return false;
+    const long number = strtol(colon + 1, &end, 10);
+    *port = (int)number;
+    snprintf(host, 256, "%.*s", (int)(to - from), from);
+    return !*end && number >= 1 && number <= 65535;
+}
+
+void launch_meeting(const Launch *l, char host[256], int *port, uint64_t *job)
+{
+    const char *place = getenv("TENON_MEET");
     if (place && *place) {
         Hash h = hash_new();
         hash_word(&h, place);
-        *key = hash_end(&h) + (uint64_t)l->size;
-        *port = colon ? atoi(colon + 1) : 0;
-        if (*port < 1 || *port > 65535 || colon == place)
-            rt_die("TENON_MEET wants HOST:PORT, where rank 0 waits for the others, not '%s'",
+        *job = hash_end(&h) + (uint64_t)l->size;
+        if (!split_place(place, host, port))
+            rt_die("TENON_MEET wants HOST:PORT, where rank 0 waits for the others, or "
+                   "[ADDRESS]:PORT "
+                   "with an address of IPv6, not '%s'",
                    place);
-        snprintf(host, 256, "%.*s", (int)(colon - place), place);
         return;
     }
-    *key = job_hash(l);
-    *port = FIRST_PORT + (int)(*key % PORTS);
+    *job = job_hash(l);
+    *port = FIRST_PORT + (int)(*job % PORTS);
     if (l->one_host)
         snprintf(host, 256, "127.0.0.1");
     else if (!first_of(getenv("SLURM_STEP_NODELIST"), host))

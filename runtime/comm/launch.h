@@ -15,7 +15,8 @@ typedef struct Launch {
 Launch launch_read(void);
 
 /* Where rank 0 waits for the others: $TENON_MEET, "node1:21000", or on one host a port made of the job's own name; on several the first
- * one that Slurm names.  Dies when nothing says where.  key: equal in all processes of one run, and hardly in two runs. */
-void launch_meeting(const Launch *l, char host[256], int *port, uint64_t *key);
+ * one that Slurm names.  Dies when nothing says where.  job: equal in all processes of one run, and hardly in two runs; anybody can
+ * know it (secret.h has what nobody else knows). */
+void launch_meeting(const Launch *l, char host[256], int *port, uint64_t *job);
 
 #endif

@@ -41,7 +41,7 @@ typedef struct CommState {
     const RtTransport *t;
     Comm           *comm;
     double          limit, at_start;                  /* seconds of a wait; until `started`, which the main thread sets */
-    bool            started;
+    bool            started, ending;                  /* ending: all is done, and the ranks wait for each other */
     pthread_mutex_t lock;                             /* around every use of the transport */
     Posts           posts;
     bool            background;                       /* the thread of posts is at work: it naps while it waits */

@@ -1,6 +1,7 @@
 /* tcp.c -- bytes between ranks over TCP, for programs whose launcher starts processes and no more: two lines between any two.
  *
- * A message is its tag, its length and its bytes.  Those of a line are read in the order in which they come: what is sent is asked for
+ * A message is its tag, its length, its bytes and a code over them (tcp_greet.h): one that is not what the rank at the other end has sent
+ * ends the run.  Those of a line are read in the order in which they come: what is sent is asked for
  * in the same order (comm.c does), and questions have a line of their own.  Nothing is read before somebody wants it, so nothing is
  * stored here.
  *
@@ -12,25 +13,21 @@
 #include "comm/transport.h"
 #include "error.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-enum { TAG_BYE = -1, TAG_END = -2, DATA = 1, NONE = -1 };
-
-typedef struct Head {
-    int32_t tag, bytes; /* of TAG_END: the exit code */
-} Head;
+enum { DATA = 1, NONE = -1 };
 
 typedef struct Request {
     bool over;
     int rank, line, next;
     Head head;
     char *at;
-    int64_t moved; /* bytes; of what is sent, with the head */
+    int64_t moved; /* bytes; of what is sent, with head and code */
+    uint8_t code[CODE_BYTES];
 } Request;
 
 typedef struct List {
@@ -40,8 +37,12 @@ typedef struct List {
 typedef struct Line {
     int fd;
     List sending, receiving;
-    Head head; /* of the message that is next, */
-    int got;   /* and how many bytes of the head are here */
+    Seal seal;
+    Head head;  /* of the message that is next, */
+    int got;    /* how many bytes of the head are here, */
+    Hmac sum;   /* the sum over what is here of the message, */
+    int sealed; /* and how many bytes of its code */
+    uint8_t code[CODE_BYTES];
     bool over; /* nothing comes any more */
 } Line;
 
@@ -54,7 +55,7 @@ static Request *request;
 static int *free_slot; /* requests that are not in use, as a stack */
 static int slots, nfree;
 static Other *other;
-static int self, ranks, lost_rank = NONE;
+static int self, ranks, lost_rank = NONE, bye_rank = NONE;
 
 static int line_of(int tag)
 {
@@ -82,12 +83,11 @@ static void join(double limit, int *rank, int *size, int *local_rank, int *local
     *local_size = count_here(p, ranks);
     other = rt_alloc(sizeof *other * (size_t)ranks);
     for (int r = 0; r < ranks; r++)
-        for (int k = 0; k < TCP_LINES; k++) {
-            other[r].line[k] =
-                (Line){.fd = p[r].fd[k], .sending = {NONE, NONE}, .receiving = {NONE, NONE}};
-            if (r != self)
-                fcntl(p[r].fd[k], F_SETFL, O_NONBLOCK);
-        }
+        for (int k = 0; k < TCP_LINES; k++)
+            other[r].line[k] = (Line){.fd = p[r].fd[k],
+                                      .seal = p[r].seal[k],
+                                      .sending = {NONE, NONE},
+                                      .receiving = {NONE, NONE}};
     free(p);
 }
 
@@ -122,11 +122,17 @@ static void send_some(Line *l)
 {
     while (l->sending.first != NONE) {
         Request *q = &request[l->sending.first];
-        const int64_t head = (int64_t)sizeof q->head, all = head + q->head.bytes;
-        const int64_t of_head = q->moved < head ? q->moved : head, of_body = q->moved - of_head;
-        struct iovec piece[2] = {{(char *)&q->head + of_head, (size_t)(head - of_head)},
-                                 {q->at + of_body, (size_t)(q->head.bytes - of_body)}};
-        const struct msghdr m = {.msg_iov = piece, .msg_iovlen = 2};
+        char *const part[] = {(char *)&q->head, q->at, (char *)q->code};
+        const int64_t bytes[] = {sizeof q->head, q->head.bytes, CODE_BYTES};
+        struct iovec piece[3];
+        int64_t all = 0, skip = q->moved;
+        for (int i = 0; i < 3; i++) {
+            const int64_t gone = skip < bytes[i] ? skip : bytes[i];
+            piece[i] = (struct iovec){part[i] + gone, (size_t)(bytes[i] - gone)};
+            all += bytes[i];
+            skip -= gone;
+        }
+        const struct msghdr m = {.msg_iov = piece, .msg_iovlen = 3};
         const ssize_t n = sendmsg(l->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
@@ -156,17 +162,45 @@ static int64_t read_some(int rank, Line *l, void *to, int64_t n)
     return 0;
 }
 
+static void __attribute__((noreturn)) forged(int rank)
+{
+    rt_die("a message of rank %d was changed on its way here, or somebody else has sent it: its "
+           "code is wrong",
+           rank);
+}
+
+static bool read_code(int rank, Line *l)
+{
+    l->sealed += (int)read_some(rank, l, l->code + l->sealed, CODE_BYTES - l->sealed);
+    return l->sealed == CODE_BYTES;
+}
+
+static void hear_last_words(int rank, Line *l)
+{
+    if (other[rank].bye || !read_code(rank, l))
+        return;
+    if (!seal_last_holds(&l->seal, l->head, l->code))
+        forged(rank);
+    if (l->head.tag == TAG_END)
+        rt_follow(l->head.bytes, rank);
+    other[rank].bye = true;
+    if (bye_rank == NONE)
+        bye_rank = rank;
+}
+
 /* Is the next message's head here?  Farewells end here. */
 static bool read_head(int rank, Line *l)
 {
     const int all = (int)sizeof l->head;
-    if (!l->over && l->got < all)
+    if (!l->over && l->got < all) {
         l->got += (int)read_some(rank, l, (char *)&l->head + l->got, all - l->got);
+        if (l->got == all)
+            l->sum = seal_begin(&l->seal, l->head), l->sealed = 0;
+    }
     if (l->over || l->got < all)
         return false;
-    if (l->head.tag == TAG_END)
-        rt_follow(l->head.bytes, rank);
-    other[rank].bye |= l->head.tag == TAG_BYE;
+    if (l->head.tag < 0)
+        hear_last_words(rank, l);
     return l->head.tag > 0;
 }
 
@@ -176,9 +210,13 @@ static void receive_some(int rank, Line *l)
         Request *q = &request[l->receiving.first];
         if (l->head.tag != q->head.tag || l->head.bytes != q->head.bytes)
             confused(rank, &l->head, q);
-        q->moved += read_some(rank, l, q->at + q->moved, q->head.bytes - q->moved);
-        if (q->moved < q->head.bytes)
+        const int64_t n = read_some(rank, l, q->at + q->moved, q->head.bytes - q->moved);
+        hmac_add(&l->sum, q->at + q->moved, (size_t)n);
+        q->moved += n;
+        if (q->moved < q->head.bytes || !read_code(rank, l))
             return;
+        if (!seal_holds(&l->seal, &l->sum, l->code))
+            forged(rank);
         finish(&l->receiving);
         l->got = 0;
     }
@@ -200,6 +238,8 @@ static int begin(int rank, int tag, const void *at, int bytes, bool sends)
                            .at = (char *)(uintptr_t)at};
     *(list->first == NONE ? &list->first : &request[list->last].next) = i;
     list->last = i;
+    if (sends)
+        seal_send(&l->seal, request[i].head, at, request[i].code);
     return i;
 }
 
@@ -237,22 +277,32 @@ static int waiting(int tag)
     return NONE;
 }
 
-/* Unless it has said why, on the other line. */
-static int gone(void)
+/* Unless it has said why, on the other line.  A farewell before the end is no better than none. */
+static int gone(bool at_end)
 {
     if (lost_rank != NONE)
         read_head(lost_rank, &other[lost_rank].line[TCP_WORDS]);
-    return lost_rank;
+    if (lost_rank != NONE && other[lost_rank].bye)
+        lost_rank = NONE;
+    return bye_rank != NONE && !at_end ? bye_rank : lost_rank;
 }
 
 /* ---- the end */
 
 static void say_all(Head h)
 {
-    for (int r = 0; r < ranks; r++)
-        if (r != self &&
-            send(other[r].line[TCP_WORDS].fd, &h, sizeof h, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+    for (int r = 0; r < ranks; r++) {
+        struct {
+            Head h;
+            uint8_t code[CODE_BYTES];
+        } last = {.h = h};
+        const Line *l = &other[r].line[TCP_WORDS];
+        if (r == self)
+            continue;
+        seal_last(&l->seal, h, last.code);
+        if (send(l->fd, &last, sizeof last, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
             continue; /* it is not there any more */
+    }
 }
 
 static void leave(void)

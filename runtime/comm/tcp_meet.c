@@ -1,52 +1,20 @@
 /* tcp_meet.c -- how the processes of a run find each other without MPI: rank 0 waits at a place that all know.
  *
- * Every rank opens a port of its own, says so to rank 0, and gets the list of all; then rank r opens lines to those below it and
- * takes those of the ranks above.  Who comes from another run is sent away: each greeting carries the run's key.
+ * Every rank opens a port of its own, says so to rank 0, and gets the list of all; then rank r calls those below it and is called by
+ * those above.  Each line begins with the greeting of tcp_greet.h; who does not know the job's secret is sent away.
  */
 #define _GNU_SOURCE
 #include "clock.h"
-#include "comm/tcp.h"
+#include "comm/tcp_join.h"
 #include "error.h"
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-typedef struct Greeting {
-    uint64_t key;
-    int32_t rank, line, port;
-    char host[64];
-} Greeting;
-
-typedef struct Place {
-    struct in_addr address;
-    int32_t port;
-    char host[64];
-} Place;
-
-typedef struct Meeting {
-    const Launch *l;
-    uint64_t key;
-    double limit, until; /* seconds; moment */
-    struct sockaddr_in at;
-    char text[300]; /* "node1:21000" */
-    int door;       /* where this rank is found */
-    int port;
-    Peer *peer;
-    Place *place;
-} Meeting;
-
-static const double STRANGER = 5; /* seconds that a greeting may take */
-
-/* ---- bytes, with a limit */
+/* ---- the list of all places, sealed as all messages are */
 
 static bool ready(int fd, short what, double until)
 {
@@ -61,202 +29,144 @@ static bool ready(int fd, short what, double until)
     }
 }
 
-static bool get(int fd, void *bytes, size_t n, double until)
+/* Moves n bytes; false: not all of them in time. */
+static bool move(int fd, bool out, void *bytes, size_t n, double until)
 {
     for (size_t at = 0; at < n;) {
-        const ssize_t some =
-            ready(fd, POLLIN, until) ? recv(fd, (char *)bytes + at, n - at, 0) : -1;
-        if (some <= 0)
+        char *const next = (char *)bytes + at;
+        if (!ready(fd, out ? POLLOUT : POLLIN, until))
             return false;
-        at += (size_t)some;
+        const ssize_t some = out ? send(fd, next, n - at, MSG_NOSIGNAL) : recv(fd, next, n - at, 0);
+        if (some == 0 || (some < 0 && errno != EAGAIN && errno != EINTR))
+            return false;
+        at += some > 0 ? (size_t)some : 0;
     }
     return true;
 }
 
-static bool put(int fd, const void *bytes, size_t n, double until)
+static bool send_list(const Meeting *m, Peer *p)
 {
-    for (size_t at = 0; at < n;) {
-        const ssize_t some = ready(fd, POLLOUT, until)
-                                 ? send(fd, (const char *)bytes + at, n - at, MSG_NOSIGNAL)
-                                 : -1;
-        if (some <= 0)
-            return false;
-        at += (size_t)some;
-    }
-    return true;
+    uint8_t code[CODE_BYTES];
+    Head h = {TAG_PLACES, (int32_t)(sizeof *m->place * (size_t)m->l->size)};
+    const int fd = p->fd[TCP_DATA];
+    seal_send(&p->seal[TCP_DATA], h, m->place, code);
+    return move(fd, true, &h, sizeof h, m->until) &&
+           move(fd, true, m->place, (size_t)h.bytes, m->until) &&
+           move(fd, true, code, sizeof code, m->until);
 }
 
-/* ---- doors */
-
-static void set_up(int fd)
+static bool receive_list(const Meeting *m, Peer *p)
 {
-    const int yes = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
-}
-
-/* Ranks of one host are not to be reached from others.  port 0: any. */
-static int open_door(Meeting *m, int port)
-{
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
-    const bool alone = ntohl(m->at.sin_addr.s_addr) >> 24 == 127;
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_port = htons((uint16_t)port),
-                            .sin_addr.s_addr = htonl(alone ? INADDR_LOOPBACK : INADDR_ANY)};
-    socklen_t n = sizeof a;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&a, n) != 0 || listen(fd, 2 * m->l->size) != 0 ||
-        getsockname(fd, (struct sockaddr *)&a, &n) != 0)
-        rt_die("port %d, where the other ranks are to find this one, cannot be opened: %s; another "
-               "place: TENON_MEET=HOST:PORT in the environment of all ranks",
-               port, strerror(errno));
-    m->port = ntohs(a.sin_port);
-    return fd;
-}
-
-/* Those that are still missing, in words. */
-static const char *missing(const Meeting *m, char text[512])
-{
-    int n = 0, count = 0;
-    for (int r = 0; r < m->l->size; r++)
-        if (r != m->l->rank && m->peer[r].fd[TCP_DATA] < 0 && count++ < 16)
-            n += snprintf(text + n, 512 - (size_t)n, "%s%d", n ? ", " : "", r);
-    if (count > 16)
-        snprintf(text + n, 512 - (size_t)n, " and %d more", count - 16);
-    return text;
-}
-
-/* One line of a rank of this run; false: it was somebody else. */
-static bool take(Meeting *m, int fd)
-{
-    Greeting g;
-    const double soon = clock_now() + STRANGER;
-    if (!get(fd, &g, sizeof g, soon < m->until ? soon : m->until) || g.key != m->key ||
-        g.rank <= 0 || g.rank >= m->l->size || g.line < 0 || g.line >= TCP_LINES)
+    uint8_t code[CODE_BYTES];
+    Head h;
+    const int32_t bytes = (int32_t)(sizeof *m->place * (size_t)m->l->size);
+    const int fd = p->fd[TCP_DATA];
+    if (!move(fd, false, &h, sizeof h, m->until) || h.tag != TAG_PLACES || h.bytes != bytes ||
+        !move(fd, false, m->place, (size_t)bytes, m->until) ||
+        !move(fd, false, code, sizeof code, m->until))
         return false;
-    if (m->peer[g.rank].fd[g.line] >= 0)
-        rt_die("two processes say that they are rank %d of %d (%s): start each rank once", g.rank,
-               m->l->size, m->l->word);
-    struct sockaddr_in a = {.sin_family = AF_INET};
-    socklen_t n = sizeof a;
-    getpeername(fd, (struct sockaddr *)&a, &n);
-    set_up(fd);
-    m->peer[g.rank].fd[g.line] = fd;
-    m->place[g.rank] = (Place){a.sin_addr, g.port, ""};
-    memcpy(m->place[g.rank].host, g.host, sizeof g.host - 1);
+    Hmac sum = seal_begin(&p->seal[TCP_DATA], h);
+    hmac_add(&sum, m->place, (size_t)bytes);
+    if (!seal_holds(&p->seal[TCP_DATA], &sum, code))
+        rt_die("the list of all ranks was changed on its way from rank 0 at %s", m->text);
     return true;
 }
 
-static void take_lines(Meeting *m, int lines)
-{
-    while (lines > 0) {
-        char text[512];
-        if (!ready(m->door, POLLIN, m->until))
-            rt_lost("ranks %s of %d (%s) have not come to %s in %.0f s, --timeout",
-                    missing(m, text), m->l->size, m->l->word, m->text, m->limit);
-        const int fd = accept4(m->door, NULL, NULL, SOCK_CLOEXEC);
-        if (fd < 0)
-            continue;
-        if (take(m, fd))
-            lines--;
-        else
-            close(fd);
-    }
-}
-
-/* ---- lines to others */
-
-static int line_to(const Meeting *m, const struct sockaddr_in *to, int line, const char *host)
-{
-    Greeting g = {m->key, m->l->rank, line, m->port, ""};
-    memcpy(g.host, host, sizeof g.host);
-    for (;;) {
-        const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd >= 0 && connect(fd, (const struct sockaddr *)to, sizeof *to) == 0 &&
-            put(fd, &g, sizeof g, m->until)) {
-            set_up(fd);
-            return fd;
-        }
-        const int error = errno;
-        close(fd);
-        if (clock_now() > m->until)
-            rt_lost("no way to %s:%d in %.0f s, --timeout: %s", inet_ntoa(to->sin_addr),
-                    ntohs(to->sin_port), m->limit, strerror(error));
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* it may not be there yet */
-    }
-}
-
-static void call(Meeting *m, int rank, const struct sockaddr_in *to, const char *host)
-{
-    for (int line = 0; line < TCP_LINES; line++)
-        m->peer[rank].fd[line] = line_to(m, to, line, host);
-}
+/* ---- */
 
 static void find_place(Meeting *m)
 {
     char host[256];
     int port;
-    struct addrinfo *found, hint = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
-    launch_meeting(m->l, host, &port, &m->key);
-    snprintf(m->text, sizeof m->text, "%s:%d", host, port);
+    struct addrinfo *found, hint = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    launch_meeting(m->l, host, &port, &m->job);
+    snprintf(m->text, sizeof m->text, strchr(host, ':') ? "[%s]:%d" : "%s:%d", host, port);
     const int error = getaddrinfo(host, NULL, &hint, &found);
     if (error)
         rt_die("'%s', where the ranks are to meet, is no host that is known here: %s", host,
                gai_strerror(error));
-    memcpy(&m->at, found->ai_addr, sizeof m->at);
-    m->at.sin_port = htons((uint16_t)port);
+    for (const struct addrinfo *a = found; a && m->nat < JOIN_ADDRESSES; a = a->ai_next)
+        if (a->ai_family == AF_INET || a->ai_family == AF_INET6) {
+            memcpy(&m->at[m->nat], a->ai_addr, a->ai_addrlen);
+            address_set_port(&m->at[m->nat++], port);
+        }
     freeaddrinfo(found);
+    if (m->nat == 0)
+        rt_die("'%s', where the ranks are to meet, has no address", host);
+    /* A host's own name may be 127.0.1.1 to itself and something else to others. */
+    hint.ai_flags = AI_NUMERICHOST;
+    const bool numeric = getaddrinfo(host, NULL, &hint, &found) == 0;
+    if (numeric)
+        freeaddrinfo(found);
+    m->private = address_is_loopback(&m->at[0]) && (numeric || strcmp(host, "localhost") == 0);
 }
 
-static void be_host(Meeting *m, const char *host)
+/* A rank of this host that is seen at a loopback address would be sought there by ranks of other hosts. */
+static void check_places(const Meeting *m)
 {
-    const int size = m->l->size;
-    m->door = open_door(m, ntohs(m->at.sin_port));
-    m->place[0] = (Place){m->at.sin_addr, m->port, ""};
-    memcpy(m->place[0].host, host, sizeof m->place[0].host);
-    take_lines(m, TCP_LINES * (size - 1));
+    int near = 0, far = 0;
+    for (int r = 1; r < m->l->size; r++)
+        *(address_is_loopback(&m->place[r].at) ? &near : &far) = r;
+    if (near && far)
+        rt_die("rank %d (%s) came to %s by a loopback address, which is of no use to rank %d (%s): "
+               "TENON_MEET=HOST:PORT with an address of this host that all hosts reach",
+               near, m->place[near].host, m->text, far, m->place[far].host);
+}
+
+static void be_host(Meeting *m)
+{
+    const int size = m->l->size, port = address_port(&m->at[0]);
+    join_open_door(m, m->private ? &m->at[0] : NULL, port);
+    join_plan(m, 0, 0, 0, 0);
+    join_lines(m, TCP_LINES * (size - 1));
+    check_places(m);
     for (int r = 1; r < size; r++)
-        if (!put(m->peer[r].fd[TCP_DATA], m->place, sizeof *m->place * (size_t)size, m->until))
+        if (!send_list(m, &m->peer[r]))
             rt_lost("rank %d (%s) went away at the start", r, m->place[r].host);
 }
 
-static void be_guest(Meeting *m, const char *host)
+static void be_guest(Meeting *m)
 {
     const int size = m->l->size, rank = m->l->rank;
-    m->door = open_door(m, 0);
-    call(m, 0, &m->at, host);
-    if (!get(m->peer[0].fd[TCP_DATA], m->place, sizeof *m->place * (size_t)size, m->until))
+    join_plan(m, 0, 1, TCP_DATA, TCP_DATA);
+    join_lines(m, 0);
+    m->at[0] = *join_address(m, &m->greeting[0]);
+    m->nat = 1;
+    join_plan(m, 0, 1, TCP_WORDS, TCP_WORDS);
+    join_lines(m, 0);
+    if (!receive_list(m, &m->peer[0]))
         rt_lost("rank 0 at %s has sent no list of all %d ranks: one has not come in %.0f s, "
                 "--timeout, "
                 "or another run is there (TENON_MEET=HOST:PORT names another place)",
                 m->text, size, m->limit);
-    for (int r = 1; r < rank; r++)
-        call(m, r,
-             &(struct sockaddr_in){.sin_family = AF_INET,
-                                   .sin_port = htons((uint16_t)m->place[r].port),
-                                   .sin_addr = m->place[r].address},
-             host);
-    take_lines(m, TCP_LINES * (size - 1 - rank));
+    join_plan(m, 1, rank, 0, TCP_LINES - 1);
+    join_lines(m, TCP_LINES * (size - 1 - rank));
 }
 
 Peer *tcp_meet(const Launch *l, double limit)
 {
-    char host[64] = "";
-    Meeting m = {.l = l, .limit = limit, .until = clock_now() + limit};
-    gethostname(host, sizeof host - 1);
-    m.peer = rt_alloc(sizeof *m.peer * (size_t)l->size);
-    m.place = rt_alloc(sizeof *m.place * (size_t)l->size);
+    Meeting m = {.l = l, .limit = limit, .until = clock_now() + limit, .door = -1};
+    secret_find(l, &m.secret);
+    find_place(&m);
+    m.slots = join_slots(l);
+    const size_t size = (size_t)l->size, all = TCP_LINES * size + (size_t)m.slots;
+    m.peer = rt_alloc(sizeof *m.peer * size);
+    m.place = rt_alloc(sizeof *m.place * size);
+    m.greeting = rt_alloc(sizeof *m.greeting * all);
+    m.watch = rt_alloc(sizeof *m.watch * (1 + all));
+    gethostname(m.place[l->rank].host, sizeof m.place->host - 1);
     for (int r = 0; r < l->size; r++)
         for (int line = 0; line < TCP_LINES; line++)
             m.peer[r].fd[line] = -1;
-    find_place(&m);
     if (l->rank == 0)
-        be_host(&m, host);
+        be_host(&m);
     else
-        be_guest(&m, host);
+        be_guest(&m);
     close(m.door);
     for (int r = 0; r < l->size; r++)
-        memcpy(m.peer[r].host, r == l->rank ? host : m.place[r].host, sizeof m.peer[r].host);
+        memcpy(m.peer[r].host, m.place[r].host, sizeof m.peer[r].host);
     free(m.place);
+    free(m.greeting);
+    free(m.watch);
     return m.peer;
 }

@@ -28,8 +28,8 @@ struct RtTransport {
     /* Has a message with this tag come that nobody waits for?  Its sender, or -1. */
     int  (*waiting)(int tag);
 
-    /* A rank that is known to have ended too early, or -1; NULL: nobody can tell. */
-    int  (*gone)(void);
+    /* A rank that is known to have ended too early, or -1; at_end: one that has said goodbye has not.  NULL: nobody can tell. */
+    int  (*gone)(bool at_end);
 
     void (*close)(void);        /* all ranks, at the end */
     void (*abort)(int code);    /* ends the processes of all ranks; may take seconds, may return */

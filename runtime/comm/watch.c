@@ -70,7 +70,8 @@ static void __attribute__((noreturn)) mourn(const CommState *s, int rank)
 void comm_attend(CommState *s)
 {
     char ask;
-    const int gone = s->t->gone ? s->t->gone() : -1;
+    const bool at_end = __atomic_load_n(&s->ending, __ATOMIC_RELAXED);
+    const int gone = s->t->gone ? s->t->gone(at_end) : -1;
     if (gone >= 0)
         mourn(s, gone);
     for (int from; (from = s->t->waiting(TAG_ASK)) >= 0;) {

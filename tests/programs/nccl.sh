@@ -154,6 +154,9 @@ FAKE_NCCL=error ends 2 76 "NCCL failed at the statistics of the batch: remote pr
 ends 2 1 "rank 1 .* has other options than rank 0" bash -c 'exec "$@" --launch-steps "$((TENON_RANK + 1))"' - "${mlp[@]}"
 ends 3 76 "ranks 1, 2 of 3 .TENON_RANKS. have not come to 127.0.0.1:[0-9]* in 2 s" \
     bash -c '[ "$TENON_RANK" != 0 ] || exec "$@"; exit 76' - "${mlp[@]}" --timeout 2
+# shellcheck disable=SC2016
+ends 2 76 "ranks 1 of 2 .* in 3 s, --timeout; 1 others were sent away, the last one from 127.0.0.1:[0-9]*, does not know the job's secret" \
+    env -u XDG_CONFIG_HOME bash -c 'TENON_SECRET="a secret of rank $TENON_RANK" exec "$@"' - "${mlp[@]}" --timeout 3
 ends 2 1 "rank 1 .* has other options than rank 0" bash -c 'exec "$@" --seed "$((TENON_RANK + 1))"' - "${mlp[@]}"
 ends 2 1 "rank 1 .* has other options than rank 0" bash -c 'exec "$@" --loss-scale-steps "$((TENON_RANK + 1))"' - "${halves[@]}"
 

@@ -1,0 +1,161 @@
+/* secret.c -- see secret.h. */
+#define _GNU_SOURCE
+#include "comm/secret.h"
+#include "error.h"
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LEAST = 16, MOST = 4096 }; /* bytes of a secret */
+enum { RANDOM = 32 }; /* bytes of one that is made here, written as hexadecimal digits */
+
+static const char HOW[] = "make one by `(umask 077; head -c 32 /dev/urandom | base64 > FILE)`, the "
+                          "same on all hosts, and "
+                          "set TENON_SECRET_FILE=FILE in the environment of all ranks";
+
+static const char *value_of(const char *variable)
+{
+    const char *text = getenv(variable);
+    return text && *text ? text : NULL;
+}
+
+/* Takes the bytes without white space at the end. */
+static void take(Secret *s, const char *bytes, size_t n, const char *source)
+{
+    while (n > 0 && isspace((unsigned char)bytes[n - 1]))
+        n--;
+    if (n < LEAST)
+        rt_die("%s holds %zu characters: a secret that nobody guesses has %d at least; %s", source,
+               n, LEAST, HOW);
+    hmac_new(&s->key, bytes, n);
+    snprintf(s->source, sizeof s->source, "%s", source);
+}
+
+/* Reads a secret's file; false with errno: it cannot be opened.  Dies where others can read it. */
+static bool read_file(Secret *s, const char *path, int flags)
+{
+    char bytes[MOST + 1];
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        rt_die("%s, the secret of the job, is no regular file", path);
+    if (st.st_uid != geteuid() && st.st_uid != 0)
+        rt_die("%s, the secret of the job, belongs to user %u, and this process runs as %u", path,
+               (unsigned)st.st_uid, (unsigned)geteuid());
+    if (st.st_mode & 077)
+        rt_die("%s, the secret of the job, can be read by others (mode %03o): chmod 600 %s, or "
+               "make "
+               "another one",
+               path, (unsigned)st.st_mode & 0777, path);
+    const ssize_t n = read(fd, bytes, sizeof bytes);
+    close(fd);
+    if (n < 0)
+        rt_die("%s, the secret of the job, cannot be read: %s", path, strerror(errno));
+    if (n > MOST)
+        rt_die("%s, the secret of the job, is longer than %d bytes", path, MOST);
+    take(s, bytes, (size_t)n, path);
+    return true;
+}
+
+/* Draws a secret into a file of its own and gives it its name at once, so that nobody reads half of it; whoever comes second finds the
+ * name taken.  False with errno: it cannot be written. */
+static bool make_file(const char *path)
+{
+    uint8_t random[RANDOM];
+    char text[2 * RANDOM + 2], own[600];
+    for (size_t have = 0; have < sizeof random;) {
+        const ssize_t n = getrandom(random + have, sizeof random - have, 0);
+        if (n < 0 && errno != EINTR)
+            return false;
+        have += n > 0 ? (size_t)n : 0;
+    }
+    for (int i = 0; i < RANDOM; i++)
+        sprintf(text + 2 * i, "%02x", random[i]);
+    text[2 * RANDOM] = '\n';
+    snprintf(own, sizeof own, "%s.XXXXXX", path);
+    const int fd = mkostemp(own, O_CLOEXEC); /* mode 0600 */
+    if (fd < 0)
+        return false;
+    const bool written = write(fd, text, 2 * RANDOM + 1) == 2 * RANDOM + 1 && fsync(fd) == 0 &&
+                         fchmod(fd, 0600) == 0;
+    bool made = written && link(own, path) == 0;
+    made |= written && errno == EEXIST;
+    const int error = errno;
+    close(fd);
+    unlink(own);
+    errno = error;
+    return made;
+}
+
+/* Of the user: $variable/below/tenon/secret.  False: it can be neither read nor made there; why, with errno's words, is appended to `text`. */
+static bool of_user(Secret *s, const char *variable, const char *below, char *text, size_t room)
+{
+    char path[512];
+    const char *root = value_of(variable);
+    const size_t n = strlen(text);
+    if (!root) {
+        snprintf(text + n, room - n, "; %s is not set", variable);
+        return false;
+    }
+    if (snprintf(path, sizeof path, "%s%s/tenon/secret", root, below) >= (int)sizeof path) {
+        snprintf(text + n, room - n, "; %s is too long", variable);
+        return false;
+    }
+    if (read_file(s, path, O_NOFOLLOW))
+        return true;
+    if (errno == ENOENT) {
+        char *slash = path + strlen(root);
+        if (!*below) /* the directory that the variable names may be made, a home not */
+            mkdir(root, 0700);
+        while ((slash = strchr(slash + 1, '/'))) { /* ROOT/.config, ROOT/.config/tenon */
+            *slash = '\0';
+            mkdir(path, 0700);
+            *slash = '/';
+        }
+        if (make_file(path) && read_file(s, path, O_NOFOLLOW))
+            return true;
+    }
+    snprintf(text + n, room - n, "; %s: %s", path, strerror(errno));
+    return false;
+}
+
+/* "0123456789abcdef-0123456789abcdef", as mpirun has drawn it. */
+static bool of_mpirun(Secret *s, const Launch *l)
+{
+    static const char variable[] = "OMPI_MCA_orte_precondition_transports";
+    const char *text = value_of(variable);
+    if (strcmp(l->word, "OMPI_COMM_WORLD_SIZE") != 0 || !text || strlen(text) != 33 ||
+        strspn(text, "0123456789abcdef-") != 33 || strspn(text, "0-") == 33)
+        return false;
+    take(s, text, strlen(text), variable);
+    return true;
+}
+
+void secret_find(const Launch *l, Secret *s)
+{
+    const char *file = value_of("TENON_SECRET_FILE"), *word = value_of("TENON_SECRET");
+    char why[2048] = "";
+    if (file && word)
+        rt_die("TENON_SECRET_FILE and TENON_SECRET are both set: one secret is wanted");
+    if (file && !read_file(s, file, 0))
+        rt_die("TENON_SECRET_FILE=%s cannot be opened: %s; %s", file, strerror(errno), HOW);
+    if (word)
+        take(s, word, strlen(word), "TENON_SECRET");
+    if (file || word || of_mpirun(s, l))
+        return;
+    const bool config = value_of("XDG_CONFIG_HOME") != NULL;
+    if (!of_user(s, config ? "XDG_CONFIG_HOME" : "HOME", config ? "" : "/.config", why,
+                 sizeof why) &&
+        !of_user(s, "XDG_RUNTIME_DIR", "", why, sizeof why))
+        rt_die("the ranks need a secret by which they recognise each other, and none can be "
+               "kept%s; %s",
+               why, HOW);
+}

@@ -1,0 +1,25 @@
+/* tcp_address.h -- addresses of IPv4 and IPv6, and ports at them. */
+#ifndef COMM_TCP_ADDRESS_H
+#define COMM_TCP_ADDRESS_H
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+typedef union Address {
+    struct sockaddr     any;
+    struct sockaddr_in  v4;
+    struct sockaddr_in6 v6;
+} Address;
+
+socklen_t   address_length(const Address *a);
+int         address_port(const Address *a);
+void        address_set_port(Address *a, int port);
+bool        address_is_loopback(const Address *a);
+void        address_simplify(Address *a);             /* ::ffff:10.0.0.1, as a port for both families names it, becomes 10.0.0.1 */
+const char *address_text(const Address *a, char text[80]);  /* "10.0.0.1:21000", "[::1]:21000" */
+
+/* A socket that listens there, and does not block; one of IPv6 at :: takes connections of both families.  Port 0 becomes the one that was found.
+ * -1 with errno: it cannot be opened. */
+int         address_listen(Address *a, int backlog);
+
+#endif

@@ -1,0 +1,59 @@
+/* tcp_greet.h -- how two ranks prove to each other that they know the secret of the job, and how their messages are sealed afterwards.
+ *
+ *   caller -> answerer   Hello       who calls which rank for which line, and 32 random bytes
+ *   answerer -> caller   Challenge   32 random bytes
+ *   caller -> answerer   Proof       HMAC(secret, "caller" Hello Challenge)
+ *   answerer -> caller   Proof       HMAC(secret, "answerer" Hello Challenge)
+ *
+ * The caller proves itself first: who only knows where a rank is found gets nothing that a secret could be guessed from.  Both sides add
+ * random bytes, so that no record of an earlier greeting is of use.  Of the same words come two keys, one for each direction of the line.
+ * Every message carries a code over its number in that direction, its head and its bytes: one that is changed, left out, repeated or from
+ * somebody else ends the run.  Nothing is encrypted: who can read the network reads the messages.
+ */
+#ifndef COMM_TCP_GREET_H
+#define COMM_TCP_GREET_H
+#include "hash.h"
+
+enum { NONCE_BYTES = 32, CODE_BYTES = 16 };
+
+typedef struct Hello {
+    char     magic[8];
+    uint64_t job;                                     /* tells runs apart; no secret */
+    int32_t  size, from, to, line, port;              /* ranks; where the caller is found */
+    uint32_t zero;
+    char     host[64];
+    uint8_t  nonce[NONCE_BYTES];
+} Hello;
+
+typedef struct Challenge { char magic[8]; uint8_t nonce[NONCE_BYTES]; } Challenge;
+typedef struct Proof { uint8_t code[SHA256_BYTES]; } Proof;
+
+Hello     greet_hello(uint64_t job, int size, int from, int to, int line, int port, const char *host);
+Challenge greet_challenge(void);
+bool      greet_hello_fits(const Hello *h, uint64_t job, int size, int to);   /* another run, or no rank of one */
+bool      greet_challenge_fits(const Challenge *c);
+
+Proof     greet_proof(const Hmac *secret, const char *who, const Hello *h, const Challenge *c);
+bool      greet_proof_holds(const Hmac *secret, const char *who, const Hello *h, const Challenge *c, const Proof *p);
+
+/* What an answerer sends instead of a proof to a caller with another secret. */
+extern const Proof greet_refusal;
+
+/* Both directions of a line. */
+typedef struct Seal { Hmac send, receive; uint64_t sent, received; } Seal;
+Seal      seal_new(const Hmac *secret, const Hello *h, const Challenge *c, bool caller);
+
+/* The head of a message; its bytes and its code follow. */
+typedef struct Head { int32_t tag, bytes; } Head;
+enum { TAG_BYE = -1, TAG_END = -2, TAG_PLACES = -3 };     /* `bytes` of TAG_END: the exit code. Neither it nor TAG_BYE has bytes or a number */
+
+/* The code of the next message that is sent, and of one that comes, piece by piece. */
+void      seal_send(Seal *s, Head h, const void *bytes, uint8_t code[CODE_BYTES]);
+Hmac      seal_begin(const Seal *s, Head h);
+bool      seal_holds(Seal *s, Hmac *m, const uint8_t code[CODE_BYTES]);
+
+/* Of the last words, which have no number: who ends at once cannot wait for its turn. */
+void      seal_last(const Seal *s, Head h, uint8_t code[CODE_BYTES]);
+bool      seal_last_holds(const Seal *s, Head h, const uint8_t code[CODE_BYTES]);
+
+#endif
