@@ -65,8 +65,8 @@ static bool read_file(Secret *s, const char *path, int flags)
     return true;
 }
 
-/* Draws a secret into a file of its own and gives it its name at once, so that nobody reads half of it; whoever comes second finds the
- * name taken.  False with errno: it cannot be written. */
+/* Writes a random secret to a temporary file and links it to its name, so that nobody reads half of it; a second process finds
+ * the name taken.  Returns false and sets errno when it cannot be written. */
 static bool make_file(const char *path)
 {
     uint8_t random[RANDOM];
@@ -95,7 +95,8 @@ static bool make_file(const char *path)
     return made;
 }
 
-/* Of the user: $variable/below/tenon/secret.  False: it can be neither read nor made there; why, with errno's words, is appended to `text`. */
+/* Reads the user's secret, $variable/below/tenon/secret, and makes it first where there is none.  Returns false when neither is
+ * possible, and appends the reason to `text`. */
 static bool of_user(Secret *s, const char *variable, const char *below, char *text, size_t room)
 {
     char path[512];

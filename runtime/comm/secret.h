@@ -1,14 +1,14 @@
-/* secret.h -- what the processes of a job know and nobody else does: by it they recognise each other (tcp_greet.c).
+/* secret.h -- the secret of a job, by which its processes recognise each other (tcp_greet.h).
  *
  * In this order:
  *
  *   TENON_SECRET_FILE   a file that only its owner can read
  *   TENON_SECRET        the secret itself
  *   Open MPI's key      mpirun draws 128 random bits for each job and hands them to its processes in their environment
- *   the user's file     $XDG_CONFIG_HOME/tenon/secret or ~/.config/tenon/secret, else $XDG_RUNTIME_DIR/tenon/secret; made by whoever comes
- *                       first, readable by its owner alone.  Hosts that share home directories share it
+ *   the user's file     $XDG_CONFIG_HOME/tenon/secret or ~/.config/tenon/secret, else $XDG_RUNTIME_DIR/tenon/secret; the first
+ *                       process makes it, readable by its owner alone.  Hosts that share home directories share it
  *
- * There is no run without one.
+ * Without a secret there is no run, on loopback either: every user of a host reaches its loopback addresses.
  */
 #ifndef COMM_SECRET_H
 #define COMM_SECRET_H

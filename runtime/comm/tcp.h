@@ -13,8 +13,9 @@ typedef struct Peer {
     char host[64];
 } Peer;
 
-/* All ranks come to the place where rank 0 waits, are told where the others are, and open their lines: [size].  Both ends of a line have proved
- * that they know the job's secret (secret.h).  Dies, naming those who have not come, when that takes longer than `limit` seconds. */
+/* All ranks come to the place where rank 0 waits, are told where the others are, and open their lines: [size].  Both ends of
+ * a line have proved that they know the job's secret (secret.h).  Dies, naming the ranks that have not come, when that takes
+ * longer than `limit` seconds. */
 Peer *tcp_meet(const Launch *l, double limit);
 
 #endif

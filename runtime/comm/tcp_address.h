@@ -18,8 +18,8 @@ bool        address_is_loopback(const Address *a);
 void        address_simplify(Address *a);             /* ::ffff:10.0.0.1, as a port for both families names it, becomes 10.0.0.1 */
 const char *address_text(const Address *a, char text[80]);  /* "10.0.0.1:21000", "[::1]:21000" */
 
-/* A socket that listens there, and does not block; one of IPv6 at :: takes connections of both families.  Port 0 becomes the one that was found.
- * -1 with errno: it cannot be opened. */
+/* Opens a socket that listens at this address and does not block.  At :: it takes connections of both families.  Replaces port 0
+ * by the port that the kernel chose.  Returns -1 and sets errno when it cannot be opened. */
 int         address_listen(Address *a, int backlog);
 
 #endif

@@ -5,10 +5,11 @@
  *   caller -> answerer   Proof       HMAC(secret, "caller" Hello Challenge)
  *   answerer -> caller   Proof       HMAC(secret, "answerer" Hello Challenge)
  *
- * The caller proves itself first: who only knows where a rank is found gets nothing that a secret could be guessed from.  Both sides add
- * random bytes, so that no record of an earlier greeting is of use.  Of the same words come two keys, one for each direction of the line.
- * Every message carries a code over its number in that direction, its head and its bytes: one that is changed, left out, repeated or from
- * somebody else ends the run.  Nothing is encrypted: who can read the network reads the messages.
+ * The caller proves itself first: a process that only knows where a rank is found gets nothing from which it could guess the secret.
+ * Both sides add random bytes, so that a recorded greeting is of no use later.  Two keys are derived from the same words, one for each
+ * direction of the line.  Every message carries a code over its number in that direction, its head and its bytes: a message that was
+ * changed, left out, repeated or sent by somebody else ends the run.  Nothing is encrypted: whoever can read the network can read the
+ * messages.
  */
 #ifndef COMM_TCP_GREET_H
 #define COMM_TCP_GREET_H
@@ -45,7 +46,8 @@ Seal      seal_new(const Hmac *secret, const Hello *h, const Challenge *c, bool 
 
 /* The head of a message; its bytes and its code follow. */
 typedef struct Head { int32_t tag, bytes; } Head;
-enum { TAG_BYE = -1, TAG_END = -2, TAG_PLACES = -3 };     /* `bytes` of TAG_END: the exit code. Neither it nor TAG_BYE has bytes or a number */
+/* Last words (TAG_BYE, TAG_END) have neither bytes nor a number; `bytes` of TAG_END is the exit code. */
+enum { TAG_BYE = -1, TAG_END = -2, TAG_PLACES = -3 };
 
 /* The code of the next message that is sent, and of one that comes, piece by piece. */
 void      seal_send(Seal *s, Head h, const void *bytes, uint8_t code[CODE_BYTES]);

@@ -1,7 +1,8 @@
 /* tcp_join.c -- greetings side by side: this rank's calls and those who come, until all lines of a run are there.
  *
- * Whoever can reach the port can connect to it.  So no greeting (tcp_greet.h) is waited for, and each has a few seconds.  Those who come share a
- * fixed number of slots; where all are taken, the oldest one that has said nothing makes place.  A rank whose greeting is cut short calls again.
+ * Whoever can reach the port can connect to it.  So nothing blocks on a single greeting (tcp_greet.h), and each has a few seconds.
+ * Incoming connections share a fixed number of slots; when all are taken, the oldest connection that has said nothing is closed.
+ * A rank whose greeting is cut short calls again.
  */
 #define _GNU_SOURCE
 #include "comm/tcp_join.h"
@@ -27,23 +28,28 @@ static void set_up(int fd)
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
 }
 
-void join_open_door(Meeting *m, const Address *only, int port)
+/* Listens at one address; false with errno: it cannot. */
+static bool open_at(Meeting *m, Address a, int port)
 {
-    const int backlog = TCP_LINES * m->l->size + MOST_SLOTS;
-    Address a = {.v6 = {.sin6_family = AF_INET6}};
-    if (only)
-        a = *only;
     address_set_port(&a, port);
-    m->door = address_listen(&a, backlog);
-    if (m->door < 0 && !only && errno != EADDRINUSE && errno != EACCES) { /* no IPv6 here */
-        a = (Address){.v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)}};
-        m->door = address_listen(&a, backlog);
-    }
+    m->door = address_listen(&a, TCP_LINES * m->l->size + MOST_SLOTS);
+    m->port = address_port(&a);
+    return m->door >= 0;
+}
+
+void join_open_door(Meeting *m, const Address *only, int n, int port)
+{
+    const Address six = {.v6 = {.sin6_family = AF_INET6}};
+    const Address four = {.v4 = {.sin_family = AF_INET}};
+    m->door = -1;
+    for (int i = 0; i < n && m->door < 0; i++)
+        open_at(m, only[i], port);
+    if (n == 0 && !open_at(m, six, port) && errno != EADDRINUSE && errno != EACCES)
+        open_at(m, four, port); /* no IPv6 here */
     if (m->door < 0)
         rt_die("port %d, where the other ranks are to find this one, cannot be opened: %s; another "
                "place: TENON_MEET=HOST:PORT in the environment of all ranks",
                port, strerror(errno));
-    m->port = address_port(&a);
 }
 
 /* Those that are still missing, in words. */
@@ -275,8 +281,7 @@ static void open_door_for_guests(Meeting *m, const Greeting *g)
     const Address four = {.v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}};
     if (m->door >= 0)
         close(m->door);
-    join_open_door(m, address_is_loopback(to) ? to->any.sa_family == AF_INET6 ? &six : &four : NULL,
-                   0);
+    join_open_door(m, to->any.sa_family == AF_INET6 ? &six : &four, address_is_loopback(to), 0);
 }
 
 static void say_hello(Meeting *m, Greeting *g, double now)

@@ -58,8 +58,8 @@ typedef struct Meeting {
  * it is too low. */
 int            join_slots(const Launch *l);
 
-/* Where others find this rank: at an address of this host alone, or for all that reach the host.  port 0: any. */
-void           join_open_door(Meeting *m, const Address *only, int port);
+/* Where others find this rank: at the first of n addresses that can be opened, or, where n is 0, at all of this host.  port 0: any. */
+void           join_open_door(Meeting *m, const Address *only, int n, int port);
 
 /* The next calls are those of ranks from .. to - 1 on lines first .. last. */
 void           join_plan(Meeting *m, int from, int to, int first, int last);

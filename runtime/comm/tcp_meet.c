@@ -116,7 +116,7 @@ static void check_places(const Meeting *m)
 static void be_host(Meeting *m)
 {
     const int size = m->l->size, port = address_port(&m->at[0]);
-    join_open_door(m, m->private ? &m->at[0] : NULL, port);
+    join_open_door(m, m->at, m->private ? m->nat : 0, port);
     join_plan(m, 0, 0, 0, 0);
     join_lines(m, TCP_LINES * (size - 1));
     check_places(m);
