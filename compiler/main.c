@@ -5,6 +5,7 @@
  *   emit    step -> C                emit/
  *   tool    C -> executable          tool/
  */
+#include "tool/process.h"
 #include "tool/tool.h"
 
 static bool compile(Arena *a, Command *c, Diag *d)
@@ -26,6 +27,7 @@ static bool compile(Arena *a, Command *c, Diag *d)
 
 int main(int argc, char **argv)
 {
+    process_begin();
     Arena *a = arena_new();
     Diag *d = diag_new(a, command_color(argc, argv));
     Command c;

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "error.h"
 #include "json.h"
+#include "output.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -89,19 +90,20 @@ void rt_keep_messages(int fd)
     keeps = fd;
 }
 
-/* A line that could not be written is no reason to end, or to end otherwise. */
+/* A line that could not be written is no reason to end, or to end otherwise; nor to end late. */
 static void keep(const char *kind, const char *text)
 {
-    char line[2 * MESSAGE];
+    if (*kind == 'e')
+        output_hurry();
+    char line[MESSAGE]; /* PIPE_BUF */
     int n = snprintf(line, sizeof line, "{\"event\":\"message\",\"kind\":\"%s\",\"text\":", kind);
     n += json_quote(line + n, (int)sizeof line - n - 2, text);
     line[n++] = '}';
     line[n++] = '\n';
-    if (write(keeps, line, (size_t)n) < 0)
-        return;
+    output_write(keeps, line, (size_t)n);
 }
 
-/* One write, so that messages of two threads never mix; wipes a progress bar that stands on the
+/* On stderr first, for the log may be a pipe that is full.  One write, so that messages of two threads never mix; wipes a progress bar that stands on the
  * line. */
 static void say(const char *kind, const char *fmt, va_list ap)
 {
@@ -111,14 +113,12 @@ static void say(const char *kind, const char *fmt, va_list ap)
     int n = head + vsnprintf(text + head, sizeof text - (size_t)head - 1, fmt, ap);
     if (n > (int)sizeof text - 2)
         n = (int)sizeof text - 2;
+    text[n] = '\n';
+    if (!quiet || *kind)
+        output_write(2, text, (size_t)n + 1);
     text[n] = '\0';
     if (keeps >= 0)
         keep(*kind ? "error" : "note", text + head);
-    text[n] = '\n';
-    if (quiet && !*kind)
-        return;
-    if (write(2, text, (size_t)n + 1) < 0)
-        return;
 }
 
 static void late(int signal)
@@ -127,11 +127,13 @@ static void late(int signal)
     _exit(exit_code);
 }
 
-/* The first thread to come here speaks for all. */
+/* The first thread to come here speaks for all.  Files are still to be removed and other processes to be ended, so that nobody who
+ * reads the message must not end this one early. */
 static void silence_others(int code)
 {
     while (atomic_flag_test_and_set(&dying))
         pause();
+    signal(SIGPIPE, SIG_IGN);
     exit_code = code;
     fflush(stdout);
 }
@@ -189,6 +191,21 @@ void rt_note(const char *fmt, ...)
     fflush(stdout);
     say("", fmt, ap);
     va_end(ap);
+}
+
+void rt_print(const char *fmt, ...)
+{
+    static bool lost;
+    char text[MESSAGE];
+    va_list ap;
+    va_start(ap, fmt);
+    const int n = vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (output_write(1, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1))
+        return;
+    if (!lost && errno != EBADF && errno != EAGAIN) /* EBADF: closed by who started it */
+        rt_note("standard output cannot be written: %s; the run goes on without it", strerror(errno));
+    lost = true;
 }
 
 void rt_said(void)

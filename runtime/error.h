@@ -23,6 +23,9 @@ void rt_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 void rt_said(void);            /* before a good end: dies when standard output could not be written */
 
+/* Progress of a run on standard output, by one thread: a run that nobody looks at goes on, with one note. */
+void rt_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 /* A file that goes away when rt_die, SIGHUP, SIGINT or SIGTERM ends the program, because it is half
  * written, until rt_finished gets the same string, which must live on. A few at a time. */
 void rt_unfinished(const char *path);

@@ -8,6 +8,7 @@
 #include "weights.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 int64_t steps_for(const RtProgram *p, int64_t samples)
 {
@@ -105,5 +106,5 @@ int test_run(const RtProgram *p, const Options *o)
     log_end(&log);
     printf("%lld samples in %.2f s\n%s\n", (long long)d->n, seconds,
            metrics_text(p, mean, "test ", text));
-    return 0;
+    return log.lost ? EXIT_FAILURE : 0; /* the record was asked for */
 }

@@ -3,7 +3,6 @@
 #include "error.h"
 #include "net.h"
 #include "train.h"
-#include <stdio.h>
 #include <string.h>
 
 static double value_of(const RtProgram *p, const Result *r, const char *metric)
@@ -34,8 +33,8 @@ static int compare(const RtProgram *p, const Options *o, const Result *r)
     const RtRecipe *q = &p->recipe;
     const double v = value_of(p, r, q->expect_metric);
     const bool met = holds(v, q->expect_op, q->expect_value);
-    printf("expected %s %s %.6g: %.4f, %s\n", q->expect_metric, q->expect_op, q->expect_value, v,
-           met ? "met" : "missed");
+    rt_print("expected %s %s %.6g: %.4f, %s\n", q->expect_metric, q->expect_op, q->expect_value, v,
+             met ? "met" : "missed");
     return o->strict && !met;
 }
 
@@ -49,12 +48,11 @@ int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t
     if (p->recipe.expect_metric && full)
         code = compare(p, o, r);
     if (accuracy >= 0)
-        printf("test accuracy %.4f, %lld epoch%s, %.1f s\n", r->test[accuracy], (long long)epochs,
-               s, seconds);
+        rt_print("test accuracy %.4f, %lld epoch%s, %.1f s\n", r->test[accuracy],
+                 (long long)epochs, s, seconds);
     else if (loss >= 0)
-        printf("test loss %.6f, %lld epoch%s, %.1f s\n", r->test[loss], (long long)epochs, s,
-               seconds);
-    fflush(stdout);
+        rt_print("test loss %.6f, %lld epoch%s, %.1f s\n", r->test[loss], (long long)epochs, s,
+                 seconds);
     if (o->stop_at > 0 && !expect_reached(p, o, r)) {
         rt_note("the test accuracy stayed below %g", o->stop_at);
         code = 1;

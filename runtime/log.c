@@ -1,24 +1,62 @@
-/* log.c -- see log.h.  No stdio for the records: a line is one write, whole or not there. */
+/* log.c -- see log.h.  No stdio for the records: a line is one write, whole or not there.
+ *
+ * A log that cannot be written never ends a run: it may have trained for days.  The first record that is lost is reported, and
+ * every later one is tried, because disks get room again and pipes a new reader.
+ */
 #include "log.h"
 #include "clock.h"
 #include "error.h"
 #include "json.h"
+#include "output.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { QUOTED = 1024, SHORT = 64, NUMBERS = 1536 }; /* bytes of a text in a record at most and at least, and of what follows */
+enum { OPENING = 20 };      /* milliseconds between two tries */
+static const double TOLD = 2; /* seconds without a reader, then it is said */
+
+static bool is_pipe(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISFIFO(s.st_mode);
+}
+
+/* Waits for the reader of a pipe, as a plain open would, but ends when the run is asked to stop. */
+static int open_log(const char *path, int flags)
+{
+    const double began = clock_now();
+    for (bool told = false;;) {
+        const int fd = open(path, flags | O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
+        if (fd >= 0 || !((errno == ENXIO && is_pipe(path)) || errno == EINTR))
+            return fd;
+        if (output_stopping()) {
+            rt_note("the log %s is a pipe that nobody reads: this run ends without it", path);
+            return -1;
+        }
+        if (!told && clock_now() - began > TOLD) {
+            told = true;
+            rt_note("the log %s is a pipe that nobody reads: the run begins when somebody does", path);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = OPENING * 1000000L}, NULL);
+    }
+}
 
 void log_open(Log *l, const char *path, bool append)
 {
     l->path = path;
     l->fd = -1;
+    l->lost = false;
     if (!path)
         return;
-    l->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC), 0666);
-    if (l->fd < 0)
+    l->fd = open_log(path, append ? 0 : O_TRUNC);
+    if (l->fd < 0 && !output_stopping())
         rt_die("the log %s cannot be opened: %s", path, strerror(errno));
 }
 
@@ -40,7 +78,8 @@ void log_begin(Log *l, const char *event)
 void log_text(Log *l, const char *name, const char *value)
 {
     key(l, name);
-    l->n += json_quote(l->line + l->n, 1024, value);
+    const int room = (int)sizeof l->line - l->n - NUMBERS;
+    l->n += json_quote(l->line + l->n, room > QUOTED ? QUOTED : room > SHORT ? room : SHORT, value);
 }
 
 void log_count(Log *l, const char *name, int64_t value)
@@ -56,12 +95,33 @@ void log_real(Log *l, const char *name, double value)
                      isfinite(value) ? "%.12g" : "null", value);
 }
 
+/* A part of a record at the end of a file, which a full disk leaves, would spoil the next one. */
+static void cut(int fd, off_t whole, int n)
+{
+    struct stat now;
+    if (fstat(fd, &now) == 0 && now.st_size > whole && now.st_size < whole + n && ftruncate(fd, whole) != 0)
+        rt_note("a part of a record stays in the log: %s", strerror(errno));
+}
+
 void log_end(Log *l)
 {
+    struct stat before = {0};
     l->line[l->n++] = '}';
     l->line[l->n++] = '\n';
-    if (l->fd >= 0 && write(l->fd, l->line, (size_t)l->n) != l->n)
-        rt_die("the log %s cannot be written: %s", l->path, strerror(errno));
+    if (l->fd < 0)
+        return;
+    const bool file = fstat(l->fd, &before) == 0 && S_ISREG(before.st_mode);
+    if (output_write(l->fd, l->line, (size_t)l->n))
+        return;
+    const int why = errno;
+    if (file)
+        cut(l->fd, before.st_size, l->n);
+    if (!l->lost && why == EAGAIN)
+        rt_note("the log %s takes nothing: its reader does not read; the run stops without the last records", l->path);
+    else if (!l->lost)
+        rt_note("the log %s cannot be written: %s; the run goes on, and its records are lost until that changes",
+                l->path, strerror(why));
+    l->lost = true;
 }
 
 /* mpirun gives every process a terminal, whose size is that of its own: none where its output goes to a file. */
@@ -80,16 +140,16 @@ void bar_draw(Bar *b, int64_t epoch, int64_t epochs, double share, double sample
         return;
     b->drawn = clock_now();
     const int done = (int)(share * WIDTH);
-    printf("\r\033[Kepoch %lld/%lld [%.*s%.*s] %7.0f samples/s  loss %.4f", (long long)epoch,
-           (long long)epochs, done, full, WIDTH - done, empty, samples_per_s, loss);
+    char right[40] = "";
     if (accuracy >= 0)
-        printf("  accuracy %.4f", accuracy);
-    printf("  ETA %d:%02d", (int)eta / 60, (int)eta % 60);
-    fflush(stdout);
+        snprintf(right, sizeof right, "  accuracy %.4f", accuracy);
+    rt_print("\r\033[Kepoch %lld/%lld [%.*s%.*s] %7.0f samples/s  loss %.4f%s  ETA %d:%02d", (long long)epoch,
+             (long long)epochs, done, full, WIDTH - done, empty, samples_per_s, loss, right, (int)eta / 60,
+             (int)eta % 60);
 }
 
 void bar_clear(Bar *b)
 {
     if (b->shown)
-        printf("\r\033[K");
+        rt_print("\r\033[K");
 }

@@ -5,15 +5,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Records.  Nothing happens when the path is NULL. */
-typedef struct Log { int fd; const char *path; char line[4096]; int n; } Log;
+/* Records.  Nothing happens when the path is NULL.  A record that cannot be written is lost: the first one is reported. */
+typedef struct Log {
+    int fd;
+    const char *path;
+    char line[4096]; /* PIPE_BUF: whole or not there in a pipe, too */
+    int n;
+    bool lost; /* at least one */
+} Log;
 void log_open(Log *l, const char *path, bool append);
 void log_keep_messages(const Log *l);                 /* of this process from here on: see error.h */
 void log_begin(Log *l, const char *event);            /* {"event":"..." */
 void log_text(Log *l, const char *key, const char *value);
 void log_count(Log *l, const char *key, int64_t value);
 void log_real(Log *l, const char *key, double value); /* null where JSON has no word for it */
-void log_end(Log *l);                                 /* the line goes out in one write */
+void log_end(Log *l);                                 /* the line goes out in one write, or is lost */
 
 /* The bar: shown on a terminal only, drawn a few times a second. */
 typedef struct Bar { bool shown; double drawn; } Bar;

@@ -3,7 +3,9 @@
 #include "hash.h"
 #include "mapped.h"
 #include "options.h"
+#include "output.h"
 #include "train.h"
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -120,7 +122,16 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
     if (c->rank > 0)
         be_silent(o);
     if (c->any_order && c->size > 1)
-        printf("--reduce nccl: sums in NCCL's order, not equal to the bit to those of one GPU\n");
+        rt_print("--reduce nccl: sums in NCCL's order, not equal to the bit to those of one GPU\n");
+}
+
+/* Commands that take long, and leave more than what they print: closing a pager must not end them.  The others end as usual tools
+ * do when nobody reads their output. */
+static void choose_signals(Command command)
+{
+    signal(SIGXFSZ, SIG_IGN); /* a file too large is an error like a full disk */
+    if (command == TRAIN || command == TEST || command == BENCH)
+        signal(SIGPIPE, SIG_IGN);
 }
 
 int rt_main(const RtProgram *p, int argc, char **argv)
@@ -132,8 +143,10 @@ int rt_main(const RtProgram *p, int argc, char **argv)
         {[TRAIN] = train_run,         [TEST] = test_run,   [PREDICT] = predict_run,
          [GENERATE] = generate_run,   [BENCH] = bench_run, [INFO] = info_run,
          [GRADCHECK] = gradcheck_run, [GRADS] = grads_run};
+    output_begin();
     setvbuf(stdout, buffer, _IOLBF, sizeof buffer);
     options_parse(&o, p, argc, argv);
+    choose_signals(o.command);
     o.comm = &comm;
     if (o.command != INFO) {
         rt_check_processor(p);

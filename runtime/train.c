@@ -15,6 +15,7 @@
 #include "loader.h"
 #include "mapped.h"
 #include "memory.h"
+#include "output.h"
 #include "params.h"
 #include "schedule.h"
 #include "ticks.h"
@@ -73,7 +74,7 @@ static void watch_signals(void)
     const struct sigaction always = {.sa_handler = on_signal};
     sigaction(SIGINT, &once, NULL);    /* a second Ctrl-C ends at once */
     sigaction(SIGTERM, &always, NULL); /* launchers repeat themselves */
-    signal(SIGXFSZ, SIG_IGN);          /* a file too large is an error like a full disk */
+    output_watch(&stop);
 }
 
 static void make_order(void *arg)
@@ -619,10 +620,10 @@ static void report_epoch(Trainer *t)
     const double rate = (double)a->samples / a->seconds;
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)params_hash(t->p, t->net->fixed));
     bar_clear(&t->bar);
-    printf("epoch %2lld/%lld  %6.2f s  %7.0f samples/s  %s, %s%s%s\n", (long long)a->epoch + 1,
-           (long long)t->o->epochs, a->seconds, rate, metrics_text(t->p, r->train, "", train),
-           metrics_text(t->p, r->test, "test ", test), scale_text(t, scale),
-           hidden_text(t, hidden));
+    rt_print("epoch %2lld/%lld  %6.2f s  %7.0f samples/s  %s, %s%s%s\n", (long long)a->epoch + 1,
+             (long long)t->o->epochs, a->seconds, rate, metrics_text(t->p, r->train, "", train),
+             metrics_text(t->p, r->test, "test ", test), scale_text(t, scale),
+             hidden_text(t, hidden));
     log_begin(&t->log, "epoch");
     log_count(&t->log, "epoch", a->epoch + 1);
     log_count(&t->log, "samples", a->samples);

@@ -7,11 +7,13 @@
  */
 #include "sweep/results.h"
 #include "sweep/sweep.h"
+#include "tool/process.h"
 #include <stdio.h>
 #include <string.h>
 
 int main(int argc, char **argv)
 {
+    process_begin();
     if (argc < 3) {
         fprintf(stderr, "error: tenon-bench is started by tenon sweep and tenon results\n");
         return 1;

@@ -16,6 +16,20 @@
 
 volatile int process_signal;
 
+void process_begin(void)
+{
+    int fd = 0;
+    while (fd >= 0 && fd <= 2) {
+        fd = open("/dev/null", O_WRONLY);             /* the lowest free one: 0 for writing, */
+        if (fd == 1 || fd == 2) {                     /* 1 and 2 for reading */
+            close(fd);
+            fd = open("/dev/null", O_RDONLY);
+        }
+    }
+    if (fd > 2)
+        close(fd);
+}
+
 void argv_add(Arena *a, Argv *v, const char *word)
 {
     ARENA_PUSH(a, v->word, v->n, arena_strdup(a, word));

@@ -3,6 +3,10 @@
 #define PROCESS_H
 #include "base/text.h"
 
+/* First in main: descriptors 0, 1 and 2 that this process was started without are taken, so that no other file gets them and what
+ * is printed does not land in it.  Writing to 1 or 2 fails as before. */
+void process_begin(void);
+
 typedef struct Argv {
     char **word;                                      /* ended by NULL, see argv_end */
     int    n;

@@ -1,0 +1,103 @@
+/* output.c -- see output.h.
+ *
+ * Every write is behind a poll: a blocking write to a full pipe lasts until somebody reads, and a signal's handler cannot end it
+ * safely (one that arrives just before the write is missed).  Descriptors stay in the mode in which they were inherited, because
+ * other processes share it; poll says that a pipe has room for PIPE_BUF bytes.
+ */
+#include "output.h"
+#include "clock.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TICK = 100 }; /* milliseconds between two looks at the flag; the signal may go to another thread */
+static const double PATIENCE = 1; /* seconds for all writes together after the request to stop */
+
+static const volatile sig_atomic_t *stop_flag;
+static atomic_bool hurry;
+static _Atomic double give_up; /* 0: nobody has waited since the request */
+
+void output_begin(void)
+{
+    int fd = 0;
+    while (fd >= 0 && fd <= 2) {
+        fd = open("/dev/null", O_WRONLY); /* the lowest free one: 0 for writing, */
+        if (fd == 1 || fd == 2) {         /* 1 and 2 for reading */
+            close(fd);
+            fd = open("/dev/null", O_RDONLY);
+        }
+    }
+    if (fd > 2)
+        close(fd);
+}
+
+void output_watch(const volatile sig_atomic_t *stop)
+{
+    stop_flag = stop;
+}
+
+bool output_stopping(void)
+{
+    return stop_flag && *stop_flag;
+}
+
+void output_hurry(void)
+{
+    atomic_store(&hurry, true);
+}
+
+static bool out_of_patience(void)
+{
+    double at = 0;
+    if (!output_stopping() && !atomic_load(&hurry))
+        return false;
+    const double now = clock_now();
+    if (atomic_compare_exchange_strong(&give_up, &at, now + PATIENCE))
+        return false;
+    return now >= at;
+}
+
+/* False when the wait was given up.  Of a bad descriptor write says what is wrong. */
+static bool ready(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    for (;;) {
+        const int n = poll(&p, 1, TICK);
+        if (n > 0 || (n < 0 && errno != EINTR))
+            return true;
+        if (out_of_patience())
+            return false;
+    }
+}
+
+bool output_write(int fd, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        if (!ready(fd)) {
+            errno = EAGAIN;
+            return false;
+        }
+        const ssize_t done = write(fd, bytes, n < PIPE_BUF ? n : PIPE_BUF);
+        if (done > 0) {
+            bytes += done;
+            n -= (size_t)done;
+            continue;
+        }
+        if (done == 0)
+            errno = ENOSPC; /* a device that takes nothing */
+        if (errno != EINTR && errno != EAGAIN)
+            return false;
+        if (out_of_patience()) {
+            errno = EAGAIN;
+            return false;
+        }
+        if (errno == EAGAIN) /* another writer was faster */
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return true;
+}
