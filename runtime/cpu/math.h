@@ -108,6 +108,9 @@ V_EACH_LANE(v_erf, s_erf)
 V_EACH_LANE(v_log1p_exp, s_log1p_exp)
 #else
 
+/* The bits of floats as numbers: the bits of a NaN may be any, and their sums wrap around. */
+typedef uint32_t vbits __attribute__((vector_size(RT_VEC_BYTES)));
+
 /* c[0] x^(n-1) + ... + c[n-1], by Horner's rule. */
 RT_INLINE vec v_polynomial(vec x, const float *c, int n)
 {
@@ -129,7 +132,7 @@ RT_INLINE vec v_exp(vec x)
     const vec t = v_fma(a, v_set(1.44269504088896341f), magic), n = t - magic;
     const vec r = v_fma(n, v_set(2.12194440e-4f), v_fma(n, v_set(-0.693359375f), a));
     const vec p = v_fma(v_polynomial(r, c, 6), r * r, r) + v_set(1);
-    const vec y = (vec)((vint)p + ((vint)t << 23));
+    const vec y = (vec)((vbits)p + ((vbits)t << 23));
     const vec z = v_select_gt(x, v_set(high), v_set(INFINITY), y);
     return v_select_gt(x, v_set(low), z, a * v_set(-0.0f)); /* 0 below, NaN of NaN */
 }
@@ -167,7 +170,7 @@ RT_INLINE vec v_tanh(vec x)
     const vec t = v_fma(a, v_set(2.885390082f), magic), n = t - magic;
     const vec r = v_fma(n, v_set(-0.34657359028f), a);
     const vec p = v_fma(v_polynomial(r, c, 5), r * r, r + r);
-    const vec power = (vec)(((vint)t << 23) + 0x3f800000), e = v_fma(power, p, power - v_set(1));
+    const vec power = (vec)(((vbits)t << 23) + 0x3f800000), e = v_fma(power, p, power - v_set(1));
     const vec y = v_select_gt(size, v_set(9.01f), v_set(1), e / (e + v_set(2)));
     return (vec)((vint)y | ((vint)x & INT32_MIN));
 }

@@ -1,5 +1,6 @@
 /* test_math.c -- elementary functions against the C library in long double; RT_MAP's tails. */
 #include "kernel_test.h"
+#include <float.h>
 
 typedef long double (*Exact)(long double);
 static long double exact_sigmoid(long double x)
@@ -135,6 +136,96 @@ START_TEST(special)
 }
 END_TEST
 
+/* Every function where its formula ends: infinities, the largest numbers, the bounds of exp, numbers around 0, and NaNs of any
+ * bits.  Vectors say what one real says: the same NaNs and infinities, else the same number; a denormal number is 0 to them. */
+static const struct {
+    const char *name;
+    Act vector;
+    real (*one)(real);
+} everywhere[] = {
+    {"exp", v_exp, s_exp},
+    {"log", v_log, s_log},
+    {"sqrt", v_sqrt, s_sqrt},
+    {"abs", v_abs, s_abs},
+    {"sin", v_sin, s_sin},
+    {"cos", v_cos, s_cos},
+    {"tanh", v_tanh, s_tanh},
+    {"erf", v_erf, s_erf},
+    {"neg", v_neg, s_neg},
+    {"identity", v_identity, s_identity},
+    {"relu", v_relu, s_relu},
+    {"relu6", v_relu6, s_relu6},
+    {"hard_sigmoid", v_hard_sigmoid, s_hard_sigmoid},
+    {"hard_swish", v_hard_swish, s_hard_swish},
+    {"step", v_step, s_step},
+    {"sign", v_sign, s_sign},
+    {"sigmoid", v_sigmoid, s_sigmoid},
+    {"softplus", v_softplus, s_softplus},
+    {"gelu", v_gelu, s_gelu},
+    {"silu", v_silu, s_silu},
+};
+
+#ifdef RT_DOUBLE
+typedef uint64_t Bits;
+#define TINY DBL_MIN
+#define HUGEST DBL_MAX
+#else
+typedef uint32_t Bits;
+#define TINY FLT_MIN
+#define HUGEST FLT_MAX
+#endif
+
+static real of_bits(Bits bits)
+{
+    real x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static bool agrees(real got, real want, real x)
+{
+    const real size = s_abs(want);
+    if (isnan(want) || isnan(got))
+        return isnan(want) && isnan(got);
+    if (s_abs(x) < TINY) /* what 0 gives, too */
+        return true;
+    if (isinf(want) || isinf(got)) /* beyond the last number by a rounding */
+        return got == want || (s_abs(got) >= HUGEST && size >= HUGEST / 2 && (got > 0) == (want > 0));
+    return s_abs(got - want) <= 2 * TINY || s_abs(got - want) <= size * (sizeof(real) == 8 ? (real)1e-13 : (real)1e-5);
+}
+
+/* In all lanes, so that none computes with leftovers of another. */
+static void compare_at(int f, real x)
+{
+    real y[V];
+    v_store(y, everywhere[f].vector(v_set(x)));
+    const real want = everywhere[f].one(x);
+    for (int i = 0; i < V; i++)
+        ck_assert_msg(agrees(y[i], want, x), "%s(%.9g) is %.9g, not %.9g", everywhere[f].name, (double)x,
+                      (double)y[i], (double)want);
+}
+
+START_TEST(ends)
+{
+    static const double numbers[] = {0, 1, 2, 3, 6, 8.66, 9.02, 50, 87.33654, 87.34, 88.02, 88.7228, 88.73, 103, 104,
+                                     708.3, 709.7, 709.8, 745, 746, 1e3, 8.4e6, 1e9, 1e18, 1e19, 1e20, 3e38, 1e-3, 1e-20, 1e-30};
+    const Bits sign = (Bits)1 << (8 * sizeof(Bits) - 1), none = sizeof(real) == 8 ? (Bits)0x7ff8 << (8 * sizeof(Bits) - 16) : 0x7fc00000;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        for (int minus = -1; minus < 2; minus += 2)
+            compare_at(_i, (real)(minus * numbers[i]));
+    for (int minus = -1; minus < 2; minus += 2) {
+        compare_at(_i, (real)minus * (real)INFINITY);
+        compare_at(_i, (real)minus * HUGEST);
+        compare_at(_i, (real)minus * TINY);
+        compare_at(_i, (real)minus * TINY / 4);
+        for (Bits bits = 0; bits < 1024; bits++) { /* the low ones are what exponents are made of */
+            compare_at(_i, of_bits(none | bits | (minus < 0 ? sign : 0)));
+            compare_at(_i, of_bits(none | bits << 12 | (minus < 0 ? sign : 0)));
+        }
+    }
+}
+END_TEST
+
 /* The masks against central differences of their activations, through the value. */
 START_TEST(masks)
 {
@@ -244,6 +335,7 @@ int main(void)
     tcase_add_test(t, gelu);
     tcase_add_test(t, monotone);
     tcase_add_test(t, special);
+    tcase_add_loop_test(t, ends, 0, sizeof everywhere / sizeof everywhere[0]);
     tcase_add_test(t, masks);
     tcase_add_test(t, scalars);
     tcase_add_test(t, map);
