@@ -24,10 +24,11 @@ typedef struct RowMoments {
 /* ------------------------------------------------------------------------------------- reference */
 RT_INLINE RowMoments row_moments_plain(const real *x, LayerNorm l)
 {
+    const real first = l.center ? x[0] : 0; /* a sum of numbers far from 0 loses more with each */
     real sum = 0, squares = 0;
     for (int j = 0; j < l.k && l.center; j++)
-        sum += x[j];
-    const real mean = sum / (real)l.k;
+        sum += x[j] - first;
+    const real mean = first + sum / (real)l.k;
     for (int j = 0; j < l.k; j++)
         squares += (x[j] - mean) * (x[j] - mean);
     return (RowMoments){mean, 1 / s_sqrt(squares / (real)l.k + (real)l.epsilon)};
@@ -69,13 +70,18 @@ RT_INLINE void layer_norm_dw_plain(real *dw, const real *dy, const real *x, Laye
 
 /* ------------------------------------------------------------------------------------------ fast */
 
-/* Lanes behind the end of the row hold its mean: they add nothing to the squares. */
+/* Additions that a lane's sum of a row may take; with more, numbers far from 0 are summed as differences from the first. */
+enum { ROW_CHAIN = 256 };
+
+/* Lanes behind the end of the row hold its mean, or its first number: they add nothing to the squares, or to the differences. */
 RT_INLINE RowMoments row_moments(const real *x, LayerNorm l)
 {
+    const bool many = l.k > ROW_CHAIN * V;
+    const real first = l.center && many ? x[0] : 0;
     vec sum = v_set(0), squares = v_set(0);
     if (l.center)
-        RT_MAP(l.k, sum += LOAD(x));
-    const real mean = v_sum(sum) / (real)l.k;
+        RT_MAP(l.k, sum += (rt_lanes == V ? v_load(x + AT) : v_load_fill(x + AT, rt_lanes, first)) - v_set(first));
+    const real about = v_sum(sum) / (real)l.k, mean = many ? first + about : about;
     RT_MAP(l.k,
            const vec d =
                (rt_lanes == V ? v_load(x + AT) : v_load_fill(x + AT, rt_lanes, mean)) - v_set(mean);

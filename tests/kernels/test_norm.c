@@ -296,9 +296,230 @@ START_TEST(of_all_shards)
 }
 END_TEST
 
+/* ------------------------------------------------------------------------- channels far from 0
+ *
+ * A channel's mean is up to RATIO deviations.  Its numbers, and its mean, are rounded by UNIT deviations then, and results may be a
+ * few UNITs off what long double makes of the same numbers, for any number of rows.  Sums of squares less the square of the sum
+ * would be off by RATIO UNITs.  (RATIO in f64 makes the same UNIT as in f32.) */
+#ifdef RT_DOUBLE
+static const double RATIO = 1000.0 * (1 << 29);
+#else
+static const double RATIO = 1000;
+#endif
+static const double UNIT = 6e-5, DEVIATION = 0.57735; /* of uniform numbers in (-1, 1) */
+enum { FEW = 10, VERY_FEW = 4 };                      /* units */
+
+/* Of means, and of y.  The plain form adds all rows of a chunk one by one, and loses more with each. */
+static int few_of(bool fast, int64_t rows)
+{
+    return fast ? FEW : FEW + (int)(rows / 400);
+}
+
+typedef struct Far {
+    BatchNorm s; /* of a chunk */
+    int chunks, slices, shards;
+} Far;
+static const Far far[] = {
+    {{4, 1, 5, 0, 0}, 2, 3, 2},    {{5, 17, 9, 0, 0}, 1, 1, 3},    {{4, 64, 36, 0, 0}, 2, 2, 2},
+    {{16, 100, 1, 0, 0}, 2, 1, 1}, {{6, 2100, 2, 0, 0}, 1, 2, 2},  {{4, 3, 12544, 0, 0}, 1, 1, 2},
+    {{2, 16, 1024, 0, 0}, 4, 1, 2}};
+enum { FARS = sizeof far / sizeof far[0] };
+
+/* rows x columns; columns take turns: RATIO deviations below 0, at 0, above */
+static real *far_buffer(int64_t rows, int64_t columns, bool by_row, int seed)
+{
+    real *x = buffer(rows * columns);
+    for (int64_t i = 0; i < rows * columns; i++) {
+        const int64_t turn = by_row ? i / columns : i % columns;
+        x[i] = (real)((double)(turn % 3 - 1) * RATIO * DEVIATION + noise(seed, i));
+    }
+    return x;
+}
+
+/* What rows of numbers come to, a channel or a row of theirs. */
+typedef struct Exact {
+    long double mean, variance, rstd, dw, db, size; /* size: sum of |dy| */
+} Exact;
+
+static Exact exact_of(const real *x, const real *dy, int64_t n, int64_t step, long double epsilon)
+{
+    Exact e = {0};
+    for (int64_t i = 0; i < n; i++)
+        e.mean += x[i * step] / (long double)n;
+    for (int64_t i = 0; i < n; i++)
+        e.variance += (x[i * step] - e.mean) * (x[i * step] - e.mean) / (long double)n;
+    e.rstd = 1 / sqrtl(e.variance + epsilon);
+    for (int64_t i = 0; i < n; i++) {
+        e.db += dy[i * step], e.size += fabsl((long double)dy[i * step]);
+        e.dw += dy[i * step] * (x[i * step] - e.mean) * e.rstd;
+    }
+    return e;
+}
+
+static void check_off(const char *what, real got, long double want, long double size, int units)
+{
+    const double off = (double)(fabsl(got - want) / size) / UNIT;
+    ck_assert_msg(off <= units, "%s is %.9g, not %.9Lg: %.3g units off", what, (double)got, want, off);
+}
+
+/* Statistics t of n rows of x (rows, C), and what chunks of s.n * s.hw rows make of them. */
+static void check_far(bool fast, BatchNorm s, const real *t, const real *x, const real *dy, int64_t n)
+{
+    const int64_t rows = (int64_t)s.n * s.hw, count = rows * s.c;
+    const BatchNorm flat = {(int)rows, s.c, 1, 0, 0};
+    real *w = random_buffer(s.c, 3), *b = random_buffer(s.c, 4), *y = buffer(count), *dx = buffer(count),
+         *dw = zero_buffer(s.c), *db = buffer(s.c), *mean = buffer(s.c), *var = buffer(s.c), *test = buffer(count);
+    Exact *e = malloc(sizeof *e * (size_t)s.c);
+    for (int c = 0; c < s.c; c++) {
+        e[c] = exact_of(x + c, dy + c, n, s.c, 1e-5L);
+        db[c] = (real)e[c].db, mean[c] = (real)e[c].mean, var[c] = (real)e[c].variance;
+    }
+    for (int64_t at = 0; at < n; at += rows)
+        (fast ? batch_norm_dw : batch_norm_dw_plain)(dw, dy + at * s.c, x + at * s.c, t, fast ? s : flat);
+    if (fast) {
+        batch_norm(y, x, w, b, t, NULL, v_identity, s);
+        batch_norm_test(test, x, w, b, mean, var, v_identity, (real)1e-5, s);
+        batch_norm_dx(dx, dy, x, w, t, dw, db, n, s);
+    } else {
+        batch_norm_plain(y, x, w, b, t, flat);
+        batch_norm_test_plain(test, x, w, b, mean, var, (real)1e-5, flat);
+        batch_norm_dx_plain(dx, dy, x, w, t, dw, db, n, flat);
+    }
+    for (int c = 0; c < s.c; c++) {
+        check_off("the mean", t[c], e[c].mean, 1 / e[c].rstd, few_of(fast, rows));
+        check_off("rstd", t[s.c + c], e[c].rstd, e[c].rstd, VERY_FEW);
+        check_off("dw", dw[c], e[c].dw, e[c].size, VERY_FEW);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const int c = (int)(i % s.c);
+        const long double xhat = (x[i] - e[c].mean) * e[c].rstd;
+        check_off("y", y[i], xhat * w[c] + b[c], 1, few_of(fast, rows));
+        check_off("y of a test", test[i], xhat * w[c] + b[c], 1, VERY_FEW);
+        check_off("dx", dx[i], w[c] * e[c].rstd * (dy[i] - e[c].db / n - xhat * e[c].dw / n), e[c].rstd, VERY_FEW);
+    }
+    free(e);
+    release(9, w, b, y, dx, dw, db, mean, var, test);
+}
+
+/* Running averages: of shards' own statistics, or of the whole batch's. */
+static void check_far_averages(bool fast, bool sync, const real *mean, const real *var, const real *x, Far f)
+{
+    const int64_t n = (int64_t)f.s.n * f.s.hw * f.chunks * f.slices * (sync ? f.shards : 1);
+    const int parts = sync ? 1 : f.shards, C = f.s.c;
+    for (int c = 0; c < C; c++) {
+        long double m = 0, v = 0;
+        for (int i = 0; i < parts; i++) {
+            const Exact e = exact_of(x + i * n * C + c, x, n, C, 0);
+            m += e.mean / parts, v += e.variance * n / (n - 1) / parts;
+        }
+        check_off("the running mean", mean[c], m, sqrtl(v), few_of(fast, (int64_t)f.s.n * f.s.hw));
+        check_off("the running variance", var[c], v, v, VERY_FEW);
+    }
+}
+
+START_TEST(far_from_zero)
+{
+    const Far f = far[_i];
+    const BatchNorm s = f.s;
+    const int C = s.c, slices = f.slices * f.shards;
+    const int64_t rows = (int64_t)s.n * s.hw, of_slice = rows * f.chunks, of_shard = of_slice * f.slices,
+                  n = of_shard * f.shards, slice_bytes = 2 * C * (int64_t)sizeof(real);
+    real *x = far_buffer(n, C, false, 1), *dy = random_buffer(n * C, 2), *known = buffer(f.shards * 2 * C),
+         *t = buffer(2 * C), *mean = buffer(C), *var = buffer(C);
+    Rt r = {.shards = f.shards, .shard_bytes = f.slices * slice_bytes};
+    for (int fast = 0; fast < 2; fast++) {
+        real *moments = zero_buffer((int64_t)slices * 2 * C);
+        const char *first = (const char *)moments;
+        for (int p = 0; p < slices * f.chunks; p++) {
+            real *turned = fast ? copy_buffer(x + p * rows * C, rows * C) : swap_last(x + p * rows * C, s.n, s.hw, C);
+            (fast ? batch_moments : batch_moments_plain)(moments + p / f.chunks * 2 * C, turned, p % f.chunks * s.n, s);
+            free(turned);
+        }
+        for (int i = 0; i < f.shards; i++) {
+            const char *shard = first + i * f.slices * slice_bytes;
+            batch_statistics(t, shard, slice_bytes, f.slices, 0, 1, of_slice, (real)1e-5, C);
+            batch_known(known + i * 2 * C, shard, slice_bytes, f.slices, of_slice, C);
+            check_far(fast, s, t, x + i * of_shard * C, dy + i * of_shard * C, of_shard);
+        }
+        batch_statistics(t, (const char *)known, 0, 1, slice_bytes, f.shards, of_shard, (real)1e-5, C);
+        check_far(fast, s, t, x, dy, n);
+        for (int sync = 0; sync < 2; sync++) {
+            memset(mean, 0, sizeof(real) * (size_t)C), memset(var, 0, sizeof(real) * (size_t)C);
+            if (sync)
+                batch_record_known(&r, 0, 1, false, mean, var, (const char *)known, f.shards, of_shard, 0, C);
+            else
+                batch_record(&r, 0, 1, 0, mean, var, first, slice_bytes, f.slices, of_slice, f.shards, 0, C);
+            check_far_averages(fast, sync, mean, var, x, f);
+        }
+        free(moments);
+    }
+    release(6, x, dy, known, t, mean, var);
+}
+END_TEST
+
+/* A filter's results are RATIO deviations from 0, by its first number; folded with the mean into weights and a bias. */
+START_TEST(far_folded)
+{
+    enum { EACH = 9, TRIES = 50 };
+    real *w = random_buffer(EACH, 1), *folded = buffer(EACH), b, scale = (real)1.5, shift = (real)0.25, mean, var;
+    w[0] = (real)(RATIO * DEVIATION);
+    mean = w[0], var = (real)(DEVIATION * DEVIATION);
+    batch_fold(folded, w, &scale, &var, (real)1e-5, 1, EACH, 0, 1);
+    batch_fold_bias(&b, &scale, &shift, &mean, &var, NULL, (real)1e-5, 1);
+    for (int k = 0; k < TRIES; k++) {
+        real y = b;
+        long double want = 0;
+        for (int i = 0; i < EACH; i++) {
+            const real x = i ? (real)noise(k + 2, i) : 1;
+            y += folded[i] * x, want += (long double)w[i] * x;
+        }
+        check_off("a folded filter", y, (want - mean) * scale / sqrtl(var + 1e-5L) + shift, 1, FEW);
+    }
+    release(2, w, folded);
+}
+END_TEST
+
+/* layer_norm: rows RATIO deviations from 0. */
+START_TEST(far_rows)
+{
+    static const int sizes[] = {5, 64, 100, 1000, 4096, 50000};
+    const int k = sizes[_i], rows = 6;
+    const LayerNorm l = {.rows = rows, .k = k, .center = true, .epsilon = 1e-5};
+    real *x = far_buffer(rows, k, true, 1), *dy = random_buffer(rows * k, 2), *w = random_buffer(k, 3),
+         *b = random_buffer(k, 4), *g = buffer(rows * k), *y = buffer(rows * k), *dx = buffer(rows * k);
+    for (int i = 0; i < rows * k; i++)
+        g[i] = dy[i] * w[i % k];
+    for (int fast = 0; fast < 2; fast++) {
+        real *dw = zero_buffer(k);
+        (fast ? layer_norm : layer_norm_plain)(y, x, w, b, l);
+        (fast ? layer_norm_dx : layer_norm_dx_plain)(dx, dy, x, w, l);
+        (fast ? layer_norm_dw : layer_norm_dw_plain)(dw, dy, x, l);
+        Exact e[6];
+        for (int i = 0; i < rows; i++)
+            e[i] = exact_of(x + i * k, g + i * k, k, 1, 1e-5L);
+        for (int j = 0; j < k; j++) {
+            long double sum = 0, size = 0;
+            for (int i = 0; i < rows; i++) {
+                const int at = i * k + j;
+                const long double xhat = (x[at] - e[i].mean) * e[i].rstd;
+                sum += dy[at] * xhat, size += fabsl((long double)dy[at]);
+                check_off("layer_norm", y[at], xhat * w[j] + b[j], 1, FEW);
+                check_off("layer_norm_dx", dx[at], e[i].rstd * (g[at] - e[i].db / k - xhat * e[i].dw / k), e[i].rstd, VERY_FEW);
+            }
+            check_off("layer_norm_dw", dw[j], sum, size, FEW);
+        }
+        free(dw);
+    }
+    release(7, x, dy, w, b, g, y, dx);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("norm");
+    tcase_add_loop_test(t, far_from_zero, 0, FARS);
+    tcase_add_test(t, far_folded);
+    tcase_add_loop_test(t, far_rows, 0, 6);
     tcase_add_loop_test(t, statistics, 0, SIZES);
     tcase_add_loop_test(t, fast_is_plain, 0, SIZES);
     tcase_add_loop_test(t, rows_apart, 0, SIZES);
