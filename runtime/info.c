@@ -8,14 +8,23 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A name of the user's, which may hold anything, on its one line. */
+static void line(const char *key, const char *text)
+{
+    printf("%s: ", key);
+    for (; *text; text++)
+        putchar((unsigned char)*text < 32 || *text == 127 ? '?' : *text);
+    putchar('\n');
+}
+
 int info_run(const RtProgram *p, const Options *o)
 {
     const RtRecipe *q = &p->recipe;
     printf("model: %s\n", p->model);
-    printf("source: %s\n", p->source);
+    line("source", p->source);
     printf("source hash: %s\n", p->source_hash);
     printf("compiler: %s\n", p->compiler);
-    printf("flags: %s\n", p->flags && *p->flags ? p->flags : "none");
+    line("flags", p->flags && *p->flags ? p->flags : "none");
     printf("target: %s\n", p->target);
     printf("cpu: %s\n", p->cpu);
     printf("comm: %s\n", p->link ? p->link->name : p->transport ? p->transport->name : "none");
@@ -33,7 +42,7 @@ int info_run(const RtProgram *p, const Options *o)
     for (int i = 0; i < p->input_rank; i++)
         printf(" %lld", (long long)p->input_dim[i]);
     printf("\nclasses: %lld\n", (long long)p->classes);
-    printf("data: %s\n", q->data ? q->data : "none");
+    line("data", q->data ? q->data : "none");
     printf("batch: %d\n", p->batch);
     printf("shards: %d\n", p->shards);
     printf("slices: %d\n", p->shards * p->slices);

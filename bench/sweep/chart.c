@@ -1,5 +1,6 @@
 /* chart.c -- a chart as a few lines of SVG, see chart.h. */
 #include "sweep/chart.h"
+#include "base/quote.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,23 +17,7 @@ typedef struct Axis {
 
 void html_add(Text *t, const char *s)
 {
-    for (; s && *s; s++)
-        switch (*s) {
-        case '<':
-            text_add(t, "&lt;");
-            break;
-        case '>':
-            text_add(t, "&gt;");
-            break;
-        case '&':
-            text_add(t, "&amp;");
-            break;
-        case '"':
-            text_add(t, "&quot;");
-            break;
-        default:
-            text_addn(t, s, 1);
-        }
+    text_add(t, quote_xml(t->arena, s));
 }
 
 const char *chart_number(Arena *a, double v)

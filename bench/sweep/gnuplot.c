@@ -1,5 +1,6 @@
 /* gnuplot.c -- `tenon results plot -o FILE.png|FILE.svg`: samples/s over the batch with its spread, a panel a model, by gnuplot. */
 #define _GNU_SOURCE
+#include "base/quote.h"
 #include "sweep/child.h"
 #include "sweep/results.h"
 #include "tool/file.h"
@@ -82,10 +83,10 @@ static void panel(Results *r, Text *t, const char *model)
         const char *name = line_name(r, first);
         text_printf(&plot, "%s$d%d with yerrorlines linetype %d linewidth 2 title ",
                     plot.len ? ", " : "plot ", i, line_type(r, name));
-        quote(&plot, name);
+        quote(&plot, quote_line(plot.arena, name));
     }
     text_add(t, "set title ");
-    quote(t, model);
+    quote(t, quote_line(t->arena, model));
     text_printf(t, "\n%s\n", plot.s);
 }
 

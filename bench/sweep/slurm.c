@@ -5,25 +5,12 @@
  * SQLite's WAL does not allow that on a network's file system.
  */
 #include "sweep/sweep.h"
+#include "base/quote.h"
 #include "tool/file.h"
 #include <stdio.h>
 #include <string.h>
 
 static const Span nowhere;
-
-/* 'it'\''s' */
-static void quote(Text *t, const char *word)
-{
-    if (*word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                              "-_./,:=+@%") == strlen(word)) {
-        text_add(t, word);
-        return;
-    }
-    text_add(t, "'");
-    for (; *word; word++)
-        *word == '\'' ? text_add(t, "'\\''") : text_addn(t, word, 1);
-    text_add(t, "'");
-}
 
 /* The command line without what the script says itself. */
 static void add_words(Text *t, const Sweep *s)
@@ -41,7 +28,7 @@ static void add_words(Text *t, const Sweep *s)
         }
         if (!skip) {
             text_add(t, " ");
-            quote(t, s->argv[i]);
+            text_add(t, quote_shell(t->arena, s->argv[i]));
         }
     }
 }
@@ -71,18 +58,19 @@ static Text script(const Sweep *s, const char *stem, int64_t tasks)
         "#SBATCH --open-mode=append\n"
         "#SBATCH --output=%%x-%%A-%%a.out\n"
         "export OMPI_MCA_rmaps_base_oversubscribe=1     # ranks are not Slurm's tasks here\n",
-        s->plan.nconfig, (long long)tasks, s->store_path, s->store_path, (long long)tasks);
+        s->plan.nconfig, (long long)tasks, quote_line(t.arena, s->store_path),
+        quote_shell(t.arena, s->store_path), (long long)tasks);
     text_add(&t, "tenon=");
-    quote(&t, s->tenon);
+    text_add(&t, quote_shell(t.arena, s->tenon));
     text_add(&t, "\nstore=");
-    quote(&t, s->store_path);
+    text_add(&t, quote_shell(t.arena, s->store_path));
     text_add(&t, "\npart=");
-    quote(&t, stem);
+    text_add(&t, quote_shell(t.arena, stem));
     text_add(&t, ".part-$SLURM_ARRAY_TASK_ID.db\n\"$tenon\" sweep");
     add_words(&t, s);
     if (s->label) { /* of now: the compiler may have changed when the job runs */
         text_add(&t, " --label ");
-        quote(&t, s->label);
+        text_add(&t, quote_shell(t.arena, s->label));
     }
     text_printf(&t,
                 " \\\n"

@@ -1,5 +1,6 @@
 /* diag.c -- messages: collected while compiling, printed once, in source order. */
 #include "base/diag.h"
+#include "base/quote.h"
 #include "base/text.h"
 #include <stdlib.h>
 #include <string.h>
@@ -170,14 +171,16 @@ static void print(const Message *m, FILE *f, bool color, Arena *a)
     const char *tint = !color ? "" : m->error ? "\033[1;31m" : "\033[1;35m";
     const char *bold = color ? "\033[1m" : "", *off = color ? "\033[0m" : "";
     if (m->at.source)
-        fprintf(f, "%s%s:%d:%d:%s ", bold, m->at.source->name, m->at.line, m->at.col, off);
+        fprintf(f, "%s%s:%d:%d:%s ", bold, quote_line(a, m->at.source->name), m->at.line,
+                m->at.col, off);
     else
         fprintf(f, "%stenon:%s ", bold, off);
-    fprintf(f, "%s%s:%s %s%s%s\n", tint, kind, off, bold, m->text, off);
+    fprintf(f, "%s%s:%s %s%s%s\n", tint, kind, off, bold, quote_line(a, m->text), off);
     if (m->at.source && m->at.line > 0)
         print_line(m, f, color, a);
     for (int i = 0; i < m->nextra; i++)
-        fprintf(f, "      = %s%s:%s %s\n", bold, m->extra[i].kind, off, m->extra[i].text);
+        fprintf(f, "      = %s%s:%s %s\n", bold, m->extra[i].kind, off,
+                quote_line(a, m->extra[i].text));
 }
 
 static bool colored(const Diag *d, FILE *f)

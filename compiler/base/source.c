@@ -62,6 +62,12 @@ const Source *source_read(Arena *a, const char *name, const char **why)
     return NULL;
 }
 
+const char *source_base(const Source *s)
+{
+    const char *slash = strrchr(s->name, '/');
+    return slash ? slash + 1 : s->name;
+}
+
 Span span_join(Span a, Span b)
 {
     if (!a.source || a.source != b.source)

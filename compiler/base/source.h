@@ -25,6 +25,9 @@ enum { SOURCE_MAX = 16 * 1024 * 1024 };
 const Source *source_read(Arena *a, const char *name, const char **why);
 Span          span_join(Span a, Span b);              /* from the start of a to the end of b */
 
+/* "lenet.tn" of "models/lenet.tn". */
+const char *source_base(const Source *s);
+
 /* The text of a line without its line end, for messages and comments in generated code. */
 const char *source_line(Arena *a, const Source *s, int line);
 

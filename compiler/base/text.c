@@ -124,6 +124,30 @@ bool text_glob(const char *pattern, const char *word)
     return !*pattern;
 }
 
+int text_character(const char *s, size_t n)
+{
+    static const struct {
+        unsigned char first, last, low, high;
+        int bytes;
+    } form[] = {
+        {0x00, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+    };
+    const unsigned char *c = (const unsigned char *)s;
+    for (size_t i = 0; n && i < sizeof form / sizeof *form; i++) {
+        if (c[0] < form[i].first || c[0] > form[i].last)
+            continue;
+        if ((size_t)form[i].bytes > n || (form[i].bytes > 1 && (c[1] < form[i].low || c[1] > form[i].high)))
+            return 0;
+        for (int k = 2; k < form[i].bytes; k++)
+            if (c[k] < 0x80 || c[k] > 0xbf)
+                return 0;
+        return form[i].bytes;
+    }
+    return 0;
+}
+
 uint64_t text_hash(const void *bytes, size_t n, uint64_t seed)
 {
     const unsigned char *p = bytes;

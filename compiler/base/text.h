@@ -25,6 +25,9 @@ const char *foreign_word(const char *word, const char *const *candidate, int n);
 /* Does the word fit the pattern?  * stands for any characters, none too, ? for one. */
 bool text_glob(const char *pattern, const char *word);
 
+/* Bytes of the UTF-8 character that s begins with, of n bytes at most; 0: none does (overlong forms and surrogates too). */
+int text_character(const char *s, size_t n);
+
 uint64_t text_hash(const void *bytes, size_t n, uint64_t seed);          /* 64 bits, FNV-1a with a final mix */
 const char *text_commas(Arena *a, int64_t v);                            /* 431080 -> "431,080" */
 const char *text_bytes(Arena *a, int64_t bytes);                         /* 9830400 -> "9.83 MB" (decimal) */

@@ -30,10 +30,10 @@ int library_row(Writer *w, Rows *rows, const char *row)
 /* "dense1 (lenet.tn:10)"; of gradients, which may have no name: "dense_dx (lenet.tn:10)" */
 const char *library_layer(Writer *w, const Node *n)
 {
-    const char *file = n->span.source ? n->span.source->name : "", *base = strrchr(file, '/');
-    return name_c_string(w->arena,
-                         arena_printf(w->arena, "%s (%s:%d)", n->name ? n->name : n->op->name,
-                                      base ? base + 1 : file, n->span.line));
+    const char *file = n->span.source ? source_base(n->span.source) : "";
+    return quote_c(w->arena,
+                         arena_printf(w->arena, "%s (%s:%d)", n->name ? n->name : n->op->name, file,
+                                      n->span.line));
 }
 
 /* y (count, rows, columns) = a b + bias; turned: a (count, depth, rows), b (count, columns, depth). */

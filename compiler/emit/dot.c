@@ -1,5 +1,6 @@
 /* dot.c -- the graph as Graphviz text: forward in white, backward in grey, parameters as boxes; or, of deep networks, the model
  * as it is written, a box a block instance. */
+#include "base/quote.h"
 #include "emit/emit.h"
 #include "ops/op.h"
 #include <string.h>
@@ -9,14 +10,14 @@ void emit_dot(const Graph *g, Text *out)
     text_printf(out,
                 "digraph \"%s\" {\n    node [shape=ellipse, style=filled, fillcolor=white, "
                 "fontname=\"Helvetica\"];\n",
-                g->name);
+                quote_dot(out->arena, g->name));
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
         const char *look = n->param && n->nin == 0 ? ", shape=box, fillcolor=\"#e8f0ff\""
                            : n->backward           ? ", fillcolor=\"#e4e4e4\""
                                                    : "";
         text_printf(out, "    n%d [label=\"%s%s%s\\n%s\"%s];\n", n->id, n->op->name,
-                    n->name ? " " : "", n->name ? n->name : "", shape_text(out->arena, &n->shape),
+                    n->name ? " " : "", quote_dot(out->arena, n->name), shape_text(out->arena, &n->shape),
                     look);
         for (int k = 0; k < n->nin; k++)
             text_printf(out, "    n%d -> n%d;\n", n->in[k]->id, n->id);
@@ -55,7 +56,8 @@ static const Node **boxes(const Graph *g)
 void emit_dot_blocks(const Graph *g, Text *out)
 {
     const Node **box = boxes(g), **last = arena_alloc(g->arena, sizeof *last * (size_t)g->next_id);
-    text_printf(out, "strict digraph \"%s\" {\n    node [shape=box, style=filled, fillcolor=white, fontname=\"Helvetica\"];\n", g->name);
+    text_printf(out, "strict digraph \"%s\" {\n    node [shape=box, style=filled, fillcolor=white, fontname=\"Helvetica\"];\n",
+                quote_dot(out->arena, g->name));
     for (int i = 0; i < g->nnode; i++)
         if (box[g->node[i]->id])
             last[box[g->node[i]->id]->id] = g->node[i];
@@ -64,7 +66,7 @@ void emit_dot_blocks(const Graph *g, Text *out)
         if (b == n) {                                 /* its shape is that of what the last of the box gives */
             const char *block = instance(g, n), *name = block ? block : n->name;
             text_printf(out, "    n%d [label=\"%s%s%s\\n%s\"%s];\n", n->id, block ? "" : n->op->name, !block && name ? " " : "",
-                        name ? name : "", shape_text(out->arena, &last[n->id]->shape), block ? ", fillcolor=\"#e8f0ff\"" : "");
+                        quote_dot(out->arena, name), shape_text(out->arena, &last[n->id]->shape), block ? ", fillcolor=\"#e8f0ff\"" : "");
         }
         for (int k = 0; b && k < n->nin; k++)
             if (box[n->in[k]->id] && box[n->in[k]->id] != b)

@@ -118,7 +118,7 @@ static bool head(const Graph *g, const char *source, Text *t, Diag *d)
                 "import argparse\n%simport gzip\nimport json\nimport lzma\nimport math\nimport "
                 "os\n%simport resource\nimport time\n\n%s"
                 "import keras\nimport numpy as np\nfrom keras import layers, ops\n",
-                g->name, g->name, source, g->name, python_table(g) ? "import collections\n" : "",
+                g->name, g->name, quote_python_doc(t->arena, source), g->name, python_table(g) ? "import collections\n" : "",
                 python_table(g) ? "import re\n" : "",
                 f64 ? "os.environ[\"JAX_ENABLE_X64\"] = \"1\"\n" : "");
     if (f64)

@@ -120,7 +120,7 @@ static bool head(const Graph *g, const char *source, Text *t, Diag *d)
                 "itself it gives wrong gradients to values of more than 8 readers\n"
                 "import mxnet as mx\nimport numpy as np\nfrom mxnet import autograd, gluon, nd\n"
                 "from mxnet.gluon import nn%s\n\nDTYPE = \"%s\"\n",
-                g->name, g->name, source, g->name, python_table(g) ? "import collections\n" : "",
+                g->name, g->name, quote_python_doc(t->arena, source), g->name, python_table(g) ? "import collections\n" : "",
                 python_table(g) ? "import re\n" : "", g->nloop ? ", rnn" : "",
                 strcmp(g->recipe.dtype, "f64") == 0 ? "float64" : "float32");
     helpers(g, t);

@@ -12,22 +12,6 @@ const char *name_upper(Arena *a, const char *s)
     return t;
 }
 
-const char *name_c_string(Arena *a, const char *s)
-{
-    Text t = text_new(a);
-
-    text_add(&t, "\"");
-    for (; *s; s++)
-        if (*s == '"' || *s == '\\')
-            text_printf(&t, "\\%c", *s);
-        else if ((unsigned char)*s < 32)
-            text_printf(&t, "\\%03o", (unsigned char)*s);
-        else
-            text_addn(&t, s, 1);
-    text_add(&t, "\"");
-    return t.s;
-}
-
 /* The place of a name in the table, or the empty one where it belongs. */
 static Name *find(const Writer *w, const char *text)
 {

@@ -283,10 +283,10 @@ const char *phase_known_fields(Writer *w, int phase, const char *word, int numbe
 /* The name and place of a value whose check answers with its number. */
 void phase_layer_name(Writer *w, const Node *n)
 {
-    const char *base = n->span.source ? strrchr(n->span.source->name, '/') : NULL;
-    text_printf(&w->layers, "    \"%s (%s:%d)\",\n", n->name ? n->name : n->op->name,
-                n->span.source ? (base ? base + 1 : n->span.source->name) : "made by the compiler",
-                n->span.line);
+    const char *file = n->span.source ? source_base(n->span.source) : "made by the compiler";
+    text_printf(&w->layers, "    %s,\n",
+                quote_c(w->arena, arena_printf(w->arena, "%s (%s:%d)",
+                                               n->name ? n->name : n->op->name, file, n->span.line)));
     w->nlayer++;
 }
 

@@ -4,6 +4,7 @@
  * or call that writes it to the last that reads it.  Shards' buffers live in phases, a thread's in the calls of its phase;
  * white is memory that nobody uses then.  Beside them stands what lives always, to the same scale of bytes as its neighbour.
  */
+#include "base/quote.h"
 #include "emit/emit.h"
 #include "ops/op.h"
 #include <string.h>
@@ -34,16 +35,6 @@ static double y_of(const Panel *p, int64_t at)
     return p->top + (double)at * HIGH / (double)p->bytes;
 }
 
-static void escape(Text *out, const char *s)
-{
-    for (; *s; s++)
-        switch (*s) {
-        case '<': text_add(out, "&lt;"); break;
-        case '&': text_add(out, "&amp;"); break;
-        default: text_printf(out, "%c", *s);
-        }
-}
-
 static const char *color(const Buffer *b)
 {
     return b->node->backward ? "#e9a6a0" : b->place == PLACE_PARTIAL || b->node->op->flags & (OP_SUM | OP_TOTAL) ? "#d8cf96" : "#9dbfe0";
@@ -55,13 +46,13 @@ static void box(const Panel *p, const Buffer *b)
     Text *out = p->out;
     text_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.2f\" fill=\"%s\" stroke=\"#555\" stroke-width=\"%s\"><title>", x,
                 y, w, h, color(b), h > 3 ? "0.5" : "0.1");
-    escape(out, b->name);
+    text_add(out, quote_xml(out->arena, b->name));
     text_printf(out, " %s, %s, %d to %d</title></rect>\n", shape_text(out->arena, &b->node->shape), text_bytes(out->arena, b->bytes),
                 b->first, b->last);
     if (h < TEXT || w < 7.0 * (double)strlen(b->name))
         return;
     text_printf(out, "<text x=\"%.1f\" y=\"%.1f\">", x + 3, y + h / 2 + 4);
-    escape(out, b->name);
+    text_add(out, quote_xml(out->arena, b->name));
     text_add(out, "</text>\n");
 }
 
@@ -170,5 +161,5 @@ void emit_memory(const Graph *g, Text *out)
                 "font-size=\"%d\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
                 "<text x=\"%d\" y=\"18\" font-size=\"15\">%s: memory of a step of %lld sample%s, %lld shard%s   "
                 "(blue: forward, red: backward, yellow: sums and statistics)</text>\n%s</svg>\n",
-                WIDE + 20, y - GAP + 16, TEXT, LEFT, g->name, (long long)s->batch, s->batch == 1 ? "" : "s", (long long)s->shards, s->shards == 1 ? "" : "s", body.s);
+                WIDE + 20, y - GAP + 16, TEXT, LEFT, quote_xml(out->arena, g->name), (long long)s->batch, s->batch == 1 ? "" : "s", (long long)s->shards, s->shards == 1 ? "" : "s", body.s);
 }

@@ -6,6 +6,7 @@
  */
 #ifndef PYTHON_H
 #define PYTHON_H
+#include "base/quote.h"
 #include "emit/emit.h"
 #include "ops/window.h"
 

@@ -267,6 +267,17 @@ bool python_augments(const Augment *u)
     return u->shift || u->flip || u->cutout || u->brightness > 0;
 }
 
+/* argparse formats a help text: %% is a percent sign. */
+static const char *data_help(Arena *a, const char *name)
+{
+    Text t = text_new(a);
+    text_add(&t, "directory of the data set; default: ");
+    for (; *name; name++)
+        text_addn(&t, *name == '%' ? "%%" : name, *name == '%' ? 2 : 1);
+    text_add(&t, " in $TENON_DATA, in models/data, or here");
+    return t.s;
+}
+
 void python_main(const Recipe *r, Text *t)
 {
     const char *name = r->data.name;
@@ -274,16 +285,15 @@ void python_main(const Recipe *r, Text *t)
     if (strcmp(name, "synthetic") == 0)
         text_add(t, "    a.add_argument(\"--data\")\n");
     else if (strchr(name, '/'))
-        text_printf(t, "    a.add_argument(\"--data\", default=\"%s\")\n", name);
+        text_printf(t, "    a.add_argument(\"--data\", default=%s)\n", quote_python(t->arena, name));
     else
         text_printf(t,
-                    "    places = [os.path.join(at, \"%s\") for at in "
+                    "    places = [os.path.join(at, %s) for at in "
                     "(os.environ.get(\"TENON_DATA\", \".\"), \"models/data\", \".\")]\n"
                     "    a.add_argument(\"--data\", default=next(filter(os.path.isdir, places), "
                     "places[0]),\n"
-                    "                   help=\"directory of the data set; default: %s in "
-                    "$TENON_DATA, in models/data, or here\")\n",
-                    name, name);
+                    "                   help=%s)\n",
+                    quote_python(t->arena, name), quote_python(t->arena, data_help(t->arena, name)));
 }
 
 void python_rate(const Recipe *r, Text *t)

@@ -88,7 +88,7 @@ static bool head(const Graph *g, const char *source, Text *t, Diag *d)
                 "os\n%simport resource\nimport time\n\n"
                 "import numpy as np\nimport torch\nimport torch.nn.functional as F\nfrom torch "
                 "import nn\n",
-                g->name, g->name, source, g->name, python_table(g) ? "import collections\n" : "",
+                g->name, g->name, quote_python_doc(t->arena, source), g->name, python_table(g) ? "import collections\n" : "",
                 python_table(g) ? "import re\n" : "");
     if (strcmp(g->recipe.dtype, "f64") == 0)
         text_add(t, "\ntorch.set_default_dtype(torch.float64)\n");

@@ -1,5 +1,6 @@
 /* slurm.c -- a job script for Slurm: one program, any number of ranks (processes that know MPI, or one a GPU) that divides the shards, and a run that goes on by
  * itself when its time is over. */
+#include "base/quote.h"
 #include "emit/emit.h"
 
 /* A GPU adds only what is one node of the tree. */
@@ -63,7 +64,7 @@ void emit_slurm(const Graph *g, const char *source, bool gpus, Text *out)
                 "esac\n"
                 "scontrol requeue \"$SLURM_JOB_ID\"\n"
                 "exit $code\n",
-                g->name, source, source, g->name,
+                g->name, quote_line(out->arena, source), quote_shell(out->arena, source), g->name,
                 gpus ? "--target cuda --comm nccl    anywhere with nvcc" : "--comm mpi        here, or anywhere with the same MPI",
                 g->name, g->name,
                 gpus ? "# A process a GPU.  They meet at a port of the first node, made of the job's number; TENON_MEET=HOST:PORT in the environment\n"

@@ -57,16 +57,10 @@ static void origin(Writer *w, Text *t, const Node *n, int *line, const char *ind
     const char *text = source_line(w->arena, n->span.source, n->span.line);
     while (*text == ' ' || *text == '\t')
         text++;
-    Text safe = text_new(w->arena);
-    for (; *text; text++)
-        if (!strncmp(text, "*/", 2))
-            text_add(&safe, "* /"), text++;
-        else
-            text_addn(&safe, text, 1);
     *line = n->span.line;
-    const char *base = strrchr(n->span.source->name, '/');
     text_printf(t, "\n%s/* %s%s:%d  %s */\n", indent, n->backward ? "backward of " : "",
-                base ? base + 1 : n->span.source->name, n->span.line, safe.s);
+                quote_c_comment(w->arena, source_base(n->span.source)), n->span.line,
+                quote_c_comment(w->arena, text));
 }
 
 /* One call, broken after its own commas where a line would pass 100 columns; "if (!CALL) CALL", too. */
@@ -100,17 +94,15 @@ const char *statement_tick(Writer *w, const char *what, const char *call, Span a
                            const char *algorithm, Price p)
 {
     const Market m = market_of(w->g, w->in->options, w->g->step->chunk);
-    const char *base = at.source ? strrchr(at.source->name, '/') : NULL;
     const char *place =
-        at.source ? arena_printf(w->arena, "%s:%d", base ? base + 1 : at.source->name, at.line)
-                  : "";
+        at.source ? arena_printf(w->arena, "%s:%d", source_base(at.source), at.line) : "";
 
     if (!w->g->training ||
         w->in->options->cuda) /* clocks of a GPU's calls would see their launches alone */
         return "";
     text_printf(&w->calls, "    {%s, \"%.*s\", %s, %.17g, \"%s\", %.4g, %.4g, %.4g},\n",
-                name_c_string(w->arena, what), (int)strcspn(call, "("), call,
-                name_c_string(w->arena, place), flops, algorithm,
+                quote_c(w->arena, what), (int)strcspn(call, "("), call,
+                quote_c(w->arena, place), flops, algorithm,
                 p.executed / (double)w->g->step->batch, 1e6 * market_seconds(&m, p.cycles),
                 p.weights + p.values);
     return arena_printf(w->arena, " TICK(%d);", w->ncall++);

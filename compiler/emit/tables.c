@@ -10,7 +10,7 @@ static void parameter(Writer *w, Text *t, const Param *p)
                                        "RT_NORMAL", "RT_CONSTANT",   "RT_SECOND"};
     static const char *const fan[] = {"RT_FAN_IN", "RT_FAN_OUT", "RT_FAN_AVG"};
 
-    text_printf(t, "    {.name = %s, .rank = %d, .dim = {", name_c_string(w->arena, p->name),
+    text_printf(t, "    {.name = %s, .rank = %d, .dim = {", quote_c(w->arena, p->name),
                 p->file.rank);
     for (int i = 0; i < p->file.rank; i++)
         text_printf(t, "%s%lld", i ? ", " : "", (long long)p->file.dim[i]);
@@ -78,7 +78,7 @@ static void recipe(Writer *w, Text *t, const Recipe *r)
     text_printf(t,
                 "    .recipe = {\n        .data = %s, .samples = %lld, .test_samples = %lld, "
                 ".x_scale = %.17g,\n",
-                name_c_string(w->arena, r->data.name), (long long)r->data.samples,
+                quote_c(w->arena, r->data.name), (long long)r->data.samples,
                 (long long)r->data.test_samples, r->data.scale);
     if (r->data.unit)
         text_printf(t, "        .text = {.unit = %s, .table = %s, .step = %lld},\n",
@@ -231,11 +231,11 @@ static void program(Writer *w, Text *t)
     text_printf(t,
                 "const RtProgram rt_program = {\n    .model = \"%s\", .source = %s, .source_hash = "
                 "\"%s\",\n",
-                g->name, name_c_string(w->arena, in->source_name), in->hash);
+                g->name, quote_c(w->arena, in->source_name), in->hash);
     text_printf(t,
                 "    .compiler = \"%s\", .flags = %s, .target = \"%s\", .cpu = \"%s\", .isa = %s, "
                 ".real_bytes = sizeof(real),\n",
-                in->compiler_version, name_c_string(w->arena, in->flags),
+                in->compiler_version, quote_c(w->arena, in->flags),
                 in->options->cuda ? "cuda" : "cpu", in->options->cuda ? in->options->arch : in->cpu,
                 in->options->cuda ? "RT_ISA_ANY" : emit_isa(in->cpu));
     text_printf(t,
@@ -325,7 +325,7 @@ void tables_write(Writer *w, Text *t)
     ranges(w, t);
     text_add(t, "static const char *const data_dirs[] = {");
     for (int i = 0; i < w->in->ndata_dirs; i++)
-        text_printf(t, "%s, ", name_c_string(w->arena, w->in->data_dirs[i]));
+        text_printf(t, "%s, ", quote_c(w->arena, w->in->data_dirs[i]));
     text_add(t, "NULL};\n\n");
     program(w, t);
 }

@@ -95,7 +95,7 @@ void program_head(Writer *w, const char *suffix, Text *t)
     Arena *a = w->arena;
 
     text_printf(t, "/* %s%s -- made by tenon from %s; change the model, not this file.\n *\n",
-                g->name, suffix, w->in->source_name);
+                g->name, suffix, quote_c_comment(a, w->in->source_name));
     int64_t n = 0;
     for (int i = 0; i < g->nparam; i++)
         n += g->param[i]->average ? 0 : shape_count(&g->param[i]->file);

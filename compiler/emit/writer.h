@@ -1,6 +1,7 @@
 /* writer.h -- what the files of the C target share: names, pointers, kernels made once, loops. */
 #ifndef WRITER_H
 #define WRITER_H
+#include "base/quote.h"
 #include "emit/emit.h"
 #include "ops/op.h"
 
@@ -72,7 +73,6 @@ const char *name_upper(Arena *a, const char *s);
 void        name_params(Writer *w, const Graph *g);   /* first of all: parameters get the constants nearest to their names */
 const char *name_of_param(const Writer *w, const Param *p);             /* of either graph: "CONV1_WEIGHT" */
 const char *name_of_state(const Writer *w, const Param *p, int k);      /* "CONV1_WEIGHT_STATE0" */
-const char *name_c_string(Arena *a, const char *s);   /* quoted and escaped */
 
 /* pointer.c: a C expression for where n's value lies, seen from inside a phase */
 const char *pointer_to(Writer *w, const Node *n);

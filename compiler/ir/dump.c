@@ -59,8 +59,7 @@ static void dump_span(const Span *s, FILE *f)
 {
     if (!s->source)
         return;
-    const char *slash = strrchr(s->source->name, '/');
-    fprintf(f, "  %s:%d", slash ? slash + 1 : s->source->name, s->line);
+    fprintf(f, "  %s:%d", source_base(s->source), s->line);
 }
 
 static void dump_node(const Node *n, Arena *a, FILE *f)

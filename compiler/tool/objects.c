@@ -173,8 +173,11 @@ static bool io_error(Diag *d, const char *what, const char *path, int error)
     return false;
 }
 
+/* The C compiler takes a word that begins with '-' or '@' for an option or for a file of options. */
 static const char *file_of(Arena *a, const char *dir, const char *name, const char *suffix)
 {
+    if (*dir == '-' || *dir == '@')
+        dir = path_join(a, ".", dir);
     return path_join(a, dir, arena_printf(a, "%s%s", name, suffix));
 }
 

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE                                   /* environ, pipe2, ppoll, sched_getaffinity */
 #include "tool/process.h"
+#include "base/quote.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -54,10 +55,8 @@ void argv_end(Arena *a, Argv *v)
 const char *argv_text(Arena *a, const Argv *v)
 {
     Text t = text_new(a);
-    for (int i = 0; i < v->n; i++) {
-        const bool quote = v->word[i][strcspn(v->word[i], " \t\"'$&;()<>|*?")] != 0;
-        text_printf(&t, quote ? "%s'%s'" : "%s%s", i ? " " : "", v->word[i]);
-    }
+    for (int i = 0; i < v->n; i++)
+        text_printf(&t, "%s%s", i ? " " : "", quote_shell(a, v->word[i]));
     return t.s;
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # names.sh -- any name that the language takes gives a program that the C compiler takes: names that differ in case or in a dot
-# only, names of the generated file's own constants, and every word in capitals of the headers that it includes.
+# only, names of the generated file's own constants, and every word in capitals of the headers that it includes.  Names of files and of
+# data sets may hold anything: they change no code of what is generated, in any language.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -27,4 +28,87 @@ printf '#include "rt.h"\n' > "$work/w.c"
 { echo 'model m(x: f32[4]) {'; echo 'h = x'; sed 's/.*/& = dense(h, 4); h = tanh(&)/' "$work/words"; echo 'return dense(h, 3)'; echo '}'; echo "$recipe"; } > "$work/m.tn"
 succeeds "emit all words" "$TENON" emit "$work/m.tn" -o "$work/c"
 succeeds "C takes all words" cc -std=gnu11 -DRT_KERNELS -I "$runtime" -fsyntax-only "$work/c/m.c"
+
+# ---- names of files, which may hold anything
+model='model m(x: f32[4]) { h = dense(x, 4) |> relu; return dense(h, 3) }'
+hostile=('a"b.tn' 'a\x.tn' "it's.tn" '$(touch hostile)`touch hostile`.tn' '%s%n%d%%.tn' '<b>&amp;.tn' 'a??/.tn' $'line\nprint(1); touch hostile\n#.tn'
+         $'"""\nraise SystemExit("hostile")\n"""' $'byte\xff.tn' $'tab\tcr\rdel\x7f.tn' 'x*/ __attribute__((constructor)) static void hostile(void) { __builtin_trap(); } /*.tn'
+         '\' '" "' 'é.tn')
+
+# code FILE: a generated file without its comments, and with every string empty
+code() {
+    case $1 in
+    *.c | *.cu) cc -x c -fpreprocessed -dD -E -P "$1" 2>&1 | sed -E 's/"([^"\\]|\\.)*"/""/g' ;;
+    *.sbatch) bash -n "$1" 2>&1; grep -v '^# ' "$1" ;;
+    *) cat "$1" ;;
+    esac
+}
+names="$work/names" made="$work/made"
+mkdir "$names" "$made"
+number=0
+for name in plain.tn "${hostile[@]}"; do
+    mkdir -p "$names/$(dirname "$name")"
+    printf '%s\n%s\n' "$model" "$recipe" > "$names/$name"
+    for to in c cuda dot slurm pytorch keras mxnet; do
+        "$TENON" emit "$names/$name" --to $to -o "$made/$to.$number" > "$work/out" 2>&1 || { bad "emit --to $to of '$name'"; cat "$work/out"; continue; }
+        case $to in pytorch | keras | mxnet) continue ;; esac
+        code "$made/$to.$number"/* > "$work/$to.now" 2>&1 || true
+        if [ $number = 0 ]; then
+            mv "$work/$to.now" "$work/$to.plain"
+            [ "$(wc -c < "$work/$to.plain")" -gt 200 ] && ok || bad "$to: nothing to compare"
+        elif cmp -s "$work/$to.plain" "$work/$to.now"; then
+            ok
+        else
+            bad "'$name' changes the code of --to $to"; { diff "$work/$to.plain" "$work/$to.now" || true; } | sed -n '1,4s/\(.\{200\}\).*/\1/p'
+        fi
+    done
+    number=$((number + 1))
+done
+# scripts for other frameworks: the same tree but for the text at the top
+if command -v python3 > /dev/null; then
+    cat > "$work/trees.py" << 'END'
+import ast, glob, os, sys
+trees = {}
+for path in sorted(glob.glob(sys.argv[1] + "/*/m.py")):
+    to, number = os.path.basename(os.path.dirname(path)).split(".")
+    try:
+        tree = ast.parse(open(path, "rb").read())
+        trees[to, int(number)] = ast.dump(ast.Module(tree.body[1:], [])) if isinstance(tree.body[0].value.value, str) else "no text at the top"
+    except (SyntaxError, ValueError, AttributeError) as e:
+        trees[to, int(number)] = str(e)
+wrong = [f"{to} {number}" for (to, number), tree in trees.items() if tree != trees[to, 0]]
+print(len(trees), "scripts, not as of plain.tn:", *wrong)
+END
+    same "scripts of hostile names" "$((3 * number)) scripts, not as of plain.tn:" "$(python3 "$work/trees.py" "$made")"
+else
+    skip "scripts of hostile names need python3"
+fi
+# the command in a job script names the file
+name='it'"'"'s $HOME "x"'$'\n''y.tn'
+mv "$names/plain.tn" "$names/$name"
+"$TENON" emit "$names/$name" --to slurm > "$work/job"
+eval "set -- $(sed -n 's/^#  *tenon build \(.*\) -o m .*/\1/p' "$work/job")"
+same "the file that a job script names" "$names/$name" "$1"
+succeeds "a picture of memory" "$TENON" show "$names/$name" --memory "$work/plan.svg"
+
+# built and run, each text that a program has of it
+all=$'"\\*/ void hostile(void) { } /*\n\xff\'%s.tn'
+{ echo "$model"; echo "${recipe/synthetic(*8)/\"no\\n\\\"such\\\\%s\"}"; } > "$names/m.tn"
+mkdir -p "$names/$(dirname "$all")"
+cp "$names/m.tn" "$names/$all"
+cd "$names"
+succeeds "build a hostile name, keep in @keep" "$TENON" build "$all" -o "$work/p" --keep @keep --cpu generic
+cd - > /dev/null
+[ -f "$names/@keep/m.c" ] && ok || bad "what --keep kept: $(ls "$names")"
+succeeds "bench of it" "$work/p" bench --steps 1 --layers --trace "$work/trace.json"
+succeeds "info of it" "$work/p" info
+same "info has a line for a key" "1 1" "$(grep -ac '^source: "' "$work/out") $(grep -ac '^data: no' "$work/out")"
+if command -v python3 > /dev/null; then
+    succeeds "its trace is JSON" python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$work/trace.json"
+    for to in pytorch keras mxnet; do
+        "$TENON" emit "$names/m.tn" --to $to -o "$made/$to.data"
+        sed -n 's/^    places = .*join(at, \(".*"\)) for at in .*/print(repr(\1))/p' "$made/$to.data/m.py"
+    done > "$work/data.py"
+    same "data of the scripts" "$(printf '%s\n' "'no\\n\"such\\\\%s'"{,,})" "$(python3 "$work/data.py")"
+fi
 finish

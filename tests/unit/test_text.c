@@ -1,7 +1,8 @@
-/* test_text.c -- patterns of names. */
-#include "base/text.h"
+/* test_text.c -- patterns of names; text of the user inside generated text. */
+#include "base/quote.h"
 #include <check.h>
 #include <stdlib.h>
+#include <string.h>
 
 START_TEST(patterns)
 {
@@ -30,11 +31,41 @@ START_TEST(patterns)
 }
 END_TEST
 
+START_TEST(quoted)
+{
+    static const struct {
+        const char *(*quote)(Arena *a, const char *s);
+        const char *s, *want;
+    } t[] = {
+        {quote_c, "a\"b\\c\n\x7f", "\"a\\\"b\\\\c\\012\\177\""},
+        {quote_c, "?\?/\xc3\xa9\xff""1", "\"?\\?/\xc3\xa9\\3771\""},
+        {quote_c, NULL, "\"\""},
+        {quote_c_comment, "*/ /*/ **//", "* / / * / ** //"},
+        {quote_c_comment, "a\nb\t\xc3\xa9\xff\xc3", "a?b\t\xc3\xa9??"},
+        {quote_python, "\"\"\"\\\n\r\xff\xc3\xa9", "\"\\\"\\\"\\\"\\\\\\n\\x0d\\udcff\xc3\xa9\""},
+        {quote_python_doc, "\"\"\"\\x\n", "\\\"\\\"\\\"\\\\x?"},
+        {quote_shell, "models/a-b.tn", "models/a-b.tn"},
+        {quote_shell, "", "''"},
+        {quote_shell, "$(x) it's", "'$(x) it'\\''s'"},
+        {quote_shell, "a\n'\\b", "$'a\\012\\'\\\\b'"},
+        {quote_line, "a\nb\x1b[2J", "a?b?[2J"},
+        {quote_dot, "a\"\\N\n", "a\\\"\\\\N?"},
+        {quote_xml, "<a b='\"'>&\x01", "&lt;a b=&#39;&quot;&#39;&gt;&amp;?"},
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++)
+        ck_assert_msg(strcmp(t[i].quote(a, t[i].s), t[i].want) == 0, "%s, not %s",
+                      t[i].quote(a, t[i].s), t[i].want);
+    arena_free(a);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("text");
     TCase *tests = tcase_create("text");
     tcase_add_test(tests, patterns);
+    tcase_add_test(tests, quoted);
     suite_add_tcase(s, tests);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,0 +1,160 @@
+/* quote.c -- text of the user inside generated text, made harmless for the language around it. */
+#include "base/quote.h"
+#include <string.h>
+
+/* What is written for a byte that has a meaning in the language around it; NULL: the byte itself. */
+typedef const char *Escape(Arena *a, unsigned char byte, const char *before);
+
+static bool is_control(unsigned char c)
+{
+    return c < 32 || c == 127;
+}
+
+/* s with every byte as `escape` has it.  Bytes that are not UTF-8 are escaped as control bytes are. */
+static void add(Text *t, const char *s, Escape *escape)
+{
+    const char *begin = s ? s : "";
+    const size_t n = strlen(begin);
+    for (size_t i = 0, step; i < n; i += step) {
+        const int bytes = text_character(begin + i, n - i);
+        const unsigned char c = (unsigned char)begin[i];
+        const char *other = bytes > 1 ? NULL : escape(t->arena, c, i ? begin + i - 1 : "");
+        step = bytes ? (size_t)bytes : 1;
+        if (other)
+            text_add(t, other);
+        else
+            text_addn(t, begin + i, step);
+    }
+}
+
+static const char *within(Arena *a, const char *open, const char *s, Escape *escape, const char *close)
+{
+    Text t = text_new(a);
+    text_add(&t, open);
+    add(&t, s, escape);
+    text_add(&t, close);
+    return t.s;
+}
+
+/* Three octal digits: hexadecimal ones of C would go on with what follows.  Two '?' may begin a trigraph. */
+static const char *in_c(Arena *a, unsigned char c, const char *before)
+{
+    if (c == '"' || c == '\\')
+        return arena_printf(a, "\\%c", c);
+    if (is_control(c) || c >= 128)
+        return arena_printf(a, "\\%03o", c);
+    return c == '?' && *before == '?' ? "\\?" : NULL;
+}
+
+const char *quote_c(Arena *a, const char *s)
+{
+    return within(a, "\"", s, in_c, "\"");
+}
+
+static const char *in_line(Arena *a, unsigned char c, const char *before)
+{
+    (void)a, (void)before;
+    return (is_control(c) && c != '\t') || c >= 128 ? "?" : NULL;
+}
+
+/* A comment neither ends nor seems to begin inside. */
+static const char *in_c_comment(Arena *a, unsigned char c, const char *before)
+{
+    if ((c == '/' && *before == '*') || (c == '*' && *before == '/'))
+        return arena_printf(a, " %c", c);
+    return in_line(a, c, before);
+}
+
+const char *quote_c_comment(Arena *a, const char *s)
+{
+    return within(a, "", s, in_c_comment, "");
+}
+
+const char *quote_line(Arena *a, const char *s)
+{
+    return within(a, "", s, in_line, "");
+}
+
+/* Bytes that are not UTF-8 are the lone surrogates that stand for them in Python's file names (PEP 383). */
+static const char *in_python(Arena *a, unsigned char c, const char *before)
+{
+    (void)before;
+    if (c == '"' || c == '\\')
+        return arena_printf(a, "\\%c", c);
+    if (c >= 128)
+        return arena_printf(a, "\\udc%02x", c);
+    return c == '\n' ? "\\n" : is_control(c) ? arena_printf(a, "\\x%02x", c) : NULL;
+}
+
+const char *quote_python(Arena *a, const char *s)
+{
+    return within(a, "\"", s, in_python, "\"");
+}
+
+static const char *in_python_doc(Arena *a, unsigned char c, const char *before)
+{
+    return c == '"' || c == '\\' ? arena_printf(a, "\\%c", c) : in_line(a, c, before);
+}
+
+const char *quote_python_doc(Arena *a, const char *s)
+{
+    return within(a, "", s, in_python_doc, "");
+}
+
+static const char *in_single_quotes(Arena *a, unsigned char c, const char *before)
+{
+    (void)a, (void)before;
+    return c == '\'' ? "'\\''" : NULL;
+}
+
+/* Inside $'...', which alone can hold a line's end on one line. */
+static const char *in_dollar_quotes(Arena *a, unsigned char c, const char *before)
+{
+    (void)before;
+    if (c == '\'' || c == '\\')
+        return arena_printf(a, "\\%c", c);
+    return is_control(c) || c >= 128 ? arena_printf(a, "\\%03o", c) : NULL;
+}
+
+const char *quote_shell(Arena *a, const char *s)
+{
+    static const char bare[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+@%";
+    const char *word = s ? s : "";
+    bool control = false;
+    if (*word && !word[strspn(word, bare)])
+        return word;
+    for (const char *p = word; *p; p++)
+        control |= is_control((unsigned char)*p);
+    return control ? within(a, "$'", word, in_dollar_quotes, "'")
+                   : within(a, "'", word, in_single_quotes, "'");
+}
+
+/* Labels are read for escapes such as \n and \N. */
+static const char *in_dot(Arena *a, unsigned char c, const char *before)
+{
+    return c == '"' || c == '\\' ? arena_printf(a, "\\%c", c) : in_line(a, c, before);
+}
+
+const char *quote_dot(Arena *a, const char *s)
+{
+    return within(a, "", s, in_dot, "");
+}
+
+/* XML 1.0 has no way to write most control characters. */
+static const char *in_xml(Arena *a, unsigned char c, const char *before)
+{
+    switch (c) {
+    case '<':  return "&lt;";
+    case '>':  return "&gt;";
+    case '&':  return "&amp;";
+    case '"':  return "&quot;";
+    case '\'': return "&#39;";
+    case '\n': return NULL;
+    default:   return in_line(a, c, before);
+    }
+}
+
+const char *quote_xml(Arena *a, const char *s)
+{
+    return within(a, "", s, in_xml, "");
+}
