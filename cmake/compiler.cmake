@@ -17,7 +17,8 @@ file(GLOB rooms CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
 add_library(tenoncore STATIC ${rooms} ${BISON_parser_OUTPUTS} ${FLEX_lexer_OUTPUTS})
 target_include_directories(tenoncore PUBLIC compiler ${CMAKE_BINARY_DIR} ${grammar})
 target_compile_definitions(tenoncore PRIVATE TENON_VERSION="${PROJECT_VERSION}")
-target_link_libraries(tenoncore PUBLIC m)
+find_package(Threads REQUIRED)
+target_link_libraries(tenoncore PUBLIC m Threads::Threads)
 set_source_files_properties(${FLEX_lexer_OUTPUTS} PROPERTIES
                             COMPILE_OPTIONS "-Wno-unused-function;-Wno-sign-compare;-Wno-unused-parameter")
 

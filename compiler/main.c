@@ -6,6 +6,7 @@
  *   tool    C -> executable          tool/
  */
 #include "tool/process.h"
+#include "tool/stack.h"
 #include "tool/tool.h"
 
 static bool compile(Arena *a, Command *c, Diag *d)
@@ -25,15 +26,23 @@ static bool compile(Arena *a, Command *c, Diag *d)
            tool_finish(c, &f, d);
 }
 
-int main(int argc, char **argv)
+typedef struct Words { int n; char **word; } Words;
+
+static int run(void *arg)
 {
+    const Words *w = arg;
     process_begin();
     Arena *a = arena_new();
-    Diag *d = diag_new(a, command_color(argc, argv));
+    Diag *d = diag_new(a, command_color(w->n, w->word));
     Command c;
-    const bool ok = command_parse(a, argc, argv, &c, d) && (c.kind < COMMAND_CHECK ? tool_answer(&c, d) : compile(a, &c, d)) &&
+    const bool ok = command_parse(a, w->n, w->word, &c, d) && (c.kind < COMMAND_CHECK ? tool_answer(&c, d) : compile(a, &c, d)) &&
                     tool_said(d);
     diag_print(d, stderr);
     arena_free(a);
     return ok ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    return stack_run(run, &(Words){argc, argv});
 }

@@ -1,6 +1,7 @@
 /* loader.c -- a queue of a few jobs, a mutex and two conditions; see loader.h. */
 #include "loader.h"
 #include "error.h"
+#include "threads.h"
 #include <pthread.h>
 #include <string.h>
 
@@ -41,7 +42,7 @@ Loader *loader_new(void)
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->posted, NULL);
     pthread_cond_init(&l->done, NULL);
-    const int error = pthread_create(&id, NULL, work, l);
+    const int error = threads_start(&id, work, l);
     if (error)
         rt_die("the loader thread could not be started: %s", strerror(error));
     pthread_detach(id);

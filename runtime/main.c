@@ -4,6 +4,7 @@
 #include "mapped.h"
 #include "options.h"
 #include "output.h"
+#include "threads.h"
 #include "train.h"
 #include <signal.h>
 #include <stdio.h>
@@ -134,8 +135,15 @@ static void choose_signals(Command command)
         signal(SIGPIPE, SIG_IGN);
 }
 
-int rt_main(const RtProgram *p, int argc, char **argv)
+typedef struct Start {
+    const RtProgram *p;
+    int argc;
+    char **argv;
+} Start;
+
+static int start(void *arg)
 {
+    const RtProgram *p = ((Start *)arg)->p;
     static char buffer[1 << 14];
     static Options o;
     static Comm comm = {.size = 1, .local_size = 1};
@@ -145,7 +153,7 @@ int rt_main(const RtProgram *p, int argc, char **argv)
          [GRADCHECK] = gradcheck_run, [GRADS] = grads_run};
     output_begin();
     setvbuf(stdout, buffer, _IOLBF, sizeof buffer);
-    options_parse(&o, p, argc, argv);
+    options_parse(&o, p, ((Start *)arg)->argc, ((Start *)arg)->argv);
     choose_signals(o.command);
     o.comm = &comm;
     if (o.command != INFO) {
@@ -159,4 +167,10 @@ int rt_main(const RtProgram *p, int argc, char **argv)
     fflush(stderr);
     comm_close(&comm);
     _exit(code); /* the other threads need no farewell */
+}
+
+int rt_main(const RtProgram *p, int argc, char **argv)
+{
+    threads_stack(RT_STACK + p->more_stack);
+    return threads_run(start, &(Start){p, argc, argv});
 }

@@ -206,6 +206,7 @@ typedef struct RtProgram {
     int64_t     parameters;                           /* numbers in files */
     double      flops_per_sample;
     int64_t     fixed_bytes, shard_bytes, thread_bytes, grad_bytes;
+    int64_t     more_stack;                           /* bytes that its kernels want of a thread's stack beyond RT_STACK */
     bool        fused_update;                         /* the update happens inside the gradient phases when r->grad is NULL */
     int         input_rank; int64_t input_dim[4];     /* (C, H, W) or (F) */
     int64_t     vocab;                                /* samples are tokens 0 .. vocab-1; 0: they are numbers */
@@ -248,6 +249,10 @@ typedef struct RtProgram {
     const char *products;                             /* "tf32": what these round factors to; "bf16", "f16": read and write; NULL: f32 or f64 */
     const RtParam *scaling;                           /* in f16: RtScaling, as it lies in fixed; NULL: nothing is scaled */
 } RtProgram;
+
+/* Bytes of a thread's stack: the arrays of fixed size of any kernel (3.4 MB: conv2d_dw_update in f64), 1 MB for those that grow with
+ * the model's sizes, and what calls them. */
+enum { RT_STACK = 6 << 20 };
 
 enum { RT_ISA_ANY, RT_ISA_X86_V3, RT_ISA_X86_V4, RT_ISA_ARMV8 };
 

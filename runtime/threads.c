@@ -2,16 +2,19 @@
 #define _GNU_SOURCE
 #include "threads.h"
 #include "error.h"
+#include "rt.h"
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -136,11 +139,66 @@ static void *help(void *arg)
     }
 }
 
+static int64_t stack_bytes = RT_STACK;
+
+void threads_stack(int64_t bytes)
+{
+    stack_bytes = bytes;
+}
+
+int threads_start(pthread_t *id, void *(*run)(void *), void *arg)
+{
+    const int64_t page = sysconf(_SC_PAGESIZE);
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    int error = pthread_attr_setstacksize(&attr, (size_t)((stack_bytes + page - 1) / page * page));
+    if (!error)
+        error = pthread_create(id, &attr, run, arg);
+    pthread_attr_destroy(&attr);
+    return error;
+}
+
+typedef struct Call {
+    int (*run)(void *);
+    void *arg;
+    sigset_t mask;
+    int result;
+} Call;
+
+static void *call(void *arg)
+{
+    Call *c = arg;
+    pthread_sigmask(SIG_SETMASK, &c->mask, NULL);
+    c->result = c->run(c->arg);
+    return NULL;
+}
+
+/* Arguments and environment take a quarter of the first thread's stack at most. */
+int threads_run(int (*run)(void *), void *arg)
+{
+    struct rlimit limit;
+    Call c = {.run = run, .arg = arg};
+    sigset_t all;
+    pthread_t id;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        limit.rlim_cur / 4 * 3 >= (rlim_t)stack_bytes)
+        return run(arg);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &c.mask); /* the other thread is to get them */
+    const int error = threads_start(&id, call, &c);
+    if (error)
+        rt_die("a thread with a stack of %lld bytes could not be started (%s), and this one's has "
+               "%lld (ulimit -s): raise that limit",
+               (long long)stack_bytes, strerror(error), (long long)limit.rlim_cur);
+    pthread_join(id, NULL);
+    return c.result;
+}
+
 static void start_helper(Pool *p, int thread)
 {
     Helper *h = &p->helper[thread];
     *h = (Helper){.pool = p, .thread = thread};
-    const int error = pthread_create(&h->id, NULL, help, h);
+    const int error = threads_start(&h->id, help, h);
     if (error)
         rt_die("thread %d of %d could not be started: %s", thread + 1, p->threads, strerror(error));
 }

@@ -9,6 +9,16 @@
  */
 #ifndef THREADS_H
 #define THREADS_H
+#include <pthread.h>
+#include <stdint.h>
+
+/* Every thread has a stack of a size that the program knows: RT_STACK bytes, or what threads_stack() has said before it starts.  The
+ * limit of the shell (ulimit -s) would give threads 2 MB where it is "unlimited". */
+void  threads_stack(int64_t bytes);
+int   threads_start(pthread_t *id, void *(*run)(void *), void *arg);   /* 0, or the number of an error */
+/* run(arg) on this thread, the program's first, where its stack has room for as much; else on one that has, while this one waits
+ * without signals. */
+int   threads_run(int (*run)(void *), void *arg);
 
 typedef struct Pool Pool;
 typedef void (*PoolWork)(void *arg, int thread, int unit);

@@ -64,15 +64,26 @@ static int calls_of(const RtTrial *t, char *m)
     return calls;
 }
 
-int rt_tune(const RtProgram *p, const RtTrial *trial, int n, int64_t bytes)
+typedef struct Trials {
+    const RtProgram *p;
+    const RtTrial *trial;
+    int n;
+    int64_t bytes;
+} Trials;
+
+static int compare(void *arg)
 {
+    const Trials *t = arg;
+    const RtProgram *p = t->p;
+    const RtTrial *trial = t->trial;
+    const int n = t->n;
     Pool *pool = pool_new(1);
-    char *m = memory_map(bytes, false, "the trials");
+    char *m = memory_map(t->bytes, false, "the trials");
     double *time = rt_alloc(sizeof *time * (size_t)n * TURNS);
     int *calls = rt_alloc(sizeof *calls * (size_t)n);
 
     rt_check_processor(p);
-    fill(p, m, bytes);
+    fill(p, m, t->bytes);
     for (int i = 0; i < n; i++)
         calls[i] = calls_of(&trial[i], m);
     for (int turn = 0; turn < TURNS; turn++)
@@ -84,4 +95,9 @@ int rt_tune(const RtProgram *p, const RtTrial *trial, int n, int64_t bytes)
     }
     printf("peak %.1f\n", fma_peak(p, pool));
     return fflush(stdout) != 0;
+}
+
+int rt_tune(const RtProgram *p, const RtTrial *trial, int n, int64_t bytes)
+{
+    return threads_run(compare, &(Trials){p, trial, n, bytes});
 }

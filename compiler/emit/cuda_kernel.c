@@ -279,7 +279,7 @@ static const char *call_statement(Writer *w, const Node *n)
             add_text(w, &s, c.arg[i].text);
         else if (c.arg[i].kind == CALL_SUMS)
             add_sums(w, &s, c.arg[i].node);
-        else if (c.arg[i].kind != CALL_TEXT)
+        else if (c.arg[i].kind != CALL_TEXT && c.arg[i].kind != CALL_SCRATCH)
             add_pointer(w, &s, c.arg[i].node, c.arg[i].kind == CALL_OUT);
     if (n->op->flags & OP_SUM && !n->shape.batched)
         text_printf(&s.inner, ", %s", step_writes_sum(w->g, n, w->in->options) ? "true" : "false");

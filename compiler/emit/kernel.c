@@ -178,6 +178,11 @@ static const char *call_statement(Writer *w, const Node *n)
             text_add(&s.params, "int64_t at");
             text_add(&s.args, a->text);
             text_add(&s.inner, "at");
+        } else if (a->kind == CALL_SCRATCH) {
+            comma(&s.params), comma(&s.args), comma(&s.inner);
+            text_add(&s.params, "real *room");
+            text_printf(&s.args, "LOCAL(real, %sSCRATCH)", w->prefix);
+            text_add(&s.inner, "room");
         } else if (a->kind == CALL_TEXT) {
             add_text(&s, a->text);
         } else if (a->kind == CALL_SUMS) {

@@ -220,6 +220,20 @@ static void calls(const Writer *w, Text *t)
                 m.core->like, core_peak_gflops(m.core, m.real));
 }
 
+/* Bytes of a thread's stack beyond those of RT_STACK, which has room for small arrays of any kernel. */
+static int64_t more_stack(const Graph *g)
+{
+    enum { SMALL = 1 << 20 };
+    const Shape *x = &g->input->shape;
+    int64_t most = g->recipe.augment.given ? (x->dim[x->rank - 1] + 2 * g->recipe.augment.shift) * (int64_t)sizeof(double) : 0;
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        const int64_t bytes = n->op->stack ? n->op->stack(n, g->step->chunk) : 0;
+        most = bytes > most ? bytes : most;
+    }
+    return most > SMALL ? most - SMALL : 0;
+}
+
 /* A language model, whose loss is nothing but minus the log of the next token's probability. */
 static void program(Writer *w, Text *t)
 {
@@ -249,6 +263,8 @@ static void program(Writer *w, Text *t)
                 (long long)s->fixed_bytes, (long long)s->shard_bytes,
                 (long long)(s->thread_bytes + library_workspace(w) + 2 * w->samples_bytes), (long long)s->grad_bytes,
                 s->fused_update ? "true" : "false");
+    if (!in->options->cuda && more_stack(g))
+        text_printf(t, "    .more_stack = %lld,\n", (long long)more_stack(g));
     text_printf(t, "    .input_rank = %d, .input_dim = {", x->rank);
     for (int i = 0; i < x->rank; i++)
         text_printf(t, "%s%lld", i ? ", " : "", (long long)x->dim[i]);

@@ -78,6 +78,9 @@ static void constants(Writer *w, Text *t)
                      "offsets into a shard: what a later phase reads");
     region_constants(w, t, PLACE_LOCAL, PLACE_LOCAL,
                      "offsets into a thread's scratch: one chunk's values");
+    if (w->g->step->scratch_at)
+        text_printf(t, "enum { %sSCRATCH = %lld };   /* and what a kernel makes and forgets */\n\n",
+                    w->prefix, (long long)w->g->step->scratch_at);
 }
 
 /* ------------------------------------------------------------------------------- the file */

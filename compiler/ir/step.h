@@ -67,6 +67,7 @@ typedef struct Step {
     int     nbuffer;
     Buffer *buffer;
     int64_t fixed_bytes, shard_bytes, thread_bytes, grad_bytes;   /* of training: evaluation, which shares the arena, fits in */
+    int64_t scratch_at;                               /* in a thread's region: what its kernels make and forget (Op.scratch); 0: none does */
     int64_t parameter_bytes, state_bytes;             /* parts of fixed_bytes */
     int64_t offset_scaling;                           /* --dtype f16: the loss's scale, among the states; 0: there is none */
     int     again;                                    /* values that pass recompute has the backward pass make again */

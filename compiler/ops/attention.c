@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { NUMBERS_MOST = 1 << 18 }; /* of a head's keys: packed copies lie on the stack */
+enum { NUMBERS_MOST = 1 << 18 }; /* of a head's keys: each thread has packed copies in its scratch */
 
 static bool is_causal(const Node *n)
 {
@@ -194,6 +194,37 @@ static void price_dx(const Node *n, const Market *m, Price *p)
     price_products(n, m, p, 2, 3, 12);
 }
 
+/* ATTENTION_ROOM and ATTENTION_DX_ROOM of runtime/cpu/attention.h, in numbers. */
+static int64_t part(int64_t n)
+{
+    return (n + 15) / 16 * 16;
+}
+
+static int64_t packed(int64_t n, int64_t k, int lanes)
+{
+    const int64_t panel = 2 * (int64_t)lanes;
+    return part((n + panel - 1) / panel * panel * k);
+}
+
+static int64_t room(const Node *n, int lanes, int turned, int straight, int blocks, int operands)
+{
+    enum { ROWS = 32 };
+    const Shape *x = &n->in[0]->shape;
+    const int64_t t = x->dim[0], d = x->dim[1] / 3 / node_int(n, "heads");
+    return turned * packed(t, d, lanes) + straight * packed(d, t, lanes) +
+           blocks * part(ROWS * (packed(t, 1, lanes) + lanes)) + operands * packed(d, ROWS, lanes);
+}
+
+static int64_t scratch(const Node *n, int lanes, int real)
+{
+    return room(n, lanes, 1, 1, 1, 0) * real;
+}
+
+static int64_t scratch_dx(const Node *n, int lanes, int real)
+{
+    return room(n, lanes, 2, 1, 2, 1) * real;
+}
+
 static void call(const Node *n, Call *c, const char *fn)
 {
     const Shape *x = &n->in[0]->shape;
@@ -202,6 +233,7 @@ static void call(const Node *n, Call *c, const char *fn)
     call_out(c, n);
     for (int i = 0; i < n->nin; i++)
         call_in(c, n->in[i]);
+    call_scratch(c);
     call_text(c,
               "(Attention){ .n = %lld, .t = %lld, .heads = %lld, .d = %lld, .causal = %s, .scale = "
               "%.17g }",
@@ -250,7 +282,8 @@ const Op op_attention[] =
       .gradient = gradient,
       .cost = cost,
       .price = price,
-      .kernel = kernel},
+      .kernel = kernel,
+      .scratch = scratch},
      {.name = "attention_dx",
       .brief = "gradient of attention",
       .arg = {{"x", ARG_TENSOR, NULL, "q, k and v (N, T, 3 C)"},
@@ -262,5 +295,6 @@ const Op op_attention[] =
       .shape = shape_dx,
       .cost = cost_dx,
       .price = price_dx,
-      .kernel = kernel_dx},
+      .kernel = kernel_dx,
+      .scratch = scratch_dx},
      {0}};

@@ -45,6 +45,11 @@ void call_sums(Call *c, const Node *n)
     add(c, (CallArg){.kind = CALL_SUMS, .node = n});
 }
 
+void call_scratch(Call *c)
+{
+    add(c, (CallArg){.kind = CALL_SCRATCH});
+}
+
 void call_place(Call *c, int64_t at)
 {
     add(c, (CallArg){CALL_PLACE, NULL, arena_printf(c->arena, "%lld", (long long)at)});

@@ -7,7 +7,7 @@
 #define CALL_H
 #include "ir/graph.h"
 
-typedef enum { CALL_OUT, CALL_IN, CALL_TEXT, CALL_SIDE, CALL_SUMS, CALL_PLACE } CallArgKind;
+typedef enum { CALL_OUT, CALL_IN, CALL_TEXT, CALL_SIDE, CALL_SUMS, CALL_PLACE, CALL_SCRATCH } CallArgKind;
 typedef struct CallArg { CallArgKind kind; const Node *node; const char *text; } CallArg;
 
 enum { CALL_ARGS = 24 };
@@ -33,6 +33,8 @@ void call_side(Call *c, const Node *n);               /* pointer to what n makes
 /* Three arguments: where the first slice of the shard has its part of the sum n, bytes to the next slice, slices; or, where n is
  * what every shard has (OP_KNOWN), where the batch's first shard has its row, which is one part alone. */
 void call_sums(Call *c, const Node *n);
+/* The bytes of the thread's scratch that Op.scratch asks for, as reals; nothing on a GPU. */
+void call_scratch(Call *c);
 /* A number that is no literal of the kernel, so that calls which differ in it share one: "at" inside; one a call. */
 void call_place(Call *c, int64_t at);
 void call_text(Call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -140,6 +140,22 @@ static void kernel(const Node *n, Call *c)
     literal(n, c);
 }
 
+/* dense_sparse: the places of the inputs that are not zero, and sums of four panels (runtime/cpu/dense_sparse.h). */
+static int64_t stack(const Node *n, int64_t chunk)
+{
+    enum { WORD = 64, SUMS = 512 };
+    const int64_t words = (node_attr(n, "x_shape")->list[0] + WORD - 1) / WORD;
+    return dense_seeks_zeros(n) ? chunk * dense_rows(n) * (8 * words + SUMS) : 0;
+}
+
+/* dense_wide_dx: a panel of the weights, turned. */
+static int64_t stack_dx(const Node *n, int64_t chunk)
+{
+    enum { PANEL = 128 };
+    (void)chunk;
+    return node_attr(n, "wide") ? node_int(n, "units") * PANEL : 0;
+}
+
 static void kernel_dx(const Node *n, Call *c)
 {
     if (node_attr(n, "wide")) {
@@ -194,6 +210,7 @@ const Op op_dense[] =
       .cost = cost,
       .price = dense_price,
       .kernel = kernel,
+      .stack = stack,
       .example = "model example(x: f32[6]) {\n"
                  "    h = dense(x, 5) |> tanh\n"
                  "    return dense(h, 3, bias = false)\n"
@@ -209,7 +226,8 @@ const Op op_dense[] =
       .gradient = gradient_dx,
       .cost = cost,
       .price = dense_price_dx,
-      .kernel = kernel_dx},
+      .kernel = kernel_dx,
+      .stack = stack_dx},
      {.name = "dense_dw",
       .brief = "gradient of dense for its weights, summed over the samples",
       .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I)"},

@@ -151,6 +151,14 @@ static Node *build_position(Graph *g, Node *const *x, int nx, const Node *attrs,
     return w ? op_make(g, "add", attrs->span, 2, x[0], w) : NULL;
 }
 
+/* embedding_dw_update: 16 rows at least on each level of a tree (runtime/cpu/embedding.h). */
+static int64_t stack(const Node *n, int64_t chunk)
+{
+    enum { LEVELS = 24, ROWS = 16 };
+    (void)chunk;
+    return LEVELS * ROWS * (node_int(n, "width") * (int64_t)sizeof(double) + 1);
+}
+
 const Op op_embedding[] =
     {{.name = "embedding",
       .brief = "a learned vector for each token",
@@ -192,7 +200,8 @@ const Op op_embedding[] =
       .flags = OP_HIDDEN | OP_SUM,
       .shape = shape_dw,
       .price = price,
-      .kernel = kernel_dw},
+      .kernel = kernel_dw,
+      .stack = stack},
      {.name = "position",
       .brief = "adds a learned vector to each step of a sequence",
       .arg = {{"x", ARG_TENSOR, NULL, "sequences (N, T, F)"}},

@@ -75,6 +75,11 @@ struct Op {
     void      (*price)(const Node *n, const Market *m, Price *p);
     /* Describes the C call that computes the node (ops/call.h).  NULL: no code (views, inputs). */
     void      (*kernel)(const Node *n, Call *c);
+    /* Bytes of the thread's scratch for what the kernel makes and forgets (call_scratch), whose size grows with n's; vectors of so many
+     * lanes, so many bytes a number.  NULL: none. */
+    int64_t   (*scratch)(const Node *n, int lanes, int real);
+    /* Bytes of the kernel's stack that grow with n's sizes, at most, in f64; NULL: what RT_STACK (runtime/rt.h) has for all kernels. */
+    int64_t   (*stack)(const Node *n, int64_t chunk);
     /* Ops that only put numbers elsewhere (ops/move.h) say where those of input i go; the emitter writes the loops. */
     void      (*move)(const Node *n, int i, Move *m);
     const char *example;                              /* a whole small model file: manual entry, golden, gradient check */

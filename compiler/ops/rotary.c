@@ -101,6 +101,13 @@ static void kernel_wave(const Node *n, Call *c)
     call(n, c, "sinusoidal", 1, false);
 }
 
+/* Sine and cosine of each pair, of the step between two steps, and as the kernel wants them. */
+static int64_t stack(const Node *n, int64_t chunk)
+{
+    (void)chunk;
+    return 3 * (int64_t)sizeof(double) * (n->shape.dim[1] + 1);
+}
+
 const Op op_rotary[] =
     {{.name = "rotary",
       .brief = "turns pairs of features by angles that grow with the step",
@@ -111,6 +118,7 @@ const Op op_rotary[] =
       .gradient = gradient,
       .price = price,
       .kernel = kernel,
+      .stack = stack,
       .example = "model example(x: f32[5, 6]) {\n"
                  "    p = dense(x, 24) |> split(3, axis = -1)\n"
                  "    q = rotary(p[0], heads = 2, base = 100.0)\n"
@@ -125,7 +133,8 @@ const Op op_rotary[] =
       .flags = OP_HIDDEN,
       .shape = shape,
       .price = price,
-      .kernel = kernel_dx},
+      .kernel = kernel_dx,
+      .stack = stack},
      {.name = "sinusoidal",
       .brief = "adds sines and cosines of each step's number",
       .arg = {{"x", ARG_TENSOR, NULL, "sequences (N, T, F)"},
@@ -134,6 +143,7 @@ const Op op_rotary[] =
       .gradient = gradient_wave,
       .price = price,
       .kernel = kernel_wave,
+      .stack = stack,
       .example = "model example(x: f32[5, 6]) {\n"
                  "    h = dense(x, 7) |> sinusoidal |> tanh\n"
                  "    return flatten(h) |> dense(3)\n"

@@ -392,6 +392,23 @@ static int64_t kept_apart(const Graph *g, const Options *o)
     return !o->cuda || !g->training ? -1 : o->persistent ? INT64_MAX : LAUNCH_BYTES;
 }
 
+/* What kernels make and forget: a thread runs one at a time, so that all have the same place, behind its values. */
+static void leave_room_for_kernels(const Graph *g, const Options *o, Step *s)
+{
+    const int lanes = o->vector > 0 ? (int)o->vector : 1, real = strcmp(g->recipe.dtype, "f64") ? 4 : 8;
+    int64_t most = 0;
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        const int64_t bytes = n->op->scratch ? n->op->scratch(n, lanes, real) : 0;
+        most = bytes > most ? bytes : most;
+    }
+    if (!most)
+        return;
+    s->scratch_at = round_up(s->thread_bytes + 1); /* not 0 */
+    s->thread_bytes = s->scratch_at + round_up(most + SLACK);
+    s->bound_thread += round_up(most + SLACK);
+}
+
 void pass_plan(Graph *g, const Options *o, Diag *d)
 {
     enum { LATER = 4, LATER_IN_LOOP = 16 }; /* calls */
@@ -425,6 +442,8 @@ void pass_plan(Graph *g, const Options *o, Diag *d)
     s->shard_bytes = region(g->arena, s->buffer, s->nbuffer, in_shard, &s->bound_shard);
     if (o->cuda)
         leave_room_for_norm(g, o, s);
+    else
+        leave_room_for_kernels(g, o, s);
     for (int i = 0; i < s->nbuffer; i++)
         ((Node *)s->buffer[i].node)->offset = s->buffer[i].offset;
     for (int i = 0; i < g->nnode; i++)

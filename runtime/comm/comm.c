@@ -6,6 +6,7 @@
 #include "comm/state.h"
 #include "error.h"
 #include "hash.h"
+#include "threads.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -262,7 +263,7 @@ static void guard_begin(Guard *g, double limit, int speaks, const char *late)
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&g->over, &monotonic);
-    if (pthread_create(&g->thread, NULL, count_seconds, g) != 0)
+    if (threads_start(&g->thread, count_seconds, g) != 0)
         rt_die("no thread could be started");
 }
 

@@ -161,7 +161,7 @@ void comm_start(CommState *s)
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->posted, NULL);
     pthread_cond_init(&q->finished, NULL);
-    if (pthread_create(&q->thread, NULL, work, s) != 0)
+    if (threads_start(&q->thread, work, s) != 0)
         rt_die("no thread could be started");
 }
 

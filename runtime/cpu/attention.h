@@ -9,7 +9,8 @@
  *
  * A head of a sample at a time, ATTENTION_ROWS steps of it at a time: their scores fit the caches and are the
  * only ones there are; the backward pass makes them again.  K and V are packed once a head.  Blocks of
- * scores above the diagonal are not computed.
+ * scores above the diagonal are not computed.  Scores and packed copies lie in `room`, of the thread's scratch:
+ * ATTENTION_ROOM or ATTENTION_DX_ROOM numbers at 64 bytes, which compiler/ops/attention.c plans.
  * Source: Dao et al. 2022, "FlashAttention", with rows kept whole: T scores of a few rows are little.
  */
 #ifndef CPU_ATTENTION_H
@@ -44,10 +45,9 @@ RT_INLINE void attention_row_plain(real *p, const real *x, int i, int head, Atte
         p[j] = j < seen ? p[j] / sum : 0;
 }
 
-RT_INLINE void attention_plain(real *o, const real *x, Attention a)
+RT_INLINE void attention_plain(real *o, const real *x, real *p, Attention a)
 {
     const int64_t row = 3 * (int64_t)a.heads * a.d, width = (int64_t)a.heads * a.d;
-    real p[a.t];
     for (int s = 0; s < a.n; s++, x += a.t * row, o += a.t * width)
         for (int head = 0; head < a.heads; head++)
             for (int i = 0; i < a.t; i++) {
@@ -62,10 +62,10 @@ RT_INLINE void attention_plain(real *o, const real *x, Attention a)
             }
 }
 
-RT_INLINE void attention_dx_plain(real *dx, const real *x, const real *dy, Attention a)
+RT_INLINE void attention_dx_plain(real *dx, const real *x, const real *dy, real *p, Attention a)
 {
     const int64_t row = 3 * (int64_t)a.heads * a.d, width = (int64_t)a.heads * a.d;
-    real p[a.t], dp[a.t];
+    real *dp = p + a.t;
     memset(dx, 0, sizeof(real) * (size_t)(a.n * a.t * row));
     for (int s = 0; s < a.n; s++, x += a.t * row, dx += a.t * row, dy += a.t * width)
         for (int head = 0; head < a.heads; head++)
@@ -98,6 +98,15 @@ enum { ATTENTION_ROWS = 32 }; /* steps at a time: whole panels of any width */
 /* Numbers from a row of scores to the next: whole panels, and no power of two. */
 #define ATTENTION_SCORES(t) (GEMM_PANELS(t) * P + V)
 
+/* Numbers of `room`.  Each part begins at 64 bytes. */
+#define ATTENTION_PART(n) (((int64_t)(n) + 15) / 16 * 16)
+#define ATTENTION_BLOCK(t) ATTENTION_PART(ATTENTION_ROWS * ATTENTION_SCORES(t))
+#define ATTENTION_ROOM(t, d)                                                                       \
+    (ATTENTION_PART(GEMM_PACKED(t, d)) + ATTENTION_PART(GEMM_PACKED(d, t)) + ATTENTION_BLOCK(t))
+#define ATTENTION_DX_ROOM(t, d)                                                                    \
+    (2 * ATTENTION_PART(GEMM_PACKED(t, d)) + ATTENTION_PART(GEMM_PACKED(d, t)) +                   \
+     2 * ATTENTION_BLOCK(t) + ATTENTION_PART(GEMM_PACKED(d, ATTENTION_ROWS)))
+
 /* Panels of scores that `rows` steps from `first` on see. */
 RT_INLINE int attention_panels(Attention a, int first, int rows)
 {
@@ -129,13 +138,14 @@ RT_INLINE real attention_exp(real *s, int seen, int count, real scale)
     return v_sum(sum);
 }
 
-RT_INLINE void attention_rows(real *o, const real *x, const real *kt, const real *vp, Attention a,
-                              int first, int rows)
+/* s: ATTENTION_BLOCK(t) numbers. */
+RT_INLINE void attention_rows(real *restrict o, const real *restrict x, const real *restrict kt,
+                              const real *restrict vp, real *restrict s, Attention a, int first,
+                              int rows)
 {
     const int64_t row = 3 * (int64_t)a.heads * a.d, width = (int64_t)a.heads * a.d,
                   lds = ATTENTION_SCORES(a.t);
     const int count = attention_panels(a, first, rows) * P, steps = count < a.t ? count : a.t;
-    real s[ATTENTION_ROWS * ATTENTION_SCORES(a.t)] __attribute__((aligned(64)));
     real sum[ATTENTION_ROWS];
     attention_scores(s, (GemmA){x + first * row, row, 1}, kt, a, first, rows);
     for (int i = 0; i < rows; i++)
@@ -148,21 +158,21 @@ RT_INLINE void attention_rows(real *o, const real *x, const real *kt, const real
     }
 }
 
-RT_INLINE void attention(real *restrict o, const real *restrict x, Attention a)
+RT_INLINE void attention(real *restrict o, const real *restrict x, real *restrict room, Attention a)
 {
     const int64_t row = 3 * (int64_t)a.heads * a.d, width = (int64_t)a.heads * a.d;
     const int whole = a.t / ATTENTION_ROWS * ATTENTION_ROWS;
-    real kt[GEMM_PACKED(a.t, a.d)] __attribute__((aligned(64)));
-    real vp[GEMM_PACKED(a.d, a.t)] __attribute__((aligned(64)));
+    real *kt = room, *vp = kt + ATTENTION_PART(GEMM_PACKED(a.t, a.d)),
+         *scores = vp + ATTENTION_PART(GEMM_PACKED(a.d, a.t));
     for (int s = 0; s < a.n; s++, x += a.t * row, o += a.t * width)
         for (int head = 0; head < a.heads; head++) {
             const real *q = x + head * a.d;
             gemm_pack(kt, q + width, row, a.t, a.d, true);
             gemm_pack(vp, q + 2 * width, row, a.d, a.t, false);
             for (int i = 0; i < whole; i += ATTENTION_ROWS)
-                attention_rows(o + head * a.d, q, kt, vp, a, i, ATTENTION_ROWS);
+                attention_rows(o + head * a.d, q, kt, vp, scores, a, i, ATTENTION_ROWS);
             if (whole < a.t)
-                attention_rows(o + head * a.d, q, kt, vp, a, whole, a.t - whole);
+                attention_rows(o + head * a.d, q, kt, vp, scores, a, whole, a.t - whole);
         }
 }
 
@@ -189,9 +199,11 @@ RT_INLINE void attention_add(real *to, const real *s, const real *g, Attention a
                     a.t % ATTENTION_ROWS, a.d, rows, true);
 }
 
-/* What the backward pass of a head has packed: K and V turned, K. */
+/* What the backward pass of a head has packed: K and V turned, K; and where a block of steps has its scores and their
+ * gradients, ATTENTION_BLOCK(t) numbers each, and a packed operand. */
 typedef struct AttentionPacked {
     const real *kt, *vt, *kp;
+    real *p, *dp, *g;
 } AttentionPacked;
 
 /* dq of some steps, and what they add to dk and dv.  x, dx: at the head's q; dy: at its columns. */
@@ -201,9 +213,7 @@ RT_INLINE void attention_dx_rows(real *dx, const real *x, const real *dy, Attent
     const int64_t row = 3 * (int64_t)a.heads * a.d, width = (int64_t)a.heads * a.d,
                   lds = ATTENTION_SCORES(a.t);
     const int count = attention_panels(a, first, rows) * P, seen = a.causal ? first + rows : a.t;
-    real p[ATTENTION_ROWS * ATTENTION_SCORES(a.t)] __attribute__((aligned(64)));
-    real dp[ATTENTION_ROWS * ATTENTION_SCORES(a.t)] __attribute__((aligned(64)));
-    real g[GEMM_PACKED(a.d, ATTENTION_ROWS)] __attribute__((aligned(64)));
+    real *restrict p = packed.p, *restrict dp = packed.dp, *restrict g = packed.g;
     attention_scores(p, (GemmA){x + first * row, row, 1}, packed.kt, a, first, rows);
     attention_scores(dp, (GemmA){dy + first * width, width, 1}, packed.vt, a, first, rows);
     for (int i = 0; i < rows; i++) {
@@ -221,13 +231,14 @@ RT_INLINE void attention_dx_rows(real *dx, const real *x, const real *dy, Attent
 }
 
 RT_INLINE void attention_dx(real *restrict dx, const real *restrict x, const real *restrict dy,
-                            Attention a)
+                            real *restrict room, Attention a)
 {
     const int64_t row = 3 * (int64_t)a.heads * a.d, width = (int64_t)a.heads * a.d;
     const int whole = a.t / ATTENTION_ROWS * ATTENTION_ROWS;
-    real kt[GEMM_PACKED(a.t, a.d)] __attribute__((aligned(64)));
-    real vt[GEMM_PACKED(a.t, a.d)] __attribute__((aligned(64)));
-    real kp[GEMM_PACKED(a.d, a.t)] __attribute__((aligned(64)));
+    const int64_t turned = ATTENTION_PART(GEMM_PACKED(a.t, a.d));
+    real *kt = room, *vt = kt + turned, *kp = vt + turned,
+         *p = kp + ATTENTION_PART(GEMM_PACKED(a.d, a.t)), *dp = p + ATTENTION_BLOCK(a.t);
+    const AttentionPacked packed = {kt, vt, kp, p, dp, dp + ATTENTION_BLOCK(a.t)};
     memset(dx, 0, sizeof(real) * (size_t)(a.n * a.t * row));
     for (int s = 0; s < a.n; s++, x += a.t * row, dx += a.t * row, dy += a.t * width)
         for (int head = 0; head < a.heads; head++) {
@@ -235,7 +246,6 @@ RT_INLINE void attention_dx(real *restrict dx, const real *restrict x, const rea
             gemm_pack(kt, x + at + width, row, a.t, a.d, true);
             gemm_pack(vt, x + at + 2 * width, row, a.t, a.d, true);
             gemm_pack(kp, x + at + width, row, a.d, a.t, false);
-            const AttentionPacked packed = {kt, vt, kp};
             for (int i = 0; i < whole; i += ATTENTION_ROWS)
                 attention_dx_rows(dx + at, x + at, dy + at, packed, a, i, ATTENTION_ROWS);
             if (whole < a.t)

@@ -13,6 +13,7 @@
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 /* Check notes every assertion that holds, in a file: two thirds of the time of tests that look at each
  * number of a buffer.  Those that fail say their own line. */
@@ -142,8 +143,13 @@ static inline void release(int count, ...)
     __builtin_va_end(list);
 }
 
+/* Each test is a process of its own whose stack grows to RT_STACK at most: what a kernel's arrays may take of a thread. */
 static inline int run_suite(TCase *tests, const char *name)
 {
+    struct rlimit limit;
+    getrlimit(RLIMIT_STACK, &limit);
+    limit.rlim_cur = RT_STACK < limit.rlim_max ? RT_STACK : limit.rlim_max;
+    setrlimit(RLIMIT_STACK, &limit);
     Suite *s = suite_create(name);
     tcase_set_timeout(tests, 120);
     suite_add_tcase(s, tests);

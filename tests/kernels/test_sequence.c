@@ -314,16 +314,20 @@ START_TEST(attentions_close)
         a.causal = causal;
         const int64_t ny = (int64_t)a.n * a.t * a.heads * a.d, nx = 3 * ny;
         real *x = random_buffer(nx, 1), *dy = random_buffer(ny, 2), *o = buffer(ny),
-             *y = buffer(ny), *dx = buffer(nx), *dz = buffer(nx);
+             *y = buffer(ny), *dx = buffer(nx), *dz = buffer(nx),
+             *p = buffer(2 * (int64_t)a.t), *room = buffer(ATTENTION_ROOM(a.t, a.d)),
+             *room_dx = buffer(ATTENTION_DX_ROOM(a.t, a.d));
         for (int64_t i = 0; i < nx; i++)
             x[i] *= 2;
-        attention_plain(o, x, a);
-        attention(y, x, a);
+        attention_plain(o, x, p, a);
+        attention(y, x, room, a);
+        check_guard(room, ATTENTION_ROOM(a.t, a.d) * (int64_t)sizeof(real), "attention, in its room,");
         check_close(y, o, ny, "attention");
-        attention_dx_plain(dx, x, dy, a);
-        attention_dx(dz, x, dy, a);
+        attention_dx_plain(dx, x, dy, p, a);
+        attention_dx(dz, x, dy, room_dx, a);
+        check_guard(room_dx, ATTENTION_DX_ROOM(a.t, a.d) * (int64_t)sizeof(real), "attention_dx, in its room,");
         check_close(dz, dx, nx, "attention_dx");
-        release(6, x, dy, o, y, dx, dz);
+        release(9, x, dy, o, y, dx, dz, p, room, room_dx);
     }
 }
 END_TEST
@@ -333,8 +337,9 @@ START_TEST(attention_rule)
 {
     const Attention a = {1, 2, 1, 2, true, 1};
     const real x[12] = {1, 0, 9, 9, 3, 4, 0, 1, 0, 0, 5, 6};
-    real o[4];
-    attention(o, x, a);
+    real o[4], *room = buffer(ATTENTION_ROOM(2, 2));
+    attention(o, x, room, a);
+    release(1, room);
     ck_assert(o[0] == 3 && o[1] == 4);
     const double p = 1 / (1 + exp(-9));
     ck_assert_double_eq_tol((double)o[2], 3 * p + 5 * (1 - p), 1e-5);
@@ -350,8 +355,9 @@ START_TEST(token_attentions)
     const TokenAttention at = {a.t, a.heads, a.d, a.scale};
     const int64_t width = (int64_t)a.heads * a.d, room = a.t * (2 * width + 1), before = 5;
     real *x = random_buffer(3 * a.t * width, 1), *whole = buffer(a.t * width), *o = buffer(width),
-         *y = buffer(width), *cache = buffer(before + room), *other = buffer(before + room);
-    attention_plain(whole, x, a);
+         *y = buffer(width), *cache = buffer(before + room), *other = buffer(before + room),
+         *p = buffer(a.t);
+    attention_plain(whole, x, p, a);
     for (Rt r = {.position = 0}; r.position < a.t; r.position++) {
         r.cache = (char *)other;
         token_attention_plain(o, x + r.position * 3 * width, &r, before, at);
@@ -363,7 +369,7 @@ START_TEST(token_attentions)
     check_guard(cache, (before + room) * (int64_t)sizeof(real), "token_attention");
     check_same(cache + before, other + before, 2 * a.t * width * (int64_t)sizeof(real),
                "token_attention's cache");
-    release(6, x, whole, o, y, cache, other);
+    release(7, x, whole, o, y, cache, other, p);
 }
 END_TEST
 

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# stack.sh -- no limit of the shell's stack (ulimit -s) changes what the compiler or a program does: the compiler runs the deepest models
+# that it takes, and each thread of a program has the stack that its kernels need, also where "unlimited" would give threads 2 MB.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+# limited KB|unlimited COMMAND...: with that limit, which a process cannot raise again
+limited() { local limit=$1; shift; ( ulimit -s "$limit" && exec "$@" ); }
+
+# ---- the compiler
+tail='return dense(h, 3) } train m { data = synthetic(samples = 16, test_samples = 4, classes = 3); loss = softmax_cross_entropy; optimizer = adam; batch = 4; epochs = 1 }'
+long() { local i; for ((i = 1; i < $2; i++)); do printf '%s + ' "$1"; done; echo "$1"; }
+echo "model m(x: f32[8]) { h = $(long x 1000); $tail" > "$work/sum.tn"
+echo "model m(x: f32[8]) { h = dense(x, 4); for i in 0..1000 { h = dense(h, 4) |> tanh }; $tail" > "$work/layers.tn"
+{ printf 'model m(x: f32[8]) { h = '; for ((i = 0; i < 190; i++)); do printf 'tanh('; done; printf x; for ((i = 0; i < 190; i++)); do printf ')'; done; echo "; $tail"; } > "$work/calls.tn"
+[ "${CHECK_DEEP:-0}" = 0 ] || echo "model m(x: f32[8]) { h = dense(x, 4); for i in 0..19000 { h = tanh(h) }; $tail" > "$work/chain.tn"
+for file in "$work"/*.tn; do
+    for to in c pytorch dot; do
+        rm -rf "$work/few" "$work/many"
+        succeeds "$file to $to, 128 KB" limited 128 "$TENON" emit "$file" --to $to -o "$work/few"
+        succeeds "$file to $to, unlimited" limited unlimited "$TENON" emit "$file" --to $to -o "$work/many"
+        cmp -s "$work"/few/* "$work"/many/* && ok || bad "$file to $to: the stack's limit changes what is written"
+    done
+done
+
+# ---- programs
+# same_result NAME FILE OPTIONS...: the hash of the weights after an epoch, whatever the limit
+same_result() {
+    local name=$1 file=$2 limit; shift 2
+    "$TENON" build "$file" -o "$work/p" "${build_options[@]}" || { bad "$name does not build"; return; }
+    for limit in 8192 unlimited 128; do
+        succeeds "$name, $limit" limited $limit "$work/p" --threads 2 --log "$work/$limit.jsonl" "$@"
+        same "$name, $limit" "$(hashes "$work/8192.jsonl")" "$(hashes "$work/$limit.jsonl")"
+    done
+}
+small_mnist "$work/mnist" 256 32 || true                # what head does not read
+build_options=()
+same_result lenet "$TENON_ROOT/models/lenet.tn" --data "$work/mnist" --epochs 1
+# 4 MB of scores and packed copies a thread, which the plan counts
+echo "model m(x: f32[1024, 256]) { p = dense(x, 768) |> split(3, axis = -1); h = causal_attention(p[0], p[1], p[2]) |> dense(1) |> flatten; ${tail/samples = 16/samples = 4}" > "$work/attention.tn"
+same_result "attention" "$work/attention.tn"
+"$work/p" info | sed -n 's/^planned bytes: .* \([0-9]*\) a thread.*/\1/p' > "$work/thread"
+[ "$(cat "$work/thread")" -gt 4000000 ] && ok || bad "attention's copies are not planned: $(cat "$work/thread") bytes a thread"
+# rows of a table in a tree of sums: more than 8 MB of stack
+echo "model m(x: i32[2], vocab: int) { h = embedding(x, vocab, 16384) |> flatten; ${tail/classes = 3/vocab = 5}" > "$work/embedding.tn"
+same_result "a wide embedding" "$work/embedding.tn"
+# a thread that cannot be had is an error that names both numbers
+refuses "no memory for a stack" "stack of [0-9]+ bytes.*this one's has 131072 \(ulimit -s\)" bash -c "ulimit -s 128; ulimit -v 20000; exec '$work/p' info"
+finish
