@@ -151,12 +151,14 @@ static Node *build_position(Graph *g, Node *const *x, int nx, const Node *attrs,
     return w ? op_make(g, "add", attrs->span, 2, x[0], w) : NULL;
 }
 
-/* embedding_dw_update: 16 rows at least on each level of a tree (runtime/cpu/embedding.h). */
+/* embedding_dw_update: 16 rows at least on each level of a tree (runtime/cpu/embedding.h), of tables that are not too wide for that
+ * (passes/schedule.c); else a row. */
 static int64_t stack(const Node *n, int64_t chunk)
 {
-    enum { LEVELS = 24, ROWS = 16 };
+    enum { LEVELS = 24, ROWS = 16, WIDE = 1024 };
+    const int64_t width = node_int(n, "width"), row = width * (int64_t)sizeof(double);
     (void)chunk;
-    return LEVELS * ROWS * (node_int(n, "width") * (int64_t)sizeof(double) + 1);
+    return width <= WIDE ? LEVELS * ROWS * (row + 1) : row;
 }
 
 const Op op_embedding[] =

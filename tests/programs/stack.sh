@@ -41,9 +41,13 @@ echo "model m(x: f32[1024, 256]) { p = dense(x, 768) |> split(3, axis = -1); h =
 same_result "attention" "$work/attention.tn"
 "$work/p" info | sed -n 's/^planned bytes: .* \([0-9]*\) a thread.*/\1/p' > "$work/thread"
 [ "$(cat "$work/thread")" -gt 4000000 ] && ok || bad "attention's copies are not planned: $(cat "$work/thread") bytes a thread"
-# rows of a table in a tree of sums: more than 8 MB of stack
-echo "model m(x: i32[2], vocab: int) { h = embedding(x, vocab, 16384) |> flatten; ${tail/classes = 3/vocab = 5}" > "$work/embedding.tn"
-same_result "a wide embedding" "$work/embedding.tn"
+# rows of a table in a tree of sums: 1.5 MB of stack
+echo "model m(x: i32[2], vocab: int) { h = embedding(x, vocab, 1024) |> flatten; ${tail/classes = 3/vocab = 300}" > "$work/embedding.tn"
+same_result "a table" "$work/embedding.tn"
+# a panel of the weights of 100,000 outputs: more than RT_STACK has
+echo "model m(x: f32[8]) { h = dense(x, 512) |> tanh |> dense(100000) |> tanh; $tail" > "$work/wide.tn"
+"$TENON" emit "$work/wide.tn" --to c > "$work/wide.c"
+same "the stack of a wide layer" $((100000 * 128 - (1 << 20))) "$(sed -n 's/.*\.more_stack = \([0-9]*\),.*/\1/p' "$work/wide.c")"
 # a thread that cannot be had is an error that names both numbers
 refuses "no memory for a stack" "stack of [0-9]+ bytes.*this one's has 131072 \(ulimit -s\)" bash -c "ulimit -s 128; ulimit -v 20000; exec '$work/p' info"
 finish
