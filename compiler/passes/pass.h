@@ -18,7 +18,7 @@ extern const Pass pass_table[];                       /* ended by a row without 
 bool pass_run_all(Graph *g, const Options *o, Diag *d);               /* false after an error */
 
 #define PASS(name) void pass_##name(Graph *g, const Options *o, Diag *d)
-PASS(infer); PASS(hoist); PASS(gradient); PASS(simplify); PASS(cse); PASS(dce); PASS(stretch); PASS(fuse); PASS(epilogue); PASS(narrow); PASS(chains); PASS(choose); PASS(wide); PASS(layout); PASS(lanes); PASS(steps); PASS(slices); PASS(schedule); PASS(plan); PASS(recompute);
+PASS(infer); PASS(hoist); PASS(gradient); PASS(simplify); PASS(store); PASS(cse); PASS(dce); PASS(stretch); PASS(fuse); PASS(epilogue); PASS(narrow); PASS(chains); PASS(choose); PASS(wide); PASS(layout); PASS(lanes); PASS(steps); PASS(slices); PASS(schedule); PASS(plan); PASS(recompute);
 #undef PASS
 
 /* The evaluation graph `from`, not yet through the passes, for a token at a time; NULL when there is none.  token.c */

@@ -14,6 +14,8 @@ const Pass pass_table[] = {
      "the backward pass and the updates join the graph; later passes see one program"},
     {"simplify", pass_simplify, true, false, false,
      "algebra that makes nodes vanish; first, so that equals look equal to cse"},
+    {"store", pass_store, false, false, false,
+     "a number that is read as a tensor in memory gets a place there; after simplify, which makes numbers"},
     {"cse", pass_cse, true, false, false,
      "values computed twice are computed once; before dce, which sweeps up"},
     {"dce", pass_dce, false, false, false,

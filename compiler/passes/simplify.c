@@ -5,7 +5,7 @@
  *   (x * a) * b = x * (a b)                       pow(x, 2) = square(x)   pow(x, 0.5) = sqrt(x)
  *   pow(x, -1) = reciprocal(x)
  *   reshape of reshape = one reshape, to the same shape = none; sum_to the same shape = none;
- *   f(numbers) = a number
+ *   f(numbers) = a number, and so is a reshape of one
  *   slice_dx(a) + slice_dx(b) + .. = concat(a, b, ..) where they cover all: gradients of gates
  *
  * No rule changes a result by more than a rounding, and none drops a term that could be inf or NaN
@@ -61,6 +61,8 @@ static Node *fold(Graph *g, Node *n)
 {
     const bool all =
         n->nin > 0 && node_is(n->in[0], "const") && node_is(n->in[n->nin - 1], "const");
+    if (all && n->op->flags & OP_VIEW && n->shape.batched)
+        return graph_const(g, node_float(n->in[0], "value"), n->shape, n->span);
     for (size_t i = 0; all && i < sizeof number_op / sizeof *number_op; i++) {
         if (!node_is(n, number_op[i].op))
             continue;
@@ -279,35 +281,9 @@ static bool sweep(Graph *g)
     return r.replaced > 0;
 }
 
-/* Loops write a number where they read it; whatever else reads a value of the model wants it in memory. */
-static bool wants_memory(const Node *n)
-{
-    static const char *const loops[] = {"bias",       "sum_to",      "amax_to",   "dropout",
-                                        "scan_state", "scan_resume", "scan_keep", "token_state"};
-    bool wants = !(n->op->flags & OP_ELEMENTWISE);
-    for (size_t i = 0; wants && i < sizeof loops / sizeof *loops; i++)
-        wants = !node_is(n, loops[i]);
-    return wants;
-}
-
-/* zeros(4) + 1 has become a number of the shape (4), and dense reads it. */
-static void keep_in_memory(Graph *g)
-{
-    const int count = g->nnode;
-    for (int i = 0; i < count; i++) {
-        Node *n = g->node[i];
-        for (int k = 0; k < n->nin && wants_memory(n); k++)
-            if (node_is(n->in[k], "const") && n->in[k]->shape.batched && !n->in[k]->backward)
-                n->in[k] = scan_keep(g, n->loop, n->in[k]);
-    }
-    if (g->nnode > count)
-        graph_sort(g);
-}
-
 void pass_simplify(Graph *g, const Options *o, Diag *d)
 {
     (void)o, (void)d;
     while (sweep(g))
         ;
-    keep_in_memory(g);
 }
