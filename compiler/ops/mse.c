@@ -6,9 +6,22 @@
 #include "ops/example.h"
 #include "ops/loss.h"
 
+/* The one-hot vector of one class is 1 for every sample: there would be nothing to learn. */
+static bool check_target(const Node *n, Diag *d)
+{
+    if (!node_is(n->in[1], "one_hot") || node_int(n->in[1], "classes") > 1)
+        return true;
+    diag_error(d, n->span, "mse compares %s with a one-hot vector of 1 class, which is always 1",
+               shape_text(diag_arena(d), &n->in[0]->shape));
+    check_note(n, 0, d);
+    diag_help(d, "end the model with a number for each class: dense(10); for a yes or no keep "
+                 "dense(1) and use loss = sigmoid_cross_entropy");
+    return false;
+}
+
 static bool shape(Node *n, Diag *d)
 {
-    if (!check_real(n, 0, d) || !check_real(n, 1, d))
+    if (!check_real(n, 0, d) || !check_real(n, 1, d) || !check_target(n, d))
         return false;
     if (shape_same(&n->in[0]->shape, &n->in[1]->shape))
         return loss_result(n, d);

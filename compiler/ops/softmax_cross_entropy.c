@@ -27,9 +27,25 @@ static bool check_smoothing(const Node *n, Diag *d)
     return false;
 }
 
+/* The probability of the only class is 1: the loss would be 0, whatever the network says. */
+static bool check_classes(const Node *n, Diag *d)
+{
+    const Shape *x = &n->in[0]->shape;
+
+    if (x->dim[x->rank - 1] > 1)
+        return true;
+    diag_error(d, n->span, "softmax_cross_entropy of %s, 1 class, is always 0",
+               shape_text(diag_arena(d), x));
+    check_note(n, 0, d);
+    diag_help(d, "end the model with a number for each class: dense(10)%s",
+              x->rank == 1 ? "; for a yes or no keep dense(1) and use loss = sigmoid_cross_entropy"
+                           : "; a yes or no has 2: dense(2)");
+    return false;
+}
+
 static bool shape(Node *n, Diag *d)
 {
-    return check_labelled(n, d) && check_smoothing(n, d) && loss_result(n, d);
+    return check_labelled(n, d) && check_classes(n, d) && check_smoothing(n, d) && loss_result(n, d);
 }
 
 static void gradient(Grad *gr, Node *n, Node *dy)
