@@ -84,7 +84,7 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     Lower l = {.u = u, .arena = u->arena, .diag = u->diag, .g = g};
     const int before = diag_errors(u->diag);
     Callee c;
-    l.scope = lower_scope(&l, NULL, "");
+    l.scope = lower_scope(&l, NULL, "train"); /* a word that names no layer of a model */
     graph_label(g, label_shape(g), loss->span);
     if (!check_answers(u, g))
         return false;

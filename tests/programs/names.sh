@@ -18,6 +18,12 @@ trains "states" 'model m(x: f32[4]) { a = dense(x, 5); a_weight_state0 = dense(a
 trains "attention's names" 'model m(x: f32[4]) { q = dense(x, 4); k = dense(x, 4); v = dense(x, 4); p = q * k; return dense(p * v, 3) }'
 trains "Tenon's words" 'model m(slice: f32[4]) { chunk = dense(slice, 4); shard = tanh(dense(chunk, 4)); return dense(shard + chunk, 3) }'
 
+# a layer in a loss has a name of its own, not that of the model's first dense layer, whose weights it would share
+printf 'model m(x: f32[4]) { return dense(x, 4) }\n%s\n' "${recipe/softmax_cross_entropy/l2(dense(output, 4))}" > "$work/m.tn"
+same "layers of a model and of its loss" "dense1 train.dense1" \
+    "$("$TENON" show "$work/m.tn" | awk '$3 == "dense" { printf "%s%s", sep, $2; sep = " " }')"
+same "their parameters" 40 "$("$TENON" show "$work/m.tn" | awk '$1 == "total" { print $2 }')"
+
 # the file that emit writes, for all words at once
 runtime=$TENON_ROOT/runtime
 printf '#include "rt.h"\n' > "$work/w.c"
