@@ -1,6 +1,7 @@
 /* compare.c -- how far two safetensors files are apart.
  *
- *   compare A B BOUND      relative L2 distance |a - b| / |b| of every tensor of A to its namesake in B
+ *   compare A B BOUND [LEAST]    relative L2 distance |a - b| / |b| of every tensor of A to its namesake in B; where |b| is
+ *                                smaller than LEAST (default 0), |a - b| / LEAST
  *
  * Prints a line for each tensor above BOUND, then the largest distance.  Exit code 1 when one is above, when names or
  * lengths differ, or when a file is none of the kind.  Types F32 and F64; the header is what Tenon's runtime writes.
@@ -89,7 +90,7 @@ static double at(const File *f, const Tensor *t, uint64_t i)
     return memcpy(&s, f->data + t->from + 4 * i, 4), s;
 }
 
-static double distance(const File *a, const Tensor *x, const File *b, const Tensor *y)
+static double distance(const File *a, const Tensor *x, const File *b, const Tensor *y, double least)
 {
     double diff = 0, norm = 0;
     for (uint64_t i = 0; i < count(x); i++) {
@@ -97,15 +98,16 @@ static double distance(const File *a, const Tensor *x, const File *b, const Tens
         diff += (u - v) * (u - v);
         norm += v * v;
     }
+    norm = norm < least * least ? least * least : norm;
     return diff == 0 ? 0 : sqrt(diff / norm);         /* NaN and infinity stay what they are: above any bound */
 }
 
 int main(int argc, char **argv)
 {
-    if (argc != 4)
-        die("usage: compare A B BOUND", "arguments");
+    if (argc != 4 && argc != 5)
+        die("usage: compare A B BOUND [LEAST]", "arguments");
     const File a = load(argv[1]), b = load(argv[2]);
-    const double bound = atof(argv[3]);
+    const double bound = atof(argv[3]), least = argc > 4 ? atof(argv[4]) : 0;
     const char *s = a.header;
     Tensor x, y;
     double most = 0;
@@ -116,7 +118,7 @@ int main(int argc, char **argv)
             wrong = 1;
             continue;
         }
-        const double d = distance(&a, &x, &b, &y);
+        const double d = distance(&a, &x, &b, &y, least);
         if (!(d <= bound)) {
             printf("%s: relative distance %.3g is above %.3g\n", x.name, d, bound);
             wrong = 1;
