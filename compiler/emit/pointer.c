@@ -71,11 +71,19 @@ static const char *begin_of(Writer *w, const Node *n)
     }
 }
 
+/* What a view shows: it lies there, under another shape. */
+static const Node *shown(const Node *n)
+{
+    while (n->op->flags & OP_VIEW && !n->within)
+        n = n->in[0];
+    return n;
+}
+
 /* Reals from one step to the next where n is, or lies in, a step of a sequence that lies step by step; 0: it does not. */
 static int64_t step_reals(const Writer *w, const Node *n)
 {
     int64_t start;
-    n = node_frame(n, &start);
+    n = node_frame(shown(n), &start);
     const bool step = n->within || scan_in_place(n);
     return step ? shape_count(&n->shape) * w->g->step->chunk : 0;
 }
@@ -86,7 +94,7 @@ int64_t pointer_align(const Writer *w, const Node *n)
     int64_t start = 0, align = 64;
     const int64_t step = step_reals(w, n);
 
-    node_frame(n, &start);
+    node_frame(shown(n), &start);
     while ((step * element(w, n)) % align || (start * element(w, n)) % align)
         align /= 2;
     return align;
@@ -104,15 +112,15 @@ const char *pointer_to(Writer *w, const Node *n)
         return arena_printf(w->arena, "(real *)(shard + %s)", name_of(w, node_root(n->in[0])));
     const int64_t step = step_reals(w, n);
     if (step) {
-        node_frame(n, &start);
+        const Node *f = node_frame(shown(n), &start), *in = f->within ? f->within : f->in[0];
         const char *from = start ? arena_printf(w->arena, " + %lld", (long long)start) : "";
-        const Node *f = node_frame(n, &start), *in = f->within ? f->within : f->in[0];
         const char *place = scan_place(w->arena, in);
         return arena_printf(w->arena,
                             strcmp(place, "step") ? "%s + (%s) * %lld%s" : "%s + %s * %lld%s",
                             begin_of(w, n), place, (long long)step, from);
     }
-    if (node_frame(n, &start) != n && start > 0)
+    node_frame(shown(n), &start);
+    if (start > 0)
         return arena_printf(w->arena, "%s + %lld", begin_of(w, n), (long long)start);
     return begin_of(w, n);
 }
