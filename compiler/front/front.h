@@ -18,6 +18,7 @@ typedef struct Front {
     const Source *source;
     Graph *train;  /* forward graph with loss and metrics; dropout on; NULL without a train block */
     Graph *test;      /* forward graph, dropout off; loss and metrics when there is a train block */
+    Graph *layers;         /* the training form, with or without a train block: what tables of layers show */
     Graph *token;     /* of text that goes on: the same for a token at a time, made by pass_token; may be NULL */
     Recipe recipe;
 } Front;

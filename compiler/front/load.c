@@ -219,6 +219,7 @@ static void lower_all(Unit *u, const FrontOptions *o, Front *out)
         if (!g || diag_errors(u->diag))
             continue;
         out->train = job.train ? g : NULL;
+        out->layers = g;
         out->test = lower(u, &job, &set, false);
     }
     check_other_trains(u);

@@ -142,7 +142,7 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
     if (c->options.dump && !dump_known(diag_arena(d), c->options.dump, d))
         return false;
     if (c->kind == COMMAND_SHOW)
-        show_layers(diag_arena(d), f->train ? f->train : f->test, c->all, c->cost);
+        show_layers(diag_arena(d), f->layers, c->all, c->cost);
     if (c->kind == COMMAND_EMIT && !write_forward(c, f, d))
         return false;
     if (f->train)                                     /* before the passes change the graph */

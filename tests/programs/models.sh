@@ -33,6 +33,12 @@ counts lstm_text 107,713 3,960,960
 counts char_lstm 871,745 111,312,896
 counts lstm_imdb 2,691,713 10,485,888
 counts gru_imdb 2,658,945 7,864,448
+# without the train block the layers are the same, batch_norm too: only the rows of the loss and the accuracy go
+for model in resnet50 mobilenet_v2 densenet_bc_100_12; do
+    sed '/^train /,/^}/d' "$TENON_ROOT/models/$model.tn" > "$work/untrained.tn"
+    same "parameters and multiply-adds of $model without a train block" \
+        "$("$TENON" show "$work/untrained.tn" | awk '$1 == "total" { print $2, $3 }')" "$("$TENON" show "$TENON_ROOT/models/$model.tn" | awk '$1 == "total" { print $2, $3 }')"
+done
 # what their heads say of memory is what is planned for two threads, to two figures
 for model in $(grep -l '^#   memory ' "$TENON_ROOT"/models/*.tn); do
     said=$(sed -n 's/^#   memory  *\([0-9.]* [GM]B\) planned.*/\1/p' "$model")
