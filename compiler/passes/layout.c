@@ -147,6 +147,19 @@ static void order_from_axes(Node *w)
         w->flat[i] = p->axis[i + 1].n;
 }
 
+/* Every layer with the weight w reads a vector a sample. The rows of a sequence are reordered by nobody: in a scan the weight's
+ * gradient reads the sequence of what each step has read, as it counts in the language. */
+static bool of_vectors(const Graph *g, const Node *w)
+{
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        const int at = node_is(n, "dense") ? 1 : node_is(n, "dense_dx") ? 0 : -1;
+        if (at >= 0 && weights(n->in[at]) == w && (n->loop || n->shape.rank != 1))
+            return false;
+    }
+    return true;
+}
+
 /* A dense layer's weight takes its first reader's input order, in evaluation that of training,
  * whose reader may see another one: dropout asks for ROW, and evaluation has none.  The flag is
  * kept in the node's mark and flat. */
@@ -159,11 +172,12 @@ static void dense_forward(Graph *g, Node *n, const Options *o)
     if (!w->mark && from_peer(g, w)) {
         order_from_axes(w);
     } else if (!w->mark) {
-        w->mark = last ? 2 : 1;
+        w->mark = last && of_vectors(g, w) ? 2 : 1;
         if (last)
             memcpy(w->flat, n->in[0]->flat, sizeof w->flat);
-        dense_weight(w->param, w->flat, last, panel(o));
-        return;
+        dense_weight(w->param, w->flat, w->mark == 2, panel(o));
+        if (last == (w->mark == 2))
+            return;
     }
     if (last || w->mark == 2) { /* others than that reader follow it */
         Node *x = n->in[0];
