@@ -15,7 +15,7 @@ static bool compile(Arena *a, Command *c, Diag *d)
     if (!front_load(a, c->file, &c->front, d, &f))
         return false;
     if (c->kind == COMMAND_CHECK)
-        return printf("%s: ok\n", c->file) > 0;
+        return (!f.train || pass_check(f.train, d)) && printf("%s: ok\n", c->file) > 0;
     if (!tool_begin(c, &f, d) || (f.train && !pass_run_all(f.train, &c->options, d)))
         return false;
     f.token = f.train && !c->options.cuda ? pass_token(f.test) : NULL;

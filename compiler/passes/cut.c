@@ -175,3 +175,11 @@ bool schedule_check_counts(const Graph *g, const Step *s, Diag *d)
     }
     return true;
 }
+
+bool pass_check(const Graph *g, Diag *d)
+{
+    Step s = {0};
+
+    schedule_cut(g, &s);
+    return schedule_check_counts(g, &s, d) && schedule_check_statistics(g, &s, d);
+}

@@ -21,6 +21,9 @@ bool pass_run_all(Graph *g, const Options *o, Diag *d);               /* false a
 PASS(infer); PASS(hoist); PASS(gradient); PASS(simplify); PASS(store); PASS(cse); PASS(dce); PASS(stretch); PASS(fuse); PASS(epilogue); PASS(narrow); PASS(chains); PASS(choose); PASS(wide); PASS(layout); PASS(lanes); PASS(steps); PASS(slices); PASS(schedule); PASS(plan); PASS(recompute);
 #undef PASS
 
+/* What pass schedule would refuse, asked of the graph as the front end made it; false after an error.  cut.c */
+bool pass_check(const Graph *g, Diag *d);
+
 /* The evaluation graph `from`, not yet through the passes, for a token at a time; NULL when there is none.  token.c */
 Graph *pass_token(const Graph *from);
 
