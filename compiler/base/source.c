@@ -1,11 +1,13 @@
 /* source.c -- model files as bytes, and places in them. */
 #include "base/source.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* The absolute name without links, so that two ways to one file are one file. */
 static const char *canonical(Arena *a, const char *name)
@@ -34,14 +36,35 @@ static bool read_all(Arena *a, FILE *f, Source *s, size_t expected)
     return true;
 }
 
+/* Opens without waiting for the writer of a named pipe; reads wait as ever. */
+static FILE *open_now(const char *name)
+{
+    const int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
+    if (f)
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    else if (fd >= 0)
+        close(fd);
+    return f;
+}
+
+/* The shell's names for what is open already: /dev/stdin, and <(command), which is /dev/fd/63 or in /proc.  A pipe there has a writer. */
+static bool names_descriptor(const char *name)
+{
+    return !strncmp(name, "/dev/", 5) || !strncmp(name, "/proc/", 6);
+}
+
 const Source *source_read(Arena *a, const char *name, const char **why)
 {
     struct stat st;
-    FILE *f = fopen(name, "rb");
+    FILE *f = open_now(name);
     if (!f || fstat(fileno(f), &st) != 0) {
         *why = arena_strdup(a, strerror(errno));
     } else if (S_ISDIR(st.st_mode)) {
         *why = "it is a directory";
+    } else if (!S_ISREG(st.st_mode) && !names_descriptor(name)) {
+        *why = S_ISFIFO(st.st_mode) ? "it is a named pipe, not a file; what a command writes is read as /dev/stdin"
+                                    : "it is a device, not a file";
     } else if (S_ISREG(st.st_mode) && st.st_size > SOURCE_MAX) {
         *why = arena_printf(a, "it has %lld bytes, a model file has at most %d",
                             (long long)st.st_size, SOURCE_MAX);
