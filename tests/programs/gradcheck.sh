@@ -47,6 +47,21 @@ succeeds "a wrong relu6: compile" cc -O1 $(one_file "$work"/kink/*.c --dtype f64
 refuses "a wrong relu6 at a kink" "further than 1e-06" "$work/p" gradcheck
 same "each parameter behind it is wrong" 4 "$(grep -c '^conv.*WRONG' "$work/out")"
 
+# batch_norm over two numbers bends the loss within thousandths where they are close, and multiplies its rounding: no false alarm,
+# and a gradient that is a ten-thousandth off is still found
+program two 8 "; shards = 1" '    h = dense(x, 4) |> batch_norm |> tanh
+    return dense(h, 6) |> batch_norm |> tanh |> dense(3)' | sed 's/batch = 16/batch = 2/; s/loss = mse/loss = softmax_cross_entropy/' > "$work/two.tn"
+succeeds "two numbers: emit" "$TENON" emit "$work/two.tn" --to c -o "$work/two" --plain --cpu generic --dtype f64
+lib=$(dirname "$TENON")/lib/libtenonrt.a
+# shellcheck disable=SC2046
+succeeds "two numbers: compile" cc -O0 $(one_file "$work"/two/*.c --dtype f64) -o "$work/p" "$lib" -lz -lm -lpthread
+for seed in 13 100 134 158; do succeeds "two numbers: gradients of seed $seed" "$work/p" gradcheck --seed $seed; done
+sed -i 's/a\[i\] \* (1 - b\[i\] \* b\[i\])/a[i] * ((real)1.0001 - b[i] * b[i])/' "$work"/two/*.c
+grep -q '1.0001 - b' "$work"/two/*.c || bad "tanh has no gradient to make wrong"
+# shellcheck disable=SC2046
+succeeds "two numbers, a wrong tanh: compile" cc -O0 $(one_file "$work"/two/*.c --dtype f64) -o "$work/p" "$lib" -lz -lm -lpthread
+refuses "two numbers, a wrong tanh" "further than 1e-06" "$work/p" gradcheck --seed 13
+
 # zeros that no value of the parameter would change are right; those of weights that only begin at zero are no comparison
 program once "1, 4" "" '    return gru(x, 3) |> dense(3)' > "$work/once.tn"
 succeeds "one step: build" "$TENON" build "$work/once.tn" -o "$work/p" --dtype f64
