@@ -666,8 +666,8 @@ static void scan(Pool *p, int *names)
 
 /* ------------------------------------------------------------------------------- the loss: one number a sample */
 
-/* All dimensions of x go, at once or one after the other. */
-static void to_number(Value *x)
+/* All dimensions of x go, at once or one after the other; a fourth power of what is not bounded would let training diverge. */
+static void to_number(Value *x, bool squared)
 {
     static const char *const word[] = {"sum", "mean", "amax", "0.3 * sum"};
     static const int all[] = {0, 1, 2};
@@ -675,7 +675,7 @@ static void to_number(Value *x)
     const char *f = word[below(4)];
     if (x->rank == 0)
         return;
-    if (chance(15)) {
+    if (!squared && chance(15)) {
         y.rank = 0;
         say(&y, "l2(%s)", x->text);
     } else if (x->rank > 1 && chance(40)) {
@@ -690,7 +690,7 @@ static void to_number(Value *x)
         say(&y, "%s(%s, axes = %s)", f, x->text, list(all, x->rank));
     }
     *x = y;
-    to_number(x);
+    to_number(x, squared);
 }
 
 /* What a loss is a sum, a product, .. of. */
@@ -706,11 +706,13 @@ static Value term(Pool *p, const Value *out, bool labelled, bool each)
         say(&y, form[below(7)], k);
         return y;
     }
-    if (each && chance(50)) {
+    if (each && k > 1 && chance(50)) {
         say(&y, chance(50) ? "softmax_cross_entropy(output, label)" : "mse(output, one_hot(label, %d))", k);
         return y;
     }
     z = *out;
+    if (chance(60))
+        say(&z, "tanh(%s)", out->text);
     for (int i = from(0, 3); i > 0; i--) {
         Pool *q = calloc(1, sizeof *q);
         *q = *p;
@@ -720,16 +722,18 @@ static Value term(Pool *p, const Value *out, bool labelled, bool each)
             z = next;
         free(q);
     }
-    if (z.rank && chance(60))
-        say(&z, chance(50) ? "(%s) ** 2" : "tanh(%s)", (const char *)strdup(z.text));
-    to_number(&z);
+    const bool squared = z.rank && chance(30);
+    const Value x = z;
+    if (squared || (z.rank && chance(40)))
+        say(&z, squared ? "(%s) ** 2" : "tanh(%s)", x.text);
+    to_number(&z, squared);
     return z;
 }
 
 static void loss(Pool *p, const Value *out, bool labelled, bool each)
 {
     Value a = term(p, out, labelled, each), b = term(p, out, labelled, each);
-    static const char *const one[] = {"%s", "%s * 2", "0.5 * (%s)", "(%s) ** 2", "sqrt(1 + (%s) ** 2)", "1 - exp(-abs(%s))", "(%s) / 3"};
+    static const char *const one[] = {"%s", "%s * 2", "0.5 * (%s)", "tanh(%s) ** 2", "sqrt(1 + (%s) ** 2)", "1 - exp(-abs(%s))", "(%s) / 3"};
     static const char *const two[] = {"%s + %s", "%s + 0.1 * (%s)", "(%s) * tanh(%s)", "max(%s, %s)", "%s - 0.5 * tanh(%s)", "(%s) / (2 + tanh(%s))"};
     printf("    loss = ");
     if (chance(50))
@@ -807,8 +811,8 @@ static Value output(Pool *p)
 
 static void train(Pool *p, const Value *out, int vocab)
 {
-    static const char *const optimizer[] = {"sgd(lr = 0.02)", "sgd(lr = 0.02, momentum = 0.9)", "sgd(lr = 0.02, weight_decay = 0.01)",
-                                            "sgd(lr = 0.02, momentum = 0.9, nesterov = true)", "adam(lr = 0.002)", "rmsprop(lr = 0.002)", "adamw(lr = 0.002)"};
+    static const char *const optimizer[] = {"sgd(lr = 0.01)", "sgd(lr = 0.01, momentum = 0.9)", "sgd(lr = 0.01, weight_decay = 0.01)",
+                                            "sgd(lr = 0.01, momentum = 0.9, nesterov = true)", "adam(lr = 0.002)", "rmsprop(lr = 0.002)", "adamw(lr = 0.002)"};
     static const int batches[][2] = {{8, 1}, {8, 2}, {8, 4}, {12, 2}, {12, 3}, {9, 1}, {16, 2}, {10, 5}, {34, 1}};
     const int *b = batches[below(9)];
     const bool each = steps && out->rank == 2 && out->dim[0] == steps, labelled = out->rank == 1 || each;
