@@ -79,20 +79,29 @@ RT_INLINE void rt_input(real *restrict y, const Rt *r, int first, int n, int c, 
     }
 }
 
+/* A row with numbers that are no tokens: they become 0. */
+static __attribute__((noinline, cold, unused)) void rt_no_tokens(int32_t *y, const Rt *r, int t)
+{
+    for (int j = 0; j < t; j++)
+        y[j] = y[j] < r->vocab ? y[j] : 0;
+    if (r->wrong)
+        __atomic_store_n(r->wrong, 1, __ATOMIC_RELAXED);
+}
+
 /* y (N, T): the tokens of the same samples; padding is token 0, so that any token can be looked up.  So is what is no token: the
  * file was checked, but somebody may write to it while it is read, and a step that has seen that is not finished. */
 RT_INLINE void rt_tokens(int32_t *restrict y, const Rt *r, int first, int n, int t)
 {
     for (int i = 0; i < n; i++, y += t) {
         const char *row = (const char *)r->x + (int64_t)r->index[first + i] * r->x_stride;
-        bool wrong = false;
+        uint32_t top = 0; /* token + 1, of which padding is 0 and other negative ones the largest */
         for (int j = 0; j < t; j++) {
             const int32_t token = rt_integer_at(row, r->x_type, j);
-            wrong |= token < -1 || token >= r->vocab;
-            y[j] = token >= 0 && token < r->vocab ? token : 0;
+            top = (uint32_t)token + 1 > top ? (uint32_t)token + 1 : top;
+            y[j] = token < 0 ? 0 : token;
         }
-        if (wrong && r->wrong)
-            __atomic_store_n(r->wrong, 1, __ATOMIC_RELAXED);
+        if (top > r->vocab)
+            rt_no_tokens(y, r, t);
     }
 }
 
