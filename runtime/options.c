@@ -16,7 +16,7 @@ static const struct {
     [TRAIN] = {"train", "train the network (the command that needs no name)"},
     [TEST] = {"test", "loss and accuracy of given weights on the test set"},
     [PREDICT] = {"predict",
-                 "outputs (class probabilities) for samples of a .npy or .csv file, for texts or images"},
+                 "outputs (class probabilities) for samples of a file: numbers, texts or images"},
     [GENERATE] = {"generate", "goes on with a text, for networks that say which token comes next"},
     [BENCH] = {"bench", "the time of a training step, on input in memory: synthetic, or of --data"},
     [INFO] = {"info", "what this program was made from, and what it needs"},
@@ -46,8 +46,7 @@ static const struct Option {
     size_t at;
     double low, high;
 } options[] = {
-    {"data", "NAME|DIR", "data set: a name to look up, or a directory", T | E | C | D | B, TEXT,
-     AT(data), 0, 0},
+    {"data", "NAME|DIR", NULL /* data_help() */, T | E | C | D | B, TEXT, AT(data), 0, 0},
     {"epochs", "N", "instead of the recipe's", T, COUNT, AT(epochs), 0, 1e9},
     {"seed", "S", "of weights, order and dropout, instead of the recipe's", T | B | C | D, SEED,
      AT(seed), 0, 0},
@@ -113,8 +112,7 @@ static const struct Option {
     {"strict", NULL, "exit 1 when a full run misses the recipe's expectation", T, FLAG, AT(strict),
      0, 0},
     {"input", "FILE",
-     "samples: .npy (N, ...) or .csv, a row a sample; a text a line; a PNG or JPEG, or a folder of "
-     "them",
+     NULL, /* input_help() */
      P, TEXT, AT(input), 0, 0},
     {"text", "TEXT", "one sample, where samples are texts", P, TEXT, AT(text), 0, 0},
     {"output", "FILE",
@@ -161,6 +159,41 @@ static int distance(const char *a, const char *b)
     return row[n];
 }
 
+/* What --data of this program can name: its data are of one kind. */
+static const char *data_help(const RtProgram *p)
+{
+    return p->decode               ? "data set: a name to look up, or a directory with train/CLASS/*.png or .jpg, and test/"
+           : p->recipe.text.table  ? "data set: a name to look up, or a directory with train.tsv and test.tsv: labels and texts"
+           : p->recipe.text.unit   ? "data set: a name to look up, or a directory with input.txt or NAME.txt of its own name"
+           : p->vocab              ? "data set: a name to look up, or a directory with train_x.npy (tokens), train_y.npy, test_x.npy, test_y.npy"
+                                   : "data set: a name to look up, or a directory with train_x.npy, train_y.npy, test_x.npy, test_y.npy, with "
+                                     "MNIST's IDX files, or with CIFAR-10's binary batches";
+}
+
+/* And what --input of predict can be. */
+static const char *input_help(const RtProgram *p)
+{
+    const char *dims = "N";
+    for (int i = 0; i < p->input_rank; i++)
+        dims = rt_format("%s, %lld", dims, (long long)p->input_dim[i]);
+    const char *arrays = rt_format(".npy (%s) or .csv, a row a sample", dims);
+    return p->decode ? rt_format("images: a PNG or JPEG file, or a folder of them; or %s", arrays)
+           : p->recipe.text.unit && p->labels == 1 ? rt_format("texts, one a line; or tokens, %s", arrays)
+           : p->vocab             ? rt_format("tokens: %s", arrays)
+           : p->input_rank == 3   ? rt_format("images as numbers: %s; PNG and JPEG files where the program is built with "
+                                              "data = imagefolder(...)", arrays)
+                                  : rt_format("samples: %s", arrays);
+}
+
+/* The help of an option as it is for this program; NULL: it has no use there. */
+static const char *help_of(const RtProgram *p, const struct Option *t)
+{
+    return t->at == AT(data)                            ? data_help(p)
+           : t->at == AT(input)                         ? input_help(p)
+           : t->at == AT(text) && !p->recipe.text.unit ? NULL
+                                                        : t->help;
+}
+
 static void usage(const RtProgram *p, int command)
 {
     const char *name = program_invocation_short_name;
@@ -175,11 +208,11 @@ static void usage(const RtProgram *p, int command)
         printf("usage: %s %s [OPTIONS]        %s\n\n", name, commands[command].name,
                commands[command].does);
     for (int i = 0; i < OPTIONS; i++)
-        if (options[i].commands >> command & 1) {
+        if (options[i].commands >> command & 1 && help_of(p, &options[i])) {
             char word[64];
             snprintf(word, sizeof word, "--%s %s", options[i].name,
                      options[i].arg ? options[i].arg : "");
-            printf("  %-26s %s\n", word, options[i].help);
+            printf("  %-26s %s\n", word, help_of(p, &options[i]));
         }
     printf("  %-26s %s\n", "--help, --version", "");
     printf("\nExit code: 0 done, 1 error, 75 stopped on request with a checkpoint saved, 76 "

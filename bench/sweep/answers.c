@@ -26,15 +26,27 @@ static const char *real_text(Arena *a, double v, const char *format)
     return arena_strdup(a, text);
 }
 
+/* Columns are as wide as their longest text: the end of a name is what tells builds apart. */
+static int wider(int column, const char *text)
+{
+    const int n = (int)strlen(text);
+    return n > column ? n : column;
+}
+
 int results_list(Results *r)
 {
     Text t = text_new(r->arena);
-    text_printf(&t, "%4s  %-20s  %-14s  %-44s %-4s %12s  %8s  %s\n", "id", "started", "label",
+    int label = 14, what = 44;
+    for (int i = 0; i < r->nrun; i++) {
+        label = wider(label, r->run[i].label);
+        what = wider(what, group_name(r->arena, &r->run[i]));
+    }
+    text_printf(&t, "%4s  %-20s  %-*s  %-*s %-4s %12s  %8s  %s\n", "id", "started", label, "label", what,
                 "what", "run", "samples/s", "accuracy", "");
     for (int i = 0; i < r->nrun; i++) {
         const Run *run = &r->run[i];
-        text_printf(&t, "%4" PRId64 "  %-20s  %-14.14s  %-44.44s %2" PRId64 "%s ", run->id,
-                    run->started, run->label, group_name(r->arena, run), run->repeat,
+        text_printf(&t, "%4" PRId64 "  %-20s  %-*s  %-*s %2" PRId64 "%s ", run->id,
+                    run->started, label, run->label, what, group_name(r->arena, run), run->repeat,
                     run->attempt > 1 ? arena_printf(r->arena, ".%-" PRId64, run->attempt) : "  ");
         if (strcmp(run->status, "done") == 0)
             text_printf(&t, "%12s  %8s  %s%s\n", rate_text(r->arena, run->samples_per_s),
@@ -135,14 +147,19 @@ int results_table(Results *r)
 {
     Arena *a = r->arena;
     Text t = text_new(a);
-    text_printf(&t, "%-14s %-44s %12s  %-21s %3s %9s %9s %6s %10s %10s\n", "label", "what",
+    int label = 14, what = 44;
+    for (int i = 0; i < r->ngroup; i++) {
+        label = wider(label, r->group[i].first->label);
+        what = wider(what, group_name(a, r->group[i].first));
+    }
+    text_printf(&t, "%-*s %-*s %12s  %-21s %3s %9s %9s %6s %10s %10s\n", label, "label", what, "what",
                 "samples/s", "least .. most", "n", "s/epoch", "accuracy", "peak", "planned",
                 "measured");
     for (int i = 0; i < r->ngroup; i++) {
         const Group *g = &r->group[i];
         const Run *f = g->first;
         const double gflops = 1e-9 * g->median * group_median(g, offsetof(Run, flops_per_sample));
-        text_printf(&t, "%-14.14s %-44.44s %12s  %-21s %3d %9s %9s %6s %10s %10s", f->label,
+        text_printf(&t, "%-*s %-*s %12s  %-21s %3d %9s %9s %6s %10s %10s", label, f->label, what,
                     group_name(a, f), rate_text(a, g->median),
                     g->n
                         ? arena_printf(a, "%s .. %s", rate_text(a, g->least), rate_text(a, g->most))

@@ -1,5 +1,6 @@
 /* options.c -- the command line of `tenon sweep`. */
 #include "sweep/framework.h"
+#include "sweep/setting.h"
 #include "sweep/sweep.h"
 #include "tool/file.h"
 #include <errno.h>
@@ -53,7 +54,10 @@ static void help(void)
     puts("tenon sweep MODEL.tn ... | FILE.sweep [options]\n"
          "build models at several settings, run each of them several times, keep everything in a "
          "store\n\n"
-         "What to measure; after a FILE.sweep these replace its own settings.  LIST: 64,128,256");
+         "  tenon sweep models/lenet.tn --batch 64,128 --threads 1,all\n"
+         "  tenon sweep models/lenet.tn --build \"\" --build \"--fast --set optimizer.lr=0.1\" --steps 100\n\n"
+         "What to measure; after a FILE.sweep these replace its own settings.  LIST: 64,128,256\n"
+         "Of a setting that is given twice the last counts; each --build is one build more.");
     setting_help();
     puts("\nHow:");
     for (const struct Option *o = table; o->name; o++) {
@@ -138,6 +142,17 @@ typedef struct Given {
     int nfile;
 } Given;
 
+/* Builds add up; of another setting that is given again, the last counts. */
+static bool take_setting(Sweep *s, Given *g, const Setting *t, const char *value)
+{
+    bool again = false;
+    for (int i = 0; i < g->n; i++)
+        again |= g->setting[i] == t;
+    if (!again)
+        g->setting[g->n++] = t;
+    return setting_option(s->arena, &g->m, t, value, again, s->diag);
+}
+
 static bool option(Sweep *s, Given *g, const char *name, const char *equals, int *i, int argc,
                    char **argv)
 {
@@ -155,9 +170,7 @@ static bool option(Sweep *s, Given *g, const char *name, const char *equals, int
     }
     if (o)
         return take(s, o, value);
-    if (g->n < (int)(sizeof g->setting / sizeof *g->setting))
-        g->setting[g->n++] = t;
-    return setting_option(s->arena, &g->m, t, value, s->diag);
+    return take_setting(s, g, t, value);
 }
 
 static bool read_words(Sweep *s, Given *g, int argc, char **argv)

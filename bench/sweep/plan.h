@@ -70,7 +70,7 @@ const Setting *setting_find(const char *name);
 int setting_names(Arena *a, const char ***name);
 void setting_help(void); /* to stdout: as options of the command line */
 /* Reads a value from the text of `source` and no more, as after --NAME. */
-bool setting_option(Arena *a, Matrix *m, const Setting *s, const char *value, Diag *d);
+bool setting_option(Arena *a, Matrix *m, const Setting *s, const char *value, bool again, Diag *d);
 void setting_copy(Matrix *to, const Matrix *from, const Setting *s);
 
 /* The matrices of a sweep file.  Errors go to d, with their places. */

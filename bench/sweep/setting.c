@@ -20,8 +20,8 @@ static const Setting table[] =
      {"gpus", "LIST", SETTING_COUNTS, AT(gpus), 0, NULL, "GPUs; 0 = the processor (default 0)"},
      {"framework", "LIST", SETTING_WORDS, AT(framework), 0, NULL,
       "who computes: tenon (the default), pytorch, keras-jax, ..."},
-     {"build", "LIST", SETTING_TEXTS, AT(build), 0, NULL,
-      "options of tenon build to compare: \"\", \"--fast\""},
+     {"build", "OPTIONS", SETTING_TEXTS, AT(build), 0, NULL,
+      "options of one build; each --build is one build more to compare"},
      {"epochs", "N", SETTING_COUNT, AT(epochs), 1, NULL,
       "epochs to train; the first one warms up (default 3)"},
      {"steps", "N", SETTING_COUNT, AT(steps), 1, NULL,
@@ -240,17 +240,50 @@ bool setting_read(Reader *r, Matrix *m, const Setting *s)
     return true;
 }
 
-bool setting_option(Arena *a, Matrix *m, const Setting *s, const char *value, Diag *d)
+/* [..], "..", .. and --fast,--plain are lists as sweep files have them, and no options. */
+static bool is_list(const char *value)
+{
+    const char *first = value + strspn(value, " ");
+    if (*first && strchr("[\",", *first))
+        return true;
+    for (const char *c = value; (c = strchr(c, ',')); c++)
+        if (strncmp(c + 1 + strspn(c + 1, " "), "--", 2) == 0)
+            return true;
+    return false;
+}
+
+/* The options of one build, as they are; behind those of the builds that were given before. */
+static bool add_build(Arena *a, Words *w, const Setting *s, const char *value, bool again, Diag *d)
+{
+    const char **word = NULL;
+    int n = 0;
+    if (is_list(value)) {
+        diag_error(d, (Span){0}, "--%s takes the options of one build, not a list: %s", s->name, value);
+        diag_help(d, "give it again for each build: --%s \"\" --%s \"--fast\"", s->name, s->name);
+        return false;
+    }
+    if (!build_allowed(s, value, (Span){0}, d))
+        return false;
+    for (int i = 0; again && i < w->n; i++) {
+        if (strcmp(w->v[i], value) == 0) {
+            diag_error(d, (Span){0}, "--%s \"%s\" is given twice", s->name, value);
+            return false;
+        }
+        ARENA_PUSH(a, word, n, w->v[i]);
+    }
+    ARENA_PUSH(a, word, n, value);
+    *w = (Words){.v = word, .n = n};
+    return true;
+}
+
+bool setting_option(Arena *a, Matrix *m, const Setting *s, const char *value, bool again, Diag *d)
 {
     Matrix read = *m;
     if (s->kind == SETTING_TEXT) {
         *(const char **)((char *)&read + s->field) = value;
-    } else if (s->kind == SETTING_TEXTS) { /* one set of options, as it is */
-        const char **word = arena_alloc(a, sizeof *word);
-        if (!build_allowed(s, value, (Span){0}, d))
+    } else if (s->kind == SETTING_TEXTS) {
+        if (!add_build(a, (Words *)((char *)&read + s->field), s, value, again, d))
             return false;
-        *word = value;
-        *(Words *)((char *)&read + s->field) = (Words){.v = word, .n = 1};
     } else {
         Source *source = arena_alloc(a, sizeof *source);
         Reader r;

@@ -148,14 +148,6 @@ static int64_t stack(const Node *n, int64_t chunk)
     return dense_seeks_zeros(n) ? chunk * dense_rows(n) * (8 * words + SUMS) : 0;
 }
 
-/* dense_wide_dx: a panel of the weights, turned. */
-static int64_t stack_dx(const Node *n, int64_t chunk)
-{
-    enum { PANEL = 128 };
-    (void)chunk;
-    return node_attr(n, "wide") ? node_int(n, "units") * PANEL : 0;
-}
-
 static void kernel_dx(const Node *n, Call *c)
 {
     if (node_attr(n, "wide")) {
@@ -226,8 +218,7 @@ const Op op_dense[] =
       .gradient = gradient_dx,
       .cost = cost,
       .price = dense_price_dx,
-      .kernel = kernel_dx,
-      .stack = stack_dx},
+      .kernel = kernel_dx},
      {.name = "dense_dw",
       .brief = "gradient of dense for its weights, summed over the samples",
       .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I)"},

@@ -145,6 +145,8 @@ refuses "images for a program that reads none" "folders of images want data = im
 # an image gets its class by name; all outputs are those of the same bytes in a .npy file
 w=(--weights "$work/w.safetensors")
 succeeds "weights with names" "${run[@]}" --data "$work/exact" --save "$work/w.safetensors" --checkpoint "$work/ck"
+"$work/p" predict --help > "$work/help"
+grep -q -- '--input FILE  *images: a PNG or JPEG file, or a folder of them; or .npy (N, ' "$work/help" && ok || bad "predict --help does not mention images"
 succeeds "predict of a folder" "$work/p" predict "${w[@]}" --input "$work/exact/test/red"
 same "a line a file, sorted, with its class and how likely it is" "$(printf "$work/exact/test/red/%s.PNG.png red p\n" 10 11 12 13)" "$(sed 's/\t1\.0000$\|\t0\.[0-9]*$/ p/; s/\t/ /' "$work/out")"
 for kind in grey grey16; do

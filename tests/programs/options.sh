@@ -3,6 +3,7 @@
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
+outer=${TENON_CACHE:-$work/cache}                 # LeNet is compiled there for other tests, too
 export TENON_CACHE=$work/cache
 lenet=$TENON_ROOT/models/lenet.tn
 mlp=$TENON_ROOT/models/mlp.tn
@@ -161,6 +162,21 @@ same "tenon run" "$("$TENON" run "$mlp" -- info | grep -c mlp | head -n 1 | sed 
 refuses "tenon run with a wrong program option" "--epochs" "$TENON" run "$mlp" -- --epoch 3
 
 # the program
+# every command that a help text shows as an example
+cd "$TENON_ROOT"
+for command in "" check show build run emit ops sweep results cache; do "$TENON" $command --help 2> /dev/null; done |
+    grep -E '^ +tenon .*models/' | sort -u > "$work/examples"
+[ "$(wc -l < "$work/examples")" -ge 1 ] && ok || bad "no help text has an example"
+while read -r example; do
+    case $example in
+    "tenon sweep "*) example="$example --dry-run --store $work/examples.db" ;;
+    *" && ./lenet "*) example="${example/-o lenet/-o $work/lenet}"; example="${example/.\/lenet/$work/lenet} --limit-samples 128" ;;
+    esac
+    succeeds "the example: $example" env TENON_CACHE="$outer" bash -c "tenon() { '$TENON' \"\$@\"; }; $example"
+done < "$work/examples"
+cd - > /dev/null
+"$work/lenet" predict --help > "$work/help"
+grep -q -- '--input FILE  *images as numbers: .npy (N, 1, 28, 28) .*PNG and JPEG' "$work/help" && ok || bad "predict --help of LeNet does not say what images can be"
 for command in train test predict bench info; do succeeds "$command --help" "$work/p" $command --help; done
 succeeds "program --help" "$work/p" --help
 if [ -c /dev/full ]; then

@@ -44,10 +44,9 @@ same_result "attention" "$work/attention.tn"
 # rows of a table in a tree of sums: 1.5 MB of stack
 echo "model m(x: i32[2], vocab: int) { h = embedding(x, vocab, 1024) |> flatten; ${tail/classes = 3/vocab = 300}" > "$work/embedding.tn"
 same_result "a table" "$work/embedding.tn"
-# a panel of the weights of 100,000 outputs: more than RT_STACK has
-echo "model m(x: f32[8]) { h = dense(x, 512) |> tanh |> dense(100000) |> tanh; $tail" > "$work/wide.tn"
-"$TENON" emit "$work/wide.tn" --to c > "$work/wide.c"
-same "the stack of a wide layer" $((100000 * 128 - (1 << 20))) "$(sed -n 's/.*\.more_stack = \([0-9]*\),.*/\1/p' "$work/wide.c")"
+# sines and cosines of 200,000 pairs: more than 8 MB
+echo "model m(x: f32[2, 8]) { h = dense(x, 400000) |> rotary |> flatten; $tail" > "$work/rotary.tn"
+same_result "wide rotary" "$work/rotary.tn"
 # a thread that cannot be had is an error that names both numbers
 refuses "no memory for a stack" "stack of [0-9]+ bytes.*this one's has 131072 \(ulimit -s\)" bash -c "ulimit -s 128; ulimit -v 20000; exec '$work/p' info"
 finish

@@ -43,6 +43,11 @@ same "nothing was run again" "$(stored)" 16
 [ ! -e store.db.work ] && ok || bad "the sweep leaves store.db.work behind"
 
 # answers
+succeeds "two settings of one length" sweep mlp.tn --build "--set optimizer.lr=0.00100" --build "--set optimizer.lr=0.00200" --steps 2 --repeat 1 --retries 0 --threads 2 --store names.db
+for what in table list; do
+    "$TENON" results $what --store names.db > names
+    same "results $what tells builds apart" "$(grep -o -- '--set optimizer.lr=0.00[12]00 ' names | sort -u | wc -l)" 2
+done
 results table > table
 grep -Eq '^one +mlp, batch 100, 2 threads +[0-9,]+ +[0-9,]+ \.\. [0-9,]+ +4 ' table && ok || bad "table: $(cat table)"
 results show 1 > show
@@ -130,6 +135,17 @@ for stray in mlp.tn "--fast more" "--plain --help"; do
 done
 refuses "the same on the command line" "error: --build: tenon build has no option '--fats'" sweep mlp.tn --build --fats --dry-run
 refuses "an interpreter for nobody" "--python: unknown framework 'tensor'" sweep mlp.tn --python tensor=python3 --dry-run
+# builds add up, whatever their order; a list in one of them is no option
+for builds in "--build|--fast|--build|" "--build||--build|--fast" "--build|--fast --set optimizer.lr=0.1|--build|--plain|--build="; do
+    IFS='|' read -ra words <<< "$builds|end"
+    unset "words[${#words[@]}-1]"
+    sweep mlp.tn "${words[@]}" --dry-run > dry 2>&1
+    same "builds of $builds" "$(grep -c '^mlp, ' dry) $(grep -c "^.* of $(grep -o -- --build <<< "$builds" | wc -l) configurations" dry)" "$(grep -o -- --build <<< "$builds" | wc -l) 1"
+done
+for list in '"", "--fast"' '["", "--fast"]' '--set optimizer.lr=0.1,--fast' '--fast, --plain'; do
+    refuses "a list as one build: $list" 'error: --build takes the options of one build, not a list' sweep mlp.tn --build "$list" --dry-run
+done
+refuses "a build that is given twice" 'error: --build "--fast" is given twice' sweep mlp.tn --build --fast --build "" --build --fast --dry-run
 cp store.db read.db
 succeeds "stores are merged" "$TENON" results merge read.db failed.db --store merged.db
 [ -z "$(find . -name 'read.db-*' -o -name 'failed.db-*')" ] && ok || bad "results merge leaves files beside the stores it reads"

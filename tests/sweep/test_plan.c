@@ -29,7 +29,7 @@ static Plan plan_of(const char *const (*option)[2], int n, int64_t processors, b
     matrix_default(m);
     m->file = (Words){.v = &file, .n = 1};
     for (int i = 0; i < n; i++)
-        ck_assert(setting_option(arena, m, setting_find(option[i][0]), option[i][1], diag));
+        ck_assert(setting_option(arena, m, setting_find(option[i][0]), option[i][1], false, diag));
     ck_assert(plan_expand(arena, &p, processors, mpirun, diag));
     return p;
 }
