@@ -48,5 +48,5 @@ same_result "a table" "$work/embedding.tn"
 echo "model m(x: f32[2, 8]) { h = dense(x, 400000) |> rotary |> flatten; $tail" > "$work/rotary.tn"
 same_result "wide rotary" "$work/rotary.tn"
 # a thread that cannot be had is an error that names both numbers
-refuses "no memory for a stack" "stack of [0-9]+ bytes.*this one's has 131072 \(ulimit -s\)" bash -c "ulimit -s 128; ulimit -v 20000; exec '$work/p' info"
+refuses "no memory for a stack" "stack of [0-9]+ bytes.*this one's has 131072 \(ulimit -s\)" bash -c "ulimit -s 128; ulimit -v 12000; exec '$work/p' info"
 finish
