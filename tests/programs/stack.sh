@@ -36,6 +36,8 @@ same_result() {
 small_mnist "$work/mnist" 256 32 || true                # what head does not read
 build_options=()
 same_result lenet "$TENON_ROOT/models/lenet.tn" --data "$work/mnist" --epochs 1
+# on a thread of its own, it is still the one that signals reach
+stopped_by_sigterm bash -c 'ulimit -s 128; exec "$@"' stack "$work/p" --threads 2 --data "$work/mnist" --epochs 100000
 # 4 MB of scores and packed copies a thread, which the plan counts
 echo "model m(x: f32[1024, 256]) { p = dense(x, 768) |> split(3, axis = -1); h = causal_attention(p[0], p[1], p[2]) |> dense(1) |> flatten; ${tail/samples = 16/samples = 4}" > "$work/attention.tn"
 same_result "attention" "$work/attention.tn"
