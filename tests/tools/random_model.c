@@ -211,7 +211,7 @@ static bool softmax(Pool *p, Value *y)
 static bool window(Pool *p, Value *y, bool pool)      /* a convolution, or pooling */
 {
     const Value *x = any(p);
-    if (x->rank != 3)
+    if (x->rank != 3 || (p->scan && !pool))
         return false;
     const int k[2] = {from(1, x->dim[1] < 4 ? x->dim[1] : 4), from(1, x->dim[2] < 4 ? x->dim[2] : 4)};
     const int stride = chance(75) ? 1 : 2, groups = !pool && chance(30) ? x->dim[0] : 1;
@@ -833,7 +833,7 @@ static void train(Pool *p, const Value *out, int vocab)
     if (chance(10) && froze)
         printf("    freeze = [\"fc0.*\"]\n");
     if (chance(10))
-        printf("    factors = [lr(\"*.bias\", 2), decay(\"*\", 1)]\n");
+        printf("    factors = [lr(\"*\", 2), decay(\"*\", 1)]\n");
     printf("}\n");
 }
 
