@@ -301,7 +301,8 @@ static void view(Graph *g, Node *n)
     }
 }
 
-/* Elementwise: images stay LAST; flattened ones too unless operands disagree. */
+/* Elementwise: images stay LAST; flattened ones too unless operands disagree. What an image is broadcast with, and has another rank,
+ * counts in the language's order. */
 static void elementwise(Graph *g, Node *n)
 {
     int last = 0, row = 0, k = -1;
@@ -319,7 +320,7 @@ static void elementwise(Graph *g, Node *n)
         return;
     if (is_image(&n->shape) && n->shape.batched) {
         for (int i = 0; i < n->nin; i++)
-            want(g, n, i, LAYOUT_LAST);
+            want(g, n, i, is_image(&n->in[i]->shape) ? LAYOUT_LAST : LAYOUT_ROW);
         set_last(n, n->shape.dim);
     } else if (last && !row) {
         set_last(n, n->in[k]->flat);
