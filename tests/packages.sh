@@ -70,7 +70,7 @@ need_packages() {
 # An old cmake that hides the distribution's, such as one in /usr/local/bin: installing a package would not help.
 recent_cmake() {
     local have wanted=3.18
-    have=$(cmake --version 2> /dev/null | sed -n '1s/.*version //p')
+    have=$(cmake --version 2> /dev/null | sed -n '1s/.*version //p') || return 0      # there is none: it will be installed
     if [ -n "$have" ] && [ "$(printf '%s\n' $wanted "${have%%-*}" | sort -V | head -n 1)" != $wanted ]; then
         echo "$(command -v cmake) is version $have; $wanted or newer is needed: install Debian's package cmake and put it first in PATH" >&2
         exit 1
@@ -80,7 +80,7 @@ recent_cmake() {
 # writable_tree DIR: both commands write to DIR/build
 writable_tree() {
     mkdir -p "$1/build" 2> /dev/null && [ -w "$1/build" ] && return
-    echo "cannot write to $1/build: copy the repository to a directory of yours, or build elsewhere: cmake -S $1 -B DIR && cmake --build DIR" >&2
+    echo "cannot write to $1/build: copy the repository to a directory of yours, or build elsewhere: cmake -S ${1@Q} -B DIR && cmake --build DIR" >&2
     exit 1
 }
 
