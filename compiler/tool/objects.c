@@ -62,6 +62,20 @@ static bool find_nvcc(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
     return false;
 }
 
+/* What mpicc adds to a compilation: two MPI can be installed, their mpicc says the version of the same C compiler, and which of
+ * them is /usr/bin/mpicc can change. A wrapper that does not know -show answers the same each time. */
+static const char *mpi_options(Arena *a, const Toolchain *t)
+{
+    Argv v = {0};
+    argv_split(a, &v, t->cc);
+    argv_add(a, &v, "-show");
+    argv_end(a, &v);
+    Process p = process_of(a, v);
+    process_run(&p);
+    process_pass_on();
+    return p.output.s ? p.output.s : "";
+}
+
 /* It is known by what it says of itself; one that cannot be started is reported here. */
 bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
 {
@@ -90,6 +104,8 @@ bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
     process_run(&p);
     process_pass_on();
     t->version = p.output.s;
+    if (p.status >= 0 && in->mpi)
+        t->version = arena_printf(a, "%s%s", t->version ? t->version : "", mpi_options(a, t));
     if (p.status >= 0)
         return true;
     diag_error(d, nowhere, "cannot run the %s compiler '%s': %s", o->cuda ? "CUDA" : "C", t->cc, strerror(p.error));

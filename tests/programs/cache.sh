@@ -137,6 +137,18 @@ same "the message is there once" "$(grep -c 'it hurts' "$work/err")" 1
 same "the file at fault is kept, and no other" "$(find "$work/tmp" -type f | wc -l)" 1
 rm -rf "$work/tmp"; mkdir "$work/tmp"
 
+# another MPI behind the same mpicc, with the same C compiler: update-alternatives changes it so
+if command -v mpicc > /dev/null; then
+    printf '#!/bin/sh\nexec mpicc -Wl,--defsym,the_first_mpi=1 "$@"\n' > "$work/mpicc"
+    chmod +x "$work/mpicc"
+    succeeds "one MPI" env MPICC="$work/mpicc" "$TENON" build "$mlp" --comm mpi -o "$work/q"
+    sed -i 's/the_first_mpi/the_other_mpi/' "$work/mpicc"
+    succeeds "another MPI" env MPICC="$work/mpicc" "$TENON" build "$mlp" --comm mpi -o "$work/q"
+    grep -q the_other_mpi "$work/q" && ok || bad "a program of another MPI comes from the cache"
+else
+    skip "no mpicc"
+fi
+
 # a signal ends the compilers and leaves nothing
 printf '#!/bin/sh\ncase $1 in --version) echo slow 1 ;; *) echo $$ >> "$PIDS"; exec sleep 60 ;; esac\n' > "$work/slowcc"
 chmod +x "$work/slowcc"
