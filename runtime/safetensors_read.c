@@ -198,7 +198,7 @@ bool st_readable(const char *head, int64_t head_bytes, int64_t data_bytes, char 
 static bool map_whole(StFile *f, char why[256])
 {
     struct stat info;
-    const int fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < 8) {
         snprintf(why, 256, "%s", fd < 0 ? strerror(errno) : "it is not a safetensors file");
         if (fd >= 0)

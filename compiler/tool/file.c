@@ -45,7 +45,7 @@ const char *path_stem(Arena *a, const char *path)
 
 char *file_read(Arena *a, const char *path, size_t *len)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat s;
     if (fd < 0)
         return NULL;

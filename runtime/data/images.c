@@ -66,7 +66,7 @@ static bool map_packed(Images *m, const char *path)
 {
     Head have;
     struct stat info;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const bool good = fd >= 0 && fstat(fd, &info) == 0 && info.st_size == m->bytes &&
                       pread(fd, &have, sizeof have, 0) == sizeof have &&
                       memcmp(&have, &m->head, offsetof(Head, sums)) == 0;
@@ -137,7 +137,7 @@ static const char *users_place(const Images *m, const char *directory)
 static uint8_t *read_file(const ImageFile *f)
 {
     uint8_t *data = malloc((size_t)f->bytes + 1);
-    const int fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int64_t have = 0;
     for (ssize_t n = 1; data && fd >= 0 && n > 0 && have <= f->bytes; have += n > 0 ? n : 0)
         n = read(fd, data + have, (size_t)(f->bytes + 1 - have));

@@ -18,7 +18,7 @@
 static char *map_file(const char *path, int64_t *bytes)
 {
     struct stat info;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT)
         return NULL;
     if (fd < 0 || fstat(fd, &info) != 0)

@@ -79,7 +79,7 @@ static void refill(Stream *s)
 
 static int try_open(const char *path)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && errno != ENOENT)
         rt_die("%s cannot be opened: %s", path, strerror(errno));
     return fd;

@@ -183,6 +183,14 @@ succeeds "a name as long as names may be" "${p[@]}" --epochs 1 --save "$work/$lo
 [ -s "$work/$long" ] && ok || bad "a long name"
 nothing_left "what stands in the way"
 
+# a pipe where a file is read: an error at once, though nobody writes into it
+mkdir "$work/piped" "$work/reads"; mkfifo "$work/piped/step-00000005.safetensors" "$work/reads/train_x.npy" "$work/reads/train-images-idx3-ubyte"
+refuses "weights" "pipe cannot be read: it is not a safetensors file" timeout 20 "${p[@]}" --epochs 1 --weights "$work/pipe"
+refuses "checkpoints" "step-00000005.safetensors is damaged .it is not a safetensors file" timeout 20 "${p[@]}" --epochs 1 --checkpoint "$work/piped" --resume
+refuses "arrays" "train_x.npy is not a file" timeout 20 "${p[@]}" --epochs 1 --data "$work/reads"
+rm "$work/reads/train_x.npy"
+refuses "streams" "train-images-idx3-ubyte is not a file" timeout 20 "${p[@]}" --epochs 1 --data "$work/reads"
+
 # the compiler's own files: a link stays, a pipe without a reader is no wait, standard output is written
 draw() { "$TENON" show "$work/tiny.tn" --memory "$1"; }
 ln -s picture "$work/to-picture"

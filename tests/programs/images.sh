@@ -177,6 +177,12 @@ refuses "predict of folders" "test holds no image: .*folders in it are not looke
 succeeds "an MLP's weights" "$work/mlp" --epochs 1 --limit-samples 128 --save "$work/mlp.safetensors"
 refuses "an image for a program that reads none" "text.png is an image, and mlp was built without .*data = imagefolder" "$work/mlp" predict --weights "$work/mlp.safetensors" --input "$work/text.png"
 
+# what stands in a packed file's place, or happens to it
+rm -rf "$work/d"; cp -r "$work/mixed" "$work/d"; rm -f "$work"/d/.tenon*
+mkfifo "$work/d/.tenon-train-3x16x16"
+succeeds "a pipe in a packed file's place" timeout 60 "${run[@]}" --data "$work/d" --epochs 1
+rm -rf "$work"/d/.tenon* "$work/home"
+
 # what is wrong
 fresh() { rm -rf "$work/d"; cp -r "$work/mixed" "$work/d"; rm -f "$work"/d/.tenon*; }
 wrong() { refuses "$1" "$2" "${run[@]}" --data "$work/d"; [ -z "$(find "$work/d" -name '*.tmp*')" ] && ok || bad "$1: half a packed file is left"; }
