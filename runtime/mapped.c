@@ -18,7 +18,7 @@ enum { FILES = 32, MESSAGE = 1024 };
 typedef struct Mapped {
     _Atomic(uintptr_t) at; /* 0: free */
     int64_t bytes;
-    const char *path;
+    _Atomic(const char *) path;
 } Mapped;
 
 static Mapped file[FILES];
@@ -87,6 +87,13 @@ void mapped_leave(const void *at)
                 mapped_check();
             atomic_store(&file[i].at, 0);
         }
+}
+
+void mapped_renamed(const void *at, const char *path)
+{
+    for (int i = 0; i < FILES; i++)
+        if (atomic_load(&file[i].at) == (uintptr_t)at)
+            atomic_store(&file[i].path, path);
 }
 
 void mapped_wrong(const char *fmt, ...)

@@ -14,6 +14,7 @@
 /* `path` lives on.  mapped_leave before the memory is unmapped; it dies when the file broke in the meantime. */
 void mapped_watch(const void *at, int64_t bytes, const char *path);
 void mapped_leave(const void *at);
+void mapped_renamed(const void *at, const char *path);      /* the file has that name now */
 
 /* What somebody has found to be wrong with a file; from any thread, the first message stays. */
 void mapped_wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -112,6 +112,7 @@ static void end_packed(Images *m)
     memcpy(m->map, &m->head, sizeof m->head);
     memory_sync_file(m->map, m->bytes, m->file->temporary);
     file_commit(m->file);
+    mapped_renamed(m->map, m->place);
     m->file = NULL;
 }
 

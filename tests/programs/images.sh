@@ -177,11 +177,18 @@ refuses "predict of folders" "test holds no image: .*folders in it are not looke
 succeeds "an MLP's weights" "$work/mlp" --epochs 1 --limit-samples 128 --save "$work/mlp.safetensors"
 refuses "an image for a program that reads none" "text.png is an image, and mlp was built without .*data = imagefolder" "$work/mlp" predict --weights "$work/mlp.safetensors" --input "$work/text.png"
 
-# what stands in a packed file's place, or happens to it
+# what stands in a packed file's place, or happens to it: its own name is said, which it had not yet when it was mapped
 rm -rf "$work/d"; cp -r "$work/mixed" "$work/d"; rm -f "$work"/d/.tenon*
 mkfifo "$work/d/.tenon-train-3x16x16"
 succeeds "a pipe in a packed file's place" timeout 60 "${run[@]}" --data "$work/d" --epochs 1
 rm -rf "$work"/d/.tenon* "$work/home"
+"${run[@]}" --data "$work/d" --epochs 10000000 --log "$work/shrinks.log" > /dev/null 2> "$work/err" & job=$!
+for _ in $(seq 400); do grep -qs '"event":"epoch"' "$work/shrinks.log" && break; sleep 0.02; done
+truncate -s 4096 "$work/d/.tenon-train-3x16x16"
+for _ in $(seq 400); do kill -0 $job 2> /dev/null || break; sleep 0.02; done
+kill -9 $job 2> /dev/null && bad "the run goes on though its packed file was cut short"
+rc=0; wait $job || rc=$?
+same "a packed file cut short by the run that made it" "1 1" "$rc $(grep -c "d/.tenon-train-3x16x16 holds 4096 bytes now, and held" "$work/err")"
 
 # what is wrong
 fresh() { rm -rf "$work/d"; cp -r "$work/mixed" "$work/d"; rm -f "$work"/d/.tenon*; }
