@@ -43,8 +43,7 @@ static void remove_unfinished(void)
     }
 }
 
-/* Ends as if nobody had asked for the signal. */
-static void end_by_signal(int number)
+void rt_end_by_signal(int number)
 {
     remove_unfinished();
     signal(number, SIG_DFL);
@@ -59,7 +58,7 @@ static void watch_signals(void)
     for (int i = 0; i < 3; i++)
         if (sigaction(ends[i], NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
             now.sa_handler == SIG_DFL)
-            signal(ends[i], end_by_signal);
+            signal(ends[i], rt_end_by_signal);
 }
 
 void rt_unfinished(const char *path)

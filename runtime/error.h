@@ -29,6 +29,7 @@ void rt_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* A file that goes away when rt_die, SIGHUP, SIGINT or SIGTERM ends the program, because it is half
  * written, until rt_finished gets the same string, which must live on. A few at a time. */
 void rt_unfinished(const char *path);
+void rt_end_by_signal(int number); /* a handler: those files go, then the signal does what it does by default */
 void rt_finished(const char *path);
 
 /* Who speaks, in front of every message ("rank 2 (node3): "), and whether notes, and errors that all

@@ -63,17 +63,19 @@ struct Trainer {
 
 static volatile sig_atomic_t stop;
 
+/* A second Ctrl-C ends at once, and takes with it what is half written. */
 static void on_signal(int number)
 {
     stop = number;
+    if (number == SIGINT)
+        signal(SIGINT, rt_end_by_signal);
 }
 
 static void watch_signals(void)
 {
-    const struct sigaction once = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    const struct sigaction always = {.sa_handler = on_signal};
-    sigaction(SIGINT, &once, NULL);    /* a second Ctrl-C ends at once */
-    sigaction(SIGTERM, &always, NULL); /* launchers repeat themselves */
+    const struct sigaction mine = {.sa_handler = on_signal};
+    sigaction(SIGINT, &mine, NULL);
+    sigaction(SIGTERM, &mine, NULL); /* launchers repeat themselves */
     output_watch(&stop);
 }
 

@@ -98,6 +98,13 @@ for signal in HUP INT TERM; do
     same "exit code after SIG$signal" $rc $((128 + $(kill -l $signal)))
     nothing_left "SIG$signal"
 done
+rm "$work/waits"
+(trap - INT HUP TERM; exec env LD_PRELOAD="$work/faults.so" FAULT_FSYNC="$work/waits" "${p[@]}" --checkpoint "$work/twice") > /dev/null 2>&1 & one=$!
+for ((i = 0; i < 200; i++)); do [ -e "$work/waits" ] && break; sleep 0.05; done
+kill -INT $one; sleep 0.2; kill -INT $one
+rc=0; wait $one || rc=$?
+same "exit code after a second Ctrl-C while a checkpoint is written" 130 $rc
+nothing_left "a second Ctrl-C"
 
 # --- file systems without locks: a directory belongs to one run all the same
 
