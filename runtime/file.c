@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static void __attribute__((noreturn)) fail(const File *f)
@@ -107,6 +108,7 @@ static void directory_of(const char *path, char directory[PATH_MAX])
 
 /* ---- temporary names */
 
+enum { OLD = 24 * 3600 }; /* seconds */
 enum { STEM = 64, TRIES = 100 }; /* bytes of the name that are kept: some file systems take 143 */
 
 static const char *base_of(const char *path)
@@ -135,6 +137,14 @@ static const char *owner_in(const char *name, const char *base)
     return length && owner[length] == '-' ? owner : NULL;
 }
 
+/* Nobody can say whether a process on another host lives, nor one before this host was started again, or in another container:
+ * a file that has not been written for a day has no writer. */
+static bool is_old(int directory, const char *name)
+{
+    struct stat s;
+    return fstatat(directory, name, &s, AT_SYMLINK_NOFOLLOW) == 0 && time(NULL) - s.st_mtime > OLD;
+}
+
 bool file_others(const char *path)
 {
     static File f;
@@ -148,7 +158,7 @@ bool file_others(const char *path)
         const char *owner = owner_in(e->d_name, base_of(f.path));
         if (owner && owner_is_gone(owner))
             unlinkat(dirfd(d), e->d_name, 0);
-        else if (owner)
+        else if (owner && (owner_is_here(owner) || !is_old(dirfd(d), e->d_name)))
             others = true;
     }
     if (d)

@@ -35,7 +35,8 @@ bool file_try(File *f, const char *path);
 bool file_try_commit(File *f);                        /* false: abandoned, too */
 void file_abandon(File *f);
 
-/* Takes away what killed runs have left of this file; true: a run that still lives writes it. */
+/* Takes away what killed runs have left of this file; true: a run that still lives writes it, or one
+ * on another host has written it within a day. */
 bool file_others(const char *path);
 
 #endif

@@ -112,6 +112,13 @@ for kind in deep gamma; do
     succeeds "PNG, $kind" "${run[@]}" --data "$work/$kind" --log "$work/$kind.log"
     same "the weights of PNG, $kind" "$(hashes "$work/$kind.log")" "$(hashes "$work/first.log")"
 done
+# what a process on another host, or in a container that is gone, had begun: waited for, a day long
+rm "$work"/shared/.tenon*; touch "$work/shared/.tenon-train-3x16x16.tmp-0123456789abcdef-1-1-0"
+XDG_CACHE_HOME=/dev/null succeeds "beside another host that packs" "${run[@]}" --data "$work/shared" --epochs 1
+[ ! -e "$work/shared/.tenon-train-3x16x16" ] && ok || bad "packed beside another host that packs"
+touch -d '2 days ago' "$work"/shared/.tenon-train*
+XDG_CACHE_HOME=/dev/null succeeds "behind another host that packed" "${run[@]}" --data "$work/shared" --epochs 1
+[ -e "$work/shared/.tenon-train-3x16x16" ] && ok || bad "a file of two days ago, of a host that is gone, keeps images from being packed"
 
 # the middle part of wider images is what the exact ones hold
 cp -r "$work/exact" "$work/wide"; rm -rf "$work"/wide/.tenon*
