@@ -94,10 +94,11 @@ wait $pid 2> /dev/null || true
 # SIGTERM
 for how in with without; do
     args=(); [ $how = with ] && args=(--checkpoint "$work/term")
-    "${train[@]}" "${args[@]}" > /dev/null 2> "$work/err" &
+    rm -f "$work/begun"
+    "${train[@]}" "${args[@]}" --log "$work/begun" > /dev/null 2> "$work/err" &
     pid=$!
-    sleep 1
-    kill -TERM $pid
+    for _ in $(seq 1000); do grep -qs '"event":"epoch"' "$work/begun" && break; sleep 0.01; done
+    kill -TERM $pid || bad "the run has ended before SIGTERM: make it longer"
     rc=0; wait $pid || rc=$?
     same "exit code after SIGTERM $how --checkpoint" "$rc" "$([ $how = with ] && echo 75 || echo 1)"
 done
