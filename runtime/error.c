@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { GRACE = 5 }; /* seconds for the end of other processes */
@@ -34,11 +35,23 @@ static bool swap(const char *from, const char *to)
     return false;
 }
 
+/* Of the one file whose name may be another run's by now: that name, and its descriptor. */
+static _Atomic(const char *) shared_name;
+static volatile sig_atomic_t shared_fd = -1;
+
+static bool is_ours(const char *path)
+{
+    struct stat mine, there;
+    return path != atomic_load(&shared_name) ||
+           (fstat(shared_fd, &mine) == 0 && lstat(path, &there) == 0 &&
+            mine.st_dev == there.st_dev && mine.st_ino == there.st_ino);
+}
+
 static void remove_unfinished(void)
 {
     for (int i = 0; i < UNFINISHED; i++) {
         const char *path = atomic_load(&unfinished[i]);
-        if (path)
+        if (path && is_ours(path))
             unlink(path);
     }
 }
@@ -66,6 +79,13 @@ void rt_unfinished(const char *path)
     watch_signals();
     if (!swap(NULL, path))
         rt_die("%s: too many files are written at once", path);
+}
+
+void rt_unfinished_shared(const char *path, int fd)
+{
+    shared_fd = fd;
+    atomic_store(&shared_name, path);
+    rt_unfinished(path);
 }
 
 void rt_finished(const char *path)

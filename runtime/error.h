@@ -31,6 +31,8 @@ void rt_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void rt_unfinished(const char *path);
 void rt_end_by_signal(int number); /* a handler: those files go, then the signal does what it does by default */
 void rt_finished(const char *path);
+/* One whose name others may take: it goes away only while it is the file of this descriptor. */
+void rt_unfinished_shared(const char *path, int fd);
 
 /* Who speaks, in front of every message ("rank 2 (node3): "), and whether notes, and errors that all
  * ranks make alike, are its business; what ends the other processes of a run when this one dies:

@@ -160,7 +160,7 @@ static void take_file(Lease *l)
     const int n = write_text(l, text);
     if (pwrite(l->fd, text, (size_t)n, 0) != n || fsync(l->fd) != 0)
         fail(l);
-    rt_unfinished(l->path);
+    rt_unfinished_shared(l->path, l->fd);
 }
 
 /* ---- its beat */

@@ -158,6 +158,13 @@ lease 0123456789abcdef-7-7 0000000009 > "$work/mine"; mv "$work/mine" "$work/los
 rc=0; wait $one || rc=$?
 same "a run that has lost its lease" "1 1" "$rc $(grep -c "another run has taken .*lost" "$work/err")"
 grep -q 0123456789abcdef-7-7 "$work/lost/.tenon-lease" && ok || bad "it took the other's lease away"
+# one that stood still meanwhile, and is ended by a signal before it looks
+(trap - HUP; exec "${lockless[@]}" "${forever[@]}" --checkpoint "$work/still") > /dev/null 2>&1 & one=$!
+for ((i = 0; i < 200; i++)); do compgen -G "$work/still/step-*.safetensors" > /dev/null && break; sleep 0.05; done
+kill -STOP $one; lease 0123456789abcdef-7-7 0000000009 > "$work/mine"; mv "$work/mine" "$work/still/.tenon-lease"
+kill -HUP $one; kill -CONT $one; wait $one 2> /dev/null || true
+grep -qs 0123456789abcdef-7-7 "$work/still/.tenon-lease" && ok || bad "a signal took the other's lease away"
+rm -rf "$work/still"
 rc=0; wait $alive || rc=$?
 same "a run on another host that lives" "1 1" "$rc $(grep -c "another run (process 7 on elsewhere)" "$work/alive.out")"
 rc=0; wait $silent || rc=$?
