@@ -71,12 +71,12 @@ RT_INLINE void layer_norm_dw_plain(real *dw, const real *dy, const real *x, Laye
 /* ------------------------------------------------------------------------------------------ fast */
 
 /* Additions that a lane's sum of a row may take; with more, numbers far from 0 are summed as differences from the first. */
-enum { ROW_CHAIN = 256 };
+enum { RT_ROW_CHAIN = 256 };
 
 /* Lanes behind the end of the row hold its mean, or its first number: they add nothing to the squares, or to the differences. */
 RT_INLINE RowMoments row_moments(const real *x, LayerNorm l)
 {
-    const bool many = l.k > ROW_CHAIN * V;
+    const bool many = l.k > RT_ROW_CHAIN * V;
     const real first = l.center && many ? x[0] : 0;
     vec sum = v_set(0), squares = v_set(0);
     if (l.center)

@@ -53,7 +53,9 @@ succeeds "what is beyond --limit-samples may differ" "$work/p" --data "$work/e" 
 # a checkpoint from before samples were hashed: the same text without that piece, spaces in its place
 old=$(find "$work/c2" -name 'step-*' | sort | tail -n 1)
 spaces() { printf '%*s' "$1" ''; }
-sed -i "s/\"content\":\"[0-9a-f]*\",/$(spaces 29)/; s/, samples whose bytes have the hash [0-9a-f]\{16\}\"/\"$(spaces 52)/" "$old"
+sed -i "s/, samples whose bytes have the hash [0-9a-f]\{16\}\"/\"$(spaces 52)/" "$old"
+cc -std=gnu11 -O1 -I "$TENON_ROOT/runtime" -o "$work/reseal" "$TENON_ROOT/tests/tools/reseal.c" "$(dirname "$TENON")/lib/libtenonrt.a" -lm -lpthread
+"$work/reseal" "$old"
 succeeds "an old checkpoint" "$work/p" --data "$work/e" --checkpoint "$work/c2" --resume --epochs 5
 grep -q "compared labels only: the run goes on" "$work/out" && ok || bad "of an old checkpoint is said: $(cat "$work/out")"
 

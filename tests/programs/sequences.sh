@@ -60,6 +60,7 @@ same "the same bits after a resume" "$(train --checkpoint "$work/c" --resume 2> 
 succeeds "build without vectors" "$TENON" build "$work/net.tn" -o "$work/g" --cpu generic
 succeeds "trains without vectors" "$work/g" train --epochs 1
 
+cc -std=gnu11 -O1 -I "$TENON_ROOT/runtime" -o "$work/reseal" "$TENON_ROOT/tests/tools/reseal.c" "$(dirname "$TENON")/lib/libtenonrt.a" -lm -lpthread
 # lstm, gru and rnn equal their cells written as a scan.  Names of the two are of one length, so that a file of weights can be renamed.
 layer() { # NAME, the call, the scan, what stands before the call: the layer and the scan with its weights
     printf 'model layer(x: f32[6, 5]) {\n    %s\n    return dense(%s, 3)\n}\n' "${4:-}" "$2" > "$work/layer.tn"
@@ -72,7 +73,7 @@ layer() { # NAME, the call, the scan, what stands before the call: the layer and
                              s/lstm2[.]layer2[.]reverse[.]recurrent/layer2_reverse_recurren.weight/g
                              s/lstm2[.]layer2[.]reverse[.]/layer2_reverse_input./g;s/lstm2[.]layer2[.]recurrent/layer2_recurren.weight/g
                              s/lstm2[.]layer2[.]/layer2_input./g;s/lstm2[.]reverse[.]recurrent/reverse_recurren.weight/g
-                             s/lstm2[.]reverse[.]/reverse_input./g;s/lstm2[.]recurrent/recurren.weight/g' "$1" > "$1.renamed"; }
+                             s/lstm2[.]reverse[.]/reverse_input./g;s/lstm2[.]recurrent/recurren.weight/g' "$1" > "$1.renamed"; "$work/reseal" "$1.renamed"; }
     rename "$work/weights"
     "$work/layer" grads --weights "$work/weights" --output "$work/grads.layer" > /dev/null
     rename "$work/grads.layer"
