@@ -6,6 +6,7 @@
 #include "tool/process.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -105,6 +106,15 @@ bool build_output_ok(const Command *c, Diag *d)
     else
         return true;
     return false;
+}
+
+bool build_key(Arena *a, const BuildInput *in, Diag *d)
+{
+    Toolchain t;
+    if (!toolchain_find(a, in, &t, d))
+        return false;
+    const Key k = program_key(a, in, &t);
+    return printf("%016" PRIx64 "%016" PRIx64 "\n", k.a, k.b) > 0;
 }
 
 bool build_program(Arena *a, const BuildInput *in, Diag *d)

@@ -25,6 +25,8 @@ typedef struct BuildInput {
 bool build_program(Arena *a, const BuildInput *in, Diag *d);
 /* Compiles into the cache and becomes the program: returns only after an error. */
 bool build_and_run(Arena *a, const BuildInput *in, Diag *d);
+/* Prints the program's key (tool/cache.h) and builds nothing: programs with equal keys are equal. */
+bool build_key(Arena *a, const BuildInput *in, Diag *d);
 /* Refuses an output that is a directory, a device, or a model file.  Asked before any work is done. */
 bool build_output_ok(const Command *c, Diag *d);
 

@@ -365,7 +365,7 @@ static bool complete(Reader *r)
     take_gpu_dtype(c);
     if (!c->file)
         diag_error(r->diag, nowhere, "tenon %s needs a model file", row->name);
-    else if (c->kind == COMMAND_BUILD && !c->output)
+    else if (c->kind == COMMAND_BUILD && !c->output && !c->key)
         diag_error(r->diag, nowhere, "tenon build needs a place for the program: -o PROG");
     else
         return supported(c, r->diag);

@@ -24,6 +24,7 @@ typedef struct Command {
     const char  *written;                             /* emit: what was made before the passes, or NULL */
     const char  *memory;                              /* show: where the plan's picture goes, or NULL */
     bool         cost, example, verbose, no_cache;
+    bool         key;                                 /* build, run: print what the cache knows the program by, and stop */
     const char  *limit;                               /* cache: a new one, as written; or NULL */
     bool         clear;                               /* cache */
     const char  *flags;                               /* the options that shape the program, as given: "--plain --dtype f64" */

@@ -50,6 +50,7 @@ const OptionRow option_table[] = {
     {"--memory", "FILE.svg", OPTION_TEXT, AT(memory), SHOW, false, "the memory plan as a picture: what lives when, and where"},
     {"--keep", "DIR", OPTION_TEXT, AT(keep), BUILD | RUN, false, "leave the generated C in DIR"},
     {"--no-cache", NULL, OPTION_TRUE, AT(no_cache), SHOW | BUILD | RUN, false, "compile, and plan, even if nothing changed"},
+    {"--key", NULL, OPTION_TRUE, AT(key), BUILD | RUN, false, "build nothing; print a hash of all that the program would be made from"},
     {"--verbose", NULL, OPTION_TRUE, AT(verbose), BUILD | RUN, false, "print the C compiler's command"},
     {"--dump", "PASS", OPTION_TEXT, AT(options.dump), SHOW | MAKE, false, "print the graph after a pass, or after all, to stderr"},
     {"--verify", NULL, OPTION_TRUE, AT(options.verify), SHOW | MAKE, false, "check the graph after every pass"},

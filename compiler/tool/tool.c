@@ -137,7 +137,7 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
         diag_error(d, nowhere, "%s has no train block, and without one there is no memory plan to draw", c->file);
         return false;
     }
-    if (c->kind == COMMAND_BUILD && !build_output_ok(c, d))
+    if (c->kind == COMMAND_BUILD && !c->key && !build_output_ok(c, d))
         return false;
     if (c->options.dump && !dump_known(diag_arena(d), c->options.dump, d))
         return false;
@@ -261,6 +261,8 @@ static bool build(Arena *a, const Command *c, const Front *f, Diag *d)
         return false;
     if (emit.nccl && !objects_add_nccl(a, &in, d))
         return false;
+    if (c->key)
+        return build_key(a, &in, d);
     return c->kind == COMMAND_RUN ? build_and_run(a, &in, d) : build_program(a, &in, d);
 }
 
