@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# emitted.sh TENON -- what the compiler writes for every shipped model and every operation's example, by checksum (emitted.sums).
+#
+# One line a model and target.  A change of the compiler that is meant to change no program leaves all of them as they are; of one
+# that is, the lines name the programs that it reaches.  After a change that is meant:
+#
+#   tests/passes/emitted.sh build/check/tenon --update
+#
+# To see a difference, emit the named program with the compiler of the commit before, and with today's.
+set -euo pipefail
+tenon=$(readlink -f "$1")
+sums=$(cd "$(dirname "$0")" && pwd)/emitted.sums
+cd "$(dirname "$0")/../.."
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# The targets of a model.  --cpu names a processor, so that the text is the same on each machine.
+targets=("--to c --cpu x86-64-v3" "--to c --cpu generic --plain" "--to cuda --kernels=own" "--to cuda --kernels=persistent"
+         "--to cuda --kernels=cudnn --dtype bf16" "--to cuda --kernels=cudnn --dtype f16" "--to cuda --comm nccl" "--to c --cpu x86-64-v4 --comm mpi --dtype f64"
+         "--to pytorch" "--to keras" "--to mxnet" "--to slurm --comm mpi" "--to dot")
+
+# sum FILE OPTIONS...: the checksum of what is written, or of the refusal
+sum() {
+    local file=$1; shift
+    { "$tenon" emit "$file" "$@" < /dev/null 2>&1 || echo "exit code $?"; } | cksum | cut -d' ' -f1
+}
+
+one() {
+    local file=$1 name=$2 target
+    for target in "${targets[@]}"; do
+        case $name$target in                          # the largest take a second a text, and their parts are in other models
+        *inception*"$target" | *resnet50*"$target" | *vgg*"$target" | *mobilenet*"$target" | *densenet*"$target" | *resnet56*"$target")
+            case $target in *v3 | *=own | *bf16 | *pytorch) ;; *) continue ;; esac ;;
+        esac
+        # shellcheck disable=SC2086
+        echo "$(sum "$file" $target) $name $target"
+    done
+}
+
+all() {
+    local file op
+    for file in models/*.tn; do echo "$file $file"; done
+    for op in $("$tenon" ops | sed -n 's/^  \([a-z0-9_]*\)(.*/\1/p'); do
+        "$tenon" ops "$op" --example > "$tmp/$op.tn"
+        echo "$tmp/$op.tn $op"
+    done
+}
+
+export -f sum one
+export tenon
+all > "$tmp/list"
+declare -p targets > "$tmp/targets"
+cd "$tmp"
+# an example's place must not show in its text
+while read -r file name; do
+    case $file in models/*) echo "$OLDPWD/$file $name" ;; *) echo "$name.tn $name" ;; esac
+done < list > places
+xargs -P "$(nproc)" -L 1 bash -c '. ./targets; case $0 in */models/*) cd "${0%/models/*}"; one "models/${0##*/}" "$1" ;; *) one "$0" "$1" ;; esac' < places | sort -k2 > now
+
+if [ "${2:-}" = --update ]; then cp now "$sums"; exit; fi
+passed=$(comm -12 <(sort "$sums") <(sort now) | wc -l)
+failed=0
+while read -r _ name target; do
+    echo "FAIL tenon emit $name $target: another text than emitted.sums knows"
+    failed=$((failed + 1))
+done < <(comm -13 <(sort "$sums") <(sort now))
+while read -r _ name target; do
+    grep -qF " $name $target" now || { echo "FAIL nothing is emitted any more: $name $target"; failed=$((failed + 1)); }
+done < <(comm -23 <(sort "$sums") <(sort now))
+[ $failed = 0 ] || echo "where this is meant: tests/passes/emitted.sh build/check/tenon --update"
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
