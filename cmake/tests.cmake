@@ -15,6 +15,13 @@ endif()
 enable_testing()
 
 add_custom_target(tests_quick)                        # all but the kernels': these compile in seconds
+add_custom_target(tests_check)                        # what ./check runs without --deep
+add_dependencies(tests_check tests_quick tenon tenonrt)
+foreach(target tenon-bench tenon-peak tenon-plan tenon-load tenoncudnn)
+    if(TARGET ${target})
+        add_dependencies(tests_check ${target})
+    endif()
+endforeach()
 
 # tenon_test(NAME SOURCE LIBRARY...): an executable DIR/tests/NAME, built as part of everything
 function(tenon_test name source)
@@ -65,31 +72,39 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND EXISTS /proc/cpuinfo)
     endif()
 endif()
 
-# Kernels are inlined into every case of a test, so their tests take long to compile: -O2, as in generated code, for the
-# widest instruction set of this machine in f32, -O0 for the others: 2 s instead of 30.  test_conv, with sizes that only the
-# run knows, takes 158 s at -O2, test_sequence 110: -O0 throughout; programs and bench/convs compare them as they are compiled for use.
+# Kernels are inlined into every case of a test, so their tests take long to compile: -O0 takes 2 s, -O2, as in generated code, 30.
+# The widest instruction set of this machine in f32 has a test of each kind, the second for ./check --deep; but test_conv, with sizes
+# that only the run knows, takes 158 s at -O2, test_sequence 110: programs and bench/convs compare them as they are compiled for use.
 set(flags_generic)
 set(flags_x86-64-v3 -march=x86-64-v3)
 set(flags_x86-64-v4 -march=x86-64-v4 -mprefer-vector-width=512)
 list(GET machines -1 widest)
+
+# kernel_test(STEM MACHINE TYPE LEVEL SUFFIX): the executable DIR/tests/kernels_STEM_MACHINE_TYPESUFFIX
+function(kernel_test stem machine type level suffix)
+    set(name kernels_${stem}_${machine}_${type}${suffix})
+    tenon_test(${name} tests/kernels/${stem}.c)
+    target_include_directories(${name} PRIVATE runtime)
+    target_compile_options(${name} PRIVATE -ffp-contract=off -fno-math-errno -fno-trapping-math ${flags_${machine}} ${level})
+    if(stem STREQUAL "test_math")                     # with integers on the bits of numbers: an overflow is SIGILL, without a library
+        target_compile_options(${name} PRIVATE -fsanitize=undefined -fsanitize-undefined-trap-on-error)
+    endif()
+    if(type STREQUAL f64)
+        target_compile_definitions(${name} PRIVATE RT_F64)
+    endif()
+    if("${machine} ${type} ${suffix}" STREQUAL "${widest} f32 " OR "${machine} ${type}" STREQUAL "generic f64")
+        add_dependencies(tests_check ${name})
+    endif()
+endfunction()
+
 file(GLOB sources CONFIGURE_DEPENDS tests/kernels/*.c)
 foreach(source ${sources})
     get_filename_component(stem ${source} NAME_WE)
     foreach(machine ${machines})
-        foreach(type f32 f64)
-            set(name kernels_${stem}_${machine}_${type})
-            tenon_test(${name} ${source})
-            target_include_directories(${name} PRIVATE runtime)
-            target_compile_options(${name} PRIVATE -ffp-contract=off -fno-math-errno -fno-trapping-math ${flags_${machine}})
-            if(stem STREQUAL "test_math")                 # with integers on the bits of numbers: an overflow is SIGILL, without a library
-                target_compile_options(${name} PRIVATE -fsanitize=undefined -fsanitize-undefined-trap-on-error)
-            endif()
-            if(NOT (machine STREQUAL widest AND type STREQUAL f32) OR stem MATCHES "^test_(conv|sequence)$")
-                target_compile_options(${name} PRIVATE -O0)
-            endif()
-            if(type STREQUAL f64)
-                target_compile_definitions(${name} PRIVATE RT_F64)
-            endif()
-        endforeach()
+        kernel_test(${stem} ${machine} f32 -O0 "")
+        kernel_test(${stem} ${machine} f64 -O0 "")
     endforeach()
+    if(NOT stem MATCHES "^test_(conv|sequence)$")
+        kernel_test(${stem} ${widest} f32 -O2 _optimised)
+    endif()
 endforeach()

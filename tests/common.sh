@@ -2,17 +2,25 @@
 #
 #   TENON        the compiler (default build/tenon)       TENON_ROOT   the repository
 #   TENON_TEST_DATA   a directory with data sets that are too large for the repository (cifar10/); without: those tests are skipped
-#   CHECK_ALL=1  longer runs                              $work        removed at the end
+#   CHECK_DEEP=1  longer tests (./check --deep)            $work        removed at the end
 #
 # ok TEXT / bad TEXT count one check each; `finish` prints "N passed, N failed[, N skipped]" and sets the exit code.
 TENON_ROOT=${TENON_ROOT:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}
 TENON=${TENON:-$TENON_ROOT/build/tenon}
 CHECK_ALL=${CHECK_ALL:-0}
+CHECK_DEEP=${CHECK_DEEP:-0}
 TENON_TEST_DATA=${TENON_TEST_DATA:-}
 export LC_ALL=C
 unset TENON_DATA
 passed=0 failed=0 skipped=0
-work=$(mktemp -d)
+if [ -n "${CHECK_SCRATCH:-}" ]; then                      # ./check: the same name in each run, so that calls can be repeated
+    work=$CHECK_SCRATCH
+    rm -rf "$work"
+    mkdir -p "$work"
+    unset CHECK_SCRATCH                                   # a test that starts another has one of its own
+else
+    work=$(mktemp -d)
+fi
 trap 'rm -rf "$work"' EXIT
 export XDG_CONFIG_HOME=$work/config                   # where ranks keep the secret by which they recognise each other
 [ -x "$TENON" ] || { echo "FAIL no compiler at $TENON"; exit 1; }
@@ -21,6 +29,9 @@ ok() { passed=$((passed + 1)); }
 bad() { failed=$((failed + 1)); echo "FAIL $*"; }
 skip() { skipped=$((skipped + 1)); echo "SKIP $*"; }
 finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed = 0 ]; }
+
+# deep WHAT: whether tests of WHAT run, which take too long for every day; otherwise they count as one that was skipped
+deep() { [ "$CHECK_DEEP" = 1 ] || { skip "$*: ./check --deep"; return 1; }; }
 
 # same TEXT A B: both strings are equal, and there is something to compare
 same() { if [ -n "$2" ] && [ "$2" = "$3" ]; then ok; else bad "$1: '$2' and '$3'"; fi; }

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
 # bench.sh -- bench/run compares what computes the same, refuses what does not, and writes down what it measured.
+#
+# Deep: it measures a peer, and reads Python.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$TENON_ROOT/tests/packages.sh"

@@ -25,7 +25,9 @@ train forms {
 }
 M
 sed -i 's/, loss = /\n    loss = /; s/, batch = /\n    batch = /' "$work/forms.tn"
-for model in "$work/forms.tn" "$TENON_ROOT/models/lenet.tn" "$TENON_ROOT/models/mlp.tn"; do
+models=("$work/forms.tn")
+! deep "LeNet and the MLP by the library" || models+=("$TENON_ROOT/models/lenet.tn" "$TENON_ROOT/models/mlp.tn")
+for model in "${models[@]}"; do
     name=$(basename "$model" .tn)
     for kernels in own blas; do
         succeeds "$name: build with $kernels" "$TENON" build "$model" -o "$work/$kernels" --dtype f64 --kernels "$kernels"

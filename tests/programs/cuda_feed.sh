@@ -4,6 +4,8 @@
 # Programs run on the processor as those of cuda.sh do.  Where the samples lie must change no bit: of losses, of the test and of the
 # weights, with one step a launch and with several, in each order of the streams.  Without the wait for a copy, or with one place instead of two,
 # something else must come out.
+#
+# Deep: three programs are compiled and run over a stand-in of CUDA, a minute of a processor.
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"

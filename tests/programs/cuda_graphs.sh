@@ -124,15 +124,18 @@ on_the_processor() {
     small_cifar "$work/cifar" 2 2                     # ten images: five steps of two
     arrays "$work/arrays" 28
     awk 'BEGIN { for (i = 0; i < 90; i++) printf "%c", 97 + i * i * 3 % 11 % 5 }' > "$work/letters.txt"
-    local letters=(--batch 2 --set model.time=5 --set model.width=6 --set "data=text(\"$work/letters.txt\",unit=\"char\",vocab=5)")
-    local resnet=(--batch 2 --set model.depth=8) f16=(--kernels=cudnn --dtype f16)
-
     shim_gpu mlp models/mlp.tn --batch 4
     equal mlp --data "$work/mnist" --epochs 3
     graphs
     interrupted
     shim_gpu small "$cuda/scaled.tn" --set model.factor=1
     not_finite small
+    if deep "LeNet, an LSTM, a ResNet and f16 as launches of many steps"; then many; fi
+}
+
+many() {
+    local letters=(--batch 2 --set model.time=5 --set model.width=6 --set "data=text(\"$work/letters.txt\",unit=\"char\",vocab=5)")
+    local resnet=(--batch 2 --set model.depth=8) f16=(--kernels=cudnn --dtype f16)
     shim_gpu lenet models/lenet.tn --batch 2
     equal lenet --data "$work/few" --epochs 2
     shim_gpu lstm models/char_lstm.tn "${letters[@]}"
@@ -141,10 +144,8 @@ on_the_processor() {
     "$work/writer" --epochs 1 --save "$work/w.safetensors" > /dev/null 2>&1
     writes() { "$@" generate --weights "$work/w.safetensors" --length 10 --seed 1 --anew; }
     same "a text that goes on" "$(writes "$work/writer")" "$(writes "$work/lstm/gpu")"
-    if [ "$CHECK_ALL" = 1 ] || [ "${CHECK_CUDA:-0}" = 1 ]; then
-        shim_gpu resnet models/resnet56_cifar10.tn "${resnet[@]}"
-        equal resnet --data "$work/cifar" --epochs 2
-    else skip "a ResNet by kernels of our own, which take minutes here: CHECK_ALL=1 or ./check --cuda"; fi
+    shim_gpu resnet models/resnet56_cifar10.tn "${resnet[@]}"
+    equal resnet --data "$work/cifar" --epochs 2
     shim_cudnn || { skip "the headers of cuDNN are not here"; return; }
     scaled
     shim_gpu mlp16 models/mlp.tn --batch 4 "${f16[@]}"

@@ -3,6 +3,8 @@
 #
 # As cuda_libraries.sh, but the stand-ins do not round factors to tf32: what such a program does otherwise must give the processor's losses to
 # 1e-5, with each convolution alone and kernels of ours around it, and with all inside of graphs that these can take.
+#
+# Deep: convolutional networks are compiled and run over stand-ins, a minute of a processor and more.
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
@@ -10,7 +12,6 @@ cuda=$TENON_ROOT/tests/cuda
 . "$cuda/shim.sh"
 
 for model in models/*.tn; do
-    [ "$CHECK_ALL" = 1 ] || case $model in *resnet20* | *densenet* | *inception_v3.tn) ;; *) continue ;; esac
     succeeds "$model, channels innermost" "$TENON" emit "$model" --to cuda --kernels=cudnn --dtype tf32 -o "$work/emitted"
 done
 
@@ -41,13 +42,9 @@ on_the_processor() {
     both densenet models/densenet_bc_100_12.tn --batch 4 --set model.depth=10 --set model.growth=3 --set 'data=synthetic(samples=8,test_samples=4)'
     small_mnist "$work/mnist" 20 12
     data="--data $work/mnist" both lenet models/lenet_relu.tn --batch 8
-    if [ "$CHECK_ALL" = 1 ] || [ "${CHECK_CUDA:-0}" = 1 ]; then
-        both geometry "$cuda/geometry.tn"
-        both narrow "$cuda/narrow.tn"
-        both resnet models/resnet20_cifar10.tn --batch 8 --shards 1 --set optimizer.lr=0.001 --set 'data=synthetic(samples=16,test_samples=8)'
-    else
-        skip "ResNet-20 and two more: CHECK_ALL=1 or ./check --cuda"
-    fi
+    both geometry "$cuda/geometry.tn"
+    both narrow "$cuda/narrow.tn"
+    both resnet models/resnet20_cifar10.tn --batch 8 --shards 1 --set optimizer.lr=0.001 --set 'data=synthetic(samples=16,test_samples=8)'
     # what is inside, and what is left to kernels of ours
     same "calls of last.tn without plans" "1 add behind it: not planned;3 batch_moments behind it: not planned;4 bias + relu behind it: not planned;2 bias behind it: not planned;1 relu_d + sum_to behind it: not planned;" "$(rows last)"
     same "launches for statistics without plans" "3 0" "$(launches last batch_moments_parts) $(launches last batch_moments_sums)"

@@ -161,39 +161,42 @@ not_finite() {
 }
 
 on_the_processor() {
-    local name pooled=lenet
     shim_runtime
     small_mnist "$work/mnist" 20 12                   # the last step and the last test are filled up
     small_cifar "$work/cifar" 3 4
     two mlp models/mlp.tn --batch 8
-    two geometry "$cuda/geometry.tn"                  # four shards, dropout, adam: made up samples, a step a launch
+    sed 's/^\( *shards *= \).*/\11/' "$cuda/geometry.tn" > "$work/geometry1.tn"
+    two geometry1 "$work/geometry1.tn"                # one shard: adam's two states on the chip, of filters in groups, too
+    equal mlp --data "$work/mnist" --epochs 2
+    equal geometry1 --epochs 1
+    interrupted
+    if deep "LeNet, a ResNet, sequences and shards as persistent programs; barriers and copies left out"; then many; fi
+}
+
+many() {
+    local name pooled
+    two geometry "$cuda/geometry.tn"                  # four shards, dropout, adam: synthetic samples, a step a launch
     two norm "$cuda/norm.tn"                          # batch_norm over two shards, augmented
     two sync "$cuda/sync.tn"                          # batch_norm over all of four shards
     sed 's/shards    = 2/shards    = 1/' "$cuda/norm.tn" > "$work/norm1.tn"
     two norm1 "$work/norm1.tn"                        # the same over one, whose phases meet where they have to
-    sed 's/^\( *shards *= \).*/\11/' "$cuda/geometry.tn" > "$work/geometry1.tn"
-    two geometry1 "$work/geometry1.tn"                # one shard: adam's two states on the chip, of filters in groups, too
     two sequence "$cuda/sequence.tn"                  # attention, clipped gradients
     two loops "$cuda/loops.tn"                        # loops over time
-    equal mlp --data "$work/mnist" --epochs 2
-    for name in geometry geometry1 norm norm1 sync sequence loops; do equal $name --epochs 1; done
-    if [ "$CHECK_ALL" = 1 ] || [ "${CHECK_CUDA:-0}" = 1 ]; then
-        two resnet models/resnet56_cifar10.tn --batch 6 --set model.depth=8
-        equal resnet --data "$work/cifar" --epochs 1
-        two double models/mlp.tn --batch 8 --dtype f64
-        equal double --data "$work/mnist" --epochs 1
-        sed 's/max_pool/avg_pool/' models/lenet.tn > "$work/average.tn"
-        two average "$work/average.tn" --batch 4
-        equal average --data "$work/mnist" --epochs 1
-        pooled="lenet average"
-    else skip "a ResNet, an MLP in f64 and LeNet with other poolings as persistent programs: CHECK_ALL=1 or ./check --cuda"; fi
+    for name in geometry norm norm1 sync sequence loops; do equal $name --epochs 1; done
+    two resnet models/resnet56_cifar10.tn --batch 6 --set model.depth=8
+    equal resnet --data "$work/cifar" --epochs 1
+    two double models/mlp.tn --batch 8 --dtype f64
+    equal double --data "$work/mnist" --epochs 1
+    sed 's/max_pool/avg_pool/' models/lenet.tn > "$work/average.tn"
+    two average "$work/average.tn" --batch 4
+    equal average --data "$work/mnist" --epochs 1
+    pooled="lenet average"
     two lenet models/lenet.tn --batch 8
     equal lenet --data "$work/mnist" --epochs 1
     for name in $pooled; do same "$name: poolings that go on with what a product has made" 2 "$(grep -c "^    [a-z]*_pool_dx_behind_[12]_stage" "$work/$name"/*.cu)"; done
     meetings mlp --data "$work/mnist"
     meetings norm1
     chip
-    interrupted
     not_finite
 }
 
@@ -222,5 +225,5 @@ by_nvcc() {
 }
 
 if [ "$(uname -m)" = x86_64 ] && command -v g++ > /dev/null; then on_the_processor; else skip "kernels on the processor: they need g++ and x86-64"; fi
-if command -v nvcc > /dev/null; then by_nvcc; else skip "nvcc is not there: nothing was compiled for a GPU"; fi
+if ! command -v nvcc > /dev/null; then skip "nvcc is not there: nothing was compiled for a GPU"; elif deep "persistent programs by nvcc"; then by_nvcc; fi
 finish

@@ -7,11 +7,15 @@ set -euo pipefail
 small_mnist "$work/mnist" 700 300 || true
 run() { local log=$1; shift; rm -f "$log"; "$@" "${data[@]}" --epochs 2 --limit-samples 700 --log "$log" > /dev/null; hashes "$log"; }
 
+cases="lenet/8 mlp/1 mlp/4 ../tests/passes/sum_squares/2"  # model/shards
+! deep "four networks of 1, 2, 4 and 8 shards" || cases=$(printf '%s\n' {lenet,mlp,mlp_wide,../tests/passes/sum_squares}/{1,2,4,8})
 for model in lenet mlp mlp_wide ../tests/passes/sum_squares; do
     data=(--data "$work/mnist") more=()
     [ $model != mlp_wide ] || { data=(); more=(--set data.test_samples=300); }
     [ $model != ../tests/passes/sum_squares ] || data=() # gradients of filters in squares
+    want=
     for shards in 1 2 4 8; do
+        grep -qwF "$model/$shards" <<< "$cases" || continue
         build $model "$work/p" --shards $shards "${more[@]}"
         want=$(run "$work/log" "$work/p" --threads 1)
         [ "$(wc -w <<< "$want")" = 2 ] && ok || bad "$model: two epochs, but hashes '$want'"
@@ -26,6 +30,7 @@ for model in lenet mlp mlp_wide ../tests/passes/sum_squares; do
             done
         done
     done
+    [ -n "$want" ] || continue
     other=$(run "$work/log" "$work/p" --threads 2 --seed 4711)
     [ "$other" != "$want" ] && ok || bad "$model: another seed gives the same weights"
 done

@@ -3,6 +3,8 @@
 #
 # What is looked at: that programs with our kernels and with the libraries are built, compared and timed beside each other, that a loss that is not
 # ours is refused, that a part stops at its minutes.  The figures mean nothing.
+#
+# Deep: it builds a dozen programs; their figures mean nothing here.
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"

@@ -69,6 +69,7 @@ succeeds "unmasked: build" "$TENON" build "$work/none.tn" -o "$work/none" --dtyp
 of "$work/none" behind --weights "$work/weights"
 "$work/compare" "$work/grads.behind" "$work/grads.short" 1e-3 > /dev/null && bad "padding does not count without a mask either" || ok
 
+deep "masked texts in f32, by threads and groups" || { finish; exit; }
 succeeds "f32: build" "$TENON" build "$work/net.tn" -o "$work/p" --set model.time=10 --batch 32 --set shards=4
 train() { rm -f "$work/log"; "$work/p" train "$@" --log "$work/log" > /dev/null; hashes "$work/log"; }
 want=$(train)

@@ -27,24 +27,29 @@ check() {
 
 # mnist N: bytes of N training samples and the test set, pixels as stored, labels as 32-bit integers
 mnist() { echo $((($1 + 10000) * (784 + 4))); }
-for model in lenet mlp; do
+models=mlp
+! deep "the peak of LeNet, of a batch of 4096 and of an LSTM" || models="lenet mlp"
+for model in $models; do
     build $model "$work/p"
     check "$model, 2 threads" "$(mnist 2000)" "$work/p" --epochs 1 --limit-samples 2000 --threads 2
     check "$model, 3 threads" "$(mnist 2000)" "$work/p" --epochs 1 --limit-samples 2000 --threads 3
 done
 check "mlp, all samples" "$(mnist 60000)" "$work/p" --epochs 1 --threads 2
-build lenet "$work/big" --batch 4096
-check "lenet, batch 4096" "$(mnist 8192)" "$work/big" --epochs 1 --limit-samples 8192 --threads 2
 build mlp_wide "$work/wide" --set data.test_samples=1000
 check "mlp_wide, synthetic data" 0 "$work/wide" --epochs 1 --limit-samples 2000 --threads 2
-build lstm_synthetic "$work/lstm" --set data.test_samples=1000
-check "lstm_synthetic, synthetic data" 0 "$work/lstm" --epochs 1 --limit-samples 2000 --threads 2
+if [ "$CHECK_DEEP" = 1 ]; then
+    build lenet "$work/big" --batch 4096
+    check "lenet, batch 4096" "$(mnist 8192)" "$work/big" --epochs 1 --limit-samples 8192 --threads 2
+    build lstm_synthetic "$work/lstm" --set data.test_samples=1000
+    check "lstm_synthetic, synthetic data" 0 "$work/lstm" --epochs 1 --limit-samples 2000 --threads 2
+fi
 
 # ---- --memory-limit: values made again instead of kept, with the same bits, and the process is that much smaller.  The limit
 # counts this machine's threads, and so does planned_bytes of a run with as many.
 small_cifar "$work/cifar10" 20 32
-resnet() { build resnet56_cifar10 "$work/$1" --set model.depth=20 "${@:2}"; }
-bytes() { "$TENON" show "$TENON_ROOT/models/resnet56_cifar10.tn" --set model.depth=20 "$@"; }
+depth=20
+resnet() { build resnet56_cifar10 "$work/$1" --set model.depth=$depth "${@:2}"; }
+bytes() { "$TENON" show "$TENON_ROOT/models/resnet56_cifar10.tn" --set model.depth=$depth "$@"; }
 learn() { rm -f "$work/$1.log"; succeeds "$1 $2 threads" "$work/$1" --data "$work/cifar10" --epochs 1 --threads "$2" --log "$work/$1.log"; }
 
 resnet whole
@@ -77,9 +82,10 @@ large() { # NAME MODEL OPTIONS...: a program with and one without, the same bits
     echo "$name: peak $before with everything kept, $after without"
     [ $((after * 10)) -le $((before * 9)) ] && ok || bad "$name: the peak fell from $before to $after only"
 }
-large "resnet20 of 256" resnet56_cifar10 --set model.depth=20 --batch 256
-if [ "$CHECK_ALL" = 1 ]; then large "densenet of 22 layers" densenet_bc_100_12 --set model.depth=22 --batch 128
-else skip "a densenet's values made again: CHECK_ALL=1"; fi
+if deep "values of a ResNet and a densenet made again without being asked"; then
+    large "resnet20 of 256" resnet56_cifar10 --set model.depth=20 --batch 256
+    large "densenet of 22 layers" densenet_bc_100_12 --set model.depth=22 --batch 128
+fi
 bytes | grep -q 'not kept' && bad "values of a small network made again" || ok
 
 refuses "a limit below all plans" "needs .* more than --memory-limit 20.0 MB" bytes --memory-limit 20M

@@ -4,6 +4,8 @@
 # The program of a GPU runs on the processor as in cuda.sh, several processes of it, over an NCCL of our own whose messages go through
 # a shared file (tests/cuda/fake_nccl.cpp).  Weights must have the bits of one process with the same shards; what NCCL is asked
 # for is recorded and compared; a process that is lost ends all others within the limit.
+#
+# Deep: eight programs over a stand-in, a minute and a half of a processor; sums between ranks are in ranks.sh and tests/runtime, their protocol in test_tcp.c.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"

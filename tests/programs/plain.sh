@@ -7,7 +7,9 @@ set -euo pipefail
 succeeds "the comparer compiles" cc -std=gnu11 -O1 -o "$work/compare" "$TENON_ROOT/tests/tools/compare.c" -lm
 bound() { [ "$1" = f64 ] && echo 1e-11 || echo 1e-4; }
 
-for case in lenet lenet_relu lenet_tanh mlp mlp_wide ../tests/passes/sum_squares "resnet56_cifar10 --set model.depth=8 --set augment=[] --set data=synthetic(samples=64)"; do
+cases=(lenet ../tests/passes/sum_squares)
+! deep "four networks more" || cases+=(lenet_relu lenet_tanh mlp mlp_wide "resnet56_cifar10 --set model.depth=8 --set augment=[] --set data=synthetic(samples=64)")
+for case in "${cases[@]}"; do
     read -r -a options <<< "$case"
     model=${options[0]} options=("${options[@]:1}")
     for dtype in f64 f32; do

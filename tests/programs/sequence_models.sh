@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # sequence_models.sh -- the shipped networks over time and text, made small: optimised = plain, the same bits for any number of threads
 # and groups, and after kill -9 in the middle of epochs.
+#
+# Deep: seven networks, each three programs; random_models.sh, sequences.sh and resume.sh have their parts.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -8,7 +10,6 @@ cc -std=gnu11 -O1 -o "$work/compare" "$TENON_ROOT/tests/tools/compare.c" -lm
 train() { rm -f "$work/log"; "$work/p" train "$@" --log "$work/log" > /dev/null 2> "$work/err"; hashes "$work/log"; }
 tokens='data=synthetic(samples=160,test_samples=32,vocab=30)'
 while read -r name options; do
-    if [ $name = lstm_text ] && [ "$CHECK_ALL" = 0 ]; then skip "lstm_text, whose parts char_lstm and lstm_imdb have: CHECK_ALL=1"; continue; fi
     small=(--batch 32 --set shards=4 --set epochs=2)
     for o in $options; do small+=(--set "$o"); done
     [ "$name" = lstm_synthetic ] || small+=(--set "$tokens")

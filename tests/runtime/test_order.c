@@ -42,9 +42,16 @@ static void check_epoch(int64_t n, uint64_t seed, int64_t epoch)
     free(seen);
 }
 
+/* Of `all` repetitions those of ./check --deep, of which a quarter is for every day. */
+static int share(int all)
+{
+    const char *deep = getenv("CHECK_DEEP");
+    return deep && *deep == '1' ? all : all / 4;
+}
+
 START_TEST(an_epoch_visits_every_sample_once)
 {
-    for (int64_t n = 1; n <= 2100; n++)
+    for (int64_t n = 1; n <= share(21000) / 10; n++)
         check_epoch(n, 7, n % 3);
     for (int bits = 12; bits <= 20; bits += 2)
         for (int64_t n = (1 << bits) - 1; n <= (1 << bits) + 1; n++)
@@ -131,17 +138,18 @@ static int rank_of(const uint32_t *p, int n)
 
 START_TEST(all_orders_of_few_samples_are_as_frequent)
 {
-    enum { MOST = 720, SEEDS = 200000 };
+    enum { MOST = 720 };
+    const int seeds = share(200000);
     for (int n = 2, all = 2; n <= 6; n++, all *= n) {
         int count[MOST] = {0};
-        for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        for (uint64_t seed = 0; seed < (uint64_t)seeds; seed++) {
             const RtOrder o = order_by(n, seed, n, true);
             uint32_t p[6];
             for (int i = 0; i < n; i++)
                 p[i] = rt_order_at(&o, i);
             count[rank_of(p, n)]++;
         }
-        const double d = deviation(count, all, SEEDS);
+        const double d = deviation(count, all, seeds);
         ck_assert_msg(fabs(d) < FAR, "%d samples: %.1f deviations", n, d);
     }
 }
@@ -150,15 +158,15 @@ END_TEST
 /* Which samples two places have, over many seeds: each alone, and the two together. */
 static void check_pair(int n, int64_t first, int64_t second)
 {
-    enum { SEEDS = 200000 };
+    const int seeds = share(200000);
     int *alone = calloc((size_t)n, sizeof *alone), *pair = calloc((size_t)(n * (n - 1)), sizeof *pair);
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)seeds; seed++) {
         const RtOrder o = order_by(n, seed, first, true);
         const int a = (int)rt_order_at(&o, first), b = (int)rt_order_at(&o, second);
         alone[a]++;
         pair[a * (n - 1) + (b > a ? b - 1 : b)]++;
     }
-    const double one = deviation(alone, n, SEEDS), two = deviation(pair, n * (n - 1), SEEDS);
+    const double one = deviation(alone, n, seeds), two = deviation(pair, n * (n - 1), seeds);
     ck_assert_msg(fabs(one) < FAR && fabs(two) < FAR, "places %lld and %lld of %d: %.1f deviations, together %.1f", (long long)first, (long long)second, n, one, two);
     free(alone);
     free(pair);
@@ -179,11 +187,12 @@ END_TEST
  * and which of 455 steps lead from a sample to the next one's. */
 static void check_four(int64_t n, int64_t apart)
 {
-    enum { SEEDS = 100000, STEPS = 455 };
+    enum { STEPS = 455 };
+    const int seeds = share(100000);
     static int count[4096], step[STEPS];
     memset(count, 0, sizeof count);
     memset(step, 0, sizeof step);
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)seeds; seed++) {
         const RtOrder o = order_by(n, seed, apart, true);
         int cell = 0;
         int64_t at[4];
@@ -194,7 +203,7 @@ static void check_four(int64_t n, int64_t apart)
         count[cell]++;
         step[((at[1] - at[0] + n) % n - 1) * STEPS / (n - 1)]++; /* of 4,096 samples 9 each */
     }
-    const double four = deviation(count, 4096, SEEDS), next = deviation(step, STEPS, SEEDS);
+    const double four = deviation(count, 4096, seeds), next = deviation(step, STEPS, seeds);
     ck_assert_msg(fabs(four) < FAR && fabs(next) < FAR, "of %lld samples, %lld apart: %.1f deviations, steps %.1f", (long long)n, (long long)apart, four, next);
 }
 
