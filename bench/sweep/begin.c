@@ -3,6 +3,7 @@
 #include "sweep/framework.h"
 #include "sweep/store_error.h"
 #include "sweep/sweep.h"
+#include "base/environment.h"
 #include "tool/file.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +58,7 @@ void sweep_remove_work(Sweep *s)
 
 bool sweep_has_program(Arena *a, const char *name)
 {
-    const char *path = getenv("PATH");
+    const char *path = environment(ENV_PATH);
     while (path && *path) {
         const size_t n = strcspn(path, ":");
         if (n && access(path_join(a, arena_strndup(a, path, n), name), X_OK) == 0)

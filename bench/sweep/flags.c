@@ -4,6 +4,7 @@
  * them, or that the model is missing: then they are right.
  */
 #include "sweep/sweep.h"
+#include "base/environment.h"
 #include "tool/file.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,8 @@
 
 static const char *answer(Sweep *s, const char *options)
 {
-    const char *tmp = getenv("TMPDIR");
-    Child c = {.output = arena_printf(s->arena, "%s/tenon-sweep-%d", tmp && *tmp ? tmp : "/tmp",
+    const char *tmp = environment(ENV_TMPDIR);
+    Child c = {.output = arena_printf(s->arena, "%s/tenon-sweep-%d", tmp ? tmp : "/tmp",
                                       (int)getpid()),
                .timeout = 60};
     size_t n;

@@ -3,6 +3,7 @@
  * The few declarations are NVML's as its reference manual has them; its calls return 0 when all went well.
  */
 #include "sweep/gpus.h"
+#include "base/environment.h"
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
@@ -74,7 +75,7 @@ void gpus_look(Text *t)
 /* The i-th number of $CUDA_VISIBLE_DEVICES; i itself where it is not set, or has names in it. */
 static unsigned visible(int i)
 {
-    const char *s = getenv("CUDA_VISIBLE_DEVICES");
+    const char *s = environment(ENV_CUDA_VISIBLE_DEVICES);
     for (int k = 0; s && *s; k++) {
         char *end;
         const long number = strtol(s, &end, 10);

@@ -8,6 +8,7 @@
 #include "sweep/record.h"
 #include "sweep/stats.h"
 #include "sweep/sweep.h"
+#include "base/environment.h"
 #include "tool/file.h"
 #include <math.h>
 #include <stdio.h>
@@ -64,7 +65,7 @@ static Child script(const Sweep *s, Arena *a, const Config *cf, const char *log)
     Child c = {.output = path_join(a, s->work, "output"), .timeout = cf->matrix->timeout};
     child_word(a, &c, "env");
     child_words(a, &c, f->setting);
-    if (!getenv("TENON_DATA"))
+    if (!environment(ENV_TENON_DATA))
         child_word(a, &c,
                    arena_printf(a, "TENON_DATA=%.*sdata", slash ? (int)(slash + 1 - cf->file) : 0,
                                 cf->file));

@@ -1,5 +1,6 @@
 /* plot.c -- samples/s in the terminal: a bar a configuration, full up to the slowest run, light up to the fastest. */
 #include "sweep/results.h"
+#include "base/environment.h"
 #include <langinfo.h>
 #include <locale.h>
 #include <math.h>
@@ -12,7 +13,7 @@
 static int columns(void)
 {
     struct winsize w;
-    const char *set = getenv("COLUMNS");
+    const char *set = environment(ENV_COLUMNS);
     if (set && atoi(set) > 40)
         return atoi(set);
     return ioctl(1, TIOCGWINSZ, &w) == 0 && w.ws_col > 40 ? w.ws_col : 100;

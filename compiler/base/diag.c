@@ -1,5 +1,6 @@
 /* diag.c -- messages: collected while compiling, printed once, in source order. */
 #include "base/diag.h"
+#include "base/environment.h"
 #include "base/quote.h"
 #include "base/text.h"
 #include <stdlib.h>
@@ -185,10 +186,10 @@ static void print(const Message *m, FILE *f, bool color, Arena *a)
 
 static bool colored(const Diag *d, FILE *f)
 {
-    const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+    const char *term = environment(ENV_TERM), *no = environment(ENV_NO_COLOR);
     if (d->color != DIAG_AUTO)
         return d->color == DIAG_ALWAYS;
-    return isatty(fileno(f)) && !(no && *no) && term && strcmp(term, "dumb") != 0;
+    return isatty(fileno(f)) && !no && term && strcmp(term, "dumb") != 0;
 }
 
 void diag_print(Diag *d, FILE *f)

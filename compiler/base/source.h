@@ -2,6 +2,7 @@
 #ifndef SOURCE_H
 #define SOURCE_H
 #include "arena.h"
+#include "limits.h"
 #include <stdbool.h>
 
 typedef struct Source {
@@ -21,7 +22,6 @@ typedef struct Span {
 
 /* Reads a whole file.  NULL with *why set (arena text) when it cannot be read, is larger than
  * SOURCE_MAX bytes, or is a directory. */
-enum { SOURCE_MAX = 16 * 1024 * 1024 };
 const Source *source_read(Arena *a, const char *name, const char **why);
 Span          span_join(Span a, Span b);              /* from the start of a to the end of b */
 

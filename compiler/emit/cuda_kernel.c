@@ -375,9 +375,8 @@ static bool node_able(const Graph *g, const Node *n, Diag *d)
         node_is(n, "sum_to") || node_is(n, "amax_to"))
         return true;
     if (node_is(n, "attention")) {
-        enum { FEATURES = 256 }; /* of a head: ATTENTION_STRIPS of runtime/cuda/attention.cuh */
         const int64_t size = n->shape.dim[1] / node_int(n, "heads");
-        if (size < 2 || size > FEATURES)
+        if (size < 2 || size > GPU_HEAD_MAX) /* ATTENTION_STRIPS of runtime/cuda/attention.cuh */
             return missing(n,
                            arena_printf(g->arena, "%s of heads of %lld features",
                                         op_written(g->arena, n), (long long)size),

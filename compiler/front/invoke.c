@@ -45,8 +45,6 @@ static bool without_tensors(const FrontCall *c)
     return true;
 }
 
-enum { GATHER_MOST = 1024 };
-
 /* One more value for an argument that takes as many as there are; a list brings all of its own. */
 static bool gather(Lower *l, FrontCall *c, Slot *s, Value v, Span at)
 {
@@ -184,9 +182,9 @@ static bool fits_op(ArgType t, Value *v, bool elementwise)
     case ARG_PAD:
         return v->kind == V_INT || v->kind == V_STRING || ints(*v, 2, 2);
     case ARG_INTS:
-        return ints(*v, 0, 16);
+        return ints(*v, 0, INTS_MAX);
     case ARG_PLACES:
-        return v->kind == V_TENSOR || ints(*v, 0, 16);
+        return v->kind == V_TENSOR || ints(*v, 0, INTS_MAX);
     case ARG_TENSORS:
         return tensors(*v);
     }

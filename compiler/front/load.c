@@ -8,8 +8,6 @@
 #include "front/train.h"
 #include <string.h>
 
-enum { IMPORTS_MAX = 256 };
-
 /* ---- files */
 
 typedef struct Chain {

@@ -9,12 +9,6 @@
 #include "front/sem.h"
 #include "front/value.h"
 
-enum {
-    NODES_MAX  = 20000,                               /* of an expanded model */
-    STEPS_MAX  = 4000000,                             /* expressions evaluated on the way */
-    DEPTH_EVAL = 2000                                 /* of the compiler's own recursion */
-};
-
 /* One argument of a call, bound to its place. */
 typedef struct Slot { Value v; Span span; bool given; } Slot;
 

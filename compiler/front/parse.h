@@ -3,12 +3,6 @@
 #define PARSE_H
 #include "front/ast.h"
 
-enum {
-    DEPTH_BRACKETS = 200,                             /* open brackets at one place */
-    DEPTH_EXPR     = 1000,                            /* operands below one another */
-    ERRORS_MAX     = 1000       /* then the parser gives up, and nobody searches for likely names */
-};
-
 typedef struct Parser {
     Arena        *arena;
     Diag         *diag;

@@ -9,11 +9,6 @@
 #include "front/ast.h"
 #include "ops/op.h"
 
-enum {
-    DEPTH_CALLS = 100,                                /* blocks inside blocks */
-    ARGS_MAX    = 64                                  /* arguments of one call */
-};
-
 typedef struct Unit {                                 /* a model file and everything it imports */
     Arena        *arena;
     Diag         *diag;

@@ -49,7 +49,7 @@ typedef struct Field {
     const char *const *words;                      /* WORD: ended by NULL; the value is the index */
     size_t      count_at;                            /* REALS, RISING: offset of the int that counts them */
 } Field;
-enum { FORM_FIELDS = 8, REALS_MAX = SCHED_MAX };
+enum { FORM_FIELDS = 8 };
 typedef struct Form { const char *name; int tag; Field field[FORM_FIELDS]; } Form;
 
 /* Finds e among the forms (ended by a NULL name), fills target from its arguments and their

@@ -22,7 +22,6 @@ typedef struct Value {
     };
 } Value;
 
-enum { LIST_MAX = 65536 };
 
 static inline Value value_poison(void) { return (Value){.kind = V_POISON}; }
 static inline Value value_int(int64_t i) { return (Value){.kind = V_INT, .i = i}; }

@@ -21,7 +21,7 @@ typedef struct Attr {
     int64_t        i;                                 /* INT, BOOL */
     double         f;                                 /* FLOAT */
     const char    *s;                                 /* STRING */
-    const int64_t *list;                              /* INTS: at most 16 */
+    const int64_t *list;                              /* INTS: at most INTS_MAX */
     int            nlist;
     Span           span;                              /* the argument in the model file, or none */
 } Attr;

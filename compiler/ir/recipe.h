@@ -1,6 +1,7 @@
 /* recipe.h -- the train block, checked: how a network is trained.  Plain data. */
 #ifndef RECIPE_H
 #define RECIPE_H
+#include "base/limits.h"
 #include "base/source.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,11 +34,10 @@ typedef struct Optimizer {                            /* design contract, sectio
 /* Learning-rate factor by progress.  Epoch counts are finished epochs, fractions allowed for cosine and polynomial
  * (which run over the recipe's epochs and take the fraction of the epoch); warm-up is linear over `warmup` epochs before the rest. */
 typedef enum { SCHED_CONSTANT, SCHED_STEP, SCHED_COSINE, SCHED_POLYNOMIAL } SchedKind;
-enum { SCHED_MAX = 16 };
 typedef struct Schedule {
     SchedKind kind;
     int       nat;
-    double    at[SCHED_MAX];                          /* step: epochs, ascending */
+    double    at[REALS_MAX];                          /* step: epochs, ascending */
     double    factor;                                 /* step: multiplied at each */
     double    power, end;                             /* polynomial, cosine: end = final share of lr */
     double    warmup;                                 /* epochs; 0 = none; combines with any kind */
@@ -61,7 +61,6 @@ typedef struct DataSpec {
 
 /* Of samples, after scaling: (x - mean) / std of each channel, or minus the mean of each pixel over the training set. */
 typedef enum { NORM_NONE, NORM_CHANNEL, NORM_PIXEL } NormKind;
-enum { NORMALIZE_MAX = 16 };
 typedef struct Normalize {
     NormKind kind;
     int      nmean, nstd;                             /* 1 or as many as channels */

@@ -6,10 +6,10 @@
 #ifndef SHAPE_H
 #define SHAPE_H
 #include "base/arena.h"
+#include "base/limits.h"
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SHAPE_MAX = 6 };
 
 /* REAL is the program's own type (--dtype f32 or f64); labels are I32, stored images U8. */
 typedef enum { DT_REAL, DT_U8, DT_I32 } DType;

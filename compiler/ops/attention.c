@@ -16,7 +16,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { NUMBERS_MOST = 1 << 18 }; /* of a head's keys: each thread has packed copies in its scratch */
 
 static bool is_causal(const Node *n)
 {

@@ -208,7 +208,6 @@ bool check_axes(const Node *n, const char *key, int rank, int *axis, Diag *d)
 
 bool check_result(Node *n, Shape s, Diag *d)
 {
-    static const int64_t sample_max = (int64_t)1 << 38; /* 2^40 bytes of 4 each */
     for (int i = 0; i < s.rank; i++) {
         if (s.dim[i] >= 1 && s.dim[i] <= CHECK_DIM_MAX)
             continue;
@@ -218,7 +217,7 @@ bool check_result(Node *n, Shape s, Diag *d)
             check_note(n, 0, d);
         return false;
     }
-    if (shape_count(&s) > sample_max) {
+    if (shape_count(&s) > (int64_t)SAMPLE_MAX) {
         diag_error(d, n->span, "the result of %s, %s, takes more than 2^40 bytes a sample",
                    n->op->name, shape_text(diag_arena(d), &s));
         if (n->nin)

@@ -4,9 +4,6 @@
 #define CHECK_H
 #include "ops/op.h"
 
-/* The largest dimension, and the largest int argument of an op. */
-enum { CHECK_DIM_MAX = 2147483647 };
-
 /* A note that names input i, its shape, who made it and on which line. */
 void check_note(const Node *n, int i, Diag *d);
 

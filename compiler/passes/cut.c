@@ -164,7 +164,7 @@ bool schedule_check_counts(const Graph *g, const Step *s, Diag *d)
 {
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
-        if (!n->shape.batched || node_reals(n) <= INT32_MAX / s->chunk)
+        if (!n->shape.batched || node_reals(n) <= CHUNK_MAX / s->chunk)
             continue;
         diag_error(d, n->span, "the result of %s, %s, has more than 2^31 - 1 numbers in a chunk",
                    n->op->name, shape_text(g->arena, &n->shape));

@@ -5,6 +5,7 @@
  * a full disk or a crash has damaged is not used; a program runs with those few bytes behind it.
  */
 #include "tool/cache.h"
+#include "base/environment.h"
 #include "tool/file.h"
 #include <dirent.h>
 #include <errno.h>
@@ -35,10 +36,10 @@ void key_text(Key *k, const char *s)
 
 static const char *place(Arena *a)
 {
-    const char *own = getenv("TENON_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    return own && *own     ? own
-           : xdg && *xdg   ? path_join(a, xdg, "tenon")
-           : home && *home ? path_join(a, home, ".cache/tenon")
+    const char *own = environment(ENV_TENON_CACHE), *xdg = environment(ENV_XDG_CACHE_HOME), *home = environment(ENV_HOME);
+    return own    ? own
+           : xdg  ? path_join(a, xdg, "tenon")
+           : home ? path_join(a, home, ".cache/tenon")
                            : NULL;
 }
 

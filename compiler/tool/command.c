@@ -1,5 +1,6 @@
 /* command.c -- argv becomes a Command, by the table in option.c. */
 #include "tool/option.h"
+#include "base/environment.h"
 #include "tool/machine.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -387,7 +388,7 @@ bool command_parse(Arena *a, int argc, char **argv, Command *c, Diag *d)
 {
     Reader r = {.arena = a, .diag = d, .argv = argv, .argc = argc, .at = 1, .command = c, .flags = text_new(a)};
     *c = (Command){.color = command_color(argc, argv)};
-    c->options.cpu = getenv("TENON_CPU") && *getenv("TENON_CPU") ? getenv("TENON_CPU") : "native";
+    c->options.cpu = environment(ENV_TENON_CPU) ? environment(ENV_TENON_CPU) : "native";
     c->options.threads = machine_threads();
 #ifndef NDEBUG
     c->options.verify = true;

@@ -1,6 +1,7 @@
 /* file.c -- files and directories: whole reads, writes that are either complete or not there. */
 #define _GNU_SOURCE                                   /* mkostemp */
 #include "tool/file.h"
+#include "base/environment.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,8 +14,8 @@
 
 const char *dir_temporary(Arena *a, const char *name, bool *made)
 {
-    const char *tmp = getenv("TMPDIR");
-    char *dir = arena_printf(a, "%s/%s-XXXXXX", tmp && *tmp ? tmp : "/tmp", name);
+    const char *tmp = environment(ENV_TMPDIR);
+    char *dir = arena_printf(a, "%s/%s-XXXXXX", tmp ? tmp : "/tmp", name);
     *made = mkdtemp(dir) != NULL;
     return dir;
 }

@@ -8,6 +8,7 @@
  * looked at by any kernel; leaving them out lets loops become vectors.
  */
 #include "tool/objects.h"
+#include "base/environment.h"
 #include "tool/file.h"
 #include "tool/process.h"
 #include <errno.h>
@@ -38,18 +39,18 @@ static const char IMAGES[] = "";
 /* mpicc adds MPI's headers and libraries to the compiler that it is told to call. */
 static void wrap_compiler(Toolchain *t)
 {
-    const char *mpicc = getenv("MPICC");
+    const char *mpicc = environment(ENV_MPICC);
     setenv("OMPI_CC", t->cc, 1);
     setenv("MPICH_CC", t->cc, 1);
-    t->cc = mpicc && *mpicc ? mpicc : "mpicc";
+    t->cc = mpicc ? mpicc : "mpicc";
 }
 
 /* nvcc compiles and links all of a program for a GPU.  FMA stands where the source says so, there too; the GPU's code is for
  * --arch and, as PTX, for what comes after it; CUDA's runtime is inside the program, so that it starts anywhere. */
 static bool find_nvcc(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
 {
-    const char *nvcc = getenv("NVCC"), *more = getenv("TENON_NVCCFLAGS"), *arch = in->command->options.arch + strlen("sm_");
-    t->cc = nvcc && *nvcc ? nvcc : TENON_NVCC;
+    const char *nvcc = environment(ENV_NVCC), *more = environment(ENV_TENON_NVCCFLAGS), *arch = in->command->options.arch + strlen("sm_");
+    t->cc = nvcc ? nvcc : TENON_NVCC;
     t->flags = arena_printf(a, "-O2 -fmad=false -lineinfo -cudart static -gencode arch=compute_%s,code=[sm_%s,compute_%s] -Xcompiler -O2,-ffp-contract=off,-static-libstdc++,-static-libgcc%s %s",
                             arch, arch, arch, strcmp(in->dtype, "f64") == 0 ? " -DRT_F64" : "", more ? more : "");
     t->once = "";
@@ -79,10 +80,10 @@ static const char *mpi_options(Arena *a, const Toolchain *t)
 /* It is known by what it says of itself; one that cannot be started is reported here. */
 bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
 {
-    const char *cc = getenv("CC"), *more = getenv("TENON_CFLAGS");
+    const char *cc = environment(ENV_CC), *more = environment(ENV_TENON_CFLAGS);
     const Options *o = &in->command->options;
     Argv v = {0};
-    t->cc = cc && *cc ? cc : "cc";
+    t->cc = cc ? cc : "cc";
     if (in->mpi)
         wrap_compiler(t);
     t->flags = arena_printf(a, "%s %s%s%s%s %s %s", FLAGS, in->machine->cflags, strcmp(in->dtype, "f64") == 0 ? " -DRT_F64" : "",

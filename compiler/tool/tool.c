@@ -1,5 +1,6 @@
 /* tool.c -- the commands of `tenon` as steps of the pipeline in main.c. */
 #include "tool/tool.h"
+#include "base/environment.h"
 #include "emit/emit.h"
 #include "tool/bench.h"
 #include "tool/build.h"
@@ -62,13 +63,13 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
 {
     const Machine *m = machine_find(c->options.cpu);
     const bool compiles = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN || c->tune;
-    const char *cc = getenv("CC");
+    const char *cc = environment(ENV_CC);
     if (!m) {                                         /* options have been looked at before */
         diag_error(d, nowhere, "TENON_CPU=%s: there is no such processor", c->options.cpu);
         diag_help(d, "set it to what --cpu takes (tenon build --help), or unset it: then it is this machine's");
         return false;
     }
-    if (compiles && !machine_fits_host(m) && !(cc && *cc)) {
+    if (compiles && !machine_fits_host(m) && !cc) {
         diag_error(d, nowhere, "--cpu %s is another family of processors than this machine's", m->name);
         diag_help(d, "name a C compiler that makes code for it: CC=..., or use tenon emit");
         return false;
@@ -233,7 +234,7 @@ static bool add_plans(Arena *a, const Command *c, EmitInput *emit, BuildInput *i
 /* The program's flags, and those that the environment gives the C compiler: with other ones its last bits may be others. */
 static const char *built_with(Arena *a, const Command *c)
 {
-    const char *more = getenv("TENON_CFLAGS");
+    const char *more = environment(ENV_TENON_CFLAGS);
     const size_t blank = more ? strspn(more, " \t\n") : 0;
     return more && more[blank] ? arena_printf(a, "%s%sTENON_CFLAGS=%s", c->flags, *c->flags ? " " : "", more + blank) : c->flags;
 }

@@ -10,6 +10,7 @@
  * version of a kernel is measured again.
  */
 #include "tool/tune.h"
+#include "base/environment.h"
 #include "emit/trial.h"
 #include "ir/choice.h"
 #include "ops/conv_price.h"
@@ -307,7 +308,7 @@ static uint64_t add_header(const TuneTool *t, const char *path, uint64_t h)
 static const char *kernels_id(const TuneTool *t, const Paths *p)
 {
     Arena *a = t->arena;
-    const char *cc = getenv("CC"), *more = getenv("TENON_CFLAGS"), *dir = path_join(a, p->runtime, "cpu");
+    const char *cc = environment(ENV_CC), *more = environment(ENV_TENON_CFLAGS), *dir = path_join(a, p->runtime, "cpu");
     const char *flags = arena_printf(a, "%s %s %s %s", TENON_NAME, cc ? cc : "", more ? more : "", t->command->options.cpu);
     uint64_t sum = text_hash(flags, strlen(flags), 0);
     DIR *d = opendir(dir);
