@@ -23,9 +23,13 @@ static void price(const Node *n, const Market *m, Price *p)
 
 const Op op_accuracy[] =
     {{.name = "accuracy",
-      .brief =
-          "1 for each sample whose largest number stands at its class; measured, not trained on",
-      .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, K), a number a class, or sequences (N, T, K)"},
+      .brief = "1 for each sample whose largest number is that of its class, else 0; a metric",
+      .shapes = "x (N, K)   label t (N)   y (N)\n"
+                "x (N, T, K)   label t (N, T)   y (N)",
+      .formula = "y = 1 if argmax over j of x[j] = t, else 0   of equal maxima the first counts\n"
+                 "sequence: the share of the positions with t >= 0",
+      .note = "It has no gradient. A program reports it for every classifier without being asked.",
+      .arg = {{"x", ARG_TENSOR, NULL, "a number for each class: (N, K), or (N, T, K) of sequences"},
               {"label", ARG_TENSOR, NULL, "the class of each sample, or of each position"}},
       .shape = shape,
       .price = price,

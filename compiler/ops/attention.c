@@ -253,13 +253,24 @@ static void kernel_dx(const Node *n, Call *c)
 
 const Op op_attention[] =
     {{.name = "causal_attention",
-      .brief = "each step's mixture of the values of steps before it, by query and keys",
+      .brief = "scaled dot-product attention: each step mixes the values of the steps before it and its own",
+      .shapes = "q, k, v, o (N, T, C)   D = C / heads features of each head",
+      .formula = "s[i][j] = scale (q[i] . k[j])\n"
+                 "p[i][..] = softmax of s[i][..] over j <= i (mask \"none\": over all j)\n"
+                 "o[i] = sum over j of p[i][j] v[j]   for each head",
+      .derivative = "dv[j] = sum over i of p[i][j] do[i]\n"
+                    "ds[i][j] = p[i][j] (do[i] . v[j] - do[i] . o[i])\n"
+                    "dq[i] = scale (sum over j of ds[i][j] k[j])\n"
+                    "dk[j] = scale (sum over i of ds[i][j] q[i])",
+      .note = "The scores are not stored; the backward pass computes them again for a few steps at a time. T "
+              "times D is at most 262144. A GPU program has at most 256 features a head. Source: Vaswani et "
+              "al. 2017, \"Attention is all you need\".",
       .arg = {{"q", ARG_TENSOR, NULL, "queries (N, T, C)"},
               {"k", ARG_TENSOR, NULL, "keys (N, T, C)"},
               {"v", ARG_TENSOR, NULL, "values (N, T, C)"},
-              {"heads", ARG_INT, "1", "parts of the features, each with weights of its own"},
-              {"scale", ARG_FLOAT, "none", "of the scores; default: 1 / sqrt(C / heads)"},
-              {"mask", ARG_STRING, "causal", "\"none\": every step sees all"}},
+              {"heads", ARG_INT, "1", "number of heads, at least 1; it divides C"},
+              {"scale", ARG_FLOAT, "none", "factor of the scores, above 0; default: 1 / sqrt(C / heads)"},
+              {"mask", ARG_STRING, "causal", "\"causal\": a step sees itself and the steps before it; \"none\": all steps"}},
       .shape = shape_three,
       .build = build,
       .example =

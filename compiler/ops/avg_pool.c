@@ -32,7 +32,12 @@ static void kernel_dx(const Node *n, Call *c)
 const Op op_avg_pool[] =
     {{.name = "avg_pool",
       .brief = "the mean of each window of an image",
-      .arg = {POOLING_ARGS, {"count_include_pad", ARG_BOOL, "false", "padding counts as zeros"}},
+      .shapes = "x (N, C, H, W)   y (N, C, H', W')   (R, S) = kernel\n"
+                "H' = floor((H + pad above + pad below - R) / stride) + 1   W' likewise",
+      .formula = "y[c][i][j] = mean over r, s of x[c][i stride + r - pad][j stride + s - pad]",
+      .derivative = "dx: each dy is divided evenly among the pixels of its mean",
+      .note = "Padding is not counted in the mean, unless count_include_pad = true: then it counts as zeros.",
+      .arg = {POOLING_ARGS, {"count_include_pad", ARG_BOOL, "false", "padding counts as zeros in the mean"}},
       .flags = OP_SPATIAL,
       .shape = pooling_shape,
       .gradient = gradient,

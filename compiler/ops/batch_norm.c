@@ -316,17 +316,30 @@ static void kernel_dx(const Node *n, Call *c)
 }
 
 #define NORM_ARGS                                                                                  \
-    {"momentum", ARG_FLOAT, "0.9", "the share that running averages keep at each step"},           \
-        {"epsilon", ARG_FLOAT, "1e-5", "added to the variance"},                                   \
-        {"scale", ARG_BOOL, "true", "multiply by a learned number a channel"},                     \
-        {"shift", ARG_BOOL, "true", "add a learned number a channel"},                             \
+    {"momentum", ARG_FLOAT, "0.9", "share that the running averages keep in each step, 0 to 1"},           \
+        {"epsilon", ARG_FLOAT, "1e-5", "added to the variance, above 0 and at most 1"},                                   \
+        {"scale", ARG_BOOL, "true", "multiply by a learned number of each channel"},                     \
+        {"shift", ARG_BOOL, "true", "add a learned number of each channel"},                             \
     {                                                                                              \
-        "sync", ARG_BOOL, "false", "statistics of the whole batch, not of each shard"              \
+        "sync", ARG_BOOL, "false", "take the statistics of the whole batch, not of each shard"              \
     }
 
 const Op op_batch_norm[] =
     {{.name = "batch_norm",
       .brief = "normalises each channel over the samples of a shard",
+      .shapes = "x, y (N, C, H, W) or (N, F)   weight, bias, mean, var (C) or (F)",
+      .formula = "y = (x - mean) r weight + bias   r = 1 / sqrt(var + epsilon)\n"
+                 "mean, var: of each channel, over the samples and positions of a shard (sync: of the whole "
+                 "batch)\n"
+                 "after each step: average = momentum average + (1 - momentum) value, of mean and of "
+                 "unbiased var",
+      .derivative = "xhat = (x - mean) r   n numbers a channel\n"
+                    "dweight = sum of dy xhat\n"
+                    "dbias = sum of dy\n"
+                    "dx = weight r (dy - dbias / n - xhat dweight / n)",
+      .note = "In test, predict and generate the running averages take the place of mean and var. A shard "
+              "must have at least two numbers a channel. Source: Ioffe & Szegedy 2015, \"Batch "
+              "normalization: accelerating deep network training by reducing internal covariate shift\".",
       .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W) or vectors (N, F)"}, NORM_ARGS},
       .flags = OP_SPATIAL,
       .layer = "norm",

@@ -68,6 +68,11 @@ static void gradient(Grad *gr, Node *n, Node *dy)
 const Op op_bias[] =
     {{.name = "bias",
       .brief = "adds a learned number to each channel or feature",
+      .shapes = "x, y (N, C, H, W)   bias (C)\n"
+                "x, y (N, F) or (N, T, F)   bias (F)",
+      .formula = "y[c][..] = x[c][..] + bias[c]",
+      .derivative = "dx = dy\n"
+                    "dbias[c] = sum over samples and positions of dy[c][..]",
       .arg = {{"x", ARG_TENSOR, NULL,
                "images (N, C, H, W), vectors (N, F) or sequences (N, T, F)"}},
       .flags = OP_INPLACE,

@@ -79,10 +79,15 @@ static void move(const Node *n, int i, Move *m)
 }
 
 const Op op_concat[] = {{.name = "concat",
-                         .brief = "tensors side by side along one dimension",
-                         .arg = {{"x", ARG_TENSORS, NULL, "all positional arguments"},
+                         .brief = "tensors joined along one dimension",
+                         .shapes = "x_i (N, C_i, H, W)   y (N, C_0 + C_1 + .., H, W)   likewise for any axis "
+                                   "and rank",
+                         .formula = "y = x_0, then x_1, .. along axis",
+                         .derivative = "dx_i = the part of dy that holds x_i",
+                         .note = "The other dimensions must be equal.",
+                         .arg = {{"x", ARG_TENSORS, NULL, "all positional arguments, or lists of them"},
                                  {"axis", ARG_INT, "0",
-                                  "the dimension, the batch not counted; 0: channels of images"}},
+                                  "the dimension, without the batch: 0 is the channels of images, -1 the last"}},
                          .flags = OP_SPATIAL,
                          .shape = shape,
                          .gradient = gradient,

@@ -246,15 +246,28 @@ static void kernel_pack(const Node *n, Call *c)
 
 const Op op_conv2d[] =
     {{.name = "conv2d",
-      .brief = "two-dimensional convolution of images (N, C, H, W) with learned filters",
+      .brief = "two-dimensional convolution of images with learned filters",
+      .shapes = "x (N, C, H, W)   weight (O, C / groups, R, S)   bias (O)   y (N, O, H', W')\n"
+                "O = filters   (R, S) = kernel\n"
+                "H' = floor((H + pad above + pad below - dilation (R - 1) - 1) / stride) + 1   W' likewise",
+      .formula = "y[o][i][j] = bias[o] + sum over c, r, s of weight[o][c][r][s] x[c][i'][j']\n"
+                 "i' = i stride + r dilation - pad above   j' = j stride + s dilation - pad left   x is 0 "
+                 "outside",
+      .derivative = "dx = transposed convolution of dy with weight\n"
+                    "dweight[o][c][r][s] = sum over samples, i, j of dy[o][i][j] x[c][i'][j']\n"
+                    "dbias[o] = sum over samples, i, j of dy[o][i][j]",
+      .note = "With groups, filter o sees the channels of its own group only. pad = \"same\" gives ceil(H / "
+              "stride) rows; an odd row or column of padding is added below and to the right. On the "
+              "processor the kernel is direct or Winograd's algorithm, chosen by predicted time. On a GPU it "
+              "is a kernel of Tenon, or cuDNN's with --kernels=cudnn.",
       .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},
-              {"filters", ARG_INT, NULL, "how many filters: channels of the result"},
-              {"kernel", ARG_PAIR, NULL, "rows and columns of a filter"},
-              {"stride", ARG_PAIR, "1", "pixels from one window to the next"},
-              {"pad", ARG_PAD, "0", "rows and columns of zeros around, \"same\" or \"valid\""},
-              {"dilation", ARG_PAIR, "1", "pixels from one tap of a filter to the next"},
-              {"groups", ARG_INT, "1", "filters see only their share of the channels"},
-              {"bias", ARG_BOOL, "true", "add a learned number to each filter's result"}},
+              {"filters", ARG_INT, NULL, "number of filters, at least 1: channels of the result"},
+              {"kernel", ARG_PAIR, NULL, "rows and columns of a filter, at least 1"},
+              {"stride", ARG_PAIR, "1", "pixels from one window to the next, at least 1"},
+              {"pad", ARG_PAD, "0", "rows and columns of zeros around the image, at least 0; \"same\" or \"valid\""},
+              {"dilation", ARG_PAIR, "1", "pixels from one tap of a filter to the next, at least 1"},
+              {"groups", ARG_INT, "1", "number of groups of channels; it divides the channels of x and `filters`"},
+              {"bias", ARG_BOOL, "true", "add a learned number to each channel of the result"}},
       .flags = OP_SPATIAL,
       .layer = "conv",
       .shape = shape,

@@ -191,10 +191,17 @@ static void kernel_turn(const Node *n, Call *c)
 
 const Op op_dense[] =
     {{.name = "dense",
-      .brief = "fully connected layer: each result is a learned weighted sum of all inputs",
+      .brief = "fully connected layer: each output is a learned weighted sum of all inputs",
+      .shapes = "x (N, I) or (N, T, I)   weight (O, I)   bias (O)   y (N, O) or (N, T, O)   O = units",
+      .formula = "y[o] = bias[o] + sum over i of weight[o][i] x[i]",
+      .derivative = "dx[i] = sum over o of weight[o][i] dy[o]\n"
+                    "dweight[o][i] = sum over samples of dy[o] x[i]\n"
+                    "dbias[o] = sum over samples of dy[o]",
+      .note = "In a sequence (N, T, I) every step is such a vector. On a GPU the product is a kernel of "
+              "Tenon, or cuBLASLt's with --kernels=cudnn.",
       .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I), or sequences of them (N, T, I)"},
-              {"units", ARG_INT, NULL, "how many results: O"},
-              {"bias", ARG_BOOL, "true", "add a learned number to each result"}},
+              {"units", ARG_INT, NULL, "number of outputs O, at least 1"},
+              {"bias", ARG_BOOL, "true", "add a learned number to each output"}},
       .layer = "dense",
       .shape = shape,
       .build = build,

@@ -110,9 +110,16 @@ static Node *build_2d(Graph *g, Node *const *x, int nx, const Node *attrs, const
 
 const Op op_dropout[] =
     {{.name = "dropout",
-      .brief = "in training, drops each number with probability rate",
+      .brief = "in training, sets each number to 0 with probability `rate`",
+      .shapes = "x, y (N, ..)",
+      .formula = "y[i] = m[i] x[i] / (1 - rate)   m[i] = 0 with probability rate, else 1",
+      .derivative = "dx[i] = m[i] dy[i] / (1 - rate)",
+      .note = "test, predict and generate leave x as it is. The mask is not stored: a counter of seed, "
+              "epoch, sample and element generates it again in the backward pass. So it is the same for any "
+              "number of threads and ranks, and after a resume. Source: Srivastava et al. 2014, \"Dropout: a "
+              "simple way to prevent neural networks from overfitting\".",
       .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
-              {"rate", ARG_FLOAT, NULL, "the share that is dropped, 0 <= rate < 1"}},
+              {"rate", ARG_FLOAT, NULL, "the probability, at least 0 and below 1"}},
       .flags = OP_INPLACE,
       .shape = shape,
       .build = build,
@@ -124,9 +131,13 @@ const Op op_dropout[] =
                  "    return dense(h, 3)\n"
                  "}\n" EXAMPLE_TRAIN},
      {.name = "dropout2d",
-      .brief = "in training, drops whole channels with probability rate",
+      .brief = "in training, sets whole channels to 0 with probability `rate`",
+      .shapes = "x, y (N, C, H, W)",
+      .formula = "y[c][..] = m[c] x[c][..] / (1 - rate)   m[c] = 0 with probability rate, else 1",
+      .derivative = "dx[c][..] = m[c] dy[c][..] / (1 - rate)",
+      .note = "test, predict and generate leave x as it is.",
       .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},
-              {"rate", ARG_FLOAT, NULL, "the share that is dropped, 0 <= rate < 1"}},
+              {"rate", ARG_FLOAT, NULL, "the probability, at least 0 and below 1"}},
       .shape = shape_2d,
       .build = build_2d,
       .example = "model example(image: f32[2, 5, 4]) {\n"

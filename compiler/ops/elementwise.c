@@ -159,6 +159,35 @@ const char *elementwise_expr(const Op *op)
     return r ? r->expr : NULL;
 }
 
+/* The rule of one operand for people: "dy * y", of one operand x for a, gradient rows by what they are. */
+static const char *rule_text(Arena *a, const char *rule, bool alone)
+{
+    Text t = text_new(a);
+    const Op *op = op_find(arena_strndup(a, rule, strcspn(rule, "(")));
+    char p[16], q[16], sign[3];
+    if (op && (op->flags & OP_HIDDEN))
+        return op->brief;
+    if (sscanf(rule, "dy * g%1[et](%15[a-z], %15[a-z])", sign, p, q) == 3)
+        return arena_printf(a, "dy if %s %s %s, else 0", p, *sign == 'e' ? ">=" : ">", q);
+    for (const char *s = rule; *s; s++) {
+        const bool word = isalpha((unsigned char)s[0]) && !isalpha((unsigned char)s[1]) &&
+                          (s == rule || !isalpha((unsigned char)s[-1]));
+        text_addn(&t, word && *s == 'a' && alone ? "x" : s, 1);
+    }
+    return t.s;
+}
+
+const char *elementwise_derivative(Arena *a, const Op *op)
+{
+    const Row *r = row_of(op);
+    if (!r || !r->gradient[0])
+        return NULL;
+    if (!r->gradient[1])
+        return arena_printf(a, "dx = %s", rule_text(a, r->gradient[0], true));
+    return arena_printf(a, "da = %s\ndb = %s", rule_text(a, r->gradient[0], false),
+                        rule_text(a, r->gradient[1], false));
+}
+
 bool elementwise_monotone(const Op *op)
 {
     const Row *r = row_of(op);
@@ -215,10 +244,17 @@ void elementwise_call_mask(const Node *n, int i, Call *c)
 #define ARGS_2                                                                                     \
     {"a", ARG_TENSOR, NULL, "a tensor"},                                                           \
     {"b", ARG_TENSOR, NULL, "a tensor, or a number, whose shape fits"}
+#define SHAPES_1 "x, y (N, ..)"
+#define SHAPES_2 "a, b (N, ..) or numbers   y (N, ..), the larger of both in each dimension"
+#define NOTE_1 NULL
+#define NOTE_2                                                                                     \
+    "Dimensions are matched from the right; 1 or a missing one is repeated, as in NumPy. The "     \
+    "gradient of a repeated operand is the sum over its repetitions."
 
 const Op op_elementwise[] = {
-#define ROW(id, arity, flag, fn, expr, da, db, about, use, ...)                                    \
-    {.name = #id, .brief = about, .arg = {ARGS_##arity, __VA_ARGS__}, .flags = EACH,               \
+#define ROW(id, arity, flag, fn, expr, da, db, about, form, use, ...)                              \
+    {.name = #id, .brief = about, .shapes = SHAPES_##arity, .formula = "y = " form,                \
+     .note = NOTE_##arity, .arg = {ARGS_##arity, __VA_ARGS__}, .flags = EACH,                      \
      .shape = shape, .gradient = gradient, .example = EXAMPLE_OF(use)},
 #define GRADIENT_ROW(id, fn, expr, about, ...)                                                     \
     {.name = #id, .brief = about, .arg = {ARGS_2, __VA_ARGS__}, .flags = EACH | OP_HIDDEN,         \

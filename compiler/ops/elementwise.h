@@ -11,6 +11,9 @@ const char *elementwise_expr(const Op *op);
  * (v_tanh). */
 char *elementwise_format(Arena *a, const Node *n, const char *const *operand, bool plain);
 
+/* The gradients as lines for people: "dx = dy * y"; NULL when op has none or is no row of the table. */
+const char *elementwise_derivative(Arena *a, const Op *op);
+
 bool        elementwise_monotone(const Op *op);       /* a max-pool may go before it */
 const char *elementwise_act(const Op *op);            /* "v_tanh" for tanh, as Act; else NULL */
 const char *elementwise_mask(const Op *op);           /* "d_tanh" for tanh_d, as Mask; else NULL */

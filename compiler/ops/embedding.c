@@ -163,13 +163,19 @@ static int64_t stack(const Node *n, int64_t chunk)
 
 const Op op_embedding[] =
     {{.name = "embedding",
-      .brief = "a learned vector for each token",
+      .brief = "looks up a learned vector for each token",
+      .shapes = "tokens (N, T) or (N)   weight (V, F)   y (N, T, F) or (N, F)   V = vocab   F = width",
+      .formula = "y[t] = weight[tokens[t]]   0 for the token `padding`",
+      .derivative = "dweight[v] = sum over samples and t with tokens[t] = v of dy[t]",
+      .note = "An optimizer with momentum, averages or weight decay changes every row of the table in every "
+              "step. With lazy = true it leaves rows alone whose gradient is 0, which is another update "
+              "rule. lazy cannot be combined with tied weights.",
       .arg = {{"tokens", ARG_TENSOR, NULL, "tokens (N, T), or class numbers (N)"},
-              {"vocab", ARG_INT, NULL, "how many different ones there are: V"},
-              {"width", ARG_INT, NULL, "numbers of a vector: F"},
-              {"padding", ARG_INT, "none", "the token whose vector is 0 and stays 0"},
+              {"vocab", ARG_INT, NULL, "number of different tokens V, at least 1"},
+              {"width", ARG_INT, NULL, "numbers in a vector F, at least 1"},
+              {"padding", ARG_INT, "none", "the token whose vector is 0 and is not trained, 0 to vocab - 1; default: none"},
               {"lazy", ARG_BOOL, "none",
-               "the optimizer leaves rows alone whose gradient is 0: another rule than without"}},
+               "the optimizer changes only rows whose gradient is not 0; default: false"}},
       .layer = "embedding",
       .shape = shape,
       .build = build,
@@ -206,6 +212,10 @@ const Op op_embedding[] =
       .stack = stack},
      {.name = "position",
       .brief = "adds a learned vector to each step of a sequence",
+      .shapes = "x, y (N, T, F)   weight (T, F)",
+      .formula = "y[t] = x[t] + weight[t]",
+      .derivative = "dx = dy\n"
+                    "dweight[t] = sum over samples of dy[t]",
       .arg = {{"x", ARG_TENSOR, NULL, "sequences (N, T, F)"}},
       .layer = "position",
       .shape = shape_position,

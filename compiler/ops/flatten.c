@@ -20,6 +20,9 @@ static void gradient(Grad *gr, Node *n, Node *dy)
 
 const Op op_flatten[] = {{.name = "flatten",
                           .brief = "all numbers of a sample as one vector, in the order C, H, W",
+                          .shapes = "x (N, ..)   y (N, F)   F = count of the numbers in a sample of x",
+                          .formula = "y = x, read in row-major order",
+                          .derivative = "dx = dy",
                           .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"}},
                           .flags = OP_VIEW,
                           .shape = shape,

@@ -45,7 +45,7 @@ static bool shape(Node *n, Diag *d)
 /* Slices of neighbours, side by side. */
 static Node *of_slices(Graph *g, const Node *n)
 {
-    Node *part[16], like = {.op = n->op, .span = n->span};
+    Node *part[INTS_MAX], like = {.op = n->op, .span = n->span};
     const Attr *index = node_attr(n, "index");
     const int64_t axis = node_int(n, "axis"), rank = n->in[0]->shape.rank;
     int parts = 0;
@@ -200,11 +200,18 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
 
 const Op op_gather[] =
     {{.name = "gather",
-      .brief = "chosen places of one dimension, in any order",
+      .brief = "chosen elements of one dimension, in any order",
+      .shapes = "x (N, .., K, ..)   index: a list of J numbers, or (N, J) or (N)   y (N, .., J, ..)\n"
+                "index (N): y (N, .., ..), without the dimension",
+      .formula = "y[.., j, ..] = x[.., index[j], ..]",
+      .derivative = "dx[.., k, ..] = sum over j with index[j] = k of dy[.., j, ..]",
+      .note = "An index that the network computes is rounded to a whole number. An index outside of the "
+              "dimension gives zeros. No gradient flows to the index. embedding looks up the rows of a table "
+              "that all samples share.",
       .arg = {{"x", ARG_TENSOR, NULL, "a tensor"},
               {"index", ARG_PLACES, NULL,
-               "the places, counted from 0, at most 16; or each sample's own, (N, J) or (N)"},
-              {"axis", ARG_INT, "0", "the dimension, the batch not counted; -1 is the last"}},
+               "the indices from 0, a list of at most 16; or a tensor (N, J) or (N), each sample's own"},
+              {"axis", ARG_INT, "0", "the dimension, without the batch; -1 is the last"}},
       .shape = shape,
       .build = build,
       .example =

@@ -48,6 +48,10 @@ static void kernel_dx(const Node *n, Call *c)
 const Op op_global_avg_pool[] =
     {{.name = "global_avg_pool",
       .brief = "the mean of each channel of an image",
+      .shapes = "x (N, C, H, W)   y (N, C)",
+      .formula = "y[c] = mean over i, j of x[c][i][j]",
+      .derivative = "dx[c][i][j] = dy[c] / (H W)",
+      .note = "Source: Lin, Chen, Yan 2013, \"Network in network\".",
       .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"}},
       .flags = OP_SPATIAL,
       .shape = shape,

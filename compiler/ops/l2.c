@@ -33,6 +33,11 @@ static void kernel_dx(const Node *n, Call *c)
 
 const Op op_l2[] = {{.name = "l2",
                      .brief = "half the sum of squares of each sample",
+                     .shapes = "x (N, ..)   y (N)",
+                     .formula = "y = 1/2 sum over i of x[i]^2",
+                     .derivative = "dx[i] = x[i] dy",
+                     .note = "As a term of a loss it penalises large activations. The decay of weights is an "
+                             "argument of the optimizer.",
                      .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"}},
                      .shape = shape,
                      .gradient = gradient,

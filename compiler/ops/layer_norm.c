@@ -140,15 +140,23 @@ static void kernel_dw(const Node *n, Call *c)
     call(n, c, "layer_norm_dw", node_int(n, "center"));
 }
 
-#define SEQUENCES "vectors (N, F), sequences (N, T, F), or of any rank: the last dimension counts"
+#define SEQUENCES "vectors (N, F), sequences (N, T, F), or of any rank"
 
 const Op op_layer_norm[] =
     {{.name = "layer_norm",
-      .brief = "normalises the last dimension of every sample and step: mean 0, variance 1",
+      .brief = "normalises the last dimension of every sample and step to mean 0 and variance 1",
+      .shapes = "x, y (N, F), (N, T, F) or of any rank   weight, bias (F): of the last dimension",
+      .formula = "y = (x - mean) r weight + bias   r = 1 / sqrt(var + epsilon)\n"
+                 "mean, var: of the last dimension; var is biased",
+      .derivative = "g = dy weight   xhat = (x - mean) r\n"
+                    "dx = r (g - mean(g) - xhat mean(g xhat))\n"
+                    "dweight = sum of dy xhat\n"
+                    "dbias = sum of dy",
+      .note = "Source: Ba, Kiros & Hinton 2016, \"Layer normalization\".",
       .arg = {{"x", ARG_TENSOR, NULL, SEQUENCES},
-              {"epsilon", ARG_FLOAT, "1e-5", "added to the variance"},
-              {"scale", ARG_BOOL, "true", "multiply by a learned number a feature"},
-              {"shift", ARG_BOOL, "true", "add a learned number a feature"}},
+              {"epsilon", ARG_FLOAT, "1e-5", "added to the variance, above 0"},
+              {"scale", ARG_BOOL, "true", "multiply by a learned number of each feature"},
+              {"shift", ARG_BOOL, "true", "add a learned number of each feature"}},
       .layer = "norm",
       .shape = shape,
       .build = build,
@@ -162,9 +170,15 @@ const Op op_layer_norm[] =
                  "}\n" EXAMPLE_TRAIN},
      {.name = "rms_norm",
       .brief = "divides the last dimension of every sample and step by its root mean square",
+      .shapes = "x, y (N, F), (N, T, F) or of any rank   weight (F): of the last dimension",
+      .formula = "y = x r weight   r = 1 / sqrt(mean(x^2) + epsilon)",
+      .derivative = "g = dy weight   xhat = x r\n"
+                    "dx = r (g - xhat mean(g xhat))\n"
+                    "dweight = sum of dy xhat",
+      .note = "Source: Zhang & Sennrich 2019, \"Root mean square layer normalization\".",
       .arg = {{"x", ARG_TENSOR, NULL, SEQUENCES},
-              {"epsilon", ARG_FLOAT, "1e-5", "added to the mean square"},
-              {"scale", ARG_BOOL, "true", "multiply by a learned number a feature"}},
+              {"epsilon", ARG_FLOAT, "1e-5", "added to the mean square, above 0"},
+              {"scale", ARG_BOOL, "true", "multiply by a learned number of each feature"}},
       .layer = "norm",
       .shape = shape,
       .build = build,

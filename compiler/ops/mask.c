@@ -30,9 +30,13 @@ static void kernel(const Node *n, Call *c)
 
 const Op op_mask[] =
     {{.name = "mask",
-      .brief = "0 for each token that is padding, 1 for the others",
+      .brief = "0 for each token that is padding, 1 for all others",
+      .shapes = "tokens (N, T) or (N)   y (N, T) or (N)",
+      .formula = "y[t] = 0 if tokens[t] = padding, else 1",
+      .note = "It has no gradient. It is the mask of lstm, gru and rnn. For attention by hand add (m - 1) * "
+              "1e9 to the scores.",
       .arg = {{"tokens", ARG_TENSOR, NULL, "tokens (N, T)"},
-              {"padding", ARG_INT, "0", "the token that stands for none"}},
+              {"padding", ARG_INT, "0", "the token that is padding, at least 0"}},
       .shape = shape,
       .kernel = kernel,
       .example = "# The mean of the states at the tokens that count.\n"

@@ -170,7 +170,14 @@ static void kernel(const Node *n, Call *c)
 
 const Op op_matmul[] =
     {{.name = "matmul",
-      .brief = "the product of two matrices of each sample, or of a sequence and a layer's weight",
+      .brief = "matrix product of two tensors of each sample, or of a sequence and a layer's weight",
+      .shapes = "a (N, .., M, K)   b (N, .., K, L) or a weight (K, L)   c (N, .., M, L)\n"
+                "transpose_a: a (N, .., K, M)   transpose_b: b (N, .., L, K)",
+      .formula = "c[..][i][j] = sum over k of a[..][i][k] b[..][k][j]",
+      .derivative = "da = dc b^T\n"
+                    "db = a^T dc",
+      .note = "layer.weight of a dense layer is (O, I), so that matmul(h, layer.weight) applies the layer "
+              "backwards. On a GPU the product is a kernel of Tenon, or cuBLASLt's with --kernels=cudnn.",
       .arg = {{"a", ARG_TENSOR, NULL, "(N, .., M, K)"},
               {"b", ARG_TENSOR, NULL, "(N, .., K, L), or a weight (K, L)"},
               {"transpose_a", ARG_BOOL, "false", "a is (N, .., K, M)"},

@@ -33,6 +33,11 @@ static void kernel_dx(const Node *n, Call *c)
 const Op op_max_pool[] =
     {{.name = "max_pool",
       .brief = "the largest number of each window of an image",
+      .shapes = "x (N, C, H, W)   y (N, C, H', W')   (R, S) = kernel\n"
+                "H' = floor((H + pad above + pad below - R) / stride) + 1   W' likewise",
+      .formula = "y[c][i][j] = max over r, s of x[c][i stride + r - pad][j stride + s - pad]",
+      .derivative = "dx: each dy is added at the first maximum of its window, in row-major order",
+      .note = "Padding is never the maximum.",
       .arg = {POOLING_ARGS},
       .flags = OP_SPATIAL,
       .shape = pooling_shape,

@@ -60,8 +60,14 @@ static void kernel_dx(const Node *n, Call *c)
 
 const Op op_mse[] = {{.name = "mse",
                       .brief = "mean squared error of each sample",
-                      .arg = {{"x", ARG_TENSOR, NULL, "what the network says"},
-                              {"t", ARG_TENSOR, NULL, "what it should say"}},
+                      .shapes = "x, t (N, ..) of equal shape, K numbers a sample   y (N)",
+                      .formula = "y = 1/K sum over i of (x[i] - t[i])^2",
+                      .derivative = "dx[i] = 2/K (x[i] - t[i]) dy\n"
+                                    "dt = -dx",
+                      .note = "loss = mse compares the output with the one-hot vector of the label, which "
+                              "needs two classes or more.",
+                      .arg = {{"x", ARG_TENSOR, NULL, "the output"},
+                              {"t", ARG_TENSOR, NULL, "the target, of the same shape"}},
                       .shape = shape,
                       .gradient = gradient,
                       .kernel = kernel,

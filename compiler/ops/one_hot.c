@@ -33,9 +33,12 @@ static void kernel(const Node *n, Call *c)
 }
 
 const Op op_one_hot[] = {{.name = "one_hot",
-                          .brief = "each class number or token as a vector of zeros with a one",
+                          .brief = "a class number or token as a vector: 1 at its index, 0 elsewhere",
+                          .shapes = "label (N) or (N, T)   y (N, K) or (N, T, K)   K = classes",
+                          .formula = "y[i] = 1 if i = label, else 0",
+                          .note = "It has no gradient.",
                           .arg = {{"label", ARG_TENSOR, NULL, "class numbers (N) or tokens (N, T)"},
-                                  {"classes", ARG_INT, NULL, "how many there are"}},
+                                  {"classes", ARG_INT, NULL, "number of classes, at least 1"}},
                           .shape = shape,
                           .kernel = kernel,
                           .example =

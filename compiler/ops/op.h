@@ -55,6 +55,8 @@ typedef struct Cost {
 struct Op {
     const char *name;
     const char *brief;                                /* one line for the manual */
+    const char *shapes, *formula, *derivative;        /* lines for the manual: sizes of inputs, parameters and result; y; dx */
+    const char *note;                                 /* sentences for the manual: what else a user must know, the source */
     OpArg       arg[OP_ARGS];                         /* in positional order, tensors first; ended by a NULL name */
     unsigned    flags;
     const char *layer;                                /* "conv", "dense": it owns parameters under that short name; else NULL */
@@ -88,6 +90,8 @@ struct Op {
 const Op *op_find(const char *name);                  /* NULL if there is none */
 /* The call that n was made for, as the model file names it: a gather is made of slices, a batch_norm of sums. */
 const char *op_written(Arena *a, const Node *n);
+/* The lines of its gradients; NULL: it has none. */
+const char *op_derivative(Arena *a, const Op *op);
 int       op_count(void);
 const Op *op_at(int i);                               /* in table order: manual, "did you mean" */
 

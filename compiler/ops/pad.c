@@ -42,12 +42,18 @@ static void move(const Node *n, int i, Move *m)
 }
 
 const Op op_pad[] = {{.name = "pad",
-                      .brief = "rows and columns of a number around an image",
+                      .brief = "rows and columns of a constant around an image",
+                      .shapes = "x (N, C, H, W)   y (N, C, before[0] + H + after[0], before[1] + W + "
+                                "after[1])",
+                      .formula = "y[c][before[0] + i][before[1] + j] = x[c][i][j], `value` elsewhere",
+                      .derivative = "dx[c][i][j] = dy[c][before[0] + i][before[1] + j]",
+                      .note = "Convolutions and pooling have an argument `pad` of their own, which takes no "
+                              "memory.",
                       .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},
-                              {"before", ARG_PAIR, NULL, "rows above and columns on the left"},
+                              {"before", ARG_PAIR, NULL, "rows above and columns on the left, at least 0"},
                               {"after", ARG_PAIR, "none",
-                               "rows below and columns on the right; default: as before"},
-                              {"value", ARG_FLOAT, "0", "the number that they hold"}},
+                               "rows below and columns on the right, at least 0; default: those of `before`"},
+                              {"value", ARG_FLOAT, "0", "the value of the padding"}},
                       .flags = OP_SPATIAL,
                       .shape = shape,
                       .gradient = gradient,

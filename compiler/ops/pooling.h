@@ -5,9 +5,9 @@
 
 #define POOLING_ARGS                                                                               \
     {"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},                                                \
-    {"kernel", ARG_PAIR, NULL, "rows and columns of the window"},                                  \
-    {"stride", ARG_PAIR, "none", "pixels from one window to the next; default: the kernel"},         \
-    {"pad", ARG_PAD, "0", "rows and columns of nothing around, \"same\" or \"valid\""}
+    {"kernel", ARG_PAIR, NULL, "rows and columns of the window, at least 1"},                                  \
+    {"stride", ARG_PAIR, "none", "pixels from one window to the next, at least 1; default: the kernel"},         \
+    {"pad", ARG_PAD, "0", "rows and columns of padding, 0 to kernel - 1; \"same\" or \"valid\""}
 
 bool pooling_shape(Node *n, Diag *d);                 /* (C, H', W'); no window without a pixel */
 bool pooling_shape_dx(Node *n, Diag *d);              /* that of x, from attribute x_shape */

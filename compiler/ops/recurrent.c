@@ -366,23 +366,23 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
 }
 
 #define ARGS(...)                                                                                  \
-    {"x", ARG_TENSOR, NULL, "a sequence (N, T, F)"},                                               \
-        {"width", ARG_INT, NULL, "numbers in the state: H"},                                       \
-        {"all", ARG_BOOL, "false", "the states of all steps (N, T, H), not the last one (N, H)"},  \
-        {"layers", ARG_INT, "1", "so many, each over the states of the one before"},               \
+    {"x", ARG_TENSOR, NULL, "a sequence (N, T, I)"},                                               \
+        {"width", ARG_INT, NULL, "numbers in the state H, at least 1"},                                       \
+        {"all", ARG_BOOL, "false", "return the states of all steps (N, T, H), not only the last one (N, H)"},  \
+        {"layers", ARG_INT, "1", "number of layers, at least 1; each reads the states of the one before"},               \
         {"bidirectional", ARG_BOOL, "false",                                                       \
-         "with a second one from the last step to the first: 2 H"},                                \
+         "add a second layer that goes from the last step to the first: 2 H numbers"},                                \
         {"recurrent_dropout", ARG_FLOAT, "0",                                                      \
-         "share of h that a step does not see, the same in all"},                                  \
+         "probability of dropping a number of h, at least 0 and below 1; the same numbers in all steps"},                                  \
         __VA_ARGS__,                                                                               \
         {"recompute", ARG_INT, "none",                                                             \
-         "keep the state of every so many steps only; the backward pass makes the others again"},  \
+         "keep the state of every k-th step only; the backward pass computes the others again"},  \
     {                                                                                              \
-        "h", ARG_TENSOR, "none", "first state (N, H); else zeros"                                  \
+        "h", ARG_TENSOR, "none", "first state (N, H); default: zeros"                                  \
     }
 #define MASK                                                                                       \
     {                                                                                              \
-        "mask", ARG_TENSOR, "none", "(N, T): where it is 0 the states stay as they are"            \
+        "mask", ARG_TENSOR, "none", "(N, T): where it is 0, the states stay those of the step before"            \
     }
 #define EXAMPLE(call)                                                                              \
     "model example(x: f32[5, 4]) {\n"                                                              \
@@ -392,23 +392,55 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
 
 const Op op_recurrent[] =
     {{.name = "lstm",
-      .brief = "long short-term memory over the steps of a sequence; gates i, f, g, o, one bias",
-      .arg = {ARGS({"forget_bias", ARG_FLOAT, "1", "first value of the forget gate's bias"}),
-              {"c", ARG_TENSOR, "none", "first cell (N, H), beside h; else zeros"},
+      .brief = "long short-term memory over the steps of a sequence",
+      .shapes = "x (N, T, I)   y (N, H), with all = true (N, T, H); bidirectional: 2 H   H = width\n"
+                "weight (4 H, I)   recurrent (4 H, H)   bias (4 H), in the order i, f, g, o",
+      .formula = "i, f, g, o = weight x[t] + recurrent h + bias   four vectors of H\n"
+                 "c = sigmoid(f) c + sigmoid(i) tanh(g)\n"
+                 "h = sigmoid(o) tanh(c)",
+      .derivative = "through the formulas of each step, from the last step to the first",
+      .note = "The bias is one vector: the second one of cuDNN and PyTorch is 0 here. recurrent begins "
+              "orthogonal, the others as the recipe says. Where mask is 0, the states stay those of the step "
+              "before. A recurrent layer cannot be used inside a scan. The order of the gates is that of "
+              "Keras and cuDNN. Source: Hochreiter & Schmidhuber 1997, \"Long short-term memory\"; Gers et "
+              "al. 2000, \"Learning to forget\".",
+      .arg = {ARGS({"forget_bias", ARG_FLOAT, "1", "initial value of the forget gate's bias"}),
+              {"c", ARG_TENSOR, "none", "first cell (N, H), only together with h; default: zeros"},
               MASK},
       .layer = "lstm",
       .build = build,
       .example = EXAMPLE("lstm(x, 3, layers = 2, bidirectional = true, all = true) |> lstm(4)")},
      {.name = "gru",
-      .brief = "gated recurrent units over the steps of a sequence; gates r, z, n",
+      .brief = "gated recurrent units over the steps of a sequence",
+      .shapes = "x (N, T, I)   y (N, H), with all = true (N, T, H); bidirectional: 2 H   H = width\n"
+                "weight (3 H, I)   recurrent (3 H, H)   bias (3 H), in the order r, z, n   candidate_bias d "
+                "(H)\n"
+                "reset \"before\": recurrent (2 H, H)   candidate (H, H), no candidate_bias",
+      .formula = "r, z = sigmoid(weight x[t] + recurrent h + bias)   two vectors of H\n"
+                 "reset \"after\":  n = tanh(weight_n x[t] + bias_n + r (recurrent_n h + d))\n"
+                 "reset \"before\": n = tanh(weight_n x[t] + bias_n + candidate (r h))\n"
+                 "h = n + z (h - n)",
+      .derivative = "through the formulas of each step, from the last step to the first",
+      .note = "The bias is one vector: the second one of cuDNN and PyTorch is 0 here. recurrent begins "
+              "orthogonal, the others as the recipe says. Where mask is 0, the states stay those of the step "
+              "before. A recurrent layer cannot be used inside a scan. The order of the gates is that of "
+              "cuDNN; Keras has z, r, n. Source: Cho et al. 2014, \"Learning phrase representations using "
+              "RNN encoder-decoder\".",
       .arg = {ARGS({"reset", ARG_STRING, "after",
-                    "the gate r works after the recurrent product, or \"before\" it"}),
+                    "\"after\": the gate r multiplies the recurrent product; \"before\": its input"}),
               MASK},
       .layer = "gru",
       .build = build,
       .example = EXAMPLE("concat(gru(x, 4), gru(x, 3, reset = \"before\"))")},
      {.name = "rnn",
-      .brief = "a plain recurrent layer over the steps of a sequence",
+      .brief = "plain recurrent layer over the steps of a sequence",
+      .shapes = "x (N, T, I)   y (N, H), with all = true (N, T, H); bidirectional: 2 H   H = width\n"
+                "weight (H, I)   recurrent (H, H)   bias (H)",
+      .formula = "h = activation(weight x[t] + recurrent h + bias)",
+      .derivative = "through the formula of each step, from the last step to the first",
+      .note = "The bias is one vector: the second one of cuDNN and PyTorch is 0 here. recurrent begins "
+              "orthogonal, the others as the recipe says. Where mask is 0, the states stay those of the step "
+              "before. A recurrent layer cannot be used inside a scan.",
       .arg = {ARGS({"activation", ARG_STRING, "tanh", "\"tanh\" or \"relu\""}), MASK},
       .layer = "rnn",
       .build = build,

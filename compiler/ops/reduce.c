@@ -87,9 +87,9 @@ static void gradient_max(Grad *gr, Node *n, Node *dy)
 
 #define ARGS                                                                                       \
     {"x", ARG_TENSOR, NULL, "a tensor"},                                                           \
-        {"axes", ARG_INTS, NULL, "the dimensions that go, the batch not counted"},                 \
+        {"axes", ARG_INTS, NULL, "the dimensions to reduce, at least one, without the batch; -1 is the last"},                 \
     {                                                                                              \
-        "keep", ARG_BOOL, "false", "leave dimensions of 1 in their place"                          \
+        "keep", ARG_BOOL, "false", "keep the reduced dimensions, with size 1"                          \
     }
 #define EXAMPLE_OF(use)                                                                            \
     "model example(image: f32[2, 5, 4]) {\n"                                                       \
@@ -97,18 +97,23 @@ static void gradient_max(Grad *gr, Node *n, Node *dy)
     "    h = " use "\n"                                                                            \
     "    return flatten(h) |> dense(3)\n"                                                          \
     "}\n" EXAMPLE_TRAIN
-#define REDUCE(what, about, use)                                                                   \
+#define REDUCE(what, about, form, slope, use)                                                      \
     {                                                                                              \
-        .name = what, .brief = about, .arg = {ARGS}, .shape = shape, .build = build,               \
+        .name = what, .brief = about,                                                              \
+        .shapes = "x (N, d_0, d_1, ..)   y (N, ..) without the dimensions axes; keep: they are 1", \
+        .formula = form, .derivative = slope, .arg = {ARGS}, .shape = shape, .build = build,       \
         .example = EXAMPLE_OF(use)                                                                 \
     }
 
 const Op op_reduce[] =
-    {REDUCE("sum", "the sum over dimensions of a sample",
+    {REDUCE("sum", "the sum over dimensions of a sample", "y = sum of x over axes",
+            "dx = dy, repeated over axes",
             "sum(h, axes = [2]) * sum(h, axes = [1, 2], keep = true) |> sum([0])"),
-     REDUCE("mean", "the mean over dimensions of a sample",
+     REDUCE("mean", "the mean over dimensions of a sample", "y = (sum of x over axes) / count",
+            "dx = dy / count, repeated over axes",
             "h - mean(h, axes = [0], keep = true) * mean(h, axes = [1, 2], keep = true)"),
-     REDUCE("amax", "the largest over dimensions of a sample; equals share the gradient",
+     REDUCE("amax", "the maximum over dimensions of a sample", "y = maximum of x over axes",
+            "dx = dy / (number of equal maxima) where x = y, 0 elsewhere",
             "concat(amax(h, axes = [1, 2]), amax(h, axes = [-3, -1]))"),
      {.name = "amax_to",
       .brief = "the largest of what a dimension of 1 stands for",

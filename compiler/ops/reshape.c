@@ -66,10 +66,14 @@ static void gradient(Grad *gr, Node *n, Node *dy)
 }
 
 const Op op_reshape[] = {{.name = "reshape",
-                          .brief = "the same numbers of each sample under another shape",
+                          .brief = "the same numbers of each sample in another shape",
+                          .shapes = "x (N, ..)   y (N, shape[0], shape[1], ..)",
+                          .formula = "y = x, read in row-major order",
+                          .derivative = "dx = dy",
+                          .note = "A shape has at most 6 dimensions.",
                           .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
                                   {"shape", ARG_INTS, NULL,
-                                   "the new dimensions, without the batch; one may be -1"}},
+                                   "the new dimensions without the batch, 1 to 6 of them; one may be -1: what is left"}},
                           .flags = OP_VIEW,
                           .shape = shape,
                           .gradient = gradient,

@@ -110,10 +110,18 @@ static int64_t stack(const Node *n, int64_t chunk)
 
 const Op op_rotary[] =
     {{.name = "rotary",
-      .brief = "turns pairs of features by angles that grow with the step",
+      .brief = "rotates pairs of features by angles that grow with the step",
+      .shapes = "x, y (N, T, F)   D = F / heads features of each head, an even number",
+      .formula = "a = t base^(-2 i / D)   for step t and i < D / 2\n"
+                 "y[i] = x[i] cos a - x[i + D/2] sin a\n"
+                 "y[i + D/2] = x[i + D/2] cos a + x[i] sin a",
+      .derivative = "dx = dy rotated by -a",
+      .note = "Applied to the queries and the keys of attention, it makes their products depend on the "
+              "distance of two steps. Source: Su et al. 2021, \"RoFormer: enhanced transformer with rotary "
+              "position embedding\".",
       .arg = {{"x", ARG_TENSOR, NULL, "queries or keys (N, T, F)"},
-              {"heads", ARG_INT, "1", "parts of the features, each turned alike"},
-              {"base", ARG_FLOAT, "10000", "of the wave lengths"}},
+              {"heads", ARG_INT, "1", "number of heads, at least 1; 2 heads divide F"},
+              {"base", ARG_FLOAT, "10000", "base of the wave lengths, above 0"}},
       .shape = shape,
       .gradient = gradient,
       .price = price,
@@ -136,9 +144,15 @@ const Op op_rotary[] =
       .kernel = kernel_dx,
       .stack = stack},
      {.name = "sinusoidal",
-      .brief = "adds sines and cosines of each step's number",
+      .brief = "adds sines and cosines of each step's index",
+      .shapes = "x, y (N, T, F)",
+      .formula = "a = t base^(-2 i / F)   for step t\n"
+                 "y[t][2 i] = x[t][2 i] + sin a\n"
+                 "y[t][2 i + 1] = x[t][2 i + 1] + cos a",
+      .derivative = "dx = dy",
+      .note = "Source: Vaswani et al. 2017, \"Attention is all you need\".",
       .arg = {{"x", ARG_TENSOR, NULL, "sequences (N, T, F)"},
-              {"base", ARG_FLOAT, "10000", "of the wave lengths"}},
+              {"base", ARG_FLOAT, "10000", "base of the wave lengths, above 0"}},
       .shape = shape_wave,
       .gradient = gradient_wave,
       .price = price,

@@ -87,12 +87,20 @@ static void kernel_dx(const Node *n, Call *c)
 }
 
 const Op op_softmax[] = {{.name = "softmax",
-                          .brief = "numbers made into probabilities",
+                          .brief = "turns numbers into probabilities along one dimension",
+                          .shapes = "x, y (N, F) or of any rank",
+                          .formula = "y[i] = exp(x[i] - m) / sum over j of exp(x[j] - m)   m = max x   i, j "
+                                     "along axis\n"
+                                     "mask \"causal\": y[r][i] = 0 for i > r, and only i <= r are in the sum",
+                          .derivative = "dx[i] = y[i] (dy[i] - sum over j of dy[j] y[j])",
+                          .note = "As a loss, take softmax_cross_entropy on the numbers themselves: it is "
+                                  "exact where the logarithm of a softmax is not. With mask = \"causal\" "
+                                  "axis is the last one, and the last two dimensions are equal.",
                           .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, F), or of any rank"},
                                   {"axis", ARG_INT, "-1",
-                                   "the dimension that sums to 1, the batch not counted"},
+                                   "the dimension whose results sum to 1, without the batch; -1 is the last"},
                                   {"mask", ARG_STRING, "none",
-                                   "\"causal\": in row i only 0 to i count; default: all do"}},
+                                   "\"causal\": in row i only the columns 0 to i count; default: all columns"}},
                           .shape = shape,
                           .gradient = gradient,
                           .price = loss_price,

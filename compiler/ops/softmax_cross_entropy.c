@@ -84,12 +84,24 @@ static void kernel_dx(const Node *n, Call *c)
 
 const Op op_softmax_cross_entropy[] =
     {{.name = "softmax_cross_entropy",
-      .brief = "the loss of classification, from numbers that softmax would make probabilities",
-      .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, K), a number a class, or sequences (N, T, K)"},
+      .brief = "the loss of classification: minus the logarithm of the true class's softmax",
+      .shapes = "x (N, K)   label t (N), 0 <= t < K   y (N)\n"
+                "x (N, T, K)   label t (N, T), -1 <= t < K   y (N)",
+      .formula = "y = log(sum over j of exp(x[j] - m)) - (x[t] - m)   m = max x\n"
+                 "smoothing s: y += s (x[t] - mean of x)\n"
+                 "sequence: y = sum over the positions with t >= 0, divided by their mean number in a sample "
+                 "of the batch",
+      .derivative = "dx[i] = (softmax(x)[i] - [i = t]) dy\n"
+                    "smoothing s: dx[i] += s ([i = t] - 1 / K) dy",
+      .note = "The program's loss is the mean over the batch. The label -1 marks a position that is not "
+              "counted: the loss of sequences is the mean over all positions that are. K is at least 2. "
+              "Smoothing: Szegedy et al. 2016, \"Rethinking the inception architecture for computer "
+              "vision\", section 7.",
+      .arg = {{"x", ARG_TENSOR, NULL, "a number for each class: (N, K), or (N, T, K) of sequences"},
               {"label", ARG_TENSOR, NULL,
-               "the class of each sample, or of each position; -1: none"},
+               "the class of each sample (N), or of each position (N, T); -1: not counted"},
               {"smoothing", ARG_FLOAT, "none",
-               "share of the true class spread over all; default: 0"}},
+               "share of the true class that is spread over all classes, at least 0 and below 1; default: 0"}},
       .shape = shape,
       .gradient = gradient,
       .price = loss_price,

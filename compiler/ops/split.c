@@ -96,10 +96,14 @@ static Node *build_stack(Graph *g, Node *const *x, int nx, const Node *attrs, co
 
 const Op op_split[] =
     {{.name = "split",
-      .brief = "the list of a tensor's equal parts along a dimension",
+      .brief = "a list of equal parts of a tensor along one dimension",
+      .shapes = "x (N, .., K, ..)   y_i (N, .., K / parts, ..)   i < parts",
+      .formula = "y_i[.., j, ..] = x[.., i K / parts + j, ..]",
+      .derivative = "dx = dy_0, then dy_1, .. along axis",
+      .note = "The result is a list: p = split(x, 3), then p[0], p[1], p[2].",
       .arg = {{"x", ARG_TENSOR, NULL, "a tensor"},
-              {"parts", ARG_INT, NULL, "how many: they must divide it"},
-              {"axis", ARG_INT, "0", "the dimension, the batch not counted; -1 is the last"}},
+              {"parts", ARG_INT, NULL, "number of parts, at least 1; it divides the dimension"},
+              {"axis", ARG_INT, "0", "the dimension, without the batch; -1 is the last"}},
       .shape = shape_split,
       .parts = parts,
       .example = "model example(x: f32[5, 6]) {\n"
@@ -108,9 +112,13 @@ const Op op_split[] =
                  "    return flatten(h) |> dense(3)\n"
                  "}\n" EXAMPLE_TRAIN},
      {.name = "stack",
-      .brief = "tensors of one shape laid upon each other: a new dimension",
-      .arg = {{"x", ARG_TENSORS, NULL, "all positional arguments"},
-              {"axis", ARG_INT, "0", "where the new dimension stands, the batch not counted"}},
+      .brief = "tensors of one shape joined along a new dimension",
+      .shapes = "x_i (N, A, ..)   y (N, .., P, ..)   P = number of tensors, at the place of axis",
+      .formula = "y[.., i, ..] = x_i[..]",
+      .derivative = "dx_i = dy[.., i, ..]",
+      .note = "The result has at most 6 dimensions.",
+      .arg = {{"x", ARG_TENSORS, NULL, "all positional arguments, or lists of them"},
+              {"axis", ARG_INT, "0", "the index of the new dimension, without the batch"}},
       .shape = shape_stack,
       .build = build_stack,
       .example = "# Two steps of two features, then the features first.\n"

@@ -1,6 +1,6 @@
 /* table.c -- finding operations, and asking whether a node is well made. */
 #include "ir/vocabulary.h"
-#include "ops/op.h"
+#include "ops/elementwise.h"
 #include <string.h>
 
 #define OP(name) extern const Op op_##name[];
@@ -34,6 +34,11 @@ const char *op_written(Arena *a, const Node *n)
         return n->op->name;
     const char *word = arena_strndup(a, line + from, strspn(line + from, letters));
     return op_find(word) || strcmp(word, "zeros") == 0 ? word : n->op->name;
+}
+
+const char *op_derivative(Arena *a, const Op *op)
+{
+    return op->derivative ? op->derivative : elementwise_derivative(a, op);
 }
 
 int op_count(void)

@@ -63,8 +63,11 @@ static void move(const Node *n, int i, Move *m)
 const Op op_transpose[] =
     {{.name = "transpose",
       .brief = "the dimensions of a sample in another order",
+      .shapes = "x (N, d_0, d_1, ..)   y (N, d_axes[0], d_axes[1], ..)",
+      .formula = "y[i_0, i_1, ..] = x[j_0, j_1, ..]   with j_axes[k] = i_k",
+      .derivative = "dx = dy with the dimensions back in their old order",
       .arg = {{"x", ARG_TENSOR, NULL, "a tensor"},
-              {"axes", ARG_INTS, NULL, "its dimensions in the new order, the batch not counted"}},
+              {"axes", ARG_INTS, NULL, "the dimensions in their new order, each once, without the batch"}},
       .flags = OP_SPATIAL,
       .shape = shape,
       .gradient = gradient,

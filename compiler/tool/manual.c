@@ -1,30 +1,42 @@
 /* manual.c -- `tenon ops`: the operations, from the same table that the compiler uses. */
 #include "tool/manual.h"
 #include "base/text.h"
-#include "ops/op.h"
 #include "tool/option.h"
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 static const Span nowhere;
 
-static const char *const type_name[] = {
-    [ARG_TENSOR] = "tensor", [ARG_INT] = "int", [ARG_FLOAT] = "float", [ARG_BOOL] = "bool", [ARG_STRING] = "string",
-    [ARG_PAIR] = "int or [int, int]", [ARG_PAD] = "int, [int, int], \"same\" or \"valid\"", [ARG_INTS] = "list of ints",
-    [ARG_PLACES] = "list of ints, or tensor",
-    [ARG_TENSORS] = "tensors, or lists of them"};
+const char *manual_type(ArgType type)
+{
+    static const char *const name[] = {
+        [ARG_TENSOR] = "tensor", [ARG_INT] = "int", [ARG_FLOAT] = "float", [ARG_BOOL] = "bool", [ARG_STRING] = "string",
+        [ARG_PAIR] = "int or [int, int]", [ARG_PAD] = "int, [int, int], \"same\" or \"valid\"", [ARG_INTS] = "list of ints",
+        [ARG_PLACES] = "list of ints, or tensor",
+        [ARG_TENSORS] = "tensors, or lists of them"};
+    return name[type];
+}
 
-/* "max_pool(x, kernel, [stride], pad = 0)": what stands in brackets may be left out and has no
- * default that could be written. */
-static const char *signature(Arena *a, const Op *op)
+const char *manual_signature(Arena *a, const Op *op, int width)
 {
     Text t = text_new(a);
     text_printf(&t, "%s(", op->name);
+    const size_t indent = t.len;
+    size_t line = 0;                                  /* where it begins */
     for (const OpArg *g = op->arg; g < op->arg + OP_ARGS && g->name; g++) {
         const bool open = g->fallback && strcmp(g->fallback, "none") == 0;
-        text_printf(&t, open ? "%s[%s]" : "%s%s", g > op->arg ? ", " : "", g->name);
-        if (g->fallback && !open)
-            text_printf(&t, " = %s", g->fallback);
+        const char *word = open             ? arena_printf(a, "[%s]", g->name)
+                           : !g->fallback   ? g->name
+                                            : arena_printf(a, g->type == ARG_STRING ? "%s = \"%s\"" : "%s = %s", g->name, g->fallback);
+        if (g > op->arg && t.len - line + strlen(word) + 3 > (size_t)width) {
+            text_add(&t, ",\n");
+            line = t.len;
+            text_printf(&t, "%*s", (int)indent, "");
+        } else if (g > op->arg) {
+            text_add(&t, ", ");
+        }
+        text_add(&t, word);
     }
     text_add(&t, ")");
     return t.s;
@@ -35,9 +47,9 @@ static void list_all(Arena *a)
     for (int i = 0; i < op_count(); i++) {
         const Op *op = op_at(i);
         if (!(op->flags & OP_HIDDEN))
-            help_row(signature(a, op), 58, op->brief ? op->brief : "");
+            help_row(manual_signature(a, op, INT_MAX), 48, op->brief ? op->brief : "");
     }
-    puts("\ntenon ops NAME prints one of them with its arguments and an example");
+    puts("\ntenon ops NAME prints the arguments, formulas and an example of one operation");
 }
 
 static const Op *find(Arena *a, const char *name, Diag *d)
@@ -56,6 +68,31 @@ static const Op *find(Arena *a, const char *name, Diag *d)
     return NULL;
 }
 
+/* A heading, and each line of the text indented. */
+static void print_lines(const char *heading, const char *text)
+{
+    if (!text)
+        return;
+    printf("\n%s:\n\n", heading);
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        printf("  %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
+static void print_op(Arena *a, const Op *op)
+{
+    printf("%s\n%s\n\n", manual_signature(a, op, HELP_WIDTH), op->brief ? op->brief : "");
+    for (const OpArg *g = op->arg; g < op->arg + OP_ARGS && g->name; g++)
+        help_row(arena_printf(a, "%-18s %s", g->name, manual_type(g->type)), 52, g->about ? g->about : "");
+    print_lines("Shapes", op->shapes);
+    print_lines("Formula", op->formula);
+    print_lines("Gradient", op_derivative(a, op));
+    if (op->note) {
+        puts("");
+        help_text(op->note, 0);
+    }
+    puts("\nExample:\n");
+}
+
 bool manual_print(const Command *c, Diag *d)
 {
     Arena *a = diag_arena(d);
@@ -66,12 +103,8 @@ bool manual_print(const Command *c, Diag *d)
     const Op *op = find(a, c->file, d);
     if (!op)
         return false;
-    if (!c->example) {
-        printf("%s\n%s\n\n", signature(a, op), op->brief ? op->brief : "");
-        for (const OpArg *g = op->arg; g < op->arg + OP_ARGS && g->name; g++)
-            printf("  %-20s %-36s %s\n", g->name, type_name[g->type], g->about ? g->about : "");
-        puts("\nExample:\n");
-    }
+    if (!c->example)
+        print_op(a, op);
     fputs(op->example ? op->example : "", stdout);
     return true;
 }

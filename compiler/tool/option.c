@@ -1,5 +1,6 @@
 /* option.c -- the commands and the options, and the help that is printed from them. */
 #include "tool/option.h"
+#include "base/environment.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -11,57 +12,116 @@ enum {
     ALL = MODEL | OPS | CACHE
 };
 
+/* clang-format off */
 const CommandRow command_table[] = {
-    {"check", COMMAND_CHECK, "tenon check FILE [options]", "parse a model; check its names and shapes"},
-    {"show", COMMAND_SHOW, "tenon show FILE [options]", "layers, parameters, FLOPs, memory"},
-    {"build", COMMAND_BUILD, "tenon build FILE -o PROG [options]", "compile a model to a program"},
-    {"run", COMMAND_RUN, "tenon run FILE [options] [-- program options]", "build, then run at once"},
-    {"emit", COMMAND_EMIT, "tenon emit FILE --to c|cuda|dot|pytorch|keras|mxnet|slurm [-o DIR] [options]", "write the generated C, a picture, the same training in PyTorch, Keras or MXNet, or a job script"},
-    {"ops", COMMAND_OPS, "tenon ops [NAME] [--example]", "the operations of the language"},
-    {"sweep", COMMAND_SWEEP, "tenon sweep FILE.tn ...|FILE.sweep [options]", "measure models at several settings, into a store"},
-    {"results", COMMAND_RESULTS, "tenon results list|table|compare|report|...", "what a store holds, what changed, a page of it"},
-    {"cache", COMMAND_CACHE, "tenon cache [--clear] [--limit SIZE]", "what is kept of earlier builds"},
+    {"check", COMMAND_CHECK, "tenon check FILE [options]", "parse a model file; check its names and shapes",
+     "Reads the file and its imports, expands the model, and proves the shapes. Prints `FILE: ok`, or all errors of the file.",
+     "tenon check models/lenet.tn\n"},
+    {"show", COMMAND_SHOW, "tenon show FILE [options]", "print layers, parameters, FLOPs and memory of a model",
+     "Plans the training step without building a program. Needs no train block, but without one there is no memory plan. "
+     "With --target cuda it prints the predicted launches, memory and time on a GPU; no GPU is needed.",
+     "tenon show models/lenet.tn\n"
+     "tenon show models/lenet.tn --cost\n"
+     "tenon show models/lenet.tn --memory plan.svg\n"},
+    {"build", COMMAND_BUILD, "tenon build FILE -o PROG [options]", "compile a model to a program",
+     "Writes C, compiles it with the C compiler, and links one executable. The program trains, tests, predicts and measures. "
+     "Objects and programs are kept in the cache directory, so that a second build compiles only what changed.",
+     "tenon build models/lenet.tn -o lenet\n"
+     "tenon build models/lenet.tn -o lenet --set optimizer.lr=0.01 --batch 64\n"},
+    {"run", COMMAND_RUN, "tenon run FILE [options] [-- program options]", "build a program and run it at once",
+     "The words after -- are those of the program. The exit code is that of the program.",
+     "tenon run models/lenet.tn -- --epochs 1\n"},
+    {"emit", COMMAND_EMIT, "tenon emit FILE [--to FORM] [-o DIR] [options]",
+     "write the generated C or CUDA, a graph, a script for PyTorch, Keras or MXNet, or a Slurm job",
+     "Writes one file and compiles nothing: the C or CUDA of the program, the graph, the same training as a Python script, or a job script. "
+     "Without -o it goes to stdout.",
+     "tenon emit models/lenet.tn --to c -o out\n"
+     "tenon emit models/lenet.tn --to pytorch -o out\n"},
+    {"ops", COMMAND_OPS, "tenon ops [NAME] [--example]", "list the operations of the language, or explain one",
+     "With NAME it prints the arguments, shapes, formula, gradient and an example of one operation.",
+     "tenon ops\n"
+     "tenon ops conv2d\n"},
+    {"sweep", COMMAND_SWEEP, "tenon sweep FILE.tn ...|FILE.sweep [options]", "measure models at several settings; keep the runs in a store",
+     "Builds each model at each setting, runs the programs in shuffled order, and keeps every run in one SQLite file. "
+     "Runs that are in the store are not made again, so the same command continues where it was stopped. "
+     "`tenon sweep --help` lists its options.",
+     "tenon sweep models/lenet.tn --batch 64,128 --threads 1,all\n"},
+    {"results", COMMAND_RESULTS, "tenon results list|table|compare|report|...", "read a store: tables, comparisons, pictures, a report",
+     "Reads the store that `tenon sweep` has filled. `tenon results --help` lists its commands and options.",
+     "tenon results table\n"},
+    {"cache", COMMAND_CACHE, "tenon cache [--clear] [--limit SIZE]", "print what is kept of earlier builds",
+     "Prints the cache directory, the number and size of its entries, and how often they were found.",
+     "tenon cache\n"
+     "tenon cache --limit 500M\n"},
     {0}};
 
 #define AT(field) offsetof(Command, field)
 const OptionRow option_table[] = {
-    {"-o", "PATH", OPTION_TEXT, AT(output), BUILD | EMIT, false, "where the result goes (build: a program; emit: a directory, else stdout)"},
-    {"--to", "c|dot|pytorch|keras|mxnet|slurm|cuda", OPTION_WORD, AT(to), EMIT, false, "what to write: C, the graph for Graphviz, a script for PyTorch, Keras or MXNet, a job for Slurm (with --target cuda of GPUs), CUDA (default: what --target is for)"},
-    {"--model", "NAME", OPTION_TEXT, AT(front.model), MODEL, true, "which model of the file (default: the one that is trained, else the last)"},
-    {"--batch", "N", OPTION_COUNT, AT(front.batch), MODEL, true, "samples a step, in place of the recipe's"},
-    {"--shards", "G", OPTION_COUNT, AT(front.shards), MODEL, true, "equal parts of the batch, the unit that is shared out"},
-    {"--set", "KEY=VALUE", OPTION_SETTING, 0, MODEL, true, "override a key of the recipe or a parameter of the model: --set optimizer.lr=0.1"},
-    {"--dtype", "f32|f64|tf32|bf16|f16", OPTION_WORD, AT(front.dtype), MODEL, true, "the numbers it computes with (default: the recipe's): f32, f64, and with --target cuda tf32, bf16 and f16, by NVIDIA's libraries"},
-    {"--cpu", "native|x86-64-v3|x86-64-v4|armv8-a|generic", OPTION_WORD, AT(options.cpu), SHOW | MAKE, true, "the processor (default $TENON_CPU, else native)"},
-    {"--plain", NULL, OPTION_TRUE, AT(options.plain), SHOW | MAKE, true, "no optional pass, reference kernels: slow, and easy to follow"},
-    {"--exact", NULL, OPTION_FALSE, AT(options.fast), SHOW | MAKE, true, "only algorithms as exact as the textbook's (the default)"},
-    {"--fast", NULL, OPTION_TRUE, AT(options.fast), SHOW | MAKE, true, "also algorithms that round a little more"},
-    {"--kernels", "own|blas|cudnn|persistent", OPTION_WORD, AT(kernels), SHOW | MAKE, true, "whose kernels (default own; with --target cuda by what is expected to be the fastest of them, and cudnn for tf32, bf16 and f16): blas is OpenBLAS on the processor; for a GPU own is launches of our own, persistent many steps in one launch, cudnn cuDNN for convolutions and cuBLASLt for products"},
-    {"--target", "cpu|cuda", OPTION_WORD, AT(target), SHOW | MAKE, true, "what it runs on (default cpu)"},
-    {"--arch", "sm_80|sm_90|sm_100", OPTION_WORD, AT(options.arch), SHOW | MAKE, true, "the GPU: sm_80 is an A100, sm_90 an H100 or H200 (default), sm_100 a B200"},
-    {"--comm", "none|mpi|nccl", OPTION_WORD, AT(comm), SHOW | MAKE, false, "how several processes talk (default none; mpi: on processors, needs mpicc; nccl: with --target cuda, a process a GPU)"},
-    {"--bucket", "SIZE", OPTION_SIZE, AT(options.bucket), SHOW | MAKE, true, "bytes of gradients that ranks add as one (500k, 4M), while the backward pass goes on (default: by a model of the network; one bucket without --comm)"},
-    {"--tune", NULL, OPTION_TRUE, AT(tune), SHOW | MAKE, false, "measure here which algorithm is the fastest where prices lie close, and keep it"},
-    {"--memory-limit", "SIZE", OPTION_SIZE, AT(options.memory_limit), SHOW | MAKE, true, "plan for no more (500M, 2G; with this machine's threads): make values again instead of keeping them"},
-    {"--keep-all", NULL, OPTION_TRUE, AT(options.keep_all), SHOW | MAKE, true, "keep what the backward pass reads, even where making it again is cheap and saves much memory"},
-    {"--ranks", "N", OPTION_COUNT, AT(ranks), SHOW, false, "memory of one of N processes"},
-    {"--cost", NULL, OPTION_TRUE, AT(cost), SHOW, false, "bytes of each layer, and the price of every call of a training step: algorithm, FLOPs, time"},
-    {"--all", NULL, OPTION_TRUE, AT(all), SHOW, false, "every layer a row: blocks unfolded, what they need behind the scenes too"},
-    {"--memory", "FILE.svg", OPTION_TEXT, AT(memory), SHOW, false, "the memory plan as a picture: what lives when, and where"},
-    {"--keep", "DIR", OPTION_TEXT, AT(keep), BUILD | RUN, false, "leave the generated C in DIR"},
-    {"--no-cache", NULL, OPTION_TRUE, AT(no_cache), SHOW | BUILD | RUN, false, "compile, and plan, even if nothing changed"},
-    {"--key", NULL, OPTION_TRUE, AT(key), BUILD | RUN, false, "build nothing; print a hash of all that the program would be made from"},
-    {"--verbose", NULL, OPTION_TRUE, AT(verbose), BUILD | RUN, false, "print the C compiler's command"},
-    {"--dump", "PASS", OPTION_TEXT, AT(options.dump), SHOW | MAKE, false, "print the graph after a pass, or after all, to stderr"},
-    {"--verify", NULL, OPTION_TRUE, AT(options.verify), SHOW | MAKE, false, "check the graph after every pass"},
-    {"--driver", "VERSION", OPTION_TEXT, AT(driver), SHOW | BUILD | RUN, true, "with --target cuda: the CUDA version of the driver that plans are for (default 13.0)"},
-    {"--example", NULL, OPTION_TRUE, AT(example), OPS, false, "only the operation's example, a whole model file"},
-    {"--clear", NULL, OPTION_TRUE, AT(clear), CACHE, false, "remove everything that is kept"},
-    {"--limit", "SIZE", OPTION_TEXT, AT(limit), CACHE, false, "from now on keep no more than that: 500M, 2G (default 1G); oldest use goes first"},
-    {"--color", "auto|always|never", OPTION_WORD, 0, ALL, false, "colours in messages (default auto)"},
-    {"--help", NULL, OPTION_HELP, 0, ALL, false, "this text"},
+    {"-o", "PATH", OPTION_TEXT, AT(output), BUILD | EMIT, false, NULL,
+     "where the result goes. build: the program, always needed. emit: a directory; default: stdout"},
+    {"--to", "c|cuda|dot|pytorch|keras|mxnet|slurm", OPTION_WORD, AT(to), EMIT, false, "c, or cuda with --target cuda",
+     "what to write. c, cuda: the program. dot: the graph, for Graphviz. pytorch, keras, mxnet: the same training as a Python script. "
+     "slurm: a job script, with --target cuda for GPUs"},
+    {"--model", "NAME", OPTION_TEXT, AT(front.model), MODEL, true, "the model that is trained, else the last one",
+     "the model to take, if the file has several"},
+    {"--batch", "N", OPTION_COUNT, AT(front.batch), MODEL, true, "the recipe's", "samples in a step"},
+    {"--shards", "G", OPTION_COUNT, AT(front.shards), MODEL, true, "the recipe's",
+     "number of equal parts of the batch; ranks share the parts. It divides the batch"},
+    {"--set", "KEY=VALUE", OPTION_SETTING, 0, MODEL, true, NULL,
+     "replace a key of the recipe, an argument of a key (--set optimizer.lr=0.1), or a parameter of the model (--set model.classes=100). "
+     "May be given several times"},
+    {"--dtype", "f32|f64|tf32|bf16|f16", OPTION_WORD, AT(front.dtype), MODEL, true, "the recipe's",
+     "number type of the computation. tf32, bf16 and f16 need --target cuda and use NVIDIA's libraries"},
+    {"--cpu", "native|x86-64-v3|x86-64-v4|armv8-a|generic", OPTION_WORD, AT(options.cpu), SHOW | MAKE, true, "$TENON_CPU, else native",
+     "the processor that the program is for; native: this machine's"},
+    {"--plain", NULL, OPTION_TRUE, AT(options.plain), SHOW | MAKE, true, NULL,
+     "leave out all optimisation: no optional pass, and kernels that are simple loops. Slow, easy to read and to debug"},
+    {"--exact", NULL, OPTION_FALSE, AT(options.fast), SHOW | MAKE, true, "on",
+     "use only algorithms whose rounding errors are of the size of the textbook algorithm's"},
+    {"--fast", NULL, OPTION_TRUE, AT(options.fast), SHOW | MAKE, true, NULL,
+     "use also algorithms with larger rounding errors: Winograd's on tiles larger than 2 x 2"},
+    {"--kernels", "own|blas|cudnn|persistent", OPTION_WORD, AT(kernels), SHOW | MAKE, true,
+     "own; with --target cuda the one with the shortest predicted time; cudnn for tf32, bf16 and f16",
+     "the kernels to use. own: Tenon's. blas: OpenBLAS, on the processor. cudnn: on a GPU, cuDNN for convolutions and cuBLASLt for products. "
+     "persistent: on a GPU, many steps in one launch of Tenon's kernels"},
+    {"--target", "cpu|cuda", OPTION_WORD, AT(target), SHOW | MAKE, true, "cpu", "the device that the program runs on"},
+    {"--arch", "sm_80|sm_90|sm_100", OPTION_WORD, AT(options.arch), SHOW | MAKE, true, "sm_90",
+     "with --target cuda: the GPU. sm_80: A100. sm_90: H100 or H200. sm_100: B200. The program also runs on newer GPUs"},
+    {"--comm", "none|mpi|nccl", OPTION_WORD, AT(comm), SHOW | MAKE, false, "none",
+     "how several processes communicate. mpi: on processors; needs mpicc. nccl: with --target cuda, one process for each GPU"},
+    {"--bucket", "SIZE", OPTION_SIZE, AT(options.bucket), SHOW | MAKE, true, "chosen by a model of the network; without --comm one bucket",
+     "bytes of gradients in one all-reduce (500k, 4M), which runs during the backward pass"},
+    {"--tune", NULL, OPTION_TRUE, AT(tune), SHOW | MAKE, false, NULL,
+     "measure algorithms on this machine where their predicted times are close; keep the answer in the cache directory"},
+    {"--memory-limit", "SIZE", OPTION_SIZE, AT(options.memory_limit), SHOW | MAKE, true, "no limit",
+     "plan for at most this much memory (500M, 2G), with this machine's number of threads. The backward pass then computes values "
+     "again instead of keeping them; the results are the same to the bit"},
+    {"--keep-all", NULL, OPTION_TRUE, AT(options.keep_all), SHOW | MAKE, true, NULL,
+     "keep every value that the backward pass reads, even where computing it again is cheap and saves much memory"},
+    {"--ranks", "N", OPTION_COUNT, AT(ranks), SHOW, false, "1", "print the memory of one of N processes. N divides the shards"},
+    {"--cost", NULL, OPTION_TRUE, AT(cost), SHOW, false, NULL,
+     "print the bytes of each layer, and of each call of a training step the algorithm, FLOPs, bytes and predicted time"},
+    {"--all", NULL, OPTION_TRUE, AT(all), SHOW, false, NULL, "print a row for every layer; without it a long table has a row for each block"},
+    {"--memory", "FILE.svg", OPTION_TEXT, AT(memory), SHOW, false, NULL,
+     "draw the memory plan: which value lies where, and during which part of the step"},
+    {"--keep", "DIR", OPTION_TEXT, AT(keep), BUILD | RUN, false, NULL, "write the generated C to DIR as well"},
+    {"--no-cache", NULL, OPTION_TRUE, AT(no_cache), SHOW | BUILD | RUN, false, NULL, "compile and plan everything again; read nothing from the cache"},
+    {"--key", NULL, OPTION_TRUE, AT(key), BUILD | RUN, false, NULL,
+     "build nothing; print a hash of everything that the program would be made from"},
+    {"--verbose", NULL, OPTION_TRUE, AT(verbose), BUILD | RUN, false, NULL, "print the command lines of the C compiler"},
+    {"--dump", "PASS", OPTION_TEXT, AT(options.dump), SHOW | MAKE, false, NULL, "print the graph after the pass PASS, or after each pass (all), to stderr"},
+    {"--verify", NULL, OPTION_TRUE, AT(options.verify), SHOW | MAKE, false, NULL, "check the graph after every pass"},
+    {"--driver", "VERSION", OPTION_TEXT, AT(driver), SHOW | BUILD | RUN, true, "13.0",
+     "with --target cuda --kernels=cudnn: the CUDA version of the driver that cuDNN's graphs are planned for"},
+    {"--example", NULL, OPTION_TRUE, AT(example), OPS, false, NULL, "print only the example of the operation, a complete model file"},
+    {"--clear", NULL, OPTION_TRUE, AT(clear), CACHE, false, NULL, "remove everything from the cache"},
+    {"--limit", "SIZE", OPTION_TEXT, AT(limit), CACHE, false, "1G",
+     "set the size of the cache (500M, 2G); it stays set. The entries that were not used for the longest time are removed first"},
+    {"--color", "auto|always|never", OPTION_WORD, 0, ALL, false, "auto", "colours in messages. auto: when stderr is a terminal"},
+    {"--help", NULL, OPTION_HELP, 0, ALL, false, NULL, "print this text"},
     {0}};
 #undef AT
+/* clang-format on */
 
 const CommandRow *command_row(CommandKind kind)
 {
@@ -71,10 +131,34 @@ const CommandRow *command_row(CommandKind kind)
     return NULL;
 }
 
+void help_text(const char *text, int column)
+{
+    int at = column;
+    while (*(text += strspn(text, " "))) {
+        const int n = (int)strcspn(text, " ");
+        if (at > column && at + 1 + n > HELP_WIDTH)
+            at = printf("\n%*s", column, "") - 1;
+        at += printf("%s%.*s", at > column ? " " : "", n, text);
+        text += n;
+    }
+    putchar('\n');
+}
+
 void help_row(const char *name, int column, const char *text)
 {
     const int width = printf("  %s", name);
-    printf("%s%*s %s\n", width > column ? "\n" : "", width > column ? column : column - width, "", text);
+    if (width > column)
+        printf("\n%*s", column + 1, "");
+    else
+        printf("%*s", column + 1 - width, "");
+    help_text(text, column + 1);
+}
+
+/* The text of an option with its default. */
+static const char *option_text(char *room, size_t size, const OptionRow *o)
+{
+    snprintf(room, size, "%s%s%s%s", o->help, o->fallback ? " (default: " : "", o->fallback ? o->fallback : "", o->fallback ? ")" : "");
+    return room;
 }
 
 static void overview(void)
@@ -84,9 +168,11 @@ static void overview(void)
         help_row(c->usage, 52, c->brief);
     puts("  tenon --help, tenon COMMAND --help, tenon --version\n\n"
          "  tenon build models/lenet.tn -o lenet && ./lenet --epochs 2\n\n"
-         "Environment: CC (the C compiler, default cc), TENON_CFLAGS (more flags for it), TENON_DATA (data sets),\n"
-         "TENON_CPU (what --cpu is unless it is given), TENON_CACHE (compiled kernels and programs; default\n"
-         "$XDG_CACHE_HOME/tenon or ~/.cache/tenon).  Exit code: 0 done, 1 error.");
+         "Environment:");
+    for (const Environment *e = environment_table; e->name; e++)
+        if (e->user)
+            help_row(e->name, 18, e->about);
+    puts("\nExit code: 0 done, 1 error.");
 }
 
 void command_help(CommandKind topic)
@@ -101,8 +187,11 @@ void command_help(CommandKind topic)
     for (const OptionRow *o = option_table; o->name; o++) {
         if (!(o->commands & 1u << topic))
             continue;
-        char name[120];
+        char name[120], text[600];
         snprintf(name, sizeof name, "%s %s", o->name, o->value ? o->value : "");
-        help_row(name, COLUMN, o->help);
+        help_row(name, COLUMN, option_text(text, sizeof text, o));
     }
+    printf("\nExamples:\n\n");
+    for (const char *line = c->example; *line; line += strcspn(line, "\n") + 1)
+        printf("  %.*s\n", (int)strcspn(line, "\n"), line);
 }

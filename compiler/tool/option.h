@@ -20,6 +20,7 @@ typedef struct OptionRow {
     size_t      field;                                /* offset in Command */
     unsigned    commands;                             /* bit set of 1 << CommandKind */
     bool        shapes;                               /* it changes the program: shown by `info` */
+    const char *fallback;                             /* what holds without it, as words; NULL = nothing */
     const char *help;
 } OptionRow;
 
@@ -27,6 +28,8 @@ typedef struct CommandRow {
     const char *name;
     CommandKind kind;
     const char *usage, *brief;
+    const char *about;                                /* sentences for the manual: what it reads, writes and answers */
+    const char *example;                              /* one or more command lines, each ended by a line break */
 } CommandRow;
 
 extern const OptionRow  option_table[];               /* both end with a row without a name */
@@ -34,7 +37,10 @@ extern const CommandRow command_table[];
 
 const CommandRow *command_row(CommandKind kind);
 
+enum { HELP_WIDTH = 110 };                            /* columns of what --help and `tenon ops` print */
+
 /* A name, and what it is from `column` on: on the next line where the name is longer. */
 void help_row(const char *name, int column, const char *text);
+void help_text(const char *text, int column);         /* wrapped, each line from `column` on */
 
 #endif

@@ -24,7 +24,7 @@ bool reference_manuals(const char *dir)
 {
     bool good = true;
     for (const CommandRow *c = command_table; c->name; c++) {
-        char name[64], title[64];
+        char name[64], title[80];
         snprintf(name, sizeof name, "tenon-%s", c->name);
         snprintf(title, sizeof title, "%s.1", name);
         FILE *out = reference_open(dir, title);
