@@ -12,25 +12,13 @@
 #include <stddef.h>
 #include <string.h>
 
-#define PATTERN                                                                                    \
-    {                                                                                              \
-        "pattern", WANT_TEXT, offsetof(Factor, pattern), NAN, 0, 0, false, NULL, 0                 \
-    }
-#define FACTOR                                                                                     \
-    {                                                                                              \
-        "factor", WANT_REAL, offsetof(Factor, factor), NAN, 0, INFINITY, false, NULL, 0            \
-    }
-static const Form forms[] = {{"lr", FACTOR_LR, {PATTERN, FACTOR}},
-                             {"decay", FACTOR_DECAY, {PATTERN, FACTOR}},
-                             {0}};
-
 void factors_read(Unit *u, Recipe *r, Expr *e)
 {
     const int n = e->kind == EX_LIST ? e->list.n : 1;
     for (int i = 0; i < n; i++) {
         Expr *one = e->kind == EX_LIST ? e->list.v[i] : e;
         Factor f = {.span = one->span};
-        const Form *form = form_read(u, one, "factor", forms, &f);
+        const Form *form = form_read(u, one, "factor", factor_forms, &f);
         if (!form || !f.pattern)
             continue;
         f.kind = (FactorKind)form->tag;

@@ -24,13 +24,13 @@ static int field_count(const Form *f)
     return n;
 }
 
-/* The range, as one would say it. */
-static const char *range(Unit *u, const Field *f)
+const char *form_range(Arena *a, const Field *f)
 {
+    if (isinf(f->high) && isinf(f->low))
+        return NULL;
     if (isinf(f->high))
-        return arena_printf(u->arena, "at least %.10g", f->low);
-    return arena_printf(u->arena,
-                        f->open ? "at least %.10g and below %.10g" : "between %.10g and %.10g",
+        return arena_printf(a, "at least %.10g", f->low);
+    return arena_printf(a, f->open ? "at least %.10g and below %.10g" : "between %.10g and %.10g",
                         f->low, f->high);
 }
 
@@ -49,7 +49,7 @@ bool form_number(Unit *u, Expr *e, const char *key, const Field *f, double *out)
     *out = value_real(v);
     if (*out >= f->low && *out <= f->high && !(f->open && *out == f->high))
         return true;
-    diag_error(u->diag, e->span, "'%s' is %s, this is %.10g", key, range(u, f), *out);
+    diag_error(u->diag, e->span, "'%s' is %s, this is %.10g", key, form_range(u->arena, f), *out);
     return false;
 }
 

@@ -5,135 +5,19 @@
 #include <stddef.h>
 #include <string.h>
 
-#define REQUIRED NAN
-
-/* ---- forms: tables, a row a form and a field each */
-
-/* clang-format off */
-#define O(member) offsetof(Optimizer, member)
-#define LR(fallback) {"lr", WANT_REAL, O(lr), fallback, 0, INFINITY, false, NULL, 0}
-#define SHARE(name, member, fallback) {name, WANT_REAL, O(member), fallback, 0, 1, true, NULL, 0}
-#define DECAY(fallback)                                                                            \
-    {"weight_decay", WANT_REAL, O(weight_decay), fallback, 0, INFINITY, false, NULL, 0}
-#define EPS(fallback) {"eps", WANT_REAL, O(eps), fallback, 0, INFINITY, false, NULL, 0}
-static const Form optimizers[] = {
-    {"sgd", OPT_SGD, {LR(REQUIRED), SHARE("momentum", momentum, 0), DECAY(0),
-                      {"nesterov", WANT_FLAG, O(nesterov), 0, 0, 1, false, NULL, 0}}},
-    {"rmsprop", OPT_RMSPROP, {LR(1e-3), SHARE("rho", rho, 0.9), SHARE("momentum", momentum, 0),
-                              EPS(1e-7), DECAY(0)}},
-    {"adam", OPT_ADAM, {LR(1e-3), SHARE("beta1", beta1, 0.9), SHARE("beta2", beta2, 0.999),
-                        EPS(1e-8), DECAY(0)}},
-    {"adamw", OPT_ADAMW, {LR(1e-3), SHARE("beta1", beta1, 0.9), SHARE("beta2", beta2, 0.999),
-                          EPS(1e-8), DECAY(0.01)}},
-    {0}};
-#undef O
-#undef LR
-#undef SHARE
-#undef DECAY
-#undef EPS
-
-#define O(member) offsetof(Schedule, member)
-#define EPOCHS(name, fallback) {name, WANT_REAL, O(warmup), fallback, 0, 1e6, false, NULL, 0}
-#define END {"end", WANT_REAL, O(end), 0, 0, 1, false, NULL, 0}
-static const Form schedules[] = {
-    {"constant", SCHED_CONSTANT, {EPOCHS("warmup", 0)}},
-    {"step", SCHED_STEP, {{"at", WANT_RISING, O(at), REQUIRED, 0, 1e6, false, NULL, O(nat)},
-                          {"factor", WANT_REAL, O(factor), 0.1, 0, INFINITY, false, NULL, 0},
-                          EPOCHS("warmup", 0)}},
-    {"cosine", SCHED_COSINE, {END, EPOCHS("warmup", 0)}},
-    {"polynomial", SCHED_POLYNOMIAL, {{"power", WANT_REAL, O(power), 1, 0, 100, false, NULL, 0}, END,
-                                      EPOCHS("warmup", 0)}},
-    {"warmup", SCHED_CONSTANT, {EPOCHS("epochs", REQUIRED)}},
-    {0}};
-#undef O
-#undef EPOCHS
-#undef END
-
-typedef struct InitForm { int dist, fan; double a, b; } InitForm;
-static const char *const dist_words[] = {"uniform", "gaussian", "normal", NULL};
-static const char *const fan_words[] = {"in", "out", "avg", NULL};
-#define O(member) offsetof(InitForm, member)
-#define DIST(fallback) {"dist", WANT_WORD, O(dist), fallback, 0, 0, false, dist_words, 0}
-#define FANS(fallback) {"fan", WANT_WORD, O(fan), fallback, 0, 0, false, fan_words, 0}
-#define REAL(name, member, fallback, low)                                                          \
-    {name, WANT_REAL, O(member), fallback, low, INFINITY, false, NULL, 0}
-static const Form inits[] = {
-    {"xavier", INIT_XAVIER, {DIST(0), FANS(FAN_AVG), REAL("magnitude", a, 3, 0)}},
-    {"glorot", INIT_GLOROT, {DIST(0)}},
-    {"he", INIT_HE, {DIST(2), FANS(FAN_IN)}},
-    {"lecun", INIT_LECUN, {DIST(2)}},
-    {"orthogonal", INIT_ORTHOGONAL, {REAL("gain", a, 1, 0)}},
-    {"uniform", INIT_UNIFORM, {REAL("low", a, -0.05, -INFINITY), REAL("high", b, 0.05, -INFINITY)}},
-    {"normal", INIT_NORMAL, {REAL("mean", a, 0, -INFINITY), REAL("std", b, 0.01, 0)}},
-    {"constant", INIT_CONSTANT, {REAL("value", a, REQUIRED, -INFINITY)}},
-    {0}};
-#undef O
-#undef DIST
-#undef FANS
-#undef REAL
-
-#define LIMIT(member)                                                                              \
-    {"limit", WANT_REAL, offsetof(Recipe, member), REQUIRED, 0, INFINITY, false, NULL, 0}
-static const Form clips[] = {
-    {"norm", 0, {LIMIT(clip_norm)}},
-    {"value", 1, {LIMIT(clip_value)}},
-    {0}};
-#undef LIMIT
-
-#define O(member) offsetof(Normalize, member)
-#define LIST(name, low) {#name, WANT_REALS, O(name), REQUIRED, low, INFINITY, false, NULL, O(n##name)}
-static const Form normalizations[] = {
-    {"per_channel", NORM_CHANNEL, {LIST(mean, -INFINITY), LIST(std, 1e-6)}},
-    {"per_pixel_mean", NORM_PIXEL, {{0}}},
-    {"none", NORM_NONE, {{0}}},
-    {0}};
-#undef O
-#undef LIST
-
-enum { AUGMENT_CROP, AUGMENT_SHIFT, AUGMENT_FLIP, AUGMENT_CUTOUT, AUGMENT_BRIGHTNESS, AUGMENTS };
-#define O(member) offsetof(Augment, member)
-#define PIXELS(name, member) {name, WANT_INT, O(member), REQUIRED, 1, 65536, false, NULL, 0}
-static const Form augmentations[] = {
-    {"random_crop", AUGMENT_CROP, {PIXELS("pad", shift)}},
-    {"shift", AUGMENT_SHIFT, {PIXELS("pixels", shift)}},
-    {"flip_horizontal", AUGMENT_FLIP, {{0}}},
-    {"cutout", AUGMENT_CUTOUT, {PIXELS("size", cutout)}},
-    {"brightness", AUGMENT_BRIGHTNESS, {{"range", WANT_REAL, O(brightness), REQUIRED, 0, 1, false, NULL, 0}}},
-    {0}};
-#undef O
-#undef PIXELS
-
-#define O(member) offsetof(DataSpec, member)
-#define SCALE {"scale", WANT_REAL, O(scale), 1.0 / 255, -INFINITY, INFINITY, false, NULL, 0}
-#define VOCAB {"vocab", WANT_INT, O(vocab), 0, 1, INT32_MAX, false, NULL, 0}
-#define COUNT(member, fallback, low)                                                               \
-    {#member, WANT_INT, O(member), fallback, low, INT32_MAX, false, NULL, 0}
-static const Form synthetic = {"synthetic", 1, {COUNT(samples, 10000, 1), COUNT(test_samples, 1000, 1),
-                                                COUNT(classes, 0, 1), SCALE, VOCAB}};
-static const char *const fit_words[] = {"crop", "stretch", NULL};
-static const Form imagefolder = {"imagefolder", 2, {{"directory", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0},
-                                                    {"fit", WANT_WORD, O(fit), 0, 0, 0, false, fit_words, 0}, SCALE}};
-static const char *const unit_words[] = {"char", "byte", "word", "bpe", NULL};
-#define UNIT(fallback) {"unit", WANT_WORD, O(unit), fallback, 0, 0, false, unit_words, 0}
-static const Form running_text = {"text", 0, {{"file", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0}, UNIT(0), VOCAB,
-                                              {"step", WANT_INT, O(step), 0, 1, 1 << 24, false, NULL, 0}}};
-static const Form labelled_text = {"tsv", 0, {{"directory", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0}, UNIT(2), VOCAB}};
-#undef UNIT
-static const Form named_data = {"data", 0, {SCALE, VOCAB}};
-#undef O
-#undef SCALE
-#undef VOCAB
-#undef COUNT
-
-/* clang-format on */
-
 /* ---- keys */
 
-typedef struct Train {
+static const char *const resize_words[] = {"none", "bilinear", NULL};
+static const char *const dtype_words[] = {"f32", "f64", NULL};
+static const char *const metric_words[] = {"test_accuracy", "test_loss", "train_accuracy", "train_loss", "test_perplexity", "train_perplexity", NULL};
+static const char *const loss_names[] = {"softmax_cross_entropy", "sigmoid_cross_entropy", "mse", NULL};
+
+struct Train {
     Unit *u;
     Recipe *r;
     Expr *loss;
-} Train;
+    const TrainKey *key; /* that is read */
+};
 
 /* cifar10, or a directory of that name: programs for other data do without liblzma. */
 static bool is_cifar10(const char *name)
@@ -146,7 +30,7 @@ static bool is_cifar10(const char *name)
 static void read_text_data(Train *t, Expr *e, bool table)
 {
     DataSpec *d = &t->r->data;
-    form_fields(t->u, e, table ? &labelled_text : &running_text, d);
+    form_fields(t->u, e, &data_forms[table ? DATA_TABLE : DATA_TEXT], d);
     d->unit++;
     d->table = table;
     d->span = e->span;
@@ -180,11 +64,11 @@ static void read_data(Train *t, Expr *e)
     d->images = strcmp(name, "imagefolder") == 0 && head->kind == EX_NAME;
     d->span = e->span;
     if (d->images) {
-        form_fields(t->u, e, &imagefolder, d);
+        form_fields(t->u, e, &data_forms[DATA_IMAGES], d);
         d->name = d->name ? d->name : "";
         return;
     }
-    Form form = strcmp(name, "synthetic") == 0 && head->kind == EX_NAME ? synthetic : named_data;
+    Form form = data_forms[strcmp(name, "synthetic") == 0 && head->kind == EX_NAME ? DATA_SYNTHETIC : DATA_NAMED];
     form.name = name;
     form_fields(t->u, e, &form, d);
     d->name = name;
@@ -222,7 +106,7 @@ static void read_loss(Train *t, Expr *e)
 
 static void read_optimizer(Train *t, Expr *e)
 {
-    const Form *f = form_read(t->u, e, "optimizer", optimizers, &t->r->optimizer);
+    const Form *f = form_read(t->u, e, "optimizer", t->key->forms, &t->r->optimizer);
     if (f)
         t->r->optimizer.kind = (OptKind)f->tag;
     if (f && t->r->optimizer.nesterov && t->r->optimizer.momentum == 0) {
@@ -233,7 +117,7 @@ static void read_optimizer(Train *t, Expr *e)
 
 static void read_schedule(Train *t, Expr *e)
 {
-    const Form *f = form_read(t->u, e, "schedule", schedules, &t->r->schedule);
+    const Form *f = form_read(t->u, e, "schedule", t->key->forms, &t->r->schedule);
     if (f)
         t->r->schedule.kind = (SchedKind)f->tag;
 }
@@ -241,7 +125,7 @@ static void read_schedule(Train *t, Expr *e)
 static void read_init(Train *t, Expr *e)
 {
     InitForm v = {0};
-    const Form *f = form_read(t->u, e, "initialisation", inits, &v);
+    const Form *f = form_read(t->u, e, "initialisation", t->key->forms, &v);
     if (!f)
         return;
     t->r->init = (Init){.kind = (InitKind)f->tag,
@@ -259,7 +143,7 @@ static void read_clip(Train *t, Expr *e)
     const Form *first = NULL;
     for (int i = 0; i < n; i++) {
         Expr *one = e->kind == EX_LIST ? e->list.v[i] : e;
-        const Form *f = form_read(t->u, one, "clipping", clips, t->r);
+        const Form *f = form_read(t->u, one, "clipping", t->key->forms, t->r);
         if (f && f == first) {
             diag_error(t->u->diag, one->span, "clipping by %s is given twice", f->name);
         } else if (f && (f->tag ? t->r->clip_value : t->r->clip_norm) == 0) {
@@ -272,17 +156,15 @@ static void read_clip(Train *t, Expr *e)
 
 static void read_resize(Train *t, Expr *e)
 {
-    static const char *const words[] = {"none", "bilinear", NULL};
-    static const Field field = {.name = "resize", .words = words};
     int i = 0;
-    form_word(t->u, e, &field, &i);
+    form_word(t->u, e, &t->key->field, &i);
     t->r->resize = i == 1;
     t->r->resize_span = e->span;
 }
 
 static void read_normalize(Train *t, Expr *e)
 {
-    const Form *f = form_read(t->u, e, "normalization", normalizations, &t->r->normalize);
+    const Form *f = form_read(t->u, e, "normalization", t->key->forms, &t->r->normalize);
     if (f)
         t->r->normalize.kind = (NormKind)f->tag;
     t->r->normalize.span = e->span;
@@ -295,7 +177,7 @@ static void read_augment(Train *t, Expr *e)
     Augment *a = &t->r->augment;
     for (int i = 0; i < n; i++) {
         Expr *one = e->kind == EX_LIST ? e->list.v[i] : e;
-        const Form *f = form_read(t->u, one, "augmentation", augmentations, a);
+        const Form *f = form_read(t->u, one, "augmentation", t->key->forms, a);
         if (f && seen[f->tag])
             diag_error(t->u->diag, one->span, "%s is given twice", f->name);
         else if (f)
@@ -321,10 +203,9 @@ static void check_possible(Unit *u, const Expect *x, Span at)
 
 static void read_expect(Train *t, Expr *e)
 {
-    static const char *const metric[] = {"test_accuracy", "test_loss",       "train_accuracy",
-                                         "train_loss",    "test_perplexity", "train_perplexity"};
-    enum { METRICS = sizeof metric / sizeof *metric };
-    static const Field any = {"expect", WANT_REAL, 0, 0, -INFINITY, INFINITY, false, NULL, 0};
+    const char *const *const metric = t->key->field.words;
+    static const Field any = {.name = "expect", .low = -INFINITY, .high = INFINITY};
+    int known = 0;
     int i = 0;
     if (e->bad)
         return;
@@ -333,11 +214,13 @@ static void read_expect(Train *t, Expr *e)
         diag_help(t->u->diag, "write test_accuracy >= 0.99");
         return;
     }
-    while (i < METRICS && strcmp(metric[i], e->a->s) != 0)
+    while (metric[known])
+        known++;
+    while (i < known && strcmp(metric[i], e->a->s) != 0)
         i++;
-    if (i == METRICS) {
+    if (i == known) {
         diag_error(t->u->diag, e->a->span, "there is no result '%s'", e->a->s);
-        suggest(t->u->diag, e->a->s, metric, METRICS, "the results");
+        suggest(t->u->diag, e->a->s, metric, known, "the results");
     } else if (form_number(t->u, e->b, "expect", &any, &t->r->expect.value)) {
         t->r->expect.metric = metric[i];
         t->r->expect.span = e->a->span;
@@ -348,61 +231,89 @@ static void read_expect(Train *t, Expr *e)
 
 static void read_dtype(Train *t, Expr *e)
 {
-    static const char *const words[] = {"f32", "f64", NULL};
-    static const Field field = {.name = "dtype", .words = words};
     int i = 0;
-    form_word(t->u, e, &field, &i);
-    t->r->dtype = words[i];
+    form_word(t->u, e, &t->key->field, &i);
+    t->r->dtype = dtype_words[i];
 }
 
-static void whole(Train *t, Expr *e, const char *key, double low, double high, int64_t *out)
+static void read_whole(Train *t, Expr *e)
 {
-    const Field f = {.name = key, .want = WANT_INT, .low = low, .high = high};
+    const Field *f = &t->key->field;
     double v;
-    if (form_number(t->u, e, key, &f, &v))
-        *out = (int64_t)v;
+    if (form_number(t->u, e, t->key->name, f, &v))
+        *(int64_t *)(void *)((char *)t->r + f->at) = (int64_t)v;
+}
+
+static void read_factors(Train *t, Expr *e)
+{
+    factors_read(t->u, t->r, e);
+}
+
+static void read_freeze(Train *t, Expr *e)
+{
+    factors_read_freeze(t->u, t->r, e);
 }
 
 /* clang-format off */
-static void read_batch(Train *t, Expr *e) { whole(t, e, "batch", 1, 1 << 24, &t->r->batch); }
-static void read_shards(Train *t, Expr *e) { whole(t, e, "shards", 1, 1 << 16, &t->r->shards); }
-static void read_epochs(Train *t, Expr *e) { whole(t, e, "epochs", 1, 1e6, &t->r->epochs); }
-static void read_seed(Train *t, Expr *e) { whole(t, e, "seed", 0, 4294967295.0, &t->r->seed); }
-
-static void read_factors(Train *t, Expr *e) { factors_read(t->u, t->r, e); }
-static void read_freeze(Train *t, Expr *e) { factors_read_freeze(t->u, t->r, e); }
-
-static const struct Key {
-    const char *name;
-    void      (*read)(Train *t, Expr *e);
-    const char *example;                              /* NULL: may be left out */
-} keys[] = {
-    {"data", read_data, "data = mnist"},
-    {"normalize", read_normalize, NULL},
-    {"augment", read_augment, NULL},
-    {"resize", read_resize, NULL},
-    {"loss", read_loss, "loss = softmax_cross_entropy"},
-    {"optimizer", read_optimizer, "optimizer = sgd(lr = 0.05)"},
-    {"schedule", read_schedule, NULL},
-    {"init", read_init, NULL},
-    {"factors", read_factors, NULL},
-    {"freeze", read_freeze, NULL},
-    {"clip", read_clip, NULL},
-    {"batch", read_batch, NULL},
-    {"shards", read_shards, NULL},
-    {"epochs", read_epochs, NULL},
-    {"seed", read_seed, NULL},
-    {"dtype", read_dtype, NULL},
-    {"expect", read_expect, NULL},
-};
+#define WHOLE(key, fallback, low, high) {#key, WANT_INT, offsetof(Recipe, key), fallback, low, high, false, NULL, 0, NULL}
+#define WORDS(key, list) {.name = #key, .want = WANT_WORD, .words = list}
+const TrainKey train_key_table[] = {
+    {.name = "data", .read = read_data, .example = "data = mnist", .forms = data_forms, .bound = true,
+     .about = "The data set. The program's --data replaces its name or directory."},
+    {.name = "normalize", .read = read_normalize, .forms = normalize_forms, .bound = true, .fallback = "none",
+     .about = "Normalisation of the samples, in training, tests and predictions."},
+    {.name = "augment", .read = read_augment, .forms = augment_forms, .bound = true, .fallback = "[]",
+     .about = "One form, or a list of forms: random changes of images, in training only. They are drawn anew for each sample and epoch, from the seed. "
+              "random_crop and shift exclude each other."},
+    {.name = "resize", .read = read_resize, .field = WORDS(resize, resize_words), .bound = true, .fallback = "none",
+     .about = "bilinear: images of any height and width are stretched to the size of the input, before everything else. "
+              "Sampling is at half pixels, as in PyTorch without antialiasing. Not together with per_pixel_mean."},
+    {.name = "loss", .read = read_loss, .example = "loss = softmax_cross_entropy", .losses = loss_names, .bound = true,
+     .about = "The number that training minimises: an operation of the model's output and the label, or an expression over `output` and `label` "
+              "that has one number for each sample. The program's loss is the mean over the batch."},
+    {.name = "optimizer", .read = read_optimizer, .example = "optimizer = sgd(lr = 0.05)", .forms = optimizer_forms, .bound = true,
+     .about = "The update of a parameter w by its gradient g, that of the mean loss. By default parameters of one dimension have no weight decay: "
+              "biases, and scales and shifts of norms. See factors."},
+    {.name = "schedule", .read = read_schedule, .forms = schedule_forms, .bound = true, .fallback = "constant",
+     .about = "The learning rate after t finished epochs; t has fractions. cosine and polynomial end after the recipe's epochs. "
+              "The program's --epochs makes a run shorter or longer and changes no rate; after the last of the recipe's epochs the rate stays at its end."},
+    {.name = "init", .read = read_init, .forms = init_forms, .bound = true, .fallback = "xavier(dist = \"uniform\", fan = \"avg\", magnitude = 3)",
+     .about = "The initial values of weights of two or more dimensions. Fans of a convolution (O, I, H, W): in = I H W, out = O H W. "
+              "Of a dense layer (O, I): in = I, out = O. Biases begin at 0, scales of norms at 1, the forget gate's bias of lstm at forget_bias."},
+    {.name = "factors", .read = read_factors, .forms = factor_forms, .fallback = "[decay(\"*\", 0)] for parameters of one dimension",
+     .about = "One form, or a list of forms. Of several that fit a parameter, the last one counts. "
+              "A pattern that fits no parameter is an error."},
+    {.name = "freeze", .read = read_freeze, .fallback = "[]",
+     .about = "A pattern of parameter names as a string, or a list of such patterns. These parameters are not trained, and no gradient is computed for them. "
+              "Running averages of batch_norm go on."},
+    {.name = "clip", .read = read_clip, .forms = clip_forms, .bound = true, .fallback = "[]",
+     .about = "One form, or a list of both: bounds of the gradients, before the update."},
+    {.name = "batch", .read = read_whole, .field = WHOLE(batch, 128, 1, 1 << 24), .bound = true,
+     .about = "Samples in a step, over all shards and ranks."},
+    {.name = "shards", .read = read_whole, .field = WHOLE(shards, 0, 1, 1 << 16), .bound = true,
+     .fallback = "1 with batch_norm without sync = true; else the largest of 8, 4, 2, 1 whose shards have 8 samples or more",
+     .about = "Equal parts of the batch; it divides the batch. Ranks share the shards. batch_norm takes its statistics of a shard, so another number of shards "
+              "is another training."},
+    {.name = "epochs", .read = read_whole, .field = WHOLE(epochs, 12, 1, 1e6),
+     .about = "Passes over the training set. The program's --epochs replaces it for a run."},
+    {.name = "seed", .read = read_whole, .field = WHOLE(seed, 1, 0, 4294967295.0), .bound = true,
+     .about = "Seed of the initial values, the order of samples, dropout and augmentation. The program's --seed replaces it for a run."},
+    {.name = "dtype", .read = read_dtype, .field = WORDS(dtype, dtype_words), .bound = true, .fallback = "f32",
+     .about = "The number type of the computation. --dtype of tenon build has further types for GPUs."},
+    {.name = "expect", .read = read_expect, .field = WORDS(expect, metric_words), .fallback = "no expectation",
+     .about = "The result that a full run must reach: a metric, one of `> >= < <=`, and a number. It is compared at the end of a run without --epochs and --limit-samples; "
+              "the program's --strict makes a miss exit code 1. Perplexity exists for data = text(...) with the plain softmax_cross_entropy."},
+    {0}};
+#undef WHOLE
+#undef WORDS
 /* clang-format on */
-enum { KEYS = sizeof keys / sizeof *keys };
+enum { KEYS = sizeof train_key_table / sizeof *train_key_table - 1 };
 
 const char *const *train_keys(int *n)
 {
     static const char *name[KEYS];
     for (int i = 0; i < KEYS; i++)
-        name[i] = keys[i].name;
+        name[i] = train_key_table[i].name;
     *n = KEYS;
     return name;
 }
@@ -411,19 +322,20 @@ const char *const *train_keys(int *n)
 
 Recipe train_defaults(const char *model)
 {
-    return (Recipe){.model = model,
-                    .batch = 128,
-                    .epochs = 12,
-                    .seed = 1,
-                    .dtype = "f32",
-                    .init = {.kind = INIT_XAVIER, .fan = FAN_AVG, .a = 3},
-                    .data = {.scale = 1.0 / 255}};
+    Recipe r = {.model = model,
+                .dtype = dtype_words[0],
+                .init = {.kind = INIT_XAVIER, .fan = FAN_AVG, .a = 3},
+                .data = {.scale = 1.0 / 255}};
+    for (const TrainKey *k = train_key_table; k->name; k++)
+        if (k->field.want == WANT_INT)
+            *(int64_t *)(void *)((char *)&r + k->field.at) = (int64_t)k->field.fallback;
+    return r;
 }
 
 static int key_index(const char *name)
 {
     int i = 0;
-    while (i < KEYS && strcmp(keys[i].name, name) != 0)
+    while (i < KEYS && strcmp(train_key_table[i].name, name) != 0)
         i++;
     return i < KEYS ? i : -1;
 }
@@ -467,7 +379,7 @@ void train_read(Unit *u, Decl *train, Recipe *out, Expr **loss)
 {
     const Entry *given[KEYS] = {0};
     bool meant[KEYS] = {0};
-    Train t = {u, out, NULL};
+    Train t = {.u = u, .r = out};
     *out = train_defaults(train->name);
     out->present = true;
     out->span = train->name_span;
@@ -479,19 +391,20 @@ void train_read(Unit *u, Decl *train, Recipe *out, Expr **loss)
             diag_note(u->diag, "the first one is on line %d", given[k]->key_span.line);
         } else if (k >= 0) {
             given[k] = e;
-            keys[k].read(&t, e->value);
+            t.key = &train_key_table[k];
+            t.key->read(&t, e->value);
         }
     }
     for (int k = 0; k < KEYS; k++)
-        if (!given[k] && !meant[k] && keys[k].example && !train->entries.broken) {
+        if (!given[k] && !meant[k] && train_key_table[k].example && !train->entries.broken) {
             diag_error(u->diag, train->name_span, "the train block of '%s' has no '%s'",
-                       train->name, keys[k].name);
-            diag_help(u->diag, "add a line such as: %s", keys[k].example);
+                       train->name, train_key_table[k].name);
+            diag_help(u->diag, "add a line such as: %s", train_key_table[k].example);
         }
     for (int k = 0; k < KEYS; k++)
-        if (given[k] && strcmp(keys[k].name, "shards") == 0)
+        if (given[k] && strcmp(train_key_table[k].name, "shards") == 0)
             check_shards(u, out, given[k]->value->span);
-        else if (given[k] && strcmp(keys[k].name, "schedule") == 0 &&
+        else if (given[k] && strcmp(train_key_table[k].name, "schedule") == 0 &&
                  out->schedule.warmup > (double)out->epochs)
             diag_warn(u->diag, given[k]->value->span,
                       "a warm-up of %g epochs does not end in a run of %lld", out->schedule.warmup,

@@ -28,7 +28,7 @@ void settings_check_model(Unit *u, const Settings *s, const Decl *model);
 void train_read(Unit *u, Decl *train, Recipe *out, Expr **loss);
 /* What holds without a train block. */
 Recipe train_defaults(const char *model);
-/* The keys of a train block. */
+/* The names of the keys of a train block. */
 const char *const *train_keys(int *n);
 
 /* ---- factors.c */
@@ -48,9 +48,42 @@ typedef struct Field {
     bool        open;                                 /* high itself is outside */
     const char *const *words;                      /* WORD: ended by NULL; the value is the index */
     size_t      count_at;                            /* REALS, RISING: offset of the int that counts them */
+    const char *about;                                /* a phrase for the manual */
 } Field;
 enum { FORM_FIELDS = 8 };
-typedef struct Form { const char *name; int tag; Field field[FORM_FIELDS]; } Form;
+typedef struct Form {
+    const char *name;
+    int         tag;
+    Field       field[FORM_FIELDS];
+    const char *about, *formula;                      /* a phrase, and lines, for the manual; NULL: none */
+} Form;
+
+/* ---- recipe_forms.c: the tables, each ended by a row without a name */
+
+enum { AUGMENT_CROP, AUGMENT_SHIFT, AUGMENT_FLIP, AUGMENT_CUTOUT, AUGMENT_BRIGHTNESS, AUGMENTS };
+enum { DATA_NAMED, DATA_SYNTHETIC, DATA_IMAGES, DATA_TEXT, DATA_TABLE };
+typedef struct InitForm { int dist, fan; double a, b; } InitForm;
+extern const Form optimizer_forms[], schedule_forms[], init_forms[], clip_forms[], normalize_forms[], augment_forms[], data_forms[],
+    factor_forms[];
+
+/* The keys of a train block: train.c. */
+typedef struct Train Train;
+typedef struct TrainKey {
+    const char *name;
+    void      (*read)(Train *t, Expr *e);
+    const char *example;                              /* of a key that must be given; NULL: it may be left out */
+    const Form *forms;                                /* its values that are written as calls, or NULL */
+    Field       field;                                /* of a key that is one number or one word: its range or words */
+    const char *const *losses;                        /* operations that it names, or NULL */
+    const char *fallback;                             /* what holds without it, as words; NULL: the number of `field`, or it must be given */
+    bool        bound;                                /* a checkpoint belongs to one value of it: --resume wants the same */
+    const char *about;                                /* sentences for the manual */
+} TrainKey;
+extern const TrainKey train_key_table[];
+
+/* ---- form.c: reading them */
+
+const char *form_range(Arena *a, const Field *f);     /* "at least 0 and below 1", "at least 1", NULL: any number */
 
 /* Finds e among the forms (ended by a NULL name), fills target from its arguments and their
  * defaults. The form, or NULL after reporting. */
