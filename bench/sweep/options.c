@@ -2,7 +2,9 @@
 #include "sweep/framework.h"
 #include "sweep/setting.h"
 #include "sweep/sweep.h"
+#include "sweep/words.h"
 #include "tool/file.h"
+#include "tool/option.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,68 +12,31 @@
 
 static const Span nowhere;
 
-typedef enum { OPTION_TEXT, OPTION_NUMBER, OPTION_TRUE, OPTION_PYTHON, OPTION_HELP } OptionKind;
-
-static const struct Option {
-    const char *name, *value;
-    OptionKind kind;
-    size_t field; /* offset in Sweep */
-    int least;
-    const char *help;
-} table[] =
-    {{"store", "FILE", OPTION_TEXT, offsetof(Sweep, store_path), 0,
-      "where the results go (default results.db)"},
-     {"label", "NAME", OPTION_TEXT, offsetof(Sweep, label), 0,
-      "what to call this version (default: the compiler's commit)"},
-     {"infrastructure", "NAME", OPTION_TEXT, offsetof(Sweep, infrastructure), 0,
-      "what to call this machine (default: its processor)"},
-     {"only", "PATTERN", OPTION_TEXT, offsetof(Sweep, only), 0,
-      "only the models whose name fits: lenet*"},
-     {"order", "N", OPTION_NUMBER, offsetof(Sweep, order), 0,
-      "the seed of the order of runs (default 1)"},
-     {"retries", "N", OPTION_NUMBER, offsetof(Sweep, retries), 0,
-      "how often a disturbed run is made again (default 2)"},
-     {"python", "PROGRAM", OPTION_PYTHON, offsetof(Sweep, python), 0,
-      "runs the scripts of other frameworks (default python3); mxnet=PROGRAM: only those of "
-      "MXNet"},
-     {"jobs", "N", OPTION_NUMBER, offsetof(Sweep, jobs), 1,
-      "programs that are built at a time (default 2)"},
-     {"slurm", "N", OPTION_NUMBER, offsetof(Sweep, slurm), 1,
-      "run nothing: write a job array of N tasks for Slurm, beside the store"},
-     {"part", "I/N", OPTION_TEXT, offsetof(Sweep, part), 0,
-      "only the I-th of N parts of the programs, as a task of such an array does"},
-     {"cold", NULL, OPTION_TRUE, offsetof(Sweep, cold), 0,
-      "build without the cache, one at a time: compile times mean something"},
-     {"retry-failed", NULL, OPTION_TRUE, offsetof(Sweep, retry_failed), 0,
-      "run again what failed before"},
-     {"dry-run", NULL, OPTION_TRUE, offsetof(Sweep, dry_run), 0, "say what would be run, and stop"},
-     {"help", NULL, OPTION_HELP, 0, 0, "this text"},
-     {0}};
-
 static void help(void)
 {
-    char option[64];
+    char option[64], text[300];
     puts("tenon sweep MODEL.tn ... | FILE.sweep [options]\n"
-         "build models at several settings, run each of them several times, keep everything in a "
-         "store\n\n"
+         "build models at several settings, run each program several times, keep every run in a store\n\n"
          "  tenon sweep models/lenet.tn --batch 64,128 --threads 1,all\n"
          "  tenon sweep models/lenet.tn --build \"\" --build \"--fast --set optimizer.lr=0.1\" --steps 100\n\n"
-         "What to measure; after a FILE.sweep these replace its own settings.  LIST: 64,128,256\n"
-         "Of a setting that is given twice the last counts; each --build is one build more.");
+         "What to measure. After a FILE.sweep these options replace its settings. LIST: 64,128,256\n"
+         "The last value counts if a setting is given twice; each --build is one more build.");
     setting_help();
-    puts("\nHow:");
-    for (const struct Option *o = table; o->name; o++) {
+    puts("\nHow to measure:");
+    for (const SweepOption *o = sweep_option_table; o->name; o++) {
         snprintf(option, sizeof option, "--%s%s%s", o->name, o->value ? " " : "",
                  o->value ? o->value : "");
-        printf("  %-28s %s\n", option, o->help);
+        snprintf(text, sizeof text, "%s%s%s%s", o->help, o->fallback ? " (default: " : "", o->fallback ? o->fallback : "",
+                 o->fallback ? ")" : "");
+        help_row(option, 28, text);
     }
-    puts("\nDone runs are not made again: the same command goes on where one was stopped.\n"
+    puts("\nRuns that are done are not repeated: the same command continues where it was stopped.\n"
          "Exit code: 0 done, 1 error or failed runs, 75 stopped on request.");
 }
 
-static const struct Option *find(const char *name)
+static const SweepOption *find(const char *name)
 {
-    for (const struct Option *o = table; o->name; o++)
+    for (const SweepOption *o = sweep_option_table; o->name; o++)
         if (strcmp(o->name, name) == 0)
             return o;
     return NULL;
@@ -81,7 +46,7 @@ static bool unknown(Sweep *s, const char *name)
 {
     const char **known = NULL;
     int n = setting_names(s->arena, &known);
-    for (const struct Option *o = table; o->name; o++)
+    for (const SweepOption *o = sweep_option_table; o->name; o++)
         ARENA_PUSH(s->arena, known, n, o->name);
     diag_error(s->diag, nowhere, "tenon sweep has no option '--%s'", name);
     if (text_nearest(name, known, n))
@@ -111,16 +76,16 @@ static bool take_python(Sweep *s, const char *value)
     return false;
 }
 
-static bool take(Sweep *s, const struct Option *o, const char *value)
+static bool take(Sweep *s, const SweepOption *o, const char *value)
 {
     char *field = (char *)s + o->field, *end;
-    if (o->kind == OPTION_PYTHON)
+    if (o->kind == SWEEP_PYTHON)
         return take_python(s, value);
-    if (o->kind == OPTION_TEXT)
+    if (o->kind == SWEEP_TEXT)
         *(const char **)field = value;
-    if (o->kind == OPTION_TRUE)
+    if (o->kind == SWEEP_TRUE)
         *(bool *)field = true;
-    if (o->kind != OPTION_NUMBER)
+    if (o->kind != SWEEP_NUMBER)
         return true;
     errno = 0;
     const long long v = strtoll(value, &end, 10);
@@ -156,7 +121,7 @@ static bool take_setting(Sweep *s, Given *g, const Setting *t, const char *value
 static bool option(Sweep *s, Given *g, const char *name, const char *equals, int *i, int argc,
                    char **argv)
 {
-    const struct Option *o = find(name);
+    const SweepOption *o = find(name);
     const Setting *t = o ? NULL : setting_find(name);
     const char *value = equals ? equals + 1 : NULL;
     if (!o && !t)

@@ -1,8 +1,10 @@
 /* results.c -- `tenon results`: its command line, and runs put into groups. */
 #include "sweep/results.h"
+#include "sweep/words.h"
 #include "sweep/framework.h"
 #include "sweep/stats.h"
 #include "tool/file.h"
+#include "tool/option.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,39 +12,25 @@
 
 static const Span nowhere;
 
-static const struct Command {
-    const char *name, *words;
-    int least, most; /* words */
-    int (*run)(Results *);
-    const char *help;
-} table[] = {{"list", "", 0, 0, results_list, "every run, a line each"},
-             {"show", "ID", 1, 1, results_show, "all that is known of a run"},
-             {"table", "", 0, 0, results_table, "medians and spread of each configuration"},
-             {"export", "--csv", 0, 0, results_export,
-              "a CSV row a run; the nine columns of the reports first"},
-             {"compare", "A B", 2, 2, results_compare,
-              "what changed from A to B (labels, or stores): exit code 1 on a regression"},
-             {"merge", "A.db B.db ...", 1, 1000000, results_merge,
-              "the runs of other stores into this one, each once"},
-             {"plot", "", 0, 0, results_plot,
-              "samples/s as bars in the terminal; -o FILE.png or .svg: by gnuplot"},
-             {"report", "-o FILE.html", 0, 0, results_report,
-              "one page with tables and pictures, to send to a colleague"},
-             {0}};
+static int (*const run[])(Results *) = {
+    [RESULTS_LIST] = results_list,       [RESULTS_SHOW] = results_show,   [RESULTS_TABLE] = results_table, [RESULTS_EXPORT] = results_export,
+    [RESULTS_COMPARE] = results_compare, [RESULTS_MERGE] = results_merge, [RESULTS_PLOT] = results_plot,   [RESULTS_REPORT] = results_report};
 
 static void help(void)
 {
-    puts("tenon results COMMAND [options]\nask a store that tenon sweep has filled\n");
-    for (const struct Command *c = table; c->name; c++) {
-        char usage[64];
+    char usage[64], text[300];
+    puts("tenon results COMMAND [options]\nread a store that tenon sweep has filled\n");
+    for (const ResultsCommand *c = results_command_table; c->name; c++) {
         snprintf(usage, sizeof usage, "%s %s", c->name, c->words);
-        printf("  %-22s %s\n", usage, c->help);
+        help_row(usage, 22, c->help);
     }
-    puts("\n  --store FILE           the store (default results.db)\n"
-         "  --label NAME           only runs with this label; patterns like v1* are fine\n"
-         "  --model NAME           only runs of this model, likewise\n"
-         "  --floor PERCENT        compare: smaller changes are not called one (default 3)\n"
-         "  -o FILE                where the result goes (default stdout)");
+    puts("");
+    for (const ResultsOption *o = results_option_table; o->name; o++) {
+        snprintf(usage, sizeof usage, "%s %s", o->name, o->value ? o->value : "");
+        snprintf(text, sizeof text, "%s%s%s%s", o->help, o->fallback ? " (default: " : "", o->fallback ? o->fallback : "",
+                 o->fallback ? ")" : "");
+        help_row(usage, 22, text);
+    }
 }
 
 static bool needs(Results *r, const char *option, const char *value)
@@ -54,41 +42,37 @@ static bool needs(Results *r, const char *option, const char *value)
 
 static bool take(Results *r, const char *option, const char *value, bool *took)
 {
-    static const struct {
-        const char *name;
-        size_t field;
-    } text[] = {{"--store", offsetof(Results, store_path)},
-                {"--label", offsetof(Results, label)},
-                {"--model", offsetof(Results, model)},
-                {"-o", offsetof(Results, output)},
-                {"--output", offsetof(Results, output)}};
-    char *end;
-    *took = true;
-    for (size_t i = 0; i < sizeof text / sizeof *text; i++)
-        if (strcmp(option, text[i].name) == 0) {
-            *(const char **)((char *)r + text[i].field) = value;
-            return needs(r, option, value);
-        }
-    if (strcmp(option, "--floor") == 0) {
-        r->floor = value ? strtod(value, &end) / 100 : 0;
-        if (value && *value && !*end && r->floor >= 0 && r->floor < 1)
-            return true;
-        diag_error(r->diag, nowhere, "--floor needs a number of percent from 0 to 99");
+    const char *name = strcmp(option, "--output") == 0 ? "-o" : option;
+    const ResultsOption *o = results_option_table;
+    char *end, *field;
+    while (o->name && strcmp(o->name, name) != 0)
+        o++;
+    *took = o->value != NULL;
+    if (!o->name) {
+        diag_error(r->diag, nowhere, "tenon results has no option '%s'", option);
+        diag_help(r->diag, "tenon results --help lists them");
         return false;
     }
-    *took = false;
-    if (strcmp(option, "--csv") == 0)
-        return r->csv = true;
-    diag_error(r->diag, nowhere, "tenon results has no option '%s'", option);
-    diag_help(r->diag, "tenon results --help lists them");
+    field = (char *)r + o->field;
+    if (o->kind == RESULTS_OPTION_TRUE)
+        return *(bool *)field = true;
+    if (o->kind == RESULTS_OPTION_TEXT) {
+        *(const char **)field = value;
+        return needs(r, option, value);
+    }
+    const double percent = value ? strtod(value, &end) / 100 : 0;
+    *(double *)field = percent;
+    if (value && *value && !*end && percent >= 0 && percent < 1)
+        return true;
+    diag_error(r->diag, nowhere, "%s needs a number of percent from 0 to 99", option);
     return false;
 }
 
-static const struct Command *find(Results *r, const char *name)
+static const ResultsCommand *find(Results *r, const char *name)
 {
     const char *known[16];
     int n = 0;
-    for (const struct Command *c = table; c->name; c++) {
+    for (const ResultsCommand *c = results_command_table; c->name; c++) {
         if (strcmp(c->name, name) == 0)
             return c;
         known[n++] = c->name;
@@ -101,7 +85,7 @@ static const struct Command *find(Results *r, const char *name)
     return NULL;
 }
 
-static bool read_words(Results *r, const struct Command *c, int argc, char **argv)
+static bool read_words(Results *r, const ResultsCommand *c, int argc, char **argv)
 {
     for (int i = 0; i < argc; i++) {
         const char *word = argv[i], *equals = strchr(word, '=');
@@ -295,14 +279,14 @@ int results_main(Arena *a, Diag *d, int argc, char **argv)
             return help(), 0;
     if (argc < 1)
         return help(), 0;
-    const struct Command *c = find(&r, argv[0]);
+    const ResultsCommand *c = find(&r, argv[0]);
     if (!c || !read_words(&r, c, argc - 1, argv + 1))
         return 1;
-    const bool merge = c->run == results_merge;
+    const bool merge = c->kind == RESULTS_MERGE;
     r.store = merge ? store_open(a, r.store_path, d) : store_read(a, r.store_path, d);
     if (!r.store)
         return 1;
-    const int code = merge || load(&r) ? c->run(&r) : 1;
+    const int code = merge || load(&r) ? run[c->kind](&r) : 1;
     store_close(r.store);
     return code || diag_errors(d);
 }

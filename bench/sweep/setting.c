@@ -5,40 +5,11 @@
 #include "sweep/setting.h"
 #include "base/text.h"
 #include "sweep/framework.h"
+#include "sweep/words.h"
+#include "tool/option.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-
-#define AT(field) offsetof(Matrix, field)
-static const Setting table[] =
-    {{"batch", "LIST", SETTING_COUNTS, AT(batch), 1, NULL,
-      "samples a step (default: the recipe's)"},
-     {"threads", "LIST", SETTING_COUNTS, AT(threads), 1, "all",
-      "threads of each process; all = one a processor (the default)"},
-     {"ranks", "LIST", SETTING_COUNTS, AT(ranks), 1, NULL,
-      "processes, by mpirun where more than 1 (default 1)"},
-     {"gpus", "LIST", SETTING_COUNTS, AT(gpus), 0, NULL, "GPUs; 0 = the processor (default 0)"},
-     {"framework", "LIST", SETTING_WORDS, AT(framework), 0, NULL,
-      "who computes: tenon (the default), pytorch, keras-jax, ..."},
-     {"build", "OPTIONS", SETTING_TEXTS, AT(build), 0, NULL,
-      "options of one build; each --build is one build more to compare"},
-     {"epochs", "N", SETTING_COUNT, AT(epochs), 1, NULL,
-      "epochs to train; the first one warms up (default 3)"},
-     {"steps", "N", SETTING_COUNT, AT(steps), 1, NULL,
-      "instead of epochs: so many steps on made-up samples"},
-     {"repeat", "R", SETTING_COUNT, AT(repeat), 1, NULL, "runs of each configuration (default 3)"},
-     {"layers", "yes|no", SETTING_FLAG, AT(layers), 0, NULL,
-      "also the time of each layer (default no)"},
-     {"limit_samples", "N", SETTING_COUNT, AT(limit_samples), 1, NULL,
-      "only the first N samples of an epoch"},
-     {"data", "NAME|DIR", SETTING_TEXT, AT(data), 0, NULL, "the data set (default: the recipe's)"},
-     {"seed", "N", SETTING_COUNT, AT(seed), 1, NULL, "the training's seed (default: the recipe's)"},
-     {"warm_steps", "N", SETTING_COUNT, AT(warm_steps), 1, NULL,
-      "steps that warm up before each run (default 20)"},
-     {"timeout", "S", SETTING_COUNT, AT(timeout), 1, NULL,
-      "a run that takes longer is ended, and failed (default 86400)"},
-     {0}};
-#undef AT
 
 static bool same_name(const char *a, const char *b)
 {
@@ -50,7 +21,7 @@ static bool same_name(const char *a, const char *b)
 
 const Setting *setting_find(const char *name)
 {
-    for (const Setting *s = table; s->name; s++)
+    for (const Setting *s = setting_table; s->name; s++)
         if (same_name(s->name, name))
             return s;
     return NULL;
@@ -59,19 +30,17 @@ const Setting *setting_find(const char *name)
 int setting_names(Arena *a, const char ***name)
 {
     int n = 0;
-    for (const Setting *s = table; s->name; s++)
+    for (const Setting *s = setting_table; s->name; s++)
         ARENA_PUSH(a, *name, n, s->name);
     return n;
 }
 
 void setting_help(void)
 {
-    char option[64];
-    for (const Setting *s = table; s->name; s++) {
-        snprintf(option, sizeof option, "--%s %s", s->name, s->value);
-        for (char *c = option; *c; c++)
-            *c = *c == '_' ? '-' : *c;
-        printf("  %-28s %s\n", option, s->help);
+    char name[64], option[80];
+    for (const Setting *s = setting_table; s->name; s++) {
+        snprintf(option, sizeof option, "%s %s", setting_option_name(name, s), s->value);
+        help_row(option, 28, s->help);
     }
 }
 

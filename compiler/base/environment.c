@@ -15,11 +15,11 @@ const Environment environment_table[] = {
     [ENV_XDG_CACHE_HOME] = {"XDG_CACHE_HOME", "~/.cache", "the parent of the cache directory, where TENON_CACHE is not set", false},
     [ENV_HOME] = {"HOME", NULL, "the home directory, where neither TENON_CACHE nor XDG_CACHE_HOME is set", false},
     [ENV_TMPDIR] = {"TMPDIR", "/tmp", "the directory for temporary files", false},
-    [ENV_NO_COLOR] = {"NO_COLOR", NULL, "any value: no colours in messages, unless --color=always", false},
-    [ENV_TERM] = {"TERM", NULL, "dumb or not set: no colours in messages, unless --color=always", false},
-    [ENV_PATH] = {"PATH", NULL, "where the C compiler and the programs that tenon sweep starts are looked up", false},
-    [ENV_COLUMNS] = {"COLUMNS", "the width of the terminal, else 100", "tenon results plot: the width of the bars, above 40", false},
-    [ENV_CUDA_VISIBLE_DEVICES] = {"CUDA_VISIBLE_DEVICES", NULL, "tenon sweep: which GPUs are measured, as numbers", false},
+    [ENV_NO_COLOR] = {"NO_COLOR", NULL, "if it has a value, messages have no colours, unless --color=always", false},
+    [ENV_TERM] = {"TERM", NULL, "if it is dumb or not set, messages have no colours, unless --color=always", false},
+    [ENV_PATH] = {"PATH", NULL, "where the C compiler and the programs that `tenon sweep` starts are looked up", false},
+    [ENV_COLUMNS] = {"COLUMNS", "the width of the terminal, else 100", "the width of the bars of `tenon results plot`, above 40", false},
+    [ENV_CUDA_VISIBLE_DEVICES] = {"CUDA_VISIBLE_DEVICES", NULL, "the indices of the GPUs that `tenon sweep` measures", false},
     {0}};
 
 const char *environment(EnvironmentKey key)

@@ -3,12 +3,12 @@
 #define FRONT_H
 #include "ir/graph.h"
 
-typedef struct Setting { const char *key, *value; } Setting;          /* --set optimizer.lr=0.1 */
+typedef struct KeyValue { const char *key, *value; } KeyValue;          /* --set optimizer.lr=0.1 */
 
 typedef struct FrontOptions {
     /* which model of the file; NULL = the one trained, or the only one, or the last */
     const char    *model;
-    const Setting *set;
+    const KeyValue *set;
     int            nset;
     int64_t        batch, shards;                     /* 0 = the recipe's */
     const char    *dtype;                             /* NULL = the recipe's */

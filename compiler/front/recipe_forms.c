@@ -43,19 +43,19 @@ const Form optimizer_forms[] = {
 #undef EPS
 
 #define O(member) offsetof(Schedule, member)
-#define EPOCHS(name, fallback) {name, WANT_REAL, O(warmup), fallback, 0, 1e6, false, NULL, 0, "epochs in which the rate grows from 0 to lr, in steps of equal size"}
+#define EPOCHS(name, fallback) {name, WANT_REAL, O(warmup), fallback, 0, 1e6, false, NULL, 0, "epochs in which the rate grows linearly from 0 to lr"}
 #define END {"end", WANT_REAL, O(end), 0, 0, 1, false, NULL, 0, "share of lr at the end"}
 const Form schedule_forms[] = {
     {"constant", SCHED_CONSTANT, {EPOCHS("warmup", 0)}, "the same rate in every step", "lr"},
     {"step", SCHED_STEP, {{"at", WANT_RISING, O(at), REQUIRED, 0, 1e6, false, NULL, O(nat), "finished epochs after which the rate falls"},
                           {"factor", WANT_REAL, O(factor), 0.1, 0, INFINITY, false, NULL, 0, "the rate is multiplied by it at each"},
                           EPOCHS("warmup", 0)},
-     "a rate that falls at given epochs", "lr factor^k   k = number of entries of at that have been reached"},
+     "a rate that falls at given epochs", "lr factor^k   k = how many of the epochs in at are finished"},
     {"cosine", SCHED_COSINE, {END, EPOCHS("warmup", 0)},
      "a rate that falls along half a cosine", "lr (end + (1 - end) (1 + cos(pi s)) / 2)   s = (t - warmup) / (epochs - warmup)"},
     {"polynomial", SCHED_POLYNOMIAL, {{"power", WANT_REAL, O(power), 1, 0, 100, false, NULL, 0, "the exponent"}, END, EPOCHS("warmup", 0)},
      "a rate that falls along a power", "lr (end + (1 - end) (1 - s)^power)   s = (t - warmup) / (epochs - warmup)"},
-    {"warmup", SCHED_CONSTANT, {EPOCHS("epochs", REQUIRED)}, "constant(warmup = epochs)", NULL},
+    {"warmup", SCHED_CONSTANT, {EPOCHS("epochs", REQUIRED)}, "the same as `constant(warmup = epochs)`", NULL},
     {0}};
 #undef O
 #undef EPOCHS
@@ -65,19 +65,19 @@ static const char *const dist_words[] = {"uniform", "gaussian", "normal", NULL};
 static const char *const fan_words[] = {"in", "out", "avg", NULL};
 #define O(member) offsetof(InitForm, member)
 #define DIST(fallback) {"dist", WANT_WORD, O(dist), fallback, 0, 0, false, dist_words, 0, "the distribution; gaussian and normal are the same"}
-#define FANS(fallback) {"fan", WANT_WORD, O(fan), fallback, 0, 0, false, fan_words, 0, "fan: numbers that enter, that leave, or their mean"}
+#define FANS(fallback) {"fan", WANT_WORD, O(fan), fallback, 0, 0, false, fan_words, 0, "the numbers that enter, the numbers that leave, or their mean"}
 #define REAL(name, member, fallback, low, about) {name, WANT_REAL, O(member), fallback, low, INFINITY, false, NULL, 0, about}
 const Form init_forms[] = {
     {"xavier", INIT_XAVIER, {DIST(0), FANS(FAN_AVG), REAL("magnitude", a, 3, 0, "variance times fan of a gaussian")},
      "as in MXNet", "uniform: bound sqrt(magnitude / fan)   gaussian: standard deviation sqrt(magnitude / fan)"},
     {"glorot", INIT_GLOROT, {DIST(0)},
-     "Glorot & Bengio 2010, as in Keras", "uniform: bound sqrt(6 / (in + out))   normal: standard deviation sqrt(2 / (in + out))"},
+     "from Glorot & Bengio 2010, as in Keras", "uniform: bound sqrt(6 / (in + out))   normal: standard deviation sqrt(2 / (in + out))"},
     {"he", INIT_HE, {DIST(2), FANS(FAN_IN)},
-     "He et al. 2015", "normal: standard deviation sqrt(2 / fan)   uniform: bound sqrt(6 / fan)"},
+     "from He et al. 2015", "normal: standard deviation sqrt(2 / fan)   uniform: bound sqrt(6 / fan)"},
     {"lecun", INIT_LECUN, {DIST(2)},
-     "LeCun et al. 1998", "normal: standard deviation sqrt(1 / in)   uniform: bound sqrt(3 / in)"},
+     "from LeCun et al. 1998", "normal: standard deviation sqrt(1 / in)   uniform: bound sqrt(3 / in)"},
     {"orthogonal", INIT_ORTHOGONAL, {REAL("gain", a, 1, 0, "factor of the matrix")},
-     "Saxe et al. 2014: orthogonal rows or columns", "gain Q   Q of the QR decomposition of a gaussian matrix"},
+     "orthogonal rows or columns, from Saxe et al. 2014", "gain Q   Q of the QR decomposition of a gaussian matrix"},
     {"uniform", INIT_UNIFORM, {REAL("low", a, -0.05, -INFINITY, "smallest value"), REAL("high", b, 0.05, -INFINITY, "largest value, at least low")},
      "uniform between two numbers", NULL},
     {"normal", INIT_NORMAL, {REAL("mean", a, 0, -INFINITY, "the mean"), REAL("std", b, 0.01, 0, "the standard deviation")},
@@ -142,7 +142,7 @@ const Form data_forms[] = {
                         "random samples that the program generates; for measurements and tests", NULL},
     [DATA_IMAGES] = {"imagefolder", 2, {{"directory", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0, "holds train/CLASS/ and test/CLASS/"},
                                         {"fit", WANT_WORD, O(fit), 0, 0, 0, false, fit_words, 0,
-                                         "crop: scale the image to cover the input and take its middle; stretch: scale each side by itself"}, SCALE},
+                                         "`crop` scales the image to cover the input and takes its middle; `stretch` scales each side by itself"}, SCALE},
                      "PNG and JPEG files, a folder for each class", NULL},
     [DATA_TEXT] = {"text", 0, {{"file", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0, "a file, or a name to look up"}, UNIT(0), ENTRIES,
                                {"step", WANT_INT, O(step), 0, 1, 1 << 24, false, NULL, 0,

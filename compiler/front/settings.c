@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* A directory may be written without quotes: data=/scratch/mnist. */
-static bool is_path(const Setting *s)
+static bool is_path(const KeyValue *s)
 {
     return strcmp(s->key, "data") == 0 && s->value[0] != '"' && strpbrk(s->value, "/.") &&
            !strchr(s->value, '(');
@@ -25,7 +25,7 @@ static bool is_plain(const char *key) /* NAME or NAME.NAME: what the grammar can
     return *key != 0;
 }
 
-static bool read_one(Unit *u, const Setting *s, const char *option, int order, Entry *out)
+static bool read_one(Unit *u, const KeyValue *s, const char *option, int order, Entry *out)
 {
     Source *text = arena_alloc(u->arena, sizeof *text);
     text->name = text->path = option;
@@ -72,7 +72,7 @@ static bool read_options(Unit *u, const FrontOptions *o, Settings *out)
     bool ok = true;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         Entry e;
-        const Setting s = {own[i].key, own[i].value};
+        const KeyValue s = {own[i].key, own[i].value};
         if (!own[i].value)
             continue;
         if (read_one(u, &s, own[i].option, o->nset + (int)i, &e))

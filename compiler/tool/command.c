@@ -15,7 +15,7 @@ typedef struct Reader {
     int      argc, at;
     Command *command;
     Text     flags;
-    Setting *set;                                     /* grows; front.set is const */
+    KeyValue *set;                                     /* grows; front.set is const */
 } Reader;
 
 /* ---- what does not go together */
@@ -176,7 +176,7 @@ static bool take_setting(Reader *r, const char *value)
         return false;
     }
     FrontOptions *f = &r->command->front;
-    const Setting s = {arena_strndup(r->arena, value, (size_t)(eq - value)), eq + 1};
+    const KeyValue s = {arena_strndup(r->arena, value, (size_t)(eq - value)), eq + 1};
     ARENA_PUSH(r->arena, r->set, f->nset, s);
     f->set = r->set;
     return true;

@@ -1,0 +1,45 @@
+/* words.h -- the words of `tenon sweep` and `tenon results` as tables: what is read, printed by --help and shown in the manual. */
+#ifndef SWEEP_WORDS_H
+#define SWEEP_WORDS_H
+#include "sweep/setting.h"
+#include <stddef.h>
+
+typedef enum { SWEEP_TEXT, SWEEP_NUMBER, SWEEP_TRUE, SWEEP_PYTHON, SWEEP_HELP } SweepOptionKind;
+
+typedef struct SweepOption {
+    const char *name, *value; /* "store", "FILE" */
+    SweepOptionKind kind;
+    size_t field; /* offset in Sweep */
+    int least;    /* of numbers */
+    const char *fallback; /* what holds without it, as words; NULL: nothing */
+    const char *help;
+} SweepOption;
+
+typedef enum { RESULTS_LIST, RESULTS_SHOW, RESULTS_TABLE, RESULTS_EXPORT, RESULTS_COMPARE, RESULTS_MERGE, RESULTS_PLOT, RESULTS_REPORT } ResultsCommandKind;
+
+typedef struct ResultsCommand {
+    const char *name, *words; /* "compare", "A B" */
+    ResultsCommandKind kind;
+    int least, most; /* words */
+    const char *help;
+} ResultsCommand;
+
+typedef enum { RESULTS_OPTION_TEXT, RESULTS_OPTION_PERCENT, RESULTS_OPTION_TRUE } ResultsOptionKind;
+
+typedef struct ResultsOption {
+    const char *name, *value; /* "--store", "FILE" */
+    ResultsOptionKind kind;
+    size_t field; /* offset in Results */
+    const char *fallback;
+    const char *help;
+} ResultsOption;
+
+/* Each ended by a row without a name. */
+extern const Setting setting_table[];
+extern const SweepOption sweep_option_table[];
+extern const ResultsCommand results_command_table[];
+extern const ResultsOption results_option_table[];
+
+const char *setting_option_name(char room[64], const Setting *s); /* "--limit-samples" */
+
+#endif
