@@ -72,6 +72,10 @@ static void kernel_dx(const Node *n, Call *c)
  * parameter upstream, arguments away from their defaults. */
 const Op op_TEMPLATE[] = {{.name = "signed_pow",
                            .brief = "a power that keeps the sign",
+                           .shapes = "x, y (N, ..)",
+                           .formula = "y = x |x|^(p - 1)",
+                           .derivative = "dx = p |x|^(p - 1) dy",
+                           .note = "The slope at 0 is infinite for p below 1.",
                            .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
                                    {"p", ARG_FLOAT, "2", "the exponent, at least 1"}},
                            .shape = shape,

@@ -27,7 +27,7 @@ const CommandRow command_table[] = {
      "Writes C, compiles it with the C compiler, and links one executable. The program trains, tests, predicts and measures. "
      "Objects and programs are kept in the cache directory, so that a second build compiles only what changed.",
      "tenon build models/lenet.tn -o lenet\n"
-     "tenon build models/lenet.tn -o lenet --set optimizer.lr=0.01 --batch 64\n"},
+     "tenon build models/lenet.tn -o lenet --set optimizer.lr=0.01\n"},
     {"run", COMMAND_RUN, "tenon run FILE [options] [-- program options]", "build a program and run it at once",
      "The words after -- are those of the program. The exit code is that of the program.",
      "tenon run models/lenet.tn -- --epochs 1\n"},

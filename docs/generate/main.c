@@ -7,12 +7,32 @@
 #include <errno.h>
 #include <string.h>
 
+static void reference_environment(Page *p);
+static void reference_limits(Page *p);
+
 static const struct {
     const char *name, *title, *brief;
     void (*write)(Page *p);
 } pages[] = {
     {"commands", "Commands", "every command of `tenon` with its options", reference_commands},
+    {"operations", "Operations", "every operation of the language, with its arguments, shapes, formula, gradient and an example", reference_operations},
+    {"recipe", "Recipe", "every key of a train block, with its values, ranges and defaults", reference_recipe},
+    {"environment", "Environment", "the environment variables that `tenon` and its programs read", reference_environment},
+    {"limits", "Limits", "the limits of `tenon` and its programs", reference_limits},
 };
+
+/* The chapters of the compiler and of its programs. */
+static void reference_environment(Page *p)
+{
+    page_section(p, "tenon");
+    reference_tenon_environment(p);
+}
+
+static void reference_limits(Page *p)
+{
+    page_section(p, "tenon");
+    reference_tenon_limits(p);
+}
 
 FILE *reference_open(const char *dir, const char *name)
 {

@@ -12,7 +12,7 @@
 #define MANUAL_DATE "2026-11-23"                      /* of all man pages: the day of the last change to their frame */
 
 enum {
-    WIDTH_MARKDOWN = 110, WIDTH_MAN = 100,            /* where text is wrapped */
+    WIDTH_MARKDOWN = 110, WIDTH_MAN = 78,             /* where text is wrapped */
     WIDTH_ALIGNED = 110,                              /* wider tables are not aligned */
     WIDTH_MAN_TABLE = 70,                             /* wider ones are definitions in a man page */
     HARD = 1                                          /* stands for a blank at which no line is broken */
@@ -121,6 +121,9 @@ static int bare_code(const char *text, const char *s)
     int n = 2;
     while (isalnum((unsigned char)s[n]) || s[n] == '_' || (s[n] == '-' && isalnum((unsigned char)s[n + 1])))
         n++;
+    if (option && s[n] == '=' && isalnum((unsigned char)s[n + 1]))
+        for (n++; isalnum((unsigned char)s[n]) || (strchr("_-.", s[n]) && isalnum((unsigned char)s[n + 1]));)
+            n++;
     return n;
 }
 
@@ -161,7 +164,7 @@ static char *render(PageForm form, const char *text, bool cell)
     for (const char *s = text; *s;) {
         const char *end = *s == '`' ? strchr(s + 1, '`') : NULL;
         const int bare = bare_code(text, s);
-        int begin, target;
+        int begin = 0, target = 0;
         const int words = link_at(s, &begin, &target);
         if (end && end > s + 1) {
             code_span(&t, form, s + 1, (int)(end - s - 1), cell);
@@ -249,6 +252,13 @@ static void gap(Page *p, int list)
     if (p->form == PAGE_MARKDOWN && !(list && p->list))
         putc('\n', p->out);
     p->list = list;
+    p->fresh = 0;
+}
+
+/* A new paragraph of a man page, which a heading has begun already. */
+static const char *paragraph(const Page *p)
+{
+    return p->fresh ? "" : ".PP\n";
 }
 
 static void heading(Page *p, const char *title, const char *markdown, const char *man)
@@ -266,6 +276,8 @@ static void heading(Page *p, const char *title, const char *markdown, const char
     fprintf(p->out, "%s ", man);
     put_hard(p->out, t, strlen(t));
     putc('\n', p->out);
+    p->fresh = 1;
+    p->list = 0;
     free(t);
     free(upper.s);
 }
@@ -327,9 +339,9 @@ void page_paragraph(Page *p, const char *format, ...)
     va_start(args, format);
     char *text = formatted(format, args);
     va_end(args);
-    gap(p, 0);
     if (p->form == PAGE_MAN)
-        fputs(".PP\n", p->out);
+        fputs(paragraph(p), p->out);
+    gap(p, 0);
     fill_text(p, text, 0, 0);
     free(text);
 }
@@ -384,9 +396,10 @@ void page_define(Page *p, const char *name, const char *value, const char *text)
 
 void page_code(Page *p, const char *language, const char *text)
 {
+    const char *begin = paragraph(p);
     gap(p, 0);
     if (p->form == PAGE_MAN)
-        fputs(".PP\n.in +4n\n.nf\n", p->out);
+        fprintf(p->out, "%s.in +4n\n.nf\n", begin);
     else
         fprintf(p->out, "```%s\n", language);
     for (const char *line = text; *line;) {
@@ -502,6 +515,7 @@ static void print_table(Page *p)
     }
     for (int c = 0; c < p->columns; c++)
         total += width[c] + 3;
+    const char *begin = paragraph(p);
     gap(p, 0);
     if (p->form == PAGE_MAN && total > WIDTH_MAN_TABLE) {
         rows_as_definitions(p);
@@ -509,7 +523,7 @@ static void print_table(Page *p)
     }
     const bool aligned = p->form == PAGE_MAN || total <= WIDTH_ALIGNED;
     if (p->form == PAGE_MAN)
-        fputs(".PP\n.nf\n", p->out);
+        fprintf(p->out, "%s.nf\n", begin);
     for (int row = 0; row < p->cells / p->columns; row++) {
         print_row(p, aligned ? width : NULL, row);
         if (row > 0 || p->form == PAGE_MAN)

@@ -28,6 +28,7 @@ typedef struct Page {
     char   **cell;                                    /* the open table: headings, then rows; owned */
     int      columns, cells;
     int      list;                                    /* the last thing printed was an item of a list */
+    int      fresh;                                   /* the last thing printed was a heading */
 } Page;
 
 /* The head of a page.  `name` is the man page's ("tenon-build"), `title` the Markdown page's ("tenon build").

@@ -9,6 +9,10 @@
 
 /* The compiler's half. */
 void reference_commands(Page *p);                     /* commands.md */
+void reference_operations(Page *p);                   /* operations.md */
+void reference_recipe(Page *p);                       /* recipe.md */
+void reference_tenon_environment(Page *p);            /* tenon's chapter of environment.md, without its heading */
+void reference_tenon_limits(Page *p);                 /* and of limits.md */
 bool reference_manuals(const char *dir);              /* tenon.1, tenon-build.1 ...; false when a file cannot be written */
 
 /* Opens DIR/name, or says why not and returns NULL. */

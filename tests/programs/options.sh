@@ -167,9 +167,11 @@ cd "$TENON_ROOT"
 for command in "" check show build run emit ops sweep results cache; do "$TENON" $command --help 2> /dev/null; done |
     grep -E '^ +tenon .*models/' | sort -u > "$work/examples"
 [ "$(wc -l < "$work/examples")" -ge 1 ] && ok || bad "no help text has an example"
+mkdir "$work/here" && ln -s "$TENON_ROOT/models" "$work/here/models" && cd "$work/here"     # what examples write stays there
 while read -r example; do
     case $example in
     "tenon sweep "*) example="$example --dry-run --store $work/examples.db" ;;
+    "tenon run "*) example="$example --limit-samples 128" ;;
     *" && ./lenet "*) example="${example/-o lenet/-o $work/lenet}"; example="${example/.\/lenet/$work/lenet} --limit-samples 128" ;;
     esac
     succeeds "the example: $example" env TENON_CACHE="$outer" bash -c "tenon() { '$TENON' \"\$@\"; }; $example"
