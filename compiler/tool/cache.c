@@ -216,7 +216,7 @@ static bool need(Arena *a, Cache *c, Diag *d)
         diag_error(d, nowhere, "cannot use the cache directory %s: %s", dir, strerror(errno));
     else
         diag_error(d, nowhere, "there is no cache directory: TENON_CACHE, XDG_CACHE_HOME and HOME are not set");
-    diag_help(d, "name one: TENON_CACHE=DIR; programs are built without a cache, too");
+    diag_help(d, "set TENON_CACHE=DIR; tenon build works without a cache");
     return false;
 }
 

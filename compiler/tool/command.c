@@ -33,8 +33,8 @@ static bool supported_cuda(const Command *c, Diag *d)
     enum { COMM = 3 };
     for (size_t i = 0; i < sizeof not_yet / sizeof *not_yet; i++)
         if (not_yet[i].given) {
-            diag_error(d, nowhere, "%s is for programs on the processor; those for a GPU have nothing like it yet", not_yet[i].option);
-            diag_help(d, i == COMM ? "use --comm nccl: a process a GPU, started by mpirun or srun" : "leave it out, or leave out --target cuda");
+            diag_error(d, nowhere, "%s is for programs on the processor; programs for a GPU do not have it yet", not_yet[i].option);
+            diag_help(d, i == COMM ? "use --comm nccl: one process for each GPU, started by mpirun or srun" : "leave it out, or leave out --target cuda");
             return false;
         }
     return true;
@@ -57,22 +57,22 @@ static bool supported(const Command *c, Diag *d)
     if (c->options.cuda && !supported_cuda(c, d))
         return false;
     if (c->options.arch && !c->options.cuda) {
-        diag_error(d, nowhere, "--arch names a GPU, and this program is for the processor");
+        diag_error(d, nowhere, "--arch is for programs on a GPU, and this program is for the processor");
         diag_help(d, "add --target cuda, or use --cpu");
         return false;
     }
     if (c->driver && !c->options.cuda) {
-        diag_error(d, nowhere, "--driver is that of a GPU, and this program is for the processor");
+        diag_error(d, nowhere, "--driver is for programs on a GPU, and this program is for the processor");
         diag_help(d, "add --target cuda --kernels=cudnn");
         return false;
     }
     if (c->options.libraries && !c->options.cuda) {
-        diag_error(d, nowhere, "--kernels=cudnn takes NVIDIA's libraries, and this program is for the processor");
+        diag_error(d, nowhere, "--kernels=cudnn uses NVIDIA's libraries on a GPU, and this program is for the processor");
         diag_help(d, "add --target cuda, or use --kernels=blas");
         return false;
     }
     if (c->options.persistent && !c->options.cuda) {
-        diag_error(d, nowhere, "--kernels=persistent makes many steps one launch on a GPU, and this program is for the processor");
+        diag_error(d, nowhere, "--kernels=persistent runs many steps in one launch on a GPU, and this program is for the processor");
         diag_help(d, "add --target cuda");
         return false;
     }
@@ -87,13 +87,13 @@ static bool supported(const Command *c, Diag *d)
         return false;
     }
     if (c->options.keep_all && c->options.memory_limit) {
-        diag_error(d, nowhere, "--keep-all and --memory-limit exclude each other: a limit may need values made again");
+        diag_error(d, nowhere, "--keep-all and --memory-limit exclude each other: with a limit some values may be computed again");
         diag_help(d, "leave one of them out");
         return false;
     }
     const char *dtype = c->front.dtype;
     if (c->comm && strcmp(c->comm, "nccl") == 0 && !c->options.cuda) {
-        diag_error(d, nowhere, "--comm nccl is between GPUs, and this program is for the processor");
+        diag_error(d, nowhere, "--comm nccl is for programs on GPUs, and this program is for the processor");
         diag_help(d, "add --target cuda, or use --comm mpi");
         return false;
     }
@@ -103,8 +103,8 @@ static bool supported(const Command *c, Diag *d)
         return false;
     }
     if (dtype && strcmp(dtype, "f32") != 0 && strcmp(dtype, "f64") != 0) {
-        diag_error(d, nowhere, "--dtype %s takes NVIDIA's libraries, and this program %s", dtype,
-                   c->options.cuda ? "takes kernels of our own" : "is for the processor");
+        diag_error(d, nowhere, "--dtype %s needs NVIDIA's libraries, and this program %s", dtype,
+                   c->options.cuda ? "uses Tenon's own kernels" : "is for the processor");
         diag_help(d, "add %s--kernels=cudnn, or use --dtype f32 or f64", c->options.cuda ? "" : "--target cuda ");
         return false;
     }
@@ -289,7 +289,7 @@ static bool read_word(Reader *r)
         diag_error(r->diag, nowhere, "tenon %s takes one %s; '%s' is a second one after '%s'", command_row(c->kind)->name,
                    c->kind == COMMAND_OPS ? "name" : "file", word, c->file);
         if (c->kind == COMMAND_RUN)
-            diag_help(r->diag, "options of the program follow --");
+            diag_help(r->diag, "write the options of the program after --");
         return false;
     }
     c->file = word;

@@ -65,7 +65,7 @@ const char *kernels_said(const Command *c, Diag *d)
     if (!expected(c, &e, &able, d))
         return "";
     const char *launches = arena_printf(a, "%lld launches a step, %.0f us", (long long)e.count, 1e6 * e.launches);
-    return able ? arena_printf(a, "%s; many steps in one launch, %.0f us: the %s, where nobody says --kernels", launches, 1e6 * e.together,
+    return able ? arena_printf(a, "%s; many steps in one launch, %.0f us; without --kernels the %s is taken", launches, 1e6 * e.together,
                                faster(&e) ? "second" : "first")
                 : launches;
 }

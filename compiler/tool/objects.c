@@ -58,8 +58,8 @@ static bool find_nvcc(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
     if (*t->cc)
         return true;
     diag_error(d, nowhere, "--target cuda needs nvcc, NVIDIA's CUDA compiler, and this " TENON_NAME " was configured without one");
-    diag_help(d, "install the CUDA toolkit and configure tenon again, or name it: NVCC=/usr/local/cuda/bin/nvcc tenon build ...; "
-                 "tenon emit --to cuda works without");
+    diag_help(d, "install the CUDA toolkit and configure tenon again, or set NVCC=/usr/local/cuda/bin/nvcc; "
+                 "tenon emit --to cuda needs no nvcc");
     return false;
 }
 
@@ -111,11 +111,11 @@ bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
         return true;
     diag_error(d, nowhere, "cannot run the %s compiler '%s': %s", o->cuda ? "CUDA" : "C", t->cc, strerror(p.error));
     if (o->cuda)
-        diag_help(d, "install NVIDIA's CUDA toolkit, or name its compiler: NVCC=/usr/local/cuda/bin/nvcc; tenon emit --to cuda works without");
+        diag_help(d, "install NVIDIA's CUDA toolkit, or set NVCC=/usr/local/cuda/bin/nvcc; tenon emit --to cuda needs no nvcc");
     else if (in->mpi)
-        diag_help(d, "--comm mpi needs an MPI (Debian: apt-get install libopenmpi-dev openmpi-bin), or name its compiler: MPICC=...");
+        diag_help(d, "--comm mpi needs an MPI: install one (Debian: apt-get install libopenmpi-dev openmpi-bin), or set MPICC to its compiler");
     else
-        diag_help(d, "install one (Debian: apt-get install gcc libc6-dev), or name it: CC=clang tenon build ...");
+        diag_help(d, "install one (Debian: apt-get install gcc libc6-dev), or set CC to one: CC=clang tenon build ...");
     return false;
 }
 
@@ -246,7 +246,7 @@ bool objects_add_plans(Arena *a, BuildInput *in, const char *plans, Diag *d)
     const EmitUnit u = {.name = arena_printf(a, "%s_plans", in->name), .called = "rt_plans", .text = plans};
     in->cudnn = true;
     if (!file_exists(in->paths->cudnn)) {
-        diag_error(d, nowhere, "convolutions with --kernels=cudnn need " TENON_NAME " built where cuDNN's headers and the CUDA toolkit are");
+        diag_error(d, nowhere, "convolutions with --kernels=cudnn need a " TENON_NAME " that was built with cuDNN's headers and the CUDA toolkit");
         diag_help(d, "configure tenon again with -DWITH_CUDNN=ON, or leave out --kernels=cudnn");
         return false;
     }
@@ -302,7 +302,7 @@ static bool compile_error(Arena *a, const Toolchain *t, const Process *p, const 
     else if (strstr(output, "-lpng") || strstr(output, "turbojpeg"))
         diag_help(d, "imagefolder needs libpng and libturbojpeg (Debian: apt-get install libpng-dev libturbojpeg0-dev)");
     else if (source)
-        diag_help(d, "the file is kept; if '%s' compiles other programs, this is a fault of tenon: please report it with the file",
+        diag_help(d, "the file is kept; if '%s' compiles other programs, this is a fault in tenon: please report it, with the file",
                   t->cc);
     return false;
 }

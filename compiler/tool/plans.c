@@ -96,7 +96,7 @@ static void keep(Arena *a, Cache *cache, const char *version, const PlanWish *w,
 
 static bool broken(Diag *d, const Process *p)
 {
-    diag_error(d, nowhere, "tenon-plan failed: %s", *p->output.s ? p->output.s : p->error ? strerror(p->error) : "it said nothing");
+    diag_error(d, nowhere, "tenon-plan failed: %s", *p->output.s ? p->output.s : p->error ? strerror(p->error) : "without a message");
     diag_help(d, "run it by hand: %s", argv_text(diag_arena(d), &p->command));
     return false;
 }
@@ -173,7 +173,7 @@ static bool no_engine(const EmitPlan *e, const GraphPlan *p, const char *arch, D
     diag_error(d, e->node->span, "cuDNN has no engine on %s for this %s", arch, e->node->op->name);
     diag_note(d, "%s", p->why);
     diag_note(d, "the graph: %s", e->ways);
-    diag_help(d, "leave out --kernels=cudnn: kernels of our own compute it");
+    diag_help(d, "leave out --kernels=cudnn: Tenon's own kernels compute it");
     return false;
 }
 
@@ -184,7 +184,7 @@ bool plans_embed(Arena *a, const PlanWish *w, EmitInput *in, EmitPlan *plan, int
     GraphPlan *p = arena_alloc(a, (size_t)(n + 1) * sizeof *p);
     if (!version) {
         diag_warn(d, nowhere, "the convolutions are not planned: %s", why);
-        diag_help(d, "the program plans them when it first starts, and keeps the plans");
+        diag_help(d, "the program plans them at its first start, and keeps the plans");
         return true;
     }
     for (int i = 0; i < n; i++)

@@ -221,7 +221,7 @@ static void print_files(const Table *t)
             const Row *r = &t->row[i];
             if (!r->file || !strchr(r->place, letter))
                 continue;
-            printf("      lines with %c are of %s\n", letter, r->file);
+            printf("      lines with %c are in %s\n", letter, r->file);
             break;
         }
 }
@@ -240,7 +240,7 @@ void show_layers(Arena *a, const Graph *graph, bool all, bool cost)
         t.folds |= !*t.row[i].place;
     }
     print_row(a, &total, width, cost);
-    printf("      MACs, FLOPs and bytes are a sample's, forward%s\n", t.folds ? "; --all unfolds the blocks" : "");
+    printf("      MACs, FLOPs and bytes of one sample, forward pass%s\n", t.folds ? "; --all unfolds the blocks" : "");
     print_files(&t);
     print_frozen(a, graph);
 }
@@ -369,8 +369,8 @@ void show_price(Arena *a, const Graph *g, const Options *o)
         bill_row(&b, "", sums ? arena_printf(a, "sums%s", sums + strlen(" over samples")) : part, "", "", &b.sum[i].price);
     }
     bill_row(&b, "", "total", "", "", &b.total);
-    printf("      %s samples/s on one core, if nothing waits; executed: lanes and rows that pad a tile count, known zeros do not\n"
-           "      peak: FLOPs by the textbook over the time; above 100 %% where an algorithm, Winograd's or a sparse one, executes fewer\n",
+    printf("      %s samples/s on one core without waiting; executed: includes the padding of tiles, excludes known zeros\n"
+           "      peak: textbook FLOPs by the time; above 100 %% where the algorithm executes fewer (Winograd, sparse)\n",
            text_commas(a, (int64_t)(1e3 * (double)s->batch / milliseconds(&b, &b.total))));
 }
 
@@ -388,31 +388,31 @@ bool show_plan(Arena *a, const Graph *g, int64_t ranks, Diag *d)
     ranks = ranks ? ranks : 1;
     if (s->shards % ranks != 0) {
         diag_error(d, nowhere, "%lld ranks cannot share %lld shard%s equally", (long long)ranks, (long long)s->shards, s->shards == 1 ? "" : "s");
-        diag_help(d, s->shards == 1 ? "give the batch more parts: --shards %lld" : "use a number that divides %lld, or --shards", (long long)(s->shards == 1 ? ranks : s->shards));
+        diag_help(d, s->shards == 1 ? "divide the batch into more shards: --shards %lld" : "use a number that divides %lld, or --shards", (long long)(s->shards == 1 ? ranks : s->shards));
         return false;
     }
     Step mine = *s;
     mine.shards = s->shards / ranks;
     mine.fused_update = s->fused_update && ranks == 1;
 
-    printf("\nbatch %lld = %lld shard%s of %lld sample%s, chunks of %lld; %s FLOPs a sample, forward and backward\n",
+    printf("\nbatch %lld = %lld shard%s of %lld sample%s, chunks of %lld; %s FLOPs for each sample, forward and backward\n",
            (long long)s->batch, (long long)s->shards, s->shards == 1 ? "" : "s", (long long)s->shard, s->shard == 1 ? "" : "s", (long long)s->chunk,
            text_commas(a, (int64_t)emit_flops(g)));
     printf("memory%s, %d threads\n", ranks > 1 ? arena_printf(a, " of one of %lld ranks", (long long)ranks) : "", threads);
-    print_bytes(a, "parameters", s->parameter_bytes, "one copy, as the kernels want it");
+    print_bytes(a, "parameters", s->parameter_bytes, "one copy, in the kernels' layout");
     print_bytes(a, "optimizer state", s->state_bytes, g->nstate ? arena_printf(a, "%d of each parameter", g->nstate) : "none");
-    print_bytes(a, "packed weights", s->fixed_bytes - s->parameter_bytes - s->state_bytes, "made anew every step");
+    print_bytes(a, "packed weights", s->fixed_bytes - s->parameter_bytes - s->state_bytes, "packed again in every step");
     print_bytes(a, "shards", mine.shards * s->shard_bytes,
-                arena_printf(a, "%lld x %s; no plan is below %s", (long long)mine.shards, text_bytes(a, s->shard_bytes),
+                arena_printf(a, "%lld x %s; lower bound %s", (long long)mine.shards, text_bytes(a, s->shard_bytes),
                              text_bytes(a, s->bound_shard)));
     print_bytes(a, "threads", threads * s->thread_bytes,
-                arena_printf(a, "%d x %s; no plan is below %s", threads, text_bytes(a, s->thread_bytes),
+                arena_printf(a, "%d x %s; lower bound %s", threads, text_bytes(a, s->thread_bytes),
                              text_bytes(a, s->bound_thread)));
     if (!mine.fused_update)
         print_bytes(a, "gradients", s->grad_bytes, "one copy, reduced before the update");
     if (s->again)
         print_bytes(a, "not kept", s->bytes_without - step_bytes(s, threads),
-                    arena_printf(a, "%d value%s, which the backward pass makes again", s->again, s->again == 1 ? "" : "s"));
-    print_bytes(a, "planned", step_bytes(&mine, threads), "plus at most 30 MB, plus the data as they are stored");
+                    arena_printf(a, "%d value%s, which the backward pass computes again", s->again, s->again == 1 ? "" : "s"));
+    print_bytes(a, "planned", step_bytes(&mine, threads), "plus at most 30 MB, plus the data set as it is stored");
     return true;
 }

@@ -139,12 +139,12 @@ static void show_memory(const Sheet *s, const Graph *g, const Launch *l, int n)
     const int64_t fixed = launch_fixed(g, s->type), values = launch_memory(a, g, s->type, l, n, &bound);
     const int64_t workspace = s->workspace > PRODUCTS ? s->workspace : PRODUCTS, all = fixed + values + workspace + CONTEXT;
     printf("memory\n");
-    print_bytes(a, "parameters and their own", fixed, arena_printf(a, "f32 values, gradients, %d of optimizer state%s", g->nstate,
-                                                                 gpu_bytes(s->type) < 4 ? ", a copy to compute with" : ""));
-    print_bytes(a, "activations and gradients", values, arena_printf(a, "planned; no plan is below %s", text_bytes(a, bound)));
-    print_bytes(a, "workspace", workspace, "of the largest launch; 32 MB for products");
-    print_bytes(a, "CUDA", CONTEXT, "context and libraries, about");
-    print_bytes(a, "all", all, "and the data set, as it is stored, when it fits");
+    print_bytes(a, "parameters and states", fixed, arena_printf(a, "f32 values, gradients, %d optimizer state%s", g->nstate,
+                                                                 gpu_bytes(s->type) < 4 ? ", a copy in the type of the computation" : ""));
+    print_bytes(a, "activations and gradients", values, arena_printf(a, "planned; lower bound %s", text_bytes(a, bound)));
+    print_bytes(a, "workspace", workspace, "the largest of one launch; 32 MB for products");
+    print_bytes(a, "CUDA", CONTEXT, "context and libraries, an estimate");
+    print_bytes(a, "all", all, "plus the data set as it is stored, if it fits");
     for (size_t i = 0; i < sizeof cards / sizeof *cards; i++)
         printf("  %s %s\n", (double)all < .95 * cards[i].bytes ? "fits" : "does not fit", cards[i].name);
 }
@@ -155,7 +155,7 @@ static void show_total(const Sheet *s, const Graph *g)
     printf("      %s launches a step, %s FLOPs, %s bytes: %.1f us, %s samples/s predicted\n", text_commas(a, s->launches), count(a, s->operations),
            count(a, s->bytes), 1e6 * s->seconds, count(a, (double)g->recipe.batch / s->seconds));
     printf("      predicted: a roofline of the %s (%s): gap %.1f us + the larger of FLOPs / %.0f T/s (products), bytes / %.1f TB/s; "
-           "a floor, not a measurement\n", s->gpu->name, s->gpu->source, 1e6 * s->gpu->gap, 1e-12 * gpu_peak(s->gpu, s->type),
+           "a lower bound, not a measurement\n", s->gpu->name, s->gpu->source, 1e6 * s->gpu->gap, 1e-12 * gpu_peak(s->gpu, s->type),
            1e-12 * s->gpu->bandwidth);
 }
 
@@ -179,10 +179,10 @@ bool show_gpu(Arena *a, const Command *c, Graph *train, Diag *d)
             show_launch(&s, &l[i], p);
     }
     show_total(&s, train);
-    printf("      of a step through cuDNN and cuBLASLt; of it programs of tenon build --target cuda --kernels=cudnn take products and convolutions, less is fused (`tenon show` with these options), the rest are kernels of our own\n");
+    printf("      this is a step with cuDNN and cuBLASLt; programs built with --target cuda --kernels=cudnn use them for products and convolutions,\n      fuse less (tenon show with these options), and use Tenon's kernels for the rest\n");
     const char *own = s.type == GPU_F32 ? kernels_said(c, d) : "";
     if (*own)
-        printf("      by kernels of our own alone: %s\n", own);
+        printf("      with Tenon's own kernels alone: %s\n", own);
     if (s.unplanned)
         printf("      cuDNN's graphs are not planned, so engines and workspaces are missing: %s\n", s.unplanned);
     show_memory(&s, train, l, n);
@@ -196,10 +196,10 @@ void show_graphs(Arena *a, const Command *c, const EmitPlan *plan, int n, bool p
     static const char format[] = "%4s  %-24s %-41s %-14s %-30s %12s\n";
     int whole = 0, joined = 0;
     if (n == 0) {
-        printf("\nno convolution of the program is cuDNN's\n");
+        printf("\nthe program computes no convolution with cuDNN\n");
         return;
     }
-    printf("\nconvolutions of the program through cuDNN, each graph once, on %s (%s)%s\n", gpu_of(c->options.arch)->name, c->options.arch,
+    printf("\ncuDNN graphs of the program's convolutions, without duplicates, on %s (%s)%s\n", gpu_of(c->options.arch)->name, c->options.arch,
            c->options.tf32 ? ", in tf32" : c->options.half == HALF_BF16 ? ", in bf16" : c->options.half ? ", in f16" : "");
     printf(format, "line", "name", "graph", "kernel behind", "engine", "workspace");
     for (int i = 0; i < n; i++) {
@@ -210,7 +210,7 @@ void show_graphs(Arena *a, const Command *c, const EmitPlan *plan, int n, bool p
                planned ? engine_name(a, p->engine, p->notes) : "not planned", planned ? text_bytes(a, p->workspace) : "-");
         joined += *p->inside || *p->behind, whole += *p->inside && !*p->behind;
     }
-    printf("      %d graphs; of %d with more than the convolution %d have all of it inside\n", n, joined, whole);
+    printf("      %d graphs; %d have operations behind the convolution, %d of them fuse all of these\n", n, joined, whole);
     if (!planned)
-        printf("      not planned: the program has each convolution alone, and plans it when it first starts\n");
+        printf("      not planned: the program takes each convolution without fusion, and plans it at its first start\n");
 }

@@ -66,12 +66,12 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
     const char *cc = environment(ENV_CC);
     if (!m) {                                         /* options have been looked at before */
         diag_error(d, nowhere, "TENON_CPU=%s: there is no such processor", c->options.cpu);
-        diag_help(d, "set it to what --cpu takes (tenon build --help), or unset it: then it is this machine's");
+        diag_help(d, "set it to a value of --cpu (tenon build --help lists them), or unset it for this machine's processor");
         return false;
     }
     if (compiles && !machine_fits_host(m) && !cc) {
-        diag_error(d, nowhere, "--cpu %s is another family of processors than this machine's", m->name);
-        diag_help(d, "name a C compiler that makes code for it: CC=..., or use tenon emit");
+        diag_error(d, nowhere, "--cpu %s is of another family of processors than this machine", m->name);
+        diag_help(d, "set CC to a C compiler for that family, or use tenon emit");
         return false;
     }
     const int real = f->recipe.dtype && strcmp(f->recipe.dtype, "f64") == 0 ? 8 : 4;
@@ -120,22 +120,22 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
 {
     const bool makes = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN || (c->kind == COMMAND_EMIT && strcmp(c->to, "dot") != 0);
     if (!f->test) {
-        diag_error(d, nowhere, "%s defines no model, only what others import", c->file);
-        diag_help(d, "name a file with a model; tenon check works without one");
+        diag_error(d, nowhere, "%s defines no model, only parts that other files import", c->file);
+        diag_help(d, "name a file with a model; tenon check also takes a file without one");
         return false;
     }
     if (makes && !f->train) {
-        diag_error(d, nowhere, "%s has no train block, and without one there is no program to make", c->file);
-        diag_help(d, "add: train NAME { data = ...; loss = ...; optimizer = ...; batch = ... }; check and show work without");
+        diag_error(d, nowhere, "%s has no train block, and a program needs one", c->file);
+        diag_help(d, "add: train NAME { data = ...; loss = ...; optimizer = ...; batch = ... }; tenon check and tenon show need none");
         return false;
     }
     if (makes && f->train->nparam == 0) {
         diag_error(d, nowhere, "model '%s' has no parameters: there is nothing to train", f->train->name);
-        diag_help(d, "give it a layer with weights, such as dense; check and show work without");
+        diag_help(d, "give it a layer with weights, such as dense; tenon check and tenon show need none");
         return false;
     }
     if (c->memory && !f->train) {
-        diag_error(d, nowhere, "%s has no train block, and without one there is no memory plan to draw", c->file);
+        diag_error(d, nowhere, "%s has no train block, and a memory plan needs one", c->file);
         return false;
     }
     if (c->kind == COMMAND_BUILD && !c->key && !build_output_ok(c, d))

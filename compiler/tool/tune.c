@@ -145,9 +145,9 @@ static void append(const TuneTool *t, const char *lines, Diag *d)
     const char *fresh = arena_printf(t->arena, "%s%s%s", old, whole ? "" : "\n", lines);
     const int error = path ? file_write(t->arena, path, fresh, strlen(fresh), 0666) : 0;
     if (!path)
-        diag_warn(d, nowhere, "--tune: there is no cache directory, so what was measured is not kept");
+        diag_warn(d, nowhere, "--tune: there is no cache directory, so the measurements are not kept");
     else if (error)
-        diag_warn(d, nowhere, "--tune: %s cannot be written, so what was measured is not kept: %s", path, strerror(error));
+        diag_warn(d, nowhere, "--tune: cannot write %s, so the measurements are not kept: %s", path, strerror(error));
 }
 
 /* ---- measuring */

@@ -33,12 +33,12 @@ plans lenet; same "LeNet's graphs in exact f32" "$(engines)" 5
 grep ' cuDNN [0-9]' "$work/table" | grep -q tensor-cores && bad "exact f32 on tensor cores" || ok
 plans lenet --dtype tf32
 plans mlp --dtype bf16; same "an MLP has no graphs" "$(engines)" 0
-show mlp --kernels=cudnn | grep -q "^no convolution of the program is cuDNN's" && ok || bad "an MLP has convolutions"
-show lenet --kernels=cudnn --dtype f64 | grep -q "^no convolution of the program is cuDNN's" && ok || bad "in f64 convolutions are cuDNN's"
+show mlp --kernels=cudnn | grep -q "^the program computes no convolution with cuDNN" && ok || bad "an MLP has convolutions"
+show lenet --kernels=cudnn --dtype f64 | grep -q "^the program computes no convolution with cuDNN" && ok || bad "in f64 convolutions are cuDNN's"
 # of the program itself: as its values lie, channels outermost, cuDNN has precompiled engines with bias and relu inside in each type
 for dtype in f32 tf32 bf16; do
     plans lenet_relu --kernels=cudnn --dtype $dtype --batch 64
-    grep -q " conv2d + bias + relu  *-  *cuDNN [0-9]" "$work/table" && grep -q "of 2 with more than the convolution 2 have all of it inside" "$work/table" && ok || bad "in $dtype bias and relu are not inside: $(tail -n 3 "$work/table")"
+    grep -q " conv2d + bias + relu  *-  *cuDNN [0-9]" "$work/table" && grep -q "2 have operations behind the convolution, 2 of them fuse all of these" "$work/table" && ok || bad "in $dtype bias and relu are not inside: $(tail -n 3 "$work/table")"
     ! grep -q "compiled" "$work/table" && ok || bad "in $dtype a program's convolution is compiled for it"
     grep -q "tensor-cores" "$work/table" && tensor=yes || tensor=no
     same "tensor cores in $dtype" "$tensor" "$([ $dtype = f32 ] && echo no || echo yes)"

@@ -26,7 +26,7 @@ refuses "attention of wide heads" "wide.tn:2:12: error: causal_attention of head
 for option in --kernels=blas --tune "--comm mpi" --fast "--memory-limit 1G"; do
     refuses "$option with --target cuda" "is for programs on the processor" "$TENON" build models/mlp.tn --target cuda $option -o "$work/p"
 done
-refuses "--arch without --target cuda" "names a GPU" "$TENON" build models/mlp.tn --arch sm_80 -o "$work/p"
+refuses "--arch without --target cuda" "--arch is for programs on a GPU" "$TENON" build models/mlp.tn --arch sm_80 -o "$work/p"
 NVCC=/nowhere/nvcc refuses "no nvcc" "cannot run the CUDA compiler '/nowhere/nvcc'" "$TENON" build models/mlp.tn --target cuda -o "$work/p"
 "$TENON" emit models/lenet.tn --to cuda | grep -q "for sm_90" && ok || bad "--arch sm_90 is not the default"
 

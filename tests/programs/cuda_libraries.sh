@@ -10,9 +10,9 @@ cuda=$TENON_ROOT/tests/cuda
 
 refuses "--kernels=cudnn on the processor" "add --target cuda" "$TENON" build models/mlp.tn --kernels=cudnn -o "$work/p"
 refuses "--kernels=cudnn and --plain" "exclude each other" "$TENON" build models/mlp.tn --target cuda --kernels=cudnn --plain -o "$work/p"
-refuses "bf16 with kernels of our own" "bf16 takes NVIDIA.s libraries, and this program takes kernels of our own" "$TENON" build models/mlp.tn --target cuda --kernels=own --dtype bf16 -o "$work/p"
-refuses "f16 with kernels of our own" "f16 takes NVIDIA.s libraries, and this program takes kernels of our own" "$TENON" build models/mlp.tn --target cuda --kernels=own --dtype f16 -o "$work/p"
-refuses "tf32 with kernels of our own" "tf32 takes NVIDIA.s libraries, and this program takes kernels of our own" "$TENON" build models/mlp.tn --target cuda --kernels=own --dtype tf32 -o "$work/p"
+refuses "bf16 with kernels of our own" "bf16 needs NVIDIA.s libraries, and this program uses Tenon.s own kernels" "$TENON" build models/mlp.tn --target cuda --kernels=own --dtype bf16 -o "$work/p"
+refuses "f16 with kernels of our own" "f16 needs NVIDIA.s libraries, and this program uses Tenon.s own kernels" "$TENON" build models/mlp.tn --target cuda --kernels=own --dtype f16 -o "$work/p"
+refuses "tf32 with kernels of our own" "tf32 needs NVIDIA.s libraries, and this program uses Tenon.s own kernels" "$TENON" build models/mlp.tn --target cuda --kernels=own --dtype tf32 -o "$work/p"
 same "bf16 takes them by itself" "$("$TENON" emit models/mlp.tn --to cuda --dtype bf16 --kernels=cudnn | sed 's/flags = "[^"]*"//' | cksum)" \
     "$("$TENON" emit models/mlp.tn --to cuda --dtype bf16 | sed 's/flags = "[^"]*"//' | cksum)"
 if deep "each model as a program with libraries"; then   # tests/passes/emitted.sh compares their text
@@ -131,7 +131,7 @@ fused() {
     same "rows without plans" "3 bias + relu behind it: not planned;4 bias behind it: not planned;4 relu_d behind it: not planned;" "$(rows "$work/geometry")"
     same "kernels of bias or relu, without plans" 0 "$(kernels 'bias|relu' "$work/geometry/geometry.cu")"
     TENON_CUDNN=/nowhere/libcudnn.so.9 show > "$work/table"
-    grep -q "^   3 .* conv2d  *bias + relu  *not planned " "$work/table" && grep -q "each convolution alone" "$work/table" && ok || bad "the table without cuDNN: $(cat "$work/table")"
+    grep -q "^   3 .* conv2d  *bias + relu  *not planned " "$work/table" && grep -q "each convolution without fusion" "$work/table" && ok || bad "the table without cuDNN: $(cat "$work/table")"
     # planned, by a library that has engines for all
     planned inside "$geometry" --kernels=cudnn || { bad "tenon build with plans: $(cat "$inside/said")"; return; }
     cp "$work/geometry/cpu" "$inside/cpu"
@@ -142,7 +142,7 @@ fused() {
     # two steps of four shards, one test of as many
     same "convolutions with more inside" "12 bias;12 bias + relu;8 relu_d;" "$(calls "$inside")"
     show > "$work/table"
-    grep -q "^   3 .* conv2d + bias + relu  *-  *cuDNN 1 " "$work/table" && grep -q "; of 3 with more than the convolution 3 have all of it inside" "$work/table" && ok || bad "the table: $(cat "$work/table")"
+    grep -q "^   3 .* conv2d + bias + relu  *-  *cuDNN 1 " "$work/table" && grep -q "; 3 have operations behind the convolution, 3 of them fuse all of these" "$work/table" && ok || bad "the table: $(cat "$work/table")"
     # one that has none for a relu
     export FAKE_CUDNN=bias TENON_CACHE=$work/behind-cache
     planned behind "$geometry" --kernels=cudnn || bad "tenon build where no engine takes a relu: $(cat "$behind/said")"

@@ -10,11 +10,11 @@ cuda=$TENON_ROOT/tests/cuda
 . "$cuda/shim.sh"
 
 # ---- what it cannot be combined with
-refuses "the processor" "--kernels=persistent makes many steps one launch on a GPU.*processor" "$TENON" build models/mlp.tn --kernels=persistent -o "$work/p"
+refuses "the processor" "--kernels=persistent runs many steps in one launch on a GPU.*processor" "$TENON" build models/mlp.tn --kernels=persistent -o "$work/p"
 refuses "several GPUs" "--kernels=persistent takes a training step that is one launch on one GPU, and with --comm nccl" \
     "$TENON" build models/mlp.tn --target cuda --comm nccl --kernels=persistent -o "$work/p"
 for type in tf32 bf16 f16; do
-    refuses "$type" "$type takes NVIDIA's libraries, and this program takes kernels of our own" "$TENON" build models/mlp.tn --target cuda --dtype $type --kernels=persistent -o "$work/p"
+    refuses "$type" "$type needs NVIDIA's libraries, and this program uses Tenon's own kernels" "$TENON" build models/mlp.tn --target cuda --dtype $type --kernels=persistent -o "$work/p"
 done
 # where nobody says: what is expected to be faster by a seventh
 form() { "$TENON" emit "$@" --to cuda | grep -c "^#define RT_PERSISTENT" || true; }

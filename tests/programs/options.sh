@@ -43,8 +43,8 @@ refuses "an unknown pass" "did you mean 'fuse'" "$TENON" emit "$lenet" --dump fu
 refuses "an unknown operation" "did you mean 'conv2d'" "$TENON" ops conv2
 refuses "an operation like no other" "tenon ops. lists them" "$TENON" ops nosuch
 refuses "ranks that do not divide" "3 ranks" "$TENON" show "$lenet" --ranks 3
-refuses "--dtype bf16" "bf16 takes NVIDIA.s libraries, and this program is for the processor" "$TENON" build "$lenet" -o "$work/p" --dtype bf16
-refuses "--dtype f16 of our own kernels" "f16 takes NVIDIA.s libraries, and this program takes kernels of our own" "$TENON" build "$lenet" -o "$work/p" --dtype f16 --target cuda --kernels=own
+refuses "--dtype bf16" "bf16 needs NVIDIA.s libraries, and this program is for the processor" "$TENON" build "$lenet" -o "$work/p" --dtype bf16
+refuses "--dtype f16 of our own kernels" "f16 needs NVIDIA.s libraries, and this program uses Tenon.s own kernels" "$TENON" build "$lenet" -o "$work/p" --dtype f16 --target cuda --kernels=own
 succeeds "check in a type of NVIDIA's libraries" "$TENON" check "$lenet" --dtype bf16
 refuses "--to c of a GPU" "--to c writes a program for the processor, and --target cuda is for a GPU" "$TENON" emit "$lenet" --to c --target cuda
 refuses "--to cuda of a processor" "--to cuda writes a program for a GPU, and --target cpu is for the processor" "$TENON" emit "$lenet" --to cuda --target cpu
@@ -54,7 +54,7 @@ for option in "--memory $work/plan.svg" "--ranks 2"; do
     # shellcheck disable=SC2086
     refuses "show $option of a GPU" "${option%% *} is for programs on the processor" "$TENON" show "$lenet" --target cuda $option
 done
-refuses "a driver without a GPU" "--driver is that of a GPU" "$TENON" build "$lenet" -o "$work/p" --driver 13.0
+refuses "a driver without a GPU" "--driver is for programs on a GPU" "$TENON" build "$lenet" -o "$work/p" --driver 13.0
 refuses "ranks of one shard" "2 ranks cannot share 1 shard equally" "$TENON" show "$lenet" --shards 1 --ranks 2
 refuses "--comm nccl on processors" "add --target cuda, or use --comm mpi" "$TENON" build "$lenet" -o "$work/p" --comm nccl
 succeeds "--set of a known key" "$TENON" check "$lenet" --set optimizer.lr=0 --set model.classes=100 --set batch=64
