@@ -34,7 +34,7 @@ const Op op_accuracy[] =
       .shape = shape,
       .price = price,
       .kernel = kernel,
-      .example = "# Every classifier is measured by it: no need to write it.\n"
+      .example = "# The program reports it for every classifier; a model does not name it.\n"
                  "model example(x: f32[6]) {\n"
                  "    return dense(x, 4)\n"
                  "}\n" EXAMPLE_TRAIN},

@@ -262,8 +262,7 @@ const Op op_attention[] =
                     "ds[i][j] = p[i][j] (do[i] . v[j] - do[i] . o[i])\n"
                     "dq[i] = scale (sum over j of ds[i][j] k[j])\n"
                     "dk[j] = scale (sum over i of ds[i][j] q[i])",
-      .note = "The scores are not stored; the backward pass computes them again for a few steps at a time. T "
-              "times D is at most 262144. A GPU program has at most 256 features a head. Source: Vaswani et "
+      .note = "The scores are not stored: the kernel computes those of a few steps at a time, and again in the backward pass. T times D is at most 262144. On a GPU a head has 2 to 256 features. Source: Vaswani et "
               "al. 2017, \"Attention is all you need\".",
       .arg = {{"q", ARG_TENSOR, NULL, "queries (N, T, C)"},
               {"k", ARG_TENSOR, NULL, "keys (N, T, C)"},
@@ -274,7 +273,7 @@ const Op op_attention[] =
       .shape = shape_three,
       .build = build,
       .example =
-          "# Once as a transformer has it, once of three values that have nothing in common.\n"
+          "# First as in a transformer, then of three values of different layers.\n"
           "model example(x: f32[5, 6]) {\n"
           "    p = dense(x, 24) |> split(3, axis = -1)\n"
           "    h = causal_attention(p[0], p[1], p[2], heads = 2)\n"

@@ -114,7 +114,7 @@ const Op op_dropout[] =
       .shapes = "x, y (N, ..)",
       .formula = "y[i] = m[i] x[i] / (1 - rate)   m[i] = 0 with probability rate, else 1",
       .derivative = "dx[i] = m[i] dy[i] / (1 - rate)",
-      .note = "test, predict and generate leave x as it is. The mask is not stored: a counter of seed, "
+      .note = "In test, predict and generate x stays as it is. The mask is not stored: a counter of seed, "
               "epoch, sample and element generates it again in the backward pass. So it is the same for any "
               "number of threads and ranks, and after a resume. Source: Srivastava et al. 2014, \"Dropout: a "
               "simple way to prevent neural networks from overfitting\".",
@@ -135,7 +135,7 @@ const Op op_dropout[] =
       .shapes = "x, y (N, C, H, W)",
       .formula = "y[c][..] = m[c] x[c][..] / (1 - rate)   m[c] = 0 with probability rate, else 1",
       .derivative = "dx[c][..] = m[c] dy[c][..] / (1 - rate)",
-      .note = "test, predict and generate leave x as it is.",
+      .note = "In test, predict and generate x stays as it is.",
       .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},
               {"rate", ARG_FLOAT, NULL, "the probability, at least 0 and below 1"}},
       .shape = shape_2d,

@@ -168,8 +168,7 @@ const Op op_embedding[] =
       .formula = "y[t] = weight[tokens[t]]   0 for the token `padding`",
       .derivative = "dweight[v] = sum over samples and t with tokens[t] = v of dy[t]",
       .note = "An optimizer with momentum, averages or weight decay changes every row of the table in every "
-              "step. With lazy = true it leaves rows alone whose gradient is 0, which is another update "
-              "rule. lazy cannot be combined with tied weights.",
+              "step. With lazy = true it changes only rows whose gradient is not 0, which is another update rule. lazy cannot be combined with tied weights.",
       .arg = {{"tokens", ARG_TENSOR, NULL, "tokens (N, T), or class numbers (N)"},
               {"vocab", ARG_INT, NULL, "number of different tokens V, at least 1"},
               {"width", ARG_INT, NULL, "numbers in a vector F, at least 1"},

@@ -215,9 +215,8 @@ const Op op_gather[] =
       .shape = shape,
       .build = build,
       .example =
-          "# Some steps of a sequence, one of them twice; its features in another order; the steps "
-          "that the network asks for,\n"
-          "# numbers being rounded; and in the loss the number at the class of each sample.\n"
+          "# Steps of a sequence, one of them twice; features in another order; steps that the network computes;\n"
+          "# in the loss, the number at the class of each sample.\n"
           "model example(x: f32[5, 6]) {\n"
           "    h = dense(x, 4) |> tanh\n"
           "    h = gather(h, [4, 0, 1, 4]) * gather(h, [1, 2, 3, 4])\n"

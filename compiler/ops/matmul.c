@@ -176,8 +176,7 @@ const Op op_matmul[] =
       .formula = "c[..][i][j] = sum over k of a[..][i][k] b[..][k][j]",
       .derivative = "da = dc b^T\n"
                     "db = a^T dc",
-      .note = "layer.weight of a dense layer is (O, I), so that matmul(h, layer.weight) applies the layer "
-              "backwards. On a GPU the product is a kernel of Tenon, or cuBLASLt's with --kernels=cudnn.",
+      .note = "layer.weight of a dense layer is (O, I), so that matmul(h, layer.weight) leads from O numbers back to I. On a GPU the product is a kernel of Tenon, or cuBLASLt's with --kernels=cudnn.",
       .arg = {{"a", ARG_TENSOR, NULL, "(N, .., M, K)"},
               {"b", ARG_TENSOR, NULL, "(N, .., K, L), or a weight (K, L)"},
               {"transpose_a", ARG_BOOL, "false", "take a as (N, .., K, M)"},

@@ -120,7 +120,7 @@ const Op op_rotary[] =
               "distance of two steps. Source: Su et al. 2021, \"RoFormer: enhanced transformer with rotary "
               "position embedding\".",
       .arg = {{"x", ARG_TENSOR, NULL, "queries or keys (N, T, F)"},
-              {"heads", ARG_INT, "1", "number of heads, at least 1; 2 heads divide F"},
+              {"heads", ARG_INT, "1", "number of heads, at least 1; F is a multiple of twice this number"},
               {"base", ARG_FLOAT, "10000", "base of the wave lengths, above 0"}},
       .shape = shape,
       .gradient = gradient,

@@ -106,7 +106,7 @@ const Op op_sigmoid_cross_entropy[] =
       .shape = shape,
       .price = price,
       .kernel = call,
-      .example = "# Measured where the loss is sigmoid_cross_entropy: no need to write it.\n"
+      .example = "# The program reports it with this loss; a model does not name it.\n"
                  "model example(x: f32[6]) {\n"
                  "    return dense(x, 1)\n"
                  "}\n" EXAMPLE_RECIPE("sigmoid_cross_entropy")},

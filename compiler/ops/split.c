@@ -117,7 +117,7 @@ const Op op_split[] =
       .formula = "y[.., i, ..] = x_i[..]",
       .derivative = "dx_i = dy[.., i, ..]",
       .note = "The result has at most 6 dimensions.",
-      .arg = {{"x", ARG_TENSORS, NULL, "all positional arguments, or lists of them"},
+      .arg = {{"x", ARG_TENSORS, NULL, "the tensors to join"},
               {"axis", ARG_INT, "0", "the index of the new dimension, without the batch"}},
       .shape = shape_stack,
       .build = build_stack,

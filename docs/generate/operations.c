@@ -21,7 +21,11 @@ static void arguments(Page *p, const Op *op)
                          : open                    ? ", may be left out"
                          : g->type == ARG_STRING   ? made(", default `\"%s\"`", g->fallback)
                                                    : made(", default `%s`", g->fallback);
-        page_define(p, g->name, NULL, made("%s%s. %s", manual_type(g->type), by, made_sentence(g->about ? g->about : "")));
+        const char *about = g->about ? g->about : "", *tensor = "a tensor";
+        if (g->type == ARG_TENSOR && strncmp(about, tensor, strlen(tensor)) == 0)
+            page_define(p, g->name, NULL, made("tensor%s%s.", about + strlen(tensor), by));
+        else
+            page_define(p, g->name, NULL, made("%s%s. %s", manual_type(g->type), by, made_sentence(about)));
     }
 }
 
@@ -33,7 +37,7 @@ static const char *form(const Op *op)
     if (op->flags & OP_VIEW)
         return "Takes no time: the same memory is read with another shape.";
     if (op->move)
-        return "Computed by generated loops that move numbers, or without any, where the neighbours can read or write in place.";
+        return "Computed by generated loops. No loop is needed where the neighbours can read or write in place.";
     if (op->kernel)
         return "Computed by a kernel, on the processor and on a GPU.";
     if (op->build && op->flags & OP_INPLACE)
