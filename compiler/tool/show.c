@@ -370,7 +370,7 @@ void show_price(Arena *a, const Graph *g, const Options *o)
     }
     bill_row(&b, "", "total", "", "", &b.total);
     printf("      %s samples/s on one core without waiting; executed: includes the padding of tiles, excludes known zeros\n"
-           "      peak: textbook FLOPs by the time; above 100 %% where the algorithm executes fewer (Winograd, sparse)\n",
+           "      peak: textbook FLOPs per second, as a share of the FMA peak; above 100 %% where the algorithm executes fewer (Winograd, sparse)\n",
            text_commas(a, (int64_t)(1e3 * (double)s->batch / milliseconds(&b, &b.total))));
 }
 

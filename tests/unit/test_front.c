@@ -236,7 +236,7 @@ END_TEST
 
 START_TEST(settings)
 {
-    const Setting set[] = {{"optimizer.lr", "0"}, {"batch", "32"},         {"model.n", "7"},
+    const KeyValue set[] = {{"optimizer.lr", "0"}, {"batch", "32"},         {"model.n", "7"},
                            {"clip.norm", "2"},    {"data", "/some/where"}, {"data.scale", "1"},
                            {"batch", "16"}};
     const FrontOptions o = {.set = set,
