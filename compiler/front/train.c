@@ -259,7 +259,7 @@ static void read_freeze(Train *t, Expr *e)
 #define WORDS(key, list) {.name = #key, .want = WANT_WORD, .words = list}
 const TrainKey train_key_table[] = {
     {.name = "data", .read = read_data, .example = "data = mnist", .forms = data_forms, .bound = true,
-     .about = "The data set. The program's --data replaces its name or directory."},
+     .about = "The data set. The program's --data replaces its name or directory. [Own data](../how-to/own-data.md) describes the files."},
     {.name = "normalize", .read = read_normalize, .forms = normalize_forms, .bound = true, .fallback = "`none`",
      .about = "Normalisation of the samples, in training, tests and predictions."},
     {.name = "augment", .read = read_augment, .forms = augment_forms, .bound = true, .fallback = "`[]`",

@@ -104,7 +104,8 @@ static void command(Page *p, const CommandRow *c)
 void reference_commands(Page *p)
 {
     page_paragraph(p, "`tenon --help` prints the list of commands, `tenon COMMAND --help` the options of one, `tenon --version` the version. %s "
-                      "[Exit codes](exit-codes.md) are 0 and 1; `tenon run` has those of the program.", sizes);
+                      "[Exit codes](exit-codes.md) are 0 and 1; `tenon run` has those of the program. The [programs](program.md) that `tenon build` makes have "
+                      "commands and options of their own.", sizes);
     TABLE(p, "Command", "What it does");
     for (const CommandRow *c = command_table; c->name; c++)
         ROW(p, made("[%s](#%s)", c->name, c->name), c->brief);
@@ -190,7 +191,7 @@ static bool manual_of(const char *dir, const CommandRow *c)
                                                         : exits);
     page_section(&p, "Examples");
     page_code(&p, "sh", c->example);
-    return end(&p, "`tenon`(1)");
+    return end(&p, c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN ? "`tenon`(1), `tenon-program`(1)" : "`tenon`(1)");
 }
 
 static bool manual_of_all(const char *dir)
@@ -214,7 +215,7 @@ static bool manual_of_all(const char *dir)
     page_paragraph(&p, "%s", exits);
     page_section(&p, "Examples");
     page_code(&p, "sh", "tenon build models/lenet.tn -o lenet\n./lenet --epochs 2");
-    return end(&p, see);
+    return end(&p, made("%s, `tenon-program`(1)", see));
 }
 
 bool reference_manuals(const char *dir)
