@@ -406,13 +406,13 @@ static bool write_node(Py *p, Scope *s, const Node *n, bool result)
     }
     if ((n->loop && meant(n) == n) || values(n) > 64) {
         diag_error(p->d, n->span,
-                   n->loop ? "--to %s knows no scan yet"
+                   n->loop ? "--to %s cannot write a scan yet"
                            : "--to %s takes at most 64 tensors in a call",
                    p->dialect->to);
         return false;
     }
     if (node_is(n, "embedding") && n->in[1]->param && n->in[1]->param->lazy) {
-        diag_error(p->d, n->span, "--to %s knows no update that leaves rows alone: lazy = true",
+        diag_error(p->d, n->span, "--to %s cannot write an update that skips rows: lazy = true",
                    p->dialect->to);
         return false;
     }
@@ -447,7 +447,7 @@ static const Node *result_of(Py *p, const char *path, int from, int to)
                 inside |= p->g->node[m] == x;
             if (inside && result) {
                 diag_error(p->d, x->span,
-                           "--to %s wants blocks with one result, and %s has several",
+                           "--to %s needs blocks with one result, and %s has several",
                            p->dialect->to, path);
                 return NULL;
             }

@@ -74,8 +74,8 @@ bool python_data_supported(const Graph *g, const char *to, Diag *d)
         return false;
     }
     if (strcmp(r->data.name, "synthetic") == 0 && r->data.samples <= 0) {
-        diag_error(d, r->data.span, "--to %s needs to know how many samples to make up", to);
-        diag_help(d, "say it in the recipe: data = synthetic(samples = 1000)");
+        diag_error(d, r->data.span, "--to %s needs the number of synthetic samples", to);
+        diag_help(d, "write it in the recipe: data = synthetic(samples = 1000)");
         return false;
     }
     return !r->data.unit || text_supported(&r->data, to, d);

@@ -178,7 +178,7 @@ bool python_value(Arena *a, const Dialect *dialect, const Node *n, const PyValue
     if (v->s)
         return true;
     const Node *recurrent = python_recurrent(n);
-    diag_error(d, n->span, "--to %s has no word for %s", dialect->to,
+    diag_error(d, n->span, "--to %s cannot write %s", dialect->to,
                recurrent ? recurrent->op->name : op_written(a, n));
     diag_help(d, "the model can be trained with Tenon itself: tenon build");
     return false;

@@ -265,7 +265,7 @@ static void check_scan(Sem *s, Stmt *t)
     for (int i = 0; i < t->items.n; i++)
         loop_name(s, t->items.v[i].name, t->items.v[i].span, "scan");
     if (s->scans++) {
-        diag_error(s->u->diag, t->span, "a scan cannot stand in another");
+        diag_error(s->u->diag, t->span, "a scan cannot be inside another scan");
         diag_help(s->u->diag, "collect what the inner one needs with 'yield', and scan that");
     }
     names_body(s, &t->body);
@@ -286,8 +286,8 @@ static void check_stmt(Sem *s, Stmt *t)
         names_check(s, t->value);
         s->returns = true;
         if (s->scans) {
-            diag_error(s->u->diag, t->span, "'return' cannot stand in a scan");
-            diag_help(s->u->diag, "a value of every step leaves it by 'yield NAME = VALUE'");
+            diag_error(s->u->diag, t->span, "'return' is not allowed in a scan");
+            diag_help(s->u->diag, "use 'yield NAME = VALUE' for a value of every step");
         }
         break;
     case ST_FOR:
@@ -305,7 +305,7 @@ static void check_stmt(Sem *s, Stmt *t)
     case ST_YIELD:
         names_check(s, t->value);
         if (!s->scans) {
-            diag_error(s->u->diag, t->span, "'yield' stands in a scan only");
+            diag_error(s->u->diag, t->span, "'yield' is allowed only in a scan");
             diag_help(s->u->diag, "it collects a value of every step");
         }
         break;

@@ -56,13 +56,12 @@ static bool check_answers(const Unit *u, const Graph *g)
         return true;
     if (data->table) {
         diag_error(u->diag, data->span,
-                   "tsv has one class for a text, and the model returns a vector for each "
-                   "position, %s",
+                   "tsv has one class for each text, and the model returns a vector for each position, %s",
                    y);
         diag_help(u->diag, "return one: the last of lstm(h, ...), or mean(h, axes = [0])");
     } else {
         diag_error(u->diag, data->span,
-                   "the data have %lld tokens, and the model tells %lld apart, %s",
+                   "the data have %lld tokens, and the model distinguishes %lld, %s",
                    (long long)data->vocab, classes, y);
         diag_help(u->diag, "end it with dense(vocab)");
     }
@@ -76,7 +75,7 @@ static void check_expect(const Unit *u, const Graph *g)
     if (!e->metric || !strstr(e->metric, "perplexity") || graph_next_token(g))
         return;
     diag_error(u->diag, e->span, "'%s' has no perplexity to compare with", g->name);
-    diag_help(u->diag, "it is told of data = text(...) with the plain softmax_cross_entropy");
+    diag_help(u->diag, "perplexity is reported for data = text(...) with the plain softmax_cross_entropy");
 }
 
 bool lower_loss(Unit *u, Graph *g, Expr *loss)
@@ -97,11 +96,11 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     if (v.kind != V_TENSOR) {
         if (v.kind != V_POISON)
             diag_error(u->diag, loss->span,
-                       "the loss is a tensor with one number a sample, this is %s", value_kind(v));
+                       "the loss is a tensor with one number for each sample, this is %s", value_kind(v));
         return false;
     }
     if (v.node->shape.rank != 0) {
-        diag_error(u->diag, loss->span, "the loss is one number a sample, this is %s",
+        diag_error(u->diag, loss->span, "the loss is one number for each sample, this is %s",
                    shape_text(u->arena, &v.node->shape));
         diag_help(u->diag, "end it with a loss such as softmax_cross_entropy or mse");
         return false;

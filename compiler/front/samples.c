@@ -19,7 +19,7 @@ static bool spread(Lower *l, const Normalize *z, const char *what, double *v, in
         return false;
     }
     if (channels > NORMALIZE_MAX && n == 1) {
-        diag_error(l->diag, z->span, "normalize serves at most %d channels, '%s' has %lld",
+        diag_error(l->diag, z->span, "normalize takes at most %d channels, '%s' has %lld",
                    NORMALIZE_MAX, x->name, (long long)channels);
         return false;
     }
@@ -65,7 +65,7 @@ static bool check_resize(Lower *l)
     }
     if (r->normalize.kind != NORM_PIXEL)
         return true;
-    diag_error(l->diag, r->resize_span, "resize does not go with normalize = per_pixel_mean");
+    diag_error(l->diag, r->resize_span, "resize cannot be combined with normalize = per_pixel_mean");
     diag_help(l->diag, "normalize = per_channel(mean = ..., std = ...) does");
     return false;
 }
@@ -111,8 +111,8 @@ static bool check_tokens(Lower *l)
         return false;                                 /* it was wrong, and has been reported */
     if (r->data.vocab == 0) {
         diag_error(l->diag, r->data.span,
-                   "'%s' is tokens: the data need the size of their vocabulary", x->name);
-        diag_help(l->diag, "say vocab = 65 in their parentheses where tokens are 0 to 64");
+                   "'%s' holds tokens: the data need the size of their vocabulary", x->name);
+        diag_help(l->diag, "write vocab = 65 in the parentheses of the data where tokens are 0 to 64");
         return false;
     }
     node_set_int(l->g, x, "vocab", r->data.vocab);

@@ -235,7 +235,7 @@ static bool may_begin(Lower *l, const Stmt *t)
 {
     if (!l->scan)
         return true;
-    diag_error(l->diag, t->span, "a scan cannot stand in another");
+    diag_error(l->diag, t->span, "a scan cannot be inside another scan");
     diag_note(l->diag, "the block that it stands in is called inside of a scan");
     diag_help(l->diag, "scan before, collect what the other one needs with 'yield', and scan that");
     return false;
@@ -274,8 +274,8 @@ void lower_scan(Lower *l, Stmt *t)
     ok &= t->items.n > 0;
     find_states(l, &s, &t->body);
     if (ok && !s.nstate && !s.unsure && diag_errors(l->diag) == before && !t->body.broken) {
-        diag_error(l->diag, t->span, "this scan hands nothing from step to step");
-        diag_note(l->diag, "a name is handed on that is bound before the scan and again inside");
+        diag_error(l->diag, t->span, "this scan passes no state from step to step");
+        diag_note(l->diag, "a state is a name that is bound before the scan and again inside it");
         diag_help(l->diag, "bind its first value: h = zeros(128); or work on the whole sequence");
     }
     ok &= diag_errors(l->diag) == before;

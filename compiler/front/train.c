@@ -53,7 +53,7 @@ static void read_data(Train *t, Expr *e)
     if (e->bad)
         return;
     if (!name || !*name) {
-        diag_error(t->u->diag, e->span, "the data are a name or a directory");
+        diag_error(t->u->diag, e->span, "data must be a name or a directory");
         diag_help(t->u->diag, "write mnist, \"path/to/directory\" or synthetic(samples = 10000)");
         return;
     }
@@ -99,8 +99,7 @@ static void read_loss(Train *t, Expr *e)
         if (text_nearest(e->s, op, n))
             diag_suggest(t->u->diag, e->s, op, n);
         else
-            diag_help(t->u->diag, "losses are softmax_cross_entropy, sigmoid_cross_entropy, mse, or an op of yours that makes one number a sample of "
-                                  "the output and the label; tenon ops explains them");
+            diag_help(t->u->diag, "losses are softmax_cross_entropy, sigmoid_cross_entropy, mse, or an op of your own that computes one number for each sample from the output and the label; tenon ops explains them");
     }
 }
 

@@ -95,7 +95,7 @@ bool check_label(const Node *n, int i, Diag *d)
     const Node *in = n->in[i];
     if (in->dtype == DT_I32 && in->shape.rank == 0 && in->shape.batched)
         return true;
-    diag_error(d, n->span, "%s wants one class number a sample, got %s", n->op->name,
+    diag_error(d, n->span, "%s wants one class number for each sample, got %s", n->op->name,
                shape_text(diag_arena(d), &in->shape));
     check_note(n, i, d);
     diag_help(d, "give it label");

@@ -14,7 +14,7 @@ static bool too_large(const Node *n, const int64_t *size, const int64_t *at, Dia
     const Shape *x = &n->in[0]->shape;
     const bool placed = node_attr(n, "at") != NULL;
     diag_error(d, node_span(n, placed ? "at" : "size"),
-               "crop of %lldx%lld at [%lld, %lld] leaves the image of %lldx%lld",
+               "crop of %lldx%lld at [%lld, %lld] is not inside the image of %lldx%lld",
                (long long)size[0], (long long)size[1], (long long)at[0], (long long)at[1],
                (long long)x->dim[1], (long long)x->dim[2]);
     check_note(n, 0, d);

@@ -25,17 +25,17 @@ static bool shape(Node *n, Diag *d)
     if (!check_real(n, 0, d) || !check_axis(n, "axis", y.rank, &axis, d))
         return false;
     if (index->nlist == 0) {
-        diag_error(d, node_span(n, "index"), "gather takes no place");
+        diag_error(d, node_span(n, "index"), "gather has an empty index");
         diag_help(d, "index = [0, 2] takes the first and the third");
         return false;
     }
     for (int i = 0; i < index->nlist; i++) {
         if (index->list[i] >= 0 && index->list[i] < y.dim[axis])
             continue;
-        diag_error(d, node_span(n, "index"), "gather of place %lld of a dimension of %lld",
+        diag_error(d, node_span(n, "index"), "gather index %lld is outside a dimension of %lld",
                    (long long)index->list[i], (long long)y.dim[axis]);
         check_note(n, 0, d);
-        diag_help(d, "places are 0 to %lld", (long long)y.dim[axis] - 1);
+        diag_help(d, "indices are 0 to %lld", (long long)y.dim[axis] - 1);
         return false;
     }
     y.dim[axis] = index->nlist;
@@ -76,7 +76,7 @@ static bool check_index(const Node *n, int64_t room, Diag *d)
                    shape_text(diag_arena(d), &index->shape));
         check_note(n, 1, d);
         diag_help(d,
-                  "an index is a value of each sample; places that are known are a list: [0, 2]");
+                  "an index tensor has values for each sample; write known indices as a list: [0, 2]");
         return false;
     }
     if (!node_attr(index, "vocab") || node_int(index, "vocab") <= room)

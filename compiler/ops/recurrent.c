@@ -255,7 +255,7 @@ static bool check_mask(const Node *n, int i, Diag *d)
     if (s->batched && s->rank == 1 && s->dim[0] == n->in[0]->shape.dim[0] &&
         n->in[i]->dtype == DT_REAL)
         return true;
-    diag_error(d, node_span(n, "mask"), "the mask of %s is a number a step, (N, %lld)", n->op->name,
+    diag_error(d, node_span(n, "mask"), "the mask of %s has one number for each step, (N, %lld)", n->op->name,
                (long long)n->in[0]->shape.dim[0]);
     check_note(n, 0, d);
     check_note(n, i, d);
@@ -277,7 +277,7 @@ static bool check(const Node *n, Diag *d)
 {
     const double rate = node_float(n, "recurrent_dropout");
     if (node_loop(n->in[0])) {
-        diag_error(d, n->span, "%s cannot stand in a scan: it is one itself", n->op->name);
+        diag_error(d, n->span, "%s cannot be used in a scan: it is a scan itself", n->op->name);
         check_note(n, 0, d);
         diag_help(d, "collect the sequence with 'yield', and apply %s to it behind the scan",
                   n->op->name);
@@ -341,7 +341,7 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
         !check_word(&probe, "activation", "tanh", "relu", d))
         return NULL;
     if (node_attr(attrs, "c") && !node_attr(attrs, "h")) {
-        diag_error(d, attrs->span, "%s is given its first c without its first h", attrs->op->name);
+        diag_error(d, attrs->span, "%s has a first c, but no first h", attrs->op->name);
         return NULL;
     }
     const int h = given(attrs, "h"), c = given(attrs, "c"), mask = given(attrs, "mask");

@@ -22,7 +22,7 @@ static bool reduced(const Node *n, Shape *ones, Shape *y, Diag *d)
     if (!check_real(n, 0, d) || !check_axes(n, "axes", x->rank, axis, d))
         return false;
     if (a->nlist == 0) {
-        diag_error(d, node_span(n, "axes"), "%s over no dimension", n->op->name);
+        diag_error(d, node_span(n, "axes"), "%s has no dimension to reduce", n->op->name);
         diag_help(d, "name at least one: axes = [1, 2] are the rows and columns of an image");
         return false;
     }

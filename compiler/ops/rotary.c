@@ -44,7 +44,7 @@ static bool shape(Node *n, Diag *d)
     if (x->dim[1] % (2 * node_int(n, "heads")) == 0)
         return check_result(n, *x, d);
     diag_error(d, node_span(n, "heads"),
-               "rotary turns pairs: %lld features are no pairs of %lld head%s",
+               "rotary rotates pairs: %lld features cannot be divided into pairs for %lld head%s",
                (long long)x->dim[1], (long long)node_int(n, "heads"),
                node_int(n, "heads") == 1 ? "" : "s");
     check_note(n, 0, d);

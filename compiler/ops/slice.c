@@ -22,7 +22,7 @@ static bool shape(Node *n, Diag *d)
         return false;
     const int64_t start = node_int(n, "start"), size = node_int(n, "size"), have = x->dim[axis];
     if (start + size > have) {
-        diag_error(d, node_span(n, "size"), "slice %lld to %lld of a dimension of %lld",
+        diag_error(d, node_span(n, "size"), "slice takes %lld to %lld of a dimension of %lld",
                    (long long)start, (long long)(start + size - 1), (long long)have);
         check_note(n, 0, d);
         diag_help(d, "use start + size <= %lld", (long long)have);

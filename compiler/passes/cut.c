@@ -148,7 +148,7 @@ bool schedule_check_statistics(const Graph *g, const Step *s, Diag *d)
         const bool sync = node_bool(n, "sync");
         if ((sync ? s->batch : s->shard) * (shape_count(&n->shape) / n->shape.dim[0]) > 1)
             continue;
-        diag_error(d, n->span, "batch_norm has one number a channel to normalise");
+        diag_error(d, n->span, "batch_norm has only one number in each channel to normalise");
         diag_note(d, "its input is %s, and a %s is one sample", shape_text(g->arena, &n->shape),
                   sync ? "batch" : "shard");
         if (s->batch == 1)

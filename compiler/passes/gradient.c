@@ -80,7 +80,7 @@ static void update(Graph *g, Grad *gr, Param *p, Diag *d)
 {
     Node *w = p->node, *dw = grad_of(gr, w);
     if (!dw) {
-        diag_warn(d, p->span, "parameter %s does not reach the loss: it keeps its first value",
+        diag_warn(d, p->span, "parameter %s has no effect on the loss: it keeps its initial value",
                   p->name);
         return;
     }

@@ -423,12 +423,11 @@ static void refuse(const Search *s, int64_t first, int64_t least, Diag *d)
                s->g->name, figure(s, least, limit), s->o->threads,
                text_bytes(s->g->arena, least - limit), figure(s, limit, least));
     if (least < first)
-        diag_note(d, "that is with everything made again that can be, and %s without",
+        diag_note(d, "this is with all values computed again that can be; without that it is %s",
                   figure(s, first, least));
     if (fixed > limit)
         diag_help(d,
-                  "%s are parameters, what the optimizer keeps of them and packed weights, which "
-                  "no --batch makes fewer: it takes a smaller model",
+                  "%s are parameters, optimizer states and packed weights, which do not depend on --batch: use a smaller model",
                   figure(s, fixed, limit));
     else
         diag_help(d, "a smaller --batch needs less; tenon show says what for");

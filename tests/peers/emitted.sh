@@ -62,7 +62,7 @@ model pool(x: f32[2, 9, 9]) { return avg_pool(x, 2, pad = "same") |> flatten |> 
 train pool { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
 TN
 for to in pytorch mxnet; do
-    refuses "padding behind alone, for $to" "pool.tn:1:[0-9]+: error: --to $to has no word for avg_pool" "$TENON" emit "$work/pool.tn" --to $to
+    refuses "padding behind alone, for $to" "pool.tn:1:[0-9]+: error: --to $to cannot write avg_pool" "$TENON" emit "$work/pool.tn" --to $to
 done
 
 # Poolings with padding behind alone, or over half of a window; scores of earlier positions alone; a value with more than eight readers.

@@ -83,7 +83,7 @@ refuses "images of another size" "shape 3 x 32 x 32, but small takes 3 x 45 x 20
 first=$(run large --threads 1)
 [ "$(wc -w <<< "$first")" = 3 ] && ok || bad "resized images: hashes '$first'"
 same "resized images, 3 threads" "$(run large --threads 3)" "$first"
-refuses "resize with a mean image" "resize does not go with normalize = per_pixel_mean" "$TENON" build "$work/small.tn" -o "$work/x" --set resize=bilinear
+refuses "resize with a mean image" "resize cannot be combined with normalize = per_pixel_mean" "$TENON" build "$work/small.tn" -o "$work/x" --set resize=bilinear
 
 # gradients of augmented samples, their labels smoothed; tanh, because what is cut out lies on relu's corner
 sed 's/relu/tanh/; s/= softmax_cross_entropy/&(smoothing = 0.1)/' "$work/small.tn" > "$work/smooth.tn"

@@ -62,6 +62,6 @@ cat > "$work/script.tn" << 'END'
 model script(text: i32[6]) { h = embedding(text, 6, 8); return gather(h, text, axis = 0) |> flatten |> dense(3) }
 train script { data = synthetic(samples = 16, test_samples = 8, vocab = 6); loss = softmax_cross_entropy; optimizer = adam; batch = 8; epochs = 1 }
 END
-refuses "in a script" "--to pytorch has no word for gather$" "$TENON" emit "$work/script.tn" --to pytorch -o "$work/script"
+refuses "in a script" "--to pytorch cannot write gather$" "$TENON" emit "$work/script.tn" --to pytorch -o "$work/script"
 succeeds "on a GPU" "$TENON" emit "$work/net.tn" --to cuda -o "$work/cuda"     # run by cuda.sh: tests/cuda/places.tn
 finish

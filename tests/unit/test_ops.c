@@ -232,7 +232,7 @@ START_TEST(losses)
     ck_text(&b, y->shape, "(N)");
     ck_assert_str_eq(call_of(&b, y, true), "mse_plain(out, %0, %3, 16, 10)");
     ck_assert_ptr_null(call2(&b, "softmax_cross_entropy", x, target));
-    ck_contains(MESSAGES(&b), "softmax_cross_entropy wants one class number a sample, got (N, 10)");
+    ck_contains(MESSAGES(&b), "softmax_cross_entropy wants one class number for each sample, got (N, 10)");
     ck_assert_ptr_null(call2(&b, "add", x, t));
     ck_contains(MESSAGES(&b), "add wants numbers, got class numbers");
     ck_assert_ptr_null(call2(&b, "mse", x, y));
