@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "front/train.h"
 #include "made.h"
+#include "passes/pass.h"
 #include "reference.h"
 #include "sweep/words.h"
 #include "tool/option.h"
@@ -32,11 +33,21 @@ static const char *commands_of(unsigned commands)
     return text;
 }
 
+static const char *passes(void)
+{
+    const char *text = "";
+    for (const Pass *p = pass_table; p->name; p++)
+        text = made("%s%s`%s`", text, *text ? ", " : "", p->name);
+    return text;
+}
+
 static const char *option_text(const OptionRow *o, bool names)
 {
     const char *text = with_default(o->help, o->fallback);
     if (o->kind == OPTION_COUNT)
         text = made("%s A whole number from 1 to 2147483647.", text);
+    if (strcmp(o->name, "--dump") == 0)
+        text = made("%s The passes: %s.", text, passes());
     return names ? made("%s Commands: %s.", text, commands_of(o->commands)) : text;
 }
 
