@@ -12,5 +12,5 @@ set_target_properties(tenon-reference PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAK
 # The manual pages are made with the compiler: build/man/man1/tenon.1 and so on.
 set(manuals ${CMAKE_BINARY_DIR}/man/man1)
 file(MAKE_DIRECTORY ${manuals})
-add_custom_command(TARGET tenon-reference POST_BUILD COMMAND ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:tenon-reference> man ${manuals})
+add_custom_command(TARGET tenon-reference POST_BUILD COMMAND ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:tenon-reference> man ${manuals} VERBATIM)
 add_dependencies(tenon tenon-reference)

@@ -18,14 +18,14 @@ for page in "$work"/pages/*.md; do
     long=$(awk 'length > 140 { print FNR; exit }' "$page")
     [ -z "$long" ] && ok || bad "$name: line $long is longer than 140 characters"
 done
-for page in $(grep -l 'Made by docs/generate/update' "$pages"/*.md); do
+while read -r page; do
     [ -e "$work/pages/$(basename "$page")" ] && ok || bad "$page says that it is generated, but nothing makes it"
-done
+done < <(grep -l 'Made by docs/generate/update' "$pages"/*.md)
 
 # has TEXT FILE WORD...: every word begins a definition or stands as code in the file
 has() {
     local text=$1 file=$2 word lost=; shift 2
-    for word; do grep -qE -- "\`$word[\` ]" "$file" || lost="$lost $word"; done
+    for word; do grep -qE -- "\`${word}[\` ]" "$file" || lost="$lost $word"; done
     if [ $# -gt 0 ] && [ -z "$lost" ]; then ok; else bad "$text: $(basename "$file") lacks:${lost:- everything}"; fi
 }
 
