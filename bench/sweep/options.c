@@ -30,7 +30,7 @@ static void help(void)
                  o->fallback ? ")" : "");
         help_row(option, 28, text);
     }
-    puts("\nRuns that are done are not repeated: the same command continues where it was stopped.\n"
+    puts("\nStored runs are not made again: the same command continues a stopped sweep.\n"
          "Exit code: 0 done, 1 error or failed runs, 75 stopped on request.");
 }
 
@@ -178,7 +178,7 @@ static bool keep_only(Sweep *s)
         left += n;
     }
     if (!left)
-        diag_error(s->diag, nowhere, "--only: no model's name fits '%s'", s->only);
+        diag_error(s->diag, nowhere, "--only: no model's name matches '%s'", s->only);
     return left;
 }
 

@@ -227,7 +227,8 @@ static bool add_build(Arena *a, Words *w, const Setting *s, const char *value, b
     const char **word = NULL;
     int n = 0;
     if (is_list(value)) {
-        diag_error(d, (Span){0}, "--%s takes the options of one build, not a list: %s", s->name, value);
+        diag_error(d, (Span){0}, "--%s takes the options of one build, not a list: %s", s->name,
+                   value);
         diag_help(d, "give it again for each build: --%s \"\" --%s \"--fast\"", s->name, s->name);
         return false;
     }
