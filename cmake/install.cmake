@@ -14,8 +14,8 @@ install(DIRECTORY models/ DESTINATION share/tenon/models)
 
 # What README.md links to lies beside it, under the same names.
 set(doc share/doc/tenon)
-install(FILES README.md LICENSE CHANGELOG.md ARCHITECTURE.md DESTINATION ${doc})
-install(FILES grammar/language.md DESTINATION ${doc}/grammar)
+install(FILES README.md LICENSE CHANGELOG.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md DESTINATION ${doc})
+install(DIRECTORY docs/ DESTINATION ${doc}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png" PATTERN "generate" EXCLUDE)
 install(FILES models/data/mnist/README.md DESTINATION ${doc}/models/data/mnist)
 install(FILES models/data/tinyshakespeare/README.md DESTINATION ${doc}/models/data/tinyshakespeare)
 file(GLOB models CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/models/*.tn)
