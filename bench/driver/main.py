@@ -25,6 +25,7 @@ def options():
     p.add_argument("--check", action="store_true", help="only compare the losses, time nothing")
     p.add_argument("--work", metavar="REGEX", default="", help="only works whose name matches: 'lenet B=128$', 'thread', 'convolutions'")
     p.add_argument("--peer", metavar="REGEX", default="", help="only these peers: 'torch|jax'")
+    p.add_argument("--again", action="store_true", help="write RESULTS.md again from results.json; measure nothing")
     p.add_argument("--isa", choices=["native", "avx2"], default="native", help="avx2: Tenon for x86-64-v3, peers capped where they can be")
     p.add_argument("--rounds", type=int, default=5, help="bursts of every program (default 5)")
     p.add_argument("--seconds", type=float, default=0.5, help="length of a burst (default 0.5)")
@@ -101,6 +102,8 @@ def main():
     venvs = {"peers": o.venv, "mxnet": o.venv.rstrip("/") + "-mxnet"}
     if o.install_peers:
         return install(venvs)
+    if o.again:
+        return report.again(o.out or f"{ROOT}/bench")
     scratch = f"{ROOT}/build/bench"
     os.makedirs(scratch, exist_ok=True)
     whole = not (o.quick or o.check or o.work or o.peer)
