@@ -18,46 +18,47 @@ static const struct Option {
     size_t field; /* offset in Sweep */
     int least;
     const char *help;
-} table[] =
-    {{"store", "FILE", OPTION_TEXT, offsetof(Sweep, store_path), 0,
-      "where the results go (default results.db)"},
-     {"label", "NAME", OPTION_TEXT, offsetof(Sweep, label), 0,
-      "what to call this version (default: the compiler's commit)"},
-     {"infrastructure", "NAME", OPTION_TEXT, offsetof(Sweep, infrastructure), 0,
-      "what to call this machine (default: its processor)"},
-     {"only", "PATTERN", OPTION_TEXT, offsetof(Sweep, only), 0,
-      "only the models whose name fits: lenet*"},
-     {"order", "N", OPTION_NUMBER, offsetof(Sweep, order), 0,
-      "the seed of the order of runs (default 1)"},
-     {"retries", "N", OPTION_NUMBER, offsetof(Sweep, retries), 0,
-      "how often a disturbed run is made again (default 2)"},
-     {"python", "PROGRAM", OPTION_PYTHON, offsetof(Sweep, python), 0,
-      "runs the scripts of other frameworks (default python3); mxnet=PROGRAM: only those of "
-      "MXNet"},
-     {"jobs", "N", OPTION_NUMBER, offsetof(Sweep, jobs), 1,
-      "programs that are built at a time (default 2)"},
-     {"slurm", "N", OPTION_NUMBER, offsetof(Sweep, slurm), 1,
-      "run nothing: write a job array of N tasks for Slurm, beside the store"},
-     {"part", "I/N", OPTION_TEXT, offsetof(Sweep, part), 0,
-      "only the I-th of N parts of the programs, as a task of such an array does"},
-     {"cold", NULL, OPTION_TRUE, offsetof(Sweep, cold), 0,
-      "build without the cache, one at a time: compile times mean something"},
-     {"retry-failed", NULL, OPTION_TRUE, offsetof(Sweep, retry_failed), 0,
-      "run again what failed before"},
-     {"dry-run", NULL, OPTION_TRUE, offsetof(Sweep, dry_run), 0, "say what would be run, and stop"},
-     {"help", NULL, OPTION_HELP, 0, 0, "this text"},
-     {0}};
+} table[] = {{"store", "FILE", OPTION_TEXT, offsetof(Sweep, store_path), 0,
+              "where the results go (default results.db)"},
+             {"label", "NAME", OPTION_TEXT, offsetof(Sweep, label), 0,
+              "name of this version (default: the compiler's commit)"},
+             {"infrastructure", "NAME", OPTION_TEXT, offsetof(Sweep, infrastructure), 0,
+              "name of this machine (default: its processor)"},
+             {"only", "PATTERN", OPTION_TEXT, offsetof(Sweep, only), 0,
+              "only the models whose name matches: lenet*"},
+             {"order", "N", OPTION_NUMBER, offsetof(Sweep, order), 0,
+              "seed of the order of runs (default 1)"},
+             {"retries", "N", OPTION_NUMBER, offsetof(Sweep, retries), 0,
+              "how often a disturbed run is repeated (default 2)"},
+             {"python", "PROGRAM", OPTION_PYTHON, offsetof(Sweep, python), 0,
+              "interpreter for other frameworks (default python3); mxnet=PROGRAM: for MXNet only"},
+             {"jobs", "N", OPTION_NUMBER, offsetof(Sweep, jobs), 1,
+              "programs built at the same time (default 2)"},
+             {"slurm", "N", OPTION_NUMBER, offsetof(Sweep, slurm), 1,
+              "write a job array of N tasks for Slurm beside the store; run nothing"},
+             {"part", "I/N", OPTION_TEXT, offsetof(Sweep, part), 0,
+              "only part I of N of the programs, as a task of such an array does"},
+             {"cold", NULL, OPTION_TRUE, offsetof(Sweep, cold), 0,
+              "build without the cache, one program at a time: for compile times"},
+             {"retry-failed", NULL, OPTION_TRUE, offsetof(Sweep, retry_failed), 0,
+              "repeat failed runs"},
+             {"dry-run", NULL, OPTION_TRUE, offsetof(Sweep, dry_run), 0,
+              "print the runs that would be made, and stop"},
+             {"help", NULL, OPTION_HELP, 0, 0, "this text"},
+             {0}};
 
 static void help(void)
 {
     char option[64];
     puts("tenon sweep MODEL.tn ... | FILE.sweep [options]\n"
-         "build models at several settings, run each of them several times, keep everything in a "
+         "builds models at several settings, runs each several times, keeps the results in a "
          "store\n\n"
          "  tenon sweep models/lenet.tn --batch 64,128 --threads 1,all\n"
-         "  tenon sweep models/lenet.tn --build \"\" --build \"--fast --set optimizer.lr=0.1\" --steps 100\n\n"
-         "What to measure; after a FILE.sweep these replace its own settings.  LIST: 64,128,256\n"
-         "Of a setting that is given twice the last counts; each --build is one build more.");
+         "  tenon sweep models/lenet.tn --build \"\" --build \"--fast --set optimizer.lr=0.1\" "
+         "--steps 100\n\n"
+         "What to measure.  After a FILE.sweep these options replace its settings.  LIST: "
+         "64,128,256\n"
+         "The last value of a repeated option counts; each --build adds a build.");
     setting_help();
     puts("\nHow:");
     for (const struct Option *o = table; o->name; o++) {
@@ -65,7 +66,7 @@ static void help(void)
                  o->value ? o->value : "");
         printf("  %-28s %s\n", option, o->help);
     }
-    puts("\nDone runs are not made again: the same command goes on where one was stopped.\n"
+    puts("\nStored runs are not made again: the same command continues a stopped sweep.\n"
          "Exit code: 0 done, 1 error or failed runs, 75 stopped on request.");
 }
 

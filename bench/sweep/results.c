@@ -15,33 +15,33 @@ static const struct Command {
     int least, most; /* words */
     int (*run)(Results *);
     const char *help;
-} table[] = {{"list", "", 0, 0, results_list, "every run, a line each"},
-             {"show", "ID", 1, 1, results_show, "all that is known of a run"},
+} table[] = {{"list", "", 0, 0, results_list, "every run, one line each"},
+             {"show", "ID", 1, 1, results_show, "all that is stored of a run"},
              {"table", "", 0, 0, results_table, "medians and spread of each configuration"},
              {"export", "--csv", 0, 0, results_export,
-              "a CSV row a run; the nine columns of the reports first"},
+              "a CSV row for each run; the nine columns of the reports first"},
              {"compare", "A B", 2, 2, results_compare,
-              "what changed from A to B (labels, or stores): exit code 1 on a regression"},
+              "what changed from A to B (labels or stores); exit code 1 when B is slower"},
              {"merge", "A.db B.db ...", 1, 1000000, results_merge,
-              "the runs of other stores into this one, each once"},
+              "adds the runs of other stores to this one, each once"},
              {"plot", "", 0, 0, results_plot,
-              "samples/s as bars in the terminal; -o FILE.png or .svg: by gnuplot"},
+              "samples/s as bars in the terminal; -o FILE.png or FILE.svg: by gnuplot"},
              {"report", "-o FILE.html", 0, 0, results_report,
               "one page with tables and pictures, to send to a colleague"},
              {0}};
 
 static void help(void)
 {
-    puts("tenon results COMMAND [options]\nask a store that tenon sweep has filled\n");
+    puts("tenon results COMMAND [options]\nreads a store that tenon sweep has written\n");
     for (const struct Command *c = table; c->name; c++) {
         char usage[64];
         snprintf(usage, sizeof usage, "%s %s", c->name, c->words);
         printf("  %-22s %s\n", usage, c->help);
     }
     puts("\n  --store FILE           the store (default results.db)\n"
-         "  --label NAME           only runs with this label; patterns like v1* are fine\n"
-         "  --model NAME           only runs of this model, likewise\n"
-         "  --floor PERCENT        compare: smaller changes are not called one (default 3)\n"
+         "  --label NAME           only runs with this label; patterns such as v1* work\n"
+         "  --model NAME           only runs of this model; patterns work\n"
+         "  --floor PERCENT        compare: smaller changes do not count (default 3)\n"
          "  -o FILE                where the result goes (default stdout)");
 }
 

@@ -14,21 +14,21 @@ static const Setting table[] =
     {{"batch", "LIST", SETTING_COUNTS, AT(batch), 1, NULL,
       "samples a step (default: the recipe's)"},
      {"threads", "LIST", SETTING_COUNTS, AT(threads), 1, "all",
-      "threads of each process; all = one a processor (the default)"},
+      "threads of each process; all = one for each processor (the default)"},
      {"ranks", "LIST", SETTING_COUNTS, AT(ranks), 1, NULL,
-      "processes, by mpirun where more than 1 (default 1)"},
+      "processes; more than one are started by mpirun (default 1)"},
      {"gpus", "LIST", SETTING_COUNTS, AT(gpus), 0, NULL, "GPUs; 0 = the processor (default 0)"},
      {"framework", "LIST", SETTING_WORDS, AT(framework), 0, NULL,
-      "who computes: tenon (the default), pytorch, keras-jax, ..."},
+      "programs that train: tenon (the default), pytorch, keras-jax, ..."},
      {"build", "OPTIONS", SETTING_TEXTS, AT(build), 0, NULL,
-      "options of one build; each --build is one build more to compare"},
+      "options of `tenon build`; each --build adds a build to compare"},
      {"epochs", "N", SETTING_COUNT, AT(epochs), 1, NULL,
       "epochs to train; the first one warms up (default 3)"},
      {"steps", "N", SETTING_COUNT, AT(steps), 1, NULL,
-      "instead of epochs: so many steps on made-up samples"},
+      "N steps on synthetic samples instead of epochs"},
      {"repeat", "R", SETTING_COUNT, AT(repeat), 1, NULL, "runs of each configuration (default 3)"},
      {"layers", "yes|no", SETTING_FLAG, AT(layers), 0, NULL,
-      "also the time of each layer (default no)"},
+      "measure the time of each layer, too (default no)"},
      {"limit_samples", "N", SETTING_COUNT, AT(limit_samples), 1, NULL,
       "only the first N samples of an epoch"},
      {"data", "NAME|DIR", SETTING_TEXT, AT(data), 0, NULL, "the data set (default: the recipe's)"},
@@ -36,7 +36,7 @@ static const Setting table[] =
      {"warm_steps", "N", SETTING_COUNT, AT(warm_steps), 1, NULL,
       "steps that warm up before each run (default 20)"},
      {"timeout", "S", SETTING_COUNT, AT(timeout), 1, NULL,
-      "a run that takes longer is ended, and failed (default 86400)"},
+      "a run that takes more than S seconds is stopped and has failed (default 86400)"},
      {0}};
 #undef AT
 
@@ -258,7 +258,8 @@ static bool add_build(Arena *a, Words *w, const Setting *s, const char *value, b
     const char **word = NULL;
     int n = 0;
     if (is_list(value)) {
-        diag_error(d, (Span){0}, "--%s takes the options of one build, not a list: %s", s->name, value);
+        diag_error(d, (Span){0}, "--%s takes the options of one build, not a list: %s", s->name,
+                   value);
         diag_help(d, "give it again for each build: --%s \"\" --%s \"--fast\"", s->name, s->name);
         return false;
     }

@@ -61,8 +61,8 @@ succeeds "a longer one" "$TENON" sweep mlp.tn --batch 50,60 --threads 1 --steps 
 job=$(sbatch --parsable long.sbatch)
 for _ in $(seq 300); do [ "$(stored long.part-1.db)" -ge 2 ] && break; sleep 0.2; done
 scancel --batch --signal=TERM "${job}_1"
-for _ in $(seq 100); do grep -q 'the same command goes on' sweep-"$job"-1.out && break; sleep 0.2; done
-grep -q 'stopped after [1-5] of 6 runs; the same command goes on' sweep-"$job"-1.out && ok || bad "the signal did not reach the sweep: $(cat sweep-"$job"-1.out)"
+for _ in $(seq 100); do grep -q 'the same command continues' sweep-"$job"-1.out && break; sleep 0.2; done
+grep -q 'stopped after [1-5] of 6 runs; the same command continues' sweep-"$job"-1.out && ok || bad "the signal did not reach the sweep: $(cat sweep-"$job"-1.out)"
 for _ in $(seq 100); do    # Slurm holds a job back for two minutes that was queued again
     scontrol update JobId="${job}_1" StartTime=now+2 2> /dev/null
     sleep 0.2
