@@ -214,7 +214,7 @@ static bool keep_only(Sweep *s)
         left += n;
     }
     if (!left)
-        diag_error(s->diag, nowhere, "--only: no model's name fits '%s'", s->only);
+        diag_error(s->diag, nowhere, "--only: no model's name matches '%s'", s->only);
     return left;
 }
 

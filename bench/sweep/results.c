@@ -114,7 +114,7 @@ static bool read_words(Results *r, const struct Command *c, int argc, char **arg
                 return false;
             i += took && !joined;
         } else if (r->nword == c->most) {
-            diag_error(r->diag, nowhere, "tenon results %s %s: '%s' is one word too many", c->name,
+            diag_error(r->diag, nowhere, "tenon results %s %s: unexpected word '%s'", c->name,
                        c->words, word);
             return false;
         } else
