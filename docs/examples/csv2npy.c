@@ -10,6 +10,7 @@
  * It is no part of Tenon: change it to fit your file.
  */
 #define _GNU_SOURCE
+#include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -43,6 +44,24 @@ static void *larger(void *p, size_t bytes)
     return p;
 }
 
+/* Whether the field is a finite number, and nothing else. */
+static int is_number(const char *field, float *value)
+{
+    char *end;
+    *value = strtof(field, &end);
+    return end > field && !end[strspn(end, " \t")] && isfinite(*value);
+}
+
+/* The names of columns: the first field of the line is not a number. */
+static int is_header(const char *line)
+{
+    float value;
+    char *first = strndup(line, strcspn(line, ","));
+    const int header = !is_number(first, &value);
+    free(first);
+    return header;
+}
+
 /* One row: numbers, then the class.  `line` is changed. */
 static void take_row(Table *t, char *line, const char *path, long number)
 {
@@ -63,9 +82,8 @@ static void take_row(Table *t, char *line, const char *path, long number)
         t->class_of = larger(t->class_of, sizeof *t->class_of * (size_t)t->room);
     }
     for (long k = 0; k < columns; k++) {
-        char *field = strsep(&line, ","), *end;
-        t->x[t->rows * columns + k] = strtof(field, &end);
-        if (end == field || end[strspn(end, " \t")])
+        const char *field = strsep(&line, ",");
+        if (!is_number(field, &t->x[t->rows * columns + k]))
             fail("%s:%ld: column %ld is '%s', not a number", path, number, k + 1, field);
     }
     t->class_of[t->rows++] = strdup(comma + 1);
@@ -75,14 +93,13 @@ static Table read_table(const char *path)
 {
     Table t = {0};
     FILE *f = fopen(path, "r");
-    char *line = NULL, *end;
+    char *line = NULL;
     size_t size = 0;
     if (!f)
         fail("%s cannot be opened", path);
     for (long number = 1; getline(&line, &size, f) >= 0; number++) {
         line[strcspn(line, "\r\n")] = '\0';
-        strtof(line, &end);
-        if (*line && !(number == 1 && end == line))
+        if (*line && !(number == 1 && is_header(line)))
             take_row(&t, line, path, number);
     }
     if (t.rows == 0)
