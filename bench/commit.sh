@@ -1,11 +1,11 @@
-# commit.sh -- sourced by what measures commits of this repository: builds one, once, in a place that says nothing to its programs.
+# commit.sh -- sourced by scripts that measure commits of this repository: builds a commit once.
 #
-#   root   the repository      out   where builds lie, a directory a commit      die TEXT...   ends the script
+#   root: the repository;  out: the directory of the builds;  die TEXT...: ends the script
 
-# commit_of WORD: its whole hash
+# commit_of WORD: prints the whole hash
 commit_of() { git -C "$root" rev-parse --quiet --verify "$1^{commit}" || die "there is no commit '$1' here"; }
 
-# made COMMIT: an installed tree of it in $out/COMMIT, whole or not at all
+# made COMMIT: installs the commit in $out/COMMIT, whole or not at all
 made() {
     local commit=$1 scratch=$out/$1.part
     [ ! -x "$out/$commit/bin/tenon" ] || return 0

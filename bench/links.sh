@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# links.sh -- steps over shaped links: hosts of namespaces, a rank each, 100 Mbit/s, 1 Gbit/s and unshaped.  As root; see SCALING.md.
+# links.sh -- prints SCALING.md's tables: steps over shaped links between hosts of namespaces, a rank each.  Run as root.
 #
 #   TENON=build/tenon [TORCH=PYTHON] [NETWORKS="lenet ..."] [RATES="off ..."] bench/links.sh [RANKS] > FILE
-#                                                                        (default 2, at most 4; hosts share this machine's processors)
 #
-# Writes SCALING.md's tables.  For each network and link, one thread a rank: step in ms (median of 20), the step of one rank with a rank's share of the batch
-# and no network ("own"), the gradient's bytes over the link's rate ("bytes"; two ranks), the sum of gradients, what of it was not hidden, and beside it
-# what the scale model expects (runtime/scale.h, with the link that `bench --comm` fits).  TORCH, an interpreter
-# that has PyTorch: DistributedDataParallel over gloo on the same link, one after the other, and both sums alone by size.
+#   RANKS      hosts, at most 4 (default 2); they share this machine's processors
+#   NETWORKS   of lenet, mlp_wide, resnet20 (default: all)
+#   RATES      of off (unshaped), 1gbit, 100mbit (default: all)
+#   TORCH      an interpreter with PyTorch: also DistributedDataParallel over gloo on the same link, and both sums by size
+#
+# Columns for each network and link, one thread a rank: step (ms, median of 20); own, the step of one rank with its share of the batch
+# and no network; bytes, the gradient's bytes over the link's rate (two ranks); the sum of gradients; what of it is not hidden; what
+# the scale model expects (runtime/scale.h, with the link that `bench --comm` fits).
 set -euo pipefail
+case ${1:-} in --help | -h) sed -n '2,/^set /p' "$0" | grep '^#' | sed 's/^# \{0,1\}//'; exit ;; esac
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tenon=${TENON:-$root/build/tenon} hosts=$root/tests/cluster/hosts.sh ranks=${1:-2} torch=${TORCH:-}
 export HOSTS=b$$

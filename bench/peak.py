@@ -1,8 +1,10 @@
-"""peak.py -- the memory that a step of ResNet-50 at 224 takes, in PyTorch and in ours: the most that each process held.
+"""peak.py -- peak memory of a training step of ResNet-50 at 224, in PyTorch and in Tenon.
 
-peak.py TENON PLACE [BATCH]: two training steps a process, made-up images; a line each, in MB of 2^20 bytes: what the process
-held before its first step (interpreter, libraries, network, images), the most that it held (ru_maxrss), our share of the latter.
-peak.py --torch LAYOUT BATCH: one such process.  Needs about 5 GB with the batch of 32 that stands for none.
+    python3 bench/peak.py TENON PLACE [BATCH]      TENON: the compiler; PLACE: a directory for the program; BATCH: default 32
+
+Each process makes two training steps on synthetic images.  It prints a line for each, in MB of 2^20 bytes: the memory before the
+first step (interpreter, libraries, network, images), the peak (ru_maxrss), and Tenon's share of PyTorch's least peak.
+Needs about 5 GB with a batch of 32.  `peak.py --torch LAYOUT BATCH` is one process with PyTorch.
 """
 import os
 import resource
@@ -13,7 +15,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def held():
-    """MB that the process has held at most so far."""
+    """Peak memory of the process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -65,6 +67,8 @@ def main(tenon, place, batch):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3 or "--help" in sys.argv:
+        sys.exit(__doc__)
     if sys.argv[1] == "--torch":
         torch_steps(sys.argv[2], int(sys.argv[3]))
     else:

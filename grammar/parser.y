@@ -1,4 +1,4 @@
-/* parser.y -- the grammar of Tenon: language.md says what it means.
+/* parser.y -- the grammar of Tenon: docs/reference/language.md says what it means.
  *
  * A syntax error costs one statement: the parser goes on behind the end of its line, or inside the next
  * braces when the head of a block was broken.

@@ -7,7 +7,6 @@
 # ok TEXT / bad TEXT count one check each; `finish` prints "N passed, N failed[, N skipped]" and sets the exit code.
 TENON_ROOT=${TENON_ROOT:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}
 TENON=${TENON:-$TENON_ROOT/build/tenon}
-CHECK_ALL=${CHECK_ALL:-0}
 CHECK_DEEP=${CHECK_DEEP:-0}
 TENON_TEST_DATA=${TENON_TEST_DATA:-}
 export LC_ALL=C
@@ -112,11 +111,11 @@ train $1 {
 END
 }
 
-# shipped_models: the model files, one a line; the networks whose kernels take a minute to compile only with CHECK_ALL=1
+# shipped_models: the model files, one a line; the networks whose kernels take a minute to compile only with CHECK_DEEP=1
 shipped_models() {
     local file
     for file in "$TENON_ROOT"/models/*.tn; do
-        case $CHECK_ALL$file in 0*/resnet50*.tn | 0*/vgg*.tn | 0*/mobilenet*.tn | 0*/inception*.tn | 0*/densenet*.tn) ;; *) echo "$file" ;; esac
+        case $CHECK_DEEP$file in 0*/resnet50*.tn | 0*/vgg*.tn | 0*/mobilenet*.tn | 0*/inception*.tn | 0*/densenet*.tn) ;; *) echo "$file" ;; esac
     done
 }
 

@@ -1,11 +1,12 @@
-"""gpu.py -- bench/gpu: programs for a GPU beside PyTorch and JAX on the same one, in rounds as bench/run has them.
+"""gpu.py -- bench/gpu: programs for a GPU beside PyTorch and JAX on the same GPU, in rounds as in bench/run.
 
-Ours are seven: our own kernels ("tenon"), the same with one step a launch, for small networks with many of them in one, NVIDIA's libraries in the same exact
-f32, and these in tf32, bf16 and f16.  A part that runs out of its minutes starts
-nothing more, and what it has is written after every work.
+Tenon's programs have seven forms: its own kernels ("tenon"), the same with one step a launch, many steps in one launch (small
+networks), NVIDIA's libraries in exact f32, tf32, bf16 and f16.  A part starts nothing more after its minutes.  Results are
+written after every work.
 
-Before anything is timed each program's losses are ours: the first to 1e-5, that after 5 steps to 1e-3; tf32, bf16 and f16 round, so they may be 3e-2 away and
-are columns to see beside our exact f32, never the best peer of it.  Before each burst the GPU tells its clock, power and memory.
+Each program's losses are compared with Tenon's before it is timed: the first to 1e-5, the one after 5 steps to 1e-3.  tf32, bf16
+and f16 round: their losses may differ by 3e-2, and they are not counted as the fastest program.  The GPU's clock, power and
+memory are read before each burst.
 """
 import argparse
 import csv
@@ -168,17 +169,17 @@ def write(place, facts, everything):
 
 def main():
     p = argparse.ArgumentParser(prog="bench/gpu", description="Tenon's training step beside PyTorch's and JAX's, on this machine's GPU.")
-    p.add_argument("--part", choices=[*WORKS, "all"], default="all", help="which networks (default: all)")
-    p.add_argument("--work", metavar="REGEX", default="", help="only works whose name matches: 'lenet B=64$'")
-    p.add_argument("--peer", metavar="REGEX", default="", help="only these peers: 'compile, f32|jax'; compiling takes most of the time")
+    p.add_argument("--part", choices=[*WORKS, "all"], default="all", help="the networks (default: all)")
+    p.add_argument("--work", metavar="REGEX", default="", help="only the works whose name matches: 'lenet B=64$'")
+    p.add_argument("--peer", metavar="REGEX", default="", help="only the programs whose name matches: 'compile, f32|jax'; compiling takes most of the time")
     p.add_argument("--python", default=sys.executable, help="interpreter that has PyTorch or JAX with CUDA (default: this one)")
-    p.add_argument("--tenon", help="compiler to use (default: build/tenon, which is brought up to date first)")
+    p.add_argument("--tenon", help="the compiler (default: build/tenon, which is built again first)")
     p.add_argument("--rounds", type=int, default=5, help="bursts of every program (default 5)")
     p.add_argument("--seconds", type=float, default=1.0, help="length of a burst (default 1)")
-    p.add_argument("--minutes", type=float, default=10, help="of a part: then nothing more is started (default 10)")
-    p.add_argument("--out", default=f"{ROOT}/bench", help="directory of gpu.csv and gpu.json")
+    p.add_argument("--minutes", type=float, default=10, help="a part starts nothing more after them (default 10)")
+    p.add_argument("--out", default=f"{ROOT}/bench", help="directory of gpu.csv and gpu.json (default: bench)")
     p.add_argument("--scratch", default=f"{ROOT}/build/bench-gpu", help="directory of programs, samples and logs (default: build/bench-gpu)")
-    p.add_argument("--try", dest="attempt", action="store_true", help="on the processor, one short burst: does the script run?")
+    p.add_argument("--try", dest="attempt", action="store_true", help="one short burst on the processor, to test the script; its figures mean nothing")
     o = p.parse_args()
     device = None if o.attempt else architecture()
     scratch = os.path.abspath(o.scratch)

@@ -19,18 +19,19 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def options():
-    p = argparse.ArgumentParser(prog="bench/run", description="Tenon's training step beside its peers', on this machine.")
-    p.add_argument("--install-peers", action="store_true", help="make the environments of the peers in Python, then stop")
-    p.add_argument("--quick", action="store_true", help="four works, oneDNN and OpenBLAS only; writes to build/bench")
-    p.add_argument("--check", action="store_true", help="only compare the losses, time nothing")
-    p.add_argument("--work", metavar="REGEX", default="", help="only works whose name matches: 'lenet B=128$', 'thread', 'convolutions'")
-    p.add_argument("--peer", metavar="REGEX", default="", help="only these peers: 'torch|jax'")
-    p.add_argument("--isa", choices=["native", "avx2"], default="native", help="avx2: Tenon for x86-64-v3, peers capped where they can be")
+    p = argparse.ArgumentParser(prog="bench/run", description="Tenon's training step beside other programs, on this machine.")
+    p.add_argument("--install-peers", action="store_true", help="make the Python environments of the other programs, then stop")
+    p.add_argument("--quick", action="store_true", help="only LeNet and the MLP beside oneDNN and OpenBLAS; writes to build/bench")
+    p.add_argument("--check", action="store_true", help="compare the losses; time nothing")
+    p.add_argument("--work", metavar="REGEX", default="", help="only the works whose name matches: 'lenet B=128$', 'thread', 'convolutions'")
+    p.add_argument("--peer", metavar="REGEX", default="", help="only the programs whose name matches: 'torch|jax'")
+    p.add_argument("--again", action="store_true", help="write RESULTS.md again from results.json; measure nothing")
+    p.add_argument("--isa", choices=["native", "avx2"], default="native", help="avx2: Tenon for x86-64-v3; other programs without AVX-512 where they have a switch")
     p.add_argument("--rounds", type=int, default=5, help="bursts of every program (default 5)")
     p.add_argument("--seconds", type=float, default=0.5, help="length of a burst (default 0.5)")
-    p.add_argument("--venv", metavar="DIR", default=f"{ROOT}/bench/.venv", help="environment of the peers (MXNet's: DIR-mxnet)")
-    p.add_argument("--tenon", metavar="PROG", help="compiler to use (default: build/tenon, which is brought up to date first)")
-    p.add_argument("--out", metavar="DIR", help="where results go (default: bench/, and build/bench where not all was measured)")
+    p.add_argument("--venv", metavar="DIR", default=f"{ROOT}/bench/.venv", help="Python environment of the other programs (MXNet's: DIR-mxnet; default: bench/.venv)")
+    p.add_argument("--tenon", metavar="PROG", help="the compiler (default: build/tenon, which is built again first)")
+    p.add_argument("--out", metavar="DIR", help="directory of the results (default: bench, or build/bench after --quick, --work or --peer)")
     return p.parse_args()
 
 
@@ -44,7 +45,7 @@ def install(venvs):
         except (OSError, subprocess.CalledProcessError) as e:
             if name == "peers":
                 sys.exit(f"run: {e} (venv comes with Debian's python3-venv)")
-            print(f"  {name} does not install here; its column will say so", file=sys.stderr)
+            print(f"  {name} does not install here; its column says: not installed", file=sys.stderr)
             shutil.rmtree(place, ignore_errors=True)
 
 
@@ -101,6 +102,8 @@ def main():
     venvs = {"peers": o.venv, "mxnet": o.venv.rstrip("/") + "-mxnet"}
     if o.install_peers:
         return install(venvs)
+    if o.again:
+        return report.again(o.out or f"{ROOT}/bench")
     scratch = f"{ROOT}/build/bench"
     os.makedirs(scratch, exist_ok=True)
     whole = not (o.quick or o.check or o.work or o.peer)

@@ -1,9 +1,16 @@
-"""report.py -- what was measured as text, CSV, JSON, and as RESULTS.md."""
+"""report.py -- the results as text, CSV, JSON and RESULTS.md."""
 import csv
 import json
 import os
+import re
+import textwrap
 
-BY_HAND = "## What was missed, and why"               # of RESULTS.md: from this line on a person writes, and it is kept
+from measure import Column, Measured
+from works import PEERS, WORKS
+
+BY_HAND = "<!-- bench/run keeps everything below this line -->"      # in RESULTS.md: people write below it
+WIDTH = 140                                                          # characters of a line in RESULTS.md, at most
+SMALL = 1.0                                                          # percent of a step: calls below it share one row of an account
 
 
 def count(x):
@@ -55,23 +62,40 @@ def write_csv(path, results):
         w.writerows(lines)
 
 
-def write_json(path, facts, results, extras):
+def write_json(path, facts, results, v3, extras, how):
     works = [{
-        "model": r.work.model, "batch": r.work.batch, "threads": r.threads, "flops_per_sample": r.flops, "losses": r.losses,
+        "work": r.work.name, "model": r.work.model, "batch": r.work.batch, "threads": r.threads, "flops_per_sample": r.flops, "losses": r.losses,
         "fma_peak_gflops": r.peaks, "ratio": r.ratio, "share_of_peak": r.share,
         "programs": [{"program": c.name, "ours": c.ours, "samples_per_s": c.bursts, "note": c.why, "first_loss_differs": c.first,
                       "later_loss_differs": c.later} for c in r.columns],
+        "layers": r.layers,
     } for r in results]
     with open(path, "w") as f:
-        json.dump({"machine": facts, "versions": versions(results), "works": works, **extras}, f, indent=1)
+        json.dump({"command": how, "avx2": v3, "machine": facts, "versions": versions(results), "works": works, **extras}, f, indent=1)
         f.write("\n")
+
+
+def read_json(path):
+    """What write_json was given -> facts, results, v3, extras, how."""
+    with open(path) as f:
+        found = json.load(f)
+    further = {p.name for p in PEERS if p.further}
+    results = []
+    for w in found["works"]:
+        r = Measured(next(x for x in WORKS if x.name == w["work"]), w["threads"], w["flops_per_sample"], w["losses"],
+                     peaks=w["fma_peak_gflops"], layers=w["layers"])
+        r.columns = [Column(p["program"], p["ours"], p["program"] in further, p["note"], p["first_loss_differs"], p["later_loss_differs"],
+                            found["versions"], p["samples_per_s"]) for p in w["programs"]]
+        results.append(r)
+    extras = {k: found[k] for k in ("builds", "convolutions")}
+    return found["machine"], results, found["avx2"], extras, found["command"]
 
 
 # ---- RESULTS.md
 
 def goals(results, v3, extras):
     """The table of what was to be reached."""
-    yield "| work | must | aim | measured | best peer | |"
+    yield "| work | must | aim | measured | fastest other program | |"
     yield "|---|---|---|---|---|---|"
     for r in results:
         must, aim, share = r.work.wanted(v3)
@@ -82,50 +106,103 @@ def goals(results, v3, extras):
         if share:
             yield f"| {r.work.name}, nominal share of the FMA peak | {share[0]} | {share[1]} | {r.share:.2f} | | {outcome(r.share, *share)} |"
     for c in extras.get("convolutions", []):
-        yield (f"| ResNet-50's convolutions at {c['size']}: time of oneDNN over ours | 1.3x | 1.8x | {c['sum']:.2f}x | oneDNN "
+        yield (f"| ResNet-50's convolutions at {c['size']}, time of oneDNN over Tenon's | 1.3x | 1.8x | {c['sum']:.2f}x | oneDNN "
                f"| {outcome(c['sum'], 1.3, 1.8)} |")
-        yield f"| the slowest of them: {c['at']} | 0.9x | 0.9x | {c['least']:.2f}x | oneDNN | {outcome(c['least'], 0.9, 0.9)} |"
-        yield (f"| the same with --fast, oneDNN with Winograd where faster | | 2.2x | {c['fast']:.2f}x | oneDNN "
+        yield f"| the slowest of them, {c['at']} | 0.9x | 0.9x | {c['least']:.2f}x | oneDNN | {outcome(c['least'], 0.9, 0.9)} |"
+        yield (f"| the sum with --fast, oneDNN with Winograd where faster | | 2.2x | {c['fast']:.2f}x | oneDNN "
                f"| {'aim reached' if c['fast'] >= 2.2 else ''} |")
     for name, value, must, aim, unit in extras["builds"]:
         yield f"| {name} | {must:g} {unit} | {aim:g} {unit} | {value:.3g} {unit} | | {outcome(-value, -must, -aim)} |"
 
 
-def rates(results):
-    """A row a work, a column a program."""
+def spread(c):
+    return f"{count(c.rate)} [{count(min(c.bursts))}..{count(max(c.bursts))}]"
+
+
+def fastest(results):
+    """A row a work: Tenon and the fastest other program."""
+    yield "| work | Tenon | fastest other program | its samples/s | FMA peak, GFLOP/s | nominal share |"
+    yield "|---|---|---|---|---|---|"
+    for r in results:
+        other = f"{r.best.name} | {spread(r.best)}" if r.best else "none ran | -"
+        yield f"| {r.work.name} | {spread(r.tenon)} | {other} | {r.peak:.0f} [{min(r.peaks):.0f}..{max(r.peaks):.0f}] | {r.share:.2f} |"
+
+
+def line(cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def programs(results):
+    """Tables of the other programs, a row a work: as many columns in a table as WIDTH has room for."""
     names = []
     for r in results:
-        names += [c.name for c in r.columns if c.name not in names]
-    yield "| work | " + " | ".join(names) + " | FMA peak, GFLOP/s | nominal share |"
-    yield "|---" * (len(names) + 3) + "|"
-    for r in results:
-        cells = {}
-        for c in r.columns:
-            cells[c.name] = (f"{count(c.rate)} [{count(min(c.bursts))}..{count(max(c.bursts))}]" if c.bursts
-                             else c.why.split(":")[0].split(" (")[0])
-            if c is r.best:
-                cells[c.name] = f"**{cells[c.name]}**"
-        yield (f"| {r.work.name} | " + " | ".join(cells.get(n, "-") for n in names)
-               + f" | {r.peak:.0f} [{min(r.peaks):.0f}..{max(r.peaks):.0f}] | {r.share:.2f} |")
+        names += [c.name for c in r.columns[1:] if c.name not in names]
+    cells = {(r.work.name, c.name): count(c.rate) if c.bursts else c.why.split(":")[0].split(" (")[0] for r in results for c in r.columns}
+
+    def rows_of(chosen):
+        yield ["work", *chosen]
+        for r in results:
+            if any((r.work.name, n) in cells for n in chosen):
+                yield [r.work.name, *(cells.get((r.work.name, n), "-") for n in chosen)]
+
+    while names:
+        n = max([k for k in range(1, len(names) + 1) if all(len(line(row)) <= WIDTH for row in rows_of(names[:k]))], default=1)
+        head, *body = rows_of(names[:n])
+        yield ""
+        yield line(head)
+        yield "|---" * (n + 1) + "|"
+        yield from map(line, body)
+        names = names[n:]
 
 
 def differences(results):
-    """How far the peers' losses are from ours."""
-    yield "| work | our first loss, after 5 steps | largest difference of the first | after 5 steps | not compared, or refused |"
-    yield "|---|---|---|---|---|"
+    """How far the other programs' losses are from Tenon's."""
+    yield "| work | Tenon's first loss | difference | Tenon's loss after 5 steps | difference | norm of the first gradient: difference |"
+    yield "|---|---|---|---|---|---|"
     for r in results:
         peers = [c for c in r.columns[1:] if not c.why]
-        out = "; ".join(f"{c.name}: {c.why}" for c in r.columns if c.why).replace("|", "/")
-        ours, later = f"{r.losses[0]:.5f}", f"{max((c.later for c in peers), default=0):.1e}"
-        if r.work.deep:
-            later = f"norm of the first gradient: {later}"
+        first, later = max((c.first for c in peers), default=0), max((c.later for c in peers), default=0)
+        rest = f"- | - | {later:.1e}" if r.work.deep else f"{r.losses[-1]:.5f} | {later:.1e} | -"
+        yield f"| {r.work.name} | {r.losses[0]:.5f} | {first:.1e} | {rest} |"
+    out = [f"- {r.work.name}, {c.name}: {c.why}" for r in results for c in r.columns if c.why]
+    if out:
+        yield "\nPrograms that were not compared, or refused:\n"
+        yield from out
+
+
+def account(layers):
+    """What `bench --layers` printed, as a table: calls of at least SMALL percent, the others together, then the waiting."""
+    head, calls, waiting, small = [], [], [], []
+    for text in layers.strip().split("\n"):
+        m = re.match(r" *([0-9.]+) ms +([0-9.]+) %(?: +([0-9.]+) ms)?(?: +([0-9.]+) +([0-9]+) %)? +(.*)", text)
+        if not m:
+            head += [text] * (len(head) < 2)
+            continue
+        ms, share, predicted, gflops, peak, rest = m.groups(default="")
+        call = re.match(r"(.*\S) +(\S+) +(\S+\.tn:[0-9]+) *(.*)", rest)
+        if call:
+            row = [*call.group(1, 2, 3), ms, f"{share} %", predicted, gflops, f"{peak} %" * bool(peak)]
         else:
-            ours += f", {r.losses[-1]:.5f}"
-        yield f"| {r.work.name} | {ours} | {max((c.first for c in peers), default=0):.1e} | {later} | {out} |"
+            row = [*(re.split("  +", rest.strip()) + [""])[:2], "", ms, f"{share} %", predicted, "", ""]
+        if rest.startswith("in all"):
+            waiting.append(["**step**", *row[1:]])
+        elif float(share) < SMALL:
+            small.append((float(ms), float(share), float(predicted or 0)))
+        else:
+            (calls if predicted else waiting).append(row)
+    yield from wrapped(" ".join(h.rstrip(".") + "." for h in head))
+    yield ""
+    yield "| call | kernel | line of the model | ms | share | predicted ms | GFLOP/s | of the FMA peak |"
+    yield "|---|---|---|---|---|---|---|---|"
+    yield from map(line, calls)
+    if small:
+        ms, share, predicted = map(sum, zip(*small))
+        yield line([f"{len(small)} others, each below {SMALL:g} %", "", "", f"{ms:.3f}", f"{share:.1f} %", f"{predicted:.3f}", "", ""])
+    yield from map(line, waiting)
 
 
 def kept(path):
-    """What a person wrote below the line BY_HAND."""
+    """The text below the line BY_HAND."""
     try:
         with open(path) as f:
             text = f.read()
@@ -134,24 +211,47 @@ def kept(path):
     return text[text.index(BY_HAND) + len(BY_HAND):].strip("\n") if BY_HAND in text else ""
 
 
+def wrapped(text):
+    return textwrap.wrap(text, 110, break_long_words=False, break_on_hyphens=False)
+
+
 def markdown(facts, results, v3, extras, how, by_hand):
-    yield "# Tenon beside its peers\n"
-    yield f"Written by `{how}`; [README.md](README.md) tells how it measures. All figures of one run; the raw ones are in results.json.\n"
+    yield "# Results: Tenon beside other frameworks\n"
+    yield "This document holds the measured speed of Tenon's training steps beside those of other programs, and the"
+    yield "goals that were missed. [README.md](README.md) describes the method.\n"
+    yield "`bench/run` writes the first part, down to the accounts. All figures of that part come from one run; the raw"
+    yield "figures are in [results.json](results.json) and [results.csv](results.csv). People write the second part: later"
+    yield "measurements, a second machine, reasons.\n"
+    yield "## Machine of the first part\n"
+    yield "| | |"
+    yield "|---|---|"
     for name, value in {**facts, **versions(results)}.items():
-        yield f"- {name}: {value}"
-    yield "\n## What was to be reached\n"
-    yield "Ratios of medians: Tenon's samples/s over those of the fastest other program of the same row.\n"
+        yield f"| {name} | {value} |"
+    yield f"\nTo measure again:\n\n```sh\n{how}\n```\n"
+    yield "## Goals\n"
+    yield "A ratio divides Tenon's median samples/s by that of the fastest other program in the same row. `must` is the"
+    yield "required ratio, `aim` the desired one. A row below `must` is marked as missed.\n"
     yield from goals(results, v3, extras)
-    yield "\n## Samples/s\n"
-    yield "Medians [least..most] of the rounds' bursts; bold: the best peer. Nominal: of the textbook's operations, which Winograd saves some of.\n"
-    yield from rates(results)
+    yield "\n## Samples per second\n"
+    yield "Each cell is a median, with the least and the most of the rounds' bursts in brackets. The nominal share divides"
+    yield "the textbook's operations per second by the FMA peak. It can exceed 1: Winograd's algorithm, pooling inside of"
+    yield "convolutions and products with zeros need fewer operations.\n"
+    yield from fastest(results)
+    yield "\nMedians of the other programs; results.csv has the least and the most of each:"
+    yield from programs(results)
     yield "\n## The same computation\n"
+    yield "Each program starts from the same weights and takes the same batches. The differences are the largest ones among"
+    yield "the programs of the row. Networks with batch norm and single layers are compared by their first loss and first"
+    yield "gradient; both differences are relative there.\n"
     yield from differences(results)
     missed = [r for r in results if r.layers]
     if missed:
-        yield "\n## Accounts of the steps that missed\n\n`PROG bench --layers`, in the same run."
+        yield "\n## Accounts of the steps that missed\n"
+        yield "`PROG bench --layers`, in the same run. The predicted times are those of a Zen 4, in proportion to the FMA peak,"
+        yield "without waiting. A call with fewer operations than the textbook's can exceed 100 % of the peak."
     for r in missed:
-        yield f"\n### {r.work.name}\n\n```\n{r.layers.strip()}\n```"
+        yield f"\n### {r.work.name}\n"
+        yield from account(r.layers)
     yield f"\n{BY_HAND}\n\n{by_hand}".rstrip()
 
 
@@ -167,13 +267,21 @@ def write(facts, results, out, v3, extras, how):
     with open(path, "w") as f:
         f.write("\n".join(lines) + "\n")
     write_csv(f"{out}/results.csv", results)
-    write_json(f"{out}/results.json", facts, results, extras)
+    write_json(f"{out}/results.json", facts, results, v3, extras, how)
     print("\n".join(goals(results, v3, extras)))
     print(f"\nwritten: {path}, results.csv, results.json")
 
 
+def again(out):
+    """RESULTS.md anew from results.json; nothing is measured."""
+    facts, results, v3, extras, how = read_json(f"{out}/results.json")
+    lines = list(markdown(facts, results, v3, extras, how, kept(f"{out}/RESULTS.md")))
+    with open(f"{out}/RESULTS.md", "w") as f:
+        f.write("\n".join(lines) + "\n")
+
+
 def convolutions(path):
-    """Of what bench/convs wrote: sums and the least ratio, a set of shapes (docs in bench/convs)."""
+    """From the CSV file of bench/convs: for each set of shapes the ratios of the sums and the least ratio."""
     with open(path) as f:
         lines = [r for r in csv.DictReader(f) if float(r["onednn"] or 0) > 0]
     found = []

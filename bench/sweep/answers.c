@@ -136,7 +136,7 @@ int results_show(Results *r)
     layers(r->arena, &t, run);
     long_text(&t, "message", run->message);
     long_text(&t, "machine", store_text_of(r->store, run->machine));
-    long_text(&t, "what the program says of itself", store_text_of(r->store, run->info));
+    long_text(&t, "what the program reports about itself", store_text_of(r->store, run->info));
     long_text(&t, arena_printf(r->arena, "%s", run->file), store_text_of(r->store, run->source));
     return results_write(r, &t);
 }
@@ -242,7 +242,7 @@ int results_export(Results *r)
 {
     Text t = text_new(r->arena);
     if (!r->csv) {
-        diag_error(r->diag, nowhere, "tenon results export writes CSV so far: add --csv");
+        diag_error(r->diag, nowhere, "tenon results export writes CSV only: add --csv");
         return 1;
     }
     for (int i = 0; i < NINE; i++)

@@ -158,7 +158,7 @@ int results_compare(Results *r)
     text_printf(&t, "%d compared: %d slower, %d faster", pairs, slower, faster);
     if (unknown)
         text_printf(&t, ", %d with fewer than %d runs a side", unknown, COMPARE_LEAST);
-    text_printf(&t, "; a change is one whose interval excludes 1 and that exceeds %.0f %%\n",
+    text_printf(&t, "; a change counts when its interval excludes 1 and it exceeds %.0f %%\n",
                 100 * r->floor);
     return results_write(r, &t) || slower || bits;
 }

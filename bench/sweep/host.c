@@ -120,7 +120,7 @@ void host_look(Arena *a, Host *h)
         line_of(a, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"));
     add(&t, "gpu driver", line_of(a, "/proc/driver/nvidia/version"));
     gpus_look(&t);
-    add(&t, "energy is told by", told_by());
+    add(&t, "energy reported by", told_by());
     add(&t, "system", arena_printf(a, "%s %s %s", u.sysname, u.release, u.machine));
     add(&t, "host", name);
     h->text = t.s;

@@ -166,7 +166,7 @@ static void judge(Sweep *s, Arena *a, Run *r)
     const double usual = stats_quantile(p->seen, p->n, 0.75),
                  least = fmin(r->peak_before, r->peak_after);
     if (r->others > others_most)
-        r->disturbed = arena_printf(a, "others kept %.1f processors busy", r->others);
+        r->disturbed = arena_printf(a, "other processes kept %.1f processors busy", r->others);
     else if (r->stolen > stolen_most)
         r->disturbed = arena_printf(a, "the hypervisor kept %.1f processors", r->stolen);
     else if (least < peak_least * usual)

@@ -33,7 +33,7 @@ static void skip(Arena *a, Plan *p, const char *why)
 static const char *impossible(Arena *a, const Config *c, int64_t processors, bool mpirun)
 {
     if (c->gpus > 0)
-        return arena_printf(a, "%lld GPU%s: tenon's programs run on the processor so far",
+        return arena_printf(a, "%lld GPU%s: tenon sweep runs programs on the processor only",
                             (long long)c->gpus, c->gpus > 1 ? "s" : "");
     if (framework_find(c->framework)->to && (c->ranks > 1 || c->matrix->steps || *c->build))
         return arena_printf(a, "%s of %s: scripts train whole epochs in one process",

@@ -39,14 +39,14 @@ static Text script(const Sweep *s, const char *stem, int64_t tasks)
     text_printf(
         &t,
         "#!/bin/bash\n"
-        "# made by tenon sweep: %d configurations in %lld tasks, each on a node of its own; then "
+        "# made by tenon sweep: %d configurations in %lld tasks, a node each; at the end "
         "%s holds all runs.\n"
         "#\n"
         "#     sbatch FILE                   more of sbatch's options before FILE, or here\n"
         "#     tenon results table --store %s\n"
         "#\n"
         "# A task that runs out of time (two minutes before the limit) or is preempted is queued "
-        "again, and goes on.\n"
+        "again and continues.\n"
         "# Submitted again, the job makes only the runs that are missing.\n"
         "#SBATCH --job-name=sweep\n"
         "#SBATCH --array=1-%lld\n"

@@ -262,7 +262,7 @@ static int sweep(Sweep *s)
     }
     if (!child_stopped())
         return 1;
-    diag_error(s->diag, nowhere, "stopped after %d of %d runs; the same command goes on", q.done,
+    diag_error(s->diag, nowhere, "stopped after %d of %d runs; the same command continues", q.done,
                q.todo);
     return STOPPED;
 }

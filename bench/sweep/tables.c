@@ -306,7 +306,7 @@ void report_differences(Report *r)
     if (!begun)
         return;
     text_printf(r->out,
-                "</table></div>\n<p class=soft>A change is one whose interval excludes 1 and that "
+                "</table></div>\n<p class=soft>A change counts when its interval excludes 1 and it "
                 "exceeds %.0f %%.</p>\n",
                 100 * s->floor);
     report_end(r);

@@ -381,7 +381,7 @@ void graph_tables(const Writer *w, Text *t)
 
     if (!w->graphs.n)
         return;
-    text_add(t, "/* ---- convolutions through cuDNN: each graph once, a row a call ---- */\n\n");
+    text_add(t, "/* ---- convolutions through cuDNN: graphs without duplicates, and a row a call ---- */\n\n");
     for (int i = 0; i < w->graphs.n; i++)
         if (plan_of(w, w->graphs.row[i], &number))
             text_printf(t, "extern \"C\" const char rt_plan_%d[];\n", number);

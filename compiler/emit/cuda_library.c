@@ -284,18 +284,18 @@ void library_tables(const Writer *w, Text *t)
     product_table(w, t);
     graph_tables(w, t);
     text_printf(t,
-                "#define WORKSPACE (t + %lld) /* the libraries': the end of the scratch */\n",
+                "#define WORKSPACE (t + %lld) /* of the libraries: the end of the scratch */\n",
                 (long long)w->in->train->step->thread_bytes);
     if (w->apart)
         text_printf(t,
-                    "#define APART(type) ((type *)(WORKSPACE + %lld)) /* filters' gradients, before they "
-                    "are f32; parts of sums */\n",
+                    "#define APART(type) ((type *)(WORKSPACE + %lld)) /* gradients of filters before "
+                    "conversion to f32; partial sums */\n",
                     workspace);
     if (!takes_libraries(w)) {
         text_add(t, "\n");
         return;
     }
-    text_add(t, "\n/* Once, when the GPU is there. */\nstatic void libraries(void)\n{\n");
+    text_add(t, "\n/* Called once, when the GPU has been opened. */\nstatic void libraries(void)\n{\n");
     if (w->products.n)
         text_printf(t, "    rt_products_open(products, %d, %s, %lld);\n", w->products.n,
                     o->tf32                ? "RT_TF32"

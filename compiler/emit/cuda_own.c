@@ -315,7 +315,7 @@ void own_finish(Writer *w, Stages *s, Text *t)
     }
     w->stages = NULL;
     text_printf(t,
-                "/* Weights and states that stay on the chip through a launch, where there is room: by parameter, as update_rows say. */\n"
+                "/* Weights and states that stay on the chip during a launch if there is room: a row for each row of update_rows. */\n"
                 "static const OwnRoom own_rooms[RT_OWNED] = {\n%s};\n"
                 "DEVICE void owned(OwnWhat what, const Rt *r, const Chip &chip)\n{\n    (void)what, (void)r, (void)chip;\n%s}\n\n",
                 rooms.s, calls.s);

@@ -142,7 +142,7 @@ static void gather_write(Writer *w, Stages *s, Text *t)
     w->stages = NULL;
     if (w->samples)
         text_printf(t,
-                    "/* Samples have two places behind the scratch, in turns: a step's are gathered at the end of the one before. */\n"
+                    "/* Samples have two buffers behind the scratch, used in turn: those of a step are gathered at the end of the previous step. */\n"
                     "#define SAMPLES(type, at) ((type *)(t + (%lld + (odd ? %lld : 0))))\n",
                     (long long)w->g->step->thread_bytes, (long long)w->samples_bytes);
     text_add(t, "DEVICE void gather(const Rt *r, bool odd)\n{\n    const Scratch t = {r};\n    const int first = r->first_shard * SHARD;\n\n"
@@ -264,9 +264,9 @@ void steps_write(Writer *w)
     w->apart_seconds = launches, w->together_seconds = seconds;
     w->steps_most = steps_of_launch(seconds);
     w->steps_how = cluster ? arena_printf(w->arena, "one cluster of %d blocks", cluster) : "all blocks that fit on the GPU";
-    const char *said = g->clusters ? arena_printf(w->arena, "%.0f us by one cluster of %d: so it is %s.", 1e6 * few, CLUSTER, w->steps_how)
-                                   : "which has no clusters.";
-    w->steps_said[0] = arena_printf(w->arena, "%d stages and %d meetings a step, up to %d steps a launch", s.stages, s.meetings, w->steps_most);
+    const char *said = g->clusters ? arena_printf(w->arena, "%.0f us by one cluster of %d; the program uses %s.", 1e6 * few, CLUSTER, w->steps_how)
+                                   : "and this GPU has no clusters.";
+    w->steps_said[0] = arena_printf(w->arena, "%d stages and %d barriers a step, up to %d steps a launch", s.stages, s.meetings, w->steps_most);
     w->steps_said[1] = arena_printf(w->arena, "Predicted for an %s, not measured: %.0f us as %lld launches; as one launch %.0f us by all blocks that fit,",
                                     g->name, 1e6 * launches, (long long)w->launches, 1e6 * all);
     w->steps_said[2] = said;
@@ -276,11 +276,11 @@ void steps_write(Writer *w)
     own_finish(w, &s, &t);
     gather_write(w, &s, &t);
     text_printf(&t,
-                "%s/* A step, by all blocks together: its first stages touch nothing that the last of the step before them do, or meet. */\n"
+                "%s/* One step, by all blocks.  Its first stages touch no data of the last stages of the previous step, or wait at a barrier. */\n"
                 "DEVICE void train_step(const Rt *r, const Rt *next, bool odd, unsigned *arrived, const Chip &chip)\n{\n    const Scratch t = {r};\n\n    (void)t, (void)next, (void)odd, (void)chip;\n%s}\n\n",
                 s.functions.s, stages.s);
     text_printf(&t,
-                "/* n steps; one whose loss is not finite has updated nothing, and is the last. */\n"
+                "/* n steps.  A step whose loss is not finite updates nothing and is the last. */\n"
                 "KERNEL_OF_STEPS train_steps(const Rt *first, int64_t stride, int n, unsigned *arrived, const Chip chip)\n{\n"
                 "    owned(OWN_FETCH, first, chip);\n    gather(first, false);\n"
                 "    for (int i = 0; i < n; i++) {\n        const Rt *r = step_of(first, stride, i);\n"

@@ -60,8 +60,7 @@ void emit_plans_text(const EmitPlan *plan, int n, Text *out);
 /* The same program in files that compile on their own, side by side: the step and each distinct kernel.  The text of a kernel
  * says nothing of the model, and its name ends in a hash of the text: equal kernels of two models are equal files. */
 typedef struct EmitUnit {
-    const char *name;                                 /* "conv2d_pool_5bdae5c3": its file and its function; the step: "lenet" */
-    const char *called;                               /* "conv2d_pool_1": what the step calls it; the step itself: NULL */
+    const char *name;                                 /* of its file: "conv2d_pool_5bdae5c3" (its function, too), "loss-0"; the step: "lenet" */
     const char *text;
     bool        cuda;                                 /* for nvcc: the file ends in .cu */
     bool        once;                                 /* what it does itself is done once a slice: quickly compiled is as good */

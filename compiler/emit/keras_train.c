@@ -123,7 +123,7 @@ static bool head(const Graph *g, const char *source, Text *t, Diag *d)
                 f64 ? "os.environ[\"JAX_ENABLE_X64\"] = \"1\"\n" : "");
     if (f64)
         text_add(t, "\nkeras.config.set_floatx(\"float64\")\n"
-                    "# By itself Keras makes f32 of them where types meet, but for TensorFlow's.\n"
+                    "# Keras converts f64 to f32 when types are mixed, except with TensorFlow.\n"
                     "keras.src.backend.common.dtypes.BIT64_TO_BIT32_DTYPE[\"float64\"] = "
                     "\"float64\"\n");
     helpers(g, t);
@@ -291,7 +291,7 @@ static void factors(const Graph *g, Text *t)
     }
     text_printf(t,
                 "%s}                                          # of learning rate and decay; "
-                "others: 1, and 1 for matrices, else 0\n",
+                "default: 1, and decay 1 for matrices, 0 for vectors\n",
                 n ? "\n" : "");
     text_add(t, "FROZEN = {");
     for (int i = 0, k = 0; i < g->nparam && frozen; i++)

@@ -83,7 +83,7 @@ static void helpers(const Graph *g, Text *t)
                  "    return F.reshape(F.transpose(y, (0, 2, 1, 3)), (0, 0, -1))\n");
     if (causal(g))
         text_add(t, "\n\ndef causal(F, x, rank, size):\n"
-                    "    \"\"\"Of scores (N, .., size, size), row i keeps 0 to i.\"\"\"\n"
+                    "    \"\"\"Row i of scores (N, .., size, size) keeps columns 0 to i.\"\"\"\n"
                     "    at = F.arange(size, dtype=DTYPE)\n"
                     "    behind = F.broadcast_greater(F.reshape(at, (1, -1)), F.reshape(at, (-1, "
                     "1)))\n"
@@ -115,9 +115,9 @@ static bool head(const Graph *g, const char *source, Text *t, Diag *d)
                 "import argparse\n%simport gzip\nimport json\nimport lzma\nimport math\nimport "
                 "os\n%simport resource\nimport time\n\n"
                 "os.environ.setdefault(\"OMP_NUM_THREADS\", str(len(os.sched_getaffinity(0))))    "
-                "   # by itself MXNet takes half of them\n"
-                "os.environ.setdefault(\"MXNET_EXEC_INPLACE_GRAD_SUM_CAP\", \"1000000\")    # by "
-                "itself it gives wrong gradients to values of more than 8 readers\n"
+                "   # MXNet's default is half of them\n"
+                "os.environ.setdefault(\"MXNET_EXEC_INPLACE_GRAD_SUM_CAP\", \"1000000\")    # "
+                "MXNet's default gives wrong gradients of values that more than 8 operations read\n"
                 "import mxnet as mx\nimport numpy as np\nfrom mxnet import autograd, gluon, nd\n"
                 "from mxnet.gluon import nn%s\n\nDTYPE = \"%s\"\n",
                 g->name, g->name, quote_python_doc(t->arena, source), g->name, python_table(g) ? "import collections\n" : "",
@@ -162,8 +162,8 @@ static void weights(const Graph *g, Text *t)
                 "{name}\")\n",
                 g->nloop ? ".replace(\"._unfused.0\", \"\")" : "",
                 g->nloop ? ".replace(\"__\", \".\")" : "",
-                gru ? "p.data()[-len(values):] = values.astype(DTYPE)             # of a gru's "
-                      "second bias the candidate's part"
+                gru ? "p.data()[-len(values):] = values.astype(DTYPE)             # only the "
+                      "candidate's part of a gru's second bias"
                     : "p.set_data(nd.array(values, dtype=DTYPE))");
 }
 
@@ -275,7 +275,7 @@ static const char *candidates(const Graph *g, Arena *a)
 static void factors(const Graph *g, Text *t)
 {
     int n = 0;
-    text_add(t, "\n\ndef set_factors(model):\n    \"\"\"Of learning rate and decay; None: not "
+    text_add(t, "\n\ndef set_factors(model):\n    \"\"\"Factors of learning rate and decay; None: not "
                 "trained.\"\"\"\n    factors = {");
     for (int i = 0; i < g->nparam; i++) {
         const Param *p = g->param[i];
@@ -413,7 +413,7 @@ static const char beginning[] =
     "            order = np.random.permutation(len(x)) if o.shuffle == \"on\" else "
     "np.arange(len(x))\n"
     "            order = np.resize(order, steps * BATCH)                              # the last "
-    "batch is filled up from the front\n"
+    "batch is filled with the first samples\n"
     "            began, total, hits = time.perf_counter(), 0.0, 0\n"
     "            for i in range(steps):\n"
     "                index = nd.array(order[i * BATCH:(i + 1) * BATCH], dtype=\"int32\")\n"

@@ -16,7 +16,7 @@ void phase_prepare(Writer *w, const Phase *p, const char *fn)
     int line = 0;
 
     text_printf(t,
-                "/* Once a step: what depends on the parameters only. */\nstatic void %s(const Rt "
+                "/* Once in each step: what depends only on parameters. */\nstatic void %s(const Rt "
                 "*r, char *t, int unit)\n{\n    (void)t;\n",
                 fn);
     for (int i = 0; i < p->nnode; i++)
@@ -226,7 +226,7 @@ const char *phase_wide(Writer *w, const Phase *p, const char *fn)
     int line = 0;
 
     text_printf(t,
-                "/* All samples at once, a unit a few panels of the weights: pointers are to the first shard's first sample. */\n"
+                "/* All samples at once.  A unit is a few panels of the weights; pointers point to the first sample of the first shard. */\n"
                 "static void %s(const Rt *r, char *t, int unit)\n{\n"
                 "    enum { row = 0 };\n    char *const shard = r->shard;\n\n    (void)t;\n",
                 fn);
@@ -251,7 +251,7 @@ static void known_function(Writer *w, int phase, const char *fn)
     int line = 0;
 
     text_printf(t,
-                "/* Behind it, a shard each: its row of what all ranks know. */\n"
+                "/* After this phase, for each shard: its row of the values that ranks exchange. */\n"
                 "static void %s(const Rt *r, char *t, int unit)\n{\n"
                 "    char *const shard = r->shard + unit * r->shard_bytes;\n"
                 "    const int number = r->first_shard + unit;\n\n    (void)t;\n",
@@ -350,7 +350,7 @@ void phase_nonfinite(Writer *w, int phase)
         return;
     open_slice(w, "int", arena_printf(w->arena, "nonfinite_%d", w->nforward++),
                "After a loss that is not finite: the forward pass again, up to the first value "
-               "that is not.");
+               "that is not finite.");
     zero_partials(w, t, phase, false);
     for (int i = 0; i < p->nnode; i++)
         if (before_chunks(p->node[i]))

@@ -550,7 +550,7 @@ static bool write_loss(Py *p)
             !write_node(p, &s, n, n == p->g->loss))
             return false;
     }
-    text_printf(p->out, "\n\ndef %s:\n    \"\"\"A number a sample.\"\"\"\n", p->dialect->losses);
+    text_printf(p->out, "\n\ndef %s:\n    \"\"\"One number for each sample.\"\"\"\n", p->dialect->losses);
     for (const char *line = s.body.s; *line;) { /* a function's lines, not a method's */
         const size_t length = strcspn(line, "\n");
         text_printf(p->out, "%.*s\n", (int)length - 4, line + 4);

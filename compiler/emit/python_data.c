@@ -146,7 +146,7 @@ static void windows(const Graph *g, bool fill, Text *t)
                 "    return np.lib.stride_tricks.sliding_window_view(text, %lld)[::step]\n"
                 "\n\ndef loaded(place, split, limit=None%s):\n"
                 "    \"\"\"Windows of %lld tokens, %lld apart, each with the token%s behind%s; the "
-                "last tenth of the text is tested.\"\"\"\n"
+                "last tenth of the text is the test split.\"\"\"\n"
                 "    text = tokens(place)\n"
                 "    cut = len(text) - len(text) // 10\n",
                 length, each ? ", shift=0" : "", length, step, each ? "s" : "",
@@ -161,7 +161,7 @@ static void windows(const Graph *g, bool fill, Text *t)
     else {
         text_printf(t,
                     "    if split == \"train\":\n"
-                    "        count = (cut - %lld - %lld) // %lld + 1               # room for any "
+                    "        count = (cut - %lld - %lld) // %lld + 1               # enough for any "
                     "shift\n"
                     "        x, y = (windows(text[at + shift:cut], %lld)[:count][:limit] for at in "
                     "(0, 1))\n"
@@ -193,7 +193,7 @@ static void lines(const Graph *g, Text *t)
         "line.rstrip(b\"\\r\")]\n"
         "    return [(int(row[0]), words(row[-1])) for row in rows]\n"
         "\n\ndef words(text):\n"
-        "    \"\"\"Parted at blanks and ASCII signs but the apostrophe.\"\"\"\n"
+        "    \"\"\"Split at blanks and at ASCII signs other than the apostrophe.\"\"\"\n"
         "    return [w[:255].lower() for w in re.findall(rb\"[^\\t-\\r -&(-/:-@\\[-`{-~]+\", "
         "text)]\n"
         "\n\ndef loaded(place, split, limit=None):\n"
@@ -299,7 +299,7 @@ void python_main(const Recipe *r, Text *t)
 void python_rate(const Recipe *r, Text *t)
 {
     const Schedule *s = &r->schedule;
-    text_add(t, "\n\ndef rate(step, steps):\n    \"\"\"The learning rate's factor; steps: of an "
+    text_add(t, "\n\ndef rate(step, steps):\n    \"\"\"Factor of the learning rate; steps: in an "
                 "epoch.\"\"\"\n");
     if (s->warmup > 0)
         text_printf(t,

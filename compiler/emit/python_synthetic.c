@@ -69,7 +69,7 @@ void python_made_up(const Graph *g, Text *t)
     const DataSpec *data = &g->recipe.data;
     const long long features = shape_count(&g->input->shape), many = 4000000 / features;
     text_printf(t,
-                "    if place is None:                                 # made up, as the recipe "
+                "    if place is None:                                 # synthetic, as the recipe "
                 "says\n"
                 "        first, n = (0, %1$lld) if split == \"train\" else (%1$lld, %2$lld)\n"
                 "        numbers = np.arange(first, first + min(n, limit or n))\n"

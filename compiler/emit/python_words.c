@@ -7,6 +7,8 @@
 
 const char *python_number(Arena *a, double v)
 {
+    if (fabs(v) < 1e15 && v == floor(v))              /* 10, not 1e+01 */
+        return arena_printf(a, "%.0f", v == 0 ? 0 : v);
     for (int digits = 1; isfinite(v) && digits <= 17; digits++) {
         const char *s = arena_printf(a, "%.*g", digits, v);
         if (strtod(s, NULL) == v)

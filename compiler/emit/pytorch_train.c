@@ -30,19 +30,19 @@ static void helpers(const Graph *g, Text *t)
     if (gru)
         text_add(t,
                  "\n\ndef candidate_bias(gru):\n"
-                 "    \"\"\"Of PyTorch's second one only the candidate's part is trained.\"\"\"\n"
+                 "    \"\"\"Only the candidate's part of PyTorch's second bias is trained.\"\"\"\n"
                  "    nn.init.zeros_(gru.bias_hh_l0)\n"
                  "    gru.bias_hh_l0.register_hook(lambda g: torch.cat([torch.zeros_like(g[:2 * "
                  "gru.hidden_size]), g[2 * gru.hidden_size:]]))\n"
                  "    return gru\n");
     if (python_calls(g, "lstm") || python_calls(g, "rnn"))
         text_add(t, "\n\ndef one_bias(layer):\n"
-                    "    \"\"\"PyTorch's second one stays zero.\"\"\"\n"
+                    "    \"\"\"PyTorch's second bias stays zero.\"\"\"\n"
                     "    nn.init.zeros_(layer.bias_hh_l0).requires_grad_(False)\n"
                     "    return layer\n");
     if (python_padded(g))
         text_add(t, "\n\nclass PaddedEmbedding(nn.Embedding):\n"
-                    "    \"\"\"Zeros for one of the tokens.\"\"\"\n\n"
+                    "    \"\"\"Zeros for the padding token.\"\"\"\n\n"
                     "    def forward(self, tokens):\n"
                     "        return super().forward(tokens) * (tokens != self.padding_idx)[..., "
                     "None]\n");
@@ -242,7 +242,7 @@ static void initial(const Graph *g, Text *t)
         if (g->loop[k]->call && node_is(g->loop[k]->call, "lstm")) {
             text_printf(t,
                         "        if isinstance(m, nn.LSTM):\n            bias.data[m.hidden_size:2 "
-                        "* m.hidden_size] = %s              # the forget gate's\n",
+                        "* m.hidden_size] = %s              # of the forget gate\n",
                         number(t, node_float(g->loop[k]->call, "forget_bias")));
             break;
         }
@@ -252,8 +252,8 @@ static void initial(const Graph *g, Text *t)
 static void groups(const Graph *g, Text *t)
 {
     const Recipe *r = &g->recipe;
-    text_add(t, "\n\ndef groups(model):\n    \"\"\"Of equal learning rate and decay; what is "
-                "frozen is left out.\"\"\"\n    found = {}\n    factors = {");
+    text_add(t, "\n\ndef groups(model):\n    \"\"\"Groups of equal learning rate and decay, "
+                "without frozen parameters.\"\"\"\n    found = {}\n    factors = {");
     int n = 0;
     for (int i = 0; i < g->nparam; i++) {
         const Param *p = g->param[i];
@@ -328,7 +328,7 @@ static const char arguments[] =
     "%s"
     "            order = torch.randperm(len(x)) if o.shuffle == \"on\" else torch.arange(len(x))\n"
     "            order = order.repeat(-(-BATCH // len(x)) + 1)[:steps * BATCH]        # the last "
-    "batch is filled up from the front\n"
+    "batch is filled with the first samples\n"
     "            began, total, hits = time.perf_counter(), 0.0, 0\n"
     "            model.train()\n"
     "            for i in range(steps):\n"

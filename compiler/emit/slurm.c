@@ -29,16 +29,16 @@ void emit_slurm(const Graph *g, const char *source, bool gpus, Text *out)
     const long long shards = (long long)g->step->shards;
     text_printf(out,
                 "#!/bin/bash\n"
-                "# %s.sbatch -- made by tenon from %s: trains on Slurm, and goes on by itself when its time is over.\n"
+                "# %s.sbatch -- made by tenon from %s: trains on Slurm, and resumes by itself after its time limit.\n"
                 "#\n"
                 "#     tenon build %s -o %s %s\n"
                 "#     sbatch %s.sbatch [--max-restarts N] [OPTIONS OF THE PROGRAM]\n"
                 "#\n"
-                "# Two minutes before the limit (or when the job is preempted) all ranks stop after the same step, rank 0 saves, and the\n"
-                "# exit code is 75: the job is queued again, and resumes on whatever ranks it gets, to the same bits.\n"
-                "# A rank that is lost ends the others; the job is queued again for that, too, 3 times or N.  A lost node ends the job\n"
-                "# itself, and Slurm queues it again.  Both go on from the last checkpoint, at most ten minutes old.\n"
-                "# Another job, with other ranks, takes up what job J has saved with --checkpoint %s-J among the options.\n"
+                "# Two minutes before the limit, and when the job is preempted, all ranks stop after the same step, and rank 0 saves.\n"
+                "# The exit code is then 75: this script queues the job again, and the job resumes to the same bits, with any number of ranks.\n"
+                "# A lost rank ends the others, and this script queues the job again, 3 times or N.  After the loss of a node, Slurm queues\n"
+                "# the job again.  Both resume from the last checkpoint, which is at most ten minutes old.\n"
+                "# To continue job J by another job, also with other ranks, add the option --checkpoint %s-J.\n"
                 "%s"
                 "#SBATCH --job-name=%s\n"
                 "#SBATCH --ntasks=%lld                # %s\n"
@@ -56,7 +56,7 @@ void emit_slurm(const Graph *g, const char *source, bool gpus, Text *out)
                 "    ./%s --checkpoint \"$run\" --checkpoint-every 600s --resume --log \"$run.jsonl\" \"$@\"\n"
                 "code=$?\n"
                 "case $code in\n"
-                "0 | 1) exit $code ;;               # done; or a mistake, which another try would only meet again\n"
+                "0 | 1) exit $code ;;               # done, or an error that another try would repeat\n"
                 "75) ;;                             # stopped with a checkpoint\n"
                 "*) lost=$(($(cat \"$run.lost\" 2> /dev/null || echo 0) + 1))\n"
                 "   echo $lost > \"$run.lost\"\n"
@@ -67,8 +67,9 @@ void emit_slurm(const Graph *g, const char *source, bool gpus, Text *out)
                 g->name, quote_line(out->arena, source), quote_shell(out->arena, source), g->name,
                 gpus ? "--target cuda --comm nccl    anywhere with nvcc" : "--comm mpi        here, or anywhere with the same MPI",
                 g->name, g->name,
-                gpus ? "# A process a GPU.  They meet at a port of the first node, made of the job's number; TENON_MEET=HOST:PORT in the environment\n"
-                       "# names another place.  NCCL is libnccl.so.2 where the loader finds it, or TENON_NCCL=/path/libnccl.so.2.\n"
+                gpus ? "# One process a GPU.  The processes connect to a port of the first node; the number of the job decides which.\n"
+                       "# TENON_MEET=HOST:PORT in the environment names another place.  NCCL is the libnccl.so.2 that the loader finds,\n"
+                       "# or TENON_NCCL=/path/libnccl.so.2.\n"
                      : "",
                 g->name, shards, divisors(out->arena, shards, gpus),
                 gpus ? "#SBATCH --gpus-per-task=1\n"

@@ -58,7 +58,7 @@ static void scaling(const Step *s, Text *t)
 {
     if (s->offset_scaling)
         text_printf(t,
-                    "/* ---- the loss's scale, which the update changes ---- */\n\n"
+                    "/* ---- the scale of the loss, which the update changes ---- */\n\n"
                     "static const RtParam scaling = {\n"
                     "    .name = RT_SCALING, .rank = 1, .dim = {4}, .naxis = 1, .axis = {{4, 1, 1, "
                     "0}}, .count_memory = 4,\n    .offset = %lld, .state = {-1, -1}};\n\n",
@@ -129,8 +129,8 @@ static void buckets(const Writer *w, Text *t)
 {
     const Step *s = w->in->train->step;
     text_add(t,
-             "/* ---- what ranks add while the backward pass goes on: a bucket is complete behind "
-             "train[ready]; train[due] of the next step waits for its update ---- */\n\n"
+             "/* ---- buckets of gradients, which ranks add beside the backward pass: complete after "
+             "train[ready]; updated before train[due] of the next step ---- */\n\n"
              "static const RtBucket buckets[] = {\n");
     for (int b = 0; b < s->nbucket; b++) {
         const Bucket *k = &s->bucket[b];
@@ -150,7 +150,7 @@ static void ranges(const Writer *w, Text *t)
 {
     if (w->ranges.len)
         text_printf(t,
-                    "/* ---- units of the sums, and what all of a range are predicted to take, us "
+                    "/* ---- ranges of sums: number of units, predicted time of all of them in us "
                     "---- */\n\n"
                     "static const RtRange ranges[] = {\n%s};\n\n",
                     w->ranges.s);
@@ -330,7 +330,7 @@ void tables_write(Writer *w, Text *t)
 {
     const Graph *g = w->in->train;
 
-    text_add(t, "/* ---- parameters: how files (first line) lie in memory (second line) ---- "
+    text_add(t, "/* ---- parameters: shape in files (first line), layout in memory (second line) ---- "
                 "*/\n\nstatic const RtParam params[] = {\n");
     for (int i = 0; i < g->nparam; i++)
         parameter(w, t, g->param[i]);

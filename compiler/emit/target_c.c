@@ -35,7 +35,7 @@ static const struct {
 } kinds[] = {{"train", "", "", "Forward, loss and backward of one slice"},
              {"test", "TEST_", "evaluation: ", "Forward of one slice of an evaluation batch"},
              {"token", "TOKEN_",
-              "a token at a time: ", "Forward of one token, with what those before it left"}};
+              "a token at a time: ", "Forward of one token, with the states that earlier tokens left"}};
 
 static void region_constants(Writer *w, Text *t, Place a, Place b, const char *about)
 {
@@ -51,9 +51,9 @@ static void region_constants(Writer *w, Text *t, Place a, Place b, const char *a
             text_printf(t, "enum { /* %s%s */\n", kinds[writer_graph(w)].head, about);
         any = true;
         constant(w, t, n,
-                 n->place == PLACE_PARTIAL ? ", a slice"
-                 : n->place == PLACE_BATCH ? ", each of a shard's samples"
-                 : n->op->flags & OP_KNOWN ? ", a shard of the batch"
+                 n->place == PLACE_PARTIAL ? ", one a slice"
+                 : n->place == PLACE_BATCH ? ", of all samples of a shard"
+                 : n->op->flags & OP_KNOWN ? ", one a shard of the batch"
                                            : "");
     }
     if (any)
@@ -71,15 +71,15 @@ static bool has_known(const Graph *g)
 static void constants(Writer *w, Text *t)
 {
     region_constants(w, t, PLACE_FIXED, PLACE_FIXED,
-                     has_known(w->g) ? "offsets into `fixed`: made every step, from parameters or "
-                                       "of all shards"
-                                     : "offsets into `fixed`: made from parameters every step");
+                     has_known(w->g) ? "offsets into `fixed`: computed in each step, from parameters "
+                                       "or from all shards"
+                                     : "offsets into `fixed`: computed from parameters in each step");
     region_constants(w, t, PLACE_BATCH, PLACE_PARTIAL,
-                     "offsets into a shard: what a later phase reads");
+                     "offsets into the region of a shard: values that a later phase reads");
     region_constants(w, t, PLACE_LOCAL, PLACE_LOCAL,
-                     "offsets into a thread's scratch: one chunk's values");
+                     "offsets into the region of a thread: values of one chunk");
     if (w->g->step->scratch_at)
-        text_printf(t, "enum { %sSCRATCH = %lld };   /* and what a kernel makes and forgets */\n\n",
+        text_printf(t, "enum { %sSCRATCH = %lld };   /* temporary memory of kernels */\n\n",
                     w->prefix, (long long)w->g->step->scratch_at);
 }
 
@@ -134,8 +134,8 @@ static void head(Writer *w, const char *includes, Text *t)
     text_printf(t, "enum { CHUNK = %lld, SLICE = %lld, SLICES = %lld, SHARD = %lld };\n\n",
                 (long long)s->chunk, (long long)s->slice, (long long)s->slices,
                 (long long)s->shard);
-    text_add(t, "#define KERNEL __attribute__((noinline))               /* a specialised kernel is "
-                "compiled once */\n"
+    text_add(t, "#define KERNEL __attribute__((noinline))               /* compiled once "
+                "for all calls */\n"
                 "#define FIXED(type, at) ((type *)(r->fixed + (at)))\n"
                 "#define LOCAL(type, at) ((type *)(t + (at)))\n"
                 "#define BATCH(type, at, bytes) ((type *)(shard + (at) + (int64_t)row * (bytes)))\n"
@@ -154,14 +154,14 @@ static void row(Text *t, const char *fn, PhaseKind kind, const char *count, cons
                 kind == PHASE_UPDATE ? "true" : "false", what, more);
 }
 
-/* "; complete behind it: bucket 1 of 3" */
+/* "After this phase ranks can add bucket 1, 2." */
 static const char *completes(Arena *a, const Step *s, int phase)
 {
     Text t = text_new(a);
     for (int b = 0; b < s->nbucket && s->nbucket > 1; b++)
         if (s->bucket[b].ready == phase)
             text_printf(&t, "%s%d",
-                        t.len ? ", " : "\n * Behind it complete, for ranks to add: bucket ", b);
+                        t.len ? ", " : "\n * After this phase ranks can add bucket ", b);
     text_add(&t, t.len ? "." : "");
     return t.s;
 }
@@ -226,14 +226,14 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
             break;
         case PHASE_GRADIENT:
             ranges_write(w, fn,
-                         "Sums over slices and shards in the fixed tree; the update follows "
-                         "inside, unless a reduction stands between.",
+                         "Sums over slices and shards in the fixed tree, and the update unless "
+                         "a reduction comes between.",
                          false, &units);
             row(table, fn, p->kind, units.s, "sum gradients, update", ", .to_grad = true");
             break;
         case PHASE_UPDATE:
             ranges_write(w, fn,
-                         "The update from reduced gradients: ranks, groups, clipping by norm.",
+                         "The update from reduced gradients: for ranks, groups and clipping by norm.",
                          true, &update);
             row(table, fn, p->kind, update.s, "update", "");
             break;

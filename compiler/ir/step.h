@@ -17,7 +17,7 @@
 typedef enum { PHASE_PREPARE, PHASE_SLICE, PHASE_GRADIENT, PHASE_UPDATE, PHASE_WIDE } PhaseKind;
 typedef struct Phase {
     PhaseKind   kind;
-    int         level;                                /* of the slice phases, and of what stands before one: the how manieth */
+    int         level;                                /* of a slice phase, and of phases before it: index, counted from 0 */
     int         nnode;
     Node      **node;                                 /* in the order of their calls */
     int         nknown;

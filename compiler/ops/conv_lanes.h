@@ -1,7 +1,7 @@
 /* conv_lanes.h -- samples of few channels, for cuDNN in two bytes a number: they lie as EIGHT channels, zeros behind their own.
  *
  * Its engines for bf16 read channels by eights.  Of three it makes such a copy at each call, in its workspace, or takes an engine without
- * tensor cores; bench/GPU.md has both beside each other, convolution by convolution.
+ * tensor cores; bench/GPU.md and bench/first_convolutions.csv compare both.
  */
 #ifndef CONV_LANES_H
 #define CONV_LANES_H

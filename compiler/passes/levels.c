@@ -29,10 +29,10 @@ static int level_of(const Node *n, const int *level, const int *least)
         const Node *x = n->in[i];
         if (n->mark == PREPARE && x->mark == PREPARE && l <= level[x->id])
             l = level[x->id] + 1;
+        if (x->mark < SLICE || x->mark > TOTAL || l > level[x->id])
+            continue;
         const bool total = n->mark == TOTAL && (x->mark == SUMMED || x->mark == KNOWN);
-        const int after = level[x->id] + (total || levels_wide(n) || levels_wide(x));
-        if (x->mark >= SLICE && x->mark <= TOTAL && l < after)
-            l = after;
+        l = level[x->id] + (total || levels_wide(n) || levels_wide(x));
     }
     const Attr *again = node_attr(n, "again"); /* by pass recompute: not before this one */
     return again && l < again->i ? (int)again->i : l;

@@ -223,11 +223,11 @@ const char *objects_keep(Arena *a, const BuildInput *in, Diag *d)
 }
 
 /* A file of the runtime that is compiled with the program: it needs what not every machine has. */
-static bool add_runtime(Arena *a, BuildInput *in, const char *file, const char *name, const char *called, Diag *d)
+static bool add_runtime(Arena *a, BuildInput *in, const char *file, const char *name, Diag *d)
 {
     size_t len = 0;
     const char *path = path_join(a, in->paths->runtime, file);
-    const EmitUnit u = {.name = name, .called = called, .text = file_read(a, path, &len), .cuda = strstr(file, ".cu") != NULL};
+    const EmitUnit u = {.name = name, .text = file_read(a, path, &len), .cuda = strstr(file, ".cu") != NULL};
     if (!u.text) {
         diag_error(d, nowhere, "cannot read %s: %s", path, strerror(errno));
         return false;
@@ -238,12 +238,12 @@ static bool add_runtime(Arena *a, BuildInput *in, const char *file, const char *
 
 bool objects_add_mpi(Arena *a, BuildInput *in, Diag *d)
 {
-    return in->mpi = add_runtime(a, in, "comm/mpi.c", "comm_mpi", "rt_mpi", d);
+    return in->mpi = add_runtime(a, in, "comm/mpi.c", "comm_mpi", d);
 }
 
 bool objects_add_plans(Arena *a, BuildInput *in, const char *plans, Diag *d)
 {
-    const EmitUnit u = {.name = arena_printf(a, "%s_plans", in->name), .called = "rt_plans", .text = plans};
+    const EmitUnit u = {.name = arena_printf(a, "%s_plans", in->name), .text = plans};
     in->cudnn = true;
     if (!file_exists(in->paths->cudnn)) {
         diag_error(d, nowhere, "convolutions with --kernels=cudnn need a " TENON_NAME " that was built with cuDNN's headers and the CUDA toolkit");
@@ -257,15 +257,15 @@ bool objects_add_plans(Arena *a, BuildInput *in, const char *plans, Diag *d)
 
 bool objects_add_nccl(Arena *a, BuildInput *in, Diag *d)
 {
-    return add_runtime(a, in, "cuda/nccl.c", "cuda_nccl", "rt_nccl", d) && add_runtime(a, in, "cuda/nccl_api.c", "cuda_nccl_api", "nccl_open", d) &&
-           add_runtime(a, in, "cuda/rank_sum.cu", "cuda_rank_sum", "rt_rank_sum", d);
+    return add_runtime(a, in, "cuda/nccl.c", "cuda_nccl", d) && add_runtime(a, in, "cuda/nccl_api.c", "cuda_nccl_api", d) &&
+           add_runtime(a, in, "cuda/rank_sum.cu", "cuda_rank_sum", d);
 }
 
 bool objects_add_cuda(Arena *a, BuildInput *in, const char *program, Diag *d)
 {
     ARENA_PUSH(a, in->unit, in->nunit, ((EmitUnit){.name = in->name, .text = program, .cuda = true}));
-    return add_runtime(a, in, "cuda/gpu.c", "cuda_gpu", "rt_cuda", d) &&
-           (!strstr(program, "cuda/cublas.h") || add_runtime(a, in, "cuda/cublas.c", "cuda_cublas", "rt_product", d));
+    return add_runtime(a, in, "cuda/gpu.c", "cuda_gpu", d) &&
+           (!strstr(program, "cuda/cublas.h") || add_runtime(a, in, "cuda/cublas.c", "cuda_cublas", d));
 }
 
 /* ---- messages */

@@ -9,7 +9,7 @@
 
 enum { CHUNK = 16, SLICE = 16, SLICES = 1, SHARD = 16 };
 
-#define KERNEL __attribute__((noinline))               /* a specialised kernel is compiled once */
+#define KERNEL __attribute__((noinline))               /* compiled once for all calls */
 #define FIXED(type, at) ((type *)(r->fixed + (at)))
 #define LOCAL(type, at) ((type *)(t + (at)))
 #define BATCH(type, at, bytes) ((type *)(shard + (at) + (int64_t)row * (bytes)))
@@ -34,32 +34,32 @@ enum { /* offsets into `fixed`: parameters and optimizer states */
     DENSE2_BIAS_STATE0           =    3550848,
 };
 
-enum { /* offsets into `fixed`: made from parameters every step */
+enum { /* offsets into `fixed`: computed from parameters in each step */
     CONV1_WEIGHT_PACKED          =    3550976,   /* (800) */
     CONV2_WEIGHT_PACKED          =    3554240,   /* (46080) */
     DENSE2_WEIGHT_TURNED         =    3738624,   /* (5120) */
     CONV2_WEIGHT_PACKED_DX       =    3759168,   /* (26000) */
 };
 
-enum { /* offsets into a shard: what a later phase reads */
-    IMAGE                        =     387008,   /* (N, 1, 28, 28), each of a shard's samples */
-    CONV1                        =          0,   /* (N, 20, 12, 12), each of a shard's samples */
-    CONV1_INDEX                  =     437248,   /* (N, 20, 12, 12), each of a shard's samples */
-    CONV2                        =     284480,   /* (N, 50, 4, 4), each of a shard's samples */
-    CONV2_INDEX                  =     547520,   /* (N, 50, 4, 4), each of a shard's samples */
-    DENSE1                       =     483392,   /* (N, 500), each of a shard's samples */
-    DDENSE2                      =     564608,   /* (N, 10), each of a shard's samples */
-    DDENSE2_BIAS                 =     565824,   /* (10), a slice */
-    DH                           =     515456,   /* (N, 500), each of a shard's samples */
-    DDENSE1_BIAS                 =     560384,   /* (500), a slice */
-    D_DENSE_DX                   =     335744,   /* (N, 800), each of a shard's samples */
-    DCONV2_BIAS                  =     565312,   /* (50), a slice */
-    DCONV2_WEIGHT                =     184384,   /* (50, 20, 5, 5), a slice */
-    DCONV1_BIAS                  =     565632,   /* (20), a slice */
-    DCONV1_WEIGHT                =     562496,   /* (20, 1, 5, 5), a slice */
+enum { /* offsets into the region of a shard: values that a later phase reads */
+    IMAGE                        =     387008,   /* (N, 1, 28, 28), of all samples of a shard */
+    CONV1                        =          0,   /* (N, 20, 12, 12), of all samples of a shard */
+    CONV1_INDEX                  =     437248,   /* (N, 20, 12, 12), of all samples of a shard */
+    CONV2                        =     284480,   /* (N, 50, 4, 4), of all samples of a shard */
+    CONV2_INDEX                  =     547520,   /* (N, 50, 4, 4), of all samples of a shard */
+    DENSE1                       =     483392,   /* (N, 500), of all samples of a shard */
+    DDENSE2                      =     564608,   /* (N, 10), of all samples of a shard */
+    DDENSE2_BIAS                 =     565824,   /* (10), one a slice */
+    DH                           =     515456,   /* (N, 500), of all samples of a shard */
+    DDENSE1_BIAS                 =     560384,   /* (500), one a slice */
+    D_DENSE_DX                   =     335744,   /* (N, 800), of all samples of a shard */
+    DCONV2_BIAS                  =     565312,   /* (50), one a slice */
+    DCONV2_WEIGHT                =     184384,   /* (50, 20, 5, 5), one a slice */
+    DCONV1_BIAS                  =     565632,   /* (20), one a slice */
+    DCONV1_WEIGHT                =     562496,   /* (20, 1, 5, 5), one a slice */
 };
 
-enum { /* offsets into a thread's scratch: one chunk's values */
+enum { /* offsets into the region of a thread: values of one chunk */
     DENSE2                       =          0,   /* (N, 10) */
     LABEL                        =        704,   /* (N) */
     SOFTMAX_CROSS_ENTROPY        =        832,   /* (N) */
@@ -67,12 +67,12 @@ enum { /* offsets into a thread's scratch: one chunk's values */
     DH_2                         =          0,   /* (N, 20, 12, 12) */
 };
 
-enum { /* evaluation: offsets into `fixed`: made from parameters every step */
+enum { /* evaluation: offsets into `fixed`: computed from parameters in each step */
     TEST_CONV1_WEIGHT_PACKED     =    3550976,   /* (800) */
     TEST_CONV2_WEIGHT_PACKED     =    3554240,   /* (46080) */
 };
 
-enum { /* evaluation: offsets into a thread's scratch: one chunk's values */
+enum { /* evaluation: offsets into the region of a thread: values of one chunk */
     TEST_IMAGE                   =     184384,   /* (N, 1, 28, 28) */
     TEST_CONV1                   =          0,   /* (N, 20, 12, 12) */
     TEST_CONV2                   =     184384,   /* (N, 50, 4, 4) */
@@ -225,7 +225,7 @@ static KERNEL void dense_2(real *y, const real *a, const real *b, const real *c)
 
 /* ---- the step: phases with a barrier between two ---- */
 
-/* Once a step: what depends on the parameters only. */
+/* Once in each step: what depends only on parameters. */
 static void train_prepare(const Rt *r, char *t, int unit)
 {
     (void)t;
@@ -279,7 +279,7 @@ static void train_slice_1(const Rt *r, char *t, int unit)
     }
 }
 
-/* After a loss that is not finite: the forward pass again, up to the first value that is not. */
+/* After a loss that is not finite: the forward pass again, up to the first value that is not finite. */
 static int nonfinite_0(const Rt *r, char *t, int unit)
 {
     const int slice = unit % SLICES;
@@ -303,7 +303,7 @@ static int nonfinite_0(const Rt *r, char *t, int unit)
     return -1;
 }
 
-/* All samples at once, a unit a few panels of the weights: pointers are to the first shard's first sample. */
+/* All samples at once.  A unit is a few panels of the weights; pointers point to the first sample of the first shard. */
 static void train_wide_1(const Rt *r, char *t, int unit)
 {
     enum { row = 0 };
@@ -365,7 +365,7 @@ static void train_slice_2(const Rt *r, char *t, int unit)
     }
 }
 
-/* After a loss that is not finite: the forward pass again, up to the first value that is not. */
+/* After a loss that is not finite: the forward pass again, up to the first value that is not finite. */
 static int nonfinite_1(const Rt *r, char *t, int unit)
 {
     const int slice = unit % SLICES;
@@ -392,7 +392,7 @@ static int nonfinite_1(const Rt *r, char *t, int unit)
     return -1;
 }
 
-/* All samples at once, a unit a few panels of the weights: pointers are to the first shard's first sample. */
+/* All samples at once.  A unit is a few panels of the weights; pointers point to the first sample of the first shard. */
 static void train_wide_2(const Rt *r, char *t, int unit)
 {
     enum { row = 0 };
@@ -446,7 +446,7 @@ static void train_slice_3(const Rt *r, char *t, int unit)
     }
 }
 
-/* Sums over slices and shards in the fixed tree; the update follows inside, unless a reduction stands between. */
+/* Sums over slices and shards in the fixed tree, and the update unless a reduction comes between. */
 static void train_gradient(const Rt *r, char *t, int unit)
 {
     (void)t;
@@ -502,7 +502,7 @@ static void train_gradient(const Rt *r, char *t, int unit)
     unit -= 1;
 }
 
-/* The update from reduced gradients: ranks, groups, clipping by norm. */
+/* The update from reduced gradients: for ranks, groups and clipping by norm. */
 static void train_update(const Rt *r, char *t, int unit)
 {
     (void)t;
@@ -556,7 +556,7 @@ static void train_update(const Rt *r, char *t, int unit)
     unit -= 1;
 }
 
-/* Once a step: what depends on the parameters only. */
+/* Once in each step: what depends only on parameters. */
 static void test_prepare(const Rt *r, char *t, int unit)
 {
     (void)t;
@@ -695,7 +695,7 @@ static const RtCall calls[] = {
     {"conv1.weight", "grad_update_2", "lenet.tn:8", 0, "", 0, 0.2032, 1e+04},
 };
 
-/* ---- parameters: how files (first line) lie in memory (second line) ---- */
+/* ---- parameters: shape in files (first line), layout in memory (second line) ---- */
 
 static const RtParam params[] = {
     {.name = "conv1.weight", .rank = 4, .dim = {20, 1, 5, 5},
@@ -743,7 +743,7 @@ static const RtSum sums[] = {
     {.offset = 1772928, .count = 500, .param = 0},
 };
 
-/* ---- what ranks add while the backward pass goes on: a bucket is complete behind train[ready]; train[due] of the next step waits for its update ---- */
+/* ---- buckets of gradients, which ranks add beside the backward pass: complete after train[ready]; updated before train[due] of the next step ---- */
 
 static const RtBucket buckets[] = {
     /* 0: dense2.bias .. conv1.weight */
@@ -752,7 +752,7 @@ static const RtBucket buckets[] = {
      .updates = 1 + 2 + 1 + 64 + 1 + 7 + 1 + 1},
 };
 
-/* ---- units of the sums, and what all of a range are predicted to take, us ---- */
+/* ---- ranges of sums: number of units, predicted time of all of them in us ---- */
 
 static const RtRange ranges[] = {
     {1, 0.02452}, /* dense2.bias */

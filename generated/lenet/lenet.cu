@@ -4,15 +4,15 @@
  *   batch 128 = 1 shard of 128 samples
  *   memory: parameters 1.73 MB, optimizer states 1.73 MB, packed weights 0 bytes,
  *           1.73 MB a shard (no plan below 1.73 MB), 18.4 MB scratch (no plan below 18.4 MB)
- *   for sm_90; a step is 13 launches, what a library computes one each; one of more blocks than fit at once is the GPU's to share out
+ *   for sm_90; a step takes 13 launches; each library call counts as one
  */
-#define RT_ROOM 16384 /* bytes of a block's shared memory, for one kernel of a launch after another */
+#define RT_ROOM 16384 /* bytes of shared memory of a block; the kernels of a launch use it in turn */
 #include "rt.h"
 #include "cuda/kernels.cuh"
 
 enum { SHARD = 128, CHUNK = SHARD, SLICES = 1 };
 
-/* Addresses in the GPU's memory: parameters; scratch; a shard's values, and its sums. */
+/* Addresses in GPU memory: parameters, scratch, values of a shard, sums of a shard. */
 #define FIXED(type, at) ((type *)(r->fixed + (at)))
 #define LOCAL(type, at) ((type *)(t + (at)))
 #define BATCH(type, at, bytes) ((type *)(shard + (at)))
@@ -37,18 +37,18 @@ enum { /* offsets into `fixed`: parameters and optimizer states */
     DENSE2_BIAS_STATE0           =    3450112,
 };
 
-enum { /* offsets into a shard: what a later phase reads */
-    DDENSE2_BIAS                 =    1724992,   /* (10), a slice */
-    DDENSE2_WEIGHT               =    1700160,   /* (10, 500), a slice */
-    DDENSE1_BIAS                 =    1720256,   /* (500), a slice */
-    DDENSE1_WEIGHT               =          0,   /* (500, 800), a slice */
-    DCONV2_BIAS                  =    1724480,   /* (50), a slice */
-    DCONV2_WEIGHT                =    1600064,   /* (50, 20, 5, 5), a slice */
-    DCONV1_BIAS                  =    1724800,   /* (20), a slice */
-    DCONV1_WEIGHT                =    1722368,   /* (20, 1, 5, 5), a slice */
+enum { /* offsets into the region of a shard: values that a later phase reads */
+    DDENSE2_BIAS                 =    1724992,   /* (10), one a slice */
+    DDENSE2_WEIGHT               =    1700160,   /* (10, 500), one a slice */
+    DDENSE1_BIAS                 =    1720256,   /* (500), one a slice */
+    DDENSE1_WEIGHT               =          0,   /* (500, 800), one a slice */
+    DCONV2_BIAS                  =    1724480,   /* (50), one a slice */
+    DCONV2_WEIGHT                =    1600064,   /* (50, 20, 5, 5), one a slice */
+    DCONV1_BIAS                  =    1724800,   /* (20), one a slice */
+    DCONV1_WEIGHT                =    1722368,   /* (20, 1, 5, 5), one a slice */
 };
 
-enum { /* offsets into a thread's scratch: one chunk's values */
+enum { /* offsets into the region of a thread: values of one chunk */
     IMAGE                        =   18022784,   /* (N, 1, 28, 28) */
     CONV1                        =          0,   /* (N, 20, 24, 24) */
     H                            =   15073536,   /* (N, 20, 12, 12) */
@@ -67,7 +67,7 @@ enum { /* offsets into a thread's scratch: one chunk's values */
     D_MAX_POOL_DX_2              =    5898304,   /* (N, 20, 24, 24) */
 };
 
-enum { /* evaluation: offsets into a thread's scratch: one chunk's values */
+enum { /* evaluation: offsets into the region of a thread: values of one chunk */
     TEST_IMAGE                   =    5898304,   /* (N, 1, 28, 28) */
     TEST_CONV1                   =          0,   /* (N, 20, 24, 24) */
     TEST_H                       =    5898304,   /* (N, 20, 12, 12) */
@@ -80,8 +80,8 @@ enum { /* evaluation: offsets into a thread's scratch: one chunk's values */
     TEST_ACCURACY                =       1152,   /* (N) */
 };
 
-/* Where each parameter's sum lies in a shard and in the gradients, its weights and states, how many they are;
- * and what it makes of the recipe's learning rate and decay. */
+/* A row a parameter: offsets of its sum in a shard and in the gradients, of its weights and its states; their number;
+ * factors of the recipe's learning rate and decay. */
 static RT_TABLE UpdateRow update_rows[] = {
     {DDENSE2_BIAS, 0, DENSE2_BIAS, DENSE2_BIAS_STATE0, -1, 10, 1, 0}, /* dense2.bias */
     {DDENSE2_WEIGHT, 64, DENSE2_WEIGHT, DENSE2_WEIGHT_STATE0, -1, 5000, 1, 1}, /* dense2.weight */
@@ -608,7 +608,7 @@ KERNEL rt_metric_rt_output_1(const Rt *a, int unit, int metric, int first, const
     rt_output_1_body(a, first, h);
 }
 
-/* ---- the step: launches in order; a phase begins when the one before it is done ---- */
+/* ---- the step: launches in order; a phase begins when the previous one is complete ---- */
 
 /* Forward, loss and backward of one shard. */
 static void train_slice(const Rt *r, char *t, int unit)
@@ -750,7 +750,7 @@ static int nonfinite_0(const Rt *r, char *t, int unit)
     return -1;
 }
 
-/* Sums over shards in the fixed tree and the update of all parameters; none when the loss is not finite. */
+/* Sums over shards in the fixed tree, and the update of all parameters; no update if the loss is not finite. */
 static void train_gradient(const Rt *r, char *t, int unit)
 {
     (void)t, (void)unit;
@@ -846,7 +846,7 @@ static const char *const layers[] = {
 
 static int (*const nonfinite[])(const Rt *r, char *t, int unit) = {nonfinite_0};
 
-/* ---- parameters: how files (first line) lie in memory (second line) ---- */
+/* ---- parameters: shape in files (first line), layout in memory (second line) ---- */
 
 static const RtParam params[] = {
     {.name = "conv1.weight", .rank = 4, .dim = {20, 1, 5, 5},
@@ -894,7 +894,7 @@ static const RtSum sums[] = {
     {.offset = 1722560, .count = 500, .param = 0},
 };
 
-/* ---- what ranks add while the backward pass goes on: a bucket is complete behind train[ready]; train[due] of the next step waits for its update ---- */
+/* ---- buckets of gradients, which ranks add beside the backward pass: complete after train[ready]; updated before train[due] of the next step ---- */
 
 static const RtBucket buckets[] = {
     /* 0: dense2.bias .. conv1.weight */

@@ -5,9 +5,9 @@
  *   memory: parameters 438 kB, optimizer states 438 kB, packed weights 0 bytes,
  *           438 kB a shard (no plan below 438 kB), 610 kB scratch (no plan below 610 kB),
  *           samples of two steps 803 kB
- *   for sm_90; a step is 9 launches, what a library computes one each; one of more blocks than fit at once is the GPU's to share out
+ *   for sm_90; a step takes 9 launches; each library call counts as one
  */
-#define RT_ROOM 16384 /* bytes of a block's shared memory, for one kernel of a launch after another */
+#define RT_ROOM 16384 /* bytes of shared memory of a block; the kernels of a launch use it in turn */
 #define RT_PERSISTENT /* many steps are one launch */
 #define RT_OWNED 6 /* rows of update_rows: parameters that can stay on the chip */
 #include "rt.h"
@@ -16,7 +16,7 @@
 
 enum { SHARD = 128, CHUNK = SHARD, SLICES = 1 };
 
-/* Addresses in the GPU's memory: parameters; scratch; a shard's values, and its sums. */
+/* Addresses in GPU memory: parameters, scratch, values of a shard, sums of a shard. */
 #define FIXED(type, at) ((type *)(fixed_of(r) + (at)))
 #define LOCAL(type, at) ((type *)(t + (at)))
 #define BATCH(type, at, bytes) ((type *)(shard + (at)))
@@ -37,16 +37,16 @@ enum { /* offsets into `fixed`: parameters and optimizer states */
     DENSE3_BIAS_STATE0           =     875776,
 };
 
-enum { /* offsets into a shard: what a later phase reads */
-    DDENSE3_BIAS                 =     437824,   /* (10), a slice */
-    DDENSE3_WEIGHT               =     434304,   /* (10, 64), a slice */
-    DDENSE2_BIAS                 =     437504,   /* (64), a slice */
-    DDENSE2_WEIGHT               =     401472,   /* (64, 128), a slice */
-    DDENSE1_BIAS                 =     436928,   /* (128), a slice */
-    DDENSE1_WEIGHT               =          0,   /* (128, 784), a slice */
+enum { /* offsets into the region of a shard: values that a later phase reads */
+    DDENSE3_BIAS                 =     437824,   /* (10), one a slice */
+    DDENSE3_WEIGHT               =     434304,   /* (10, 64), one a slice */
+    DDENSE2_BIAS                 =     437504,   /* (64), one a slice */
+    DDENSE2_WEIGHT               =     401472,   /* (64, 128), one a slice */
+    DDENSE1_BIAS                 =     436928,   /* (128), one a slice */
+    DDENSE1_WEIGHT               =          0,   /* (128, 784), one a slice */
 };
 
-enum { /* offsets into a thread's scratch: one chunk's values */
+enum { /* offsets into the region of a thread: values of one chunk */
     IMAGE                        =          0,   /* (N, 1, 28, 28) */
     DENSE1                       =     401472,   /* (N, 128) */
     DENSE2                       =     532672,   /* (N, 64) */
@@ -59,7 +59,7 @@ enum { /* offsets into a thread's scratch: one chunk's values */
     DH_2                         =     467072,   /* (N, 128) */
 };
 
-enum { /* evaluation: offsets into a thread's scratch: one chunk's values */
+enum { /* evaluation: offsets into the region of a thread: values of one chunk */
     TEST_IMAGE                   =          0,   /* (N, 1, 28, 28) */
     TEST_DENSE1                  =     401472,   /* (N, 128) */
     TEST_DENSE2                  =          0,   /* (N, 64) */
@@ -69,8 +69,8 @@ enum { /* evaluation: offsets into a thread's scratch: one chunk's values */
     TEST_ACCURACY                =       1152,   /* (N) */
 };
 
-/* Where each parameter's sum lies in a shard and in the gradients, its weights and states, how many they are;
- * and what it makes of the recipe's learning rate and decay. */
+/* A row a parameter: offsets of its sum in a shard and in the gradients, of its weights and its states; their number;
+ * factors of the recipe's learning rate and decay. */
 static RT_TABLE UpdateRow update_rows[] = {
     {DDENSE3_BIAS, 0, DENSE3_BIAS, DENSE3_BIAS_STATE0, -1, 10, 1, 0}, /* dense3.bias */
     {DDENSE3_WEIGHT, 64, DENSE3_WEIGHT, DENSE3_WEIGHT_STATE0, -1, 640, 1, 1}, /* dense3.weight */
@@ -594,7 +594,7 @@ KERNEL rt_metric_rt_output_1(const Rt *a, int unit, int metric, int first, const
     rt_output_1_body(a, first, h);
 }
 
-/* ---- the step: launches in order; a phase begins when the one before it is done ---- */
+/* ---- the step: launches in order; a phase begins when the previous one is complete ---- */
 
 /* Forward, loss and backward of one shard. */
 static void train_slice(const Rt *r, char *t, int unit)
@@ -702,7 +702,7 @@ static int nonfinite_0(const Rt *r, char *t, int unit)
     return -1;
 }
 
-/* Sums over shards in the fixed tree and the update of all parameters; none when the loss is not finite. */
+/* Sums over shards in the fixed tree, and the update of all parameters; no update if the loss is not finite. */
 static void train_gradient(const Rt *r, char *t, int unit)
 {
     (void)t, (void)unit;
@@ -760,14 +760,14 @@ static void test_slice(const Rt *r, char *t, int unit)
         1, LOCAL(real, TEST_ACCURACY), LOCAL(real, TEST_DENSE3));
 }
 
-/* ---- many steps in one launch: 28 stages and 7 meetings a step, up to 64 steps a launch ----
+/* ---- many steps in one launch: 28 stages and 7 barriers a step, up to 64 steps a launch ----
  *
  * Predicted for an H200, not measured: 16 us as 9 launches; as one launch 13 us by all blocks that fit,
- * 13 us by one cluster of 16: so it is all blocks that fit on the GPU.
+ * 13 us by one cluster of 16; the program uses all blocks that fit on the GPU.
  * Weights and states of 6 of 6 parameters stay on the chip through a launch: 12.0 KB a block.
  */
 
-/* Weights and states that stay on the chip through a launch, where there is room: by parameter, as update_rows say. */
+/* Weights and states that stay on the chip during a launch if there is room: a row for each row of update_rows. */
 static const OwnRoom own_rooms[RT_OWNED] = {
     own_room(own_1_size(), 1), /* dense3.bias */
     own_room(own_2_size(), 1), /* dense3.weight */
@@ -787,7 +787,7 @@ DEVICE void owned(OwnWhat what, const Rt *r, const Chip &chip)
     own_6_stage(what, r, chip.at[5]);
 }
 
-/* Samples have two places behind the scratch, in turns: a step's are gathered at the end of the one before. */
+/* Samples have two buffers behind the scratch, used in turn: those of a step are gathered at the end of the previous step. */
 #define SAMPLES(type, at) ((type *)(t + (609856 + (odd ? 401408 : 0))))
 DEVICE void gather(const Rt *r, bool odd)
 {
@@ -874,7 +874,7 @@ DEVICE void slice(const Rt *r, int unit, bool odd, unsigned *arrived, const Chip
     dense_dw_own_1_stage(r, chip.at[5], SAMPLES(real, IMAGE), LOCAL(real, DH_2));
 }
 
-/* A step, by all blocks together: its first stages touch nothing that the last of the step before them do, or meet. */
+/* One step, by all blocks.  Its first stages touch no data of the last stages of the previous step, or wait at a barrier. */
 DEVICE void train_step(const Rt *r, const Rt *next, bool odd, unsigned *arrived, const Chip &chip)
 {
     const Scratch t = {r};
@@ -892,7 +892,7 @@ DEVICE void train_step(const Rt *r, const Rt *next, bool odd, unsigned *arrived,
         gather(next, !odd);
 }
 
-/* n steps; one whose loss is not finite has updated nothing, and is the last. */
+/* n steps.  A step whose loss is not finite updates nothing and is the last. */
 KERNEL_OF_STEPS train_steps(const Rt *first, int64_t stride, int n, unsigned *arrived, const Chip chip)
 {
     owned(OWN_FETCH, first, chip);
@@ -935,7 +935,7 @@ static const char *const layers[] = {
 
 static int (*const nonfinite[])(const Rt *r, char *t, int unit) = {nonfinite_0};
 
-/* ---- parameters: how files (first line) lie in memory (second line) ---- */
+/* ---- parameters: shape in files (first line), layout in memory (second line) ---- */
 
 static const RtParam params[] = {
     {.name = "dense1.weight", .rank = 2, .dim = {128, 784},
@@ -973,7 +973,7 @@ static const RtSum sums[] = {
     {.offset = 36160, .count = 100352, .param = 0},
 };
 
-/* ---- what ranks add while the backward pass goes on: a bucket is complete behind train[ready]; train[due] of the next step waits for its update ---- */
+/* ---- buckets of gradients, which ranks add beside the backward pass: complete after train[ready]; updated before train[due] of the next step ---- */
 
 static const RtBucket buckets[] = {
     /* 0: dense3.bias .. dense1.weight */

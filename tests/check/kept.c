@@ -8,7 +8,8 @@
  * the same.  The compiler is an exception: when its binary (or a header or model that it read) has changed, the calls of the
  * test are repeated, and the result stays valid where all answers are the same: exit code, output, files written; of `build` and
  * `run` the key of the program (`--key`), a hash of emitted text, headers, flags, C compiler and runtime.  Where a call cannot
- * be repeated (cache, sweep, --tune), and for tests of less than COST seconds, the binary itself counts.
+ * be repeated (cache, sweep, --tune), where there are more than CALLS_MOST of them, and for tests of less than COST seconds, the
+ * binary itself counts.
  *
  * START: when the test began (seconds since 1970); a file that changed after that makes the result void.
  * Environment: CHECK_TRACE_ROOT, CHECK_TRACE_TENON, CHECK_QUIET as for trace.c; CHECK_TRACER: that library; CHECK_SCRATCH_ROOT.
@@ -29,7 +30,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORDS = 4096, CALL_SECONDS = 60 };
+enum { WORDS = 4096, CALL_SECONDS = 60, CALLS_MOST = 400 };
 
 static const char *tenon, *tracer, *scratch_root;
 
@@ -320,8 +321,12 @@ static bool save_calls(FILE *record, const char *dir, const char *name)
         const char *call = text("%s%s", calls, strrchr(line, '/'));
         const char *now = answer(call, name, true);
         ok = now != NULL;
-        if (!ok && getenv("CHECK_VERBOSE"))
-            fprintf(stderr, "%s: cannot be repeated: %s\n", name, call);
+        if (!ok && getenv("CHECK_VERBOSE")) {
+            fprintf(stderr, "%s: cannot be repeated, exit code %s then:", name, line_of(text("%s/exit", call)));
+            for (char **word = words(text("%s/argv", call)); *word; word++)
+                fprintf(stderr, " %s", *word);
+            fputc('\n', stderr);
+        }
         if (ok)
             fprintf(record, "C %s %s\n", now, call), n++;
     }
@@ -332,6 +337,18 @@ static bool save_calls(FILE *record, const char *dir, const char *name)
     if (!ok)
         remove_tree(calls);
     return ok;
+}
+
+/* Number of directories of recorded calls. */
+static int calls_of(const char *dir, const char *name)
+{
+    struct dirent **e;
+    const int n = scandir(text("%s/%s.trace.calls", dir, name), &e, NULL, NULL);
+    for (int i = 0; i < n; i++)
+        free(e[i]);
+    if (n >= 0)
+        free(e);
+    return n - 2;
 }
 
 static int save(const char *dir, const char *name, long start, long cost)
@@ -348,7 +365,7 @@ static int save(const char *dir, const char *name, long start, long cost)
     if (!trace || !record)
         fail("cannot keep the result of", name);
     fprintf(record, "V %d %d %d %d\nT %s %s\n", passed, failed, skipped, seconds, state_of('F', tenon), tenon);
-    opaque = seconds < cost;
+    opaque = seconds < cost || calls_of(dir, name) > CALLS_MOST;
     while (getline(&line, &len, trace) > 0) {
         line[strcspn(line, "\n")] = 0;
         opaque |= line[0] == 'O';

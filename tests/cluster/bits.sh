@@ -3,10 +3,10 @@
 #
 # LeNet, mlp_wide with its dropout, and a ResNet of four shards with augmented images: 1, 2, 4 ranks (8 of LeNet) of 1 and 2 threads, over
 # shared memory and over TCP between hosts made of namespaces, and a run that is stopped twice and goes on with other numbers of ranks.
-# With CHECK_CLUSTER=1 (./check --cluster) all of it with ResNet-20; otherwise only one of 8 layers, over shared memory.
+# With CHECK_DEEP=1 (./check --deep) all of it with ResNet-20; otherwise only one of 8 layers, over shared memory.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
-hosts=$(dirname "$(readlink -f "$0")")/hosts.sh all=${CHECK_CLUSTER:-0}
+hosts=$(dirname "$(readlink -f "$0")")/hosts.sh all=${CHECK_DEEP:-0}
 export HOSTS=e$$
 type mpicc mpirun > /dev/null 2>&1 || { skip "no mpicc and mpirun"; finish; exit; }
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1

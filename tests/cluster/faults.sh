@@ -9,7 +9,7 @@
 #   a host is gone               15     205, mpirun's
 #   full disk on rank 0, data missing on rank 2, a number that is not finite on rank 1, another program on node2: 20, exit code 1, ours
 #
-# All of it with CHECK_CLUSTER=1 (./check --cluster), else three of the eight.  Skipped where namespaces cannot be made.
+# All of it with CHECK_DEEP=1 (./check --deep), else three of the eight.  Skipped where namespaces cannot be made.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 hosts=$(dirname "$(readlink -f "$0")")/hosts.sh
@@ -17,7 +17,7 @@ export HOSTS=f$$
 command -v mpicc > /dev/null && "$hosts" able || { skip "no several hosts here: root, iproute2 and Open MPI make them"; finish; exit; }
 trap '"$hosts" down; quiet_umount; rm -rf "$work"' EXIT
 quiet_umount() { umount "$work/full" 2> /dev/null || true; }
-every=${CHECK_CLUSTER:-0}
+every=${CHECK_DEEP:-0}
 small_mnist "$work/mnist" 640 300 || true
 build lenet "$work/lenet" --comm mpi
 "$work/lenet" --epochs 60 --data "$work/mnist" --log "$work/whole" > /dev/null

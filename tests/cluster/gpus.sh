@@ -3,7 +3,7 @@
 # between hosts, have the bits of one, notice a host that is gone; and the job script of `tenon emit --to slurm --target cuda`.
 #
 # NCCL's own way between hosts is not here: the stand-in's messages go through a file that all hosts see.  The job on a Slurm that gives a
-# GPU to each task, and is queued again when a rank is killed, with CHECK_CLUSTER=1 (./check --cluster).
+# GPU to each task, and is queued again when a rank is killed, with CHECK_DEEP=1 (./check --deep).
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/slurm.sh"
@@ -39,7 +39,7 @@ start() {
 ended() { local r; code=(); for r in "${!pid[@]}"; do code[r]=0; wait "${pid[r]}" 2> /dev/null || code[r]=$?; done; }
 
 # ---- between hosts: one GPU each, and two of two
-every=${CHECK_CLUSTER:-0}
+every=${CHECK_DEEP:-0}
 for each in $([ "$every" = 0 ] || echo 1) 2; do
     start 4 $each --epochs 2 --log "$work/log-%r"
     ended

@@ -2,13 +2,13 @@
 # jobs.sh -- the job script of `tenon emit --to slurm` on a Slurm of its own, with hosts made of namespaces: the job goes on by itself after
 # a warning of the time limit, a killed rank and a lost node, and ends with the bits of a run that nothing happened to.
 #
-# About a minute: with CHECK_CLUSTER=1 (./check --cluster).  Skipped where Slurm or namespaces are missing.
+# About a minute: with CHECK_DEEP=1 (./check --deep).  Skipped where Slurm or namespaces are missing.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/slurm.sh"
 hosts=$(dirname "$(readlink -f "$0")")/hosts.sh
 export HOSTS=j$$
-[ "${CHECK_CLUSTER:-0}" = 1 ] || { skip "a job that loses a rank and a node: ./check --cluster"; finish; exit; }
+deep "a job that loses a rank and a node" || { finish; exit; }
 type mpicc slurmctld slurmd munged > /dev/null 2>&1 && "$hosts" able ||
     { skip "no Slurm on several hosts here: root, iproute2, Open MPI, slurm-wlm and munge make it"; finish; exit; }
 slurm=$work/slurm port=$((20000 + $$ % 10000))

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # sweep.sh -- `tenon sweep --slurm`: the parts of a job array become one store, each run once; by hand, and on a Slurm of its own.
 #
-# The Slurm (two nodes that are this machine) with CHECK_CLUSTER=1 (./check --cluster), where root, slurm-wlm and munge are.
+# The Slurm (two nodes that are this machine) with CHECK_DEEP=1 (./check --deep), where root, slurm-wlm and munge are.
 set -uo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/slurm.sh"
@@ -39,7 +39,7 @@ refuses "a store that is not there" "there is no store none.db" "$TENON" results
 same "what is there stays" "$(stored all.db)" 8
 
 # a Slurm
-[ "${CHECK_CLUSTER:-0}" = 1 ] || { skip "a job array on a Slurm: ./check --cluster"; finish; exit; }
+deep "a job array on a Slurm" || { finish; exit; }
 type slurmctld slurmd munged sbatch > /dev/null 2>&1 && [ "$(id -u)" = 0 ] || { skip "no Slurm here: root, slurm-wlm and munge make it"; finish; exit; }
 slurm=$work/slurm port=$((20000 + $$ % 10000))
 trap slurm_end EXIT
@@ -61,8 +61,8 @@ succeeds "a longer one" "$TENON" sweep mlp.tn --batch 50,60 --threads 1 --steps 
 job=$(sbatch --parsable long.sbatch)
 for _ in $(seq 300); do [ "$(stored long.part-1.db)" -ge 2 ] && break; sleep 0.2; done
 scancel --batch --signal=TERM "${job}_1"
-for _ in $(seq 100); do grep -q 'the same command goes on' sweep-"$job"-1.out && break; sleep 0.2; done
-grep -q 'stopped after [1-5] of 6 runs; the same command goes on' sweep-"$job"-1.out && ok || bad "the signal did not reach the sweep: $(cat sweep-"$job"-1.out)"
+for _ in $(seq 100); do grep -q 'the same command continues' sweep-"$job"-1.out && break; sleep 0.2; done
+grep -q 'stopped after [1-5] of 6 runs; the same command continues' sweep-"$job"-1.out && ok || bad "the signal did not reach the sweep: $(cat sweep-"$job"-1.out)"
 for _ in $(seq 100); do    # Slurm holds a job back for two minutes that was queued again
     scontrol update JobId="${job}_1" StartTime=now+2 2> /dev/null
     sleep 0.2

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # models.sh -- every cuDNN graph of every shipped model has an engine: in exact f32 and without a GPU or a driver, seconds a model.
-# With CHECK_ALL=1 or `./check --cuda`: in bf16 too, whose fused graphs are compiled, minutes a network; small models in tf32 and f16 and for other GPUs.
+# With CHECK_DEEP=1 (./check --deep): in bf16 too, whose fused graphs are compiled, minutes a network; small models in tf32 and f16 and for other GPUs.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
 export TENON_CACHE=$work/cache
-[ "${CHECK_CUDA:-0}" = 1 ] && CHECK_ALL=1
 "$(dirname "$TENON")/tenon-plan" --version > /dev/null 2>&1 || { skip "tenon-plan or cuDNN is not here: engines of the models"; finish; exit; }
 
 # plans MODEL OPTIONS...: each graph of it has an engine, and each of cuDNN's rows says which
@@ -19,15 +18,15 @@ for file in "$TENON_ROOT"/models/*.tn; do
     model=$(basename "$file" .tn)
     plans "$model"
     grep -q 'tensor-cores\|rounded-inputs' "$work/table" && bad "$model: exact f32 on tensor cores" || ok
-    [ "$CHECK_ALL" = 0 ] || plans "$model" --dtype bf16
+    [ "$CHECK_DEEP" = 0 ] || plans "$model" --dtype bf16
 done
-if [ "$CHECK_ALL" = 1 ]; then
+if [ "$CHECK_DEEP" = 1 ]; then
     for model in lenet lenet_relu resnet56_cifar10; do
         plans $model --dtype tf32
         plans $model --dtype f16
         for arch in sm_80 sm_100; do plans $model --dtype bf16 --arch $arch; done
     done
 else
-    skip "fused graphs of all models: CHECK_ALL=1 or ./check --cuda"
+    skip "fused graphs of all models: ./check --deep"
 fi
 finish

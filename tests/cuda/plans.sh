@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # plans.sh -- cuDNN graphs planned for a GPU by the real library, where there is no GPU and no driver; kept plans loaded again.
-# With CHECK_ALL=1 or `./check --cuda`: fused graphs of every kind, for three architectures.
+# With CHECK_DEEP=1 (./check --deep): fused graphs of every kind, for three architectures.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
 bin=$(dirname "$TENON") graphs=$TENON_ROOT/tests/cuda/graphs.txt
-[ "${CHECK_CUDA:-0}" = 1 ] && CHECK_ALL=1
 [ -x "$bin/tenon-plan" ] || { skip "no tenon-plan: the CUDA toolkit or the headers of cuDNN were not there"; finish; exit; }
 refuses "no cuDNN" "cuDNN 9 was not found: .*install it" env TENON_CUDNN=/nowhere/libcudnn.so.9 "$bin/tenon-plan" --version
 refuses "a library that is not cuDNN" "has no cudnnGetVersion" env TENON_CUDNN=libm.so.6 "$bin/tenon-plan" --version
@@ -51,7 +50,7 @@ loads "an embedded plan that is damaged" "cannot be loaded.* made workspace" sm_
 
 # every kind of graph
 archs=sm_90 until='^# compiled'
-[ "$CHECK_ALL" = 1 ] && archs="sm_90 sm_80 sm_100" until='^never'
+[ "$CHECK_DEEP" = 1 ] && archs="sm_90 sm_80 sm_100" until='^never'
 sed "/$until/q" "$graphs" | grep -E '^(plan|none)' > "$work/lines"
 for arch in $archs; do
     for rule in - exact; do
@@ -67,6 +66,6 @@ for arch in $archs; do
         same "$arch $rule: as many answers as graphs" "$(wc -l < "$work/answers")" "$(wc -l < "$work/graphs")"
     done
 done
-[ "$CHECK_ALL" = 1 ] || skip "graphs that are compiled, and other architectures: CHECK_ALL=1 or ./check --cuda"
+[ "$CHECK_DEEP" = 1 ] || skip "graphs that are compiled, and other architectures: ./check --deep"
 ! grep -qE "tensor-cores|rounded-inputs|any-order" "$work/answers" && ok || bad "an exact plan with a note against it: $(cat "$work/answers")"
 finish

@@ -2,14 +2,14 @@
 # torch.sh -- PyTorch gets the same losses and gradients from the same weights and batches: same_numbers.py says how close.
 #
 #   TENON_TORCH=PYTHON   an interpreter that has torch and numpy (default: python3); without one everything is skipped
-#   CHECK_ALL=1          all deep networks and those over time and text too; words on the command line: those cases
+#   CHECK_DEEP=1          all deep networks and those over time and text too; words on the command line: those cases
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 python=${TENON_TORCH:-python3}
 cases=(lenet mlp resnet20)
 deep=(resnet56 resnet50_32 resnet50_64 inception_v3 mobilenet_v2 densenet_22)
 sequences=(lstm_synthetic lstm_text lstm_imdb gru_imdb gru_before char_lstm gpt_char text_cnn)
-[ "$CHECK_ALL" = 0 ] || cases+=("${deep[@]}" "${sequences[@]}")
+[ "$CHECK_DEEP" = 0 ] || cases+=("${deep[@]}" "${sequences[@]}")
 [ $# = 0 ] || cases=("$@")
 
 if ! "$python" -c 'import torch, numpy' 2> /dev/null; then
@@ -22,5 +22,5 @@ for name in "${cases[@]}"; do
     cat "$work/out"
     rm -rf "${work:?}/$name"
 done
-[ "$CHECK_ALL" = 1 ] || [ $# -gt 0 ] || skip "the deep networks, and those over time and text, beside PyTorch: CHECK_ALL=1"
+[ "$CHECK_DEEP" = 1 ] || [ $# -gt 0 ] || skip "the deep networks, and those over time and text, beside PyTorch: CHECK_DEEP=1"
 finish

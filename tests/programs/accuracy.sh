@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# accuracy.sh -- networks learn: a short run by default, the whole recipes of the models' heads with CHECK_ALL=1.
+# accuracy.sh -- networks learn: a short run by default, the whole recipes of the models' heads with CHECK_DEEP=1.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -16,12 +16,12 @@ reaches() {
 
 reaches lenet 0.970 --epochs 1
 reaches mlp 0.940 --epochs 1
-if [ "$CHECK_ALL" = 1 ]; then
+if [ "$CHECK_DEEP" = 1 ]; then
     reaches lenet 0.990 --strict
     reaches lenet_relu 0.988 --strict
     reaches lenet_tanh 0.988 --strict
     reaches mlp 0.975 --strict
 else
-    skip "whole recipes: ./check --all"
+    skip "whole recipes: ./check --deep"
 fi
 finish

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # armv8.sh -- NEON without such a machine: the tests of the kernels and LeNet, compiled by Debian's cross compiler, run by qemu.
 #
-# Wants aarch64-linux-gnu-gcc and qemu-aarch64 (Debian: gcc-aarch64-linux-gnu, libc6-dev-arm64-cross, qemu-user); ./check --all
+# Wants aarch64-linux-gnu-gcc and qemu-aarch64 (Debian: gcc-aarch64-linux-gnu, libc6-dev-arm64-cross, qemu-user); ./check --deep
 # installs them, else this is skipped without them.  What is promised: for one processor the same bits for any number of threads;
 # between processors the same numbers but for rounding, for sums run over vectors of another length.
 set -euo pipefail
@@ -13,9 +13,9 @@ done
 cd "$TENON_ROOT"
 flags=(-std=gnu11 -march=armv8-a -Wall -Wextra -Werror -ffp-contract=off -fno-math-errno -fno-trapping-math -Iruntime)
 
-# the kernels: in f32 and a seventh of their rounds; all with ./check --all
+# the kernels: in f32 and a seventh of their rounds; all with ./check --deep
 types="f32 f64"
-[ "$CHECK_ALL" = 1 ] || { types=f32; export CHECK_EVERY=7; }
+[ "$CHECK_DEEP" = 1 ] || { types=f32; export CHECK_EVERY=7; }
 for source in tests/kernels/test_*.c; do
     for type in $types; do
         name=$(basename "$source" .c)_$type define=

@@ -37,6 +37,11 @@ echo "a person's remark" >> "$work/results/RESULTS.md"
 succeeds "another one" bench --peer openblas --rounds 1 --seconds 0.05 --out "$work/results"
 same "what a person wrote is kept" "$(tail -n 1 "$work/results/RESULTS.md")" "a person's remark"
 
+cp "$work/results/RESULTS.md" "$work/before"
+succeeds "RESULTS.md again, from results.json" bench --again --out "$work/results"
+cmp -s "$work/results/RESULTS.md" "$work/before" && ok || bad "--again wrote another RESULTS.md: $(diff "$work/before" "$work/results/RESULTS.md" | head -n 5)"
+same "lines longer than 140 characters" "$(awk 'length > 140' "$work/results/RESULTS.md" | wc -l)" 0
+
 # a momentum of 0.8 shows after some steps, a missing bias at once
 sed -i 's/0\.9f/0.8f/' "$yardstick"
 refuses "another momentum" "openblas: refused: its loss after 5 steps is" bench --check --peer openblas

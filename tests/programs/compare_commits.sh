@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # compare_commits.sh -- bench/compare-commits builds two commits, lets them take turns and asks what changed.
 #
-# A build of the compiler: with CHECK_ALL=1 (./check --all).  Skipped where the sources are not in git.
+# A build of the compiler: with CHECK_DEEP=1 (./check --deep).  Skipped where the sources are not in git.
 set -uo pipefail
 . "$(dirname "$0")/../common.sh"
 [ -x "$(dirname "$TENON")/tenon-bench" ] || { skip "built without SQLite or cJSON"; finish; exit; }
@@ -16,7 +16,7 @@ refuses "another one" "there is no commit 'no-such' here" compare HEAD no-such
 refuses "no number of rounds" "--repeat needs a number, not 'x'" compare HEAD HEAD --repeat x
 TENON=$work/tenon refuses "no tenon" "there is no $work/tenon-bench" compare HEAD HEAD
 [ ! -e "$work/commits" ] && ok || bad "a refusal leaves something behind"
-[ "$CHECK_ALL" = 1 ] || { skip "two commits that are measured (./check --all)"; finish; exit; }
+deep "two commits that are measured" || { finish; exit; }
 
 # the same commit twice; two rounds say nothing yet, two more do
 quick=("$TENON_ROOT/models/mlp.tn" --steps 5 --threads 1 --retries 0)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # container.sh -- bench/container/image makes an image below 150 MB; unpacked, it trains and sweeps without the machine's own programs or network.
 #
-# Two minutes: with CHECK_ALL=1 (./check --all), as root, on a Debian whose packages can be fetched.  Skipped elsewhere.
+# Two minutes: with CHECK_DEEP=1 (./check --deep), as root, on a Debian whose packages can be fetched.  Skipped elsewhere.
 set -uo pipefail
 . "$(dirname "$0")/../common.sh"
 image=$TENON_ROOT/bench/container/image rootfs=$TENON_ROOT/bench/container/rootfs build=$(dirname "$TENON")
@@ -10,7 +10,7 @@ refuses "an unknown option" "image: unknown option '--tag'" "$image" --tag x
 refuses "an archive of another kind" "image: -o needs a name that ends in .tar or .tar.gz, not x.zip" "$image" -o x.zip
 refuses "a build that is not there" "rootfs: there is no nowhere/tenon" "$rootfs" nowhere "$work/root"
 refuses "a directory that is there" "rootfs: $work is there already" "$rootfs" "$build" "$work"
-[ "$CHECK_ALL" = 1 ] || { skip "an image that trains (./check --all)"; finish; exit; }
+deep "an image that trains" || { finish; exit; }
 command -v apt-get dpkg-deb unshare readelf cmake > /dev/null && [ "$(id -u)" = 0 ] && unshare --mount --net --pid --fork true 2> /dev/null ||
     { skip "no root, or no Debian, to make and enter an image"; finish; exit; }
 

@@ -190,7 +190,7 @@ halves() {
     pair narrow "$cuda/narrow.tn"
     steps narrow
     half narrow "$cuda/narrow.tn" 3e-2
-    if [ "$CHECK_ALL" = 1 ] || [ "${CHECK_CUDA:-0}" = 1 ]; then half geometry "$cuda/geometry.tn" 0; else skip "geometry.tn in bf16: CHECK_ALL=1 or ./check --cuda"; fi
+    if deep "geometry.tn in bf16"; then half geometry "$cuda/geometry.tn" 0; fi
     data="--data $work/mnist"
     half lenet models/lenet.tn 0 --batch 8
     grep -q "^gpu: products and what lies between them in bf16, .*; sums, weights, .* are f32" "$work/lenet-bf16/said" && ok || bad "bf16 is not said at the start: $(head -n 2 "$work/lenet-bf16/said")"
@@ -212,7 +212,7 @@ scaled() {
     local data= dir=$work/large small=$work/small bits steps scale fixed="--loss-scale-steps 0" model=$cuda/scaled.tn
     type=f16 half products "$cuda/products.tn" 0
     type=f16 half narrow "$cuda/narrow.tn" 3e-3
-    if [ "$CHECK_ALL" = 1 ] || [ "${CHECK_CUDA:-0}" = 1 ]; then data="--data $work/mnist" type=f16 half lenet models/lenet.tn 0 --batch 8; else skip "LeNet in f16: CHECK_ALL=1 or ./check --cuda"; fi
+    if deep "LeNet in f16"; then data="--data $work/mnist" type=f16 half lenet models/lenet.tn 0 --batch 8; fi
     grep -q "products and what lies between them in f16, 10 bits behind the point; sums, weights, .* are f32" "$work/narrow-f16/said" && ok || bad "f16 is not said at the start"
     grep -q "loss scale 65536: halved, and the step left out, .*; doubled after 2000 steps" "$work/narrow-f16/said" && ok || bad "the scale is not said at the start"
     "$work/narrow-f16/gpu" info | grep -q "^dtype: f32, products and what lies between them in f16" && ok || bad "info does not say f16"

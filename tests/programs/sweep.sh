@@ -213,7 +213,7 @@ else
 fi
 
 # A real slow-down, planted: dense1 of the MLP does its work again in every tenth call.  The two builds take turns, ten runs each
-# (a sweep with one repeat more adds one run), and so do two builds that are equal.  Wants a quiet machine: ./check --all.
+# (a sweep with one repeat more adds one run), and so do two builds that are equal.  Wants a quiet machine: ./check --deep.
 plant() {
     local dir=$work/$1
     mkdir -p "$dir"
@@ -240,7 +240,7 @@ turns() {
         done
     done
 }
-if [ "$CHECK_ALL" = 1 ]; then
+if [ "$CHECK_DEEP" = 1 ]; then
     plant fast; plant slow
     succeeds "two builds take turns" turns fast slow fast.again
     "$TENON" results compare fast slow --store turns.db > compare || true
@@ -268,6 +268,6 @@ if [ "$CHECK_ALL" = 1 ]; then
     done
     [ $alarms -le 1 ] && [ $named -le 1 ] && ok || bad "equal builds differed in $alarms of 20 tries, $named layers were named"
 else
-    skip "a planted slow-down, and twenty tries of equal builds (./check --all)"
+    skip "a planted slow-down, and twenty tries of equal builds (./check --deep)"
 fi
 finish

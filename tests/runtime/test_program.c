@@ -224,13 +224,33 @@ START_TEST(a_damaged_checkpoint_is_left_out)
 }
 END_TEST
 
+/* Waits until the program catches the signal: /proc says so. */
+static void wait_until_caught(pid_t pid, int signal)
+{
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    for (int tries = 0; tries < 6000; tries++) {
+        FILE *f = fopen(path, "r");
+        unsigned long long caught = 0;
+        while (f && fgets(line, sizeof line, f))
+            if (sscanf(line, "SigCgt: %llx", &caught) == 1)
+                break;
+        if (f)
+            fclose(f);
+        if (caught >> (signal - 1) & 1)
+            break;
+        usleep(10000);
+    }
+    usleep(100000);                                   /* a few steps */
+}
+
 START_TEST(a_signal_saves_and_exits_75)
 {
     char want[64], arguments[512];
     undisturbed(want, 1500);
     snprintf(arguments, sizeof arguments, "--epochs 1500 --checkpoint-every 3600s --checkpoint %s", in_scratch("c"));
     pid_t pid = start(arguments);
-    usleep(150000);
+    wait_until_caught(pid, SIGTERM);
     kill(pid, SIGTERM);
     const int code = finish(pid);
     ck_assert_msg(code == 75, "exit code %d: %s", code, said);
@@ -238,7 +258,7 @@ START_TEST(a_signal_saves_and_exits_75)
     succeeds("--epochs 1500 --resume --checkpoint %s --log %s", in_scratch("c"), in_scratch("log"));
     ck_assert_str_eq(last(in_scratch("log"), "weights_hash"), want);
     pid = start("--epochs 1000000 --threads 1");
-    usleep(150000);
+    wait_until_caught(pid, SIGINT);
     kill(pid, SIGINT);
     ck_assert_int_eq(finish(pid), 1);
     ck_assert_ptr_nonnull(strstr(said, "--checkpoint"));

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# tutorial.sh -- the commands of docs/tutorial.md run in order, and print what the page shows; with CHECK_DEEP=1 also those of the
+# how-to pages whose head says <!-- tested -->.
+set -uo pipefail
+. "$(dirname "$0")/../common.sh"
+. "$(dirname "$0")/page"
+unset TENON_CFLAGS                                        # as a reader builds: programs of the tests are compiled with -O1
+
+run_page "$TENON_ROOT/docs/tutorial.md"
+
+# The comparison must be able to fail.
+printf '...\nepoch 1/2 0.74 s loss 0.40, accuracy 0.88\nend\n' > "$work/page"
+differs() { printf "$2" > "$work/printed"; awk -f "$here/compare.awk" "$work/page" "$work/printed" > /dev/null && bad "compare.awk: $1" || ok; }
+agrees() { printf "$2" > "$work/printed"; awk -f "$here/compare.awk" "$work/page" "$work/printed" > /dev/null && ok || bad "compare.awk: $1"; }
+agrees "another time, and losses nearby" 'a\nb\nepoch 1/2 12.5 s loss 0.42, accuracy 0.87\nend\n'
+differs "another loss" 'epoch 1/2 12.5 s loss 0.70, accuracy 0.87\nend\n'
+differs "another epoch" 'epoch 2/2 0.74 s loss 0.40, accuracy 0.88\nend\n'
+differs "another word" 'epoch 1/2 0.74 s lost 0.40, accuracy 0.88\nend\n'
+differs "a line too few" 'epoch 1/2 0.74 s loss 0.40, accuracy 0.88\n'
+differs "a line too many" 'epoch 1/2 0.74 s loss 0.40, accuracy 0.88\nend\nend\n'
+
+if deep "the commands of the how-to pages"; then
+    for page in "$TENON_ROOT"/docs/*.md "$TENON_ROOT"/docs/how-to/*.md; do
+        if grep -q '^<!-- tested -->$' "$page"; then run_page "$page"; fi
+    done
+fi
+finish
