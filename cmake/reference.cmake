@@ -1,0 +1,14 @@
+# reference.cmake -- tenon-reference, which writes docs/reference and the manual pages from the tables of tenon and of its programs.
+#
+# page.c needs libc alone.  The compiler's half is linked with tenoncore; files of the runtime that only hold tables can be added here as
+# sources (libtenonrt.a as a whole cannot: both libraries have a file_read).
+add_executable(tenon-reference docs/generate/main.c docs/generate/page.c docs/generate/commands.c)
+target_compile_definitions(tenon-reference PRIVATE _GNU_SOURCE TENON_VERSION="${PROJECT_VERSION}")
+target_link_libraries(tenon-reference PRIVATE tenoncore)
+set_target_properties(tenon-reference PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+
+# The manual pages are made with the compiler: build/man/man1/tenon.1 and so on.
+set(manuals ${CMAKE_BINARY_DIR}/man/man1)
+file(MAKE_DIRECTORY ${manuals})
+add_custom_command(TARGET tenon-reference POST_BUILD COMMAND tenon-reference man ${manuals})
+add_dependencies(tenon tenon-reference)

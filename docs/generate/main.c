@@ -1,0 +1,53 @@
+/* main.c -- tenon-reference: writes the generated pages of docs/reference, or the manual pages.
+ *
+ *   tenon-reference markdown DIR       DIR/commands.md, DIR/operations.md ...
+ *   tenon-reference man DIR            DIR/tenon.1, DIR/tenon-build.1 ...
+ */
+#include "reference.h"
+#include <errno.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *title, *brief;
+    void (*write)(Page *p);
+} pages[] = {
+    {"commands", "Commands", "every command of `tenon` with its options", reference_commands},
+};
+
+FILE *reference_open(const char *dir, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *out = fopen(path, "w");
+    if (!out)
+        fprintf(stderr, "tenon-reference: cannot write %s: %s\n", path, strerror(errno));
+    return out;
+}
+
+static bool write_pages(const char *dir)
+{
+    bool good = true;
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
+        char name[100];
+        snprintf(name, sizeof name, "%s.md", pages[i].name);
+        FILE *out = reference_open(dir, name);
+        if (!out)
+            return false;
+        Page p;
+        page_begin(&p, out, PAGE_MARKDOWN, pages[i].name, pages[i].title, pages[i].brief);
+        pages[i].write(&p);
+        page_end(&p);
+        good &= fclose(out) == 0;
+    }
+    return good;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "markdown") == 0)
+        return !write_pages(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "man") == 0)
+        return !reference_manuals(argv[2]);
+    fputs("usage: tenon-reference markdown|man DIR\n", stderr);
+    return 1;
+}
