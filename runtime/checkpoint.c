@@ -4,6 +4,7 @@
 #include "checkpoint.h"
 #include "data/vocab.h"
 #include "error.h"
+#include "files.h"
 #include "hash.h"
 #include "json.h"
 #include "lease.h"
@@ -36,7 +37,7 @@ struct Checkpoint {
 
 static void path_of(const Checkpoint *c, int64_t step, char path[4096])
 {
-    snprintf(path, 4096, "%s/step-%08lld.safetensors", c->o->checkpoint, (long long)step);
+    snprintf(path, 4096, "%s/" FILE_CHECKPOINT, c->o->checkpoint, (long long)step);
 }
 
 static int newest_first(const void *a, const void *b)

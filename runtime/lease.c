@@ -7,6 +7,7 @@
 #include "lease.h"
 #include "error.h"
 #include "file.h"
+#include "files.h"
 #include "owner.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -251,7 +252,7 @@ Lease *lease_take(const char *directory)
     Lease *l = rt_alloc(sizeof *l);
     l->fd = -1;
     snprintf(l->directory, sizeof l->directory, "%s", directory);
-    if (snprintf(l->path, sizeof l->path, "%s/.tenon-lease", directory) >= (int)sizeof l->path)
+    if (snprintf(l->path, sizeof l->path, "%s/" FILE_LEASE, directory) >= (int)sizeof l->path)
         rt_die("the path %.60s... is too long", directory);
     owner_text(owner);
     snprintf(l->head, sizeof l->head, "tenon lease %s beat ", owner);

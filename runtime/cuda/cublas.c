@@ -11,6 +11,7 @@
 #include "cuda/gpu.h"
 #include "device.h"
 #include "error.h"
+#include "variables.h"
 #include <cublasLt.h>
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -66,7 +67,7 @@ enum { MAJOR = 13, CHANGES = 10000 }; /* version 130100 is 13.1.0 */
 
 static void open_library(void)
 {
-    const char *named = getenv("TENON_CUBLASLT");
+    const char *named = getenv(VARIABLE(TENON_CUBLASLT));
     const char *path = named && *named ? named : "libcublasLt.so.13";
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL), *symbol;
     if (!library)

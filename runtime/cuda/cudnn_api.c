@@ -1,5 +1,6 @@
 /* cudnn_api.c -- cuDNN's backend API through a table of symbols. */
 #include "cuda/cudnn_api.h"
+#include "variables.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static bool bind_symbols(CudnnApi *api, const char **missing)
 
 bool cudnn_open(CudnnApi *api, const char *path, char why[CUDNN_WHY])
 {
-    const char *named = getenv("TENON_CUDNN"), *missing = "";
+    const char *named = getenv(VARIABLE(TENON_CUDNN)), *missing = "";
     *api = (CudnnApi){0};
     path = path ? path : named && *named ? named : "libcudnn.so.9";
     api->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

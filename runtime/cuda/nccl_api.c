@@ -1,5 +1,6 @@
 /* nccl_api.c -- NCCL through a table of symbols. */
 #include "cuda/nccl_api.h"
+#include "variables.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static bool bind_symbols(NcclApi *api, const char **missing)
 
 bool nccl_open(NcclApi *api, char why[NCCL_WHY])
 {
-    const char *named = getenv("TENON_NCCL"), *missing = "";
+    const char *named = getenv(VARIABLE(TENON_NCCL)), *missing = "";
     const char *path = named && *named ? named : "libnccl.so.2";
     *api = (NcclApi){0};
     api->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -1,6 +1,7 @@
 /* find.c -- from the name of a data set to its directory. */
 #include "data/data.h"
 #include "error.h"
+#include "variables.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ char *find_data(const RtProgram *p, const char *name)
         return rt_format("%s", name);
     }
     Search s = {.tried = ""};
-    look(&s, getenv("TENON_DATA"), name);
+    look(&s, getenv(VARIABLE(TENON_DATA)), name);
     for (int i = 0; p->data_dirs && p->data_dirs[i]; i++)
         look(&s, p->data_dirs[i], name);
     look(&s, "./models/data", name);

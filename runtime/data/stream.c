@@ -2,6 +2,7 @@
 #include "data/stream.h"
 #include "data/unpack.h"
 #include "error.h"
+#include "files.h"
 #include "hash.h"
 #include <ctype.h>
 #include <errno.h>
@@ -51,7 +52,7 @@ static void keep(void *opaque, void *p)
 static void find_checksum(Stream *s, const char *directory)
 {
     const char *name = strrchr(s->path, '/') + 1;
-    char *list = rt_format("%s/SHA256SUMS", directory), line[512];
+    char *list = rt_format("%s/" FILE_SUMS, directory), line[512];
     FILE *f = fopen(list, "re");
     while (f && fgets(line, sizeof line, f)) {
         line[strcspn(line, "\r\n")] = 0;
