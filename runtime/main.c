@@ -90,17 +90,6 @@ static void name_log(Options *o, int rank)
     }
 }
 
-/* An option that would change nothing is a mistake. */
-static void check_use(const Options *o, const RtProgram *p)
-{
-    if (!p->device && o->launch_steps > 0)
-        rt_die("--launch-steps is for programs for a GPU");
-    if (!p->device && o->samples_in)
-        rt_die("--samples-in is for programs for a GPU");
-    if (!p->scaling && (o->loss_scale > 0 || o->loss_scale_steps >= 0))
-        rt_die("--loss-scale and --loss-scale-steps are for programs built with --dtype f16");
-}
-
 static void join_run(Options *o, Comm *c, const RtProgram *p)
 {
     static const bool shared[COMMANDS] = {[TRAIN] = true, [TEST] = true, [BENCH] = true};
@@ -115,10 +104,6 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
         rt_die("--wire bf16 is for programs in f32");
     c->any_order = strcmp(o->reduce, "nccl") == 0;
     comm_same(c, c->any_order, "another --reduce");
-    if (c->any_order && !p->link)
-        rt_die("--reduce nccl is for programs built with --comm nccl");
-    if (c->bf16 && (p->link || !p->transport))
-        rt_die("--wire bf16 is for programs built with --comm mpi");
     name_log(o, c->rank);
     if (c->rank > 0)
         be_silent(o);
@@ -158,7 +143,6 @@ static int start(void *arg)
     o.comm = &comm;
     if (o.command != INFO) {
         rt_check_processor(p);
-        check_use(&o, p);
         join_run(&o, &comm, p);
     }
     const int code = run[o.command](p, &o);

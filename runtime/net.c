@@ -118,8 +118,6 @@ static void map_here(Net *n, int threads)
 /* The arena lies on the device; here are copies of what files hold, and of gradients that a command asks for. */
 static void map_there(Net *n)
 {
-    if (n->nparts > 1 && n->comm->size == 1)
-        rt_die("--groups is for programs on the processor: leave it out");
     if (n->nparts > 1)
         rt_die("%d shards on %d GPUs: each has to hold 1, 2, 4, 8 ... of them, one node of the "
                "tree in which they are added; build with "

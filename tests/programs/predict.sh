@@ -113,8 +113,8 @@ npy bad.npy "[('a', '<f4')]" "(2, 4)"
 predicts "records" "bad.npy holds records of several fields" --input "$work/bad.npy"
 refuses "weights of another model" "does not hold the weights of tiny, but of lenet: 20 tensors differ" "$work/tiny" predict --weights "$work/w.safetensors" --input "$work/good.npy"
 same "ten of them are named" "12 and 10 more" "$(wc -l < "$work/err")$(tail -n 1 "$work/err" | sed 's/^ *//; s/^/ /')"
-predicts "an empty text" "--text is empty" --text ""
-refuses "generate of classes" "does not read data = text.*predict. says the class" "$work/tiny" generate --weights "$work/tiny.safetensors"
+predicts "a text for numbers" "--text is for programs whose data are texts: build with data = text" --text ""
+refuses "generate of classes" "generate is for networks that say which token comes next: build with data = text.*" "$work/tiny" generate --weights "$work/tiny.safetensors"
 
 if mknod "$work/device" c 1 3 2> /dev/null; then
     refuses "--save to a device" "is a device or a pipe, not a file" "$work/p" --epochs 1 --limit-samples 128 --save "$work/device"

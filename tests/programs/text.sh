@@ -200,6 +200,7 @@ same "reviews: predicted" "1 0" "$("$work/reviews" predict --weights "$work/r.sa
 same "reviews: one of them" 1 "$("$work/reviews" predict --weights "$work/r.safetensors" --text 'a great film' | cut -f1)"
 "$work/reviews" predict --weights "$work/r.safetensors" --input "$work/lines.txt" --output "$work/rows.csv"
 same "reviews: a row each" 2 "$(awk -F, '$1 + $2 > 0.9999 && $1 + $2 < 1.0001' "$work/rows.csv" | wc -l)"
+refuses "an empty text to predict from" "--text is empty" "$work/reviews" predict --weights "$work/r.safetensors" --text ""
 refuses "reviews do not go on" "generate is for networks that say which token comes next" "$work/reviews" generate --weights "$work/r.safetensors"
 
 table=$work/small/small_train.tsv
