@@ -162,27 +162,27 @@ static void report(const Bench *b, Log *log, Times t, double peak)
     log_open(log, b->o->log, true);
     if (b->o->log_ranks)
         log_keep_messages(log);
-    log_begin(log, "bench");
-    log_text(log, "model", p->model);
-    log_text(log, "program", p->source_hash);
-    log_text(log, "cpu", p->cpu);
-    log_count(log, "batch", p->batch);
-    log_count(log, "threads", b->o->threads);
-    log_count(log, "steps", b->o->steps);
-    log_real(log, "step_ms_mean", 1e3 * t.mean);
-    log_real(log, "step_ms_median", 1e3 * t.median);
-    log_real(log, "step_ms_min", 1e3 * t.least);
-    log_real(log, "first_step_ms", 1e3 * t.first);
-    log_real(log, "samples_per_s", rate);
-    log_real(log, "gflops", gflops);
+    log_begin(log, RECORD(bench));
+    log_text(log, FIELD(bench, model), p->model);
+    log_text(log, FIELD(bench, program), p->source_hash);
+    log_text(log, FIELD(bench, cpu), p->cpu);
+    log_count(log, FIELD(bench, batch), p->batch);
+    log_count(log, FIELD(bench, threads), b->o->threads);
+    log_count(log, FIELD(bench, steps), b->o->steps);
+    log_real(log, FIELD(bench, step_ms_mean), 1e3 * t.mean);
+    log_real(log, FIELD(bench, step_ms_median), 1e3 * t.median);
+    log_real(log, FIELD(bench, step_ms_min), 1e3 * t.least);
+    log_real(log, FIELD(bench, first_step_ms), 1e3 * t.first);
+    log_real(log, FIELD(bench, samples_per_s), rate);
+    log_real(log, FIELD(bench, gflops), gflops);
     if (peak > 0) {
-        log_real(log, "fma_peak_gflops", peak);
-        log_real(log, "share_of_peak", gflops / peak);
+        log_real(log, FIELD(bench, fma_peak_gflops), peak);
+        log_real(log, FIELD(bench, share_of_peak), gflops / peak);
     }
     if (b->o->comm->size > 1) {
-        log_count(log, "ranks", b->o->comm->size);
-        log_real(log, "comm_ms", 1e3 * t.sum);
-        log_real(log, "comm_wait_ms", 1e3 * t.waited);
+        log_count(log, FIELD(bench, ranks), b->o->comm->size);
+        log_real(log, FIELD(bench, comm_ms), 1e3 * t.sum);
+        log_real(log, FIELD(bench, comm_wait_ms), 1e3 * t.waited);
     }
     log_end(log);
 }

@@ -145,18 +145,18 @@ static void log_steps(const Net *n, Link l, Measured m, Log *log)
 {
     const int ranks = n->comm->size;
     const Scaled s = scale_step(l, ranks, n->p->bucket, n->p->nbucket, m.step - m.waited);
-    log_begin(log, "scale");
-    log_count(log, "ranks", ranks);
-    log_count(log, "gradient_bytes", n->p->grad_bytes);
-    log_count(log, "buckets", n->p->nbucket);
-    log_real(log, "message_us", 1e6 * l.alpha);
-    log_real(log, "bytes_per_s", l.beta > 0 ? 1 / l.beta : INFINITY);
-    log_real(log, "step_ms", 1e3 * m.step);
-    log_real(log, "not_hidden_ms", 1e3 * m.waited);
-    log_real(log, "not_hidden_percent", share(m.waited, m.sums));
-    log_real(log, "model_step_ms", 1e3 * s.step);
-    log_real(log, "model_not_hidden_ms", 1e3 * s.bare);
-    log_real(log, "model_not_hidden_percent", share(s.bare, s.sums));
+    log_begin(log, RECORD(scale));
+    log_count(log, FIELD(scale, ranks), ranks);
+    log_count(log, FIELD(scale, gradient_bytes), n->p->grad_bytes);
+    log_count(log, FIELD(scale, buckets), n->p->nbucket);
+    log_real(log, FIELD(scale, message_us), 1e6 * l.alpha);
+    log_real(log, FIELD(scale, bytes_per_s), l.beta > 0 ? 1 / l.beta : INFINITY);
+    log_real(log, FIELD(scale, step_ms), 1e3 * m.step);
+    log_real(log, FIELD(scale, not_hidden_ms), 1e3 * m.waited);
+    log_real(log, FIELD(scale, not_hidden_percent), share(m.waited, m.sums));
+    log_real(log, FIELD(scale, model_step_ms), 1e3 * s.step);
+    log_real(log, FIELD(scale, model_not_hidden_ms), 1e3 * s.bare);
+    log_real(log, FIELD(scale, model_not_hidden_percent), share(s.bare, s.sums));
     log_end(log);
 }
 
@@ -170,11 +170,11 @@ void bench_comm(const Net *n, double step_seconds, double sum_seconds, double wa
     print_sizes(c, l, &z);
     print_steps(n, l, m);
     for (int i = 0; i < z.n; i++) {
-        log_begin(log, "comm");
-        log_count(log, "ranks", c->size);
-        log_count(log, "bytes", (int64_t)z.bytes[i]);
-        log_real(log, "seconds", z.seconds[i]);
-        log_real(log, "model_seconds", scale_sum(l, c->size, z.bytes[i]));
+        log_begin(log, RECORD(comm));
+        log_count(log, FIELD(comm, ranks), c->size);
+        log_count(log, FIELD(comm, bytes), (int64_t)z.bytes[i]);
+        log_real(log, FIELD(comm, seconds), z.seconds[i]);
+        log_real(log, FIELD(comm, model_seconds), scale_sum(l, c->size, z.bytes[i]));
         log_end(log);
     }
     log_steps(n, l, m, log);

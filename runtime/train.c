@@ -182,44 +182,44 @@ static void compare_ranks(Trainer *t)
     comm_same(c, params_hash(t->p, t->net->fixed), "other weights");
 }
 
-/* What the next step begins with, and how many have been left out in all. */
+/* Of start, step and epoch: the scale of the next step, and how many steps have been left out in all. */
 static void log_scale(Trainer *t)
 {
     if (!t->p->scaling)
         return;
-    log_real(&t->log, "loss_scale", t->net->scaling.scale);
-    log_count(&t->log, "skipped_steps", (int64_t)t->net->scaling.skipped);
+    log_real(&t->log, FIELD(epoch, loss_scale), t->net->scaling.scale);
+    log_count(&t->log, FIELD(epoch, skipped_steps), (int64_t)t->net->scaling.skipped);
 }
 
 static void log_start(Trainer *t)
 {
     const RtProgram *p = t->p;
     Log *l = &t->log;
-    log_begin(l, "start");
-    log_text(l, "model", p->model);
-    log_text(l, "program", p->source_hash);
-    log_text(l, "target", p->target);
-    log_text(l, "cpu", p->cpu);
-    log_count(l, "batch", p->batch);
-    log_count(l, "shards", p->shards);
-    log_count(l, "ranks", t->o->comm->size);
+    log_begin(l, RECORD(start));
+    log_text(l, FIELD(start, model), p->model);
+    log_text(l, FIELD(start, program), p->source_hash);
+    log_text(l, FIELD(start, target), p->target);
+    log_text(l, FIELD(start, cpu), p->cpu);
+    log_count(l, FIELD(start, batch), p->batch);
+    log_count(l, FIELD(start, shards), p->shards);
+    log_count(l, FIELD(start, ranks), t->o->comm->size);
     if (t->o->log_ranks) {
-        log_count(l, "rank", t->o->comm->rank);
-        log_text(l, "host", comm_host(t->o->comm, t->o->comm->rank));
+        log_count(l, FIELD(start, rank), t->o->comm->rank);
+        log_text(l, FIELD(start, host), comm_host(t->o->comm, t->o->comm->rank));
     }
-    log_text(l, "comm", comm_library(t->o->comm));
-    log_text(l, "wire", t->o->wire);
-    log_text(l, "reduce", t->o->reduce);
-    log_count(l, "groups", t->o->groups);
-    log_count(l, "threads", t->o->threads);
-    log_count(l, "parameters", p->parameters);
-    log_real(l, "flops_per_sample", p->flops_per_sample);
-    log_count(l, "planned_bytes", net_bytes(t->net));
-    log_count(l, "samples", t->data->n);
-    log_count(l, "seed", (int64_t)t->o->seed);
-    log_count(l, "epochs", t->o->epochs);
-    log_count(l, "epoch", t->at.epoch);
-    log_count(l, "step", t->at.step);
+    log_text(l, FIELD(start, comm), comm_library(t->o->comm));
+    log_text(l, FIELD(start, wire), t->o->wire);
+    log_text(l, FIELD(start, reduce), t->o->reduce);
+    log_count(l, FIELD(start, groups), t->o->groups);
+    log_count(l, FIELD(start, threads), t->o->threads);
+    log_count(l, FIELD(start, parameters), p->parameters);
+    log_real(l, FIELD(start, flops_per_sample), p->flops_per_sample);
+    log_count(l, FIELD(start, planned_bytes), net_bytes(t->net));
+    log_count(l, FIELD(start, samples), t->data->n);
+    log_count(l, FIELD(start, seed), (int64_t)t->o->seed);
+    log_count(l, FIELD(start, epochs), t->o->epochs);
+    log_count(l, FIELD(start, epoch), t->at.epoch);
+    log_count(l, FIELD(start, step), t->at.step);
     log_scale(t);
     log_end(l);
 }
@@ -431,9 +431,9 @@ static void log_step(Trainer *t, int samples)
     double mean[RT_METRICS];
     for (int m = 0; m < RT_METRICS; m++)
         mean[m] = t->net->metric[m] / samples;
-    log_begin(&t->log, "step");
-    log_count(&t->log, "step", t->at.total);
-    log_count(&t->log, "samples", samples);
+    log_begin(&t->log, RECORD(step));
+    log_count(&t->log, FIELD(step, step), t->at.total);
+    log_count(&t->log, FIELD(step, samples), samples);
     log_metrics(t, "train", mean);
     log_scale(t);
     log_end(&t->log);
@@ -626,21 +626,21 @@ static void report_epoch(Trainer *t)
              (long long)t->o->epochs, a->seconds, rate, metrics_text(t->p, r->train, "", train),
              metrics_text(t->p, r->test, "test ", test), scale_text(t, scale),
              hidden_text(t, hidden));
-    log_begin(&t->log, "epoch");
-    log_count(&t->log, "epoch", a->epoch + 1);
-    log_count(&t->log, "samples", a->samples);
-    log_real(&t->log, "seconds", a->seconds);
-    log_real(&t->log, "samples_per_s", rate);
+    log_begin(&t->log, RECORD(epoch));
+    log_count(&t->log, FIELD(epoch, epoch), a->epoch + 1);
+    log_count(&t->log, FIELD(epoch, samples), a->samples);
+    log_real(&t->log, FIELD(epoch, seconds), a->seconds);
+    log_real(&t->log, FIELD(epoch, samples_per_s), rate);
     if (t->o->comm->size > 1) {
-        log_real(&t->log, "comm_seconds", t->busy);
-        log_real(&t->log, "comm_wait_seconds", t->waited);
+        log_real(&t->log, FIELD(epoch, comm_seconds), t->busy);
+        log_real(&t->log, FIELD(epoch, comm_wait_seconds), t->waited);
     }
-    log_real(&t->log, "lr", schedule_lr(&t->p->recipe, a->total - 1, t->steps));
+    log_real(&t->log, FIELD(epoch, lr), schedule_lr(&t->p->recipe, a->total - 1, t->steps));
     log_metrics(t, "train", r->train);
     log_metrics(t, "test", r->test);
     log_scale(t);
-    log_count(&t->log, "peak_bytes", memory_peak());
-    log_text(&t->log, "weights_hash", hash);
+    log_count(&t->log, FIELD(epoch, peak_bytes), memory_peak());
+    log_text(&t->log, FIELD(epoch, weights_hash), hash);
     log_end(&t->log);
 }
 
@@ -676,10 +676,10 @@ static void finish(Trainer *t)
     if (t->save)
         st_write(t->save, t->o->save);
     checkpoint_close(t->checkpoint);
-    log_begin(&t->log, "end");
-    log_real(&t->log, "seconds", clock_now() - clock_start());
-    log_count(&t->log, "epochs", t->at.epoch);
-    log_text(&t->log, "weights_hash", hash);
+    log_begin(&t->log, RECORD(end));
+    log_real(&t->log, FIELD(end, seconds), clock_now() - clock_start());
+    log_count(&t->log, FIELD(end, epochs), t->at.epoch);
+    log_text(&t->log, FIELD(end, weights_hash), hash);
     log_end(&t->log);
 }
 
