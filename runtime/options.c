@@ -62,7 +62,7 @@ static const char *help_of(const RtProgram *p, const ProgramOption *t, int comma
     if (t->at == AT(output) && command == PREDICT)
         otherwise = samples_of(p)->output;
     if (t->ranks && p->transport)
-        text = rt_format("%s%s", text, t->ranks);
+        text = rt_format("%s; %s", text, t->ranks);
     return otherwise ? rt_format("%s (default: %s)", text, otherwise) : text;
 }
 

@@ -112,17 +112,17 @@ const ProgramOption program_options[] = {
     {"loss-scale", "N", "initial loss scale: the factor on the gradient of the loss", "65536", NULL, T | B | D, NEED_F16, OPTION_REAL,
      AT(loss_scale), 1, RT_SCALE_MOST},
     {"loss-scale-steps", "N",
-     "the loss scale doubles after N steps in a row whose gradients are finite; otherwise it is halved and the step is left out; 0: it is fixed",
+     "number of steps in a row with finite gradients after which the loss scale doubles; 0: it is fixed; a step with another gradient is left "
+     "out and halves it",
      "2000", NULL, T | B, NEED_F16, OPTION_COUNT, AT(loss_scale_steps), 0, 1e6},
     {"log", "FILE", "write records of the run, one JSON object a line", NULL,
-     "; by rank 0, or with %r in FILE by each rank, whose number replaces %r", T | E | B, 0, OPTION_TEXT, AT(log), 0, 0},
+     "rank 0 writes it, or with %r in FILE each rank, whose number replaces %r", T | E | B, 0, OPTION_TEXT, AT(log), 0, 0},
     {"log-steps", "N", "with --log: write a record with the loss of every N-th step", "a record each epoch", NULL, T, 0, OPTION_COUNT,
      AT(log_steps), 1, 1e12},
     {"launch-steps", "N", "at most N steps in one launch, after which the program looks at signals; no result depends on it",
      "what `info` prints", NULL, T | B, NEED_GPU, OPTION_COUNT, AT(launch_steps), 1, RT_STEPS_MOST},
     {"samples-in", "gpu|host",
-     "memory that holds the samples; host: the samples of each launch are copied to the GPU while the launch before it runs; no result "
-     "depends on it",
+     "memory that holds the samples; from the host's, those of a launch are copied during the launch before it; no result depends on it",
      "gpu where they fit", NULL, T | E | P | B, NEED_GPU, OPTION_CHOICE, AT(samples_in), 0, 0},
     {"limit-samples", "N", "train on the first N training samples only", "all", NULL, T, 0, OPTION_COUNT, AT(limit), 1, 4e9},
     {"shuffle", "on|off", "order of samples: drawn for each epoch, or off: as in the file", "on", NULL, T, 0, OPTION_ON_OFF, AT(shuffle), 0,
@@ -149,7 +149,7 @@ const ProgramOption program_options[] = {
      OPTION_FLAG, AT(link), 0, 0},
     {"scale", "MS", "measure nothing: print what the scale model expects of a rank's own step of MS ms, on 1 to 1024 ranks and three networks",
      NULL, NULL, B, NEED_RANKS, OPTION_REAL, AT(scale), 1e-3, 1e9},
-    {"trace", "FILE", "write the first 20 steps as trace events for Perfetto or Chrome (JSON), a row a thread", NULL, "; by rank 0", T | B,
+    {"trace", "FILE", "write the first 20 steps as trace events for Perfetto or Chrome (JSON), a row a thread", NULL, "rank 0 writes it", T | B,
      NEED_CPU, OPTION_TEXT, AT(trace), 0, 0},
     {"samples", "K", "number of elements of each parameter that are compared", "24", NULL, C, 0, OPTION_COUNT, AT(samples), 1, 1e9},
 };
@@ -174,16 +174,16 @@ const ProgramSample program_samples[SAMPLE_KINDS] = {
      "texts, one a line; or tokens, %s", CLASS, are_windows},
     {"data = text(...), one label a position", "a directory with input.txt, or with NAME.txt of the directory's own name", "tokens: %s",
      CLASS, has_texts},
-    {"any other data, input of tokens", ARRAYS "; train_x and test_x hold tokens", "tokens: %s", ROW, are_tokens},
-    {"any other data, input of three dimensions", ARRAYS ", with MNIST's IDX files, or with CIFAR-10's binary batches",
+    {"other data, an input of tokens", ARRAYS "; train_x and test_x hold tokens", "tokens: %s", ROW, are_tokens},
+    {"other data, an input of three dimensions", ARRAYS ", with MNIST's IDX files, or with CIFAR-10's binary batches",
      "images as numbers: %s; PNG and JPEG files where the program is built with data = imagefolder(...)", ROW, are_images},
-    {"any other data", ARRAYS ", with MNIST's IDX files, or with CIFAR-10's binary batches", "samples: %s", ROW, are_numbers},
+    {"other data", ARRAYS ", with MNIST's IDX files, or with CIFAR-10's binary batches", "samples: %s", ROW, are_numbers},
 };
 
 /* ---- exit codes */
 
 const ProgramExit program_exits[EXITS] = {
-    {0, T | E | P | G | B | I | C | D, 0, "done", "The command is done."},
+    {0, T | E | P | G | B | I | C | D, 0, "done", "The program has done what was asked."},
     {1, T | E | P | G | B | I | C | D, 0, "error",
      "An error; one message on standard error says which. Also: `--stop-at` was not reached, `--strict` and the expectation was missed, "
      "`gradcheck` found a wrong gradient, or the log of `test` or `bench` could not be written."},

@@ -14,8 +14,8 @@
     ROW(XDG_CACHE_HOME, "DIR", ANY, "The cache directory of the user, `~/.cache` when it is not set. Programs for folders of images "   \
         "keep packed images in its subdirectory `tenon` when they cannot write beside the images. Programs with cuDNN keep plans there.") \
     ROW(HOME, "DIR", ANY, "The home directory, for `~/.cache` and `~/.config`.")                                                        \
-    ROW(TENON_RANKS, "N", RANKS, "The number of ranks of a run that no launcher has started. It goes before the variables of "          \
-        "launchers.")                                                                                                                   \
+    ROW(TENON_RANKS, "N", RANKS, "The number of ranks of a run that no launcher has started. It takes precedence over the "   \
+        "variables of launchers.")                                                                                                                   \
     ROW(TENON_RANK, "R", RANKS, "The number of this rank, from 0 to N - 1. TENON_RANKS and TENON_RANK are set together.")                \
     ROW(OMPI_COMM_WORLD_SIZE, "N", LAUNCHER, "Open MPI's `mpirun`: the number of ranks.")                                                \
     ROW(OMPI_COMM_WORLD_RANK, "R", LAUNCHER, "Open MPI's `mpirun`: the number of this rank.")                                            \
@@ -50,8 +50,8 @@
     ROW(TENON_NCCL, "FILE", NCCL, "The library NCCL, instead of `libnccl.so.2` where the system finds it.")                              \
     ROW(TENON_CUBLASLT, "FILE", LIBRARIES, "The library cuBLASLt, instead of `libcublasLt.so.13` where the system finds it.")            \
     ROW(TENON_CUDNN, "FILE", LIBRARIES, "The library cuDNN, instead of `libcudnn.so.9` where the system finds it.")                      \
-    ROW(TENON_CACHE, "DIR", LIBRARIES, "The directory in which plans of cuDNN are kept, instead of XDG_CACHE_HOME; Tenon itself keeps "  \
-        "compiled kernels there.")
+    ROW(TENON_CACHE, "DIR", LIBRARIES, "The directory in which plans of cuDNN are kept, instead of `tenon` in XDG_CACHE_HOME; Tenon "    \
+        "itself keeps compiled kernels there.")
 
 #define VARIABLE_NUMBER(name, value, group, text) VARIABLE_##name,
 enum { VARIABLES(VARIABLE_NUMBER) VARIABLE_COUNT };

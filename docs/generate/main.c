@@ -7,12 +7,34 @@
 #include <errno.h>
 #include <string.h>
 
+static void reference_environment(Page *p);
+static void reference_limits(Page *p);
+
 static const struct {
     const char *name, *title, *brief;
     void (*write)(Page *p);
 } pages[] = {
     {"commands", "Commands", "every command of `tenon` with its options", reference_commands},
+    {"program", "Programs", "every command and option of a program that `tenon build` makes", reference_program},
+    {"log", "Log records", "the records that a program writes with --log, and their fields", reference_program_log},
+    {"files", "Files", "the files that a program writes and reads", reference_program_files},
+    {"exit-codes", "Exit codes", "how programs and `tenon` end", reference_program_exits},
+    {"environment", "Environment", "the environment variables that `tenon` and its programs read", reference_environment},
+    {"limits", "Limits", "the limits of `tenon` and its programs", reference_limits},
 };
+
+/* The chapters of the compiler and of its programs. */
+static void reference_environment(Page *p)
+{
+    page_section(p, "Programs");
+    reference_program_environment(p);
+}
+
+static void reference_limits(Page *p)
+{
+    page_section(p, "Programs");
+    reference_program_limits(p);
+}
 
 FILE *reference_open(const char *dir, const char *name)
 {
@@ -47,7 +69,7 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "markdown") == 0)
         return !write_pages(argv[2]);
     if (argc == 3 && strcmp(argv[1], "man") == 0)
-        return !reference_manuals(argv[2]);
+        return !reference_manuals(argv[2]) || !reference_program_manual(argv[2]);
     fputs("usage: tenon-reference markdown|man DIR\n", stderr);
     return 1;
 }
