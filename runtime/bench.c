@@ -197,8 +197,8 @@ static void open_samples(Bench *b)
         data_fill(b->data, b->pool);
     b->batches = b->data->n / b->p->batch;
     if (b->batches == 0)
-        rt_die("bench --data %s: %lld training samples are less than a batch of %d; without --data "
-               "they are made up",
+        rt_die("bench --data %s: %lld training samples are less than a batch of %d; without --data the samples are "
+               "synthetic",
                name, (long long)b->data->n, b->p->batch);
     b->order = (Order){order_by(b->data->n, b->o->seed, 0, true),
                        rt_alloc(sizeof *b->order.sample * (size_t)b->data->n)};
@@ -216,8 +216,7 @@ int bench_run(const RtProgram *p, const Options *o)
     if (o->trace && o->comm->rank == 0)
         file_check(o->trace);
     if (o->link && o->comm->size == 1)
-        rt_die("bench --comm measures the way between ranks: mpirun -n 2 PROG bench --comm, with a "
-               "program built with --comm mpi");
+        rt_die("bench --comm measures sums over ranks and needs several of them: mpirun -n 2 PROG bench --comm");
     Bench b = {.p = p, .o = o, .pool = pool_new(o->threads)};
     b.net = net_new(p, b.pool, o->comm, 1, false);
     net_scale(b.net, o->loss_scale, o->loss_scale_steps);

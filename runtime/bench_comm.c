@@ -95,7 +95,7 @@ static void print_sizes(const Comm *c, Link l, const Sizes *z)
     printf("\nthe sum over %d ranks, %d of them on this machine (%s)\n", c->size, c->local_size,
            comm_library(c));
     if (c->local_size > sysconf(_SC_NPROCESSORS_ONLN))
-        printf("they take turns on its %ld processors: a message waits for one of them\n",
+        printf("these ranks share its %ld processors: a message waits until its rank has one\n",
                sysconf(_SC_NPROCESSORS_ONLN));
     printf("%12s %12s %10s %12s\n", "bytes", "measured", "GB/s", "the model");
     for (int i = 0; i < z->n; i++)
@@ -127,7 +127,7 @@ static void print_steps(const Net *n, Link l, Measured m)
            1e3 * m.step, (double)n->p->grad_bytes, n->p->nbucket, 1e3 * m.sums, 1e3 * m.waited,
            share(m.waited, m.sums), 1e3 * now.step, 1e3 * now.sums, 1e3 * now.bare,
            share(now.bare, now.sums));
-    printf("expected of this batch, with this link, and processors like these for each rank:\n");
+    printf("expected with this batch and this link, where each rank has processors like these:\n");
     printf("%8s %12s %12s %10s %12s\n", "ranks", "a step", "not hidden", "speed-up", "efficiency");
     for (int ranks = 1; ranks <= n->p->shards; ranks++) {
         if (n->p->shards % ranks != 0 || ((ranks & (ranks - 1)) != 0 && ranks != c->size))

@@ -153,8 +153,7 @@ static const Vocab *load(Net *n, const char *weights)
 {
     weights_load(n, weights);
     if (!vocab_of_weights(n->p, weights))
-        rt_die("%s holds no vocabulary, without which no text can be written: take weights that "
-               "this program has saved",
+        rt_die("%s holds no vocabulary, which generate needs: use weights that this program has saved",
                weights);
     return vocab_now();
 }

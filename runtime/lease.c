@@ -104,7 +104,7 @@ static bool outlive(const Lease *l, const char *was)
     const bool here = owner_is_here(owner_of(was));
     char now[TEXT];
     if (!here)
-        rt_note("%s may belong to a run on another host: %d s are waited for a sign of it",
+        rt_note("%s may belong to a run on another host: waiting %d s for a sign of that run",
                 l->directory, SILENT_MS / 1000);
     for (int ms = 0; ms < (here ? ENDING_MS : SILENT_MS); ms += LOOK_MS) {
         if (here && owner_is_gone(owner_of(was)))
@@ -171,9 +171,8 @@ void lease_check(Lease *l)
     if (l->fd < 0 || !is_lost(l))
         return;
     rt_finished(l->path); /* it is another run's */
-    rt_die("another run has taken %s, because this one stood still for more than %d s, or its "
-           "lease "
-           "was removed: nothing more is saved here",
+    rt_die("another run has taken %s, because this one stood still for more than %d s, or its lease was removed: this "
+           "run ends and saves nothing more there",
            l->directory, SILENT_MS / 1000);
 }
 

@@ -4,6 +4,7 @@
 #include "mapped.h"
 #include "options.h"
 #include "output.h"
+#include "program_table.h"
 #include "threads.h"
 #include "train.h"
 #include <signal.h>
@@ -29,8 +30,8 @@ void rt_check_processor(const RtProgram *p)
     (void)p; /* every processor that starts the program has what it needs */
 #endif
     if (missing)
-        rt_die("this program needs a processor with %s, which this machine has not: build it here "
-               "with --cpu native, or anywhere with --cpu generic",
+        rt_die("this program needs a processor with %s, which this machine does not have: build it here with --cpu "
+               "native, or anywhere with --cpu generic",
                missing);
 }
 
@@ -95,7 +96,8 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
     static const bool shared[COMMANDS] = {[TRAIN] = true, [TEST] = true, [BENCH] = true};
     comm_open(c, p, o->timeout, o->timeout_start);
     if (c->size > 1 && !shared[o->command])
-        rt_die("train, test and bench can be shared by several tasks; start one task for the rest");
+        rt_die("only train, test and bench can run as several tasks: start one task of %s",
+               program_commands[o->command].name);
     compare_requests(o, c);
     share_processors(o, c);
     c->bf16 = strcmp(o->wire, "bf16") == 0;
@@ -108,7 +110,7 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
     if (c->rank > 0)
         be_silent(o);
     if (c->any_order && c->size > 1)
-        rt_print("--reduce nccl: sums in NCCL's order, not equal to the bit to those of one GPU\n");
+        rt_print("--reduce nccl: NCCL chooses the order of sums, which are not equal to the bit to those of one GPU\n");
 }
 
 /* Commands that take long, and leave more than what they print: closing a pager must not end them.  The others end as usual tools

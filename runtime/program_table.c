@@ -112,8 +112,8 @@ const ProgramOption program_options[] = {
     {"loss-scale", "N", "initial loss scale: the factor on the gradient of the loss", "65536", NULL, T | B | D, NEED_F16, OPTION_REAL,
      AT(loss_scale), 1, RT_SCALE_MOST},
     {"loss-scale-steps", "N",
-     "number of steps in a row with finite gradients after which the loss scale doubles; 0: it is fixed; a step with another gradient is left "
-     "out and halves it",
+     "number of steps in a row with finite gradients after which the loss scale doubles; a step with a gradient that is not finite is left "
+     "out and halves it; 0: the scale is fixed",
      "2000", NULL, T | B, NEED_F16, OPTION_COUNT, AT(loss_scale_steps), 0, 1e6},
     {"log", "FILE", "write records of the run, one JSON object a line", NULL,
      "rank 0 writes it, or with %r in FILE each rank, whose number replaces %r", T | E | B, 0, OPTION_TEXT, AT(log), 0, 0},
@@ -122,10 +122,10 @@ const ProgramOption program_options[] = {
     {"launch-steps", "N", "at most N steps in one launch, after which the program looks at signals; no result depends on it",
      "what `info` prints", NULL, T | B, NEED_GPU, OPTION_COUNT, AT(launch_steps), 1, RT_STEPS_MOST},
     {"samples-in", "gpu|host",
-     "memory that holds the samples; from the host's, those of a launch are copied during the launch before it; no result depends on it",
+     "where the samples are kept; with host, the samples of the next launch are copied to the GPU during each launch; no result depends on it",
      "gpu where they fit", NULL, T | E | P | B, NEED_GPU, OPTION_CHOICE, AT(samples_in), 0, 0},
     {"limit-samples", "N", "train on the first N training samples only", "all", NULL, T, 0, OPTION_COUNT, AT(limit), 1, 4e9},
-    {"shuffle", "on|off", "order of samples: drawn for each epoch, or off: as in the file", "on", NULL, T, 0, OPTION_ON_OFF, AT(shuffle), 0,
+    {"shuffle", "on|off", "on: a random order of the samples in each epoch; off: the order of the file", "on", NULL, T, 0, OPTION_ON_OFF, AT(shuffle), 0,
      0},
     {"checkpoint", "DIR", "save the state of the run to DIR after every epoch", NULL, NULL, T, 0, OPTION_TEXT, AT(checkpoint), 0, 0},
     {"checkpoint-every", "N|Ns", "with --checkpoint: also save every N steps, or every N seconds", NULL, NULL, T, 0, OPTION_EVERY,

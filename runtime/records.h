@@ -20,7 +20,7 @@
     ROW(scale, "bench", "Once, with `--comm`: the step as measured and as the scale model expects it.")                                  \
     ROW(layer, "bench", "For each call of a step and each kind of waiting, with `--layers` or `--trace`. The times of all add up to the " \
         "step.")                                                                                                                        \
-    ROW(layers, "bench", "Once, behind the records `layer`.")                                                                            \
+    ROW(layers, "bench", "Once, after the records `layer`.")                                                                            \
     ROW(message, "train, test, bench", "For each note and error of the process, in a log with `%r` in its name.")
 
 #define FIELDS(ROW)                                                                                                                    \
@@ -38,7 +38,7 @@
     ROW(start, reduce, "text", "", "", "value of `--reduce`")                                                                            \
     ROW(start, groups, "count", "", "", "value of `--groups`")                                                                           \
     ROW(start, threads, "count", "", "", "threads of this process")                                                                      \
-    ROW(start, parameters, "count", "", "", "trained and other numbers of the weights")                                                  \
+    ROW(start, parameters, "count", "", "", "numbers in a file of weights")                                                              \
     ROW(start, flops_per_sample, "real", "FLOP", "", "textbook operations forward and backward, two a multiply-add")                     \
     ROW(start, planned_bytes, "count", "bytes", "", "planned memory of this process")                                                    \
     ROW(start, samples, "count", "samples", "", "training samples")                                                                      \

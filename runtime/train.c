@@ -129,7 +129,7 @@ static void start_from(Trainer *t)
 {
     if (t->o->checkpoint && t->o->resume && resumed(t)) {
         if (t->o->weights)
-            rt_note("the weights are the checkpoint's: --weights %s is for a run that begins",
+            rt_note("the weights are the checkpoint's: --weights %s is only used when a run begins",
                     t->o->weights);
         return;
     }
@@ -147,8 +147,8 @@ static void say_schedule(const Trainer *t)
     const RtRecipe *r = &t->p->recipe;
     const bool spans = r->schedule == RT_SCHED_COSINE || r->schedule == RT_SCHED_POLYNOMIAL;
     if (spans && t->o->epochs != r->epochs && t->at.epoch < t->o->epochs)
-        rt_note("the %s schedule spans the recipe's %lld epoch%s, of which --epochs %lld changes "
-                "nothing%s; build with --set epochs=%lld to have it end there",
+        rt_note("the %s schedule spans the recipe's %lld epoch%s, also with --epochs %lld%s; build with --set "
+                "epochs=%lld to have it end there",
                 r->schedule == RT_SCHED_COSINE ? "cosine" : "polynomial", (long long)r->epochs,
                 r->epochs == 1 ? "" : "s", (long long)t->o->epochs,
                 t->o->epochs > r->epochs ? ": the rate stays at its end from there on" : "",
@@ -159,11 +159,11 @@ static void say_scale(const Trainer *t)
 {
     const RtScaling *s = &t->net->scaling;
     if (t->p->scaling && s->every > 0)
-        rt_note("loss scale %.10g: halved, and the step left out, where a gradient is not finite in "
-                "f16; doubled after %.0f steps in a row where all are",
+        rt_note("loss scale %.10g: halved, and the step left out, when a gradient is not finite in f16; doubled after "
+                "%.0f steps in a row with finite gradients",
                 s->scale, s->every);
     else if (t->p->scaling)
-        rt_note("loss scale %.10g, as it is: steps are left out where a gradient is not finite in f16",
+        rt_note("loss scale %.10g, fixed: a step is left out when a gradient is not finite in f16",
                 s->scale);
 }
 
@@ -308,12 +308,12 @@ static int stopped(Trainer *t)
     const char *name = stop == SIGINT ? "SIGINT" : stop ? "SIGTERM" : "a signal to another rank";
     bar_clear(&t->bar);
     if (!t->checkpoint)
-        rt_die("stopped by %s in epoch %lld after %lld steps; nothing was saved: with "
-               "--checkpoint DIR the run could go on",
+        rt_die("stopped by %s in epoch %lld after %lld steps; nothing was saved: with --checkpoint DIR the run can be "
+               "resumed",
                name, (long long)t->at.epoch + 1, (long long)t->at.step);
     save_checkpoint(t);
     checkpoint_close(t->checkpoint);
-    rt_note("stopped by %s in epoch %lld after %lld steps; saved in %s: go on with --resume", name,
+    rt_note("stopped by %s in epoch %lld after %lld steps; saved in %s: continue with --resume", name,
             (long long)t->at.epoch + 1, (long long)t->at.step, t->o->checkpoint);
     return EXIT_STOPPED;
 }
@@ -328,21 +328,19 @@ static void __attribute__((noreturn)) data_lost(Trainer *t, bool whole)
                                   (long long)a->step);
     bar_clear(&t->bar);
     if (!t->o->checkpoint)
-        rt_die("%s; the run ends %s, and nothing was saved: with --checkpoint DIR it could go on",
+        rt_die("%s; the run ends %s, and nothing was saved: with --checkpoint DIR it can be resumed",
                why, where);
     if (!t->checkpoint || !whole)
-        rt_die("%s; the run ends %s: %s, and the last checkpoint in %s stays as it was; then "
-               "go on with --resume",
+        rt_die("%s; the run ends %s: %s, and the last checkpoint in %s stays as it was; then continue with --resume",
                why, where,
-               whole ? "rank 0 alone saves" : "the step behind may have used what was wrong",
+               whole ? "rank 0 alone saves" : "the last step may have used wrong samples",
                t->o->checkpoint);
     if (a->total > t->saved_total) {
         if (a->step < t->steps)
             t->at.seconds = epoch_seconds(t);
         save_checkpoint(t);
     }
-    rt_die("%s; the run ends %s, saved in %s: no step has used what was wrong; then go on with "
-           "--resume",
+    rt_die("%s; the run ends %s, saved in %s: no step has used wrong samples; then continue with --resume",
            why, where, t->o->checkpoint);
 }
 

@@ -22,18 +22,18 @@
     ROW(OMPI_COMM_WORLD_LOCAL_SIZE, "N", LAUNCHER, "Open MPI's `mpirun`: the number of ranks on this host.")                             \
     ROW(PMI_SIZE, "N", LAUNCHER, "MPICH's `mpiexec`: the number of ranks.")                                                              \
     ROW(PMI_RANK, "R", LAUNCHER, "MPICH's `mpiexec`: the number of this rank.")                                                          \
-    ROW(PMI_FD, "FD", LAUNCHER, "MPICH's `mpiexec`: tells that MPI knows the other ranks.")                                              \
+    ROW(PMI_FD, "FD", LAUNCHER, "MPICH's `mpiexec`: shows that MPI knows the other ranks.")                                              \
     ROW(MPI_LOCALNRANKS, "N", LAUNCHER, "MPICH's `mpiexec`: the number of ranks on this host.")                                          \
-    ROW(PMIX_RANK, "R", LAUNCHER, "PMIx, as of `srun --mpi=pmix`: tells that MPI knows the other ranks.")                                \
-    ROW(PMIX_NAMESPACE, "NAME", LAUNCHER, "PMIx: tells this run from others.")                                                           \
+    ROW(PMIX_RANK, "R", LAUNCHER, "PMIx, as of `srun --mpi=pmix`: shows that MPI knows the other ranks.")                                \
+    ROW(PMIX_NAMESPACE, "NAME", LAUNCHER, "PMIx: tells this run from other runs.")                                                           \
     ROW(SLURM_STEP_NUM_TASKS, "N", LAUNCHER, "Slurm's `srun`: the number of ranks.")                                                     \
     ROW(SLURM_PROCID, "R", LAUNCHER, "Slurm's `srun`: the number of this rank.")                                                         \
     ROW(SLURM_STEP_NUM_NODES, "N", LAUNCHER, "Slurm's `srun`: the number of hosts.")                                                     \
     ROW(SLURM_STEP_NODELIST, "HOSTS", LAUNCHER, "Slurm's `srun`: the hosts. Rank 0 of a program with `--comm nccl` waits on the "        \
         "first one.")                                                                                                                   \
-    ROW(SLURM_JOB_ID, "N", LAUNCHER, "Slurm: tells this run from others.")                                                               \
-    ROW(SLURM_STEP_ID, "N", LAUNCHER, "Slurm: tells this run from others.")                                                              \
-    ROW(SLURM_RESTART_COUNT, "N", LAUNCHER, "Slurm: tells this run from others.")                                                        \
+    ROW(SLURM_JOB_ID, "N", LAUNCHER, "Slurm: tells this run from other runs.")                                                               \
+    ROW(SLURM_STEP_ID, "N", LAUNCHER, "Slurm: tells this run from other runs.")                                                              \
+    ROW(SLURM_RESTART_COUNT, "N", LAUNCHER, "Slurm: tells this run from other runs.")                                                        \
     ROW(OMPI_MCA_oob_tcp_keepalive_time, "S", MPI, "Open MPI: seconds after which `mpirun` tests a silent connection. A note "           \
         "recommends a value when ranks are on several hosts and it is not set.")                                                        \
     ROW(TENON_MEET, "HOST:PORT", NCCL, "The place where rank 0 waits for the other ranks: a host name, an address, or `[ADDRESS]:PORT` " \

@@ -94,18 +94,22 @@ static const char *options_of(int command)
     return text;
 }
 
-/* "1000", "1e9", "2^32": as people write it. */
+/* "0.001", "65,536" or "10^9". */
 static const char *number(double v)
 {
-    return v >= 1e6 && v != 16777216 ? made("10^%d", (int)(__builtin_log10(v) + 0.5)) : made("%.10g", v);
+    if (v >= 1e6 && v == __builtin_pow(10, __builtin_round(__builtin_log10(v))))
+        return made("10^%.0f", __builtin_log10(v));
+    if (v < 1000)
+        return made("%.10g", v);
+    const char *left = v < 1e6 ? made("%d", (int)(v / 1000)) : number(__builtin_floor(v / 1000));
+    return made("%s,%03d", left, (int)__builtin_fmod(v, 1000));
 }
 
 static const char *range(const ProgramOption *t)
 {
     switch (t->kind) {
     case OPTION_COUNT:
-        return t->high == 4e9 ? made(" A whole number from %s to 4 x 10^9.", number(t->low))
-                              : made(" A whole number from %s to %s.", number(t->low), number(t->high));
+        return made(" A whole number from %s to %s.", number(t->low), number(t->high));
     case OPTION_EVERY:
         return made(" A whole number from %s to %s, with `s` behind it for seconds.", number(t->low), number(t->high));
     case OPTION_REAL:
@@ -206,10 +210,10 @@ static void files(Page *p)
          "header holds a hash of the content, the vocabulary of texts and the names of classes. No state of the optimizer."},
         {made("--checkpoint DIR: " FILE_CHECKPOINT, 12ll),
          "A checkpoint after so many steps, as safetensors: weights, states of the optimizer, position in the run. The last two are kept. "
-         "--resume takes the newest one that is whole. --weights reads it, too."},
+         "--resume takes the newest intact one. --weights reads it, too."},
         {"--checkpoint DIR: " FILE_LEASE,
-         "The sign of the run that saves there, where the file system has no locks (`flock`). It is renewed every 2 seconds and removed at the "
-         "end. Another run takes it over when it has been silent for 20 seconds."},
+         "The lease of the run that saves in DIR, on file systems without locks (`flock`). The run renews it every 2 seconds and removes it at "
+         "the end. Another run takes it over when it was not renewed for 20 seconds."},
         {"--log FILE", "Records, one JSON object a line: [log records](log.md). `train` replaces the file, and adds to it after --resume. "
                        "`test` replaces it. `bench` adds to it. FILE can be a pipe."},
         {"--trace FILE", "Trace events as JSON, for Perfetto or Chrome."},
@@ -217,7 +221,7 @@ static void files(Page *p)
         {"grads --output FILE", "The loss and the gradient of each parameter as safetensors."},
         {made("DIR/" FILE_PACKED, "train", 3ll, 64ll, 64ll, ""),
          "Decoded images of a data set of folders, beside them: split, channels, height, width, and `-stretched` with `fit = \"stretch\"`. "
-         "Made anew when an image changes."},
+         "It is made again when an image changes."},
         {made("~/.cache/tenon/" FILE_IMAGES, 0x0123456789abcdefll, 3ll, 64ll, 64ll),
          "The same where the data directory cannot be written."},
         {made("~/.cache/tenon/plans/" FILE_PLAN, 0x0123456789abcdefll),
@@ -238,6 +242,7 @@ static void files(Page *p)
         {"train.tsv, test.tsv", "Labelled texts, a line each: class, tab, text. Plain, .gz or .xz."},
         {"input.txt", "A text, or NAME.txt with the name of its directory. Plain, .gz or .xz. Its last tenth is the test set."},
         {FILE_SUMS, "Checksums of files beside it, as `sha256sum` writes them. A data file that it lists is compared with it."},
+        {"predict --input FILE", "Arrays (.npy, .csv), a text with a line a sample, or images: [samples](program.md#samples)."},
         {"--weights FILE", "safetensors with the names and shapes of this network: written by --save, a checkpoint, or made by others."},
     };
     page_section(p, "Files that a program writes");
@@ -274,7 +279,7 @@ static const struct {
 static void records(Page *p)
 {
     page_paragraph(p, "A record is one JSON object on one line. Its first field, `event`, is the kind of the record. `train`, `test` and `bench` "
-                      "write records with `--log FILE`. A number that is not finite is `null`. A record is written at once, as a whole.");
+                      "write records with `--log FILE`. A number that is not finite is `null`. Each record is written in one piece.");
     page_code(p, "text", "{\"event\":\"test\",\"model\":\"lenet\",\"samples\":10000,\"seconds\":0.344577591,\n"
                          " \"test_loss\":0.651754412286,\"test_accuracy\":0.789}");
     page_paragraph(p, "The example is shown in two lines. With several ranks rank 0 writes the log; with `%%r` in FILE each rank writes its own, "
@@ -330,24 +335,24 @@ void reference_program_environment(Page *p)
 void reference_program_limits(Page *p)
 {
     TABLE(p, "Limit", "Value");
-    ROW(p, "Threads of a process", made("%d", THREADS_MOST));
-    ROW(p, "Ranks of a run", made("%d", LAUNCH_RANKS));
-    ROW(p, "Ranks with `--wire bf16`", made("%d, a power of two", WIRE_RANKS));
+    ROW(p, "Threads of a process", number(THREADS_MOST));
+    ROW(p, "Ranks of a run", number(LAUNCH_RANKS));
+    ROW(p, "Ranks with `--wire bf16`", made("%s, a power of two", number(WIRE_RANKS)));
     ROW(p, "Samples of a data set", "2^32, less two batches");
     ROW(p, "Images of a data set of folders", "2^31 - 1");
-    ROW(p, "Pixels of an image file", made("%d", DECODE_PIXELS));
+    ROW(p, "Pixels of an image file", number(DECODE_PIXELS));
     ROW(p, "Dimensions of a parameter", "6");
-    ROW(p, "Bytes of a word or token of a vocabulary", made("%d", WORD_MAX));
+    ROW(p, "Bytes of a word or token of a vocabulary", number(WORD_MAX));
     ROW(p, "Unpacked size of a .gz or .xz file",
         made("%d times the file's size, and %d MiB more", STREAM_RATIO, (int)(STREAM_FREE >> 20)));
-    ROW(p, "Metrics", made("%d", RT_METRICS));
+    ROW(p, "Metrics", number(RT_METRICS));
     ROW(p, "Header of a safetensors file that is read", made("%d MiB", ST_HEAD_READ >> 20));
     ROW(p, "Header of a safetensors file that is written", made("%d MB", ST_HEAD_WRITTEN / 1000000));
-    ROW(p, "A record of the log, and a message", made("%d bytes", (int)sizeof((Log *)0)->line));
-    ROW(p, "A secret of ranks", made("%d to %d bytes", SECRET_LEAST, SECRET_MOST));
-    ROW(p, "Steps of one launch on a GPU", made("%d", RT_STEPS_MOST));
-    ROW(p, "Loss scale in f16", made("%g to %.0f", (double)RT_SCALE_LEAST, (double)RT_SCALE_MOST));
-    ROW(p, "Steps in a trace", made("%d", TRACE_STEPS));
+    ROW(p, "A record of the log, and a message", made("%s bytes", number(sizeof((Log *)0)->line)));
+    ROW(p, "A secret of ranks", made("%d to %s bytes", SECRET_LEAST, number(SECRET_MOST)));
+    ROW(p, "Steps of one launch on a GPU", number(RT_STEPS_MOST));
+    ROW(p, "Loss scale in f16", made("%s to %s", number(RT_SCALE_LEAST), number(RT_SCALE_MOST)));
+    ROW(p, "Steps in a trace", number(TRACE_STEPS));
     ROW(p, "Stack of a thread", made("%d MiB, and what the kernels of the program need beyond it", RT_STACK >> 20));
     page_table_end(p);
     page_paragraph(p, "The values that options accept:");
@@ -355,7 +360,7 @@ void reference_program_limits(Page *p)
     for (int i = 0; i < program_option_count; i++) {
         const ProgramOption *t = &program_options[i];
         if (t->kind == OPTION_COUNT || t->kind == OPTION_REAL || t->kind == OPTION_EVERY)
-            ROW(p, made("--%s", t->name), number(t->low), t->high == 4e9 ? "4 x 10^9" : number(t->high), commands_of(t->commands));
+            ROW(p, made("--%s", t->name), number(t->low), number(t->high), commands_of(t->commands));
         if (t->kind == OPTION_SEED)
             ROW(p, made("--%s", t->name), "0", "2^64 - 1", commands_of(t->commands));
     }
@@ -396,8 +401,8 @@ void reference_program_exits(Page *p)
 {
     page_section(p, "Programs");
     exits(p);
-    page_paragraph(p, "A process that a signal has ended has no exit code of its own: a shell shows 128 and the number of the signal. `mpirun` "
-                      "returns the exit code of the rank that failed first.");
+    page_paragraph(p, "A process that a signal has ended has no exit code of its own: a shell shows 128 and the number of the signal. Open MPI's "
+                      "`mpirun` has codes of its own: 137 when a rank was killed, and 205 when a host is lost.");
     page_section(p, "tenon");
     page_define(p, "0", NULL, "Done.");
     page_define(p, "1", NULL, "An error; messages on standard error name file, line and column. Also: `tenon results compare` found a result that "

@@ -166,9 +166,8 @@ static void hint_at_keepalive(const Comm *c)
     for (int r = 1; r < c->size; r++)
         apart |= strcmp(c->state->host[r], c->state->host[0]) != 0;
     if (apart && getenv(VARIABLE(OMPI_COMM_WORLD_SIZE)) && !getenv(variable))
-        rt_note("ranks are on several hosts, and mpirun would notice a cut line after 8 minutes; "
-                "after 20 seconds with %s=10 OMPI_MCA_oob_tcp_keepalive_intvl=2 "
-                "OMPI_MCA_oob_tcp_keepalive_probes=5 in its environment",
+        rt_note("ranks are on several hosts, and mpirun would notice a cut line after 8 minutes; it takes 20 seconds "
+                "with %s=10 OMPI_MCA_oob_tcp_keepalive_intvl=2 OMPI_MCA_oob_tcp_keepalive_probes=5 in its environment",
                 variable);
 }
 
@@ -213,9 +212,8 @@ static void introduce(Comm *c, const RtProgram *p)
 
 static void __attribute__((noreturn)) unknown_to_mpi(int tasks, const char *word)
 {
-    rt_die("this is one of %d tasks (%s), but its MPI knows nothing of the others: with Slurm "
-           "start it "
-           "by srun --mpi=pmix, else by the mpirun of the MPI that it was built with",
+    rt_die("this process is one of %d tasks (%s), but its MPI does not know the others: start it with srun --mpi=pmix "
+           "under Slurm, else with the mpirun of the MPI that it was built with",
            tasks, word);
 }
 
@@ -303,8 +301,8 @@ void comm_open(Comm *c, const RtProgram *p, double limit, double at_start)
     if (l.size == 1)
         return;
     if (!p->transport)
-        rt_die("this is one of %d tasks (%s), but the program was built with --comm none: build it "
-               "with --comm %s, or start one task",
+        rt_die("this process is one of %d tasks (%s), but the program was built with --comm none: build it with --comm "
+               "%s, or start one task",
                l.size, l.word, p->device ? "nccl" : "mpi");
     if (p->transport->asks && !introduced())
         unknown_to_mpi(l.size, l.word);

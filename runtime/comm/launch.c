@@ -146,7 +146,7 @@ void launch_meeting(const Launch *l, char host[256], int *port, uint64_t *job)
     if (l->one_host)
         snprintf(host, 256, "127.0.0.1");
     else if (!first_of(getenv(VARIABLE(SLURM_STEP_NODELIST)), host))
-        rt_die("%d tasks (%s) on several hosts need a place to meet: TENON_MEET=HOST:PORT in the "
-               "environment of all, HOST being that of rank 0 (mpirun -x TENON_MEET=node1:21000)",
+        rt_die("%d tasks (%s) on several hosts need an address at which they meet: set TENON_MEET=HOST:PORT for all of "
+               "them, HOST being that of rank 0 (mpirun -x TENON_MEET=node1:21000)",
                l->size, l->word);
 }

@@ -32,7 +32,7 @@ static void take(Secret *s, const char *bytes, size_t n, const char *source)
     while (n > 0 && isspace((unsigned char)bytes[n - 1]))
         n--;
     if (n < SECRET_LEAST)
-        rt_die("%s holds %zu characters: a secret that nobody guesses has %d at least; %s", source,
+        rt_die("%s holds %zu characters: a secret must have at least %d; %s", source,
                n, SECRET_LEAST, HOW);
     hmac_new(&s->key, bytes, n);
     snprintf(s->source, sizeof s->source, "%s", source);
@@ -47,7 +47,7 @@ static bool read_file(Secret *s, const char *path, int flags)
     if (fd < 0)
         return false;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-        rt_die("%s, the secret of the job, is no regular file", path);
+        rt_die("%s, the secret of the job, is not a regular file", path);
     if (st.st_uid != geteuid() && st.st_uid != 0)
         rt_die("%s, the secret of the job, belongs to user %u, and this process runs as %u", path,
                (unsigned)st.st_uid, (unsigned)geteuid());
@@ -146,7 +146,7 @@ void secret_find(const Launch *l, Secret *s)
     const char *file = value_of(VARIABLE(TENON_SECRET_FILE)), *word = value_of(VARIABLE(TENON_SECRET));
     char why[2048] = "";
     if (file && word)
-        rt_die("TENON_SECRET_FILE and TENON_SECRET are both set: one secret is wanted");
+        rt_die("TENON_SECRET_FILE and TENON_SECRET are both set: unset one of them");
     if (file && !read_file(s, file, 0))
         rt_die("TENON_SECRET_FILE=%s cannot be opened: %s; %s", file, strerror(errno), HOW);
     if (word)
@@ -157,7 +157,6 @@ void secret_find(const Launch *l, Secret *s)
     if (!of_user(s, config ? VARIABLE(XDG_CONFIG_HOME) : VARIABLE(HOME), config ? "" : "/.config", why,
                  sizeof why) &&
         !of_user(s, VARIABLE(XDG_RUNTIME_DIR), "", why, sizeof why))
-        rt_die("the ranks need a secret by which they recognise each other, and none can be "
-               "kept%s; %s",
+        rt_die("the ranks need a secret by which they recognise each other, and no file for it can be made%s; %s",
                why, HOW);
 }

@@ -36,8 +36,7 @@ bool cudnn_open(CudnnApi *api, const char *path, char why[CUDNN_WHY])
     api->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!api->library)
         return refuse(api, why,
-                      "cuDNN 9 was not found: %s; install it (PyPI: nvidia-cudnn-cu13), or say "
-                      "where it lies: "
+                      "cuDNN 9 was not found: %s; install it (PyPI: nvidia-cudnn-cu13), or set "
                       "TENON_CUDNN=/path/libcudnn.so.9",
                       dlerror(), 0);
     if (!bind_symbols(api, &missing))

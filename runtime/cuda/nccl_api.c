@@ -34,8 +34,8 @@ bool nccl_open(NcclApi *api, char why[NCCL_WHY])
     api->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!api->handle)
         snprintf(why, NCCL_WHY,
-                 "NCCL 2, which adds gradients between GPUs, was not found: %s; install it (PyPI: "
-                 "nvidia-nccl-cu13), or say where it lies: TENON_NCCL=/path/libnccl.so.2",
+                 "NCCL 2, which adds gradients between GPUs, was not found: %s; install it (PyPI: nvidia-nccl-cu13), "
+                 "or set TENON_NCCL=/path/libnccl.so.2",
                  dlerror());
     else if (!bind_symbols(api, &missing))
         snprintf(why, NCCL_WHY, "%s has no %s: NCCL 2.18 or a later 2 is needed", path, missing);

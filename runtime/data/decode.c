@@ -138,7 +138,7 @@ static bool png(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_WH
     Png r = {.at = file, .end = file + bytes, .p = p, .why = why};
     r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, png_refuse, png_remark);
     r.info = r.png ? png_create_info_struct(r.png) : NULL;
-    const bool ok = r.info ? png_read(&r) : refuse(why, "libpng does not start");
+    const bool ok = r.info ? png_read(&r) : refuse(why, "libpng cannot start");
     png_destroy_read_struct(&r.png, &r.info, NULL);
     free(r.row);
     if (!ok)
@@ -172,7 +172,7 @@ static bool jpeg(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_W
 {
     tjhandle h = tjInitDecompress();
     if (!h)
-        return refuse(why, "libturbojpeg does not start");
+        return refuse(why, "libturbojpeg cannot start");
     const bool ok = jpeg_with(h, file, bytes, p, why);
     tjDestroy(h);
     return ok;

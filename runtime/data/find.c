@@ -34,7 +34,7 @@ char *find_data(const RtProgram *p, const char *name)
 {
     if (strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
         if (!is_directory(name))
-            rt_die(access(name, F_OK) == 0 ? "the data are in a directory: %s is none"
+            rt_die(access(name, F_OK) == 0 ? "a data set is a directory: %s is not one"
                                            : "the data directory %s does not exist",
                    name);
         return rt_format("%s", name);

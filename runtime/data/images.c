@@ -80,7 +80,7 @@ static bool map_packed(Images *m, const char *path)
         return false;
     m->sum = (uint64_t *)(void *)(m->map + m->bytes) - pieces(m);
     if (hash_block(m->sum, sizeof *m->sum * (size_t)pieces(m)) != have.sums) {
-        rt_note("%s is damaged, and made anew", path);
+        rt_note("%s is damaged and is made again", path);
         return false;
     }
     m->place = path;
@@ -164,7 +164,7 @@ static void decode(void *arg, int thread, int unit)
     char why[DECODE_WHY];
     uint8_t *file = read_file(f);
     if (!m->p->decode->image(file, (size_t)f->bytes, &p, why)) {
-        rt_die("%s is no image that can be read: %s", f->path, why);
+        rt_die("%s cannot be read as an image: %s", f->path, why);
     }
     free(file);
     resample((uint8_t *)d->x + unit * d->stride, (int)m->head.channels, (int)m->head.height,

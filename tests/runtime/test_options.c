@@ -88,7 +88,7 @@ static const struct {
     Kind kind;
     const char *words, *has, *lacks;                  /* of --help, in words that blanks separate */
 } help[] = {
-    {CPU, "", "--epochs --threads --groups --trace --stop-at", "--timeout --wire --reduce --loss-scale --launch-steps --samples-in GPU NCCL f16 rank 76"},
+    {CPU, "", "--epochs --threads --groups --trace --stop-at", "--timeout --wire --reduce --loss-scale --launch-steps --samples-in GPU NCCL f16 %r 76"},
     {CPU, "", "train test predict bench info grads", "\n__generate \n__gradcheck"},
     {CPU, "bench", "--layers --trace --steps synthetic", "--comm --scale --timeout --launch-steps --samples-in --wire --reduce GPU 75 76"},
     {CPU, "test", "--weights --data", "--timeout --samples-in GPU 75"},
