@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 enum { TEXT = 256, BEAT_DIGITS = 10 };
-enum { BEAT_MS = 2000, SILENT_MS = 20000, LOOK_MS = 500, SETTLE_MS = 1000 };
+enum { LOOK_MS = 500, SETTLE_MS = 1000 };
 enum { ENDING_MS = 5000 }; /* a run that was just killed may take so long to end */
 
 struct Lease {
@@ -105,8 +105,8 @@ static bool outlive(const Lease *l, const char *was)
     char now[TEXT];
     if (!here)
         rt_note("%s may belong to a run on another host: waiting %d s for a sign of that run",
-                l->directory, SILENT_MS / 1000);
-    for (int ms = 0; ms < (here ? ENDING_MS : SILENT_MS); ms += LOOK_MS) {
+                l->directory, LEASE_SILENT_MS / 1000);
+    for (int ms = 0; ms < (here ? ENDING_MS : LEASE_SILENT_MS); ms += LOOK_MS) {
         if (here && owner_is_gone(owner_of(was)))
             return true;
         wait_ms(LOOK_MS);
@@ -173,7 +173,7 @@ void lease_check(Lease *l)
     rt_finished(l->path); /* it is another run's */
     rt_die("another run has taken %s, because this one stood still for more than %d s, or its lease was removed: this "
            "run ends and saves nothing more there",
-           l->directory, SILENT_MS / 1000);
+           l->directory, LEASE_SILENT_MS / 1000);
 }
 
 static void *work(void *arg)
@@ -184,7 +184,7 @@ static void *work(void *arg)
     clock_gettime(CLOCK_REALTIME, &next);
     pthread_mutex_lock(&l->lock);
     while (!l->end) {
-        next.tv_sec += BEAT_MS / 1000;
+        next.tv_sec += LEASE_BEAT_MS / 1000;
         while (!l->end && pthread_cond_timedwait(&l->ends, &l->lock, &next) != ETIMEDOUT)
             ;
         if (l->end)

@@ -44,14 +44,15 @@ extern const ProgramCommand program_commands[COMMANDS];
 typedef enum OptionKind { OPTION_TEXT, OPTION_FLAG, OPTION_COUNT, OPTION_SEED, OPTION_REAL, OPTION_ON_OFF, OPTION_EVERY, OPTION_CHOICE } OptionKind;
 
 typedef struct ProgramOption {
-    const char *name, *arg, *help;
-    const char *otherwise;                            /* the default, in words; NULL: none */
-    const char *ranks;                                /* more help of a program that several ranks can share; NULL: none */
-    int         commands;                             /* a bit 1 << COMMAND each */
-    int         needs;
+    const char *name, *arg;                           /* arg: NULL of a flag; "tree|nccl" of a choice */
     OptionKind  kind;
     size_t      at;                                   /* offset in Options */
     double      low, high;                            /* of COUNT, REAL and EVERY */
+    int         commands;                             /* a bit 1 << COMMAND each */
+    int         needs;
+    const char *help;
+    const char *otherwise;                            /* the default, in words; NULL: none */
+    const char *ranks;                                /* more help of a program that several ranks can share; NULL: none */
 } ProgramOption;
 extern const ProgramOption program_options[];
 extern const int program_option_count;

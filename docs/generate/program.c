@@ -6,6 +6,7 @@
 #include "data/stream.h"
 #include "data/vocab.h"
 #include "files.h"
+#include "lease.h"
 #include "log.h"
 #include "program_table.h"
 #include "records.h"
@@ -151,8 +152,8 @@ static void commands(Page *p)
 
 static void options(Page *p)
 {
-    page_paragraph(p, "An option is written `--name value` or `--name=value`. --help prints the options that the program has, and --version "
-                      "its name, its hash and the version of Tenon.");
+    page_paragraph(p, "An option is written `--name value` or `--name=value`. --help prints the options that the program has, "
+                      "and --version its name, its hash and the version of Tenon.");
     for (int i = 0; i < program_option_count; i++) {
         const ProgramOption *t = &program_options[i];
         page_define(p, made("--%s", t->name), t->arg, option_text(t));
@@ -161,8 +162,8 @@ static void options(Page *p)
 
 static void kinds(Page *p)
 {
-    page_paragraph(p, "What a program can do is decided when it is built. Its --help lists only its own commands and options. It answers other "
-                      "ones with an error that says what to build.");
+    page_paragraph(p, "What a program can do is decided when it is built. Its --help lists only its own commands and options. "
+                      "It answers other ones with an error that says what to build.");
     TABLE(p, "Kind", "How to build it");
     for (int i = 0; i < NEEDS; i++)
         ROW(p, coded(program_needs[i].which), coded(program_needs[i].build));
@@ -172,9 +173,9 @@ static void kinds(Page *p)
 static void samples(Page *p)
 {
     const char *arrays = ".npy (N, ...) or .csv, a row a sample";
-    page_paragraph(p, "The recipe decides what the samples of a program are. For each kind: what --data can name besides a name to look up, what "
-                      "--input of `predict` can be, and what `predict` prints without --output. `(N, ...)` is the shape of the input, with N "
-                      "samples.");
+    page_paragraph(p, "The recipe decides what the samples of a program are. For each kind: what --data can name besides a name "
+                      "to look up, what --input of `predict` can be, and what `predict` prints without --output. `(N, ...)` is "
+                      "the shape of the input, with N samples.");
     for (int i = 0; i < SAMPLE_KINDS; i++) {
         const ProgramSample *s = &program_samples[i];
         const char *at = strstr(s->input, "%s");
@@ -206,31 +207,34 @@ static void files(Page *p)
 {
     const FileRow written[] = {
         {"--save FILE",
-         "Weights: parameters and running statistics as safetensors, in the usual layouts (convolutions O, I, H, W; dense layers out, in). The "
-         "header holds a hash of the content, the vocabulary of texts and the names of classes. No state of the optimizer."},
+         "Weights: parameters and running statistics as safetensors, in the usual layouts (convolutions O, I, H, W; dense "
+         "layers out, in). The header holds a hash of the content, the vocabulary of texts and the names of classes. No state "
+         "of the optimizer."},
         {made("--checkpoint DIR: " FILE_CHECKPOINT, 12ll),
-         "A checkpoint after so many steps, as safetensors: weights, states of the optimizer, position in the run. The last two are kept. "
-         "--resume takes the newest intact one. --weights reads it, too."},
+         "A checkpoint after so many steps, as safetensors: weights, states of the optimizer, position in the run. The last two "
+         "are kept. --resume takes the newest intact one. --weights reads it, too."},
         {"--checkpoint DIR: " FILE_LEASE,
-         "The lease of the run that saves in DIR, on file systems without locks (`flock`). The run renews it every 2 seconds and removes it at "
-         "the end. Another run takes it over when it was not renewed for 20 seconds."},
-        {"--log FILE", "Records, one JSON object a line: [log records](log.md). `train` replaces the file, and adds to it after --resume. "
-                       "`test` replaces it. `bench` adds to it. FILE can be a pipe."},
+         made("The lease of the run that saves in DIR, on file systems without locks (`flock`). The run renews it every %d "
+              "seconds and removes it at the end. Another run takes it over when it was not renewed for %d seconds.",
+              LEASE_BEAT_MS / 1000, LEASE_SILENT_MS / 1000)},
+        {"--log FILE", "Records, one JSON object a line: [log records](log.md). `train` replaces the file, and adds to it after "
+                       "--resume. `test` replaces it. `bench` adds to it. FILE can be a pipe."},
         {"--trace FILE", "Trace events as JSON, for Perfetto or Chrome."},
         {"predict --output FILE", "All outputs, a row a sample: .npy in the number type of the program, or .csv."},
         {"grads --output FILE", "The loss and the gradient of each parameter as safetensors."},
         {made("DIR/" FILE_PACKED, "train", 3ll, 64ll, 64ll, ""),
-         "Decoded images of a data set of folders, beside them: split, channels, height, width, and `-stretched` with `fit = \"stretch\"`. "
-         "It is made again when an image changes."},
+         "Decoded images of a data set of folders, beside them: split, channels, height, width, and `-stretched` with `fit = "
+         "\"stretch\"`. It is made again when an image changes."},
         {made("~/.cache/tenon/" FILE_IMAGES, 0x0123456789abcdefll, 3ll, 64ll, 64ll),
          "The same where the data directory cannot be written."},
         {made("~/.cache/tenon/plans/" FILE_PLAN, 0x0123456789abcdefll),
          "A plan of cuDNN that was made on this machine, because the plan in the program is for another GPU, driver or cuDNN."},
         {"~/.config/" FILE_SECRET,
-         "The secret by which ranks of programs built with --comm nccl recognise each other: mode 0600, made by the first process."},
+         "The secret by which ranks of programs built with --comm nccl recognise each other: mode 0600, made by the first "
+         "process."},
         {"NAME" FILE_TEMPORARY "OWNER-N",
-         "A file while it is written. It gets its name when it is whole and on the disk. A program removes it when it ends early; the next run "
-         "removes what a killed run has left."},
+         "A file while it is written. It gets its name when it is whole and on the disk. A program removes it when it ends "
+         "early; the next run removes what a killed run has left."},
     };
     const FileRow read[] = {
         {"train_x.npy, train_y.npy, test_x.npy, test_y.npy",
@@ -243,16 +247,19 @@ static void files(Page *p)
         {"input.txt", "A text, or NAME.txt with the name of its directory. Plain, .gz or .xz. Its last tenth is the test set."},
         {FILE_SUMS, "Checksums of files beside it, as `sha256sum` writes them. A data file that it lists is compared with it."},
         {"predict --input FILE", "Arrays (.npy, .csv), a text with a line a sample, or images: [samples](program.md#samples)."},
-        {"--weights FILE", "safetensors with the names and shapes of this network: written by --save, a checkpoint, or made by others."},
+        {"--weights FILE", "safetensors with the names and shapes of this network: written by --save, a checkpoint, or made by "
+                           "others."},
     };
     page_section(p, "Files that a program writes");
-    page_paragraph(p, "A file appears whole or not at all: it is written under a temporary name, synced to the disk and renamed. A link is "
-                      "followed; a device, a directory or a pipe is not replaced. The log and standard output are the exception: they grow.");
+    page_paragraph(p, "A file appears whole or not at all: it is written under a temporary name, synced to the disk and "
+                      "renamed. A link is followed; a device, a directory or a pipe is not replaced. The log and standard "
+                      "output are the exception: they grow.");
     for (size_t i = 0; i < sizeof written / sizeof *written; i++)
         page_define(p, written[i].name, NULL, written[i].text);
     page_section(p, "Files that a program reads");
-    page_paragraph(p, "A data set is a directory. Its name is looked up in TENON_DATA, in the directories of the Tenon that built the program, "
-                      "in `./models/data` and in the current directory. A path, which holds a `/`, is taken as it is.");
+    page_paragraph(p, "A data set is a directory. Its name is looked up in TENON_DATA, in the directories of the Tenon that "
+                      "built the program, in `./models/data` and in the current directory. A path, which holds a `/`, is taken "
+                      "as it is.");
     for (size_t i = 0; i < sizeof read / sizeof *read; i++)
         page_define(p, read[i].name, NULL, read[i].text);
 }
@@ -278,13 +285,15 @@ static const struct {
 
 static void records(Page *p)
 {
-    page_paragraph(p, "A record is one JSON object on one line. Its first field, `event`, is the kind of the record. `train`, `test` and `bench` "
-                      "write records with `--log FILE`. A number that is not finite is `null`. Each record is written in one piece.");
+    page_paragraph(p, "A record is one JSON object on one line. Its first field, `event`, is the kind of the record. `train`, "
+                      "`test` and `bench` write records with `--log FILE`. A number that is not finite is `null`. Each record "
+                      "is written in one piece.");
     page_code(p, "text", "{\"event\":\"test\",\"model\":\"lenet\",\"samples\":10000,\"seconds\":0.344577591,\n"
                          " \"test_loss\":0.651754412286,\"test_accuracy\":0.789}");
-    page_paragraph(p, "The example is shown in two lines. With several ranks rank 0 writes the log; with `%%r` in FILE each rank writes its own, "
-                      "and `%%r` stands for the number of the rank. A log that cannot be written never ends a training. Types: a text, a count "
-                      "(a whole number) or a real number. METRIC stands for the name of a metric, such as `loss` or `accuracy`.");
+    page_paragraph(p, "The example is shown in two lines. With several ranks rank 0 writes the log; with `%%r` in FILE each "
+                      "rank writes its own, and `%%r` stands for the number of the rank. A log that cannot be written never "
+                      "ends a training. Types: a text, a count (a whole number) or a real number. METRIC stands for the name of "
+                      "a metric, such as `loss` or `accuracy`.");
     for (int r = 0; r < RECORD_COUNT; r++) {
         page_section(p, record[r].event);
         page_paragraph(p, "Command: %s. %s", record[r].commands, record[r].text);
@@ -314,8 +323,8 @@ void reference_program_environment(Page *p)
         {"ANY", "Every program", NULL},
         {"RANKS", "Ranks without a launcher", NULL},
         {"LAUNCHER", "Set by launchers",
-         "A program looks at them in this order: those of Tenon, Open MPI, MPICH, Slurm. The first launcher that has started more than one process "
-         "counts. A program built with --comm none refuses to be one of several processes."},
+         "A program looks at them in this order: those of Tenon, Open MPI, MPICH, Slurm. The first launcher that has started "
+         "more than one process counts. A program built with --comm none refuses to be one of several processes."},
         {"MPI", "Programs built with --comm mpi", NULL},
         {"NCCL", "Programs built with --comm nccl", NULL},
         {"LIBRARIES", "Programs that use NVIDIA's libraries", NULL},
@@ -371,9 +380,10 @@ void reference_program_limits(Page *p)
 
 void reference_program(Page *p)
 {
-    page_paragraph(p, "`tenon build` makes a program from a model file. The program trains the network, tests and uses the weights, and measures "
-                      "itself. Neither Tenon nor a C compiler is needed to run it.");
-    page_code(p, "sh", "tenon build models/lenet.tn -o lenet\n./lenet --epochs 1 --save w.safetensors\n./lenet test --weights w.safetensors\n"
+    page_paragraph(p, "`tenon build` makes a program from a model file. The program trains the network, tests and uses the "
+                      "weights, and measures itself. Neither Tenon nor a C compiler is needed to run it.");
+    page_code(p, "sh", "tenon build models/lenet.tn -o lenet\n./lenet --epochs 1 --save w.safetensors\n./lenet test --weights "
+                       "w.safetensors\n"
                        "./lenet --help");
     page_paragraph(p, "A command line is `PROGRAM [COMMAND] [OPTIONS]`. See also [log records](log.md), [files](files.md), "
                       "[exit codes](exit-codes.md), [environment](environment.md) and [limits](limits.md).");
@@ -401,12 +411,13 @@ void reference_program_exits(Page *p)
 {
     page_section(p, "Programs");
     exits(p);
-    page_paragraph(p, "A process that a signal has ended has no exit code of its own: a shell shows 128 and the number of the signal. Open MPI's "
-                      "`mpirun` has codes of its own: 137 when a rank was killed, and 205 when a host is lost.");
+    page_paragraph(p, "A process that a signal has ended has no exit code of its own: a shell shows 128 and the number of the "
+                      "signal. Open MPI's `mpirun` has codes of its own: 137 when a rank was killed, and 205 when a host is "
+                      "lost.");
     page_section(p, "tenon");
     page_define(p, "0", NULL, "Done.");
-    page_define(p, "1", NULL, "An error; messages on standard error name file, line and column. Also: `tenon results compare` found a result that "
-                              "is slower.");
+    page_define(p, "1", NULL, "An error; messages on standard error name file, line and column. Also: `tenon results compare` "
+                              "found a result that is slower.");
     page_paragraph(p, "`tenon run` ends with the exit code of the program.");
 }
 
