@@ -240,11 +240,13 @@ static void files(Page *p)
         {"train_x.npy, train_y.npy, test_x.npy, test_y.npy",
          "Arrays: x of type u8 (divided by 255), f32 or f64, or tokens of type u8, u16, i32 or i64; y integer classes from 0."},
         {"train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte",
-         "MNIST's format, plain, .gz or .xz."},
-        {"data_batch_1.bin to data_batch_5.bin, test_batch.bin", "CIFAR-10's binary format, plain, .gz or .xz."},
+         "MNIST's format, plain or .gz."},
+        {"data_batch_1.bin to data_batch_5.bin, test_batch.bin", "CIFAR-10's binary format, plain or .gz; with `data = cifar10` "
+                                                                 "also .xz."},
         {"train/CLASS/*.png, test/CLASS/*.jpg", "Images in folders. The folders of `train`, sorted, are the classes."},
-        {"train.tsv, test.tsv", "Labelled texts, a line each: class, tab, text. Plain, .gz or .xz."},
-        {"input.txt", "A text, or NAME.txt with the name of its directory. Plain, .gz or .xz. Its last tenth is the test set."},
+        {"train.tsv, test.tsv", "Labelled texts, a line each: class, tab, text. Plain or .gz. Also NAME_train.tsv and "
+                                "NAME_test.tsv with the name of the directory."},
+        {"input.txt", "A text, or NAME.txt with the name of its directory. Plain or .gz. Its last tenth is the test set."},
         {FILE_SUMS, "Checksums of files beside it, as `sha256sum` writes them. A data file that it lists is compared with it."},
         {"predict --input FILE", "Arrays (.npy, .csv), a text with a line a sample, or images: [samples](program.md#samples)."},
         {"--weights FILE", "safetensors with the names and shapes of this network: written by --save, a checkpoint, or made by "
