@@ -4,6 +4,13 @@
 #include "threads.h"
 #include <string.h>
 
+/* Words that only the reference prints: programs are linked without them. */
+#ifdef PROGRAM_REFERENCE
+#define PAGE(text) text
+#else
+#define PAGE(text) NULL
+#endif
+
 /* ---- programs */
 
 static bool has_cpu(const RtProgram *p) { return !p->device; }
@@ -14,6 +21,8 @@ static bool has_nccl(const RtProgram *p) { return p->link; }
 static bool has_f16(const RtProgram *p) { return p->scaling; }
 static bool has_f64(const RtProgram *p) { return p->real_bytes == 8; }
 static bool has_texts(const RtProgram *p) { return p->recipe.text.unit != RT_TEXT_NONE; }
+
+static bool predicts_texts(const RtProgram *p) { return has_texts(p) && p->labels == 1; }
 
 static bool has_next(const RtProgram *p)
 {
@@ -37,8 +46,10 @@ const ProgramNeed program_needs[NEEDS] = {
     {NEED_NCCL, "programs built with --comm nccl", "build with --target cuda --comm nccl", has_nccl},
     {NEED_F16, "programs built with --dtype f16", "build with --target cuda --dtype f16", has_f16},
     {NEED_F64, "programs built with --dtype f64", "build with --dtype f64", has_f64},
-    {NEED_TEXTS, "programs whose data are texts", "build with data = text(...) or data = tsv(...)", has_texts},
-    {NEED_NEXT, "networks that say which token comes next", "build with data = text(...) and one output a token of the vocabulary",
+    {NEED_TEXTS, "programs that predict from texts",
+     "build with data = tsv(...), or with one label a window; `generate` continues a text", predicts_texts},
+    {NEED_NEXT, "networks that say which token comes next", "build with data = text(...) and one output a token of the "
+                                                            "vocabulary",
      has_next},
     {NEED_ACCURACY, "programs that report an accuracy", "build with a loss over classes", has_accuracy},
 };
@@ -54,17 +65,20 @@ const ProgramNeed *program_lacks(const RtProgram *p, int needs)
 /* ---- commands */
 
 const ProgramCommand program_commands[COMMANDS] = {
-    [TRAIN] = {"train", "train the network; this is the command when none is named", 0, NULL, "--epochs 3 --save w.safetensors"},
-    [TEST] = {"test", "measure the loss and the other metrics of given weights on the test set", 0, NULL, "--weights w.safetensors"},
+    [TRAIN] = {"train", "train the network; this is the command when none is named", 0, NULL, PAGE("--epochs 3 --save "
+                                                                                                   "w.safetensors")},
+    [TEST] = {"test", "measure the loss and the other metrics of given weights on the test set", 0, NULL,
+              PAGE("--weights w.safetensors")},
     [PREDICT] = {"predict", "compute the outputs for the samples of a file; classes as probabilities", 0, NULL,
-                 "--weights w.safetensors --input x.npy"},
+                 PAGE("--weights w.safetensors --input x.npy")},
     [GENERATE] = {"generate", "continue a text, token by token", NEED_NEXT, NULL,
-                  "--weights w.safetensors --prompt \"ROMEO:\" --length 200"},
-    [BENCH] = {"bench", "measure the time of a training step on samples in memory", 0, NULL, "--layers"},
+                  PAGE("--weights w.safetensors --prompt \"ROMEO:\" --length 200")},
+    [BENCH] = {"bench", "measure the time of a training step on samples in memory", 0, NULL, PAGE("--layers")},
     [INFO] = {"info", "print what the program was built from and what it needs", 0, NULL, NULL},
     [GRADCHECK] = {"gradcheck", "compare the gradients of the first batch with central differences", NEED_F64,
-                   "f32 is too coarse for differences", "--samples 8"},
-    [GRADS] = {"grads", "write the loss and the gradients of the first batch to a file", 0, NULL, "--output g.safetensors"},
+                   "f32 is too coarse for differences", PAGE("--samples 8")},
+    [GRADS] = {"grads", "write the loss and the gradients of the first batch to a file", 0, NULL,
+               PAGE("--output g.safetensors")},
 };
 
 /* ---- options */
@@ -207,38 +221,45 @@ const int program_option_count = sizeof program_options / sizeof *program_option
 
 static bool are_folders(const RtProgram *p) { return p->decode; }
 static bool are_rows(const RtProgram *p) { return has_texts(p) && p->recipe.text.table; }
-static bool are_windows(const RtProgram *p) { return has_texts(p) && p->labels == 1; }
 static bool are_tokens(const RtProgram *p) { return p->vocab > 0; }
 static bool are_images(const RtProgram *p) { return p->input_rank == 3; }
 static bool are_numbers(const RtProgram *p) { return p != NULL; }
 
-#define CLASS "standard output, a line a sample: the class, a tab and its probability"
-#define ROW "standard output, a row a sample: CSV"
+#define IMAGES "standard output: file, class and probability with tabs between, a line an image; of arrays CSV"
+#define TEXTS "standard output: class and probability with a tab between, a line a text; of arrays CSV"
+#define ROWS "standard output: CSV, a row a sample"
 #define ARRAYS "a directory with train_x.npy, train_y.npy, test_x.npy and test_y.npy"
 const ProgramSample program_samples[SAMPLE_KINDS] = {
-    {"data = imagefolder(...)", "a directory with train/CLASS/*.png or .jpg, and test/", "images: a PNG or JPEG file, or a folder of them; or %s", CLASS, are_folders},
-    {"data = tsv(...)", "a directory with train.tsv and test.tsv: labels and texts", "texts, one a line; or tokens, %s", CLASS, are_rows},
-    {"data = text(...), one label a window", "a directory with input.txt, or with NAME.txt of the directory's own name",
-     "texts, one a line; or tokens, %s", CLASS, are_windows},
-    {"data = text(...), one label a position", "a directory with input.txt, or with NAME.txt of the directory's own name", "tokens: %s",
-     CLASS, has_texts},
-    {"other data, an input of tokens", ARRAYS "; train_x and test_x hold tokens", "tokens: %s", ROW, are_tokens},
-    {"other data, an input of three dimensions", ARRAYS ", with MNIST's IDX files, or with CIFAR-10's binary batches",
-     "images as numbers: %s; PNG and JPEG files where the program is built with data = imagefolder(...)", ROW, are_images},
-    {"other data", ARRAYS ", with MNIST's IDX files, or with CIFAR-10's binary batches", "samples: %s", ROW, are_numbers},
+    {PAGE("data = imagefolder(...)"), "a directory with train/CLASS/*.png or .jpg, and test/", "images: a PNG or JPEG file, "
+                                                                                               "or a folder of them; or %s",
+                                                                                               IMAGES, are_folders},
+    {PAGE("data = tsv(...)"), "a directory with train.tsv and test.tsv: labels and texts", "texts, one a line; or tokens, %s",
+     TEXTS, are_rows},
+    {PAGE("data = text(...), one label a window"), "a directory with input.txt, or with NAME.txt of the directory's own name",
+     "texts, one a line; or tokens, %s", TEXTS, predicts_texts},
+    {PAGE("data = text(...), one label a position"), "a directory with input.txt, or with NAME.txt of the directory's own name", "tokens: %s",
+     ROWS, has_texts},
+    {PAGE("other data, an input of tokens"), ARRAYS "; train_x and test_x hold tokens", "tokens: %s", ROWS, are_tokens},
+    {PAGE("other data, an input of three dimensions"), ARRAYS ", with MNIST's IDX files, or with CIFAR-10's binary batches",
+     "images as numbers: %s; PNG and JPEG files where the program is built with data = imagefolder(...)", ROWS, are_images},
+    {PAGE("other data"), ARRAYS ", with MNIST's IDX files, or with CIFAR-10's binary batches", "samples: %s", ROWS,
+     are_numbers},
 };
 
 /* ---- exit codes */
 
 const ProgramExit program_exits[EXITS] = {
-    {0, T | E | P | G | B | I | C | D, 0, "done", "The program has done what was asked."},
+    {0, T | E | P | G | B | I | C | D, 0, "done", PAGE("The program has done what was asked.")},
     {1, T | E | P | G | B | I | C | D, 0, "error",
-     "An error; one message on standard error says which. Also: `--stop-at` was not reached, `--strict` and the expectation was missed, "
-     "`gradcheck` found a wrong gradient, or the log of `test` or `bench` could not be written."},
+     PAGE("An error; one message on standard error says which. Also: `--stop-at` was not reached, `--strict` and the "
+          "expectation was missed, "
+          "`gradcheck` found a wrong gradient, or the log of `test` or `bench` could not be written.")},
     {EXIT_STOPPED, T, 0, "stopped on request, a checkpoint is saved",
-     "SIGTERM or SIGINT has stopped a training with `--checkpoint DIR`; the state is saved, and `--resume` continues. Without `--checkpoint` "
-     "the exit code is 1."},
+     PAGE("SIGTERM or SIGINT has stopped a training with `--checkpoint DIR`; the state is saved, and `--resume` continues. "
+          "Without `--checkpoint` "
+          "the exit code is 1.")},
     {EXIT_LOST, T | E | B, NEED_RANKS, "another rank is lost",
-     "A rank has ended, does not answer, or was late for longer than `--timeout`. The message names the rank and its host. `--resume` continues "
-     "from the last checkpoint."},
+     PAGE("A rank has ended, does not answer, or was late for longer than `--timeout`. The message names the rank and its "
+          "host. `--resume` continues "
+          "from the last checkpoint.")},
 };

@@ -16,7 +16,7 @@ typedef enum Need {
     NEED_NCCL = 1 << 4,
     NEED_F16 = 1 << 5,                                /* the loss's gradient is scaled */
     NEED_F64 = 1 << 6,
-    NEED_TEXTS = 1 << 7,                              /* samples are texts */
+    NEED_TEXTS = 1 << 7,                              /* predict reads texts */
     NEED_NEXT = 1 << 8,                               /* the outputs are tokens that follow a text */
     NEED_ACCURACY = 1 << 9                            /* accuracy is a metric */
 } Need;
@@ -37,7 +37,7 @@ typedef struct ProgramCommand {
     const char *name, *does;
     int         needs;
     const char *why;                                  /* of a command that p lacks: the reason, or NULL */
-    const char *example;                              /* its options in a command line that works */
+    const char *example;                              /* its options in a command line that works; in the reference only */
 } ProgramCommand;
 extern const ProgramCommand program_commands[COMMANDS];
 
@@ -45,11 +45,11 @@ typedef enum OptionKind { OPTION_TEXT, OPTION_FLAG, OPTION_COUNT, OPTION_SEED, O
 
 typedef struct ProgramOption {
     const char *name, *arg;                           /* arg: NULL of a flag; "tree|nccl" of a choice */
-    OptionKind  kind;
-    size_t      at;                                   /* offset in Options */
+    uint8_t     kind;                                 /* OptionKind */
+    uint16_t    at;                                   /* offset in Options */
     double      low, high;                            /* of COUNT, REAL and EVERY */
-    int         commands;                             /* a bit 1 << COMMAND each */
-    int         needs;
+    uint16_t    commands;                             /* a bit 1 << COMMAND each */
+    uint16_t    needs;
     const char *help;
     const char *otherwise;                            /* the default, in words; NULL: none */
     const char *ranks;                                /* more help of a program that several ranks can share; NULL: none */
@@ -60,7 +60,7 @@ extern const int program_option_count;
 /* What --data and --input can name and predict prints, by the kind of the program's samples; the first row that holds.  In `input` stands %s for the
  * arrays: ".npy (N, 1, 28, 28) or .csv, a row a sample". */
 typedef struct ProgramSample {
-    const char *recipe;                               /* "data = imagefolder(...)" */
+    const char *recipe;                               /* "data = imagefolder(...)"; in the reference only */
     const char *data, *input, *output;
     bool      (*is)(const RtProgram *p);
 } ProgramSample;
@@ -69,7 +69,7 @@ extern const ProgramSample program_samples[SAMPLE_KINDS];
 
 typedef struct ProgramExit {
     int         code, commands, needs;
-    const char *brief, *when;
+    const char *brief, *when;                         /* when: in the reference only */
 } ProgramExit;
 enum { EXITS = 4 };
 extern const ProgramExit program_exits[EXITS];

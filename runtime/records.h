@@ -21,7 +21,7 @@
     ROW(layer, "bench", "For each call of a step and each kind of waiting, with `--layers` or `--trace`. The times of all add up to the " \
         "step.")                                                                                                                        \
     ROW(layers, "bench", "Once, after the records `layer`.")                                                                            \
-    ROW(message, "train, test, bench", "For each note and error of the process, in a log with `%r` in its name.")
+    ROW(message, "train, test and bench", "For each note and error of the process, in a log with `%r` in its name.")
 
 #define FIELDS(ROW)                                                                                                                    \
     ROW(start, model, "text", "", "", "name of the model")                                                                               \

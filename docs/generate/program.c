@@ -298,7 +298,7 @@ static void records(Page *p)
                       "a metric, such as `loss` or `accuracy`.");
     for (int r = 0; r < RECORD_COUNT; r++) {
         page_section(p, record[r].event);
-        page_paragraph(p, "Command: %s. %s", record[r].commands, record[r].text);
+        page_paragraph(p, "Written by %s. %s", record[r].commands, record[r].text);
         TABLE(p, "Field", "Type", "Unit", "Only in", "Meaning");
         for (int f = 0; f < FIELD_COUNT; f++)
             if (strcmp(field[f].event, record[r].event) == 0)

@@ -113,7 +113,7 @@ npy bad.npy "[('a', '<f4')]" "(2, 4)"
 predicts "records" "bad.npy holds records of several fields" --input "$work/bad.npy"
 refuses "weights of another model" "does not hold the weights of tiny, but of lenet: 20 tensors differ" "$work/tiny" predict --weights "$work/w.safetensors" --input "$work/good.npy"
 same "ten of them are named" "12 and 10 more" "$(wc -l < "$work/err")$(tail -n 1 "$work/err" | sed 's/^ *//; s/^/ /')"
-predicts "a text for numbers" "--text is for programs whose data are texts: build with data = text" --text ""
+predicts "a text for numbers" "--text is for programs that predict from texts: build with data = tsv" --text ""
 refuses "generate of classes" "generate is for networks that say which token comes next: build with data = text.*" "$work/tiny" generate --weights "$work/tiny.safetensors"
 
 if mknod "$work/device" c 1 3 2> /dev/null; then

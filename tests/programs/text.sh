@@ -137,7 +137,7 @@ for part in gpt turned own both none mixed; do
     go_on "$work/plain_$part" "$work/$part.safetensors" 40 --threads 2
     cmp -s "$work/went.3" "$work/went.5" && ok || bad "$part: another text by the plain program"
 done
-refuses "predict at every position" "use .generate. to continue a text" "$work/lstm" predict --weights "$work/l.safetensors" --text 'the quick'
+refuses "predict at every position" "--text is for programs that predict from texts: .*.generate. continues a text" "$work/lstm" predict --weights "$work/l.safetensors" --text 'the quick'
 run=("$work/next" --limit-samples 3000)
 
 # the units

@@ -107,6 +107,7 @@ static const struct {
     {CLASS_TEXT, "predict", "--text texts", "PNG"},
     {NEXT, "", "\n__generate input.txt", "train.tsv"},
     {NEXT, "generate", "--prompt --length --temperature --top-k --anew", "--epochs"},
+    {NEXT, "predict", "tokens: (N, 12) CSV", "--text tab"},
     {TOKENS, "predict", "tokens: (N, 12)", "--text"},
     {REGRESSION, "", "--epochs", "--stop-at"},
 };
@@ -160,7 +161,7 @@ static const struct {
     {GPU, "--trace t.json", "--trace is for programs on the processor"},
     {CPU, "bench --comm", "--comm is for programs of several ranks: build with --comm mpi"},
     {CPU, "bench --scale 8", "build with --comm mpi"},
-    {CPU, "predict --text a", "--text is for programs whose data are texts: build with data = text"},
+    {CPU, "predict --text a", "--text is for programs that predict from texts: build with data = tsv"},
     {CPU, "generate", "generate is for networks that say which token comes next: build with data = text"},
     {CPU, "generate --help", "generate is for networks that say which token comes next"},
     {CPU, "gradcheck", "gradcheck is for programs built with --dtype f64, because f32 is too coarse for differences: build with --dtype f64"},
