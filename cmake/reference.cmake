@@ -3,9 +3,10 @@
 # page.c needs libc alone.  The compiler's half is linked with tenoncore; files of the runtime that only hold tables can be added here as
 # sources (libtenonrt.a as a whole cannot: both libraries have a file_read).
 add_executable(tenon-reference docs/generate/main.c docs/generate/page.c
-               docs/generate/made.c docs/generate/commands.c docs/generate/operations.c docs/generate/recipe.c bench/sweep/words.c)
-target_compile_definitions(tenon-reference PRIVATE _GNU_SOURCE TENON_VERSION="${PROJECT_VERSION}")
-target_include_directories(tenon-reference PRIVATE bench)
+               docs/generate/made.c docs/generate/commands.c docs/generate/operations.c docs/generate/recipe.c bench/sweep/words.c
+               docs/generate/program.c runtime/program_table.c)
+target_compile_definitions(tenon-reference PRIVATE _GNU_SOURCE PROGRAM_REFERENCE TENON_VERSION="${PROJECT_VERSION}")
+target_include_directories(tenon-reference PRIVATE bench runtime)
 target_link_libraries(tenon-reference PRIVATE tenoncore)
 set_target_properties(tenon-reference PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 

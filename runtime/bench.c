@@ -162,27 +162,27 @@ static void report(const Bench *b, Log *log, Times t, double peak)
     log_open(log, b->o->log, true);
     if (b->o->log_ranks)
         log_keep_messages(log);
-    log_begin(log, "bench");
-    log_text(log, "model", p->model);
-    log_text(log, "program", p->source_hash);
-    log_text(log, "cpu", p->cpu);
-    log_count(log, "batch", p->batch);
-    log_count(log, "threads", b->o->threads);
-    log_count(log, "steps", b->o->steps);
-    log_real(log, "step_ms_mean", 1e3 * t.mean);
-    log_real(log, "step_ms_median", 1e3 * t.median);
-    log_real(log, "step_ms_min", 1e3 * t.least);
-    log_real(log, "first_step_ms", 1e3 * t.first);
-    log_real(log, "samples_per_s", rate);
-    log_real(log, "gflops", gflops);
+    log_begin(log, RECORD(bench));
+    log_text(log, FIELD(bench, model), p->model);
+    log_text(log, FIELD(bench, program), p->source_hash);
+    log_text(log, FIELD(bench, cpu), p->cpu);
+    log_count(log, FIELD(bench, batch), p->batch);
+    log_count(log, FIELD(bench, threads), b->o->threads);
+    log_count(log, FIELD(bench, steps), b->o->steps);
+    log_real(log, FIELD(bench, step_ms_mean), 1e3 * t.mean);
+    log_real(log, FIELD(bench, step_ms_median), 1e3 * t.median);
+    log_real(log, FIELD(bench, step_ms_min), 1e3 * t.least);
+    log_real(log, FIELD(bench, first_step_ms), 1e3 * t.first);
+    log_real(log, FIELD(bench, samples_per_s), rate);
+    log_real(log, FIELD(bench, gflops), gflops);
     if (peak > 0) {
-        log_real(log, "fma_peak_gflops", peak);
-        log_real(log, "share_of_peak", gflops / peak);
+        log_real(log, FIELD(bench, fma_peak_gflops), peak);
+        log_real(log, FIELD(bench, share_of_peak), gflops / peak);
     }
     if (b->o->comm->size > 1) {
-        log_count(log, "ranks", b->o->comm->size);
-        log_real(log, "comm_ms", 1e3 * t.sum);
-        log_real(log, "comm_wait_ms", 1e3 * t.waited);
+        log_count(log, FIELD(bench, ranks), b->o->comm->size);
+        log_real(log, FIELD(bench, comm_ms), 1e3 * t.sum);
+        log_real(log, FIELD(bench, comm_wait_ms), 1e3 * t.waited);
     }
     log_end(log);
 }
@@ -197,8 +197,8 @@ static void open_samples(Bench *b)
         data_fill(b->data, b->pool);
     b->batches = b->data->n / b->p->batch;
     if (b->batches == 0)
-        rt_die("bench --data %s: %lld training samples are less than a batch of %d; without --data "
-               "they are made up",
+        rt_die("bench --data %s: %lld training samples are less than a batch of %d; without --data the samples are "
+               "synthetic",
                name, (long long)b->data->n, b->p->batch);
     b->order = (Order){order_by(b->data->n, b->o->seed, 0, true),
                        rt_alloc(sizeof *b->order.sample * (size_t)b->data->n)};
@@ -210,16 +210,13 @@ int bench_run(const RtProgram *p, const Options *o)
     const int64_t n = o->steps;
     Log log;
     if (o->scale > 0) {
-        if (!p->transport)
-            rt_die("bench --scale looks at the buckets that ranks add: build with --comm mpi");
         scale_print(p, o->scale / 1e3);
         return 0;
     }
     if (o->trace && o->comm->rank == 0)
         file_check(o->trace);
     if (o->link && o->comm->size == 1)
-        rt_die("bench --comm measures the way between ranks: mpirun -n 2 PROG bench --comm, with a "
-               "program built with --comm mpi");
+        rt_die("bench --comm measures sums over ranks and needs several of them: mpirun -n 2 PROG bench --comm");
     Bench b = {.p = p, .o = o, .pool = pool_new(o->threads)};
     b.net = net_new(p, b.pool, o->comm, 1, false);
     net_scale(b.net, o->loss_scale, o->loss_scale_steps);

@@ -95,7 +95,7 @@ static void print_sizes(const Comm *c, Link l, const Sizes *z)
     printf("\nthe sum over %d ranks, %d of them on this machine (%s)\n", c->size, c->local_size,
            comm_library(c));
     if (c->local_size > sysconf(_SC_NPROCESSORS_ONLN))
-        printf("they take turns on its %ld processors: a message waits for one of them\n",
+        printf("these ranks share its %ld processors: a message waits until its rank has one\n",
                sysconf(_SC_NPROCESSORS_ONLN));
     printf("%12s %12s %10s %12s\n", "bytes", "measured", "GB/s", "the model");
     for (int i = 0; i < z->n; i++)
@@ -127,7 +127,7 @@ static void print_steps(const Net *n, Link l, Measured m)
            1e3 * m.step, (double)n->p->grad_bytes, n->p->nbucket, 1e3 * m.sums, 1e3 * m.waited,
            share(m.waited, m.sums), 1e3 * now.step, 1e3 * now.sums, 1e3 * now.bare,
            share(now.bare, now.sums));
-    printf("expected of this batch, with this link, and processors like these for each rank:\n");
+    printf("expected with this batch and this link, where each rank has processors like these:\n");
     printf("%8s %12s %12s %10s %12s\n", "ranks", "a step", "not hidden", "speed-up", "efficiency");
     for (int ranks = 1; ranks <= n->p->shards; ranks++) {
         if (n->p->shards % ranks != 0 || ((ranks & (ranks - 1)) != 0 && ranks != c->size))
@@ -145,18 +145,18 @@ static void log_steps(const Net *n, Link l, Measured m, Log *log)
 {
     const int ranks = n->comm->size;
     const Scaled s = scale_step(l, ranks, n->p->bucket, n->p->nbucket, m.step - m.waited);
-    log_begin(log, "scale");
-    log_count(log, "ranks", ranks);
-    log_count(log, "gradient_bytes", n->p->grad_bytes);
-    log_count(log, "buckets", n->p->nbucket);
-    log_real(log, "message_us", 1e6 * l.alpha);
-    log_real(log, "bytes_per_s", l.beta > 0 ? 1 / l.beta : INFINITY);
-    log_real(log, "step_ms", 1e3 * m.step);
-    log_real(log, "not_hidden_ms", 1e3 * m.waited);
-    log_real(log, "not_hidden_percent", share(m.waited, m.sums));
-    log_real(log, "model_step_ms", 1e3 * s.step);
-    log_real(log, "model_not_hidden_ms", 1e3 * s.bare);
-    log_real(log, "model_not_hidden_percent", share(s.bare, s.sums));
+    log_begin(log, RECORD(scale));
+    log_count(log, FIELD(scale, ranks), ranks);
+    log_count(log, FIELD(scale, gradient_bytes), n->p->grad_bytes);
+    log_count(log, FIELD(scale, buckets), n->p->nbucket);
+    log_real(log, FIELD(scale, message_us), 1e6 * l.alpha);
+    log_real(log, FIELD(scale, bytes_per_s), l.beta > 0 ? 1 / l.beta : INFINITY);
+    log_real(log, FIELD(scale, step_ms), 1e3 * m.step);
+    log_real(log, FIELD(scale, not_hidden_ms), 1e3 * m.waited);
+    log_real(log, FIELD(scale, not_hidden_percent), share(m.waited, m.sums));
+    log_real(log, FIELD(scale, model_step_ms), 1e3 * s.step);
+    log_real(log, FIELD(scale, model_not_hidden_ms), 1e3 * s.bare);
+    log_real(log, FIELD(scale, model_not_hidden_percent), share(s.bare, s.sums));
     log_end(log);
 }
 
@@ -170,11 +170,11 @@ void bench_comm(const Net *n, double step_seconds, double sum_seconds, double wa
     print_sizes(c, l, &z);
     print_steps(n, l, m);
     for (int i = 0; i < z.n; i++) {
-        log_begin(log, "comm");
-        log_count(log, "ranks", c->size);
-        log_count(log, "bytes", (int64_t)z.bytes[i]);
-        log_real(log, "seconds", z.seconds[i]);
-        log_real(log, "model_seconds", scale_sum(l, c->size, z.bytes[i]));
+        log_begin(log, RECORD(comm));
+        log_count(log, FIELD(comm, ranks), c->size);
+        log_count(log, FIELD(comm, bytes), (int64_t)z.bytes[i]);
+        log_real(log, FIELD(comm, seconds), z.seconds[i]);
+        log_real(log, FIELD(comm, model_seconds), scale_sum(l, c->size, z.bytes[i]));
         log_end(log);
     }
     log_steps(n, l, m, log);

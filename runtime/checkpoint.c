@@ -4,6 +4,7 @@
 #include "checkpoint.h"
 #include "data/vocab.h"
 #include "error.h"
+#include "files.h"
 #include "hash.h"
 #include "json.h"
 #include "lease.h"
@@ -36,7 +37,7 @@ struct Checkpoint {
 
 static void path_of(const Checkpoint *c, int64_t step, char path[4096])
 {
-    snprintf(path, 4096, "%s/step-%08lld.safetensors", c->o->checkpoint, (long long)step);
+    snprintf(path, 4096, "%s/" FILE_CHECKPOINT, c->o->checkpoint, (long long)step);
 }
 
 static int newest_first(const void *a, const void *b)
@@ -71,11 +72,11 @@ Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n)
     if (strlen(o->checkpoint) + ROOM > PATH_MAX)
         rt_die("the path %.60s... is too long", o->checkpoint);
     if (mkdir(o->checkpoint, 0777) != 0 && errno != EEXIST)
-        rt_die("the checkpoint directory %s cannot be made: %s", o->checkpoint, strerror(errno));
+        rt_die("the checkpoint directory %s cannot be created: %s", o->checkpoint, strerror(errno));
     c->lease = lease_take(o->checkpoint); /* two runs would take each other's files away */
     scan(c);
     if (c->nfound && !o->resume)
-        rt_die("%s holds a run already: go on with --resume, or give another directory",
+        rt_die("%s already holds a run: continue it with --resume, or name another directory",
                o->checkpoint);
     return c;
 }
@@ -220,7 +221,7 @@ static bool load(Checkpoint *c, const char *path, Position *at)
     const char *program = f ? st_meta(f, "program") : NULL;
     const char *same = f ? st_meta(f, "same") : NULL, *build = f ? st_meta(f, "build") : NULL;
     if (!f || !st_intact(f, true) || !program || !same || !build || !read_position(f, at)) {
-        rt_note("%s is damaged (%s) and is left out", path, f ? "its checksum is wrong" : why);
+        rt_note("%s is damaged (%s) and is not used", path, f ? "its checksum is wrong" : why);
         return false;
     }
     if (strcmp(program, c->p->source_hash) != 0)
@@ -228,8 +229,8 @@ static bool load(Checkpoint *c, const char *path, Position *at)
                "shards or dtype differ)",
                path, st_meta(f, "model"), program, c->p->model, c->p->source_hash);
     if (knows_no_samples(c, same))
-        rt_note("%s was written by a tenon that compared labels only: the run goes on, but whether "
-                "its samples are the same is not known",
+        rt_note("%s was written by a version of Tenon that compared labels only: the run goes on without a comparison "
+                "of its samples",
                 path);
     else if (strcmp(same, c->same) != 0)
         differ(c, path, same);
@@ -247,7 +248,7 @@ static void say_where(const Checkpoint *c, const char *path, const Position *at)
     const long long done = at->epoch, epochs = c->o->epochs;
     const char *s = epochs == 1 ? "" : "s";
     if (done == epochs)
-        rt_note("%s: the run is already complete, %lld of %lld epoch%s; --epochs N goes on", path,
+        rt_note("%s: the run is already complete, %lld of %lld epoch%s; continue it with --epochs N", path,
                 done, epochs, s);
     else if (done > epochs)
         rt_note("%s: %lld epochs are done, and this run is for %lld: nothing is left to train",

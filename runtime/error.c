@@ -199,7 +199,7 @@ void rt_follow(int code, int rank)
 {
     code = code > 0 && code < 126 ? code : EXIT_LOST;
     silence_others(code);
-    rt_note("ended by rank %d, which says why", rank);
+    rt_note("ended because of rank %d, whose message says why", rank);
     leave(code);
 }
 

@@ -93,16 +93,16 @@ int test_run(const RtProgram *p, const Options *o)
         data_wrong_token(d);
     mapped_check();
     const double seconds = clock_now() - began;
-    log_begin(&log, "test");
-    log_text(&log, "model", p->model);
-    log_count(&log, "samples", d->n);
-    log_real(&log, "seconds", seconds);
+    log_begin(&log, RECORD(test));
+    log_text(&log, FIELD(test, model), p->model);
+    log_count(&log, FIELD(test, samples), d->n);
+    log_real(&log, FIELD(test, seconds), seconds);
     for (int m = 0; m < p->nmetric; m++) {
         snprintf(text, sizeof text, "test_%s", p->metric[m]);
         log_real(&log, text, mean[m]);
     }
     if (p->perplexity)
-        log_real(&log, "test_perplexity", perplexity(p, mean));
+        log_real(&log, FIELD(test, test_perplexity), perplexity(p, mean));
     log_end(&log);
     printf("%lld samples in %.2f s\n%s\n", (long long)d->n, seconds,
            metrics_text(p, mean, "test ", text));

@@ -64,8 +64,8 @@ static void make_room(Feed *f, const Batch *b, int n)
     f->bytes = bytes;
     f->here = f->device->pinned(PLACES * bytes, "two places for samples");
     f->there = f->device->memory(PLACES * bytes, "two places for samples");
-    rt_note("samples stay in the host's memory, %.1f MB of it pinned: those of each launch go to "
-            "the GPU while the one before it runs",
+    rt_note("samples stay in the host's memory, %.1f MB of it pinned: those of each launch are copied to the GPU "
+            "during the launch before it",
             (double)(PLACES * bytes) / 1e6);
 }
 

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "file.h"
 #include "error.h"
+#include "files.h"
 #include "owner.h"
 #include <dirent.h>
 #include <errno.h>
@@ -131,7 +132,7 @@ static const char *owner_in(const char *name, const char *base)
 {
     const int stem = stem_of(base);
     const char *owner = name + stem + 5;
-    if (strncmp(name, base, (size_t)stem) != 0 || strncmp(name + stem, ".tmp-", 5) != 0)
+    if (strncmp(name, base, (size_t)stem) != 0 || strncmp(name + stem, FILE_TEMPORARY, sizeof FILE_TEMPORARY - 1) != 0)
         return NULL;
     const int length = owner_length(owner);
     return length && owner[length] == '-' ? owner : NULL;
@@ -177,7 +178,7 @@ static bool make_temporary(File *f)
     errno = EEXIST;
     for (int i = 0; i < TRIES && f->fd < 0 && errno == EEXIST; i++) {
         const int n =
-            snprintf(f->temporary, sizeof f->temporary, "%.*s%.*s.tmp-%s-%d", (int)(base - f->path),
+            snprintf(f->temporary, sizeof f->temporary, "%.*s%.*s" FILE_TEMPORARY "%s-%d", (int)(base - f->path),
                      f->path, stem_of(base), base, owner, atomic_fetch_add(&made, 1));
         if (n >= (int)sizeof f->temporary) {
             errno = ENAMETOOLONG;

@@ -148,36 +148,18 @@ static void begin(Generator *g)
         fwrite(prompt, 1, strlen(prompt), stdout);
 }
 
-static void check(const RtProgram *p)
-{
-    const int64_t t = p->input_dim[0];
-    if (!p->recipe.text.unit || p->recipe.text.table)
-        rt_die("generate is for networks that say which token comes next: the recipe of %s does "
-               "not read data = text(...)%s",
-               p->model,
-               p->classes > 0 ? "; `predict` says the class of a sample"
-                              : "; `predict` computes its outputs");
-    if (p->classes < p->vocab || (p->labels != 1 && p->labels != t))
-        rt_die("generate is for networks that say which token comes next: %s has %lld outputs "
-               "where "
-               "the vocabulary has %lld tokens",
-               p->model, (long long)p->classes, (long long)p->vocab);
-}
-
 /* The weights first: they say what is wrong with their file. */
 static const Vocab *load(Net *n, const char *weights)
 {
     weights_load(n, weights);
     if (!vocab_of_weights(n->p, weights))
-        rt_die("%s holds no vocabulary, without which no text can be written: take weights that "
-               "this program has saved",
+        rt_die("%s holds no vocabulary, which generate needs: use weights that this program has saved",
                weights);
     return vocab_now();
 }
 
 int generate_run(const RtProgram *p, const Options *o)
 {
-    check(p);
     Generator g = {.p = p, .o = o, .net = net_new(p, pool_new(o->threads), o->comm, 1, false)};
     g.trail = net_trail(p);
     g.window = rt_alloc(sizeof *g.window * (size_t)p->input_dim[0]);

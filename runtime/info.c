@@ -30,14 +30,14 @@ int info_run(const RtProgram *p, const Options *o)
     printf("comm: %s\n", p->link ? p->link->name : p->transport ? p->transport->name : "none");
     const bool half = p->products && strcmp(p->products, "tf32") != 0;
     printf("dtype: %s%s%s\n", p->real_bytes == 8 ? "f64" : "f32",
-           half          ? ", products and what lies between them in "
+           half          ? ", products and the values between them in "
            : p->products ? ", factors of products rounded to "
                          : "",
            p->products ? p->products : "");
     if (p->steps_most > 1)
         printf("steps: up to %d in one launch, by %s\n", p->steps_most, p->steps_how);
     if (p->scaling)
-        printf("loss scale: 65536 at first (--loss-scale), moved by what the gradients allow\n");
+        printf("loss scale: 65536 at first (--loss-scale), then adapted to the gradients\n");
     printf("input:");
     for (int i = 0; i < p->input_rank; i++)
         printf(" %lld", (long long)p->input_dim[i]);

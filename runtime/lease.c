@@ -7,6 +7,7 @@
 #include "lease.h"
 #include "error.h"
 #include "file.h"
+#include "files.h"
 #include "owner.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,7 @@
 #include <unistd.h>
 
 enum { TEXT = 256, BEAT_DIGITS = 10 };
-enum { BEAT_MS = 2000, SILENT_MS = 20000, LOOK_MS = 500, SETTLE_MS = 1000 };
+enum { LOOK_MS = 500, SETTLE_MS = 1000 };
 enum { ENDING_MS = 5000 }; /* a run that was just killed may take so long to end */
 
 struct Lease {
@@ -103,9 +104,9 @@ static bool outlive(const Lease *l, const char *was)
     const bool here = owner_is_here(owner_of(was));
     char now[TEXT];
     if (!here)
-        rt_note("%s may belong to a run on another host: %d s are waited for a sign of it",
-                l->directory, SILENT_MS / 1000);
-    for (int ms = 0; ms < (here ? ENDING_MS : SILENT_MS); ms += LOOK_MS) {
+        rt_note("%s may belong to a run on another host: waiting %d s for a sign of that run",
+                l->directory, LEASE_SILENT_MS / 1000);
+    for (int ms = 0; ms < (here ? ENDING_MS : LEASE_SILENT_MS); ms += LOOK_MS) {
         if (here && owner_is_gone(owner_of(was)))
             return true;
         wait_ms(LOOK_MS);
@@ -170,10 +171,9 @@ void lease_check(Lease *l)
     if (l->fd < 0 || !is_lost(l))
         return;
     rt_finished(l->path); /* it is another run's */
-    rt_die("another run has taken %s, because this one stood still for more than %d s, or its "
-           "lease "
-           "was removed: nothing more is saved here",
-           l->directory, SILENT_MS / 1000);
+    rt_die("another run has taken %s, because this one stood still for more than %d s, or its lease was removed: this "
+           "run ends and saves nothing more there",
+           l->directory, LEASE_SILENT_MS / 1000);
 }
 
 static void *work(void *arg)
@@ -184,7 +184,7 @@ static void *work(void *arg)
     clock_gettime(CLOCK_REALTIME, &next);
     pthread_mutex_lock(&l->lock);
     while (!l->end) {
-        next.tv_sec += BEAT_MS / 1000;
+        next.tv_sec += LEASE_BEAT_MS / 1000;
         while (!l->end && pthread_cond_timedwait(&l->ends, &l->lock, &next) != ETIMEDOUT)
             ;
         if (l->end)
@@ -251,7 +251,7 @@ Lease *lease_take(const char *directory)
     Lease *l = rt_alloc(sizeof *l);
     l->fd = -1;
     snprintf(l->directory, sizeof l->directory, "%s", directory);
-    if (snprintf(l->path, sizeof l->path, "%s/.tenon-lease", directory) >= (int)sizeof l->path)
+    if (snprintf(l->path, sizeof l->path, "%s/" FILE_LEASE, directory) >= (int)sizeof l->path)
         rt_die("the path %.60s... is too long", directory);
     owner_text(owner);
     snprintf(l->head, sizeof l->head, "tenon lease %s beat ", owner);

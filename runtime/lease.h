@@ -12,6 +12,8 @@
 #ifndef LEASE_H
 #define LEASE_H
 
+enum { LEASE_BEAT_MS = 2000, LEASE_SILENT_MS = 20000 };
+
 typedef struct Lease Lease;
 
 /* Dies when another run has the directory, or when nothing can be written there. */

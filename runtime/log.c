@@ -117,7 +117,7 @@ void log_end(Log *l)
     if (file)
         cut(l->fd, before.st_size, l->n);
     if (!l->lost && why == EAGAIN)
-        rt_note("the log %s takes nothing: its reader does not read; the run stops without the last records", l->path);
+        rt_note("the log %s is a pipe whose reader does not read: the run stops without the last records", l->path);
     else if (!l->lost)
         rt_note("the log %s cannot be written: %s; the run goes on, and its records are lost until that changes",
                 l->path, strerror(why));

@@ -2,6 +2,7 @@
  * people. */
 #ifndef LOG_H
 #define LOG_H
+#include "records.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,7 +16,7 @@ typedef struct Log {
 } Log;
 void log_open(Log *l, const char *path, bool append);
 void log_keep_messages(const Log *l);                 /* of this process from here on: see error.h */
-void log_begin(Log *l, const char *event);            /* {"event":"..." */
+void log_begin(Log *l, const char *event);            /* {"event":"...": RECORD(event); each key below is a FIELD(event, key) */
 void log_text(Log *l, const char *key, const char *value);
 void log_count(Log *l, const char *key, int64_t value);
 void log_real(Log *l, const char *key, double value); /* null where JSON has no word for it */

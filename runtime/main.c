@@ -4,6 +4,7 @@
 #include "mapped.h"
 #include "options.h"
 #include "output.h"
+#include "program_table.h"
 #include "threads.h"
 #include "train.h"
 #include <signal.h>
@@ -29,8 +30,8 @@ void rt_check_processor(const RtProgram *p)
     (void)p; /* every processor that starts the program has what it needs */
 #endif
     if (missing)
-        rt_die("this program needs a processor with %s, which this machine has not: build it here "
-               "with --cpu native, or anywhere with --cpu generic",
+        rt_die("this program needs a processor with %s, which this machine does not have: build it here with --cpu "
+               "native, or anywhere with --cpu generic",
                missing);
 }
 
@@ -90,23 +91,13 @@ static void name_log(Options *o, int rank)
     }
 }
 
-/* An option that would change nothing is a mistake. */
-static void check_use(const Options *o, const RtProgram *p)
-{
-    if (!p->device && o->launch_steps > 0)
-        rt_die("--launch-steps is for programs for a GPU");
-    if (!p->device && o->samples_in)
-        rt_die("--samples-in is for programs for a GPU");
-    if (!p->scaling && (o->loss_scale > 0 || o->loss_scale_steps >= 0))
-        rt_die("--loss-scale and --loss-scale-steps are for programs built with --dtype f16");
-}
-
 static void join_run(Options *o, Comm *c, const RtProgram *p)
 {
     static const bool shared[COMMANDS] = {[TRAIN] = true, [TEST] = true, [BENCH] = true};
     comm_open(c, p, o->timeout, o->timeout_start);
     if (c->size > 1 && !shared[o->command])
-        rt_die("train, test and bench can be shared by several tasks; start one task for the rest");
+        rt_die("only train, test and bench can run as several tasks: start one task of %s",
+               program_commands[o->command].name);
     compare_requests(o, c);
     share_processors(o, c);
     c->bf16 = strcmp(o->wire, "bf16") == 0;
@@ -115,15 +106,11 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
         rt_die("--wire bf16 is for programs in f32");
     c->any_order = strcmp(o->reduce, "nccl") == 0;
     comm_same(c, c->any_order, "another --reduce");
-    if (c->any_order && !p->link)
-        rt_die("--reduce nccl is for programs built with --comm nccl");
-    if (c->bf16 && (p->link || !p->transport))
-        rt_die("--wire bf16 is for programs built with --comm mpi");
     name_log(o, c->rank);
     if (c->rank > 0)
         be_silent(o);
     if (c->any_order && c->size > 1)
-        rt_print("--reduce nccl: sums in NCCL's order, not equal to the bit to those of one GPU\n");
+        rt_print("--reduce nccl: NCCL chooses the order of sums, which are not equal to the bit to those of one GPU\n");
 }
 
 /* Commands that take long, and leave more than what they print: closing a pager must not end them.  The others end as usual tools
@@ -158,7 +145,6 @@ static int start(void *arg)
     o.comm = &comm;
     if (o.command != INFO) {
         rt_check_processor(p);
-        check_use(&o, p);
         join_run(&o, &comm, p);
     }
     const int code = run[o.command](p, &o);

@@ -122,8 +122,8 @@ const char *mapped_why(void)
         return rt_format("%s holds %lld bytes now, and held %lld when it was opened: put it back as it "
                          "was",
                          m->path, (long long)now.st_size, (long long)m->bytes);
-    return rt_format("%s could not be read: part of its %lld bytes was not there; look at the disk, "
-                     "and for who writes to it",
+    return rt_format("%s could not be read: part of its %lld bytes was not there; check the disk, and which programs "
+                     "write to it",
                      m->path, (long long)m->bytes);
 }
 

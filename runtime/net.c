@@ -118,8 +118,6 @@ static void map_here(Net *n, int threads)
 /* The arena lies on the device; here are copies of what files hold, and of gradients that a command asks for. */
 static void map_there(Net *n)
 {
-    if (n->nparts > 1 && n->comm->size == 1)
-        rt_die("--groups is for programs on the processor: leave it out");
     if (n->nparts > 1)
         rt_die("%d shards on %d GPUs: each has to hold 1, 2, 4, 8 ... of them, one node of the "
                "tree in which they are added; build with "
@@ -152,7 +150,7 @@ Net *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_g
     check_divides(p, groups, "--groups");
     check_divides(p, comm->size, "the number of ranks");
     if (groups > 1 && comm->size > 1)
-        rt_die("--groups plays ranks in one process: leave it out where there are %d", comm->size);
+        rt_die("--groups computes as several ranks would, in one process: leave it out with %d ranks", comm->size);
     Net *n = rt_alloc(sizeof *n);
     const int shards = p->shards / comm->size, threads = pool_threads(pool);
     *n = (Net){.p = p,
@@ -242,13 +240,12 @@ void net_scale_resumed(Net *n)
     const RtScaling was = *scaling_here(n), now = n->scaling;
     if (!(was.scale >= RT_SCALE_LEAST && was.scale <= RT_SCALE_MOST && was.good >= 0 &&
           was.skipped >= 0))
-        rt_die("the checkpoint's loss scale, %.10g, is none that a run can have", was.scale);
+        rt_die("the checkpoint's loss scale, %.10g, is not possible", was.scale);
     if (was.every != now.every)
         rt_die("the checkpoint was made with --loss-scale-steps %.0f, this run has %.0f",
                was.every, now.every);
     if (now.every == 0 && was.scale != now.scale)
-        rt_die("the checkpoint was made with --loss-scale %.10g, which stays as it is; this run has "
-               "%.10g",
+        rt_die("the checkpoint was made with the fixed --loss-scale %.10g, this run has %.10g",
                was.scale, now.scale);
     n->scaling = was;
 }

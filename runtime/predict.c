@@ -128,16 +128,13 @@ static Data *open_samples(const RtProgram *p, const Options *o)
     const size_t n = o->input ? strlen(o->input) : 0;
     const bool arrays =
         n > 4 && (strcmp(o->input + n - 4, ".npy") == 0 || strcmp(o->input + n - 4, ".csv") == 0);
-    if (o->text && !p->recipe.text.unit)
-        rt_die("--text is for programs whose data are texts; %s takes --input FILE.npy", p->model);
     if (!p->recipe.text.unit || arrays)
         return data_open_file(p, o->input);
     if (p->labels > 1)
-        rt_die("%s says which token comes next at each position: `generate` goes on with a text",
+        rt_die("%s computes the next token at each position: use `generate` to continue a text",
                p->model);
     if (!vocab_of_weights(p, o->weights))
-        rt_die("%s holds no vocabulary, without which a text cannot be read: take weights that "
-               "this program has saved",
+        rt_die("%s holds no vocabulary, which predict needs to read a text: use weights that this program has saved",
                o->weights);
     return o->text ? data_open_text(p, o->text) : data_open_file(p, o->input);
 }

@@ -104,7 +104,7 @@ void st_writer_ready(StWriter *w, const char *path)
                "safetensors files have at most %d",
                path, w->n, (long long)n, ST_HEAD_WRITTEN);
     if (!st_readable(w->head, n, data, why))
-        rt_die("%s cannot be written, for nobody could read it: %s", path, why);
+        rt_die("%s cannot be written, because no program could read it: %s", path, why);
 }
 
 static void write_tensor(StWriter *w, const StTensor *t, Hash *hash)

@@ -20,6 +20,8 @@ int   threads_start(pthread_t *id, void *(*run)(void *), void *arg);   /* 0, or 
  * without signals. */
 int   threads_run(int (*run)(void *), void *arg);
 
+enum { THREADS_MOST = 1024 };                         /* that --threads accepts */
+
 typedef struct Pool Pool;
 typedef void (*PoolWork)(void *arg, int thread, int unit);
 

@@ -142,8 +142,6 @@ static int64_t events_a_step(const RtProgram *p)
 
 Ticks *ticks_new(const RtProgram *p, int threads, int64_t traced)
 {
-    if (p->device)
-        rt_die("--layers and --trace are clocks of the processor: a program for a GPU has none of its own yet");
     Ticks *t = rt_alloc(sizeof *t);
     const int64_t room = traced * events_a_step(p);
 
@@ -262,23 +260,23 @@ void ticks_log(const Ticks *t, Log *log, double peak)
     for (int k = 0; k < p->ncall + TICKS_WAITS; k++) {
         if (seconds(t, k) == 0)
             continue;
-        log_begin(log, "layer");
-        log_text(log, "layer", ticks_name(p, k));
-        log_real(log, "ms", each * seconds(t, k));
+        log_begin(log, RECORD(layer));
+        log_text(log, FIELD(layer, layer), ticks_name(p, k));
+        log_real(log, FIELD(layer, ms), each * seconds(t, k));
         if (k < p->ncall) {
             const RtCall *c = &p->call[k];
-            log_text(log, "kernel", c->kernel);
-            log_text(log, "place", c->place);
-            log_text(log, "algorithm", c->algorithm ? c->algorithm : "");
-            log_real(log, "predicted_ms", predicted(t, k, peak));
-            log_real(log, "gflops", rate(t, k));
-            log_real(log, "bytes", c->bytes);
+            log_text(log, FIELD(layer, kernel), c->kernel);
+            log_text(log, FIELD(layer, place), c->place);
+            log_text(log, FIELD(layer, algorithm), c->algorithm ? c->algorithm : "");
+            log_real(log, FIELD(layer, predicted_ms), predicted(t, k, peak));
+            log_real(log, FIELD(layer, gflops), rate(t, k));
+            log_real(log, FIELD(layer, bytes), c->bytes);
         }
         log_end(log);
     }
-    log_begin(log, "layers");
-    log_count(log, "threads", t->threads);
-    log_count(log, "steps", t->steps);
-    log_real(log, "ms", 1e-6 * (double)t->wall / (double)t->steps);
+    log_begin(log, RECORD(layers));
+    log_count(log, FIELD(layers, threads), t->threads);
+    log_count(log, FIELD(layers, steps), t->steps);
+    log_real(log, FIELD(layers, ms), 1e-6 * (double)t->wall / (double)t->steps);
     log_end(log);
 }

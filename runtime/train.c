@@ -129,7 +129,7 @@ static void start_from(Trainer *t)
 {
     if (t->o->checkpoint && t->o->resume && resumed(t)) {
         if (t->o->weights)
-            rt_note("the weights are the checkpoint's: --weights %s is for a run that begins",
+            rt_note("the weights are the checkpoint's: --weights %s is only used when a run begins",
                     t->o->weights);
         return;
     }
@@ -147,8 +147,8 @@ static void say_schedule(const Trainer *t)
     const RtRecipe *r = &t->p->recipe;
     const bool spans = r->schedule == RT_SCHED_COSINE || r->schedule == RT_SCHED_POLYNOMIAL;
     if (spans && t->o->epochs != r->epochs && t->at.epoch < t->o->epochs)
-        rt_note("the %s schedule spans the recipe's %lld epoch%s, of which --epochs %lld changes "
-                "nothing%s; build with --set epochs=%lld to have it end there",
+        rt_note("the %s schedule spans the recipe's %lld epoch%s, also with --epochs %lld%s; build with --set "
+                "epochs=%lld to have it end there",
                 r->schedule == RT_SCHED_COSINE ? "cosine" : "polynomial", (long long)r->epochs,
                 r->epochs == 1 ? "" : "s", (long long)t->o->epochs,
                 t->o->epochs > r->epochs ? ": the rate stays at its end from there on" : "",
@@ -159,11 +159,11 @@ static void say_scale(const Trainer *t)
 {
     const RtScaling *s = &t->net->scaling;
     if (t->p->scaling && s->every > 0)
-        rt_note("loss scale %.10g: halved, and the step left out, where a gradient is not finite in "
-                "f16; doubled after %.0f steps in a row where all are",
+        rt_note("loss scale %.10g: halved, and the step left out, when a gradient is not finite in f16; doubled after "
+                "%.0f steps in a row with finite gradients",
                 s->scale, s->every);
     else if (t->p->scaling)
-        rt_note("loss scale %.10g, as it is: steps are left out where a gradient is not finite in f16",
+        rt_note("loss scale %.10g, fixed: a step is left out when a gradient is not finite in f16",
                 s->scale);
 }
 
@@ -182,44 +182,44 @@ static void compare_ranks(Trainer *t)
     comm_same(c, params_hash(t->p, t->net->fixed), "other weights");
 }
 
-/* What the next step begins with, and how many have been left out in all. */
+/* Of start, step and epoch: the scale of the next step, and how many steps have been left out in all. */
 static void log_scale(Trainer *t)
 {
     if (!t->p->scaling)
         return;
-    log_real(&t->log, "loss_scale", t->net->scaling.scale);
-    log_count(&t->log, "skipped_steps", (int64_t)t->net->scaling.skipped);
+    log_real(&t->log, FIELD(epoch, loss_scale), t->net->scaling.scale);
+    log_count(&t->log, FIELD(epoch, skipped_steps), (int64_t)t->net->scaling.skipped);
 }
 
 static void log_start(Trainer *t)
 {
     const RtProgram *p = t->p;
     Log *l = &t->log;
-    log_begin(l, "start");
-    log_text(l, "model", p->model);
-    log_text(l, "program", p->source_hash);
-    log_text(l, "target", p->target);
-    log_text(l, "cpu", p->cpu);
-    log_count(l, "batch", p->batch);
-    log_count(l, "shards", p->shards);
-    log_count(l, "ranks", t->o->comm->size);
+    log_begin(l, RECORD(start));
+    log_text(l, FIELD(start, model), p->model);
+    log_text(l, FIELD(start, program), p->source_hash);
+    log_text(l, FIELD(start, target), p->target);
+    log_text(l, FIELD(start, cpu), p->cpu);
+    log_count(l, FIELD(start, batch), p->batch);
+    log_count(l, FIELD(start, shards), p->shards);
+    log_count(l, FIELD(start, ranks), t->o->comm->size);
     if (t->o->log_ranks) {
-        log_count(l, "rank", t->o->comm->rank);
-        log_text(l, "host", comm_host(t->o->comm, t->o->comm->rank));
+        log_count(l, FIELD(start, rank), t->o->comm->rank);
+        log_text(l, FIELD(start, host), comm_host(t->o->comm, t->o->comm->rank));
     }
-    log_text(l, "comm", comm_library(t->o->comm));
-    log_text(l, "wire", t->o->wire);
-    log_text(l, "reduce", t->o->reduce);
-    log_count(l, "groups", t->o->groups);
-    log_count(l, "threads", t->o->threads);
-    log_count(l, "parameters", p->parameters);
-    log_real(l, "flops_per_sample", p->flops_per_sample);
-    log_count(l, "planned_bytes", net_bytes(t->net));
-    log_count(l, "samples", t->data->n);
-    log_count(l, "seed", (int64_t)t->o->seed);
-    log_count(l, "epochs", t->o->epochs);
-    log_count(l, "epoch", t->at.epoch);
-    log_count(l, "step", t->at.step);
+    log_text(l, FIELD(start, comm), comm_library(t->o->comm));
+    log_text(l, FIELD(start, wire), t->o->wire);
+    log_text(l, FIELD(start, reduce), t->o->reduce);
+    log_count(l, FIELD(start, groups), t->o->groups);
+    log_count(l, FIELD(start, threads), t->o->threads);
+    log_count(l, FIELD(start, parameters), p->parameters);
+    log_real(l, FIELD(start, flops_per_sample), p->flops_per_sample);
+    log_count(l, FIELD(start, planned_bytes), net_bytes(t->net));
+    log_count(l, FIELD(start, samples), t->data->n);
+    log_count(l, FIELD(start, seed), (int64_t)t->o->seed);
+    log_count(l, FIELD(start, epochs), t->o->epochs);
+    log_count(l, FIELD(start, epoch), t->at.epoch);
+    log_count(l, FIELD(start, step), t->at.step);
     log_scale(t);
     log_end(l);
 }
@@ -308,12 +308,12 @@ static int stopped(Trainer *t)
     const char *name = stop == SIGINT ? "SIGINT" : stop ? "SIGTERM" : "a signal to another rank";
     bar_clear(&t->bar);
     if (!t->checkpoint)
-        rt_die("stopped by %s in epoch %lld after %lld steps; nothing was saved: with "
-               "--checkpoint DIR the run could go on",
+        rt_die("stopped by %s in epoch %lld after %lld steps; nothing was saved: with --checkpoint DIR the run can be "
+               "resumed",
                name, (long long)t->at.epoch + 1, (long long)t->at.step);
     save_checkpoint(t);
     checkpoint_close(t->checkpoint);
-    rt_note("stopped by %s in epoch %lld after %lld steps; saved in %s: go on with --resume", name,
+    rt_note("stopped by %s in epoch %lld after %lld steps; saved in %s: continue with --resume", name,
             (long long)t->at.epoch + 1, (long long)t->at.step, t->o->checkpoint);
     return EXIT_STOPPED;
 }
@@ -328,21 +328,19 @@ static void __attribute__((noreturn)) data_lost(Trainer *t, bool whole)
                                   (long long)a->step);
     bar_clear(&t->bar);
     if (!t->o->checkpoint)
-        rt_die("%s; the run ends %s, and nothing was saved: with --checkpoint DIR it could go on",
+        rt_die("%s; the run ends %s, and nothing was saved: with --checkpoint DIR it can be resumed",
                why, where);
     if (!t->checkpoint || !whole)
-        rt_die("%s; the run ends %s: %s, and the last checkpoint in %s stays as it was; then "
-               "go on with --resume",
+        rt_die("%s; the run ends %s: %s, and the last checkpoint in %s stays as it was; then continue with --resume",
                why, where,
-               whole ? "rank 0 alone saves" : "the step behind may have used what was wrong",
+               whole ? "rank 0 alone saves" : "the last step may have used wrong samples",
                t->o->checkpoint);
     if (a->total > t->saved_total) {
         if (a->step < t->steps)
             t->at.seconds = epoch_seconds(t);
         save_checkpoint(t);
     }
-    rt_die("%s; the run ends %s, saved in %s: no step has used what was wrong; then go on with "
-           "--resume",
+    rt_die("%s; the run ends %s, saved in %s: no step has used wrong samples; then continue with --resume",
            why, where, t->o->checkpoint);
 }
 
@@ -431,9 +429,9 @@ static void log_step(Trainer *t, int samples)
     double mean[RT_METRICS];
     for (int m = 0; m < RT_METRICS; m++)
         mean[m] = t->net->metric[m] / samples;
-    log_begin(&t->log, "step");
-    log_count(&t->log, "step", t->at.total);
-    log_count(&t->log, "samples", samples);
+    log_begin(&t->log, RECORD(step));
+    log_count(&t->log, FIELD(step, step), t->at.total);
+    log_count(&t->log, FIELD(step, samples), samples);
     log_metrics(t, "train", mean);
     log_scale(t);
     log_end(&t->log);
@@ -626,21 +624,21 @@ static void report_epoch(Trainer *t)
              (long long)t->o->epochs, a->seconds, rate, metrics_text(t->p, r->train, "", train),
              metrics_text(t->p, r->test, "test ", test), scale_text(t, scale),
              hidden_text(t, hidden));
-    log_begin(&t->log, "epoch");
-    log_count(&t->log, "epoch", a->epoch + 1);
-    log_count(&t->log, "samples", a->samples);
-    log_real(&t->log, "seconds", a->seconds);
-    log_real(&t->log, "samples_per_s", rate);
+    log_begin(&t->log, RECORD(epoch));
+    log_count(&t->log, FIELD(epoch, epoch), a->epoch + 1);
+    log_count(&t->log, FIELD(epoch, samples), a->samples);
+    log_real(&t->log, FIELD(epoch, seconds), a->seconds);
+    log_real(&t->log, FIELD(epoch, samples_per_s), rate);
     if (t->o->comm->size > 1) {
-        log_real(&t->log, "comm_seconds", t->busy);
-        log_real(&t->log, "comm_wait_seconds", t->waited);
+        log_real(&t->log, FIELD(epoch, comm_seconds), t->busy);
+        log_real(&t->log, FIELD(epoch, comm_wait_seconds), t->waited);
     }
-    log_real(&t->log, "lr", schedule_lr(&t->p->recipe, a->total - 1, t->steps));
+    log_real(&t->log, FIELD(epoch, lr), schedule_lr(&t->p->recipe, a->total - 1, t->steps));
     log_metrics(t, "train", r->train);
     log_metrics(t, "test", r->test);
     log_scale(t);
-    log_count(&t->log, "peak_bytes", memory_peak());
-    log_text(&t->log, "weights_hash", hash);
+    log_count(&t->log, FIELD(epoch, peak_bytes), memory_peak());
+    log_text(&t->log, FIELD(epoch, weights_hash), hash);
     log_end(&t->log);
 }
 
@@ -676,10 +674,10 @@ static void finish(Trainer *t)
     if (t->save)
         st_write(t->save, t->o->save);
     checkpoint_close(t->checkpoint);
-    log_begin(&t->log, "end");
-    log_real(&t->log, "seconds", clock_now() - clock_start());
-    log_count(&t->log, "epochs", t->at.epoch);
-    log_text(&t->log, "weights_hash", hash);
+    log_begin(&t->log, RECORD(end));
+    log_real(&t->log, FIELD(end, seconds), clock_now() - clock_start());
+    log_count(&t->log, FIELD(end, epochs), t->at.epoch);
+    log_text(&t->log, FIELD(end, weights_hash), hash);
     log_end(&t->log);
 }
 

@@ -37,7 +37,7 @@ static void check(const RtParam *p, const StEntry *e, Report *r)
         report(r, "missing: ", p->name, more);
     } else if (!st_same_shape(e, p)) {
         shape_text(have, sizeof have, e->rank, e->dim);
-        snprintf(more, sizeof more, " is %s there, but %s here", have, want);
+        snprintf(more, sizeof more, " is %s in the file, but %s in the program", have, want);
         report(r, "mismatch:", p->name, more);
     } else if (!st_is_float(e)) {
         snprintf(more, sizeof more, " is of type %s, not of floating point", e->dtype);
@@ -82,7 +82,7 @@ void weights_load(Net *n, const char *path)
         check(&p->param[i], st_find(f, p->param[i].name), &r);
     for (int64_t i = 0; i < f->n; i++)
         if (!known(p, f->entry[i].name))
-            report(&r, "too much:", f->entry[i].name, "");
+            report(&r, "unknown: ", f->entry[i].name, "");
     if (r.lines)
         refuse(f, p, &r);
     if (!st_intact(f, false))

@@ -17,6 +17,10 @@ static const struct {
     {"commands", "Commands", "every command of `tenon` with its options", reference_commands},
     {"operations", "Operations", "every operation of the language, with its arguments, shapes, formula, gradient and an example", reference_operations},
     {"recipe", "Recipe", "every key of a train block, with its values, ranges and defaults", reference_recipe},
+    {"program", "Programs", "every command and option of a program that `tenon build` makes", reference_program},
+    {"log", "Log records", "the records that a program writes with --log, and their fields", reference_program_log},
+    {"files", "Files", "the files that a program writes and reads", reference_program_files},
+    {"exit-codes", "Exit codes", "how programs and `tenon` end", reference_program_exits},
     {"environment", "Environment", "the environment variables that `tenon` and its programs read", reference_environment},
     {"limits", "Limits", "the limits of `tenon` and its programs", reference_limits},
 };
@@ -26,12 +30,16 @@ static void reference_environment(Page *p)
 {
     page_section(p, "tenon");
     reference_tenon_environment(p);
+    page_section(p, "Programs");
+    reference_program_environment(p);
 }
 
 static void reference_limits(Page *p)
 {
     page_section(p, "tenon");
     reference_tenon_limits(p);
+    page_section(p, "Programs");
+    reference_program_limits(p);
 }
 
 FILE *reference_open(const char *dir, const char *name)
@@ -67,7 +75,7 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "markdown") == 0)
         return !write_pages(argv[2]);
     if (argc == 3 && strcmp(argv[1], "man") == 0)
-        return !reference_manuals(argv[2]);
+        return !reference_manuals(argv[2]) || !reference_program_manual(argv[2]);
     fputs("usage: tenon-reference markdown|man DIR\n", stderr);
     return 1;
 }

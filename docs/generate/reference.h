@@ -15,6 +15,15 @@ void reference_tenon_environment(Page *p);            /* tenon's chapter of envi
 void reference_tenon_limits(Page *p);                 /* and of limits.md */
 bool reference_manuals(const char *dir);              /* tenon.1, tenon-build.1 ...; false when a file cannot be written */
 
+/* The programs' half. */
+void reference_program(Page *p);                      /* program.md */
+void reference_program_log(Page *p);                  /* log.md */
+void reference_program_files(Page *p);                /* files.md */
+void reference_program_exits(Page *p);                /* exit-codes.md, of tenon as well */
+void reference_program_environment(Page *p);          /* the programs' chapter of environment.md, without its heading */
+void reference_program_limits(Page *p);               /* and of limits.md */
+bool reference_program_manual(const char *dir);       /* tenon-program.1 */
+
 /* Opens DIR/name, or says why not and returns NULL. */
 FILE *reference_open(const char *dir, const char *name);
 

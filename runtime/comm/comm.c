@@ -7,6 +7,7 @@
 #include "error.h"
 #include "hash.h"
 #include "threads.h"
+#include "variables.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,15 +145,15 @@ static int number_in(const char *variable)
 /* Slurm starts the processes; that they find each other is the business of its PMI. */
 static bool introduced(void)
 {
-    return getenv("OMPI_COMM_WORLD_RANK") || getenv("PMIX_RANK") || getenv("PMI_RANK") ||
-           getenv("PMI_FD");
+    return getenv(VARIABLE(OMPI_COMM_WORLD_RANK)) || getenv(VARIABLE(PMIX_RANK)) || getenv(VARIABLE(PMI_RANK)) ||
+           getenv(VARIABLE(PMI_FD));
 }
 
 /* Ranks that wait must leave the processor to those that compute when there are more ranks than
  * processors; Open MPI does so by itself only where its own mpirun counted them. */
 static void yield_when_crowded(void)
 {
-    const int here = number_in("OMPI_COMM_WORLD_LOCAL_SIZE");
+    const int here = number_in(VARIABLE(OMPI_COMM_WORLD_LOCAL_SIZE));
     if (here == 0 || here > sysconf(_SC_NPROCESSORS_ONLN))
         setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
 }
@@ -160,14 +161,13 @@ static void yield_when_crowded(void)
 /* Unless told otherwise, mpirun notices after eight minutes that a line between hosts is cut, and ends nothing before. */
 static void hint_at_keepalive(const Comm *c)
 {
-    static const char *const variable = "OMPI_MCA_oob_tcp_keepalive_time";
+    static const char *const variable = VARIABLE(OMPI_MCA_oob_tcp_keepalive_time);
     bool apart = false;
     for (int r = 1; r < c->size; r++)
         apart |= strcmp(c->state->host[r], c->state->host[0]) != 0;
-    if (apart && getenv("OMPI_COMM_WORLD_SIZE") && !getenv(variable))
-        rt_note("ranks are on several hosts, and mpirun would notice a cut line after 8 minutes; "
-                "after 20 seconds with %s=10 OMPI_MCA_oob_tcp_keepalive_intvl=2 "
-                "OMPI_MCA_oob_tcp_keepalive_probes=5 in its environment",
+    if (apart && getenv(VARIABLE(OMPI_COMM_WORLD_SIZE)) && !getenv(variable))
+        rt_note("ranks are on several hosts, and mpirun would notice a cut line after 8 minutes; it takes 20 seconds "
+                "with %s=10 OMPI_MCA_oob_tcp_keepalive_intvl=2 OMPI_MCA_oob_tcp_keepalive_probes=5 in its environment",
                 variable);
 }
 
@@ -212,9 +212,8 @@ static void introduce(Comm *c, const RtProgram *p)
 
 static void __attribute__((noreturn)) unknown_to_mpi(int tasks, const char *word)
 {
-    rt_die("this is one of %d tasks (%s), but its MPI knows nothing of the others: with Slurm "
-           "start it "
-           "by srun --mpi=pmix, else by the mpirun of the MPI that it was built with",
+    rt_die("this process is one of %d tasks (%s), but its MPI does not know the others: start it with srun --mpi=pmix "
+           "under Slurm, else with the mpirun of the MPI that it was built with",
            tasks, word);
 }
 
@@ -302,8 +301,8 @@ void comm_open(Comm *c, const RtProgram *p, double limit, double at_start)
     if (l.size == 1)
         return;
     if (!p->transport)
-        rt_die("this is one of %d tasks (%s), but the program was built with --comm none: build it "
-               "with --comm %s, or start one task",
+        rt_die("this process is one of %d tasks (%s), but the program was built with --comm none: build it with --comm "
+               "%s, or start one task",
                l.size, l.word, p->device ? "nccl" : "mpi");
     if (p->transport->asks && !introduced())
         unknown_to_mpi(l.size, l.word);

@@ -9,6 +9,8 @@
 #include "rt.h"
 #include "tree.h"
 
+enum { WIRE_RANKS = 1024 };                           /* at most, where sums travel as bf16 (wire.c) */
+
 typedef struct Comm {
     int     rank, size;
     int     local_rank, local_size;                   /* of the ranks on this machine */

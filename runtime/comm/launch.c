@@ -2,6 +2,7 @@
 #include "comm/launch.h"
 #include "error.h"
 #include "hash.h"
+#include "variables.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -14,17 +15,16 @@
 static const struct {
     const char *size, *rank, *here, *hosts;
     bool strict;
-} launcher[] = {{"TENON_RANKS", "TENON_RANK", NULL, NULL, true},
-                {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", NULL,
+} launcher[] = {{VARIABLE(TENON_RANKS), VARIABLE(TENON_RANK), NULL, NULL, true},
+                {VARIABLE(OMPI_COMM_WORLD_SIZE), VARIABLE(OMPI_COMM_WORLD_RANK), VARIABLE(OMPI_COMM_WORLD_LOCAL_SIZE), NULL,
                  true},
-                {"PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", NULL, false},
-                {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", NULL, "SLURM_STEP_NUM_NODES", false}};
+                {VARIABLE(PMI_SIZE), VARIABLE(PMI_RANK), VARIABLE(MPI_LOCALNRANKS), NULL, false},
+                {VARIABLE(SLURM_STEP_NUM_TASKS), VARIABLE(SLURM_PROCID), NULL, VARIABLE(SLURM_STEP_NUM_NODES), false}};
 
 /* What tells this run from others. */
-static const char *const job[] = {"PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID",
-                                  "SLURM_RESTART_COUNT"};
+static const char *const job[] = {VARIABLE(PMIX_NAMESPACE), VARIABLE(SLURM_JOB_ID), VARIABLE(SLURM_STEP_ID),
+                                  VARIABLE(SLURM_RESTART_COUNT)};
 
-enum { RANKS_MOST = 1 << 20 };
 enum { PORTS = 12000, FIRST_PORT = 20000 }; /* below those that the kernel gives away */
 
 static bool is_set(const char *variable)
@@ -42,9 +42,9 @@ static int number_in(const char *variable, int least, int otherwise)
     char *end;
     errno = 0;
     const long n = strtol(text, &end, 10);
-    if (!isdigit((unsigned char)*text) || *end || errno || n < least || n > RANKS_MOST)
+    if (!isdigit((unsigned char)*text) || *end || errno || n < least || n > LAUNCH_RANKS)
         rt_die("%s=%s in the environment: a whole number from %d to %d is wanted", variable, text,
-               least, RANKS_MOST);
+               least, LAUNCH_RANKS);
     return (int)n;
 }
 
@@ -129,7 +129,7 @@ static bool split_place(const char *place, char host[256], int *port)
 
 void launch_meeting(const Launch *l, char host[256], int *port, uint64_t *job)
 {
-    const char *place = getenv("TENON_MEET");
+    const char *place = getenv(VARIABLE(TENON_MEET));
     if (place && *place) {
         Hash h = hash_new();
         hash_word(&h, place);
@@ -145,8 +145,8 @@ void launch_meeting(const Launch *l, char host[256], int *port, uint64_t *job)
     *port = FIRST_PORT + (int)(*job % PORTS);
     if (l->one_host)
         snprintf(host, 256, "127.0.0.1");
-    else if (!first_of(getenv("SLURM_STEP_NODELIST"), host))
-        rt_die("%d tasks (%s) on several hosts need a place to meet: TENON_MEET=HOST:PORT in the "
-               "environment of all, HOST being that of rank 0 (mpirun -x TENON_MEET=node1:21000)",
+    else if (!first_of(getenv(VARIABLE(SLURM_STEP_NODELIST)), host))
+        rt_die("%d tasks (%s) on several hosts need an address at which they meet: set TENON_MEET=HOST:PORT for all of "
+               "them, HOST being that of rank 0 (mpirun -x TENON_MEET=node1:21000)",
                l->size, l->word);
 }

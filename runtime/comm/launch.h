@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { LAUNCH_RANKS = 1 << 20 };                      /* at most */
+
 typedef struct Launch {
     const char *word;                                 /* the variable that says how many: "SLURM_STEP_NUM_TASKS" */
     int         rank, size;                           /* 0 <= rank < size */

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "comm/secret.h"
 #include "error.h"
+#include "files.h"
+#include "variables.h"
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LEAST = 16, MOST = 4096 }; /* bytes of a secret */
 enum { RANDOM = 32 }; /* bytes of one that is made here, written as hexadecimal digits */
 
 static const char HOW[] = "make one by `(umask 077; head -c 32 /dev/urandom | base64 > FILE)`, the "
@@ -30,9 +31,9 @@ static void take(Secret *s, const char *bytes, size_t n, const char *source)
 {
     while (n > 0 && isspace((unsigned char)bytes[n - 1]))
         n--;
-    if (n < LEAST)
-        rt_die("%s holds %zu characters: a secret that nobody guesses has %d at least; %s", source,
-               n, LEAST, HOW);
+    if (n < SECRET_LEAST)
+        rt_die("%s holds %zu characters: a secret must have at least %d; %s", source,
+               n, SECRET_LEAST, HOW);
     hmac_new(&s->key, bytes, n);
     snprintf(s->source, sizeof s->source, "%s", source);
 }
@@ -40,13 +41,13 @@ static void take(Secret *s, const char *bytes, size_t n, const char *source)
 /* Reads a secret's file; false with errno: it cannot be opened.  Dies where others can read it. */
 static bool read_file(Secret *s, const char *path, int flags)
 {
-    char bytes[MOST + 1];
+    char bytes[SECRET_MOST + 1];
     struct stat st;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
     if (fd < 0)
         return false;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-        rt_die("%s, the secret of the job, is no regular file", path);
+        rt_die("%s, the secret of the job, is not a regular file", path);
     if (st.st_uid != geteuid() && st.st_uid != 0)
         rt_die("%s, the secret of the job, belongs to user %u, and this process runs as %u", path,
                (unsigned)st.st_uid, (unsigned)geteuid());
@@ -59,8 +60,8 @@ static bool read_file(Secret *s, const char *path, int flags)
     close(fd);
     if (n < 0)
         rt_die("%s, the secret of the job, cannot be read: %s", path, strerror(errno));
-    if (n > MOST)
-        rt_die("%s, the secret of the job, is longer than %d bytes", path, MOST);
+    if (n > SECRET_MOST)
+        rt_die("%s, the secret of the job, is longer than %d bytes", path, SECRET_MOST);
     take(s, bytes, (size_t)n, path);
     return true;
 }
@@ -106,7 +107,7 @@ static bool of_user(Secret *s, const char *variable, const char *below, char *te
         snprintf(text + n, room - n, "; %s is not set", variable);
         return false;
     }
-    if (snprintf(path, sizeof path, "%s%s/tenon/secret", root, below) >= (int)sizeof path) {
+    if (snprintf(path, sizeof path, "%s%s/" FILE_SECRET, root, below) >= (int)sizeof path) {
         snprintf(text + n, room - n, "; %s is too long", variable);
         return false;
     }
@@ -131,9 +132,9 @@ static bool of_user(Secret *s, const char *variable, const char *below, char *te
 /* "0123456789abcdef-0123456789abcdef", as mpirun has drawn it. */
 static bool of_mpirun(Secret *s, const Launch *l)
 {
-    static const char variable[] = "OMPI_MCA_orte_precondition_transports";
+    static const char *const variable = VARIABLE(OMPI_MCA_orte_precondition_transports);
     const char *text = value_of(variable);
-    if (strcmp(l->word, "OMPI_COMM_WORLD_SIZE") != 0 || !text || strlen(text) != 33 ||
+    if (strcmp(l->word, VARIABLE(OMPI_COMM_WORLD_SIZE)) != 0 || !text || strlen(text) != 33 ||
         strspn(text, "0123456789abcdef-") != 33 || strspn(text, "0-") == 33)
         return false;
     take(s, text, strlen(text), variable);
@@ -142,21 +143,20 @@ static bool of_mpirun(Secret *s, const Launch *l)
 
 void secret_find(const Launch *l, Secret *s)
 {
-    const char *file = value_of("TENON_SECRET_FILE"), *word = value_of("TENON_SECRET");
+    const char *file = value_of(VARIABLE(TENON_SECRET_FILE)), *word = value_of(VARIABLE(TENON_SECRET));
     char why[2048] = "";
     if (file && word)
-        rt_die("TENON_SECRET_FILE and TENON_SECRET are both set: one secret is wanted");
+        rt_die("TENON_SECRET_FILE and TENON_SECRET are both set: unset one of them");
     if (file && !read_file(s, file, 0))
         rt_die("TENON_SECRET_FILE=%s cannot be opened: %s; %s", file, strerror(errno), HOW);
     if (word)
-        take(s, word, strlen(word), "TENON_SECRET");
+        take(s, word, strlen(word), VARIABLE(TENON_SECRET));
     if (file || word || of_mpirun(s, l))
         return;
-    const bool config = value_of("XDG_CONFIG_HOME") != NULL;
-    if (!of_user(s, config ? "XDG_CONFIG_HOME" : "HOME", config ? "" : "/.config", why,
+    const bool config = value_of(VARIABLE(XDG_CONFIG_HOME)) != NULL;
+    if (!of_user(s, config ? VARIABLE(XDG_CONFIG_HOME) : VARIABLE(HOME), config ? "" : "/.config", why,
                  sizeof why) &&
-        !of_user(s, "XDG_RUNTIME_DIR", "", why, sizeof why))
-        rt_die("the ranks need a secret by which they recognise each other, and none can be "
-               "kept%s; %s",
+        !of_user(s, VARIABLE(XDG_RUNTIME_DIR), "", why, sizeof why))
+        rt_die("the ranks need a secret by which they recognise each other, and no file for it can be made%s; %s",
                why, HOW);
 }

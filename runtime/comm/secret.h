@@ -15,6 +15,8 @@
 #include "comm/launch.h"
 #include "hash.h"
 
+enum { SECRET_LEAST = 16, SECRET_MOST = 4096 };        /* bytes */
+
 typedef struct Secret {
     Hmac key;
     char source[512];                                 /* "TENON_SECRET", "/home/ada/.config/tenon/secret": for messages */

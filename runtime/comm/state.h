@@ -90,7 +90,6 @@ void comm_receive(Comm *c, Exchange *e, int from, void *to, int64_t bytes);
 void comm_wait(Comm *c, Exchange *e);
 
 /* wire.c: as bf16, where each rank has one node of the tree. */
-enum { WIRE_RANKS = 1024 };
 int64_t wire_scratch(const Comm *c, int64_t n, int64_t stretch);        /* bytes; zero before the first sum */
 void    wire_sum(Comm *c, const CommSum *s, int64_t from, int64_t n);
 

@@ -144,7 +144,7 @@ static void send_some(Line *l)
 
 static void __attribute__((noreturn)) confused(int rank, const Head *h, const Request *q)
 {
-    rt_die("rank %d has sent message %d of %d bytes where message %d of %d bytes was to come", rank,
+    rt_die("rank %d has sent message %d of %d bytes where message %d of %d bytes was expected", rank,
            h->tag, h->bytes, q->head.tag, q->head.bytes);
 }
 
@@ -164,8 +164,8 @@ static int64_t read_some(int rank, Line *l, void *to, int64_t n)
 
 static void __attribute__((noreturn)) forged(int rank)
 {
-    rt_die("a message of rank %d was changed on its way here, or somebody else has sent it: its "
-           "code is wrong",
+    rt_die("a message of rank %d was changed on its way here, or another process has sent it: its authentication code "
+           "is wrong",
            rank);
 }
 

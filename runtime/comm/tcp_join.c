@@ -47,8 +47,8 @@ void join_open_door(Meeting *m, const Address *only, int n, int port)
     if (n == 0 && !open_at(m, six, port) && errno != EADDRINUSE && errno != EACCES)
         open_at(m, four, port); /* no IPv6 here */
     if (m->door < 0)
-        rt_die("port %d, where the other ranks are to find this one, cannot be opened: %s; another "
-               "place: TENON_MEET=HOST:PORT in the environment of all ranks",
+        rt_die("port %d, to which the other ranks connect, cannot be opened: %s; set another one for all ranks with "
+               "TENON_MEET=HOST:PORT",
                port, strerror(errno));
 }
 
@@ -99,7 +99,7 @@ int join_slots(const Launch *l)
 
 static void __attribute__((noreturn)) too_many_files(const Meeting *m)
 {
-    rt_die("no file is left to open for the lines between %d ranks: %s (ulimit -n)", m->l->size,
+    rt_die("no more files can be opened for the connections between %d ranks: %s (ulimit -n)", m->l->size,
            strerror(errno));
 }
 
@@ -174,7 +174,7 @@ static void hear_hello(Meeting *m, Greeting *g)
     g->line = g->hello.line;
     if (!greet_hello_fits(&g->hello, m->job, m->l->size, m->l->rank) || g->line < 0 ||
         g->line >= TCP_LINES) {
-        refuse(m, g, "is no rank of this run");
+        refuse(m, g, "is not a rank of this run");
         return;
     }
     g->challenge = greet_challenge();
@@ -232,7 +232,7 @@ static Greeting *free_slot(Meeting *m)
         if (g->step == NONE)
             return g;
     Greeting *g = oldest(m);
-    refuse(m, g, "said nothing while others waited");
+    refuse(m, g, "sent nothing while others waited");
     return g;
 }
 
@@ -244,7 +244,7 @@ static void accept_some(Meeting *m, double now)
             Greeting *g = oldest(m);
             if (!g)
                 too_many_files(m);
-            refuse(m, g, "said nothing while others waited");
+            refuse(m, g, "sent nothing while others waited");
         }
         if (fd < 0)
             return;
@@ -317,9 +317,8 @@ static void hear_answerer(Meeting *m, Greeting *g, double now)
     if (greet_proof_holds(&m->secret.key, "answerer", &g->hello, &g->challenge, &g->in.proof))
         keep(m, g, true);
     else if (memcmp(&g->in.proof, &greet_refusal, sizeof greet_refusal) == 0)
-        rt_die("rank %d at %s has another secret than this one, which is that of %s: give all "
-               "ranks the same, TENON_SECRET_FILE=FILE in their environment, FILE with the same "
-               "bytes on all hosts",
+        rt_die("rank %d at %s has another secret than this one, which is that of %s: set TENON_SECRET_FILE=FILE for "
+               "all ranks, with the same bytes in FILE on all hosts",
                g->rank, address_text(join_address(m, g), text), m->secret.source);
     else
         call_later(m, g, now, NOT_SO_SOON, "who answers there does not know the job's secret");

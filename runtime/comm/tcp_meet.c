@@ -83,7 +83,7 @@ static void find_place(Meeting *m)
     snprintf(m->text, sizeof m->text, strchr(host, ':') ? "[%s]:%d" : "%s:%d", host, port);
     const int error = getaddrinfo(host, NULL, &hint, &found);
     if (error)
-        rt_die("'%s', where the ranks are to meet, is no host that is known here: %s", host,
+        rt_die("'%s', where the ranks meet, is not a known host: %s", host,
                gai_strerror(error));
     for (const struct addrinfo *a = found; a && m->nat < JOIN_ADDRESSES; a = a->ai_next)
         if (a->ai_family == AF_INET || a->ai_family == AF_INET6) {
@@ -92,7 +92,7 @@ static void find_place(Meeting *m)
         }
     freeaddrinfo(found);
     if (m->nat == 0)
-        rt_die("'%s', where the ranks are to meet, has no address", host);
+        rt_die("'%s', where the ranks meet, has no address", host);
     /* A host's own name may be 127.0.1.1 to itself and something else to others. */
     hint.ai_flags = AI_NUMERICHOST;
     const bool numeric = getaddrinfo(host, NULL, &hint, &found) == 0;
@@ -108,8 +108,8 @@ static void check_places(const Meeting *m)
     for (int r = 1; r < m->l->size; r++)
         *(address_is_loopback(&m->place[r].at) ? &near : &far) = r;
     if (near && far)
-        rt_die("rank %d (%s) came to %s by a loopback address, which is of no use to rank %d (%s): "
-               "TENON_MEET=HOST:PORT with an address of this host that all hosts reach",
+        rt_die("rank %d (%s) came to %s by a loopback address, which rank %d (%s) cannot use: set TENON_MEET=HOST:PORT "
+               "to an address of this host that all hosts reach",
                near, m->place[near].host, m->text, far, m->place[far].host);
 }
 
@@ -122,7 +122,7 @@ static void be_host(Meeting *m)
     check_places(m);
     for (int r = 1; r < size; r++)
         if (!send_list(m, &m->peer[r]))
-            rt_lost("rank %d (%s) went away at the start", r, m->place[r].host);
+            rt_lost("rank %d (%s) closed its connection at the start", r, m->place[r].host);
 }
 
 static void be_guest(Meeting *m)
@@ -135,9 +135,8 @@ static void be_guest(Meeting *m)
     join_plan(m, 0, 1, TCP_WORDS, TCP_WORDS);
     join_lines(m, 0);
     if (!receive_list(m, &m->peer[0]))
-        rt_lost("rank 0 at %s has sent no list of all %d ranks: one has not come in %.0f s, "
-                "--timeout, "
-                "or another run is there (TENON_MEET=HOST:PORT names another place)",
+        rt_lost("rank 0 at %s has sent no list of all %d ranks: a rank is missing after %.0f s, --timeout, or another "
+                "run uses this address (TENON_MEET=HOST:PORT sets another one)",
                 m->text, size, m->limit);
     join_plan(m, 1, rank, 0, TCP_LINES - 1);
     join_lines(m, TCP_LINES * (size - 1 - rank));

@@ -61,7 +61,7 @@ static void take(CommState *s, int from, int tag, void *bytes, int n)
 static void __attribute__((noreturn)) mourn(const CommState *s, int rank)
 {
     const char *doing = s->doing;
-    rt_lost("rank %d (%s) is gone: it ended without a word, while this one was in step %lld, %s%s",
+    rt_lost("rank %d (%s) is gone: it ended without a message while this one was in step %lld, %s%s",
             rank, comm_host(s->comm, rank), (long long)s->comm->step + 1,
             doing ? "at " : "computing", doing ? doing : "");
 }

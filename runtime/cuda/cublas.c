@@ -11,6 +11,7 @@
 #include "cuda/gpu.h"
 #include "device.h"
 #include "error.h"
+#include "variables.h"
 #include <cublasLt.h>
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -66,14 +67,12 @@ enum { MAJOR = 13, CHANGES = 10000 }; /* version 130100 is 13.1.0 */
 
 static void open_library(void)
 {
-    const char *named = getenv("TENON_CUBLASLT");
+    const char *named = getenv(VARIABLE(TENON_CUBLASLT));
     const char *path = named && *named ? named : "libcublasLt.so.13";
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL), *symbol;
     if (!library)
-        rt_die("cuBLASLt 13 was not found: %s; this program computes its products with it: install "
-               "it (CUDA 13's toolkit, "
-               "PyPI: nvidia-cublas), or say where it lies: "
-               "TENON_CUBLASLT=/path/libcublasLt.so.13; built without "
+        rt_die("cuBLASLt 13 was not found: %s; this program computes its products with it: install it (CUDA 13's "
+               "toolkit, PyPI: nvidia-cublas), or set TENON_CUBLASLT=/path/libcublasLt.so.13; built without "
                "--kernels=cudnn it needs no library",
                dlerror());
         /* casts by memcpy: ISO C has no other way from an object to a function pointer */
@@ -289,7 +288,7 @@ static void say_what_lacks(const RtProduct *p, int n)
     for (int i = 0; i < n; i++)
         relus += p[i].undoes > 0, inside += p[i].undoes > 0 && ready[i].masked;
     if (inside < relus)
-        rt_note("cuBLASLt here undoes %d of %d relus inside of products: kernels of ours do the rest",
+        rt_note("cuBLASLt computes the gradients of %d of %d relus inside products: Tenon's kernels compute the others",
                 inside, relus);
 }
 
@@ -298,10 +297,10 @@ void rt_products_open(const RtProduct *p, int n, RtRounding rounding, int64_t wo
     open_library();
     product = p, room = (size_t)workspace;
     if (rounding == RT_TF32)
-        rt_note("products in tf32: factors are rounded to 10 bits behind the point, sums are f32");
+        rt_note("products in tf32: factors are rounded to 10 fraction bits, sums are f32");
     if (rounding == RT_BF16 || rounding == RT_F16)
-        rt_note("products and what lies between them in %s bits behind the point; sums, weights, "
-                "their updates, statistics and losses are f32",
+        rt_note("products and the values between them in %s fraction bits; sums, weights, their updates, statistics "
+                "and losses are f32",
                 rounding == RT_F16 ? "f16, 10" : "bf16, 7");
     ready = rt_alloc((size_t)n * sizeof *ready);
     check(api.Create(&handle), p, "starting the library");
@@ -321,7 +320,7 @@ static void multiply(const RtProduct *p, Ready *r, void *y, const void *a, const
 {
     const real one = 1, before = p->add ? 1 : 0;
     if (((uintptr_t)y | (uintptr_t)a | (uintptr_t)b | (uintptr_t)beside) % (uintptr_t)p->align)
-        rt_die("%s: an operand of its product lies at no multiple of %d bytes", p->layer, p->align);
+        rt_die("%s: the address of an operand of its product is not a multiple of %d bytes", p->layer, p->align);
     if (p->bias || (p->sums && !r->sums))
         set(p, r, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &beside, sizeof beside);
     check(api.Matmul(handle, r->how, &one, b, r->a, a, r->b, &before, y, r->y, y, r->y,

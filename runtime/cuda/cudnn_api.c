@@ -1,5 +1,6 @@
 /* cudnn_api.c -- cuDNN's backend API through a table of symbols. */
 #include "cuda/cudnn_api.h"
+#include "variables.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,14 +30,13 @@ static bool bind_symbols(CudnnApi *api, const char **missing)
 
 bool cudnn_open(CudnnApi *api, const char *path, char why[CUDNN_WHY])
 {
-    const char *named = getenv("TENON_CUDNN"), *missing = "";
+    const char *named = getenv(VARIABLE(TENON_CUDNN)), *missing = "";
     *api = (CudnnApi){0};
     path = path ? path : named && *named ? named : "libcudnn.so.9";
     api->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!api->library)
         return refuse(api, why,
-                      "cuDNN 9 was not found: %s; install it (PyPI: nvidia-cudnn-cu13), or say "
-                      "where it lies: "
+                      "cuDNN 9 was not found: %s; install it (PyPI: nvidia-cudnn-cu13), or set "
                       "TENON_CUDNN=/path/libcudnn.so.9",
                       dlerror(), 0);
     if (!bind_symbols(api, &missing))

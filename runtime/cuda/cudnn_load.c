@@ -1,5 +1,7 @@
 /* cudnn_load.c -- a program's plans when it starts: the embedded one, one kept on disk, or one made now. */
 #include "cuda/cudnn_load.h"
+#include "files.h"
+#include "variables.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,7 +26,7 @@ static void path_of(char path[PATH_MAX], const char *dir, const CudnnPlanned *w,
     const unsigned char rules = (unsigned char)(w->rules.exact + 2 * w->rules.any_order);
     uint64_t h = hash(0xcbf29ce484222325, w->graph, strlen(w->graph));
     h = hash(hash(h, k, sizeof *k), &rules, 1);
-    snprintf(path, PATH_MAX, "%s/%016llx.plan", dir, (unsigned long long)h);
+    snprintf(path, PATH_MAX, "%s/" FILE_PLAN, dir, (unsigned long long)h);
 }
 
 static char *slurp(const char *path, size_t *n)
@@ -92,8 +94,8 @@ static bool make_dir(char *path)
 
 bool cudnn_load_dir(char *to, size_t room)
 {
-    const char *own = getenv("TENON_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
-               *home = getenv("HOME");
+    const char *own = getenv(VARIABLE(TENON_CACHE)), *xdg = getenv(VARIABLE(XDG_CACHE_HOME)),
+               *home = getenv(VARIABLE(HOME));
     int n = -1;
     if (own && *own)
         n = snprintf(to, room, "%s/plans", own);

@@ -279,7 +279,7 @@ bool cudnn_plan_load(CudnnPlan *p, const CudnnDevice *d, const char *text, size_
     p->api = d->api;
     json = json ? memchr(json + 1, '\n', n - (size_t)(json + 1 - text)) : NULL;
     if (!json) {
-        snprintf(p->why, sizeof p->why, "this is no plan of ours");
+        snprintf(p->why, sizeof p->why, "this is not a plan of Tenon");
         return false;
     }
     if (!cudnn_key_same(&p->key, &here))

@@ -48,7 +48,7 @@ static void note_other(const RtGraph *g, int n)
         return;
     cudnn_key_text(&head.key, planned);
     cudnn_key_text(&here, found);
-    rt_note("%d of cuDNN's plans are for %s; here is %s: made anew, and kept", n, planned, found);
+    rt_note("%d of cuDNN's plans are for %s; here is %s: they are made again and kept", n, planned, found);
 }
 
 void rt_graphs_open(const RtGraph *graph, int ngraph, const RtGraphCall *calls, int ncall,

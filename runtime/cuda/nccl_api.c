@@ -1,5 +1,6 @@
 /* nccl_api.c -- NCCL through a table of symbols. */
 #include "cuda/nccl_api.h"
+#include "variables.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,14 +28,14 @@ static bool bind_symbols(NcclApi *api, const char **missing)
 
 bool nccl_open(NcclApi *api, char why[NCCL_WHY])
 {
-    const char *named = getenv("TENON_NCCL"), *missing = "";
+    const char *named = getenv(VARIABLE(TENON_NCCL)), *missing = "";
     const char *path = named && *named ? named : "libnccl.so.2";
     *api = (NcclApi){0};
     api->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!api->handle)
         snprintf(why, NCCL_WHY,
-                 "NCCL 2, which adds gradients between GPUs, was not found: %s; install it (PyPI: "
-                 "nvidia-nccl-cu13), or say where it lies: TENON_NCCL=/path/libnccl.so.2",
+                 "NCCL 2, which adds gradients between GPUs, was not found: %s; install it (PyPI: nvidia-nccl-cu13), "
+                 "or set TENON_NCCL=/path/libnccl.so.2",
                  dlerror());
     else if (!bind_symbols(api, &missing))
         snprintf(why, NCCL_WHY, "%s has no %s: NCCL 2.18 or a later 2 is needed", path, missing);

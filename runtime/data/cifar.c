@@ -65,8 +65,8 @@ bool cifar_open(const RtProgram *p, const char *directory, const char *split, in
     const char *path = stream_path(c->file[0]);
     data_take_shape(d, p, path, 3, shape);
     if (p->softmax_output && p->classes != CLASSES)
-        rt_die("%s: CIFAR-10 has %d classes, but %s tells %lld apart: build it with as many (if "
-               "they are its parameter: --set model.classes=%d)",
+        rt_die("%s: CIFAR-10 has %d classes, but %s has %lld: build it with the same number (--set model.classes=%d, "
+               "where it is a parameter)",
                path, CLASSES, p->model, (long long)p->classes, CLASSES);
     d->cifar = c;
     d->type = RT_U8;
@@ -102,7 +102,7 @@ static void fill_file(void *arg, int thread, int unit)
         take_labels(d, stream_path(s), first, n);
     bytes += stream_end(s, c->whole[unit] * RECORD - bytes);
     if (bytes != c->whole[unit] * RECORD)
-        rt_die("%s changed while it was read, or ends in another size than its own: %lld bytes, or more, not %lld", stream_path(s),
+        rt_die("%s changed while it was read, or its size is wrong: it holds %lld bytes or more, not %lld", stream_path(s),
                (long long)bytes, (long long)(c->whole[unit] * RECORD));
 }
 

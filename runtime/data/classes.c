@@ -52,7 +52,7 @@ bool classes_of_weights(const RtProgram *p, const char *path)
         const int64_t n = lines(text, end, NULL);
         char **line = rt_alloc(sizeof *line * (size_t)n);
         if (n != p->classes)
-            rt_die("%s names %lld classes, but %s tells %lld apart", path, (long long)n, p->model,
+            rt_die("%s names %lld classes, but %s has %lld", path, (long long)n, p->model,
                    (long long)p->classes);
         lines(text, end, line);
         classes_take(line, n);

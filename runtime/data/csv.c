@@ -77,7 +77,7 @@ static Field take_field(const Csv *c, const char **at, int64_t column)
         while (is_blank(c, *end))
             end++;
         if (!is_end(*end) && *end != c->separator)
-            rt_die("%s:%lld: column %lld goes on behind its quote", c->path, (long long)c->row,
+            rt_die("%s:%lld: column %lld has text behind its closing quote", c->path, (long long)c->row,
                    (long long)column);
     } else {
         for (end = begin; !is_end(*end) && *end != c->separator;)
@@ -201,7 +201,7 @@ void csv_open_input(const RtProgram *p, const char *path, Data *d)
         c.row++;
         const char *text = c.row == 1 ? behind_mark(&c, line) : line;
         if (strlen(line) < (size_t)length)
-            rt_die("%s:%lld: a byte of 0 stands in the row: this is no text", path,
+            rt_die("%s:%lld: the row holds a byte of 0: this is not a text file", path,
                    (long long)c.row);
         take_line(&c, p, text, d, &room);
     }

@@ -116,8 +116,8 @@ static void open_synthetic(const RtProgram *p, const char *split, int64_t limit,
 {
     const bool test = strcmp(split, "test") == 0;
     if (p->recipe.samples <= 0)
-        rt_die("--data synthetic: the recipe does not say how many samples to make up: build it "
-               "with data = synthetic(samples = N), or measure steps with `bench`");
+        rt_die("--data synthetic: the recipe does not say how many samples to generate: build it with data = "
+               "synthetic(samples = N), or measure steps with `bench`");
     d->synthetic = true;
     synthetic_room(d, p->batch);
     d->first = test ? p->recipe.samples : 0;
@@ -157,9 +157,9 @@ Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t
                d->place, split, split, split, test ? "t10k" : split,
                test ? "test_batch" : "data_batch_1",
                p->decode ? rt_format(", nor a folder %s with one folder of images a class", split)
-                         : "; folders of images want data = imagefolder(...) in the recipe");
+                         : "; folders of images need data = imagefolder(...) in the recipe");
     if (d->n >= UINT32_MAX - 2 * (int64_t)p->batch)
-        rt_die("%s holds %lld samples; at most 2^32 can be counted", d->place, (long long)d->n);
+        rt_die("%s holds %lld samples; at most 2^32 are possible", d->place, (long long)d->n);
     return d;
 }
 

@@ -17,9 +17,9 @@
 #include <string.h>
 #include <turbojpeg.h>
 
-/* Pixels of an image, as many as Pillow reads at most; of one that is decoded alone.  So an image takes 537 MB at most (716 in CMYK),
- * and those of all threads together that and 64 MB a thread. */
-enum { LARGEST = 178956970, LARGE = 1 << 24 };
+/* Pixels of an image that is decoded alone.  With DECODE_PIXELS an image takes 537 MB at most (716 in CMYK), and the images of all
+ * threads together take that and 64 MB a thread. */
+enum { LARGE = 1 << 24 };
 
 static pthread_mutex_t one_large = PTHREAD_MUTEX_INITIALIZER;
 
@@ -32,9 +32,9 @@ static bool refuse(char why[DECODE_WHY], const char *text)
 /* Large ones wait for each other, so that a folder of them takes the memory of one, and not of one a thread. */
 static bool room(Pixels *p, size_t channels, int64_t width, int64_t height, char why[DECODE_WHY])
 {
-    if (width < 1 || height < 1 || width > LARGEST / height) {
+    if (width < 1 || height < 1 || width > DECODE_PIXELS / height) {
         snprintf(why, DECODE_WHY, "it has %lld x %lld pixels, more than the %d that are read: make it smaller",
-                 (long long)width, (long long)height, LARGEST);
+                 (long long)width, (long long)height, DECODE_PIXELS);
         return false;
     }
     p->height = (int)height;
@@ -138,7 +138,7 @@ static bool png(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_WH
     Png r = {.at = file, .end = file + bytes, .p = p, .why = why};
     r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, png_refuse, png_remark);
     r.info = r.png ? png_create_info_struct(r.png) : NULL;
-    const bool ok = r.info ? png_read(&r) : refuse(why, "libpng does not start");
+    const bool ok = r.info ? png_read(&r) : refuse(why, "libpng cannot start");
     png_destroy_read_struct(&r.png, &r.info, NULL);
     free(r.row);
     if (!ok)
@@ -172,7 +172,7 @@ static bool jpeg(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_W
 {
     tjhandle h = tjInitDecompress();
     if (!h)
-        return refuse(why, "libturbojpeg does not start");
+        return refuse(why, "libturbojpeg cannot start");
     const bool ok = jpeg_with(h, file, bytes, p, why);
     tjDestroy(h);
     return ok;

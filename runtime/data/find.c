@@ -1,6 +1,7 @@
 /* find.c -- from the name of a data set to its directory. */
 #include "data/data.h"
 #include "error.h"
+#include "variables.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,13 +34,13 @@ char *find_data(const RtProgram *p, const char *name)
 {
     if (strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
         if (!is_directory(name))
-            rt_die(access(name, F_OK) == 0 ? "the data are in a directory: %s is none"
+            rt_die(access(name, F_OK) == 0 ? "a data set is a directory: %s is not one"
                                            : "the data directory %s does not exist",
                    name);
         return rt_format("%s", name);
     }
     Search s = {.tried = ""};
-    look(&s, getenv("TENON_DATA"), name);
+    look(&s, getenv(VARIABLE(TENON_DATA)), name);
     for (int i = 0; p->data_dirs && p->data_dirs[i]; i++)
         look(&s, p->data_dirs[i], name);
     look(&s, "./models/data", name);

@@ -88,12 +88,11 @@ static bool find_classes(const RtProgram *p, const char *directory, const char *
             return false;
     }
     if (class->n < 2)
-        rt_die("%s holds %s: images come in one folder a class, and there are at least two classes",
+        rt_die("%s holds %s: images need one folder a class, and at least two classes",
                path, class->n ? rt_format("one folder (%s)", class->name[0]) : "no folder");
     if (p->softmax_output && class->n != p->classes)
-        rt_die("%s holds %lld classes (%s), but %s tells %lld apart: build it with as many (if "
-               "they are its parameter: --set "
-               "model.classes=%lld)",
+        rt_die("%s holds %lld classes (%s), but %s has %lld: build it with the same number (--set model.classes=%lld, "
+               "where it is a parameter)",
                path, (long long)class->n, words(class), p->model, (long long)p->classes,
                (long long)class->n);
     return true;
@@ -141,8 +140,8 @@ static void check_folders(const Names *class, const char *path)
 
 static void say_left_out(const char *path, int64_t others)
 {
-    const char *what = others == 1 ? "entry is left out, which is no file that ends"
-                                   : "entries are left out, which are no files that end";
+    const char *what = others == 1 ? "entry is left out, which is not a file that ends"
+                                   : "entries are left out, which are not files that end";
     rt_note("%s: %lld %s in .png, .jpg or .jpeg", path, (long long)others, what);
 }
 

@@ -13,9 +13,11 @@
 #include "data/resample.h"
 #include "error.h"
 #include "file.h"
+#include "files.h"
 #include "hash.h"
 #include "mapped.h"
 #include "memory.h"
+#include "variables.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -78,7 +80,7 @@ static bool map_packed(Images *m, const char *path)
         return false;
     m->sum = (uint64_t *)(void *)(m->map + m->bytes) - pieces(m);
     if (hash_block(m->sum, sizeof *m->sum * (size_t)pieces(m)) != have.sums) {
-        rt_note("%s is damaged, and made anew", path);
+        rt_note("%s is damaged and is made again", path);
         return false;
     }
     m->place = path;
@@ -119,7 +121,7 @@ static void end_packed(Images *m)
 /* .../tenon/images-HASH; NULL without a home. */
 static const char *users_place(const Images *m, const char *directory)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"),
+    const char *cache = getenv(VARIABLE(XDG_CACHE_HOME)), *home = getenv(VARIABLE(HOME)),
                *real = realpath(directory, NULL);
     if ((!cache || !*cache) && (!home || !*home))
         return NULL;
@@ -128,7 +130,7 @@ static const char *users_place(const Images *m, const char *directory)
     base = rt_format("%s/tenon", base);
     mkdir(base, 0777);
     const uint64_t of_place = hash_text(real ? real : directory);
-    return rt_format("%s/images-%016llx-%lldx%lldx%lld", base,
+    return rt_format("%s/" FILE_IMAGES, base,
                      (unsigned long long)(of_place ^ m->head.hash), (long long)m->head.channels,
                      (long long)m->head.height, (long long)m->head.width);
 }
@@ -162,7 +164,7 @@ static void decode(void *arg, int thread, int unit)
     char why[DECODE_WHY];
     uint8_t *file = read_file(f);
     if (!m->p->decode->image(file, (size_t)f->bytes, &p, why)) {
-        rt_die("%s is no image that can be read: %s", f->path, why);
+        rt_die("%s cannot be read as an image: %s", f->path, why);
     }
     free(file);
     resample((uint8_t *)d->x + unit * d->stride, (int)m->head.channels, (int)m->head.height,
@@ -207,7 +209,7 @@ static Images *images_new(const RtProgram *p, Folders folders)
 
 static void find_samples(Images *m, const char *directory, const char *split)
 {
-    const char *beside = rt_format("%s/.tenon-%s-%lldx%lldx%lld%s", directory, split,
+    const char *beside = rt_format("%s/" FILE_PACKED, directory, split,
                                    (long long)m->head.channels, (long long)m->head.height,
                                    (long long)m->head.width, m->head.crop ? "" : "-stretched");
     const char *users = users_place(m, directory);

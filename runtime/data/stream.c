@@ -2,6 +2,7 @@
 #include "data/stream.h"
 #include "data/unpack.h"
 #include "error.h"
+#include "files.h"
 #include "hash.h"
 #include <ctype.h>
 #include <errno.h>
@@ -51,7 +52,7 @@ static void keep(void *opaque, void *p)
 static void find_checksum(Stream *s, const char *directory)
 {
     const char *name = strrchr(s->path, '/') + 1;
-    char *list = rt_format("%s/SHA256SUMS", directory), line[512];
+    char *list = rt_format("%s/" FILE_SUMS, directory), line[512];
     FILE *f = fopen(list, "re");
     while (f && fgets(line, sizeof line, f)) {
         line[strcspn(line, "\r\n")] = 0;
@@ -159,8 +160,8 @@ int64_t stream_room(const Stream *s)
 static void check_content(const Stream *s, int64_t content, const char *what)
 {
     if (content > stream_room(s))
-        rt_die("%s %s %lld bytes, more than %d times its own %lld, and %lld: no data are packed so "
-               "small; if these are, unpack the file with %s -d",
+        rt_die("%s %s %lld bytes, more than %d times its own %lld, and %lld: it is taken for damaged; "
+               "if it is right, unpack the file with %s -d",
                s->path, what, (long long)content, STREAM_RATIO, (long long)s->bytes,
                (long long)STREAM_FREE, s->xz ? "xz" : "gzip");
 }
@@ -174,7 +175,7 @@ static int64_t content(const Stream *s)
     if (!s->gz)
         return s->bytes;
     if (s->bytes < 18 || pread(s->fd, b, 4, s->bytes - 4) != 4)
-        rt_die("%s is truncated: %lld bytes are no gzip file; fetch it again", s->path,
+        rt_die("%s is truncated: a gzip file has more than %lld bytes; fetch it again", s->path,
                (long long)s->bytes);
     return (int64_t)b[3] << 24 | b[2] << 16 | b[1] << 8 | b[0];
 }

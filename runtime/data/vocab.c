@@ -259,8 +259,8 @@ static bool read_pairs(Vocab *v, const char *path, const char *at, const char *e
             return false;
         length[i] = length[pair[0]] + length[pair[1]];
         if (length[i] > WORD_MAX)
-            rt_die("%s holds a vocabulary that is damaged: its token %d stands for %d bytes, more "
-                   "than the %d that one can have; take the file that the training has written",
+            rt_die("%s holds a vocabulary that is damaged: its token %d stands for %d bytes, more than the %d that are "
+                   "possible; use the file that the training has written",
                    path, i, length[i], WORD_MAX);
     }
     free(length);

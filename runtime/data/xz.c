@@ -89,9 +89,8 @@ static void end(void *state)
 static int64_t content(int fd, int64_t bytes)
 {
     (void)fd, (void)bytes;
-    rt_die("this tenon was built without liblzma and reads no .xz: unpack the data with xz -d, or "
-           "install the library "
-           "(Debian: apt-get install liblzma-dev) and build tenon again");
+    rt_die("this version of Tenon was built without liblzma and cannot read .xz: unpack the data with xz -d, or "
+           "install the library (Debian: apt-get install liblzma-dev) and build Tenon again");
 }
 
 static void *begin(void)

@@ -94,5 +94,5 @@ refuses "a full disk" "checkpoint|step-" bash -c 'ulimit -f 100; exec "$@"' bash
 same "the earlier checkpoint after a full disk" "$(cd "$work/c" && sha256sum ./*)" "$before"
 succeeds "resumed after a full disk" "$work/p" --epochs 3 --limit-samples 256 --checkpoint "$work/c" --resume
 refuses "weights that are none" "SHA256SUMS" "$work/p" test --weights "$mnist/SHA256SUMS"
-refuses "bf16 between no ranks" "--wire bf16 is for programs built with --comm mpi" "$work/p" --wire bf16
+refuses "bf16 between no ranks" "--wire is for programs built with --comm mpi" "$work/p" --wire bf16
 finish

@@ -67,7 +67,7 @@ refuses "an empty batch" "data_batch_2.bin holds 0 bytes" "${run[@]}" --data "$w
 fresh; printf '\012' | dd of="$work/d/data_batch_2.bin" bs=1 seek=$((3 * 3073)) conv=notrunc status=none
 refuses "a label that is no class" "data_batch_2.bin: label 10 of image 3.*0 to 9" "${run[@]}" --data "$work/d"
 "$TENON" build "$work/small.tn" -o "$work/seven" --set model.classes=7
-refuses "seven classes" "data_batch_1.bin: CIFAR-10 has 10 classes, but small tells 7 apart.*model.classes=10" "$work/seven" --data "$work/plain"
+refuses "seven classes" "data_batch_1.bin: CIFAR-10 has 10 classes, but small has 7.*model.classes=10" "$work/seven" --data "$work/plain"
 build lenet "$work/lenet"
 refuses "images of another size" "data_batch_1.bin holds samples of shape 3 x 32 x 32, but lenet takes 1 x 28 x 28" "$work/lenet" --data "$work/plain"
 

@@ -62,7 +62,7 @@ on_the_processor() {
     ! grep -q "relus inside of products" "$work/said" && ok || bad "something is said of relus though all are inside: $(grep relus "$work/said")"
     for lack in bits undo; do
         FAKE_CUBLAS=$lack bits mlp $data; same "without algorithms that have to do with $lack" "0 0 6" "$(cat "$work/counts")"
-        grep -q "^gpu: cuBLASLt here undoes 0 of 2 relus inside of products: kernels of ours do the rest$" "$work/said" && ok || bad "a lack of $lack is not said"
+        grep -q "^gpu: cuBLASLt computes the gradients of 0 of 2 relus inside products: Tenon's kernels compute the others$" "$work/said" && ok || bad "a lack of $lack is not said"
     done
     bits products; same "of vectors, and of each step of a sequence, in two shards and three steps" "12 12 0" "$(cat "$work/counts")"
     FAKE_CUBLAS=undo bits products; same "and by kernels of ours" "0 0 12" "$(cat "$work/counts")"
@@ -193,8 +193,8 @@ halves() {
     if deep "geometry.tn in bf16"; then half geometry "$cuda/geometry.tn" 0; fi
     data="--data $work/mnist"
     half lenet models/lenet.tn 0 --batch 8
-    grep -q "^gpu: products and what lies between them in bf16, .*; sums, weights, .* are f32" "$work/lenet-bf16/said" && ok || bad "bf16 is not said at the start: $(head -n 2 "$work/lenet-bf16/said")"
-    "$work/lenet-bf16/gpu" info | grep -q "^dtype: f32, products and what lies between them in bf16" && ok || bad "info does not say bf16"
+    grep -q "^gpu: products and the values between them in bf16, .*; sums, weights, .* are f32" "$work/lenet-bf16/said" && ok || bad "bf16 is not said at the start: $(head -n 2 "$work/lenet-bf16/said")"
+    "$work/lenet-bf16/gpu" info | grep -q "^dtype: f32, products and the values between them in bf16" && ok || bad "info does not say bf16"
     # a convolution whose filters are used twice: one of two sums is added to the other, and that is a kernel of ours
     same "gradients of filters that are kernels of ours" 2 "$(sed -n '/^static void train_slice/,/^}/p' "$work/narrow-bf16/narrow.cu" | grep -c 'LAUNCH(conv2d_dw')"
     "$work/lenet-bf16/gpu" $data --epochs 1 --save "$work/half.safetensors" > /dev/null 2>&1
@@ -213,9 +213,9 @@ scaled() {
     type=f16 half products "$cuda/products.tn" 0
     type=f16 half narrow "$cuda/narrow.tn" 3e-3
     if deep "LeNet in f16"; then data="--data $work/mnist" type=f16 half lenet models/lenet.tn 0 --batch 8; fi
-    grep -q "products and what lies between them in f16, 10 bits behind the point; sums, weights, .* are f32" "$work/narrow-f16/said" && ok || bad "f16 is not said at the start"
+    grep -q "products and the values between them in f16, 10 fraction bits; sums, weights, .* are f32" "$work/narrow-f16/said" && ok || bad "f16 is not said at the start"
     grep -q "loss scale 65536: halved, and the step left out, .*; doubled after 2000 steps" "$work/narrow-f16/said" && ok || bad "the scale is not said at the start"
-    "$work/narrow-f16/gpu" info | grep -q "^dtype: f32, products and what lies between them in f16" && ok || bad "info does not say f16"
+    "$work/narrow-f16/gpu" info | grep -q "^dtype: f32, products and the values between them in f16" && ok || bad "info does not say f16"
     refuses "a scale of nothing" "for programs built with --dtype f16" "$work/narrow/gpu" --loss-scale 8
     # clipped gradients are those that are not scaled: the same bits at any scale, f32's losses nearly
     shim_gpu clipped "$cuda/products.tn" --kernels=cudnn --dtype f16 --set 'clip=norm(0.2)'
@@ -325,7 +325,7 @@ embedded() {
     same "and has the bits of one that plans when it starts" "$first" "$(hashes "$work/run.jsonl")"
     [ -z "$(ls "$work/unused/plans")" ] && ok || bad "embedded plans were made anew"
     FAKE_DRIVER=13010 run > "$work/said"
-    grep -q "5 of cuDNN's plans are for sm_90 with 132 .*driver API 13.0.*; here is .*driver API 13.1.* made anew, and kept" "$work/said" && ok || bad "another driver: $(cat "$work/said")"
+    grep -q "5 of cuDNN's plans are for sm_90 with 132 .*driver API 13.0.*; here is .*driver API 13.1.* they are made again and kept" "$work/said" && ok || bad "another driver: $(cat "$work/said")"
     same "plans made anew have the same bits" "$first" "$(hashes "$work/run.jsonl")"
     same "plans that are kept then" 5 "$(ls "$work/unused/plans" | wc -l)"
     silent "and found at the next start" "$(FAKE_CUDNN=none FAKE_DRIVER=13010 run)"

@@ -73,7 +73,7 @@ XDG_CACHE_HOME=/dev/null succeeds "the same in two" "${run[@]}" --data "$work/sp
 same "their weights" "$(field "$work/packed.log" end weights_hash)" "$(field "$work/once.log" end weights_hash)"
 head -c 3 /dev/zero | dd of="$spoiled" bs=1 seek=$(($(stat -c %s "$spoiled") - 5)) conv=notrunc status=none
 succeeds "a list of hashes that is damaged" "${run[@]}" --data "$work/spoiled" --epochs 1
-grep -q "is damaged, and made anew" "$work/out" && ok || bad "a damaged list of hashes is taken: $(cat "$work/out")"
+grep -q "is damaged and is made again" "$work/out" && ok || bad "a damaged list of hashes is taken: $(cat "$work/out")"
 image "$work/spoiled/train/red/12.PNG.png" 16 16 1 2 3 4
 refuses "another image" "made with samples whose bytes have the hash" "${run[@]}" --data "$work/spoiled" --checkpoint "$work/packed" --resume --epochs 9
 
@@ -147,7 +147,7 @@ if grep -q turbojpeg "$work/libraries"; then ok; else bad "a program for images 
 build mlp "$work/mlp"
 ldd "$work/mlp" > "$work/libraries"
 if grep -Eq 'turbojpeg|png' "$work/libraries"; then bad "a program for MNIST is linked with libpng"; else ok; fi
-refuses "images for a program that reads none" "folders of images want data = imagefolder" "$work/mlp" --data "$work/exact"
+refuses "images for a program that reads none" "folders of images need data = imagefolder" "$work/mlp" --data "$work/exact"
 
 # an image gets its class by name; all outputs are those of the same bytes in a .npy file
 w=(--weights "$work/w.safetensors")
@@ -162,7 +162,7 @@ for kind in grey grey16; do
 done
 same "grey of 8 and of 16 bits" "$(cat "$work/grey.csv")" "$(cat "$work/grey16.csv")"
 image "$work/huge.png" empty 20000 0 0 0 1
-refuses "an image of a gigabyte" "huge.png is no image that can be read: it has 20000 x 20000 pixels, more than the 178956970 that are read" "$work/p" predict "${w[@]}" --input "$work/huge.png"
+refuses "an image of a gigabyte" "huge.png cannot be read as an image: it has 20000 x 20000 pixels, more than the 178956970 that are read" "$work/p" predict "${w[@]}" --input "$work/huge.png"
 (cd "$work/exact/test/blue" && "$work/p" predict "${w[@]}" --input 10.png) > "$work/one"
 same "predict of a file" "10.png blue" "$(cut -f 1,2 "$work/one" | tr '\t' ' ')"
 cp "$work/mixed/test/red/9.JPG" "$work/photo"
@@ -178,7 +178,7 @@ same "classes without names are numbers" "1" "$("$work/p" predict --weights "$wo
 succeeds "three classes: build" "$TENON" build "$work/small.tn" -o "$work/three" --set model.classes=3
 refuses "names of two classes for three" "holds? the weights|names 2 classes" "$work/three" predict "${w[@]}" --input "$work/photo"
 echo text > "$work/text.png"
-refuses "predict of a text" "text.png is no image that can be read: it is neither PNG nor JPEG" "$work/p" predict "${w[@]}" --input "$work/text.png"
+refuses "predict of a text" "text.png cannot be read as an image: it is neither PNG nor JPEG" "$work/p" predict "${w[@]}" --input "$work/text.png"
 refuses "predict of no file" "none.png cannot be read" "$work/p" predict "${w[@]}" --input "$work/none.png"
 refuses "predict of folders" "test holds no image: .*folders in it are not looked into" "$work/p" predict "${w[@]}" --input "$work/exact/test"
 succeeds "an MLP's weights" "$work/mlp" --epochs 1 --limit-samples 128 --save "$work/mlp.safetensors"
@@ -200,17 +200,17 @@ same "a packed file cut short by the run that made it" "1 1" "$rc $(grep -c "d/.
 # what is wrong
 fresh() { rm -rf "$work/d"; cp -r "$work/mixed" "$work/d"; rm -f "$work"/d/.tenon*; }
 wrong() { refuses "$1" "$2" "${run[@]}" --data "$work/d"; [ -z "$(find "$work/d" -name '*.tmp*')" ] && ok || bad "$1: half a packed file is left"; }
-fresh; truncate -s -200 "$work/d/train/red/4.jpeg";     wrong "a JPEG cut short" "train/red/4.jpeg is no image that can be read: .*[Pp]remature"
-fresh; truncate -s 60 "$work/d/test/blue/2.png";       wrong "a PNG cut short" "test/blue/2.png is no image that can be read: "
-fresh; : > "$work/d/train/blue/5.jpg";                 wrong "an empty file" "train/blue/5.jpg is no image that can be read: it is empty"
-fresh; echo text > "$work/d/train/blue/6.jpg";         wrong "a text" "train/blue/6.jpg is no image that can be read: it is neither PNG nor JPEG"
+fresh; truncate -s -200 "$work/d/train/red/4.jpeg";     wrong "a JPEG cut short" "train/red/4.jpeg cannot be read as an image: .*[Pp]remature"
+fresh; truncate -s 60 "$work/d/test/blue/2.png";       wrong "a PNG cut short" "test/blue/2.png cannot be read as an image: "
+fresh; : > "$work/d/train/blue/5.jpg";                 wrong "an empty file" "train/blue/5.jpg cannot be read as an image: it is empty"
+fresh; echo text > "$work/d/train/blue/6.jpg";         wrong "a text" "train/blue/6.jpg cannot be read as an image: it is neither PNG nor JPEG"
 fresh; ln -s nowhere "$work/d/train/red/link.png"; echo > "$work/d/train/blue/x.gif"; mkdir "$work/d/train/blue/folder.png"
 succeeds "what is no image" "${run[@]}" --data "$work/d" --epochs 1
 grep -q "d/train: 3 entries are left out" "$work/out" && ok || bad "a link to nowhere, a .gif and a folder are not counted: $(cat "$work/out")"
 fresh; rm -r "$work/d/train/red" "$work/d/test/red";   wrong "one class" "d/train holds one folder .blue.: .*at least two"
 fresh; rm -r "$work"/d/train/*;                        wrong "no class" "d/train holds no folder"
 fresh; rm "$work"/d/train/red/*;                       wrong "a class without images" "d/train/red holds no image"
-fresh; mkdir "$work/d/train/green"; cp "$work"/d/train/red/* "$work/d/train/green"; wrong "three classes" "d/train holds 3 classes .blue, green, red., but small tells 2 apart.*model.classes=3"
+fresh; mkdir "$work/d/train/green"; cp "$work"/d/train/red/* "$work/d/train/green"; wrong "three classes" "d/train holds 3 classes .blue, green, red., but small has 2.*model.classes=3"
 fresh; mv "$work/d/test/red" "$work/d/test/green";     wrong "another class to test" "d/test/green: there is no class 'green' among the folders to train on .blue, red."
 fresh; rm -r "$work/d/test/red";                       wrong "a class missing in the test" "d/test/red is missing"
 fresh; rm -r "$work/d/test";                           wrong "nothing to test" "no test data.*nor a folder test"

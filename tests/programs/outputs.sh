@@ -57,7 +57,7 @@ mkfifo full full-out full-both nobody gone
 fill full
 "$work/p" "${endless[@]}" c1 --log full > out 2> err & job=$!
 stops "the log is a full pipe" $job c1
-same "a note of the full pipe" 1 "$(grep -c "the log full takes nothing: its reader does not read" err)"
+same "a note of the full pipe" 1 "$(grep -c "the log full is a pipe whose reader does not read" err)"
 grep -q "stopped by SIGTERM .*; saved in c1" err && ok || bad "what SIGTERM says: $(cat err)"
 kill $reader
 

@@ -90,11 +90,11 @@ two rows of names|form.csv:2: column 1 is 'x', not a number|a,b,c,d\nx,y,z,w\n1,
 a word in row 3|form.csv:3: column 4 is 'eight', not a number|a,b,c,d\n1,2,3,4\n5,6,7,eight\n
 a comma in a number|form.csv:1: column 2 is '2,5', not a number: write it with a point|1;2,5;3;4\n
 an open quote|form.csv:2: the quote in column 2 is not closed|1,2,3,4\n5,"6,7,8\n
-text behind a quote|form.csv:1: column 1 goes on behind its quote|"1"2,2,3,4\n
+text behind a quote|form.csv:1: column 1 has text behind its closing quote|"1"2,2,3,4\n
 too few|form.csv:2: 3 numbers where a sample of tiny has 4|1,2,3,4\n5,6,7\n
 a comma too many|form.csv:1: column 5 is empty|1,2,3,4,\n
 UTF-16|form.csv is in UTF-16: save it as UTF-8|\xff\xfe1\x00\n\x00
-zeros|form.csv:2: a byte of 0|1,2,3,4\n5,\x00,7,8\n
+zeros|form.csv:2: the row holds a byte of 0|1,2,3,4\n5,\x00,7,8\n
 names alone|form.csv holds no sample|a,b,c,d\n
 END
 
@@ -113,8 +113,8 @@ npy bad.npy "[('a', '<f4')]" "(2, 4)"
 predicts "records" "bad.npy holds records of several fields" --input "$work/bad.npy"
 refuses "weights of another model" "does not hold the weights of tiny, but of lenet: 20 tensors differ" "$work/tiny" predict --weights "$work/w.safetensors" --input "$work/good.npy"
 same "ten of them are named" "12 and 10 more" "$(wc -l < "$work/err")$(tail -n 1 "$work/err" | sed 's/^ *//; s/^/ /')"
-predicts "an empty text" "--text is empty" --text ""
-refuses "generate of classes" "does not read data = text.*predict. says the class" "$work/tiny" generate --weights "$work/tiny.safetensors"
+predicts "a text for numbers" "--text is for programs that predict from texts: build with data = tsv" --text ""
+refuses "generate of classes" "generate is for networks that say which token comes next: build with data = text.*" "$work/tiny" generate --weights "$work/tiny.safetensors"
 
 if mknod "$work/device" c 1 3 2> /dev/null; then
     refuses "--save to a device" "is a device or a pipe, not a file" "$work/p" --epochs 1 --limit-samples 128 --save "$work/device"

@@ -46,13 +46,13 @@ says() { # TEXT PATTERN OPTIONS...
 }
 "$work/tiny" --save "$work/w.safetensors" --log "$work/four.jsonl" > /dev/null 2> "$work/err"
 [ ! -s "$work/err" ] && ok || bad "a run of the recipe says $(cat "$work/err")"
-says "a run that ends earlier" "cosine schedule spans the recipe's 4 epochs, of which --epochs 2 changes nothing; build with --set epochs=2" --epochs 2 --checkpoint "$work/t" --log "$work/two.jsonl"
+says "a run that ends earlier" "cosine schedule spans the recipe's 4 epochs, also with --epochs 2; build with --set epochs=2" --epochs 2 --checkpoint "$work/t" --log "$work/two.jsonl"
 same "the rates of two epochs of four" "$(field "$work/four.jsonl" epoch lr | cut -d ' ' -f 1,2)" "$(field "$work/two.jsonl" epoch lr | sed 's/ $//')"
 same "four rates" 4 "$(field "$work/four.jsonl" epoch lr | tr ' ' '\n' | grep . | sort -u | wc -l)"
 same "epochs in the start record" "2 " "$(field "$work/two.jsonl" start epochs)"
-says "a run that is complete" "already complete, 2 of 2 epochs; --epochs N goes on" --epochs 2 --checkpoint "$work/t" --resume
+says "a run that is complete" "already complete, 2 of 2 epochs; continue it with --epochs N" --epochs 2 --checkpoint "$work/t" --resume
 says "fewer epochs than are done" "2 epochs are done, and this run is for 1: nothing is left" --epochs 1 --checkpoint "$work/t" --resume
-says "weights beside a checkpoint" "the weights are the checkpoint's: --weights .*w.safetensors is for a run that begins" --checkpoint "$work/t" --resume --weights "$work/w.safetensors" --log "$work/two.jsonl"
+says "weights beside a checkpoint" "the weights are the checkpoint's: --weights .*w.safetensors is only used when a run begins" --checkpoint "$work/t" --resume --weights "$work/w.safetensors" --log "$work/two.jsonl"
 grep -q "after epoch 2 of 4" "$work/err" && ok || bad "where the run goes on: $(cat "$work/err")"
 same "the checkpoint's weights" "$(hashes "$work/four.jsonl")" "$(hashes "$work/two.jsonl")"
 says "weights without a checkpoint" "holds no checkpoint" --checkpoint "$work/u" --resume --weights "$work/w.safetensors"

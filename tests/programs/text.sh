@@ -137,7 +137,7 @@ for part in gpt turned own both none mixed; do
     go_on "$work/plain_$part" "$work/$part.safetensors" 40 --threads 2
     cmp -s "$work/went.3" "$work/went.5" && ok || bad "$part: another text by the plain program"
 done
-refuses "predict at every position" "generate. goes on with a text" "$work/lstm" predict --weights "$work/l.safetensors" --text 'the quick'
+refuses "predict at every position" "--text is for programs that predict from texts: .*.generate. continues a text" "$work/lstm" predict --weights "$work/l.safetensors" --text 'the quick'
 run=("$work/next" --limit-samples 3000)
 
 # the units
@@ -200,6 +200,7 @@ same "reviews: predicted" "1 0" "$("$work/reviews" predict --weights "$work/r.sa
 same "reviews: one of them" 1 "$("$work/reviews" predict --weights "$work/r.safetensors" --text 'a great film' | cut -f1)"
 "$work/reviews" predict --weights "$work/r.safetensors" --input "$work/lines.txt" --output "$work/rows.csv"
 same "reviews: a row each" 2 "$(awk -F, '$1 + $2 > 0.9999 && $1 + $2 < 1.0001' "$work/rows.csv" | wc -l)"
+refuses "an empty text to predict from" "--text is empty" "$work/reviews" predict --weights "$work/r.safetensors" --text ""
 refuses "reviews do not go on" "generate is for networks that say which token comes next" "$work/reviews" generate --weights "$work/r.safetensors"
 
 table=$work/small/small_train.tsv

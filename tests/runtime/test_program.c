@@ -329,11 +329,11 @@ START_TEST(wrong_weights_are_listed)
     zeros(w, "{\"hidden.weight\":{\"dtype\":\"F32\",\"shape\":[16,8],\"data_offsets\":[0,512]},"
              "\"hidden.bias\":{\"dtype\":\"I32\",\"shape\":[8],\"data_offsets\":[512,544]},"
              "\"odd\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[544,548]}}", 548);
-    refuses("hidden.weight is (16, 8) there, but (8, 16) here", "test --weights %s", w);
+    refuses("hidden.weight is (16, 8) in the file, but (8, 16) in the program", "test --weights %s", w);
     ck_assert_ptr_nonnull(strstr(said, "hidden.bias is of type I32"));
     ck_assert_ptr_nonnull(strstr(said, "missing:  out.weight (4, 8)"));
     ck_assert_ptr_nonnull(strstr(said, "missing:  out.bias"));
-    ck_assert_ptr_nonnull(strstr(said, "too much: odd"));
+    ck_assert_ptr_nonnull(strstr(said, "unknown:  odd"));
     static const char *const broken[] = {
         "", "{", "[]", "{\"a\":1}", "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}",
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[99999999999,99999999999],\"data_offsets\":[0,4]}}",

@@ -599,9 +599,9 @@ START_TEST(a_secret_that_is_none_is_refused)
     setenv("TENON_SECRET_FILE", write_secret("0123456789abcdef\n", 0640), 1);
     ends(start(0, 2, 1), 1, "can be read by others (mode 640): chmod 600");
     setenv("TENON_SECRET_FILE", write_secret("0123456789abcde\n", 0600), 1);
-    ends(start(0, 2, 1), 1, "holds 15 characters: a secret that nobody guesses has 16 at least");
+    ends(start(0, 2, 1), 1, "holds 15 characters: a secret must have at least 16");
     setenv("TENON_SECRET_FILE", scratch, 1);
-    ends(start(0, 2, 1), 1, "is no regular file");
+    ends(start(0, 2, 1), 1, "is not a regular file");
     setenv("TENON_SECRET_FILE", "/nowhere/secret", 1);
     ends(start(0, 2, 1), 1, "TENON_SECRET_FILE=/nowhere/secret cannot be opened: No such file");
     unsetenv("TENON_SECRET_FILE");
@@ -609,7 +609,7 @@ START_TEST(a_secret_that_is_none_is_refused)
     ends(start(0, 2, 1), 1, "TENON_SECRET holds 5 characters");
     unsetenv("TENON_SECRET");
     setenv("HOME", "/dev/null", 1);
-    ends(start(0, 2, 1), 1, "none can be kept; /dev/null/.config/tenon/secret: Not a directory; XDG_RUNTIME_DIR is not set; make one by");
+    ends(start(0, 2, 1), 1, "no file for it can be made; /dev/null/.config/tenon/secret: Not a directory; XDG_RUNTIME_DIR is not set; make one by");
 }
 END_TEST
 
@@ -640,7 +640,7 @@ START_TEST(mpirun_has_a_secret)
     unsetenv("TENON_SECRET");
     setenv("HOME", "/dev/null", 1);
     setenv("OMPI_MCA_orte_precondition_transports", "92878d7a51d69cfe-b532a4560fc3c551", 1);
-    ends(start(0, 2, 1), 1, "none can be kept");      /* of an mpirun around ranks that it has not started */
+    ends(start(0, 2, 1), 1, "no file for it can be made");      /* of an mpirun around ranks that it has not started */
     by_mpirun = true;
     all_meet(2);
     const Child zero = start(0, 2, 1);
@@ -648,7 +648,7 @@ START_TEST(mpirun_has_a_secret)
     ends(start(1, 2, 1), 1, "which is that of OMPI_MCA_orte_precondition_transports");
     ends(zero, 76, "does not know the job's secret");
     setenv("OMPI_MCA_orte_precondition_transports", "0000000000000000-0000000000000000", 1);
-    ends(start(0, 2, 1), 1, "none can be kept");
+    ends(start(0, 2, 1), 1, "no file for it can be made");
 }
 END_TEST
 

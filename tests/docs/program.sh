@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# program.sh -- the reference pages of programs: they are those that the tables make, and the tables are complete.
+set -eu
+. "$(dirname "$0")/../common.sh"
+
+reference=$(dirname "$TENON")/tests/tenon-reference
+[ -x "$reference" ] || { bad "no $reference (cmake --build DIR --target tenon-reference)"; finish; exit 1; }
+cd "$TENON_ROOT"
+pages=docs/reference
+
+# the pages
+mkdir "$work/pages" "$work/man"
+succeeds "tenon-reference markdown" "$reference" markdown "$work/pages"
+for page in program log files exit-codes environment limits; do
+    cmp -s "$work/pages/$page.md" "$pages/$page.md" && ok || bad "$pages/$page.md is not what tenon-reference writes: run docs/generate/update"
+done
+succeeds "tenon-reference man" "$reference" man "$work/man"
+if command -v groff > "$work/groff"; then
+    groff -man -ww -Tascii -z "$work/man/tenon-program.1" 2> "$work/err"
+    [ -s "$work/err" ] && bad "tenon-program.1: $(head -n 3 "$work/err")" || ok
+else
+    skip "no groff to format tenon-program.1 with"
+fi
+
+# what programs offer stands in the page
+builds=(lenet)
+if command -v mpicc > "$work/mpicc" && command -v mpirun > "$work/mpirun"; then builds+=("mlp --comm mpi"); else skip "no MPI"; fi
+for one in "${builds[@]/%lenet/lenet }"; do
+    # shellcheck disable=SC2086
+    build ${one%% *} "$work/${one%% *}" ${one#* }
+    "$work/${one%% *}" --help > "$work/help"
+    missing=
+    for command in $(sed -n '/^$/,/^$/s/^  \([a-z]*\) .*/\1/p' "$work/help"); do
+        grep -q "^### $command$" "$pages/program.md" || missing+=" $command"
+        "$work/${one%% *}" "$command" --help >> "$work/help"
+    done
+    for option in $(grep -o '^  --[a-z-]*' "$work/help" | sort -u); do
+        case $option in --help | --version) grep -q -- "\`$option\`" "$pages/program.md" ;; *) grep -q -- "^- \`$option[\` ]" "$pages/program.md" ;; esac || missing+=" $option"
+    done
+    [ -z "$missing" ] && [ "$(grep -c '^  --' "$work/help")" -gt 40 ] && ok || bad "$pages/program.md lacks of ${one%% *}:$missing"
+done
+
+# variables: nobody reads one without a row, and each row is read
+loose=$(grep -rnE 'getenv\([^)]*"' runtime || true)
+[ -z "$loose" ] && ok || bad "a variable without a row in runtime/variables.h: $loose"
+find runtime -name '*.c' -exec grep -ohE '(VARIABLE|RECORD)\([a-zA-Z_]*\)|FIELD\([a-z]*, [a-z_]*\)' {} + | sort -u > "$work/used"
+sed -n 's/^ *ROW(\([A-Za-z_]*\), "[A-Z].*/VARIABLE(\1)/p' runtime/variables.h | sort > "$work/rows"
+same "variables that somebody reads" "$(grep VARIABLE "$work/used" | paste -sd' ')" "$(paste -sd' ' "$work/rows")"
+
+# records: every field of the table is written somewhere, and every field of a log stands in the table
+fields() { sed -n 's/^ *ROW(\([a-z]*\), \([a-zA-Z_]*\), "\(text\|count\|real\)".*/\1 \2/p' runtime/records.h; }
+# a metric's name is put together; start and step have loss_scale and skipped_steps as epoch has them; a message is error.c's
+fields | grep -vE '^message |_METRIC$|^(step|epoch) .*_perplexity|^(start|step) (loss_scale|skipped_steps)$' | sed 's/\(.*\) \(.*\)/FIELD(\1, \2)/' | sort > "$work/rows"
+same "fields that somebody writes" "$(grep FIELD "$work/used" | paste -sd' ')" "$(paste -sd' ' "$work/rows")"
+same "records that somebody writes" "$(sed -n 's/RECORD(\(.*\))/\1/p' "$work/used" | paste -sd' ')" "$(fields | cut -d' ' -f1 | grep -v message | sort -u | paste -sd' ')"
+loose=$(grep -rnE 'log_(begin|text|count|real)\([^,]*, "' runtime --include=*.c || true)
+[ -z "$loose" ] && ok || bad "a field without a row in runtime/records.h: $loose"
+small_mnist "$work/mnist" 256 64
+run=(--data "$work/mnist" --threads 1)
+"$work/lenet" "${run[@]}" --epochs 1 --log-steps 1 --log "$work/train-%r.jsonl" --save "$work/w.safetensors" --checkpoint "$work/c" > "$work/out"
+"$work/lenet" "${run[@]}" --epochs 2 --log "$work/train-%r.jsonl" --checkpoint "$work/c" --resume > "$work/out" 2>&1
+refuses "a run that fails" "stayed below" "$work/lenet" "${run[@]}" --epochs 1 --stop-at 1 --log "$work/fails-%r.jsonl"
+"$work/lenet" test "${run[@]}" --weights "$work/w.safetensors" --log "$work/test.jsonl" > "$work/out"
+"$work/lenet" bench --threads 1 --steps 2 --layers --log "$work/bench.jsonl" > "$work/out"
+[ ! -x "$work/mlp" ] || succeeds "2 ranks" mpirun --allow-run-as-root --oversubscribe -n 2 "$work/mlp" --epochs 1 "${run[@]}" --log "$work/ranks.jsonl"
+cat "$work"/*.jsonl > "$work/records"
+sed 's/_METRIC$/_(loss|accuracy)/' <(fields) | sort -u > "$work/known"
+fields_of_log() { awk -F'"' '{ for (i = 6; i <= NF; i++) if ($i ~ /^[a-z_]+$/ && substr($(i + 1), 1, 1) == ":") print $4, $i }' "$work/records" | sort -u; }
+fields_of_log > "$work/seen"
+unknown=$(grep -vxE -f "$work/known" "$work/seen" || true)
+[ -z "$unknown" ] && ok || bad "fields of a log that are not in runtime/records.h: $unknown"
+for event in start step epoch end test bench layer layers message; do
+    grep -q "^$event " "$work/seen" && ok || bad "no record $event was written"
+done
+# of the events that were written, every field that is in all programs was
+always=$(sed -n 's/^ *ROW(\([a-z]*\), \([a-zA-Z_]*\), "\(text\|count\|real\)", "[^"]*", "".*/\1 \2/p' runtime/records.h | sed 's/METRIC/loss/' | grep -E "^($(cut -d' ' -f1 "$work/seen" | sort -u | paste -sd'|')) ")
+unseen=$(grep -vxF -f "$work/seen" <<< "$always" || true)
+[ -z "$unseen" ] && ok || bad "fields of runtime/records.h that no log has: $unseen"
+finish
