@@ -238,7 +238,7 @@ def markdown(facts, results, v3, extras, how, by_hand):
     yield "| `lenet B=128` | a training step with a batch of 128, on all processors |"
     yield "| `lenet B=128, 1 thread` | the same on one thread, pinned to one processor |"
     yield "| `lstm layer, f, b, 40,60,128` | forward and backward pass of one LSTM layer: 40 time steps, 60 features, width 128 |"
-    yield "| `r224/1x1/2 512->256 @28 w` | ResNet-50's convolution for images of 224 x 224: 1x1 filters, stride 2, 512 to 256 channels, 28 x 28 pixels |"
+    yield "| `r224/1x1/2 512->256 @28 w` | a convolution of ResNet-50 at 224 x 224: 1x1 filters, stride 2, 512 to 256 channels, 28 x 28 pixels |"
     yield "| `f`, `d`, `w` of a convolution | forward pass, gradient of the data, gradient of the weights |\n"
     yield from goals(results, v3, extras)
     yield "\n## Samples per second\n"
