@@ -219,7 +219,7 @@ def wrapped(text):
 
 def markdown(facts, results, v3, extras, how, by_hand):
     yield "# Results: Tenon beside other frameworks\n"
-    yield "This document holds the measured speed of Tenon's training steps beside those of other programs, and the"
+    yield "This document compares the measured speed of Tenon's training steps with that of other programs, and lists the"
     yield "goals that were missed. [README.md](README.md) describes the method.\n"
     yield "`bench/run` writes the first part, which ends with the accounts. All figures of that part come from one run; the raw"
     yield "figures are in [results.json](results.json) and [results.csv](results.csv). The second part is written by hand: later"
@@ -238,7 +238,8 @@ def markdown(facts, results, v3, extras, how, by_hand):
     yield "| `lenet B=128` | a training step with a batch of 128, on all processors |"
     yield "| `lenet B=128, 1 thread` | the same on one thread, pinned to one processor |"
     yield "| `lstm layer, f, b, 40,60,128` | forward and backward pass of one LSTM layer: 40 time steps, 60 features, width 128 |"
-    yield "| `r224/1x1/2 512->256 @28 w` | a convolution of ResNet-50 at 224 x 224: 1x1 filters, stride 2, 512 to 256 channels, 28 x 28 pixels |"
+    yield ("| `r224/1x1/2 512->256 @28 w` | a convolution of ResNet-50 at 224 x 224: 1x1 filters, stride 2, "
+           "512 to 256 channels, 28 x 28 pixels |")
     yield "| `f`, `d`, `w` of a convolution | forward pass, gradient of the data, gradient of the weights |\n"
     yield from goals(results, v3, extras)
     yield "\n## Samples per second\n"
