@@ -57,6 +57,6 @@ def machine(bench):
         "memory": f"{kilobytes / 2**20:.0f} GiB",
         "system": f"Linux {platform.release()}",
         "C compiler": first_line(os.environ.get("CC", "cc"), "--version"),
-        "tenon": first_line(bench.tenon, "--version") + (f", commit {version}" if version else "") + (", changed" if changed else ""),
+        "tenon": first_line(bench.tenon, "--version") + (f", commit {version}" if version else "") + (", with uncommitted changes" if changed else ""),
     }
     return {k: v for k, v in facts.items() if v}

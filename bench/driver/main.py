@@ -94,6 +94,8 @@ def summary(bench, results, out, o, began):
     facts = machine(bench)
     facts["measured"] = f"{o.rounds} rounds of bursts of {o.seconds:g} s, {(time.time() - began) / 60:.0f} minutes in all"
     how = "bench/run" + (" --quick" if o.quick else "") + (" --isa avx2" if o.isa == "avx2" else "") + (f" --work '{o.work}'" if o.work else "") + (f" --peer '{o.peer}'" if o.peer else "")
+    how += (f" --rounds {o.rounds}" if o.rounds != 5 else "") + (f" --seconds {o.seconds:g}" if o.seconds != 0.5 else "")
+    how += f" --out {o.out}" if o.out else ""
     report.write(facts, results, out, v3, extras, how)
 
 

@@ -67,18 +67,18 @@ def compare(column, losses, ours):
     """Refuses a program whose losses are not ours."""
     column.first, column.later = abs(losses[0] - ours[0]), abs(losses[-1] - ours[-1])
     if not column.first <= FIRST:
-        raise Failed(f"refused: its first loss is {losses[0]:.7f}, ours {ours[0]:.7f}")
+        raise Failed(f"refused: its first loss is {losses[0]:.7f}, Tenon's {ours[0]:.7f}")
     if not column.later <= LATER:
-        raise Failed(f"refused: its loss after {len(ours) - 1} steps is {losses[-1]:.5f}, ours {ours[-1]:.5f}")
+        raise Failed(f"refused: its loss after {len(ours) - 1} steps is {losses[-1]:.5f}, Tenon's {ours[-1]:.5f}")
 
 
 def compare_deep(column, loss, gradient, our_loss, our_gradient):
     """Of networks whose losses part after a few steps, because rounding decides single ReLUs."""
     column.first, column.later = abs(loss - our_loss) / our_loss, abs(gradient - our_gradient) / our_gradient
     if not column.first <= DEEP:
-        raise Failed(f"refused: its first loss is {loss:.7f}, ours {our_loss:.7f}")
+        raise Failed(f"refused: its first loss is {loss:.7f}, Tenon's {our_loss:.7f}")
     if not column.later <= GRADIENT:
-        raise Failed(f"refused: its first gradient has the norm {gradient:.6f}, ours {our_gradient:.6f}")
+        raise Failed(f"refused: its first gradient has the norm {gradient:.6f}, Tenon's {our_gradient:.6f}")
 
 
 def verdict(column, deep):

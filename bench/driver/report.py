@@ -108,8 +108,8 @@ def goals(results, v3, extras):
     for c in extras.get("convolutions", []):
         yield (f"| ResNet-50's convolutions at {c['size']}, time of oneDNN over Tenon's | 1.3x | 1.8x | {c['sum']:.2f}x | oneDNN "
                f"| {outcome(c['sum'], 1.3, 1.8)} |")
-        yield f"| the slowest of them, {c['at']} | 0.9x | 0.9x | {c['least']:.2f}x | oneDNN | {outcome(c['least'], 0.9, 0.9)} |"
-        yield (f"| the sum with --fast, oneDNN with Winograd where faster | | 2.2x | {c['fast']:.2f}x | oneDNN "
+        yield f"| the slowest of these, `{c['at']}` | 0.9x | 0.9x | {c['least']:.2f}x | oneDNN | {outcome(c['least'], 0.9, 0.9)} |"
+        yield (f"| the same with `--fast`; oneDNN uses Winograd where that is faster | | 2.2x | {c['fast']:.2f}x | oneDNN "
                f"| {'aim reached' if c['fast'] >= 2.2 else ''} |")
     for name, value, must, aim, unit in extras["builds"]:
         yield f"| {name} | {must:g} {unit} | {aim:g} {unit} | {value:.3g} {unit} | | {outcome(-value, -must, -aim)} |"
@@ -166,7 +166,7 @@ def differences(results):
         yield f"| {r.work.name} | {r.losses[0]:.5f} | {first:.1e} | {rest} |"
     out = [f"- {r.work.name}, {c.name}: {c.why}" for r in results for c in r.columns if c.why]
     if out:
-        yield "\nPrograms that were not compared, or refused:\n"
+        yield "\nPrograms that were refused, or did not run:\n"
         yield from out
 
 
@@ -190,14 +190,16 @@ def account(layers):
             small.append((float(ms), float(share), float(predicted or 0)))
         else:
             (calls if predicted else waiting).append(row)
-    yield from wrapped(" ".join(h.rstrip(".") + "." for h in head))
+    text = " ".join(h.rstrip(".") + "." for h in head)
+    text = re.sub(r"; the FMA peak of these processors is ([0-9.]+): ([0-9]+ %)", r", \2 of the FMA peak of these processors (\1)", text)
+    yield from wrapped(re.sub(r"\b1 threads", "1 thread", text))
     yield ""
     yield "| call | kernel | line of the model | ms | share | predicted ms | GFLOP/s | of the FMA peak |"
     yield "|---|---|---|---|---|---|---|---|"
     yield from map(line, calls)
     if small:
         ms, share, predicted = map(sum, zip(*small))
-        yield line([f"{len(small)} others, each below {SMALL:g} %", "", "", f"{ms:.3f}", f"{share:.1f} %", f"{predicted:.3f}", "", ""])
+        yield line([f"{len(small)} other calls, each below {SMALL:g} %", "", "", f"{ms:.3f}", f"{share:.1f} %", f"{predicted:.3f}", "", ""])
     yield from map(line, waiting)
 
 
@@ -217,10 +219,10 @@ def wrapped(text):
 
 def markdown(facts, results, v3, extras, how, by_hand):
     yield "# Results: Tenon beside other frameworks\n"
-    yield "This document holds the measured speed of Tenon's training steps beside those of other programs, and the"
+    yield "This document compares the measured speed of Tenon's training steps with that of other programs, and lists the"
     yield "goals that were missed. [README.md](README.md) describes the method.\n"
-    yield "`bench/run` writes the first part, down to the accounts. All figures of that part come from one run; the raw"
-    yield "figures are in [results.json](results.json) and [results.csv](results.csv). People write the second part: later"
+    yield "`bench/run` writes the first part, which ends with the accounts. All figures of that part come from one run; the raw"
+    yield "figures are in [results.json](results.json) and [results.csv](results.csv). The second part is written by hand: later"
     yield "measurements, a second machine, reasons.\n"
     yield "## Machine of the first part\n"
     yield "| | |"
@@ -229,26 +231,37 @@ def markdown(facts, results, v3, extras, how, by_hand):
         yield f"| {name} | {value} |"
     yield f"\nTo measure again:\n\n```sh\n{how}\n```\n"
     yield "## Goals\n"
-    yield "A ratio divides Tenon's median samples/s by that of the fastest other program in the same row. `must` is the"
-    yield "required ratio, `aim` the desired one. A row below `must` is marked as missed.\n"
+    yield "A figure with x is a ratio: Tenon's median samples/s divided by that of the fastest other program, or oneDNN's time"
+    yield "divided by Tenon's. `must` is required, `aim` is desired. A row that does not reach `must` is marked as missed.\n"
+    yield "| name of a row | meaning |"
+    yield "|---|---|"
+    yield "| `lenet B=128` | a training step with a batch of 128, on all processors |"
+    yield "| `lenet B=128, 1 thread` | the same on one thread, pinned to one processor |"
+    yield "| `lstm layer, f, b, 40,60,128` | forward and backward pass of one LSTM layer: 40 time steps, 60 features, width 128 |"
+    yield ("| `r224/1x1/2 512->256 @28 w` | a convolution of ResNet-50 at 224 x 224: 1x1 filters, stride 2, "
+           "512 to 256 channels, 28 x 28 pixels |")
+    yield "| `f`, `d`, `w` of a convolution | forward pass, gradient of the data, gradient of the weights |\n"
     yield from goals(results, v3, extras)
     yield "\n## Samples per second\n"
-    yield "Each cell is a median, with the least and the most of the rounds' bursts in brackets. The nominal share divides"
-    yield "the textbook's operations per second by the FMA peak. It can exceed 1: Winograd's algorithm, pooling inside of"
-    yield "convolutions and products with zeros need fewer operations.\n"
+    yield "Each cell holds a median, with the least and the most of the bursts in brackets. The *nominal share* divides the"
+    yield "operations per second of the textbook algorithm by the FMA peak. The share can exceed 1, because Winograd's algorithm,"
+    yield "pooling inside convolutions and leaving out zeros save operations.\n"
     yield from fastest(results)
-    yield "\nMedians of the other programs; results.csv has the least and the most of each:"
+    yield "\nMedians of the other programs in samples/s; results.csv has the least and the most of each. `-`: not written for"
+    yield "this network."
     yield from programs(results)
     yield "\n## The same computation\n"
-    yield "Each program starts from the same weights and takes the same batches. The differences are the largest ones among"
-    yield "the programs of the row. Networks with batch norm and single layers are compared by their first loss and first"
-    yield "gradient; both differences are relative there.\n"
+    yield "Each program starts from the same weights and takes the same batches. A difference is the largest one between Tenon"
+    yield "and the other programs of the row. Networks with batch norm and single layers are compared by their first loss and"
+    yield "the norm of their first gradient; both differences are relative.\n"
     yield from differences(results)
     missed = [r for r in results if r.layers]
     if missed:
-        yield "\n## Accounts of the steps that missed\n"
-        yield "`PROG bench --layers`, in the same run. The predicted times are those of a Zen 4, in proportion to the FMA peak,"
-        yield "without waiting. A call with fewer operations than the textbook's can exceed 100 % of the peak."
+        yield "\n## Accounts of the steps that missed a goal\n"
+        yield "An account shows where the time of a step goes: the output of `PROG bench --layers`, from the same run. The predicted"
+        yield "times are those of a Zen 4, in proportion to the FMA peak, without waiting. A call that needs fewer operations than"
+        yield "the textbook algorithm can exceed 100 % of the peak. A `d` in front of a name, `dx` and `dw` mark gradients. `idle` is"
+        yield "the time in which a thread finds no unit of work left in a phase ([the step](../docs/explain/step.md))."
     for r in missed:
         yield f"\n### {r.work.name}\n"
         yield from account(r.layers)
