@@ -61,6 +61,8 @@ const char *emit_hash(Arena *a, const Graph *g, const char *dtype)
     text_printf(&t, "\n%.17g %.17g %.17g %lld %lld %s\n", r->clip_norm, r->clip_value,
                 r->data.scale, (long long)r->batch, (long long)r->shards, dtype);
     add_samples(&t, &r->normalize, &r->augment);
+    for (int i = 0; i < r->nfactor; i++)
+        text_printf(&t, "%d %s %.17g\n", r->factor[i].kind, r->factor[i].pattern, r->factor[i].factor);
     if (r->resize)
         text_add(&t, "resize\n");
     return arena_printf(a, "%016llx", (unsigned long long)text_hash(t.s, t.len, 0));

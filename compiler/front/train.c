@@ -279,10 +279,10 @@ const TrainKey train_key_table[] = {
     {.name = "init", .read = read_init, .forms = init_forms, .bound = true, .fallback = "`xavier(dist = \"uniform\", fan = \"avg\", magnitude = 3)`",
      .about = "The initial values of weights of two or more dimensions. Fans of a convolution (O, I, H, W): in = I H W, out = O H W. "
               "Of a dense layer (O, I): in = I, out = O. Biases begin at 0, scales of norms at 1, the forget gate's bias of lstm at forget_bias."},
-    {.name = "factors", .read = read_factors, .forms = factor_forms, .fallback = "`decay(\"*\", 0)` for parameters of one dimension",
+    {.name = "factors", .read = read_factors, .forms = factor_forms, .bound = true, .fallback = "`decay(\"*\", 0)` for parameters of one dimension",
      .about = "One form, or a list of forms. Of several that fit a parameter, the last one counts. "
               "A pattern that fits no parameter is an error."},
-    {.name = "freeze", .read = read_freeze, .fallback = "`[]`",
+    {.name = "freeze", .read = read_freeze, .bound = true, .fallback = "`[]`",
      .about = "A pattern of parameter names as a string, or a list of such patterns. These parameters are not trained, and no gradient is computed for them. "
               "Running averages of batch_norm go on."},
     {.name = "clip", .read = read_clip, .forms = clip_forms, .bound = true, .fallback = "`[]`",

@@ -71,7 +71,7 @@ static Text find_text(const RtProgram *p, const char *name)
     const char *own = rt_format("%s.txt", base);
     if ((named && text_read(p, directory, own, &t)) || text_read(p, directory, "input.txt", &t))
         return t;
-    rt_die("%s holds no text: %s%s%s (plain, .gz or .xz)", directory, named ? "neither " : "no ",
+    rt_die("%s holds no text: %s%s%s (plain or .gz)", directory, named ? "neither " : "no ",
            named ? own : "", named ? " nor input.txt" : "input.txt");
 }
 

@@ -30,7 +30,7 @@ static Text find_table(const RtProgram *p, const char *directory, const char *sp
     const char *long_name = rt_format("%s_%s.tsv", base_of(directory), split),
                *name = rt_format("%s.tsv", split);
     if (!text_read(p, directory, name, &t) && !text_read(p, directory, long_name, &t))
-        rt_die("%s holds no labelled texts: neither %s nor %s (plain, .gz or .xz)", directory, name,
+        rt_die("%s holds no labelled texts: neither %s nor %s (plain or .gz)", directory, name,
                long_name);
     if (t.n == 0)
         rt_die("%s is empty", t.name);

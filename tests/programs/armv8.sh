@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# Deep: a minute and a half, where Debian's cross compiler and qemu are.
+#
 # armv8.sh -- NEON without such a machine: the tests of the kernels and LeNet, compiled by Debian's cross compiler, run by qemu.
 #
 # Wants aarch64-linux-gnu-gcc and qemu-aarch64 (Debian: gcc-aarch64-linux-gnu, libc6-dev-arm64-cross, qemu-user); ./check --deep

@@ -58,6 +58,8 @@ for p in factors frozen; do
     same "$p, resumed" "$(hashes "$work/log" | last)" "$([ $p = factors ] && echo "$want" || echo "$frozen")"
 done
 
+refuses "a checkpoint of other factors" "was made by another program: .*recipe.* differ" "$work/frozen" train --checkpoint "$work/c.factors" --resume
+
 # no gradient work, no state, but stored and counted
 "$TENON" emit "$work/net.tn" --to c --set 'freeze=["stem.*", "norm.*"]' -o "$work/c" > /dev/null
 ! grep -rqE 'D_STEM|D_NORM' "$work/c" && ok || bad "gradients of frozen layers are computed"
