@@ -5,7 +5,7 @@ set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
 kills=8 epochs=80
-if deep "a hundred kills"; then kills=100 epochs=600; fi
+if deep "a hundred kills"; then kills=100 epochs=1200; fi
 build mlp "$work/p"
 small_mnist "$work/mnist" 3000 500 || true
 train=("$work/p" --data "$work/mnist" --epochs $epochs --threads 2)
@@ -18,7 +18,7 @@ killed=0
 for _ in $(seq $kills); do
     "${train[@]}" --checkpoint "$work/c" --checkpoint-every 5 --resume --log "$work/broken.jsonl" > /dev/null 2> "$work/err" &
     pid=$!
-    sleep "$(printf '0.%03d' $((150 + RANDOM % 700)))"
+    sleep "$(printf "0.%03d" $(((kills == 8 ? 150 : 50) + RANDOM % (kills == 8 ? 700 : 300))))"
     kill -9 $pid 2> /dev/null && killed=$((killed + 1))
     wait $pid 2> /dev/null || true
 done
