@@ -1,0 +1,64 @@
+# commands.awk -- FILES OPTIONS COMMANDS: prints what is wrong in commands of documents.
+#
+# OPTIONS has a line "tenon-COMMAND", "program-COMMAND", or one of these (or "tenon", "program") with an option that it has.
+# Options of the repository's scripts are printed as "script PLACE SCRIPT OPTION", for the caller to look into the script.
+FNR == 1 { part++ }
+part == 1 { there[$0] = 1; next }
+part == 2 { known[$0] = 1; next }
+
+{
+    place = $1 ":" $2
+    for (i = 3; i <= NF; i++) {
+        word = $i
+        if (word ~ /(^|\/)tenon$/) { tenon(i + 1); break }
+        sub(/^\.\//, "", word)
+        if ($i ~ /\// && word in there) { script(word, i + 1); break }
+        if ($i ~ /^(\.\/|build\/)[A-Za-z0-9_-]+$/) { program(i + 1); break }
+    }
+}
+END { print "ok " n + 0 }
+
+# An option without its value; "" for any other word.
+function option(word)
+{
+    if (word !~ /^--?[A-Za-z]/) return ""
+    sub(/=.*/, "", word)
+    return word
+}
+
+function tenon(i,    command, o)
+{
+    command = $i
+    if (option(command) != "") {
+        if (("tenon " option(command)) in known) n++; else print place ": tenon has no option " command
+        return
+    }
+    if (command == "" || command ~ /^[A-Z]/) return
+    if (!(("tenon-" command) in known)) { print place ": tenon has no command '" command "'"; return }
+    for (i++; i <= NF; i++) {
+        if ($i == "--") { if (command == "run") program(i + 1); return }
+        o = option($i)
+        if (o == "") continue
+        if (("tenon-" command " " o) in known) n++; else print place ": tenon " command " has no option " o
+    }
+}
+
+function program(i,    o)
+{
+    if (i <= NF && $i ~ /^[a-z][a-z]*$/) {
+        if (("program-" $i) in known) n++; else print place ": a program has no command '" $i "'"
+    }
+    for (; i <= NF; i++) {
+        o = option($i)
+        if (o == "") continue
+        if (("program " o) in known) n++; else print place ": a program has no option " o
+    }
+}
+
+function script(name, i,    o)
+{
+    for (; i <= NF; i++) {
+        o = option($i)
+        if (o != "") print "script\t" place "\t" name "\t" o
+    }
+}
