@@ -7,6 +7,8 @@ from pygments.lexer import RegexLexer, bygroups, words
 from pygments.lexers import LEXERS
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
 
+__all__ = ["TenonLexer"]                   # Pygments asks for it when it loads the module
+
 
 class TenonLexer(RegexLexer):
     name = "Tenon"
@@ -29,8 +31,8 @@ class TenonLexer(RegexLexer):
             (words(("for", "in", "scan", "yield", "if", "else", "return"), suffix=r"\b"), Keyword),
             (words(("and", "or", "not"), suffix=r"\b"), Operator.Word),
             (words(("true", "false"), suffix=r"\b"), Keyword.Constant),
+            (r"(:)([ \t]*)(int|float|bool|string|list)\b", bygroups(Punctuation, Whitespace, Keyword.Type)),
             (words(("f32", "f64", "i32", "tensor"), suffix=r"\b"), Keyword.Type),
-            (r"(?<=:)([ \t]*)(int|float|bool|string|list)\b", bygroups(Whitespace, Keyword.Type)),
             (r"\d+\.\d+([eE][+-]?\d+)?|\d+[eE][+-]?\d+", Number.Float),
             (r"\d+", Number.Integer),
             (r"(\|>)([ \t]*)([A-Za-z_]\w*)", bygroups(Operator, Whitespace, Name.Function)),

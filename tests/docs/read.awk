@@ -104,7 +104,8 @@ function begin_block()
     kind = language == "tenon" || language == "tenon-error" ? "tenon" : language == "sh" || language == "bash" || language == "console" ? "sh" : ""
     body = ""; complete = 0; says = ""; joined = ""; heredoc = ""
     name = "line" FNR ".tn"
-    if (match($0, /file=[^ \t]+/)) name = substr($0, RSTART + 5, RLENGTH - 5)
+    named = match($0, /file=[^ \t]+/)
+    if (named) name = substr($0, RSTART + 5, RLENGTH - 5)
 }
 
 function block_line(s)
@@ -123,7 +124,7 @@ function end_block()
     if (kind != "tenon" || mark ~ /^fragment/) return
     if (mark ~ /^error: /) { says = mark; sub(/^error: /, "", says) }
     wrong = language == "tenon-error" || mark ~ /^error: /
-    if (!complete && !wrong && name !~ /^[^l]/) return
+    if (!complete && !wrong && !named) return
     if (here == "") { system("mkdir -p '" dir "'"); here = dir }
     printf "%s", body > (dir "/" name)
     close(dir "/" name)
