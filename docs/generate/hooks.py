@@ -229,6 +229,8 @@ def on_page_markdown(markdown, page, config, files):
         if code:
             out.append(fence_line(line))
             continue
+        if line.startswith("|"):               # \\| inside `code` of a table is | on other viewers
+            line = re.sub(r"`[^`]*`", lambda m: m.group(0).replace("\\|", "|"), line)
         for pattern in (LINK, REFERENCE, HTML):
             line = in_text(line, pattern, lambda found: rewrite(page, found, pattern is HTML))
         # A list may follow a paragraph without an empty line, as on other viewers.

@@ -15,7 +15,7 @@ fi
 if [ $rc = 0 ]; then ok; else bad "docs/build-site: exit code $rc"; tail -n 20 "$work/out"; finish; exit 1; fi
 grep -E 'WARNING|ERROR' "$work/out" && bad "docs/build-site warns" || ok
 
-for page in index.html tutorial.html how-to/own-data.html reference/language.html repository/bench/RESULTS.html search/search_index.json; do
+for page in index.html tutorial.html how-to/own-data.html reference/language.html repository/bench/RESULTS.html search/search_index.js; do
     [ -s "$work/site/$page" ] && ok || bad "the site has no $page"
 done
 grep -q 'class="k[drnt]*"' "$work/site/index.html" && ok || bad "Tenon's language has no colours"
