@@ -1,6 +1,6 @@
 # commands.awk -- FILES OPTIONS COMMANDS: prints what is wrong in commands of documents.
 #
-# OPTIONS has a line "tenon-COMMAND", "program-COMMAND", or one of these (or "tenon", "program") with an option that it has.
+# OPTIONS has a line for each "tenon-COMMAND" and "program-COMMAND", and one for each of these (or "tenon") with an option.
 # Options of the repository's scripts are printed as "script PLACE SCRIPT OPTION", for the caller to look into the script.
 FNR == 1 { part++ }
 part == 1 { there[$0] = 1; next }
@@ -43,15 +43,18 @@ function tenon(i,    command, o)
     }
 }
 
-function program(i,    o)
+function program(i,    command, o)
 {
+    command = "train"
     if (i <= NF && $i ~ /^[a-z][a-z]*$/) {
-        if (("program-" $i) in known) n++; else print place ": a program has no command '" $i "'"
-    }
+        command = $i
+        if (!(("program-" command) in known)) { print place ": a program has no command '" command "'"; return }
+    } else if ($i ~ /^[A-Z]/)
+        return
     for (; i <= NF; i++) {
         o = option($i)
         if (o == "") continue
-        if (("program " o) in known) n++; else print place ": a program has no option " o
+        if (("program-" command " " o) in known) n++; else print place ": a program's command " command " has no option " o
     }
 }
 

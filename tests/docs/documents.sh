@@ -6,7 +6,8 @@
 #   examples     a ```tenon block with a model is a whole file: `tenon check` accepts it.  ```tenon file=NAME lets later blocks of the
 #                same page import it.  A ```tenon-error block says its message behind "# error: ".  A comment on the line
 #                before a block marks the others: <!-- fragment --> (not checked), <!-- error: MESSAGE --> (must be reported)
-#   commands     in ```sh blocks, commands and options of tenon, of its programs (./NAME) and of the repository's scripts exist
+#   commands     in ```sh blocks, commands and options of tenon, of its programs (./NAME) and of the repository's scripts exist;
+#                the same comments mark a block that is not checked
 #   navigation   mkdocs.yml names each page of docs/ once, and nothing else
 #
 #   tests/docs/documents.sh [DIR]        the rules for another tree (a copy with faults, to see that each rule can fail)
@@ -62,12 +63,15 @@ options() { { grep -oE '(^|[^[:alnum:]-])--?[a-z][a-z0-9-]*' <<< "$2" || true; }
         echo "tenon-$command"
         options "tenon-$command" "$("$TENON" "$command" --help)"
     done
-    # Programs: the runtime's own tables, since a program names only what it can do.
-    for option in $(sed -n 's/^ *{"\([a-z][a-z0-9-]*\)", .*/\1/p' runtime/options*.c); do echo "program --$option"; done
-    for command in $(sed -n 's/^ *\[[A-Z]*\] = {"\([a-z]*\)",.*/\1/p' runtime/options*.c); do echo "program-$command"; done
-    echo "program --help"
+    # Of programs: a program names only what it can do; the page has all of it, and tests/docs keep it equal to the tables.
+    [ ! -e docs/reference/program.md ] || awk '
+        /^## / { commands = $2 == "Commands" }
+        commands && /^### / { name = "program-" $2; print name; print name " --help"; print name " --version" }
+        commands && /^Options: / { options = 1 }
+        options { while (match($0, /`--[a-z][a-z0-9-]*/)) { print name " " substr($0, RSTART + 1, RLENGTH - 1); $0 = substr($0, RSTART + RLENGTH) } }
+        /^$/ { options = 0 }' docs/reference/program.md
 } > "$work/options"
-for kind in "tenon-build --batch" "program --epochs" "program-predict"; do
+for kind in "tenon-build --batch" "program-train --epochs" "program-predict --input"; do
     grep -qx -- "$kind" "$work/options" && ok || bad "documents.sh does not find '$kind' among the commands and options"
 done
 awk -F '\t' -f "$here/commands.awk" "$work/files" "$work/options" "$work/commands" > "$work/used"

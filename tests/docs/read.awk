@@ -114,7 +114,7 @@ function block_line(s)
         body = body s "\n"
         if (s ~ /^[ \t]*model[ \t]/) complete = 1
         if (s ~ /^[ \t]*# error: /) { says = s; sub(/^[ \t]*# error: /, "", says) }
-    } else if (kind == "sh")
+    } else if (kind == "sh" && mark !~ /^(fragment|error)/)
         sh_line(s)
 }
 
