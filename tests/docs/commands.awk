@@ -8,12 +8,16 @@ part == 2 { known[$0] = 1; next }
 
 {
     place = $1 ":" $2
+    starts = 0                                   # whether the command starts another one, so that any word may be that
     for (i = 3; i <= NF; i++) {
         word = $i
+        if (word ~ /^[A-Z_a-z][A-Z_a-z0-9]*=/) continue
+        if (word ~ /^(mpirun|mpiexec|srun|sbatch|env|time|timeout|sudo|exec|nohup|taskset|numactl|bash|sh|if|then|do|while|!|docker)$/) starts = 1
         if (word ~ /(^|\/)tenon$/) { tenon(i + 1); break }
         sub(/^\.\//, "", word)
         if ($i ~ /\// && word in there) { script(word, i + 1); break }
         if ($i ~ /^(\.\/|build\/)[A-Za-z0-9_-]+$/) { program(i + 1); break }
+        if (!starts) break
     }
 }
 END { print "ok " n + 0 }

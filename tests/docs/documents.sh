@@ -3,7 +3,7 @@
 #
 #   lines        at most 140 characters
 #   links        a relative link leads to a file or directory of the repository, its anchor to a heading of the page
-#   examples     a ```tenon block with a model is a whole file: `tenon check` accepts it.  ```tenon file=NAME lets later blocks of the
+#   examples     a ```tenon block with a model is a whole file: `tenon check` accepts it.  ```tenon title="NAME" lets later blocks of the
 #                same page import it.  A ```tenon-error block says its message behind "# error: ".  A comment on the line
 #                before a block marks the others: <!-- fragment --> (not checked), <!-- error: MESSAGE --> (must be reported)
 #   commands     in ```sh blocks, commands and options of tenon, of its programs (./NAME) and of the repository's scripts exist;
@@ -75,9 +75,10 @@ for kind in "tenon-build --batch" "program-train --epochs" "program-predict --in
     grep -qx -- "$kind" "$work/options" && ok || bad "documents.sh does not find '$kind' among the commands and options"
 done
 awk -F '\t' -f "$here/commands.awk" "$work/files" "$work/options" "$work/commands" > "$work/used"
-# An option of a script stands in its text.
+# An option of a script stands in its text, or in that of a file beside or below it.
 while IFS=$'\t' read -r place script option; do
-    if grep -qF -- "$option" "$script"; then ok; else bad "$place: $script has no option $option"; fi
+    if grep -qF -- "$option" "$script" || { [[ $script = */* ]] && grep -rqIF --exclude='*.md' -- "$option" "${script%/*}"; }; then ok
+    else bad "$place: $script has no option $option"; fi
 done < <(sed -n 's/^script\t//p' "$work/used")
 grep -v '^script' "$work/used" > "$work/known" || true
 take "$work/known"

@@ -104,8 +104,8 @@ function begin_block()
     kind = language == "tenon" || language == "tenon-error" ? "tenon" : language == "sh" || language == "bash" || language == "console" ? "sh" : ""
     body = ""; complete = 0; says = ""; joined = ""; heredoc = ""
     name = "line" FNR ".tn"
-    named = match($0, /file=[^ \t]+/)
-    if (named) name = substr($0, RSTART + 5, RLENGTH - 5)
+    named = match($0, /(file|title)="?[^ \t"]+/)
+    if (named) { name = substr($0, RSTART, RLENGTH); sub(/^[a-z]*="?/, "", name) }
 }
 
 function block_line(s)
