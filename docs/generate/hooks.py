@@ -204,7 +204,7 @@ def rewrite(page, found, is_html):
         anchor = anchor if path.endswith(".md") else ""
     to = posixpath.relpath(to, posixpath.dirname(page.file.src_uri) or ".")
     if is_html and to.endswith(".md"):
-        to = to[:-3] + ".html"
+        to = re.sub(r"README$", "index", to[:-3]) + ".html"
     return found.group(1) + found.group(2) + to + anchor + found.group(4) + found.group(5)
 
 
