@@ -18,9 +18,9 @@ import tenon_lexer  # noqa: E402
 PLACE = "repository/"
 TEXT_BYTES = 400_000                       # a longer text is copied, not shown
 LANGUAGES = {".tn": "tenon", ".c": "c", ".h": "c", ".cu": "cuda", ".cuh": "cuda", ".def": "c", ".py": "python", ".sh": "sh",
-             ".cmake": "cmake", ".json": "json", ".yml": "yaml", ".y": "text", ".l": "text", ".sweep": "text", ".txt": "text",
+             ".cmake": "cmake", ".yml": "yaml", ".y": "text", ".l": "text", ".sweep": "text", ".txt": "text",
              ".err": "text", ".sbatch": "sh"}
-COPIED = {".svg", ".png", ".jpg", ".html", ".csv", ".db", ".gz", ".xz", ".npy"}
+COPIED = {".svg", ".png", ".jpg", ".html", ".csv", ".json", ".db", ".gz", ".xz", ".npy"}
 
 LINK = re.compile(r"(\]\()(<?)([^)\s>]+)(>?)((?:\s+\"[^\"]*\")?\))")
 REFERENCE = re.compile(r"^(\s{0,3}\[[^\]]+\]:\s+)(<?)(\S+?)(>?)(\s|$)")
@@ -113,7 +113,7 @@ def language_of(path, text):
 def text_page(path):
     text = read(path)
     fence = "`" * max(3, 1 + max((len(m) for m in re.findall(r"`+", text)), default=0))
-    return (f"---\ntitle: {path}\nsearch:\n  exclude: true\nhide:\n  - toc\n---\n\n# `{path}`\n\n"
+    return (f"---\ntitle: {path}\nsearch:\n  exclude: true\nhide:\n  - toc\n  - navigation\n---\n\n# `{path}`\n\n"
             f"The file as it was when this site was built.\n\n{fence}{language_of(path, text)}\n{text.rstrip()}\n{fence}\n")
 
 
@@ -123,7 +123,7 @@ def list_page(path):
         full = posixpath.join(path, name)
         if not name.startswith(".") and os.path.isfile(os.path.join(root, full)):
             rows.append(f"- [{name}]({name})")
-    return f"---\ntitle: {path}/\nsearch:\n  exclude: true\nhide:\n  - toc\n---\n\n# `{path}/`\n\n" + "\n".join(rows) + "\n"
+    return f"---\ntitle: {path}/\nsearch:\n  exclude: true\nhide:\n  - toc\n  - navigation\n---\n\n# `{path}/`\n\n" + "\n".join(rows) + "\n"
 
 
 def content_of(path):
