@@ -18,7 +18,7 @@ root=$(realpath "${1:-$TENON_ROOT}")
 cd "$root"
 
 # Listed by find, not by git: a copy without history has the same documents.
-find . \( -name .git -o -path './build*' -o -path './bench/.venv*' -o -name node_modules \) -prune -o -print | sed 's,^\./,,' | sort > "$work/files"
+find . \( -name .git -o -path './build*' -o -path './bench/.venv*' \) -prune -o -print | sed 's,^\./,,' | sort > "$work/files"
 grep '\.md$' "$work/files" > "$work/pages"
 [ -s "$work/pages" ] || { bad "no documents in $root"; finish; exit 1; }
 mkdir -p "$work/examples"
