@@ -7,7 +7,7 @@
 A TAPE has `columns N`, lines that begin with `$ ` (commands for bash, shown as they are typed), and comments (#).  Every command
 runs in a terminal of its own, in a scratch directory with a link to models/ (--in: in DIR), with DIR of --path first in PATH.
 A recording is asciicast, version 2; a marker ("m") is a command.  The picture shows output X times as fast as it came, and no
-pause is longer than a second; times that programs print are theirs.  Without animation, and where the system asks for less
+pause is longer than 0.6 seconds; times that programs print are theirs.  Without animation, and where the system asks for less
 motion, it shows how the session ends.
 
 docs/images/session.svg is drawn from docs/generate/session.cast, recorded from session.tape.  Python's own modules are enough.
@@ -28,8 +28,8 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROMPT = "\x1b[32m$\x1b[0m "
-KEY, REST, PAUSE, MOST = 0.03, 0.4, 0.8, 1.0       # seconds: a key, before the first one, after a command, the longest gap
-FRAME = 0.24                                       # seconds that a line which is written over stays at least
+KEY, REST, PAUSE, MOST = 0.02, 0.25, 0.5, 0.6      # seconds: a key, before the first one, after a command, the longest gap
+FRAME = 0.15                                       # seconds that a line which is written over stays at least
 CHAR, LINE, SIZE, MARGIN, TOP = 8.4, 20, 14, 18, 34
 
 
