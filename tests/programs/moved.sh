@@ -11,7 +11,7 @@ done
 doc=$work/first/share/doc/tenon
 while read -r link; do
     [ -e "$doc/$link" ] && ok || bad "the installed README.md links to $link, which is not installed"
-done < <(grep -o '](\([^)]*\))' "$doc/README.md" | sed 's/](\(.*\))/\1/' | grep -v '^[a-z]*:')
+done < <(grep -o '](\([^)]*\))' "$doc/README.md" | sed 's/](\([^)#]*\).*)/\1/' | grep -v '^[a-z]*:')
 mv "$work/first" "$work/a second place"
 tree="$work/a second place" elsewhere=$work/elsewhere
 mkdir "$elsewhere"; cd "$elsewhere"
