@@ -1,0 +1,35 @@
+/* channel_sum.h -- sums over rows: gradients of biases, and what reductions leave. */
+#ifndef CPU_CHANNEL_SUM_H
+#define CPU_CHANNEL_SUM_H
+#include "cpu/vec.h"
+
+/* db[k] += sum over the rows of dy (rows, step) of the k-th of `vectors` vectors, the last of which
+ * has `last` lanes: in registers, where a row costs an addition and no way through memory. */
+RT_INLINE void channel_sum_block(real *restrict db, const real *restrict dy, int rows, int step,
+                                 int vectors, int last)
+{
+    vec t[4];
+    RT_UNROLL
+    for (int k = 0; k < vectors; k++)
+        t[k] = v_load_lanes(db + k * V, k + 1 < vectors ? V : last);
+    for (int i = 0; i < rows; i++, dy += step) {
+        RT_UNROLL
+        for (int k = 0; k < vectors; k++)
+            t[k] += v_load_lanes(dy + k * V, k + 1 < vectors ? V : last);
+    }
+    RT_UNROLL
+    for (int k = 0; k < vectors; k++)
+        v_store_lanes(db + k * V, t[k], k + 1 < vectors ? V : last);
+}
+
+/* db += sum over the rows of dy (rows, O). */
+RT_INLINE void channel_sum(real *restrict db, const real *restrict dy, int rows, int o)
+{
+    const int full = o / (4 * V) * (4 * V), rest = o - full, vectors = (rest + V - 1) / V;
+    for (int i = 0; i < full; i += 4 * V)
+        channel_sum_block(db + i, dy + i, rows, o, 4, V);
+    if (rest)
+        channel_sum_block(db + full, dy + full, rows, o, vectors, rest - (vectors - 1) * V);
+}
+
+#endif
