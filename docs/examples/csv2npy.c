@@ -4,8 +4,9 @@
  *   ./csv2npy FILE.csv DIR
  *
  * A row of the table is a sample.  Its last field is the class, a name or a number; all fields before it are numbers.  Fields
- * are separated by commas.  A first row whose first field is not a number holds names of columns and is left out.  Classes are
- * numbered from 0 in the order of their names; DIR/classes.txt lists the names.  Every fifth row of each class is a test sample.
+ * are separated by semicolons, commas or tabs: the first row decides.  A first row whose first field is not a number holds
+ * names of columns and is left out.  Classes are numbered from 0 in the order of their names; DIR/classes.txt lists the names.
+ * Every fifth row of each class is a test sample.
  *
  * It is no part of Tenon: change it to fit your file.
  */
@@ -24,6 +25,7 @@ typedef struct Table {
     long   rows, room, columns;
     float *x;                                         /* [rows][columns] */
     char **class_of;                                  /* [rows] */
+    char   separator[2];
 } Table;
 
 static void fail(const char *format, ...)
@@ -53,10 +55,10 @@ static int is_number(const char *field, float *value)
 }
 
 /* The names of columns: the first field of the line is not a number. */
-static int is_header(const char *line)
+static int is_header(const char *line, const char *separator)
 {
     float value;
-    char *first = strndup(line, strcspn(line, ","));
+    char *first = strndup(line, strcspn(line, separator));
     const int header = !is_number(first, &value);
     free(first);
     return header;
@@ -65,13 +67,13 @@ static int is_header(const char *line)
 /* One row: numbers, then the class.  `line` is changed. */
 static void take_row(Table *t, char *line, const char *path, long number)
 {
-    char *comma = strrchr(line, ',');
-    if (!comma)
-        fail("%s:%ld: a row is numbers and a class, separated by commas", path, number);
-    *comma = '\0';
+    char *last = strrchr(line, *t->separator);
+    if (!last)
+        fail("%s:%ld: a row is numbers and a class, separated by commas, semicolons or tabs", path, number);
+    *last = '\0';
     long columns = 1;
     for (const char *c = line; *c; c++)
-        columns += *c == ',';
+        columns += *c == *t->separator;
     if (t->rows == 0)
         t->columns = columns;
     if (columns != t->columns)
@@ -82,11 +84,11 @@ static void take_row(Table *t, char *line, const char *path, long number)
         t->class_of = larger(t->class_of, sizeof *t->class_of * (size_t)t->room);
     }
     for (long k = 0; k < columns; k++) {
-        const char *field = strsep(&line, ",");
+        const char *field = strsep(&line, t->separator);
         if (!is_number(field, &t->x[t->rows * columns + k]))
             fail("%s:%ld: column %ld is '%s', not a number", path, number, k + 1, field);
     }
-    t->class_of[t->rows++] = strdup(comma + 1);
+    t->class_of[t->rows++] = strdup(last + 1);
 }
 
 static Table read_table(const char *path)
@@ -99,7 +101,9 @@ static Table read_table(const char *path)
         fail("%s cannot be opened", path);
     for (long number = 1; getline(&line, &size, f) >= 0; number++) {
         line[strcspn(line, "\r\n")] = '\0';
-        if (*line && !(number == 1 && is_header(line)))
+        if (*line && !*t.separator)
+            *t.separator = strchr(line, ';') ? ';' : strchr(line, ',') ? ',' : '\t';
+        if (*line && !(number == 1 && is_header(line, t.separator)))
             take_row(&t, line, path, number);
     }
     if (t.rows == 0)

@@ -8,6 +8,16 @@ unset TENON_CFLAGS                                        # as a reader builds: 
 
 run_page "$TENON_ROOT/docs/tutorial.md"
 
+# csv2npy takes the separators that `predict` takes.
+(
+    cd "$work" && ${CC:-cc} -o csv2npy "$TENON_ROOT/docs/examples/csv2npy.c" || exit
+    awk 'BEGIN { print "width,height,kind"; for (i = 0; i < 20; i++) printf "%d,%.1f,%s\n", i, i / 3, i % 2 ? "a b" : "c" }' > points.csv
+    ./csv2npy points.csv points > printed && grep -qx 'points: 16 train samples of 2 numbers' printed || exit
+    for separator in ';' '\t'; do
+        tr , "$separator" < points.csv > other.csv && ./csv2npy other.csv other > printed && diff -r points other || exit
+    done
+) && ok || bad "csv2npy: other arrays from semicolons or tabs than from commas"
+
 # The comparison must be able to fail.
 printf '...\nepoch 1/2 0.74 s loss 0.40, accuracy 0.88\nend\n' > "$work/page"
 differs() { printf "$2" > "$work/printed"; awk -f "$here/compare.awk" "$work/page" "$work/printed" > /dev/null && bad "compare.awk: $1" || ok; }
