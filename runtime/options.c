@@ -34,6 +34,12 @@ static int distance(const char *a, const char *b)
     return row[n];
 }
 
+/* The distance below which a name is near to a word of n letters; two neighbours in the wrong order are a distance of 2. */
+static int near(size_t n)
+{
+    return n < 3 ? 2 : n < 5 ? 3 : 4;
+}
+
 static const ProgramSample *samples_of(const RtProgram *p)
 {
     const ProgramSample *s = program_samples;
@@ -111,7 +117,7 @@ static const ProgramOption *find(const RtProgram *p, const char *word, size_t le
 {
     const char *nearest = NULL, *of = program_commands[command].name;
     const ProgramOption *elsewhere = NULL;
-    int best = 4;
+    int best = near(length);
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(length < 60 ? length : 60), word);
     for (int i = 0; i < program_option_count; i++) {
@@ -139,7 +145,7 @@ static const ProgramOption *find(const RtProgram *p, const char *word, size_t le
 
 static Command command_of(const RtProgram *p, const char *word)
 {
-    int best = 4, nearest = -1;
+    int best = near(strlen(word)), nearest = -1;
     for (int c = 0; c < COMMANDS; c++) {
         const int d = distance(word, program_commands[c].name);
         const ProgramNeed *lacks = program_lacks(p, program_commands[c].needs);
@@ -164,16 +170,18 @@ static double number(const ProgramOption *t, const char *value, const char *end_
     const double v = strtod(value, &end);
     if (end == value || strcmp(end, end_with) != 0 || errno || !(v >= low && v <= high) ||
         (t->kind != OPTION_REAL && v != floor(v)))
-        rt_die("--%s wants %s from %g to %g, not '%s'", t->name,
+        rt_die("--%s wants %s from %.15g to %.15g, not '%s'", t->name,
                t->kind == OPTION_REAL ? "a number" : "a whole number", low, high, value);
     return v;
 }
 
+/* In decimal, also with zeros in front, as of `seq -w`; after 0x in hexadecimal. */
 static uint64_t seed_of(const char *value)
 {
+    const bool hex = strncmp(value, "0x", 2) == 0;
     char *end;
     errno = 0;
-    const uint64_t v = strtoull(value, &end, 0);
+    const uint64_t v = strtoull(value, &end, hex ? 16 : 10);
     if (*value < '0' || *value > '9' || *end || errno)
         rt_die("--seed wants a whole number from 0 to 2^64 - 1, not '%s'", value);
     return v;
@@ -243,7 +251,7 @@ static void complete(const Options *o, const RtProgram *p)
         rt_die("%s needs --weights FILE, written by `%s --save FILE`", program_commands[o->command].name,
                program_invocation_short_name);
     if (o->command == PREDICT && !o->input && !o->text)
-        rt_die("predict needs --input FILE%s; %s", p->recipe.text.unit ? " or --text TEXT" : "",
+        rt_die("predict needs --input FILE%s; %s", program_lacks(p, NEED_TEXTS) ? "" : " or --text TEXT",
                rt_format(samples_of(p)->input, arrays_of(p)));
     if (o->input && o->text)
         rt_die("--input and --text are given: predict takes one of the two");

@@ -173,6 +173,18 @@ static const struct {
     {CPU, "predict --weights w", "predict needs --input FILE; images as numbers: .npy (N, 1, 28, 28) or .csv"},
     {REVIEWS, "predict --weights w", "predict needs --input FILE or --text TEXT; texts, one a line"},
     {REVIEWS, "predict --weights w --input x --text y", "predict takes one of the two"},
+    {NEXT, "predict --weights w", "predict needs --input FILE; tokens: .npy (N, 12)"},
+    {CPU, "--seed 08x", "--seed wants a whole number from 0 to 2^64 - 1, not '08x'"},
+    {CPU, "--seed 0x", "--seed wants a whole number from 0 to 2^64 - 1, not '0x'"},
+    {CPU, "--seed 18446744073709551616", "--seed wants a whole number from 0 to 2^64 - 1"},
+    {CPU, "--epochs 1000000001", "--epochs wants a whole number from 0 to 1000000000, not '1000000001'"},
+    {F16, "--loss-scale 16777217", "--loss-scale wants a number from 1 to 16777216, not '16777217'"},
+    {RANKS, "bench --scale 0.0009", "--scale wants a number from 0.001 to 1000000000, not '0.0009'"},
+    {CPU, "help", "unknown command help: `"},
+    {CPU, "--txt x", "unknown option --txt: `"},
+    {CPU, "--lr 0.1", "unknown option --lr: `"},
+    {CPU, "--=3", "unknown option --: `"},
+    {CPU, "--lgo x", "unknown option --lgo, did you mean --log?"},
     {CPU, "--shuffle maybe", "--shuffle is on or off, not 'maybe'"},
 };
 
@@ -182,6 +194,23 @@ START_TEST(what_was_left_out_is_said)
     const int code = parsed(wrong[_i].kind, wrong[_i].words, said);
     ck_assert_msg(code == 1, "%s: exit code %d: %s", wrong[_i].words, code, said);
     ck_assert_msg(strstr(said, wrong[_i].want) != NULL, "%s: '%s' is missing in: %s", wrong[_i].words, wrong[_i].want, said);
+}
+END_TEST
+
+START_TEST(seeds_are_decimal_numbers)
+{
+    static const struct {
+        const char *word;
+        uint64_t seed;
+    } good[] = {{"0", 0}, {"010", 10}, {"08", 8}, {"0x10", 16}, {"18446744073709551615", UINT64_MAX}};
+    const RtProgram p = program(CPU);
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        char word[32], *argv[] = {"tiny", "--seed", word};
+        Options o;
+        strcpy(word, good[i].word);
+        options_parse(&o, &p, 3, argv);
+        ck_assert_msg(o.seed == good[i].seed, "--seed %s is %llu", word, (unsigned long long)o.seed);
+    }
 }
 END_TEST
 
@@ -216,6 +245,7 @@ int main(void)
     TCase *t = tcase_create("tables");
     tcase_add_loop_test(t, help_lists_what_the_program_can_do, 0, sizeof help / sizeof *help);
     tcase_add_loop_test(t, what_was_left_out_is_said, 0, sizeof wrong / sizeof *wrong);
+    tcase_add_test(t, seeds_are_decimal_numbers);
     tcase_add_test(t, every_row_exists_somewhere);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
