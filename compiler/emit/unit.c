@@ -122,13 +122,14 @@ static void add_function(Text *t, const Part *p)
 static EmitUnit large_unit(const Writer *w, const Part *p)
 {
     Text text = text_new(w->arena);
+    const char *name = arena_printf(w->arena, "%s-%08x", p->kernel->base, (unsigned)p->hash); /* no name of a model */
 
-    text_printf(&text, "/* %s.c -- made by tenon: one kernel of a program. */\n", p->name);
+    text_printf(&text, "/* %s.c -- made by tenon: one kernel of a program. */\n", name);
     add_ways(&text, p->kernel);
     add_includes(&text, p->home);
     add_constants(w, &text, p->kernel->body);
     add_function(&text, p);
-    return (EmitUnit){.name = p->name, .text = text.s};
+    return (EmitUnit){.name = name, .text = text.s};
 }
 
 /* Number of units for n small kernels of one header. */

@@ -11,6 +11,7 @@
 #include "base/environment.h"
 #include "tool/file.h"
 #include "tool/process.h"
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,19 +211,38 @@ static bool write_text(Arena *a, const char *dir, const char *name, const char *
     return !error || io_error(d, "the generated C to", path, error);
 }
 
+/* Removes units of an earlier build: their kernels may be in other units now.  Files that tenon has not made stay. */
+static void remove_others(Arena *a, const char *dir, const BuildInput *in)
+{
+    DIR *d = opendir(dir);
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        size_t len = 0;
+        const char *path = file_of(a, dir, e->d_name, ""), *begin = arena_printf(a, "/* %s -- made by tenon: ", e->d_name);
+        bool ours = false;
+        for (int i = 0; i < in->nunit; i++)
+            ours |= strcmp(e->d_name, arena_printf(a, "%s%s", in->unit[i].name, suffix_of(&in->unit[i]))) == 0;
+        const char *text = ours || !strstr(e->d_name, ".c") ? NULL : file_read(a, path, &len);
+        if (text && strncmp(text, begin, strlen(begin)) == 0)
+            unlink(path);
+    }
+    if (d)
+        closedir(d);
+}
+
 const char *objects_keep(Arena *a, const BuildInput *in, Diag *d)
 {
     const char *keep = in->command->keep, *units = path_join(a, keep, arena_printf(a, "%s_units", in->name));
     const int error = dir_make(a, units);
     if (error)
         return io_error(d, "directory", units, error), NULL;
+    remove_others(a, units, in);
     bool ok = write_text(a, keep, in->name, in->command->options.cuda ? ".cu" : ".c", in->text, d);
     for (int i = 0; ok && i < in->nunit; i++)
         ok = write_text(a, units, in->unit[i].name, suffix_of(&in->unit[i]), in->unit[i].text, d);
     return ok ? units : NULL;
 }
 
-/* A file of the runtime that is compiled with the program: it needs what not every machine has. */
+/* A file of the runtime that is compiled with the program: it needs what not every machine has.  No model has a name with '-'. */
 static bool add_runtime(Arena *a, BuildInput *in, const char *file, const char *name, Diag *d)
 {
     size_t len = 0;
@@ -238,7 +258,7 @@ static bool add_runtime(Arena *a, BuildInput *in, const char *file, const char *
 
 bool objects_add_mpi(Arena *a, BuildInput *in, Diag *d)
 {
-    return in->mpi = add_runtime(a, in, "comm/mpi.c", "comm_mpi", d);
+    return in->mpi = add_runtime(a, in, "comm/mpi.c", "comm-mpi", d);
 }
 
 bool objects_add_plans(Arena *a, BuildInput *in, const char *plans, Diag *d)
@@ -257,15 +277,15 @@ bool objects_add_plans(Arena *a, BuildInput *in, const char *plans, Diag *d)
 
 bool objects_add_nccl(Arena *a, BuildInput *in, Diag *d)
 {
-    return add_runtime(a, in, "cuda/nccl.c", "cuda_nccl", d) && add_runtime(a, in, "cuda/nccl_api.c", "cuda_nccl_api", d) &&
-           add_runtime(a, in, "cuda/rank_sum.cu", "cuda_rank_sum", d);
+    return add_runtime(a, in, "cuda/nccl.c", "cuda-nccl", d) && add_runtime(a, in, "cuda/nccl_api.c", "cuda-nccl-api", d) &&
+           add_runtime(a, in, "cuda/rank_sum.cu", "cuda-rank-sum", d);
 }
 
 bool objects_add_cuda(Arena *a, BuildInput *in, const char *program, Diag *d)
 {
     ARENA_PUSH(a, in->unit, in->nunit, ((EmitUnit){.name = in->name, .text = program, .cuda = true}));
-    return add_runtime(a, in, "cuda/gpu.c", "cuda_gpu", d) &&
-           (!strstr(program, "cuda/cublas.h") || add_runtime(a, in, "cuda/cublas.c", "cuda_cublas", d));
+    return add_runtime(a, in, "cuda/gpu.c", "cuda-gpu", d) &&
+           (!strstr(program, "cuda/cublas.h") || add_runtime(a, in, "cuda/cublas.c", "cuda-cublas", d));
 }
 
 /* ---- messages */

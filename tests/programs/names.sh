@@ -109,6 +109,15 @@ cd - > /dev/null
 succeeds "bench of it" "$work/p" bench --steps 1 --layers --trace "$work/trace.json"
 succeeds "info of it" "$work/p" info
 same "info has a line for a key" "1 1" "$(grep -ac '^source: "' "$work/out") $(grep -ac '^data: no' "$work/out")"
+# a model named as one of the files that its program is compiled from
+unit=$(cd "$names/@keep/m_units" && ls | grep -m 1 '[0-9a-f]\{8\}\.c')
+hostile=("$(tr - _ <<< "${unit%.c}")")
+if command -v mpicc > /dev/null; then hostile+=("comm_mpi --comm mpi"); fi
+for one in "${hostile[@]}"; do
+    sed "s/^model m(/model ${one%% *}(/; s/^train m {/train ${one%% *} {/" "$names/m.tn" > "$names/named.tn"
+    # shellcheck disable=SC2086
+    succeeds "a model named $one" "$TENON" build "$names/named.tn" -o "$work/named" --cpu generic ${one#"${one%% *}"}
+done
 if command -v python3 > /dev/null; then
     succeeds "its trace is JSON" python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$work/trace.json"
     for to in pytorch keras mxnet; do

@@ -24,7 +24,9 @@ refuses "no value" "needs a value" "$TENON" build "$lenet" -o
 refuses "a value where none is wanted" "takes no value" "$TENON" build "$lenet" -o p --plain=3
 refuses "not a number" "whole number" "$TENON" build "$lenet" -o p --batch many
 refuses "batch 0" "whole number" "$TENON" build "$lenet" -o p --batch 0
-refuses "batch beyond 2^31" "whole number" "$TENON" build "$lenet" -o p --batch 99999999999999999999
+refuses "batch beyond 2^24" "from 1 to 16777216, not '16777217'" "$TENON" build "$lenet" -o p --batch 16777217
+refuses "shards beyond 2^16" "from 1 to 65536, not '65537'" "$TENON" build "$lenet" -o p --shards 65537
+refuses "batch beyond 2^64" "whole number" "$TENON" build "$lenet" -o p --batch 99999999999999999999
 refuses "unknown word" "--dtype takes f32" "$TENON" build "$lenet" -o p --dtype f23
 refuses "TENON_CPU of no processor" "TENON_CPU=x86-64-v9: there is no such processor" env TENON_CPU=x86-64-v9 "$TENON" build "$lenet" -o "$work/no"
 [ ! -e "$work/no" ] && ok || bad "TENON_CPU=x86-64-v9 leaves a program behind"
@@ -155,6 +157,9 @@ same "a kept directory is what was compiled" "$(countcc --keep "$work/keep" --no
 [ -s "$work/keep/mlp.c" ] && ok || bad "--keep leaves no C file"
 succeeds "no cache at all" env -u TENON_CACHE -u XDG_CACHE_HOME -u HOME "$TENON" build "$mlp" -o "$work/p2"
 cmp -s "$work/p" "$work/p2" && ok || bad "a cached program differs from one made without the cache"
+echo mine > "$work/keep/mlp_units/mine.c"
+for kept in keep keep2; do countcc --keep "$work/$kept" --plain > "$work/n"; done
+same "--keep removes the units of an earlier build, and no other file" "$(ls "$work/keep/mlp_units")" "$(cd "$work/keep2/mlp_units"; touch mine.c; ls)"
 [ -z "$(find "$work" -maxdepth 1 -name 'p.*')" ] && ok || bad "temporary files stay beside the program"
 
 # tenon run passes its words on and keeps the exit code
