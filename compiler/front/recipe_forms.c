@@ -91,9 +91,9 @@ const Form init_forms[] = {
 
 #define LIMIT_OF(member, about) {"limit", WANT_REAL, offsetof(Recipe, member), REQUIRED, 0, INFINITY, false, NULL, 0, about}
 const Form clip_forms[] = {
-    {"norm", 0, {LIMIT_OF(clip_norm, "largest norm of all gradients together, above 0")},
+    {"norm", 0, {LIMIT_OF(clip_norm, "largest norm of all gradients together, not 0")},
      "scale all gradients by one factor", "g *= min(1, limit / sqrt(sum of all g^2))"},
-    {"value", 1, {LIMIT_OF(clip_value, "largest absolute value of a gradient, above 0")},
+    {"value", 1, {LIMIT_OF(clip_value, "largest absolute value of a gradient, not 0")},
      "bound each number of a gradient", "g = min(max(g, -limit), limit)"},
     {0}};
 #undef LIMIT_OF
@@ -129,7 +129,7 @@ static const char *const unit_words[] = {"char", "byte", "word", "bpe", NULL};
 #define SCALE {"scale", WANT_REAL, O(scale), 1.0 / 255, ANY, NULL, 0, "factor of stored bytes; other numbers are taken as they are"}
 #define VOCAB(about) {"vocab", WANT_INT, O(vocab), 0, 1, INT32_MAX, false, NULL, 0, about}
 #define TOKENS VOCAB("samples are tokens from 0 to vocab - 1; default: samples are numbers")
-#define ENTRIES VOCAB("largest size of the vocabulary, which the program makes of the training text. The default is 256 for bytes; other units need a number")
+#define ENTRIES VOCAB("largest size of the vocabulary, which the program makes of the training text. The default is 256 for bytes; other units need a number. Words need 4 at least, byte pairs 256")
 #define COUNT(member, fallback, low, about) {#member, WANT_INT, O(member), fallback, low, INT32_MAX, false, NULL, 0, about}
 #define UNIT(fallback) {"unit", WANT_WORD, O(unit), fallback, 0, 0, false, unit_words, 0, "what a token is: a code point, a byte, a word, or a byte pair"}
 #define PATH_TO(name, about) {name, WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0, about}

@@ -1,5 +1,6 @@
 /* graph.c -- building and editing the graph: nodes, parameters, order. */
 #include "ir/graph.h"
+#include "base/limits.h"
 #include "ir/vocabulary.h"
 #include <string.h>
 
@@ -154,10 +155,8 @@ static Node *find_param(const Graph *g, const char *name)
     return NULL;
 }
 
-/* Kernels count a tensor's numbers in an int, and the order in which they keep a parameter fills it
+/* PARAM_MAX: kernels count a tensor's numbers in an int, and the order in which they keep a parameter fills it
  * up to at most twice. */
-static const int64_t PARAM_MAX = (int64_t)1 << 30;
-
 Node *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *init, Span at)
 {
     Node *n = find_param(g, name);

@@ -118,8 +118,8 @@ static bool take_count(Reader *r, const OptionRow *o, const char *value)
     char *end;
     errno = 0;
     const long long v = strtoll(value, &end, 10);
-    if (end == value || *end || errno || v < 1 || v > INT32_MAX) {
-        diag_error(r->diag, nowhere, "%s needs a whole number from 1 to %d, not '%s'", o->name, INT32_MAX, value);
+    if (end == value || *end || errno || v < 1 || v > option_most(o)) {
+        diag_error(r->diag, nowhere, "%s needs a whole number from 1 to %lld, not '%s'", o->name, (long long)option_most(o), value);
         return false;
     }
     *(int64_t *)((char *)r->command + o->field) = v;

@@ -1,6 +1,7 @@
 /* option.c -- the commands and the options, and the help that is printed from them. */
 #include "tool/option.h"
 #include "base/environment.h"
+#include "front/train.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -173,6 +174,14 @@ static void overview(void)
         if (e->user)
             help_row(e->name, 18, e->about);
     puts("\nExit code: 0 done, 1 error.");
+}
+
+int64_t option_most(const OptionRow *o)
+{
+    for (const TrainKey *k = train_key_table; k->name; k++)
+        if (strcmp(k->name, o->name + strlen("--")) == 0)
+            return (int64_t)k->field.high;
+    return INT32_MAX;
 }
 
 void command_help(CommandKind topic)

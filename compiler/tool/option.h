@@ -36,6 +36,7 @@ extern const OptionRow  option_table[];               /* both end with a row wit
 extern const CommandRow command_table[];
 
 const CommandRow *command_row(CommandKind kind);
+int64_t option_most(const OptionRow *o);              /* of an option that is a whole number: what is allowed at most */
 
 enum { HELP_WIDTH = 110 };                            /* columns of what --help and `tenon ops` print */
 

@@ -45,7 +45,7 @@ static const char *option_text(const OptionRow *o, bool names)
 {
     const char *text = with_default(o->help, o->fallback);
     if (o->kind == OPTION_COUNT)
-        text = made("%s A whole number from 1 to 2147483647.", text);
+        text = made("%s A whole number from 1 to %lld.", text, (long long)option_most(o));
     if (strcmp(o->name, "--dump") == 0)
         text = made("%s The passes: %s.", text, passes());
     return names ? made("%s Commands: %s.", text, commands_of(o->commands)) : text;

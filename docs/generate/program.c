@@ -293,8 +293,8 @@ static void records(Page *p)
     page_code(p, "text", "{\"event\":\"test\",\"model\":\"lenet\",\"samples\":10000,\"seconds\":0.344577591,\n"
                          " \"test_loss\":0.651754412286,\"test_accuracy\":0.789}");
     page_paragraph(p, "The example is shown in two lines. With several ranks rank 0 writes the log; with `%%r` in FILE each "
-                      "rank writes its own, and `%%r` stands for the number of the rank. A log that cannot be written never "
-                      "ends a training. Types: a text, a count (a whole number) or a real number. METRIC stands for the name of "
+                      "rank writes its own, and `%%r` stands for the number of the rank. A log that cannot be opened "
+                      "is an error. A training goes on when its log cannot be written later. Types: a text, a count (a whole number) or a real number. METRIC stands for the name of "
                       "a metric, such as `loss` or `accuracy`.");
     for (int r = 0; r < RECORD_COUNT; r++) {
         page_section(p, record[r].event);
