@@ -41,6 +41,7 @@ function tenon(i,    command, o)
     if (!(("tenon-" command) in known)) { print place ": tenon has no command '" command "'"; return }
     for (i++; i <= NF; i++) {
         if ($i == "--") { if (command == "run") program(i + 1); return }
+        if ($i ~ /^models\/.*\.tn$/ && !($i in there)) print place ": there is no " $i
         o = option($i)
         if (o == "") continue
         if (("tenon-" command " " o) in known) n++; else print place ": tenon " command " has no option " o

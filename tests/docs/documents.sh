@@ -6,8 +6,9 @@
 #   examples     a ```tenon block with a model is a whole file: `tenon check` accepts it.  ```tenon title="NAME" lets later blocks of the
 #                same page import it.  A ```tenon-error block says its message behind "# error: ".  A comment on the line
 #                before a block marks the others: <!-- fragment --> (not checked), <!-- error: MESSAGE --> (must be reported)
-#   commands     in ```sh blocks, commands and options of tenon, of its programs (./NAME) and of the repository's scripts exist;
+#   commands     in ```sh blocks, commands and options of tenon, of its programs (./NAME) and of the repository's scripts exist, and models/NAME.tn;
 #                the same comments mark a block that is not checked
+#   variables    TENON_NAME stands in some file that is no page
 #   navigation   mkdocs.yml names each page of docs/ once, and nothing else
 #
 #   tests/docs/documents.sh [DIR]        the rules for another tree (a copy with faults, to see that each rule can fail)
@@ -82,6 +83,14 @@ while IFS=$'\t' read -r place script option; do
 done < <(sed -n 's/^script\t//p' "$work/used")
 grep -v '^script' "$work/used" > "$work/known" || true
 take "$work/known"
+
+# ---- variables
+
+# What a page calls TENON_SOMETHING stands in a file that is no page.
+grep -v '\.md$' "$work/files" | { xargs -d '\n' grep -sohIE '\bTENON_[A-Z]+' || true; } | sort -u > "$work/variables"
+while IFS=: read -r page line name; do
+    if grep -qx -- "$name" "$work/variables"; then ok; else bad "$page:$line: nothing reads $name"; fi
+done < <(xargs -d '\n' grep -noHIE '\bTENON_[A-Z]+' < "$work/pages")
 
 # ---- navigation
 
