@@ -241,7 +241,8 @@ static bool unknown_option(Reader *r, const char *word)
     if (elsewhere)
         diag_help(r->diag, "it is an option of %s", elsewhere);
     else
-        suggest(r->diag, name, known, n, arena_printf(r->arena, "tenon %s --help lists them", c->name));
+        suggest(r->diag, name, known, n, arena_printf(r->arena, "tenon %s --help lists them%s", c->name,
+                                                      c->kind == COMMAND_RUN ? "; options of the program stand behind --" : ""));
     return false;
 }
 
