@@ -248,7 +248,7 @@ def main():
     p.add_argument("--title", default="A terminal session with Tenon")
     a = parser.parse_args()
     if a.command == "record":
-        record(a.tape, a.output, a.path, a.where)
+        record(a.tape, a.output, a.path and os.path.abspath(a.path), a.where)
     else:
         draw(a.cast, a.output, a.title, a.speed)
 
