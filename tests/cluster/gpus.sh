@@ -4,6 +4,7 @@
 #
 # NCCL's own way between hosts is not here: the stand-in's messages go through a file that all hosts see.  The job on a Slurm that gives a
 # GPU to each task, and is queued again when a rank is killed, with CHECK_DEEP=1 (./check --deep).
+# Deep: ranks of GPUs over TCP meet on one host in test_tcp, and hosts are lost in faults.sh.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/slurm.sh"
@@ -65,7 +66,7 @@ lost() {
 lost "a host that is gone" "rank [023] \(node[134]\): error: rank 1 \(node2\) is gone" "$hosts" off 2
 
 # ---- a Slurm that gives each task a GPU
-[ "$every" = 1 ] || { skip "a cut line, and a job for GPUs on Slurm: ./check --cluster"; finish; exit; }
+deep "a cut line, and a job for GPUs on Slurm" || { finish; exit; }
 lost "a line that is cut" "rank [012] \(node[123]\): error: .* longer than --timeout: rank 3 \(node4\) does not answer" "$hosts" cut 4
 type slurmctld slurmd munged sbatch > /dev/null 2>&1 || { skip "no Slurm here: slurm-wlm and munge make it"; finish; exit; }
 "$hosts" down

@@ -486,13 +486,13 @@ END_TEST
 int main(void)
 {
     TCase *t = tcase_create("conv");
-    tcase_add_loop_test(t, forward, 0, SHAPES);
-    tcase_add_loop_test(t, backward, 0, SHAPES);
-    tcase_add_loop_test(t, pooled, 0, 2 * SHAPES);
-    tcase_add_loop_test(t, squares, 0, SHAPES);
-    tcase_add_loop_test(t, adjoint, 0, SHAPES);
-    tcase_add_loop_test(t, literal_sizes, 0, 2);
-    tcase_add_loop_test(t, samples_apart, 0, 20);
-    tcase_add_loop_test(t, wide_packed, 0, 2);
+    add_rounds(t, forward, 0, SHAPES);
+    add_rounds(t, backward, 0, SHAPES);
+    add_rounds(t, pooled, 0, 2 * SHAPES);
+    add_rounds(t, squares, 0, SHAPES);
+    add_rounds(t, adjoint, 0, SHAPES);
+    add_rounds(t, literal_sizes, 0, 2);
+    add_rounds(t, samples_apart, 0, 20);
+    add_rounds(t, wide_packed, 0, 2);
     return run_suite(t, "convolution kernels");
 }

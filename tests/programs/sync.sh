@@ -6,7 +6,7 @@ set -euo pipefail
 
 # two branches, whose statistics ranks exchange together; layers without scale and without shift
 cat > "$work/net.tn" <<'END'
-model net(image: f32[3, 16, 16], classes: int = 10) {
+model net(image: f32[3, 8, 8], classes: int = 10) {
     h = conv2d(image, 8, kernel = 3, pad = 1, bias = false) |> batch_norm(sync = true) |> tanh
     a = conv2d(h, 12, kernel = 3, pad = 1, bias = false) |> batch_norm(sync = true, scale = false) |> tanh
     b = conv2d(h, 12, kernel = 1) |> batch_norm(sync = true, shift = false)
