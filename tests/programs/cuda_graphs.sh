@@ -4,6 +4,8 @@
 # Programs run on the processor as those of cuda.sh do.  Whatever a launch holds, the losses of each step, the loss's scale, the test's
 # loss and the weights must be those of --launch-steps 1.  Seven steps an epoch are graphs of four, of two and of one: launched one by one
 # at first, recorded in the second epoch, played in the third.
+#
+# Deep: programs of one launch a step run in cuda.sh, of many steps in one launch in cuda_persistent.sh; emitted.sh compares the text.
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
