@@ -225,9 +225,9 @@ static bool are_tokens(const RtProgram *p) { return p->vocab > 0; }
 static bool are_images(const RtProgram *p) { return p->input_rank == 3; }
 static bool are_numbers(const RtProgram *p) { return p != NULL; }
 
-#define IMAGES "standard output: file, class and probability with tabs between, a line an image; of arrays CSV"
-#define TEXTS "standard output: class and probability with a tab between, a line a text; of arrays CSV"
-#define ROWS "standard output: CSV, a row a sample"
+#define IMAGES "standard output: file, class and probability with tabs between, one line for each image; for arrays CSV"
+#define TEXTS "standard output: class and probability with a tab between, one line for each text; for arrays CSV"
+#define ROWS "standard output: CSV, one row for each sample"
 #define ARRAYS "a directory with train_x.npy, train_y.npy, test_x.npy and test_y.npy"
 const ProgramSample program_samples[SAMPLE_KINDS] = {
     {PAGE("data = imagefolder(...)"), "a directory with train/CLASS/*.png or .jpg, and test/", "images: a PNG or JPEG file, "

@@ -194,14 +194,14 @@ static void nonfinite(Writer *w, int phase)
 
 /* ------------------------------------------------------------------------------- the update */
 
-/* A row a parameter: where things lie, how much there is, what it makes of the recipe's rate and decay. */
+/* The table of updates: one row for each parameter, with offsets, number of elements, and factors of rate and decay. */
 static void update_rows(Writer *w, Text *t, bool rest)
 {
     const Step *s = w->in->train->step;
 
     text_printf(t, "%sstatic RT_TABLE UpdateRow %s[] = {\n",
                 rest ? "/* The rows of parameters that a stage of their own updates. */\n"
-                     : "/* A row a parameter: offsets of its sum in a shard and in the gradients, of its weights "
+                     : "/* One row for each parameter: offsets of its sum in a shard and in the gradients, of its weights "
                        "and its states; their number;\n"
                        " * factors of the recipe's learning rate and decay. */\n",
                 rest ? "rest_rows" : "update_rows");

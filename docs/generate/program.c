@@ -248,7 +248,7 @@ static void files(Page *p)
                                 "NAME_test.tsv with the name of the directory."},
         {"input.txt", "A text, or NAME.txt with the name of its directory. Plain or .gz. Its last tenth is the test set."},
         {FILE_SUMS, "Checksums of files beside it, as `sha256sum` writes them. A data file that it lists is compared with it."},
-        {"predict --input FILE", "Arrays (.npy, .csv), a text with a line a sample, or images: [samples](program.md#samples)."},
+        {"predict --input FILE", "Arrays (.npy, .csv), a text file with one sample in each line, or images: [samples](program.md#samples)."},
         {"--weights FILE", "safetensors with the names and shapes of this network: written by --save, a checkpoint, or made by "
                            "others."},
     };

@@ -69,7 +69,7 @@ enum { /* evaluation: offsets into the region of a thread: values of one chunk *
     TEST_ACCURACY                =       1152,   /* (N) */
 };
 
-/* A row a parameter: offsets of its sum in a shard and in the gradients, of its weights and its states; their number;
+/* One row for each parameter: offsets of its sum in a shard and in the gradients, of its weights and its states; their number;
  * factors of the recipe's learning rate and decay. */
 static RT_TABLE UpdateRow update_rows[] = {
     {DDENSE3_BIAS, 0, DENSE3_BIAS, DENSE3_BIAS_STATE0, -1, 10, 1, 0}, /* dense3.bias */
