@@ -12,9 +12,9 @@ shim_sources=$TENON_ROOT/tests/cuda
 shim_libraries="-lz -lpthread"
 for l in lzma png turbojpeg; do echo 'int main(void) { return 0; }' | gcc -x c - -o "$work/has" -l$l 2> /dev/null && shim_libraries+=" -l$l" || true; done
 
-# once OUT COMMAND...: COMMAND compiles a stand-in to OUT; under ./check the tests of one run share it (CHECK_STAND_INS, a directory).
+# shim_once OUT COMMAND...: COMMAND compiles a stand-in to OUT; under ./check the tests of one run share it (CHECK_STAND_INS, a directory).
 # Its name is a checksum of the command and of all that it can read.
-once() {
+shim_once() {
     local out=$1 key; shift
     if [ -z "${CHECK_STAND_INS:-}" ]; then "$@" -o "$out"; return; fi
     key=$({ echo "$*" | sed "s#$work##g"; cat "$shim_sources"/*.h "$shim_sources"/*.cpp "$shim_sources"/include/* "$TENON_ROOT"/runtime/*.h "$TENON_ROOT"/runtime/cuda/*.[ch]; } 2> /dev/null | cksum | tr ' ' '-')
@@ -28,8 +28,8 @@ once() {
 
 shim_runtime() {
     gcc -O1 -Wall -Wextra -Werror -I "$shim_sources/include" -I "$TENON_ROOT/runtime" -c "$TENON_ROOT/runtime/cuda/gpu.c" -o "$work/gpu.o"
-    for file in fiber fake; do once "$work/$file.o" g++ -std=c++20 -O2 -Wall -Wextra -Werror -I "$shim_sources/include" -c "$shim_sources/$file.cpp"; done
-    once "$work/libcublasLt.so.13" g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$shim_sources/include" "$shim_sources/fake_cublas.cpp"
+    for file in fiber fake; do shim_once "$work/$file.o" g++ -std=c++20 -O2 -Wall -Wextra -Werror -I "$shim_sources/include" -c "$shim_sources/$file.cpp"; done
+    shim_once "$work/libcublasLt.so.13" g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$shim_sources/include" "$shim_sources/fake_cublas.cpp"
     export TENON_CUBLASLT=$work/libcublasLt.so.13
 }
 
@@ -43,13 +43,13 @@ shim_cudnn() {
     for file in "$TENON_ROOT"/runtime/cuda/cudnn_*.c; do
         gcc -O1 -Wall -Wextra -Werror -I "$shim_sources/include" -isystem "$at" -I "$TENON_ROOT/runtime" -c "$file" -o "$work/cudnn/$(basename "$file" .c).o"
     done
-    once "$work/libcudnn.so.9" g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$shim_sources/include" -isystem "$at" "$shim_sources/fake_cudnn.cpp"
+    shim_once "$work/libcudnn.so.9" g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$shim_sources/include" -isystem "$at" "$shim_sources/fake_cudnn.cpp"
     export TENON_CUDNN=$work/libcudnn.so.9 TENON_CACHE=$work/cache  # what the fake plans is not kept beside cuDNN's
 }
 
 shim_nccl() {
-    once "$work/libnccl.so.2" g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$shim_sources/include" -I "$TENON_ROOT/runtime" "$shim_sources/fake_nccl.cpp"
-    once "$work/libnccl-2.18.so" g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -DFAKE_NCCL_18 -I "$shim_sources/include" -I "$TENON_ROOT/runtime" "$shim_sources/fake_nccl.cpp"
+    shim_once "$work/libnccl.so.2" g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$shim_sources/include" -I "$TENON_ROOT/runtime" "$shim_sources/fake_nccl.cpp"
+    shim_once "$work/libnccl-2.18.so" g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -DFAKE_NCCL_18 -I "$shim_sources/include" -I "$TENON_ROOT/runtime" "$shim_sources/fake_nccl.cpp"
     export TENON_NCCL=$work/libnccl.so.2
 }
 
