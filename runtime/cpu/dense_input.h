@@ -90,8 +90,7 @@ RT_INLINE void dense_input_part(vec *restrict c, DenseUpdate q, DenseBlock b, co
 /* One tile: its products of the block, what the tree adds then, and the update when nothing follows.  sum: its place in the
  * lowest sums that wait, `level` reals from one to the next; at: its first element in w. */
 RT_INLINE void dense_input_tile(DenseUpdate q, Update u, DenseBlock b, real *sum, int64_t level,
-                                int64_t at, int column, int rows, int vectors, int lanes,
-                                bool fours)
+                                int64_t at, int column, int rows, int vectors, int lanes)
 {
     vec c[TILE_MAX];
     int depth = __builtin_popcount((unsigned)b.number);
@@ -102,7 +101,7 @@ RT_INLINE void dense_input_tile(DenseUpdate q, Update u, DenseBlock b, real *sum
     if (q.samples > DENSE_SAMPLES)
         dense_input_part(c, q, b, sum + depth * level, column, rows, vectors);
     else
-        dense_shards(c, q, b.shards, column, rows, vectors, fours);
+        dense_shards(c, q, b.shards, column, rows, vectors);
     for (int bits = b.number; !b.more && depth > 0 && (b.ends || bits & 1); bits >>= 1)
         dense_input_add(c, sum + --depth * level, rows, vectors);
     if (b.ends)
@@ -121,10 +120,10 @@ RT_INLINE void dense_input_panel(DenseUpdate q, Update u, DenseBlock b, real *su
         const int k = tile_first(t, i), column = k - from;
         if (t.bigs > 0 && i < t.bigs)
             dense_input_tile(q, u, b, sum + column * P, level, at + (int64_t)k * P, column, t.big,
-                             vectors, lanes, true);
+                             vectors, lanes);
         else
             dense_input_tile(q, u, b, sum + column * P, level, at + (int64_t)k * P, column, t.small,
-                             vectors, lanes, t.bigs == 0);
+                             vectors, lanes);
     }
 }
 

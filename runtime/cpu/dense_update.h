@@ -119,24 +119,6 @@ RT_INLINE void dense_shard(vec *restrict c, DenseUpdate q, int shard, int k, int
                  (const real *)(q.dy + shard * q.dy_shard), q.dy_row, vectors * V);
 }
 
-/* c = (0 + 1) + (2 + 3) of four shards.  Written out, because a loop that finds its way through the
- * tree guesses branches wrong: 5 % of the time at 16 samples a shard. */
-RT_INLINE void dense_four(vec *restrict c, DenseUpdate q, int shard, int k, int rows, int vectors)
-{
-    const int size = rows * vectors;
-    vec a[TILE_MAX], b[TILE_MAX];
-    dense_shard(c, q, shard, k, rows, vectors);
-    tile_copy(a, c, size);
-    dense_shard(c, q, shard + 1, k, rows, vectors);
-    tile_add(c, a, size);
-    tile_copy(a, c, size);
-    dense_shard(c, q, shard + 2, k, rows, vectors);
-    tile_copy(b, c, size);
-    dense_shard(c, q, shard + 3, k, rows, vectors);
-    tile_add(c, b, size);
-    tile_add(c, a, size);
-}
-
 /* Weights and state of a tile are fetched while its sum is made, where the layer's do not stay in a
  * second-level cache: LeNet's 800 x 500 take 1.12 instead of 1.24 ms on one thread of a Zen 4; smaller
  * ones would lose 2 %. */
@@ -147,44 +129,50 @@ RT_INLINE void dense_fetch(const real *p, int size)
         v_fetch_to_write(p + i);
 }
 
-/* c = the sum of one tile over some shards; fours: taken four at a time. */
+/* c = the sum of one tile over some shards.  Four shards are added as (0 + 1) + (2 + 3), and these sums
+ * as a binary counter: a branch that depends on the bits of every shard's index is often guessed wrong
+ * (5 % of the time at 16 samples a shard).  dense_shard stands here once, for its product is most of
+ * what the C compiler has to compile. */
 RT_INLINE void dense_shards(vec *restrict c, DenseUpdate q, int shards, int k, int rows,
-                            int vectors, bool fours)
+                            int vectors)
 {
     const int size = rows * vectors;
-    vec stack[TREE_DEPTH][TILE_MAX];
-    int depth = 0, s = 0;
-    RT_UNROLL
-    for (int i = 0; i < size; i++)
-        c[i] = v_set(0);
-    for (; fours && s + 4 <= shards; s += 4) {
-        if (s > 0)
-            tile_copy(stack[depth++], c, size);
-        dense_four(c, q, s, k, rows, vectors);
-        for (int bits = s / 4; bits & 1; bits >>= 1)
-            tile_add(c, stack[--depth], size);
-    }
-    for (; s < shards; s++) {
-        if (s > 0)
-            tile_copy(stack[depth++], c, size);
+    vec stack[TREE_DEPTH][TILE_MAX], a[TILE_MAX], b[TILE_MAX];
+    int depth = 0;
+    for (int s = 0; s < shards; s++) {
         dense_shard(c, q, s, k, rows, vectors);
-        for (int bits = s; bits & 1; bits >>= 1)
-            tile_add(c, stack[--depth], size);
+        if (s % 4 == 0) {
+            tile_copy(a, c, size);
+        } else if (s % 4 == 1) {
+            tile_add(c, a, size);
+            tile_copy(a, c, size);
+        } else if (s % 4 == 2) {
+            tile_copy(b, c, size);
+        } else {
+            tile_add(c, b, size);
+            tile_add(c, a, size);
+            for (int bits = s / 4; bits & 1; bits >>= 1)
+                tile_add(c, stack[--depth], size);
+            if (s + 1 < shards)
+                tile_copy(stack[depth++], c, size);
+        }
     }
+    if (shards % 4 == 3)
+        tile_add(c, a, size);
     while (depth > 0)
         tile_add(c, stack[--depth], size);
 }
 
 /* One tile over all shards held here, then its update. */
 RT_INLINE void dense_tile_shards(DenseUpdate q, Update u, Dense d, int64_t at, int k, int rows,
-                                 int vectors, int lanes, bool fours)
+                                 int vectors, int lanes)
 {
     vec c[TILE_MAX];
     if (DENSE_COUNT(d.k, d.o) >= DENSE_FETCH_FROM) {
         dense_fetch(q.w + at + (int64_t)k * P, rows * P);
         dense_fetch(q.s0 ? q.s0 + at + (int64_t)k * P : NULL, rows * P);
     }
-    dense_shards(c, q, q.r->shards, k, rows, vectors, fours);
+    dense_shards(c, q, q.r->shards, k, rows, vectors);
     dense_update_tile(q, u, c, at + (int64_t)k * P, rows, vectors, lanes);
 }
 
@@ -343,11 +331,10 @@ RT_INLINE void dense_update_panel(DenseUpdate q, Update u, Dense d, DenseTiles t
     const int64_t at = (int64_t)panel * d.k * P;
     for (int i = t.first; i < t.end; i++)
         if (t.split.bigs > 0 && i < t.split.bigs)
-            dense_tile_shards(q, u, d, at, tile_first(t.split, i), t.split.big, vectors, lanes,
-                              true);
+            dense_tile_shards(q, u, d, at, tile_first(t.split, i), t.split.big, vectors, lanes);
         else
-            dense_tile_shards(q, u, d, at, tile_first(t.split, i), t.split.small, vectors, lanes,
-                              t.split.bigs == 0);
+            dense_tile_shards(q, u, d, at, tile_first(t.split, i), t.split.small, vectors,
+                              lanes);
 }
 
 /* Tiles of `panels` panels from `panel` on. */
