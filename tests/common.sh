@@ -69,9 +69,33 @@ build() {
     bad "tenon build models/$model.tn $*"; finish; exit 1
 }
 
+# headers_used FILE: the headers of the kernels that a generated C file calls, as the compiler's table names them.  A test reads no other
+# kernels, so their changes do not concern it (tests/check/kept.c).
+headers_used() {
+    printf 'cpu/%s.h\n' vec math input output dense_input dense_wide conv_dw_units update
+    awk '
+        FNR == NR {
+            if (match($0, /\{"[a-z_0-9]+", "cpu\/[a-z_]+\.h"/)) {
+                split(substr($0, RSTART, RLENGTH), part, "\"")
+                prefix[++n] = part[2]
+                header[n] = part[4]
+            }
+            next
+        }
+        {
+            while (match($0, /[A-Za-z_0-9]+\(/)) {
+                word = substr($0, RSTART, RLENGTH - 1)
+                $0 = substr($0, RSTART + RLENGTH)
+                for (i = 1; i <= n && index(word, prefix[i]) != 1; i++) { }
+                if (i <= n && !(header[i] in used)) { used[header[i]]; print header[i] }
+            }
+        }' "$TENON_ROOT/compiler/emit/unit.c" "$1"
+}
+
 # one_file FILE OPTIONS...: how the C compiler takes the file that `tenon emit` writes of a program with such options: all of it at once
 one_file() {
-    local flags="-std=gnu11 -ffp-contract=off -fno-math-errno -fno-trapping-math -DRT_KERNELS -I $TENON_ROOT/runtime"
+    local flags="-std=gnu11 -ffp-contract=off -fno-math-errno -fno-trapping-math -I $TENON_ROOT/runtime -include rt.h"
+    flags+=$(printf ' -include %s' $(headers_used "$1"))
     case " ${*:2} " in *" --dtype f64 "*) flags+=" -DRT_F64" ;; esac
     case " ${*:2} " in *" --cpu x86-64-v4 "*) flags+=" -march=x86-64-v4 -mprefer-vector-width=512" ;; *" --cpu x86-64-v3 "*) flags+=" -march=x86-64-v3" ;;
         *" --cpu armv8-a "*) flags+=" -march=armv8-a" ;; esac

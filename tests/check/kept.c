@@ -7,9 +7,12 @@
  * A record DIR/NAME has a line for everything that the test read, with a hash of what it was.  It is valid while all of it is
  * the same.  The compiler is an exception: when its binary (or a header or model that it read) has changed, the calls of the
  * test are repeated, and the result stays valid where all answers are the same: exit code, output, files written; of `build` and
- * `run` the key of the program (`--key`), a hash of emitted text, headers, flags, C compiler and runtime.  Where a call cannot
- * be repeated (cache, sweep, --tune), where there are more than CALLS_MOST of them, and for tests of less than COST seconds, the
- * binary itself counts.
+ * `run` the key of the program (`--key`), a hash of emitted text, headers, flags, C compiler and runtime.
+ *
+ * Some calls end in the driver: `sweep` and `results` start another program, `cache` compiles nothing, and a build can fail behind
+ * its key, for example when the C compiler fails.  For these the sources of the driver count too: compiler/main.c, base/, tool/.
+ * Where a call cannot be repeated (--tune), where there are more than CALLS_MOST of them, and for tests of less than COST seconds,
+ * the binary itself counts.
  *
  * START: when the test began (seconds since 1970); a file that changed after that makes the result void.
  * Environment: CHECK_TRACE_ROOT, CHECK_TRACE_TENON, CHECK_QUIET as for trace.c; CHECK_TRACER: that library; CHECK_SCRATCH_ROOT.
@@ -181,8 +184,9 @@ static void copy(const char *from, const char *to)
     close(out);
 }
 
-/* Puts the model files of a call back where they were, and makes the directories that its words name. */
-static void restore(const char *call, char **argv, const char *cwd)
+/* Puts the model files of a call back where they were, and makes the directories that its words name.  A call that failed may have
+ * failed because a directory was missing. */
+static void restore(const char *call, char **argv, const char *cwd, bool failed)
 {
     char *line = NULL, *path;
     size_t len = 0;
@@ -198,29 +202,51 @@ static void restore(const char *call, char **argv, const char *cwd)
         fclose(f);
     free(line);
     make_parents(text("%s/", cwd));
-    for (; *argv; argv++)
+    for (; !failed && *argv; argv++)
         if (strncmp(*argv, scratch_root, strlen(scratch_root)) == 0)
             make_parents(text("%s", *argv));
 }
 
-/* Whether the call can be repeated; `build` and `run` become `build --key`. */
-static bool repeatable(char **argv)
+typedef enum CallKind { CALL_REPEATED, CALL_DRIVER, CALL_NEVER } CallKind;
+
+static bool is_one_of(const char *word, const char *const *list)
 {
-    static const char *const plain[] = {"check", "show", "emit", "ops", "help", "--help", "-h", "--version"};
+    for (; *list; list++)
+        if (strcmp(word, *list) == 0)
+            return true;
+    return false;
+}
+
+/* What kept.c does with a call.  `build` and `run` become `build --key`; an unknown command is an error, which can be repeated. */
+static CallKind kind_of(char **argv, bool failed)
+{
+    static const char *const driver[] = {"sweep", "results", "cache", NULL}, *const build[] = {"build", "run", NULL};
     size_t n = 1;
-    bool build, ok;
     if (!argv[0])
-        return false;
-    build = ok = argv[1] && (strcmp(argv[1], "build") == 0 || strcmp(argv[1], "run") == 0);
-    for (size_t i = 0; argv[1] && i < sizeof plain / sizeof *plain; i++)
-        ok |= strcmp(argv[1], plain[i]) == 0;
+        return CALL_NEVER;
+    if (!argv[1])
+        return CALL_REPEATED;
+    if (is_one_of(argv[1], driver))
+        return CALL_DRIVER;
     for (; argv[n] && strcmp(argv[n], "--") != 0; n++)
-        ok &= strcmp(argv[n], "--tune") != 0;
-    if (build) {
+        if (strcmp(argv[n], "--tune") == 0 && !failed)
+            return CALL_NEVER;
+    if (is_one_of(argv[1], build)) {
         argv[n++] = strdup("--key");
         argv[n] = NULL;
     }
-    return ok || !argv[1];
+    return CALL_REPEATED;
+}
+
+/* Whether a word of the environment names a compiler that the test has made: a script that is gone, around the compiler that is
+ * found without it. */
+static bool is_own_compiler(const char *word)
+{
+    static const char *const name[] = {"CC=", "MPICC=", "NVCC="};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        if (strncmp(word, name[i], strlen(name[i])) == 0)
+            return strncmp(word + strlen(name[i]), scratch_root, strlen(scratch_root)) == 0;
+    return false;
 }
 
 static void run_call(const char *call, char **argv, const char *cwd, const char *out)
@@ -228,8 +254,9 @@ static void run_call(const char *call, char **argv, const char *cwd, const char 
     char **env = words(text("%s/env", call));
     size_t n = 0;
     const struct rlimit cpu = {CALL_SECONDS, CALL_SECONDS};
-    while (env[n])
-        n++;
+    for (size_t i = 0; env[i]; i++)
+        if (!is_own_compiler(env[i]))
+            env[n++] = env[i];
     env[n++] = text("LD_PRELOAD=%s", tracer);
     env[n++] = text("CHECK_TRACE=%s.wrote", out);
     mkdir(text("%s.wrote.d", out), 0777);
@@ -273,42 +300,78 @@ static void remove_tree(const char *path)
     waitpid(pid, &status, 0);
 }
 
-/* What the compiler answers now; NULL where the call cannot be repeated or its exit code is not the one that the test saw. */
-static char *answer(const char *call, const char *name, bool first)
+/* A call that is repeated: what the compiler answers, a hash, and its exit code then (-1: it was replaced by a program that it
+ * started) and now (-1: no normal end). */
+typedef struct Answer {
+    CallKind kind;
+    char *hash;
+    int then, now;
+} Answer;
+
+static Answer answer(const char *call, const char *name)
 {
+    static const char *const parts[] = {".stdout", ".stderr"};
     char **argv = words(text("%s/argv", call)), *cwd = line_of(text("%s/cwd", call)), *out = text("%s/%s.answer", scratch_root, name);
     const char *seen = line_of(text("%s/exit", call));
+    Answer a = {.then = *seen ? atoi(seen) : -1, .now = -1};
     int status = -1;
     Hash h = FIRST;
-    if (!repeatable(argv) || !*seen)
-        return NULL;
-    restore(call, argv, cwd);
+    a.kind = kind_of(argv, a.then > 0);
+    if (a.kind != CALL_REPEATED)
+        return a;
+    restore(call, argv, cwd, a.then > 0);
     const pid_t pid = fork();
     if (pid == 0)
         run_call(call, argv, cwd, out);
     if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
         status = -1;
-    const bool same = status != -1 && WEXITSTATUS(status) == atoi(seen);
+    a.now = status == -1 ? -1 : WEXITSTATUS(status);
     hash_text(&h, text("%d", status));
-    static const char *const parts[] = {".stdout", ".stderr"};
     for (int i = 0; i < 2; i++) {
         hash_file(&h, text("%s%s", out, parts[i]));
         unlink(text("%s%s", out, parts[i]));
     }
     hash_written(&h, text("%s.wrote.d/%d", out, (int)pid));
     remove_tree(text("%s.wrote.d", out));
-    return first && !same ? NULL : print(h);
+    a.hash = print(h);
+    return a;
 }
 
 /* ---- records */
+
+/* Adds the sources of the driver to the record. */
+static void save_driver(FILE *record)
+{
+    static const char *const part[] = {"compiler/main.c", "compiler/base", "compiler/tool"};
+    struct dirent **e;
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+        const char *path = text("%s/%s", getenv("CHECK_TRACE_ROOT"), part[i]);
+        const int n = scandir(path, &e, NULL, by_name);
+        fprintf(record, "%c %s %s\n", n < 0 ? 'F' : 'D', state_of(n < 0 ? 'F' : 'D', path), path);
+        for (int k = 0; k < n; k++)
+            if (e[k]->d_name[0] != '.') {
+                const char *file = text("%s/%s", path, e[k]->d_name);
+                fprintf(record, "F %s %s\n", state_of('F', file), file);
+            }
+    }
+}
+
+static void explain(const char *call, const char *name, Answer a)
+{
+    if (!getenv("CHECK_VERBOSE"))
+        return;
+    fprintf(stderr, "%s: cannot be repeated, exit code %d then, %d now:", name, a.then, a.now);
+    for (char **word = words(text("%s/argv", call)); *word; word++)
+        fprintf(stderr, " %s", *word);
+    fputc('\n', stderr);
+}
 
 /* Adds the calls of a trace to the record; false where one of them cannot be repeated. */
 static bool save_calls(FILE *record, const char *dir, const char *name)
 {
     char *line = NULL;
     size_t len = 0;
-    int n = 0;
-    bool ok = true;
+    bool ok = true, driver = false;
     const char *calls = text("%s/%s.calls", dir, name);
     remove_tree(calls);
     if (rename(text("%s/%s.trace.calls", dir, name), calls) != 0)
@@ -319,16 +382,14 @@ static bool save_calls(FILE *record, const char *dir, const char *name)
         if (line[0] != 'C')
             continue;
         const char *call = text("%s%s", calls, strrchr(line, '/'));
-        const char *now = answer(call, name, true);
-        ok = now != NULL;
-        if (!ok && getenv("CHECK_VERBOSE")) {
-            fprintf(stderr, "%s: cannot be repeated, exit code %s then:", name, line_of(text("%s/exit", call)));
-            for (char **word = words(text("%s/argv", call)); *word; word++)
-                fprintf(stderr, " %s", *word);
-            fputc('\n', stderr);
-        }
-        if (ok)
-            fprintf(record, "C %s %s\n", now, call), n++;
+        const Answer a = answer(call, name);
+        const bool same = a.then == a.now || (a.then == -1 && a.now == 0);
+        ok = a.kind == CALL_DRIVER || (a.kind == CALL_REPEATED && (same || (a.then > 0 && a.now >= 0)));
+        driver |= a.kind == CALL_DRIVER || !same;
+        if (!ok)
+            explain(call, name, a);
+        else if (a.kind == CALL_REPEATED)
+            fprintf(record, "C %s %s\n", a.hash, call);
     }
     if (f)
         fclose(f);
@@ -336,6 +397,8 @@ static bool save_calls(FILE *record, const char *dir, const char *name)
     remove_tree(text("%s/%s", scratch_root, name));
     if (!ok)
         remove_tree(calls);
+    else if (driver)
+        save_driver(record);
     return ok;
 }
 
@@ -403,7 +466,7 @@ static bool valid(const char *dir, const char *name, char **verdict)
         while (ok && getline(&line, &len, f) > 0) {
             line[strcspn(line, "\n")] = 0;
             const char *path = sscanf(line, "%c %39s %n", &letter, hash, &at) == 2 ? line + at : "";
-            const char *now = letter == 'V' ? NULL : letter == 'C' ? (pass ? answer(path, name, false) : hash) : state_of(letter, path);
+            const char *now = letter == 'V' ? NULL : letter == 'C' ? (pass ? answer(path, name).hash : hash) : state_of(letter, path);
             if (letter == 'V')
                 *verdict = strdup(line + 2);
             else if (!now || strcmp(now, hash) != 0) {

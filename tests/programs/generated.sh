@@ -24,7 +24,7 @@ clean() {
     "$TENON" emit "$model" --to c --cpu "$cpu" -o "$work/one" "$@" || { bad "tenon emit $model --cpu $cpu $*"; return; }
     # shellcheck disable=SC2046
     succeeds "$model --cpu $cpu $* with $compiler, no warning" \
-        "$compiler" ${level:--fsyntax-only} $(one_file "$work/one"/*.c --cpu "$cpu" "$@") -Wall -Wextra -Werror -c -o "$work/one.o"
+        "$compiler" ${level:--fsyntax-only} -DRT_KERNELS $(one_file "$work/one"/*.c --cpu "$cpu" "$@") -Wall -Wextra -Werror -c -o "$work/one.o"
 }
 # units MODEL CPU COMPILER OPTIONS...: so do the files that `tenon build` compiles
 units() {

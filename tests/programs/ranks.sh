@@ -158,7 +158,7 @@ some() { local text=$1 pattern=$2; shift 2; local rc=0; timeout -k 5 60 "$@" > "
     elif ! grep -Eq "$pattern" "$work/err"; then bad "$text: the message does not match '$pattern':"; tail -n 5 "$work/err"
     else ok; fi; }
 one() { echo -n "--bind-to none -n 1"; }
-quick=(--epochs 1 --data "$work/mnist")
+quick=(--epochs 1 --data "$work/mnist" --threads 1)
 some "3 ranks, 8 shards" "number of ranks 3 does not fit 8 shards: possible are 1, 2, 4, 8" mpirun -n 3 "$work/lenet" "${quick[@]}"
 # shellcheck disable=SC2046
 {
