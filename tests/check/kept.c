@@ -184,6 +184,15 @@ static void copy(const char *from, const char *to)
     close(out);
 }
 
+/* A word of the command line such as models/lenet.tn, in a directory of the test that had a link to the repository's models. */
+static void link_to_repository(const char *word, const char *cwd)
+{
+    const int n = (int)strcspn(word, "/");
+    const char *here = text("%s/%.*s", cwd, n, word), *there = text("%s/%.*s", getenv("CHECK_TRACE_ROOT"), n, word);
+    if (n > 0 && word[n] && access(here, F_OK) != 0 && access(there, F_OK) == 0 && symlink(there, here) != 0)
+        fail("cannot make", here);
+}
+
 /* Puts the model files of a call back where they were, and makes the directories that its words name.  A call that failed may have
  * failed because a directory was missing. */
 static void restore(const char *call, char **argv, const char *cwd, bool failed)
@@ -205,6 +214,8 @@ static void restore(const char *call, char **argv, const char *cwd, bool failed)
     for (; !failed && *argv; argv++)
         if (strncmp(*argv, scratch_root, strlen(scratch_root)) == 0)
             make_parents(text("%s", *argv));
+        else if (strncmp(cwd, scratch_root, strlen(scratch_root)) == 0)
+            link_to_repository(*argv, cwd);
 }
 
 typedef enum CallKind { CALL_REPEATED, CALL_DRIVER, CALL_NEVER } CallKind;
