@@ -12,7 +12,8 @@ add_flex_bison_dependency(lexer parser)
 
 file(GLOB rooms CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
      compiler/base/*.c compiler/ir/*.c compiler/ops/*.c compiler/front/*.c
-     compiler/passes/*.c compiler/emit/*.c compiler/tool/*.c)
+     compiler/passes/*.c compiler/emit/*.c compiler/scripts/*.c compiler/pictures/*.c
+     compiler/tool/*.c)
 
 add_library(tenoncore STATIC ${rooms} ${BISON_parser_OUTPUTS} ${FLEX_lexer_OUTPUTS})
 target_include_directories(tenoncore PUBLIC compiler ${CMAKE_BINARY_DIR} ${grammar})

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # layers.sh -- fails on an include that climbs or steps sideways, and on memory taken behind the arena's back.
 #
-#   base <- ir <- ops <- {front (+ grammar), passes, emit} <- tool <- main.c        read "is included by"
+#   base <- ir <- ops <- {front (+ grammar), passes, emit, scripts, pictures} <- tool <- main.c        read "is included by"
 #
 # compiler/ and runtime/ share no header; kernels (runtime/cpu) see rt.h and each other; generated C sees rt.h alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 passed=0 failed=0
-declare -A level=([base]=0 [ir]=1 [ops]=2 [front]=3 [grammar]=3 [passes]=3 [emit]=3 [tool]=4 [main.c]=5)
+declare -A level=([base]=0 [ir]=1 [ops]=2 [front]=3 [grammar]=3 [passes]=3 [emit]=3 [scripts]=3 [pictures]=3 [tool]=4 [main.c]=5)
 
 bad() { echo "FAIL $1: $2"; fine=0; }
 quoted() { { grep -E '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$1" || true; } | sed 's/[^"]*"\([^"]*\)".*/\1/'; }

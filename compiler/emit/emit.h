@@ -1,4 +1,4 @@
-/* emit.h -- from planned graphs to text: the generated C program, and pictures. */
+/* emit.h -- from planned graphs to programs: C for processors, CUDA for GPUs. */
 #ifndef EMIT_H
 #define EMIT_H
 #include "base/text.h"
@@ -73,13 +73,5 @@ const char *emit_hash(Arena *a, const Graph *forward, const char *dtype);
 bool emit_counts_flops(const Node *n);                /* is n one of these? */
 double emit_flops(const Graph *g);
 bool emit_is_call(const Node *n);                     /* does the step call something for n? */
-void emit_dot(const Graph *g, Text *out);             /* Graphviz */
-void emit_dot_blocks(const Graph *forward, Text *out);  /* the same of the model as written, a box a block instance */
-void emit_memory(const Graph *g, Text *out);          /* SVG: lifetimes and places of the training step's buffers */
-/* A training script for another framework; reports what it has no word for. */
-bool emit_pytorch(const Graph *forward, const char *source, Text *out, Diag *d);
-bool emit_mxnet(const Graph *forward, const char *source, Text *out, Diag *d);     /* MXNet 1.9, Gluon */
-bool emit_keras(const Graph *forward, const char *source, Text *out, Diag *d);     /* Keras 3: behind it TensorFlow, JAX or PyTorch */
-void emit_slurm(const Graph *g, const char *source, bool gpus, Text *out);       /* a job script; gpus: --target cuda --comm nccl, not --comm mpi */
 
 #endif

@@ -2,6 +2,8 @@
 #include "tool/tool.h"
 #include "base/environment.h"
 #include "emit/emit.h"
+#include "pictures/pictures.h"
+#include "scripts/scripts.h"
 #include "tool/bench.h"
 #include "tool/build.h"
 #include "tool/cache.h"
@@ -90,7 +92,7 @@ typedef struct Script {
 
 static const Script *script_for(const char *to)
 {
-    static const Script scripts[] = {{"pytorch", emit_pytorch}, {"keras", emit_keras}, {"mxnet", emit_mxnet}};
+    static const Script scripts[] = {{"pytorch", script_pytorch}, {"keras", script_keras}, {"mxnet", script_mxnet}};
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
         if (strcmp(scripts[i].to, to) == 0)
             return &scripts[i];
@@ -110,7 +112,7 @@ static bool write_forward(Command *c, const Front *f, Diag *d)
             return false;
         c->written = out.s;
     } else if (strcmp(c->to, "dot") == 0 && g->nnode > READABLE) {
-        emit_dot_blocks(g, &out);
+        picture_blocks(g, &out);
         c->written = out.s;
     }
     return true;
@@ -196,13 +198,13 @@ static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
         return write_emitted(a, c, arena_printf(a, "%s.%s", g->name, c->options.cuda ? "cu" : "c"), generate(a, &in), d);
     Text out = text_new(a);
     if (strcmp(c->to, "slurm") == 0) {
-        emit_slurm(g, f->source->name, c->options.cuda, &out);
+        script_slurm(g, f->source->name, c->options.cuda, &out);
         return write_emitted(a, c, arena_printf(a, "%s.sbatch", g->name), out.s, d);
     }
     if (c->written)
         text_add(&out, c->written);
     else
-        emit_dot(g, &out);
+        picture_graph(g, &out);
     const char *end = script_for(c->to) ? "py" : "dot";
     return write_emitted(a, c, arena_printf(a, "%s.%s", g->name, end), out.s, d);
 }
@@ -270,7 +272,7 @@ static bool build(Arena *a, const Command *c, const Front *f, Diag *d)
 static bool draw_memory(Arena *a, const char *path, const Graph *g, Diag *d)
 {
     Text out = text_new(a);
-    emit_memory(g, &out);
+    picture_memory(g, &out);
     const int error = file_write(a, path, out.s, strlen(out.s), 0666);
     if (error)
         diag_error(d, nowhere, "cannot write %s: %s", path, strerror(error));

@@ -1,12 +1,13 @@
-/* picture.c -- the memory plan as SVG: what lives when, and where.
+/* memory.c -- the memory plan as SVG: what lives when, and where.
  *
  * A panel for each region that is shared in time: down goes memory, to the right the step; a box is a buffer from the phase
  * or call that writes it to the last that reads it.  Shards' buffers live in phases, a thread's in the calls of its phase;
  * white is memory that nobody uses then.  Beside them stands what lives always, to the same scale of bytes as its neighbour.
  */
 #include "base/quote.h"
-#include "emit/emit.h"
+#include "ir/step.h"
 #include "ops/op.h"
+#include "pictures/pictures.h"
 #include <string.h>
 
 enum { WIDE = 1000, HIGH = 320, LEFT = 90, GAP = 56, TEXT = 11 };
@@ -149,7 +150,7 @@ static double always(Text *out, const Step *s, double top)
     return top + 24 + GAP;
 }
 
-void emit_memory(const Graph *g, Text *out)
+void picture_memory(const Graph *g, Text *out)
 {
     const Step *s = g->step;
     Text body = text_new(out->arena);

@@ -1,7 +1,8 @@
 /* slurm.c -- a job script for Slurm: one program, any number of ranks (processes that know MPI, or one a GPU) that divides the shards, and a run that goes on by
  * itself when its time is over. */
 #include "base/quote.h"
-#include "emit/emit.h"
+#include "ir/step.h"
+#include "scripts/scripts.h"
 
 /* A GPU adds only what is one node of the tree. */
 static bool fits(int64_t shards, int64_t ranks, bool gpus)
@@ -24,7 +25,7 @@ static const char *divisors(Arena *a, int64_t shards, bool gpus)
     return t.s;
 }
 
-void emit_slurm(const Graph *g, const char *source, bool gpus, Text *out)
+void script_slurm(const Graph *g, const char *source, bool gpus, Text *out)
 {
     const long long shards = (long long)g->step->shards;
     text_printf(out,

@@ -3,7 +3,7 @@
  * Images lie with their channels last, as Keras has them: a sample of three dimensions, ours C, H, W, is theirs H, W, C.  Others lie as
  * ours.  Where ours are read in order (flatten, reshape) they are turned first, so that the weights behind are the same.
  */
-#include "emit/keras.h"
+#include "scripts/keras.h"
 #include "ops/op.h"
 #include <string.h>
 

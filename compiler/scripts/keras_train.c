@@ -5,7 +5,7 @@
  * last batch of an epoch is a smaller one where ours is filled up from the front.  Windows of a text with a label a position begin at
  * the same places in every epoch, and what fills none is not tested.
  */
-#include "emit/keras.h"
+#include "scripts/keras.h"
 #include "ops/op.h"
 #include <string.h>
 
@@ -511,7 +511,7 @@ static void train(const Graph *g, Text *t)
                 drawn ? "" : " shuffle=o.shuffle == \"on\",");
 }
 
-bool emit_keras(const Graph *g, const char *source, Text *out, Diag *d)
+bool script_keras(const Graph *g, const char *source, Text *out, Diag *d)
 {
     if (!head(g, source, out, d) || !python_network(g, &keras, out, d))
         return false;

@@ -3,7 +3,7 @@
  * The formulas of optimizers, schedules and losses are ours (runtime/cpu/update.h, runtime/schedule.c); so are the log's records.  The
  * draws (order, dropout, augmentation, initial weights without --weights) are PyTorch's.
  */
-#include "emit/pytorch.h"
+#include "scripts/pytorch.h"
 #include "ops/op.h"
 #include <math.h>
 #include <string.h>
@@ -434,7 +434,7 @@ static void train(const Graph *g, Text *t)
                      : "right(output, test_y).double().mean().item()");
 }
 
-bool emit_pytorch(const Graph *g, const char *source, Text *out, Diag *d)
+bool script_pytorch(const Graph *g, const char *source, Text *out, Diag *d)
 {
     if (!head(g, source, out, d) || !python_network(g, &pytorch, out, d))
         return false;

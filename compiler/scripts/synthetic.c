@@ -1,6 +1,6 @@
-/* python_synthetic.c -- `data = synthetic` in a script: the very samples that Tenon's programs make up (runtime/data/synthetic.c),
+/* synthetic.c -- `data = synthetic` in a script: the very samples that Tenon's programs make up (runtime/data/synthetic.c),
  * in NumPy. */
-#include "emit/python.h"
+#include "scripts/python.h"
 #include "ops/op.h"
 
 /* Random words, and numbers below n.  Source: Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3". */

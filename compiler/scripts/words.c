@@ -1,5 +1,5 @@
-/* python_words.c -- an operation in a dialect's words: the table's text with the operands in it, in parentheses where they must be. */
-#include "emit/python.h"
+/* words.c -- an operation in a dialect's words: the table's text with the operands in it, in parentheses where they must be. */
+#include "scripts/python.h"
 #include "ops/op.h"
 #include <math.h>
 #include <stdlib.h>

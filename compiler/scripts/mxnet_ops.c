@@ -3,7 +3,7 @@
  * Symbols have no shapes yet and their operators do not broadcast, so where operands differ there are other words (`unlike`).
  * Images lie as ours, N, C, H, W: MXNet's oneDNN turns weights and values into its own layouts from there.
  */
-#include "emit/mxnet.h"
+#include "scripts/mxnet.h"
 #include "ops/op.h"
 #include <math.h>
 #include <string.h>

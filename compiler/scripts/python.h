@@ -1,13 +1,13 @@
 /* python.h -- training scripts for Python's frameworks: what they have in common.
  *
- * python.c writes the network as classes, python_words.c an operation as an expression, python_data.c what reads the data, python_synthetic.c
- * what makes them up.  A framework is a Dialect and a file that writes the rest of its script: pytorch_ops.c and pytorch_train.c,
- * keras_ops.c and keras_train.c, mxnet_ops.c and mxnet_train.c.
+ * network.c writes the network as classes, words.c an operation as an expression, data.c what reads
+ * the data, synthetic.c what makes up synthetic data.  A framework is a Dialect and a file that
+ * writes the rest of its script: pytorch_ops.c and pytorch_train.c, and so on.
  */
 #ifndef PYTHON_H
 #define PYTHON_H
 #include "base/quote.h"
-#include "emit/emit.h"
+#include "scripts/scripts.h"
 #include "ops/window.h"
 
 /* A value in Python: its text, and how strongly it holds together. */

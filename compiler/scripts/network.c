@@ -1,11 +1,11 @@
-/* python.c -- the network as classes of a Python framework: one for the model and one for each distinct block, with our names of
+/* network.c -- the network as classes of a Python framework: one for the model and one for each distinct block, with our names of
  * parameters, so that checkpoints fit without a table.  What a class and an operation look like is the dialect's (python.h).
  *
  * A block instance is a run of nodes whose block path lies below its own.  Its class is written from its nodes; an instance whose class
  * would be the same text shares it.  Values that one node reads are written inside its expression, others and those that the model
  * file names get a variable, under the model file's name where that is free.
  */
-#include "emit/python.h"
+#include "scripts/python.h"
 #include "ops/op.h"
 #include <ctype.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* python_data.c -- the parts of a training script that need no framework: reading the data as stored, the schedule. */
-#include "emit/python.h"
+/* data.c -- the parts of a training script that need no framework: reading the data as stored, the schedule. */
+#include "scripts/python.h"
 #include "ops/op.h"
 #include <math.h>
 #include <string.h>

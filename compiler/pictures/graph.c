@@ -1,11 +1,11 @@
-/* dot.c -- the graph as Graphviz text: forward in white, backward in grey, parameters as boxes; or, of deep networks, the model
+/* graph.c -- the graph as Graphviz text: forward in white, backward in grey, parameters as boxes; or, of deep networks, the model
  * as it is written, a box a block instance. */
 #include "base/quote.h"
-#include "emit/emit.h"
 #include "ops/op.h"
+#include "pictures/pictures.h"
 #include <string.h>
 
-void emit_dot(const Graph *g, Text *out)
+void picture_graph(const Graph *g, Text *out)
 {
     text_printf(out,
                 "digraph \"%s\" {\n    node [shape=ellipse, style=filled, fillcolor=white, "
@@ -53,7 +53,7 @@ static const Node **boxes(const Graph *g)
     return box;
 }
 
-void emit_dot_blocks(const Graph *g, Text *out)
+void picture_blocks(const Graph *g, Text *out)
 {
     const Node **box = boxes(g), **last = arena_alloc(g->arena, sizeof *last * (size_t)g->next_id);
     text_printf(out, "strict digraph \"%s\" {\n    node [shape=box, style=filled, fillcolor=white, fontname=\"Helvetica\"];\n",

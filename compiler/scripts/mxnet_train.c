@@ -5,7 +5,7 @@
  * al. 2017, remark 2), and its Adam adds epsilon to the uncorrected root.  Others are classes of a few lines.  The draws (order, dropout,
  * augmentation, initial weights without --weights) are MXNet's and NumPy's.
  */
-#include "emit/mxnet.h"
+#include "scripts/mxnet.h"
 #include "ops/op.h"
 #include <string.h>
 
@@ -546,7 +546,7 @@ static void train(const Graph *g, Text *t)
     loop(g, t);
 }
 
-bool emit_mxnet(const Graph *g, const char *source, Text *out, Diag *d)
+bool script_mxnet(const Graph *g, const char *source, Text *out, Diag *d)
 {
     if (!head(g, source, out, d) || !python_network(g, &mxnet, out, d))
         return false;

@@ -1,5 +1,5 @@
 /* pytorch_ops.c -- each operation in PyTorch's words. */
-#include "emit/pytorch.h"
+#include "scripts/pytorch.h"
 #include "ops/op.h"
 #include "ops/window.h"
 #include <math.h>

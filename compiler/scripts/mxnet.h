@@ -1,7 +1,7 @@
 /* mxnet.h -- the two parts of a script for MXNet's Gluon: its words (mxnet_ops.c), recipe and loop (mxnet_train.c). */
 #ifndef MXNET_H
 #define MXNET_H
-#include "emit/python.h"
+#include "scripts/python.h"
 
 extern const Dialect mxnet;
 
