@@ -15,7 +15,19 @@ file(GLOB rooms CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
      compiler/passes/*.c compiler/emit/*.c compiler/scripts/*.c compiler/pictures/*.c
      compiler/tool/*.c)
 
-add_library(tenoncore STATIC ${rooms} ${BISON_parser_OUTPUTS} ${FLEX_lexer_OUTPUTS})
+# Templates of scripts, each as an array of the compiler: pytorch.py.in is template_pytorch.
+file(GLOB templates CONFIGURE_DEPENDS compiler/scripts/*.in)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/templates)
+foreach(template ${templates})
+    get_filename_component(stem ${template} NAME_WE)
+    set(array ${CMAKE_BINARY_DIR}/templates/${stem}.c)
+    add_custom_command(OUTPUT ${array} DEPENDS ${template} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+                       COMMAND ${CMAKE_COMMAND} -DFILE=${template} -DNAME=template_${stem} -DOUT=${array}
+                               -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake)
+    list(APPEND arrays ${array})
+endforeach()
+
+add_library(tenoncore STATIC ${rooms} ${arrays} ${BISON_parser_OUTPUTS} ${FLEX_lexer_OUTPUTS})
 target_include_directories(tenoncore PUBLIC compiler ${CMAKE_BINARY_DIR} ${grammar})
 target_compile_definitions(tenoncore PRIVATE TENON_VERSION="${PROJECT_VERSION}")
 find_package(Threads REQUIRED)
