@@ -1,19 +1,20 @@
-/* network.c -- the network as classes of a Python framework: one for the model and one for each distinct block, with our names of
- * parameters, so that checkpoints fit without a table.  What a class and an operation look like is the dialect's (python.h).
+/* network.c -- the network as classes of a Python framework: the model, and each distinct block.
  *
- * A block instance is a run of nodes whose block path lies below its own.  Its class is written from its nodes; an instance whose class
- * would be the same text shares it.  Values that one node reads are written inside its expression, others and those that the model
- * file names get a variable, under the model file's name where that is free.
+ * Parameters keep Tenon's names, so a checkpoint needs no table of names.  The dialect (python.h)
+ * says how a class and an operation look.  A block instance is a run of nodes whose block path lies
+ * below its own.  Its class is written from its nodes; instances with the same text share a class.
+ * A value with one reader is written inside the reader's expression.  Other values, and those that
+ * the model file names, get a variable, under the model file's name if this name is free.
  */
-#include "scripts/python.h"
 #include "ops/op.h"
+#include "scripts/python.h"
 #include <ctype.h>
 #include <string.h>
 
 enum { LONG = 88 }; /* characters of an expression that is not written inside another */
 
 typedef struct Class {
-    const char *name, *text; /* text: what stands behind `class NAME` */
+    const char *name, *text; /* text: what follows `class NAME` */
 } Class;
 
 typedef struct Py {
@@ -33,10 +34,10 @@ typedef struct Scope {
     const char *path; /* "stage1.basic2"; "" of the model */
     Text init, body;
     PyValue *value; /* by node id */
-    int *left;      /* by node id: uses that are still to come */
+    int *left;      /* by node id: uses that follow */
     int nlayer;
-    const char **layer; /* attributes that __init__ has made */
-    int nameless;       /* of them those that no parameter names */
+    const char **layer; /* attributes that __init__ sets */
+    int nameless;       /* those without parameters */
     int nvar;
     struct Var {
         const char *name;
@@ -60,7 +61,8 @@ static const Node *meant(const Node *n)
     return layer ? layer : n;
 }
 
-/* A product with another layer's weights: matmul(h, tokens.weight, transpose_b = true). */
+/* Whether n is a product with another layer's weights:
+ * matmul(h, tokens.weight, transpose_b = true). */
 static bool is_tied(const Node *n)
 {
     if (!node_is(n, "dense") || !n->in[1]->param)
@@ -70,7 +72,7 @@ static bool is_tied(const Node *n)
     return !n->name || strlen(n->name) != owner || strncmp(n->name, name, owner) != 0;
 }
 
-/* Inputs that are values; the others are the layer's own. */
+/* How many inputs of n are values; the others are parameters of the layer. */
 static int values(const Node *n)
 {
     if (python_recurrent(n))
@@ -96,7 +98,8 @@ static bool is_statement(const Py *p, const Node *n)
            !node_is(n, "const");
 }
 
-/* The instance below `path` that n stands in, "basic2" or "stage1.basic2"; NULL: n stands in path itself. */
+/* The instance below `path` to which n belongs, "basic2" or "stage1.basic2"; NULL: n belongs to
+ * `path` itself. */
 static const char *child(Py *p, const char *path, const Node *n)
 {
     const size_t length = strlen(path);
@@ -174,7 +177,8 @@ static bool mentions(const char *text, const char *word)
     return false;
 }
 
-/* Is a value of that name, or text with it that stands inside no line yet, still to be read by others than n's own line? */
+/* Whether lines after n's own still read a value of that name, or text with the name that is in no
+ * line yet. */
 static bool is_needed(const Py *p, const Scope *s, const Node *n, const char *word)
 {
     for (int id = 0; id < p->g->next_id; id++)
@@ -183,7 +187,8 @@ static bool is_needed(const Py *p, const Scope *s, const Node *n, const char *wo
     return false;
 }
 
-/* A variable for n: its name in the model file, with a number while another value that is still needed has that name. */
+/* A variable for n: its name in the model file, with a number while another value with this name is
+ * still needed. */
 static const char *variable(Py *p, Scope *s, const Node *n, const char *name)
 {
     const char *base = name && !python_word(name) ? name : "h", *word = base;
@@ -202,7 +207,7 @@ static const char *variable(Py *p, Scope *s, const Node *n, const char *name)
     }
 }
 
-/* Is this the name of a layer, and not of a value? */
+/* Whether n's name is the name of a layer, not of a value. */
 static bool names_layer(const Node *n)
 {
     return n->op->layer || is_norm(n) || node_is(n, "bias");
@@ -243,7 +248,8 @@ static void make(Py *p, Scope *s, const Node *at, const char *name, const char *
     text_printf(&s->init, "        self.%s = %s\n", name, constructor);
 }
 
-/* The attribute of the scope's class that is the layer `name`, "conv1"; reports, and returns NULL, when another class has it. */
+/* The attribute of the scope's class that is the layer `name`, "conv1".  Reports, and returns NULL,
+ * if another class has the layer. */
 static const char *attribute_of(Py *p, Scope *s, const Node *n, const char *name)
 {
     const size_t length = *s->path ? strlen(s->path) + 1 : 0;
@@ -264,7 +270,7 @@ static bool in_embedding(const Py *p, const Node *param)
     return false;
 }
 
-/* Weights that are read as numbers: an embedding's table, or a table of their own (position). */
+/* Weights that are read as numbers: the table of an embedding, or of positions. */
 static PyValue read_table(Py *p, Scope *s, const Node *n)
 {
     const char *name = attribute_of(p, s, n, param_layer(p->a, n->param));
@@ -287,7 +293,7 @@ static PyValue read_table(Py *p, Scope *s, const Node *n)
                  PY_ATOM};
 }
 
-/* The value of n as text for one more reader. */
+/* The value of n, as text for one reader. */
 static PyValue read_value(Py *p, Scope *s, const Node *n)
 {
     s->left[n->id]--;
@@ -296,19 +302,20 @@ static PyValue read_value(Py *p, Scope *s, const Node *n)
     if (node_is(n, "const"))
         return (PyValue){python_number(p->a, node_float(n, "value")),
                          node_float(n, "value") < 0 ? PY_SIGN : PY_ATOM};
-    if (!s->value[n->id].s) { /* from outside the scope */
+    if (!s->value[n->id].s) { /* from outside of the scope */
         static const char *const usual[] = {"x", "y", "z"};
         const char *name =
             node_is(n, "input") ? n->name : usual[s->nargument < 2 ? s->nargument : 2];
         s->value[n->id] = (PyValue){variable(p, s, n, name), PY_ATOM};
         ARENA_PUSH(p->a, s->argument, s->nargument, n);
         if (*s->path)
-            s->left[n->id] = 1 << 20; /* its readers outside are not counted here: it stays */
+            s->left[n->id] = 1 << 20; /* readers outside are not counted here: the value stays */
     }
     return s->value[n->id];
 }
 
-/* n becomes a variable where it is read again, or has a name in the model file; else it is written where it is read. */
+/* n becomes a variable if several nodes read it, or if it has a name in the model file; else it is
+ * written where it is read. */
 static void keep_value(Py *p, Scope *s, const Node *n, PyValue v, bool result)
 {
     const bool named = n->name && !names_layer(n) && strcmp(n->name, n->op->name) != 0;
@@ -332,7 +339,7 @@ static const char *recurrent_of(Py *p, Scope *s, const Node *n, const char *cons
     return arena_printf(p->a, "self.%s", name.s);
 }
 
-/* Is something of the scope called `name` in the model file: a layer, or a block? */
+/* Whether a layer or a block of the scope has this name in the model file. */
 static bool is_taken(Py *p, const Scope *s, const char *name)
 {
     const char *path = *s->path ? arena_printf(p->a, "%s.%s", s->path, name) : name;
@@ -348,8 +355,8 @@ static bool is_taken(Py *p, const Scope *s, const char *name)
     return false;
 }
 
-/* "dropout1" of a layer that no parameter names. */
-static const char *made_up_name(Py *p, Scope *s, const char *word)
+/* "dropout1": a name for a layer without parameters. */
+static const char *free_name(Py *p, Scope *s, const char *word)
 {
     const char *name;
     do
@@ -358,10 +365,11 @@ static const char *made_up_name(Py *p, Scope *s, const char *word)
     return name;
 }
 
-/* "self.conv1", made in __init__; NULL: n has no weights. */
+/* "self.conv1", which __init__ sets; NULL: n is no layer. */
 static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
 {
-    const char *constructor = is_tied(n) ? NULL : p->dialect->layer(p->a, meant(n), with_bias);
+    const char *constructor =
+        is_tied(n) ? NULL : python_layer(p->a, p->dialect, meant(n), with_bias);
     if (!constructor)
         return NULL;
     if (meant(n) != n)
@@ -370,9 +378,9 @@ static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
     for (int i = 1; i < n->nin && !name; i++)
         name = n->in[i]->param ? param_layer(p->a, n->in[i]->param) : NULL;
     if (!name && is_norm(n))
-        name = n->name; /* without scale and shift */
+        name = n->name; /* neither scale nor shift */
     if (!name) {
-        name = made_up_name(p, s, python_dropout2d(n) ? "spatial" : n->op->name);
+        name = free_name(p, s, python_dropout2d(n) ? "spatial" : n->op->name);
         make(p, s, n, name, constructor);
         return arena_printf(p->a, "self.%s", name);
     }
@@ -382,7 +390,7 @@ static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
     return arena_printf(p->a, "self.%s", name);
 }
 
-/* The bias that belongs to the layer n, which nobody else reads. */
+/* The bias node that belongs to the layer n, if nothing else reads n. */
 static const Node *own_bias(const Py *p, const Node *n)
 {
     if (!n->op->layer || node_is(n, "bias"))
@@ -432,7 +440,7 @@ static bool write_node(Py *p, Scope *s, const Node *n, bool result)
 static bool write_block(Py *p, const char *path, int from, int to, const Node *result,
                         const char **class, Scope *s);
 
-/* Of the nodes from .. to - 1 of an instance the one that is read behind them. */
+/* The node of an instance, whose nodes are from .. to - 1, that later nodes read. */
 static const Node *result_of(Py *p, const char *path, int from, int to)
 {
     const Node *result = NULL;
@@ -497,7 +505,7 @@ static bool write_nodes(Py *p, Scope *s, int from, int to, const Node *result)
     return true;
 }
 
-/* The class of that text, printed when it is new. */
+/* The class with that text, printed if it is new. */
 static const char *class_of(Py *p, const char *kind, const char *text)
 {
     int same = 0;
@@ -550,7 +558,8 @@ static bool write_loss(Py *p)
             !write_node(p, &s, n, n == p->g->loss))
             return false;
     }
-    text_printf(p->out, "\n\ndef %s:\n    \"\"\"One number for each sample.\"\"\"\n", p->dialect->losses);
+    text_printf(p->out, "\n\ndef %s:\n    \"\"\"One number for each sample.\"\"\"\n",
+                p->dialect->losses);
     for (const char *line = s.body.s; *line;) { /* a function's lines, not a method's */
         const size_t length = strcspn(line, "\n");
         text_printf(p->out, "%.*s\n", (int)length - 4, line + 4);

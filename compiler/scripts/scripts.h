@@ -6,10 +6,10 @@
 #include "base/text.h"
 #include "ir/graph.h"
 
-/* A training script for another framework; reports what the framework has no form for. */
-bool script_pytorch(const Graph *forward, const char *source, Text *out, Diag *d);
-bool script_mxnet(const Graph *forward, const char *source, Text *out, Diag *d); /* MXNet 1.9, Gluon */
-bool script_keras(const Graph *forward, const char *source, Text *out, Diag *d); /* Keras 3, all backends */
+/* Whether `to` is a framework: "pytorch", "keras" (3, all backends) or "mxnet" (1.9, Gluon). */
+bool script_known(const char *to);
+/* A training script for this framework; reports what the framework has no form for. */
+bool script_python(const Graph *forward, const char *to, const char *source, Text *out, Diag *d);
 
 /* A job script for a planned step; gpus: one rank for each GPU (--comm nccl), else --comm mpi. */
 void script_slurm(const Graph *g, const char *source, bool gpus, Text *out);

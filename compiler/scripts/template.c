@@ -167,7 +167,8 @@ static void put_line(Filler *f, const char *s)
         return;
     }
     Arena *a = f->out->arena;
-    const char *value = f->places->value(f->places->of, arena_strndup(a, s + 1, (size_t)(end - s - 1)), s);
+    const char *value =
+        f->places->value(f->places->of, arena_strndup(a, s + 1, (size_t)(end - s - 1)), s);
     if (!value || !*value)
         return;
     text_add(f->out, value);
@@ -183,8 +184,9 @@ static const char *put_branches(Filler *f, const char *s, bool wanted)
     bool done = false;
     do {
         const bool otherwise = begins(s, "@else");
-        const bool now = wanted && !done &&
-                         (otherwise || holds(f->out->arena, f->places, s + strcspn(s, " \n"), line_end(s)));
+        const bool now =
+            wanted && !done &&
+            (otherwise || holds(f->out->arena, f->places, s + strcspn(s, " \n"), line_end(s)));
         done |= now;
         s = put_lines(f, next_line(s), now);
         if (!*s)

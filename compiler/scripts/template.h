@@ -16,27 +16,27 @@
 #define TEMPLATE_H
 #include "base/text.h"
 
-/* Gives the places their values. */
+/* Gives places their values. */
 typedef struct Places {
-    /* The value, or NULL if the place has none.  at: the '@' in the template, NULL in a condition. */
+    /* The value, or NULL if the place has none.  at: the '@' of the place; NULL in a condition. */
     const char *(*value)(const void *of, const char *name, const char *at);
     const void *of;
 } Places;
 
-/* A list of places; template_list() takes the list, and aborts (a bug) on an unknown name. */
+/* A list of places; a template with an unknown name aborts (a bug). */
 typedef struct PlaceText {
     const char *name, *text; /* NULL: the place has no value */
 } PlaceText;
 
 typedef struct PlaceList {
     Arena *arena;
-    int    n;
+    int n;
     PlaceText *place;
 } PlaceList;
 
-void   places_add(PlaceList *l, const char *name, const char *text);
-void   places_flag(PlaceList *l, const char *name, bool on);
-void   places_int(PlaceList *l, const char *name, int64_t value);
+void places_add(PlaceList *l, const char *name, const char *text);
+void places_flag(PlaceList *l, const char *name, bool on);
+void places_int(PlaceList *l, const char *name, int64_t value);
 Places places_of(const PlaceList *l);
 
 void template_fill(const char *template, const Places *p, Text *out);

@@ -1,5 +1,13 @@
-/* words.c -- an operation in a dialect's words: the table's text with the operands in it, in parentheses where they must be. */
-#include "scripts/python.h"
+/* words.c -- a node in a dialect's words: the template of its operation with all places filled.
+ *
+ * Operands:  @x @y      the first two, in parentheses where they must be
+ *            @bare      the first one, never in parentheses
+ *            @all       all of them: "h, z"
+ *            @layer     of a call: "self.conv1"
+ *            @math      the framework's module of functions: "torch"
+ * Attributes of the node have their own names; places.c has those that are computed.
+ */
+#include "scripts/words.h"
 #include "ops/op.h"
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +15,7 @@
 
 const char *python_number(Arena *a, double v)
 {
-    if (fabs(v) < 1e15 && v == floor(v))              /* 10, not 1e+01 */
+    if (fabs(v) < 1e15 && v == floor(v)) /* 10, not 1e+01 */
         return arena_printf(a, "%.0f", v == 0 ? 0 : v);
     for (int digits = 1; isfinite(v) && digits <= 17; digits++) {
         const char *s = arena_printf(a, "%.*g", digits, v);
@@ -15,119 +23,6 @@ const char *python_number(Arena *a, double v)
             return s;
     }
     return arena_printf(a, "float('%g')", v);
-}
-
-/* "3" of two equal numbers, "(1, 7)" of others. */
-const char *python_pair(Arena *a, const int64_t v[2])
-{
-    return v[0] == v[1] ? arena_printf(a, "%lld", (long long)v[0])
-                        : arena_printf(a, "(%lld, %lld)", (long long)v[0], (long long)v[1]);
-}
-
-const Node *python_recurrent(const Node *n)
-{
-    const bool result = node_is(n, "scan_stack") || node_is(n, "scan_last");
-    return result && n->in[0]->loop ? n->in[0]->loop->call : NULL;
-}
-
-const Node *python_dropout2d(const Node *n)
-{
-    if (!node_is(n, "mul") || n->shape.rank != 3 || !node_is(n->in[1], "reshape"))
-        return NULL;
-    const Node *mask = n->in[1]->in[0];
-    const int64_t *to = n->in[1]->shape.dim, channels = n->shape.dim[0];
-    const bool spread = n->in[1]->shape.rank == 3 && to[0] == channels && to[1] == 1 && to[2] == 1;
-    return spread && node_is(mask, "dropout") && mask->shape.rank == 1 &&
-                   node_is(mask->in[0], "const") && node_float(mask->in[0], "value") == 1
-               ? mask
-               : NULL;
-}
-
-bool python_causal(const Node *n)
-{
-    return node_attr(n, "mask") && strcmp(node_string(n, "mask"), "causal") == 0;
-}
-
-Window python_window(const Node *n)
-{
-    const int64_t *x = node_attr(n, "x_shape")->list;
-    return window_of(n, x[1], x[2]);
-}
-
-/* How many rows and columns of padding the windows reach behind the image, at least 0. */
-static void reached(const Window *v, int64_t after[2])
-{
-    for (int i = 0; i < 2; i++) {
-        after[i] = (v->out[i] - 1) * v->stride[i] + (v->kernel[i] - 1) * v->dilation[i] + 1 -
-                   v->in[i] - v->before[i];
-        after[i] = after[i] > 0 ? after[i] : 0;
-    }
-}
-
-/* "same" may want a row more behind than before: that is padded by hand. */
-bool python_lopsided(const Window *v, int64_t after[2])
-{
-    reached(v, after);
-    return after[0] > v->before[0] || after[1] > v->before[1];
-}
-
-/* ---- expressions */
-
-/* Attributes in a word; an absent one is 0. */
-static const char *attribute(Arena *a, const Node *n, const char *key)
-{
-    const Attr *at = node_attr(n, key);
-    if (!at)
-        return "0";
-    return at->kind == ATTR_FLOAT ? python_number(a, at->f)
-                                  : arena_printf(a, "%lld", (long long)at->i);
-}
-
-const char *python_inside(Arena *a, PyValue v, int binds)
-{
-    return (int)v.binds < binds ? arena_printf(a, "(%s)", v.s) : v.s;
-}
-
-/* An operand.  Ours broadcast the dimensions of a sample from the last on; Python's frameworks count the batch among them. */
-static const char *operand(Arena *a, const Dialect *dialect, const Node *n, const PyValue *in,
-                           int i, int binds)
-{
-    const Shape *x = &n->in[i]->shape;
-    if (!x->batched || x->rank == n->shape.rank || !(n->op->flags & OP_ELEMENTWISE) ||
-        node_is(n->in[i], "const"))
-        return python_inside(a, in[i], binds);
-    return dialect->wider(a, python_inside(a, in[i], PY_ATOM), x, n->shape.rank);
-}
-
-/* How strongly the operand at p must bind: not at all as an argument; behind an operator more than in front of it. */
-static int wanted(const PyWord *w, const char *p)
-{
-    const char before = p > w->python ? p[-1] : 0, after = p[2];
-    if ((before == '(' || before == 0 || before == ' ') && (after == ',' || after == ')') &&
-        strchr(w->python, '('))
-        return PY_SUM;
-    if (after == '.' || w->binds == PY_POWER || w->binds == PY_ATOM)
-        return PY_ATOM;
-    return before == ' ' ? w->binds + 1 : w->binds;
-}
-
-static PyValue filled(Arena *a, const Dialect *dialect, const Node *n, const PyWord *w,
-                      const PyValue *in)
-{
-    const Node *mask = python_dropout2d(n);
-    Text t = text_new(a);
-    for (const char *p = w->python; *p; p++) {
-        if (*p == '$') {
-            text_add(&t, operand(a, dialect, n, in, p[1] - '0', wanted(w, p)));
-            p++;
-        } else if (*p == '#') {
-            const size_t length = strcspn(p + 1, ",)");
-            text_add(&t, attribute(a, mask ? mask : n, arena_strndup(a, p + 1, length)));
-            p += length;
-        } else
-            text_addn(&t, p, 1);
-    }
-    return (PyValue){t.s, (int)w->binds};
 }
 
 const char *python_list(Arena *a, const int64_t *v, int n, int64_t more)
@@ -138,23 +33,165 @@ const char *python_list(Arena *a, const int64_t *v, int n, int64_t more)
     return t.s;
 }
 
-const char *python_widened(Arena *a, const Shape *from, int rank)
+const char *python_inside(Arena *a, PyValue v, PyBinds binds)
 {
-    Text t = text_new(a);
-    for (int k = from->rank; k < rank; k++)
-        text_add(&t, "1, ");
-    text_add(&t, python_list(a, from->dim, from->rank, 0));
+    return v.binds > binds ? arena_printf(a, "(%s)", v.s) : v.s;
+}
+
+/* ---- operands */
+
+/* The value of a place of `wider`: an operand and the shape that it gets. */
+typedef struct Wider {
+    const char *x, *shape;
+} Wider;
+
+static const char *wider_value(const void *of, const char *name, const char *at)
+{
+    const Wider *w = of;
+    (void)at;
+    return strcmp(name, "x") == 0 ? w->x : strcmp(name, "widened") == 0 ? w->shape : NULL;
+}
+
+/* A sample's dimensions after as many ones as the rank wants: "1, 1, 3, 4". */
+static const char *widened(const Use *u, const Shape *from, int rank)
+{
+    int64_t dim[SHAPE_MAX], turned[SHAPE_MAX];
+    const int ones = rank - from->rank;
+    for (int i = 0; i < rank; i++)
+        dim[i] = i < ones ? 1 : from->dim[i - ones];
+    for (int i = 0; i < rank; i++) /* C, H, W become H, W, C */
+        turned[i] = u->dialect->channels_last && rank == 3 ? dim[(i + 1) % 3] : dim[i];
+    return python_list(u->arena, turned, rank, 0);
+}
+
+/* An operand.  Tenon broadcasts the dimensions of a sample from the last one on; in Python, the
+ * batch is one of the dimensions. */
+static const char *operand(const Use *u, int i, PyBinds binds)
+{
+    const Node *n = u->node;
+    const Shape *x = &n->in[i]->shape;
+    if (!x->batched || x->rank == n->shape.rank || !(n->op->flags & OP_ELEMENTWISE) ||
+        node_is(n->in[i], "const"))
+        return python_inside(u->arena, u->in[i], binds);
+    const Wider w = {python_inside(u->arena, u->in[i], PY_ATOM), widened(u, x, n->shape.rank)};
+    const Places p = {wider_value, &w};
+    Text t = text_new(u->arena);
+    template_fill(u->dialect->wider, &p, &t);
     return t.s;
 }
 
-static const PyWord *find(const PyWord *w, const char *op)
+/* How strongly the text of a word holds together: its weakest operator outside parentheses. */
+static PyBinds binds_of(const char *python)
 {
-    while (w && w->op && strcmp(op, w->op) != 0)
-        w++;
-    return w && w->op ? w : NULL;
+    PyBinds binds = *python == '-' ? PY_SIGN : PY_ATOM;
+    int depth = 0;
+    for (const char *s = python; *s; s++) {
+        depth += (*s == '(' || *s == '[') - (*s == ')' || *s == ']');
+        if (depth || *s != ' ' || !strchr("+-*/", s[1]))
+            continue;
+        const PyBinds here = s[2] == '*' ? PY_POWER : strchr("+-", s[1]) ? PY_SUM : PY_PRODUCT;
+        binds = here > binds ? here : binds;
+    }
+    return binds;
 }
 
-/* Do the two operands of n broadcast against each other? */
+/* How strongly the operand at `at` must bind: not at all as an argument, more after an operator
+ * than before it. */
+static PyBinds wanted(const char *python, const char *at)
+{
+    const char before = at > python ? at[-1] : 0, after = at[2];
+    const PyBinds binds = binds_of(python);
+    if ((before == 0 || strchr("( ?|", before)) && (after == ',' || after == ')') &&
+        strchr(python, '('))
+        return PY_SUM;
+    if (after == '.' || binds <= PY_POWER)
+        return PY_ATOM;
+    return before == ' ' ? binds - 1 : binds;
+}
+
+static const char *all_operands(const Use *u)
+{
+    Text t = text_new(u->arena);
+    for (int i = 0; i < u->node->nin; i++)
+        text_printf(&t, "%s%s", i ? ", " : "", u->in[i].s);
+    return t.s;
+}
+
+/* ---- a word */
+
+/* What all frameworks write in the same way. */
+static const PyWord common[] = {
+    {"add", "@x + @y"},
+    {"sub", "@x - @y"},
+    {"mul", "@x * @y"},
+    {"div", "@x / @y"},
+    {"neg", "-@x"},
+    {"pow", "@x ** @y"},
+    {"exp", "@math.exp(@x)"},
+    {"log", "@math.log(@x)"},
+    {"sqrt", "@math.sqrt(@x)"},
+    {"abs", "@math.abs(@x)"},
+    {"square", "@math.square(@x)"},
+    {"reciprocal", "@math.reciprocal(@x)"},
+    {"sign", "@math.sign(@x)"},
+    {"relu", "@math.relu(@x)"},
+    {"sigmoid", "@math.sigmoid(@x)"},
+    {"tanh", "@math.tanh(@x)"},
+    {"erf", "@math.erf(@x)"},
+    {NULL, NULL},
+};
+
+static const char *value(const void *of, const char *name, const char *at)
+{
+    const Use *u = of;
+    if (name[1] == 0 && (*name == 'x' || *name == 'y'))
+        return operand(u, *name - 'x', wanted(u->python, at));
+    if (strcmp(name, "bare") == 0)
+        return u->in[0].s;
+    if (strcmp(name, "all") == 0)
+        return all_operands(u);
+    if (strcmp(name, "layer") == 0)
+        return u->layer;
+    if (strcmp(name, "math") == 0)
+        return u->dialect->math;
+    return place_of_node(u, name);
+}
+
+/* The text of the first row for the node's operation whose condition holds; NULL: there is none. */
+static const char *find(const Use *u, const PyWord *w)
+{
+    static const char given[] = " if ";
+    const char *op = python_dropout2d(u->node) ? "dropout2d" : u->node->op->name;
+    const size_t length = strlen(op);
+    const Places p = {value, u};
+    for (; w && w->op; w++) {
+        const char *more = w->op + length;
+        if (strncmp(op, w->op, length) != 0 || (*more && strncmp(more, given, strlen(given)) != 0))
+            continue;
+        if (!*more || template_holds(u->arena, more + strlen(given), &p))
+            return w->python;
+    }
+    return NULL;
+}
+
+static PyValue filled(const Use *use, const char *python)
+{
+    Use u = *use;
+    u.python = python;
+    const Places p = {value, &u};
+    Text t = text_new(u.arena);
+    template_fill(python, &p, &t);
+    return (PyValue){t.s, binds_of(python)};
+}
+
+const char *python_layer(Arena *a, const Dialect *dialect, const Node *n, bool biased)
+{
+    const Use u = {.arena = a, .dialect = dialect, .node = n, .biased = biased};
+    const char *python = find(&u, dialect->layer);
+    return python ? filled(&u, python).s : NULL;
+}
+
+/* Whether the two operands of n broadcast against each other. */
 static bool broadcasts(const Node *n)
 {
     const Shape *x = n->nin == 2 ? &n->in[0]->shape : NULL, *y = x ? &n->in[1]->shape : NULL;
@@ -163,22 +200,47 @@ static bool broadcasts(const Node *n)
     return x->rank != y->rank || memcmp(x->dim, y->dim, sizeof *x->dim * (size_t)x->rank) != 0;
 }
 
+/* The expression of n, whose windows' padding has been added to its operand where needed. */
+static PyValue expressed(const Use *u)
+{
+    const Node *n = u->node;
+    const Dialect *dialect = u->dialect;
+    const char *python = NULL;
+    if (u->layer) {
+        python = find(u, dialect->called);
+        return filled(u, python ? python : "@layer(@x)");
+    }
+    if (broadcasts(n))
+        python = find(u, dialect->unlike);
+    if (python || (python = find(u, dialect->word)) || (python = find(u, common)))
+        return filled(u, python);
+    return (PyValue){dialect->special ? dialect->special(u->arena, n, u->in) : NULL, PY_ATOM};
+}
+
+/* The operand of a convolution or pooling with its padding, as the dialect writes op pad. */
+static PyValue padded(const Use *u)
+{
+    const PyWord *w = u->dialect->word;
+    while (strcmp(w->op, "pad") != 0)
+        w++;
+    return filled(u, w->python);
+}
+
 bool python_value(Arena *a, const Dialect *dialect, const Node *n, const PyValue *in,
                   const char *layer, PyValue *v, Diag *d)
 {
-    if (layer) {
-        *v = (PyValue){dialect->called(a, n, layer, in[0]), PY_ATOM};
-        return true;
+    Use u = {.arena = a, .dialect = dialect, .node = n, .in = in, .layer = layer};
+    const bool by_hand = places_by_hand(&u);
+    const PyValue wide = by_hand ? padded(&u) : (PyValue){"", PY_ATOM};
+    if (by_hand)
+        u.in = &wide;
+    /* An average would count what is padded by hand. */
+    const bool counts = by_hand && node_is(n, "avg_pool") && !places_counts_padding(n);
+    if (!counts) {
+        *v = expressed(&u);
+        if (v->s)
+            return true;
     }
-    const char *op = python_dropout2d(n) ? "dropout2d" : n->op->name;
-    const PyWord *w = broadcasts(n) ? find(dialect->unlike, op) : NULL;
-    if (w || (w = find(dialect->word, op))) {
-        *v = filled(a, dialect, n, w, in);
-        return true;
-    }
-    *v = (PyValue){dialect->shaped(a, n, in), PY_ATOM};
-    if (v->s)
-        return true;
     const Node *recurrent = python_recurrent(n);
     diag_error(d, n->span, "--to %s cannot write %s", dialect->to,
                recurrent ? recurrent->op->name : op_written(a, n));

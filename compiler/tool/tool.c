@@ -84,21 +84,6 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
     return !c->tune || !f->train || c->options.tuner;
 }
 
-/* Scripts for other frameworks, by the word behind --to. */
-typedef struct Script {
-    const char *to;
-    bool (*write)(const Graph *forward, const char *source, Text *out, Diag *d);
-} Script;
-
-static const Script *script_for(const char *to)
-{
-    static const Script scripts[] = {{"pytorch", script_pytorch}, {"keras", script_keras}, {"mxnet", script_mxnet}};
-    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
-        if (strcmp(scripts[i].to, to) == 0)
-            return &scripts[i];
-    return NULL;
-}
-
 /* What is written from the model as it stands, before the passes change it: a picture of a graph that nobody could read node by
  * node, or another framework's script.  c->written stays NULL where the passes come first. */
 static bool write_forward(Command *c, const Front *f, Diag *d)
@@ -106,9 +91,8 @@ static bool write_forward(Command *c, const Front *f, Diag *d)
     enum { READABLE = 100 };
     const Graph *g = f->train ? f->train : f->test;
     Text out = text_new(diag_arena(d));
-    const Script *script = script_for(c->to);
-    if (script) {
-        if (!script->write(g, f->source->name, &out, d))
+    if (script_known(c->to)) {
+        if (!script_python(g, c->to, f->source->name, &out, d))
             return false;
         c->written = out.s;
     } else if (strcmp(c->to, "dot") == 0 && g->nnode > READABLE) {
@@ -205,7 +189,7 @@ static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
         text_add(&out, c->written);
     else
         picture_graph(g, &out);
-    const char *end = script_for(c->to) ? "py" : "dot";
+    const char *end = script_known(c->to) ? "py" : "dot";
     return write_emitted(a, c, arena_printf(a, "%s.%s", g->name, end), out.s, d);
 }
 

@@ -104,6 +104,19 @@ for to in pytorch keras mxnet; do
     grep -Eq 'self.one\(h2\) \+ self.dense1\(h3\)' "$work/script" && ok || bad "lines for $to: $(grep -E 'return.*dense1|h[0-9]* =' "$work/script")"
 done
 
+# A sign binds less than a power.
+cat > "$work/power.tn" <<'TN'
+model power(x: f32[6]) { return dense(x, 5) }
+train power {
+    data      = synthetic(samples = 80)
+    loss      = softmax_cross_entropy(output, label) ** 2
+    optimizer = sgd(lr = 0.1)
+    batch     = 16
+}
+TN
+"$TENON" emit "$work/power.tn" --to mxnet > "$work/script"
+grep -qF 'return (-F.pick(F.log_softmax(output), label)) ** 2' "$work/script" && ok || bad "a power of a loss: $(grep pick "$work/script")"
+
 # Formulas, reductions, crops, pads, sharing, a nest of blocks, factors, clipping, a loss of its own.
 cat > "$work/odd.tn" <<'TN'
 block inner(x, width: int) {

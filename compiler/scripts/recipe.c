@@ -1,0 +1,374 @@
+/* recipe.c -- what the templates of training scripts say about a graph and its recipe.
+ *
+ * A yes or no is a place with or without a value; a number has its shortest text in Python.
+ */
+#include "scripts/recipe.h"
+#include "base/quote.h"
+#include "ops/op.h"
+#include "scripts/python.h"
+#include <string.h>
+
+static void add_number(PlaceList *l, const char *name, double v)
+{
+    places_add(l, name, python_number(l->arena, v));
+}
+
+static const char *numbers(Arena *a, const double *v, int n)
+{
+    Text t = text_new(a);
+    for (int i = 0; i < n; i++)
+        text_printf(&t, "%s%s", i ? ", " : "", python_number(a, v[i]));
+    return t.s;
+}
+
+/* ---- the network */
+
+static bool has_op(const Graph *g, const char *op)
+{
+    for (int i = 0; i < g->nnode; i++)
+        if (node_is(g->node[i], op))
+            return true;
+    return false;
+}
+
+/* The first call of a recurrent layer: lstm, gru or rnn; NULL: there is none. */
+static const Node *recurrent_call(const Graph *g, const char *layer)
+{
+    for (int i = 0; i < g->nloop; i++)
+        if (g->loop[i]->call && node_is(g->loop[i]->call, layer))
+            return g->loop[i]->call;
+    return NULL;
+}
+
+static bool is_norm_with(const Node *n, const char *with, const char *without)
+{
+    return (node_is(n, "batch_norm") || node_is(n, "layer_norm")) && node_bool(n, with) &&
+           !node_bool(n, without);
+}
+
+/* Nodes for which a script has a class or function of its own. */
+
+static bool is_padded_embedding(const Node *n)
+{
+    return node_is(n, "embedding") && node_attr(n, "padding");
+}
+
+static bool is_position_table(const Node *n)
+{
+    return node_is(n, "add") && n->in[1]->param;
+}
+
+static bool is_lone_bias(const Node *n)
+{
+    return node_is(n, "bias") && !n->in[0]->op->layer;
+}
+
+static bool is_causal_softmax(const Node *n)
+{
+    return node_is(n, "softmax") && python_causal(n);
+}
+
+static bool is_smoothed_loss(const Node *n)
+{
+    const Attr *s = node_is(n, "softmax_cross_entropy") ? node_attr(n, "smoothing") : NULL;
+    return s && s->f > 0;
+}
+
+static bool is_norm_without_scale(const Node *n)
+{
+    return is_norm_with(n, "shift", "scale");
+}
+
+static bool is_norm_without_shift(const Node *n)
+{
+    return is_norm_with(n, "scale", "shift");
+}
+
+static void flag_nodes(const Graph *g, PlaceList *l)
+{
+    static const struct {
+        const char *name;
+        bool (*is)(const Node *n);
+    } kind[] = {{"padded_embedding", is_padded_embedding},
+                {"position_table", is_position_table},
+                {"lone_bias", is_lone_bias},
+                {"causal_softmax", is_causal_softmax},
+                {"smoothed_loss", is_smoothed_loss},
+                {"norm_without_scale", is_norm_without_scale},
+                {"norm_without_shift", is_norm_without_shift}};
+    for (size_t k = 0; k < sizeof kind / sizeof *kind; k++) {
+        bool found = false;
+        for (int i = 0; i < g->nnode; i++)
+            found |= kind[k].is(g->node[i]);
+        places_flag(l, kind[k].name, found);
+    }
+}
+
+static void add_network(const Graph *g, PlaceList *l)
+{
+    static const char *const recurrent[] = {"lstm", "gru", "rnn"};
+    const Node *lstm = recurrent_call(g, "lstm");
+    const Shape *x = &g->input->shape, *y = &g->output->shape;
+    flag_nodes(g, l);
+    for (int i = 0; i < 3; i++)
+        places_flag(l, recurrent[i], recurrent_call(g, recurrent[i]));
+    places_add(l, "forget_bias",
+               lstm ? python_number(l->arena, node_float(lstm, "forget_bias")) : NULL);
+    places_flag(l, "recurrent", g->nloop);
+    places_flag(l, "embedding", has_op(g, "embedding"));
+    places_flag(l, "attention", has_op(g, "attention"));
+    places_flag(l, "max_pool", has_op(g, "max_pool"));
+    places_flag(l, "avg_pool", has_op(g, "avg_pool"));
+    places_flag(l, "sigmoid_loss", has_op(g, "sigmoid_cross_entropy"));
+    places_flag(l, "image", x->rank == 3);
+    places_flag(l, "convolves_images", has_op(g, "conv2d") && x->rank == 3);
+    places_flag(l, "binary", y->rank == 1 && y->dim[0] == 1);
+    places_add(l, "shape", python_list(l->arena, x->dim, x->rank, 0));
+}
+
+/* ---- data */
+
+static bool text_supported(const DataSpec *data, const char *to, Diag *d)
+{
+    if (data->unit != TEXT_BPE && (data->unit != TEXT_WORD) != data->table)
+        return true;
+    diag_error(d, data->span,
+               "--to %s reads texts of characters or bytes, and labelled lines of words", to);
+    diag_help(d, "the model can be trained with Tenon itself: tenon build");
+    return false;
+}
+
+bool recipe_supported(const Recipe *r, const char *to, Diag *d)
+{
+    if (r->data.images || r->resize) {
+        diag_error(d, r->data.images ? r->data.span : r->resize_span,
+                   "--to %s reads .npy, IDX and CIFAR-10 files as they are: no image files, "
+                   "no resize",
+                   to);
+        diag_help(d, "store the images as .npy arrays of the model's size");
+        return false;
+    }
+    if (strcmp(r->data.name, "synthetic") == 0 && r->data.samples <= 0) {
+        diag_error(d, r->data.span, "--to %s needs the number of synthetic samples", to);
+        diag_help(d, "write it in the recipe: data = synthetic(samples = 1000)");
+        return false;
+    }
+    return !r->data.unit || text_supported(&r->data, to, d);
+}
+
+/* Text of --help: argparse formats it, and %% is a percent sign. */
+static const char *data_help(Arena *a, const char *name)
+{
+    Text t = text_new(a);
+    text_add(&t, "directory of the data set; default: ");
+    for (; *name; name++)
+        text_addn(&t, *name == '%' ? "%%" : name, *name == '%' ? 2 : 1);
+    text_add(&t, " in $TENON_DATA, in models/data, or here");
+    return t.s;
+}
+
+static int64_t synthetic_classes(const Graph *g, int64_t labels)
+{
+    const int64_t outputs = shape_count(&g->output->shape);
+    const bool binary = has_op(g, "sigmoid_cross_entropy") && outputs == labels;
+    return binary ? 2 : outputs / labels;
+}
+
+/* The samples that Tenon's programs make up (runtime/data/synthetic.c).  A block of four random
+ * words gives 16 stored bytes or 4 tokens.  At most 4,000,000 numbers are made at a time. */
+static void add_synthetic(const Graph *g, PlaceList *l)
+{
+    const DataSpec *data = &g->recipe.data;
+    const bool tokens = g->input->dtype != DT_REAL;
+    const int64_t labels = g->label ? shape_count(&g->label->shape) : 1;
+    const int64_t features = shape_count(&g->input->shape), part = 4000000 / features;
+    const int64_t each = tokens ? features : features / labels, block = tokens ? 4 : 16;
+    places_flag(l, "synthetic", strcmp(data->name, "synthetic") == 0);
+    places_int(l, "samples", data->samples);
+    places_int(l, "test_samples", data->test_samples);
+    places_int(l, "part_samples", part > 1 ? part : 1);
+    places_int(l, "labels", labels);
+    places_flag(l, "several_labels", labels > 1);
+    places_int(l, "label_features", each);
+    places_int(l, "blocks", (each + block - 1) / block);
+    places_int(l, "classes", synthetic_classes(g, labels));
+}
+
+static void add_data(const Graph *g, PlaceList *l)
+{
+    const DataSpec *data = &g->recipe.data;
+    const bool each = g->label && g->label->shape.rank > 0;
+    const int64_t length = g->input->shape.dim[0];
+    places_flag(l, "text", data->unit);
+    places_flag(l, "table", data->unit && data->table);
+    places_flag(l, "bytes", data->unit == TEXT_BYTE);
+    places_flag(l, "tokens", g->input->dtype != DT_REAL);
+    places_flag(l, "each", each);
+    places_int(l, "length", length);
+    places_int(l, "step", data->step ? data->step : each ? length : 1);
+    places_int(l, "vocab", data->vocab);
+    places_int(l, "known_words", data->vocab - 3);
+    places_flag(l, "data_path", strchr(data->name, '/'));
+    places_add(l, "data_name", quote_python(l->arena, data->name));
+    places_add(l, "data_help", quote_python(l->arena, data_help(l->arena, data->name)));
+    places_add(l, "scale",
+               data->scale == 1.0 / 255 ? "1 / 255" : python_number(l->arena, data->scale));
+    add_synthetic(g, l);
+}
+
+static void add_samples(const Normalize *n, const Augment *u, PlaceList *l)
+{
+    places_flag(l, "normalizes_pixels", n->kind == NORM_PIXEL);
+    places_flag(l, "normalizes_channels", n->kind == NORM_CHANNEL);
+    places_add(l, "mean", numbers(l->arena, n->mean, n->nmean));
+    places_add(l, "std", numbers(l->arena, n->std, n->nstd));
+    places_flag(l, "several_means", n->nmean > 1);
+    places_flag(l, "several_stds", n->nstd > 1);
+    places_flag(l, "augments", u->shift || u->flip || u->cutout || u->brightness > 0);
+    places_add(l, "brightness", u->brightness > 0 ? python_number(l->arena, u->brightness) : NULL);
+    places_int(l, "shift", u->shift);
+    places_int(l, "shift_end", u->shift + 1);
+    places_flag(l, "zero_border", u->shift && !u->edge);
+    places_flag(l, "flip", u->flip);
+    places_add(l, "cutout",
+               u->cutout ? arena_printf(l->arena, "%lld", (long long)u->cutout) : NULL);
+    places_int(l, "cutout_half", u->cutout / 2);
+}
+
+/* ---- initial weights, optimizer, schedule */
+
+/* magnitude: normal with deviation sqrt(magnitude / fan), or uniform in +-sqrt(magnitude / fan). */
+static void add_init(const Init *i, PlaceList *l)
+{
+    static const char *const fans[] = {[FAN_IN] = "in", [FAN_OUT] = "out", [FAN_AVG] = "avg"};
+    const bool glorot = i->kind == INIT_GLOROT, lecun = i->kind == INIT_LECUN;
+    const bool varies = i->kind == INIT_XAVIER || i->kind == INIT_HE || glorot || lecun;
+    const Fan fan = glorot ? FAN_AVG : lecun ? FAN_IN : i->fan;
+    const double magnitude =
+        i->kind == INIT_XAVIER ? i->a : (i->kind == INIT_HE ? 2 : 1) * (i->gaussian ? 1.0 : 3.0);
+    add_number(l, "init_magnitude", magnitude);
+    places_add(l, "init_variance",
+               varies ? python_number(l->arena, i->gaussian ? magnitude : magnitude / 3) : NULL);
+    places_flag(l, "init_gaussian", i->gaussian);
+    places_flag(l, "init_glorot", glorot);
+    places_flag(l, "init_orthogonal", i->kind == INIT_ORTHOGONAL);
+    places_flag(l, "init_uniform", i->kind == INIT_UNIFORM);
+    places_flag(l, "init_normal", i->kind == INIT_NORMAL);
+    add_number(l, "init_a", i->a);
+    add_number(l, "init_b", i->b);
+    places_add(l, "fan", fans[fan]);
+    places_flag(l, "fan_avg", fan == FAN_AVG);
+}
+
+static void add_optimizer(const Optimizer *o, PlaceList *l)
+{
+    const bool sgd = o->kind == OPT_SGD, rmsprop = o->kind == OPT_RMSPROP, moves = o->momentum > 0;
+    places_flag(l, "sgd", sgd);
+    places_flag(l, "rmsprop", rmsprop);
+    places_flag(l, "adam", o->kind == OPT_ADAM);
+    places_flag(l, "adamw", o->kind == OPT_ADAMW);
+    places_flag(l, "nesterov", sgd && o->nesterov);
+    places_flag(l, "with_momentum", moves);
+    places_flag(l, "with_decay", o->weight_decay != 0);
+    places_add(l, "optimizer_states",
+               sgd       ? moves ? "v" : NULL
+               : rmsprop ? moves ? "v m" : "v"
+                         : "m v");
+    add_number(l, "lr", o->lr);
+    add_number(l, "momentum", o->momentum);
+    add_number(l, "weight_decay", o->weight_decay);
+    add_number(l, "rho", o->rho);
+    add_number(l, "beta1", o->beta1);
+    add_number(l, "beta2", o->beta2);
+    add_number(l, "eps", o->eps);
+}
+
+static void add_schedule(const Schedule *s, PlaceList *l)
+{
+    Text epochs = text_new(l->arena);
+    for (int i = 0; i < s->nat; i++)
+        text_printf(&epochs, "%s, ", python_number(l->arena, s->at[i]));
+    places_flag(l, "changing_rate", s->kind != SCHED_CONSTANT || s->warmup > 0);
+    places_flag(l, "constant_rate", s->kind == SCHED_CONSTANT);
+    places_flag(l, "step_rate", s->kind == SCHED_STEP);
+    places_flag(l, "cosine_rate", s->kind == SCHED_COSINE);
+    places_flag(l, "with_warmup", s->warmup > 0);
+    add_number(l, "warmup", s->warmup);
+    add_number(l, "rate_factor", s->factor);
+    places_add(l, "rate_epochs", epochs.s);
+    add_number(l, "rate_end", s->end);
+    add_number(l, "rate_rest", 1 - s->end);
+    add_number(l, "rate_power", s->power);
+}
+
+/* ---- parameters */
+
+/* "NAME": (lr, decay), a line for each parameter whose factors are not the usual ones.  Frozen
+ * parameters have lr None, or no line. */
+static const char *factor_lines(const Graph *g, const char *indent, bool frozen)
+{
+    Text t = text_new(g->arena);
+    for (int i = 0; i < g->nparam; i++) {
+        const Param *p = g->param[i];
+        const bool usual = p->lr == 1 && p->decay == (p->file.rank > 1 ? 1 : 0);
+        if (p->average || (p->frozen ? !frozen : usual))
+            continue;
+        text_printf(&t, "%s%s\"%s\": (%s, %s)", t.len ? ",\n" : "", indent, p->name,
+                    p->frozen ? "None" : python_number(g->arena, p->lr),
+                    python_number(g->arena, p->decay));
+    }
+    return t.len ? t.s : NULL;
+}
+
+static bool is_frozen(const Param *p)
+{
+    return p->frozen && !p->average;
+}
+
+static bool is_candidate_bias(const Param *p)
+{
+    return text_glob("*.candidate_bias", p->name);
+}
+
+/* "a", "b": the names of those parameters; tuple: a comma also after the last one. */
+static void add_names(const Graph *g, PlaceList *l, const char *place, bool (*is)(const Param *p),
+                      bool tuple)
+{
+    Text t = text_new(l->arena);
+    for (int i = 0; i < g->nparam; i++)
+        if (is(g->param[i]))
+            text_printf(&t, "%s\"%s\"%s", t.len && !tuple ? ", " : "", g->param[i]->name,
+                        tuple ? ", " : "");
+    places_add(l, place, t.len ? t.s : NULL);
+}
+
+/* ---- all of them */
+
+static void add_run(const Recipe *r, PlaceList *l)
+{
+    places_flag(l, "f64", strcmp(r->dtype, "f64") == 0);
+    places_int(l, "batch", r->batch);
+    places_int(l, "epochs", r->epochs);
+    places_int(l, "seed", r->seed);
+    places_add(l, "clip_norm", r->clip_norm > 0 ? python_number(l->arena, r->clip_norm) : NULL);
+    places_add(l, "clip_value", r->clip_value > 0 ? python_number(l->arena, r->clip_value) : NULL);
+}
+
+void recipe_places(const Graph *g, const char *source, PlaceList *l)
+{
+    const Recipe *r = &g->recipe;
+    places_add(l, "name", g->name);
+    places_add(l, "class", python_class(l->arena, g->name));
+    places_add(l, "source", quote_python_doc(l->arena, source));
+    add_network(g, l);
+    add_data(g, l);
+    add_samples(&r->normalize, &r->augment, l);
+    add_init(&r->init, l);
+    add_optimizer(&r->optimizer, l);
+    add_schedule(&r->schedule, l);
+    add_run(r, l);
+    places_add(l, "factors", factor_lines(g, "        ", true));
+    places_add(l, "trained_factors", factor_lines(g, "    ", false));
+    add_names(g, l, "frozen", is_frozen, false);
+    add_names(g, l, "candidate_biases", is_candidate_bias, true);
+}
