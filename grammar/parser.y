@@ -288,7 +288,7 @@ static void yyerror(const Span *at, struct Parser *p, const char *msg)
     p->fatal = true;
 }
 
-static bool among(const char *name, const char *const *list)
+static bool word_listed(const char *name, const char *const *list)
 {
     while (*list && strcmp(*list, name) != 0)
         list++;
@@ -297,7 +297,7 @@ static bool among(const char *name, const char *const *list)
 
 /* What can stand here, in at most `room` words.  A token that begins any value, or that can follow
  * any value, would hide what matters: the first kind is called "a value", the second is left out. */
-static int expected(const yypcontext_t *context, struct Parser *p, const char **word, int room,
+static int expected_words(const yypcontext_t *context, struct Parser *p, const char **word, int room,
                     bool *ended)
 {
     static const char *const begins[] = {"a name", "an integer", "a number", "a string", "true",
@@ -324,11 +324,11 @@ static int expected(const yypcontext_t *context, struct Parser *p, const char **
         word[count++] = "a value";
     for (int i = 0; i < n && count < room; i++) {
         const char *name = yysymbol_name(symbol[i]);
-        if (among(name, silent) || (value && among(name, begins)) ||
-            (after && closer && among(name, follows)) || (value && symbol[i] == YYSYMBOL_NEWLINE) ||
+        if (word_listed(name, silent) || (value && word_listed(name, begins)) ||
+            (after && closer && word_listed(name, follows)) || (value && symbol[i] == YYSYMBOL_NEWLINE) ||
             (top && (symbol[i] == YYSYMBOL_NEWLINE || symbol[i] == YYSYMBOL_YYEOF)))
             continue;
-        word[count++] = name[0] == '\'' || among(name, bare) ? name
+        word[count++] = name[0] == '\'' || word_listed(name, bare) ? name
                                                              : arena_printf(p->arena, "'%s'", name);
     }
     return count;
@@ -365,9 +365,9 @@ static void advise(struct Parser *p, int symbol, const Span *at, bool ended)
         diag_help(p->diag, "'else' stands behind the '}' of an 'if'");
     else if (ended && strcmp(name, "'='") == 0)
         diag_help(p->diag, "equality is written '=='");
-    else if (ended && among(name, comparison))
+    else if (ended && word_listed(name, comparison))
         diag_help(p->diag, "comparisons do not chain: write a < b and b < c");
-    else if (ended && among(name, binary))
+    else if (ended && word_listed(name, binary))
         diag_help(p->diag, "an operator behind '|>' needs parentheses: (x |> f) %.*s y",
                   at->end_col - at->col, line + at->col - 1);
 }
@@ -378,7 +378,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct Parser *p)
     const char *word[WORDS];
     bool ended = false;
     const Span *at = yypcontext_location(context);
-    const int symbol = yypcontext_token(context), n = expected(context, p, word, WORDS, &ended);
+    const int symbol = yypcontext_token(context), n = expected_words(context, p, word, WORDS, &ended);
     if (diag_errors(p->diag) > ERRORS_MAX)
         p->fatal = true; /* this is not a model file, or not any more */
     if (!p->fatal && at->line != p->odd_line) {

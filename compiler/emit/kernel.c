@@ -62,21 +62,21 @@ typedef struct Signature {
     bool rt, first, unit, seen, step;
 } Signature;
 
-static void comma(Text *t)
+static void sign_comma(Text *t)
 {
     if (t->len)
         text_add(t, ", ");
 }
 
 /* y: the result; side: what is made besides; a, b, c ... the inputs in order. */
-static void add_pointer(Writer *w, Signature *s, const Node *n, CallArgKind kind)
+static void sign_pointer(Writer *w, Signature *s, const Node *n, CallArgKind kind)
 {
     const char letter[2] = {(char)('a' + s->letters), 0};
     const char *name = kind == CALL_OUT ? "y" : kind == CALL_SIDE ? "side" : letter;
 
     if (kind == CALL_IN)
         s->letters++;
-    comma(&s->params), comma(&s->args), comma(&s->inner);
+    sign_comma(&s->params), sign_comma(&s->args), sign_comma(&s->inner);
     text_printf(&s->params, "%s%s *%s", kind == CALL_IN ? "const " : "", pointer_type(n), name);
     text_add(&s->args, pointer_to(w, n));
     if (n->op->flags & OP_KNOWN) /* the row of the shard at hand */
@@ -91,12 +91,12 @@ static void add_const(Writer *w, Signature *s, Text *body, const Node *n)
 
     text_printf(body, "    static const real k%d[%lld] = {[0 ... %lld] = %.17g};\n", s->letters,
                 (long long)count, (long long)count - 1, node_float(n, "value"));
-    comma(&s->inner);
+    sign_comma(&s->inner);
     text_printf(&s->inner, "k%d", s->letters++);
 }
 
 /* The text is that variable, or reckons with it: "step % 8". */
-static bool reads(const char *text, const char *word)
+static bool mentions_word(const char *text, const char *word)
 {
     const size_t len = strlen(word);
     const char *at = strstr(text, word);
@@ -105,7 +105,7 @@ static bool reads(const char *text, const char *word)
     return (at == text || at[-1] == ' ') && (at[len] == 0 || strchr(" )", at[len]));
 }
 
-static void add_text(Signature *s, const char *text)
+static void sign_text(Signature *s, const char *text)
 {
     const struct {
         const char *word, *param, *arg;
@@ -120,24 +120,24 @@ static void add_text(Signature *s, const char *text)
     if (!strcmp(text, "units"))
         text = PREPARE_UNITS_TEXT;
 
-    comma(&s->inner);
+    sign_comma(&s->inner);
     text_add(&s->inner, text);
     for (size_t i = 0; i < sizeof extra / sizeof *extra; i++)
-        if (reads(text, extra[i].word) && !*extra[i].seen) {
+        if (mentions_word(text, extra[i].word) && !*extra[i].seen) {
             *extra[i].seen = true;
-            comma(&s->params), comma(&s->args);
+            sign_comma(&s->params), sign_comma(&s->args);
             text_add(&s->params, extra[i].param);
             text_add(&s->args, extra[i].arg);
         }
 }
 
 /* All parts of a sum: where the first lies, how far to the next, how many. */
-static void add_sums(Writer *w, Signature *s, const Node *n)
+static void sign_sums(Writer *w, Signature *s, const Node *n)
 {
     const Node *root = node_root(n);
     const bool known = n->op->flags & OP_KNOWN;
 
-    comma(&s->params), comma(&s->args), comma(&s->inner);
+    sign_comma(&s->params), sign_comma(&s->args), sign_comma(&s->inner);
     text_add(&s->params, "const char *sums");
     text_printf(&s->args, "%s + %s", known ? "r->fixed" : "shard", name_of(w, root));
     text_printf(&s->inner, "sums, %lld, %lld", (long long)pointer_slice_bytes(w, root),
@@ -152,7 +152,7 @@ static const Node *side_of(const Writer *w, const Node *n)
     return NULL;
 }
 
-static const char *call_statement(Writer *w, const Node *n)
+static const char *call_of_kernel(Writer *w, const Node *n)
 {
     Call c = {.arena = w->arena,
               .n = w->g->step->chunk,
@@ -174,30 +174,30 @@ static const char *call_statement(Writer *w, const Node *n)
         const CallArg *a = &c.arg[i];
         const Node *node = a->kind == CALL_SIDE ? side_of(w, n) : a->node;
         if (a->kind == CALL_PLACE) {
-            comma(&s.params), comma(&s.args), comma(&s.inner);
+            sign_comma(&s.params), sign_comma(&s.args), sign_comma(&s.inner);
             text_add(&s.params, "int64_t at");
             text_add(&s.args, a->text);
             text_add(&s.inner, "at");
         } else if (a->kind == CALL_SCRATCH) {
-            comma(&s.params), comma(&s.args), comma(&s.inner);
+            sign_comma(&s.params), sign_comma(&s.args), sign_comma(&s.inner);
             text_add(&s.params, "real *room");
             text_printf(&s.args, "LOCAL(real, %sSCRATCH)", w->prefix);
             text_add(&s.inner, "room");
         } else if (a->kind == CALL_TEXT) {
-            add_text(&s, a->text);
+            sign_text(&s, a->text);
         } else if (a->kind == CALL_SUMS) {
-            add_sums(w, &s, node);
+            sign_sums(w, &s, node);
         } else if (!node) {
-            add_text(&s, "NULL");
+            sign_text(&s, "NULL");
         } else if (node_is(node, "const")) {
             add_const(w, &s, &body, node);
         } else {
-            add_pointer(w, &s, node, a->kind);
+            sign_pointer(w, &s, node, a->kind);
         }
     }
     if (n->op->flags & OP_PACK) { /* threads share the packing */
-        add_text(&s, "unit");
-        add_text(&s, "units");
+        sign_text(&s, "unit");
+        sign_text(&s, "units");
     }
     text_printf(&body, "    %s(%s);\n", c.fn, s.inner.s);
     const int before = w->nkernel;
@@ -207,7 +207,7 @@ static const char *call_statement(Writer *w, const Node *n)
     return arena_printf(w->arena, "%s(%s);", name, s.args.s);
 }
 
-static void numbers(Text *t, const char *name, const double *v, int64_t n)
+static void print_doubles(Text *t, const char *name, const double *v, int64_t n)
 {
     text_printf(t, ", .%s = {", name);
     for (int64_t k = 0; k < n; k++)
@@ -227,8 +227,8 @@ const char *kernel_image(Writer *w, const Node *n)
     if (w->g->recipe.resize)
         text_add(&t, ", .resize = true");
     if (z->kind == NORM_CHANNEL) {
-        numbers(&t, "mean", z->mean, c);
-        numbers(&t, "std", z->std, c);
+        print_doubles(&t, "mean", z->mean, c);
+        print_doubles(&t, "std", z->std, c);
     }
     if (w->in->options->cuda && n->layout == LAYOUT_LAST)
         text_add(&t, ", .last = true");
@@ -248,7 +248,7 @@ const char *kernel_augment(Writer *w, const Augment *a)
 }
 
 /* Samples normalised, in training augmented: with the recipe's numbers as literals. */
-static const char *image_statement(Writer *w, const Node *n, bool augmented)
+static const char *load_of_images(Writer *w, const Node *n, bool augmented)
 {
     const bool mean = n->nin > 0;
     Text body = text_new(w->arena);
@@ -269,7 +269,7 @@ static const char *image_statement(Writer *w, const Node *n, bool augmented)
 }
 
 /* The chunk's samples and labels come from the data by the batch's index. */
-static const char *input_statement(Writer *w, const Node *n)
+static const char *load_of_input(Writer *w, const Node *n)
 {
     const Shape *s = &n->shape;
     const int64_t c = s->rank == 3 ? s->dim[0] : 1, all = shape_count(s);
@@ -282,7 +282,7 @@ static const char *input_statement(Writer *w, const Node *n)
                             (long long)all);
     const bool augmented = w->g->training && w->g->recipe.augment.given;
     if (augmented || w->g->recipe.resize || w->g->recipe.normalize.kind != NORM_NONE)
-        return image_statement(w, n, augmented);
+        return load_of_images(w, n, augmented);
     return arena_printf(w->arena, "rt_input(%s, r, first, CHUNK, %lld, %lld, %s);",
                         pointer_to(w, n), (long long)c, (long long)(all / c),
                         n->layout == LAYOUT_LAST ? "true" : "false");
@@ -290,7 +290,7 @@ static const char *input_statement(Writer *w, const Node *n)
 
 const char *kernel_statement(Writer *w, const Node *n)
 {
-    static const Statements processor = {input_statement, move_statement, call_statement};
+    static const Statements processor = {load_of_input, move_statement, call_of_kernel};
     const Statements *s = w->in->options->cuda ? &cuda_statements : &processor;
     if (node_is(n, "input") || node_is(n, "label"))
         return s->input(w, n);

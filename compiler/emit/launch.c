@@ -72,7 +72,7 @@ static void claim(Maker *m, int i, const Node *n)
     l->last = m->seat[n->id] > l->last ? m->seat[n->id] : l->last;
 }
 
-static int add(Maker *m, LaunchBy by, const Node *n, const char *pattern)
+static int add_launch(Maker *m, LaunchBy by, const Node *n, const char *pattern)
 {
     const Launch l = {.by = by, .node = n, .pattern = pattern, .times = node_steps(n)};
     ARENA_PUSH(m->arena, m->launch, m->n, l);
@@ -127,7 +127,7 @@ static LaunchOrder order_of(const Maker *m)
 
 static void convolution(Maker *m, const Node *n)
 {
-    const int i = add(m, BY_CUDNN, n, n->op->name);
+    const int i = add_launch(m, BY_CUDNN, n, n->op->name);
     Launch *l = &m->launch[i];
     const char *op[2];
     l->operations = operations(m, n);
@@ -148,7 +148,7 @@ static void convolution(Maker *m, const Node *n)
 
 static void dense(Maker *m, const Node *n)
 {
-    const int i = add(m, BY_CUBLAS, n, n->op->name);
+    const int i = add_launch(m, BY_CUBLAS, n, n->op->name);
     const Node *next = readers_only(m->readers, n);
     m->launch[i].operations = operations(m, n);
     if (next && node_is(n, "dense") && node_is(next, "bias")) {
@@ -164,7 +164,7 @@ static void dense(Maker *m, const Node *n)
 static void dense_dw(Maker *m, const Node *n)
 {
     const Node *dy = n->in[1];
-    const int i = add(m, BY_CUBLAS, n, n->op->name);
+    const int i = add_launch(m, BY_CUBLAS, n, n->op->name);
     m->launch[i].operations = operations(m, n);
     for (int r = 0; r < readers_count(m->readers, dy); r++) {
         const Node *sum = readers_at(m->readers, dy, r);
@@ -209,11 +209,11 @@ static int chain_of(const Maker *m, const Node *n)
     return -1;
 }
 
-static void elementwise(Maker *m, const Node *n)
+static void launch_elementwise(Maker *m, const Node *n)
 {
     const int at = chain_of(m, n);
     if (at < 0) {
-        add(m, BY_KERNEL, n, n->op->name);
+        add_launch(m, BY_KERNEL, n, n->op->name);
         return;
     }
     claim(m, at, n);
@@ -224,7 +224,7 @@ static void elementwise(Maker *m, const Node *n)
 }
 
 /* Sums over samples of one value share the reading of it: batch_norm's two, a bias' beside them. */
-static void sum(Maker *m, const Node *n)
+static void launch_sum(Maker *m, const Node *n)
 {
     const int last = m->n - 1;
     for (int r = 0;
@@ -236,7 +236,7 @@ static void sum(Maker *m, const Node *n)
         claim(m, last, n), join_pattern(m, last, n);
         return;
     }
-    add(m, BY_KERNEL, n, n->op->name);
+    add_launch(m, BY_KERNEL, n, n->op->name);
 }
 
 /* Neighbours of a few numbers each: batch_norm's totals; and all updates, over one flat buffer. */
@@ -246,7 +246,7 @@ static void together(Maker *m, const Node *n, const char *pattern, bool (*same)(
     if (last >= 0 && m->launch[last].by == BY_KERNEL && same(m->launch[last].node))
         claim(m, last, n);
     else
-        add(m, BY_KERNEL, n, pattern);
+        add_launch(m, BY_KERNEL, n, pattern);
 }
 
 static bool is_update(const Node *n)
@@ -262,11 +262,11 @@ static void concat(Maker *m, const Node *n)
         const int at = m->of[memory_of(n->in[i])->id];
         copied += at >= 0 && m->launch[at].by == BY_KERNEL ? 0 : bytes(m, n->in[i]);
     }
-    const int i = add(m, copied > 0 ? BY_KERNEL : BY_VIEW, n, n->op->name);
+    const int i = add_launch(m, copied > 0 ? BY_KERNEL : BY_VIEW, n, n->op->name);
     m->launch[i].bytes = 2 * copied;
 }
 
-static void make(Maker *m, const Node *n)
+static void make_launches(Maker *m, const Node *n)
 {
     static const char *const convolutions[] = {"conv2d", "conv2d_dx", "conv2d_dw", NULL};
     static const char *const products[] = {"dense", "dense_dx", "matmul", NULL};
@@ -279,7 +279,7 @@ static void make(Maker *m, const Node *n)
     else if (node_is(n, "dense_dw"))
         dense_dw(m, n);
     else if (node_is(n, "attention") && m->type != GPU_F32) {
-        const int i = add(m, BY_CUDNN, n, n->op->name);
+        const int i = add_launch(m, BY_CUDNN, n, n->op->name);
         m->launch[i].operations = operations(m, n);
         m->launch[i].ways = launch_graph(m->arena, m->g->recipe.batch, m->type, order_of(m), n, NULL, 0);
     } else if (is_update(n))
@@ -287,22 +287,22 @@ static void make(Maker *m, const Node *n)
     else if (is_finish(n))
         together(m, n, "batch_norm finish", is_finish);
     else if (is_elementwise(n))
-        elementwise(m, n);
+        launch_elementwise(m, n);
     else if (node_is(n, "concat"))
         concat(m, n);
     else if (node_is(n, "input"))
-        add(m, BY_KERNEL, n, "gather of the batch");
+        add_launch(m, BY_KERNEL, n, "gather of the batch");
     else if (n->op->flags & OP_SUM)
-        sum(m, n);
+        launch_sum(m, n);
     else {
-        const int i = add(m, BY_KERNEL, n, n->op->name);
+        const int i = add_launch(m, BY_KERNEL, n, n->op->name);
         m->launch[i].operations = operations(m, n);
     }
 }
 
 /* ---- what a launch reads and writes */
 
-static bool has(const Node *const *list, int n, const Node *v)
+static bool list_has(const Node *const *list, int n, const Node *v)
 {
     for (int i = 0; i < n; i++)
         if (list[i] == v)
@@ -312,7 +312,7 @@ static bool has(const Node *const *list, int n, const Node *v)
 
 static void add_read(Maker *m, Launch *l, const Node *v)
 {
-    if (!has(l->read, l->nread, v))
+    if (!list_has(l->read, l->nread, v))
         ARENA_PUSH(m->arena, l->read, l->nread, v);
 }
 
@@ -371,7 +371,7 @@ static void count_bytes(Maker *m, Launch *l)
         l->bytes += moved(m, l, l->write[i]);
 }
 
-static int by_place(const Launch *a, const Launch *b)
+static int compare_launches(const Launch *a, const Launch *b)
 {
     return a->last - b->last;
 }
@@ -382,7 +382,7 @@ static void sort(Launch *l, int n)
     for (int i = 1; i < n; i++) {
         const Launch one = l[i];
         int k = i;
-        for (; k > 0 && by_place(&l[k - 1], &one) > 0; k--)
+        for (; k > 0 && compare_launches(&l[k - 1], &one) > 0; k--)
             l[k] = l[k - 1];
         l[k] = one;
     }
@@ -400,7 +400,7 @@ int launch_list(Arena *a, Graph *train, GpuType t, Launch **out)
     for (int i = 0; i < train->nnode; i++)
         m.seat[train->node[i]->id] = i;
     for (int i = 0; i < train->nnode; i++)
-        make(&m, train->node[i]);
+        make_launches(&m, train->node[i]);
     for (int i = 0; i < train->nnode; i++)
         connect(&m, train->node[i]);
     for (int i = 0; i < m.n; i++)

@@ -53,7 +53,7 @@ static void filters(Words *w, const char *name)
                 (long long)v.kernel[0], (long long)v.kernel[1], w->order == LAUNCH_ROW ? " row" : "");
 }
 
-static void channels(Words *w, const char *name, GpuType type)
+static void say_channels(Words *w, const char *name, GpuType type)
 {
     text_printf(&w->t, "%s %s 1 %lld 1 1; ", name, gpu_type_name(type),
                 (long long)w->n->shape.dim[0]);
@@ -81,7 +81,7 @@ static void convolve(Words *w, const char *op, const char *operands)
     }
 }
 
-static bool among(const char *op, const char *const *fused, int n)
+static bool is_fused(const char *op, const char *const *fused, int n)
 {
     for (int i = 0; i < n; i++)
         if (strcmp(fused[i], op) == 0)
@@ -94,17 +94,17 @@ static void forward(Words *w, const char *const *fused, int nfused)
 {
     static const char *const between[] = {"s", "t", "z"};
     const char *at = "y", *type = gpu_type_name(w->type);
-    const bool sums = among("batch_moments", fused, nfused);
+    const bool sums = is_fused("batch_moments", fused, nfused);
     const int chain = sums ? 0 : nfused;
     image(w, "x", w->n->in[0], node_attr(w->n, "x_shape")->list);
     filters(w, "w");
     result(w, "y", type, "");
-    if (among("bias", fused, nfused))
-        channels(w, "b", w->n->nin > 2 ? gpu_half(w->n->in[2]->half) : GPU_F32);
-    if (among("add", fused, nfused))
+    if (is_fused("bias", fused, nfused))
+        say_channels(w, "b", w->n->nin > 2 ? gpu_half(w->n->in[2]->half) : GPU_F32);
+    if (is_fused("add", fused, nfused))
         result(w, "r", type, "");
     if (sums)
-        channels(w, "u", GPU_F32), channels(w, "v", GPU_F32);
+        say_channels(w, "u", GPU_F32), say_channels(w, "v", GPU_F32);
     for (int i = 0; i < chain; i++)
         result(w, between[i], "f32", " virtual");
     at = chain ? between[0] : "y";
@@ -125,7 +125,7 @@ static void forward(Words *w, const char *const *fused, int nfused)
         text_add(&w->t, "; genstats y u v");
 }
 
-static void backward(Words *w, const char *const *fused, int nfused)
+static void launch_backward(Words *w, const char *const *fused, int nfused)
 {
     const bool data = node_is(w->n, "conv2d_dx");
     const Node *dy = w->n->in[1];
@@ -138,11 +138,11 @@ static void backward(Words *w, const char *const *fused, int nfused)
     }
     filters(w, "w");
     result(w, "dx", gpu_type_name(w->type), "");
-    const bool sum = among("sum_to", fused, nfused);
+    const bool sum = is_fused("sum_to", fused, nfused);
     if (nfused)
         result(w, "y", gpu_type_name(w->type), "");
     if (sum)
-        channels(w, "db", GPU_F32);
+        say_channels(w, "db", GPU_F32);
     if (nfused)
         result(w, "t", gpu_type_name(w->type), " virtual");
     convolve(w, "dgrad", nfused ? "dy w t" : "dy w dx");
@@ -201,7 +201,7 @@ const char *launch_graph(Arena *a, int64_t batch, GpuType t, LaunchOrder order, 
     else if (node_is(n, "conv2d"))
         forward(&w, fused, nfused);
     else
-        backward(&w, fused, nfused);
+        launch_backward(&w, fused, nfused);
     return w.t.s;
 }
 

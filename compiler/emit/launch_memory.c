@@ -24,7 +24,7 @@ int64_t launch_fixed(const Graph *train, GpuType t)
 
 /* ---- when they live */
 
-static void stretch(Value *v, int i)
+static void stretch_life(Value *v, int i)
 {
     v->from = i < v->from ? i : v->from;
     v->to = i > v->to ? i : v->to;
@@ -35,11 +35,11 @@ static void stretch_loop(Value *v, const Launch *launch, int n, const Loop *loop
 {
     for (int i = 0; loop && i < n; i++)
         if (launch[i].node->loop == loop)
-            stretch(v, i);
+            stretch_life(v, i);
 }
 
 /* What a launch makes, but parts of a concat, which lie in it.  What samples share is counted with the parameters. */
-static int collect(Arena *a, const Graph *g, GpuType t, const Launch *launch, int n, Value **out)
+static int collect_values(Arena *a, const Graph *g, GpuType t, const Launch *launch, int n, Value **out)
 {
     int *seat = arena_alloc(a, (size_t)g->next_id * sizeof *seat), count = 0;
     const Node **within = arena_alloc(a, (size_t)g->next_id * sizeof *within);
@@ -68,7 +68,7 @@ static int collect(Arena *a, const Graph *g, GpuType t, const Launch *launch, in
             while (within[v->id])
                 v = within[v->id];
             if (seat[v->id])
-                stretch(&value[seat[v->id] - 1], i);
+                stretch_life(&value[seat[v->id] - 1], i);
         }
     }
     *out = value;
@@ -77,7 +77,7 @@ static int collect(Arena *a, const Graph *g, GpuType t, const Launch *launch, in
 
 /* ---- where they lie */
 
-static int by_size(const void *x, const void *y)
+static int compare_sizes(const void *x, const void *y)
 {
     const Value *a = x, *b = y;
     return a->bytes != b->bytes ? (a->bytes < b->bytes) - (a->bytes > b->bytes) : a->id - b->id;
@@ -90,7 +90,7 @@ static int by_offset(const void *x, const void *y)
 }
 
 /* Into the lowest gap between those, of the first n, that live when v does. */
-static void place(Value *value, int n, Value **beside)
+static void place_value(Value *value, int n, Value **beside)
 {
     Value *v = &value[n];
     int k = 0;
@@ -121,12 +121,12 @@ int64_t launch_memory(Arena *a, const Graph *train, GpuType t, const Launch *lau
 {
     Value *value;
     int64_t end = 0;
-    const int count = collect(a, train, t, launch, n, &value);
+    const int count = collect_values(a, train, t, launch, n, &value);
     Value **beside = arena_alloc(a, (size_t)(count + 1) * sizeof *beside);
     if (count)
-        qsort(value, (size_t)count, sizeof *value, by_size);
+        qsort(value, (size_t)count, sizeof *value, compare_sizes);
     for (int i = 0; i < count; i++) {
-        place(value, i, beside);
+        place_value(value, i, beside);
         end = value[i].offset + value[i].bytes > end ? value[i].offset + value[i].bytes : end;
     }
     *bound = most_alive(a, value, count, n);

@@ -21,7 +21,7 @@ static bool is_inlined(const Node *n)
     return node_attr(n, "inline") != NULL;
 }
 
-static void collect(const Node *root, const Node *n, Nest *t)
+static void collect_leaves(const Node *root, const Node *n, Nest *t)
 {
     for (int i = 0; i < n->nin; i++) {
         const Node *x = n->in[i];
@@ -29,7 +29,7 @@ static void collect(const Node *root, const Node *n, Nest *t)
         for (int k = 0; k < t->nleaf; k++)
             known |= t->leaf[k].node == x;
         if (is_inlined(x)) {
-            collect(root, x, t);
+            collect_leaves(root, x, t);
         } else if (!known && t->nleaf < LOOP_LEAVES) {
             Leaf *l = &t->leaf[t->nleaf];
             l->node = x, l->letter = letters[t->nleaf++];
@@ -38,7 +38,7 @@ static void collect(const Node *root, const Node *n, Nest *t)
     }
 }
 
-static const char *operand(Writer *w, const Nest *t, const Node *x, bool vector)
+static const char *operand_text(Writer *w, const Nest *t, const Node *x, bool vector)
 {
     if (node_is(x, "const"))
         return arena_printf(w->arena, vector ? "v_set((real)%.17g)" : "(real)%.17g",
@@ -63,13 +63,13 @@ static const char *expression(Writer *w, const Nest *t, const Node *n, bool vect
 
     for (int i = 0; i < n->nin && i < 4; i++)
         in[i] = is_inlined(n->in[i]) ? expression(w, t, n->in[i], vector)
-                                     : operand(w, t, n->in[i], vector);
+                                     : operand_text(w, t, n->in[i], vector);
     if (node_is(n, "bias"))
         return arena_printf(w->arena, "(%s + %s)", in[0], in[1]);
     return elementwise_format(w->arena, n, in, !vector);
 }
 
-static const char *parameters(Writer *w, const Nest *t, const Node *n)
+static const char *loop_parameters(Writer *w, const Nest *t, const Node *n)
 {
     Text p = text_new(w->arena);
 
@@ -90,7 +90,7 @@ static const char *arguments(Writer *w, const Nest *t, const Node *n)
 }
 
 /* On a GPU a thread takes a number, and the next one as many on as there are threads. */
-static const char *spread(Writer *w, const Nest *t, const Node *n)
+static const char *spread_threads(Writer *w, const Nest *t, const Node *n)
 {
     const int64_t all = nest_trips(t, false) * nest_trips(t, true);
     const char *value = expression(w, t, n, false), *at = nest_offset(w, t, t->out, t->n);
@@ -107,7 +107,7 @@ static const char *spread(Writer *w, const Nest *t, const Node *n)
                 order      ? "    });\n"
                 : t->n > 1 ? "    }\n"
                            : "");
-    return kernel_launch(w, n->op->name, parameters(w, t, n), b.s, arguments(w, t, n),
+    return kernel_launch(w, n->op->name, loop_parameters(w, t, n), b.s, arguments(w, t, n),
                          order ? stage_order_blocks(w->arena, order) : arena_printf(w->arena, "each_blocks(%lld)", (long long)all));
 }
 
@@ -118,10 +118,10 @@ const char *loop_statement(Writer *w, const Node *n)
 
     nest_open(w, n, &t);
     nest_walk(n, n, false, t.out);
-    collect(n, n, &t);
+    collect_leaves(n, n, &t);
     nest_collapse(&t);
     if (w->in->options->cuda)
-        return spread(w, &t, n);
+        return spread_threads(w, &t, n);
     const bool vector = !w->in->options->plain && nest_vectorizable(&t);
     const char *value = expression(w, &t, n, vector);
     nest_open_loops(&b, &t, vector ? t.n - 1 : t.n);
@@ -133,7 +133,7 @@ const char *loop_statement(Writer *w, const Node *n)
         text_printf(&b, "        y[%s] = %s;\n", *at ? at + 3 : "0", value);
     }
     return arena_printf(w->arena, "%s(%s);",
-                        kernel_define(w, n->op->name, parameters(w, &t, n), b.s),
+                        kernel_define(w, n->op->name, loop_parameters(w, &t, n), b.s),
                         arguments(w, &t, n));
 }
 
@@ -204,7 +204,7 @@ static const char *spread_sum(Writer *w, const Nest *t, const Node *n)
                 n->in[0]->half ? "(real)" : "", *from ? from + 3 : "0", at);
     nest_indices(&b, t, false, "at");
     text_printf(&b, "        y[%s] %s sum;\n    });\n", *to ? to + 3 : "0", adds ? "+=" : "=");
-    return kernel_launch(w, n->op->name, parameters(w, t, n), b.s, arguments(w, t, n),
+    return kernel_launch(w, n->op->name, loop_parameters(w, t, n), b.s, arguments(w, t, n),
                          arena_printf(w->arena, "sum_blocks(%lld)", (long long)kept));
 }
 
@@ -234,6 +234,6 @@ const char *loop_sum(Writer *w, const Node *n)
     else
         write_join(w, &b, &t, max);
     return arena_printf(w->arena, "%s(%s);",
-                        kernel_define(w, n->op->name, parameters(w, &t, n), b.s),
+                        kernel_define(w, n->op->name, loop_parameters(w, &t, n), b.s),
                         arguments(w, &t, n));
 }

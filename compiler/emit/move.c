@@ -80,7 +80,7 @@ static void write_input(Writer *w, Text *b, const Node *n, int i)
 /* ------------------------------------------------------------------------------- on a GPU */
 
 /* "64 + i * 800 + k" of terms that begin with " + "; "0" of none. */
-static const char *place(Writer *w, const char *start, const char *offset)
+static const char *sum_of_terms(Writer *w, const char *start, const char *offset)
 {
     const char *all = arena_printf(w->arena, "%s%s", start, offset);
     return *all ? all + 3 : "0";
@@ -111,8 +111,8 @@ static int64_t spread_filled(Writer *w, Text *b, const Node *n, const Move *m)
             text_printf(b, " && %c < %lld", c, (long long)(m->start[d] + x->shape.dim[d]));
     }
     text_printf(b, ";\n        y[%s] = inside ? %sx[%s - %lld] : (real)%.17g;\n    }\n",
-                place(w, "", nest_offset(w, &t, t.out, t.n)), x->half ? "(real)" : "",
-                place(w, "", nest_offset(w, &t, t.leaf[0].stride, t.n)), (long long)begin, m->fill);
+                sum_of_terms(w, "", nest_offset(w, &t, t.out, t.n)), x->half ? "(real)" : "",
+                sum_of_terms(w, "", nest_offset(w, &t, t.leaf[0].stride, t.n)), (long long)begin, m->fill);
     return nest_trips(&t, false);
 }
 
@@ -137,9 +137,9 @@ static int64_t spread_input(Writer *w, Text *b, const Node *n, int i, bool *y_wh
     text_printf(b, "    FOR_EACH(at, %lld) {\n", (long long)nest_trips(&t, false));
     nest_indices(b, &t, false, "at");
     text_printf(b, "        y[%s] = %s[%s];\n    }\n",
-                place(w, m.scatter ? start_of(w, n, m.start) : "", nest_offset(w, &t, t.out, t.n)),
+                sum_of_terms(w, m.scatter ? start_of(w, n, m.start) : "", nest_offset(w, &t, t.out, t.n)),
                 name,
-                place(w, m.scatter ? "" : start_of(w, x, m.start),
+                sum_of_terms(w, m.scatter ? "" : start_of(w, x, m.start),
                       nest_offset(w, &t, t.leaf[0].stride, t.n)));
     return nest_trips(&t, false);
 }

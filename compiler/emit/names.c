@@ -13,7 +13,7 @@ const char *name_upper(Arena *a, const char *s)
 }
 
 /* The place of a name in the table, or the empty one where it belongs. */
-static Name *find(const Writer *w, const char *text)
+static Name *find_name(const Writer *w, const char *text)
 {
     uint64_t at = text_hash(text, strlen(text), 0);
 
@@ -22,7 +22,7 @@ static Name *find(const Writer *w, const char *text)
     return &w->name[at];
 }
 
-static void widen(Writer *w)
+static void widen_table(Writer *w)
 {
     const Name *old = w->name;
     const uint64_t room = w->room;
@@ -31,15 +31,15 @@ static void widen(Writer *w)
     w->name = arena_alloc(w->arena, w->room * sizeof *w->name);
     for (uint64_t i = 0; i < room; i++)
         if (old[i].text)
-            *find(w, old[i].text) = old[i];
+            *find_name(w, old[i].text) = old[i];
 }
 
 /* False when it is taken already. */
-static bool take(Writer *w, const char *text)
+static bool take_name(Writer *w, const char *text)
 {
     if (2 * w->nname >= w->room)
-        widen(w);
-    Name *n = find(w, text);
+        widen_table(w);
+    Name *n = find_name(w, text);
     if (n->text)
         return false;
     *n = (Name){.text = text, .next = 2};
@@ -104,13 +104,13 @@ static const char *unique(Writer *w, const char *base)
     const char *name = base;
 
     if (reserved(base))
-        take(w, base); /* so that a number follows */
-    while (!take(w, name) || (name != base && is_word(name, strlen(name))))
-        name = arena_printf(w->arena, "%s_%d", base, find(w, base)->next++);
+        take_name(w, base); /* so that a number follows */
+    while (!take_name(w, name) || (name != base && is_word(name, strlen(name))))
+        name = arena_printf(w->arena, "%s_%d", base, find_name(w, base)->next++);
     return name;
 }
 
-static const char *state(const Writer *w, const char *param, int k)
+static const char *state_name(const Writer *w, const char *param, int k)
 {
     return arena_printf(w->arena, "%s_STATE%d", param, k);
 }
@@ -122,21 +122,21 @@ void name_params(Writer *w, const Graph *g)
     for (int i = 0; i < g->nparam; i++) {
         const char *base = name_upper(w->arena, g->param[i]->name), *name = unique(w, base);
 
-        while (!take(w, state(w, name, 0)) || !take(w, state(w, name, 1)))
+        while (!take_name(w, state_name(w, name, 0)) || !take_name(w, state_name(w, name, 1)))
             name = unique(w, base);
-        take(w, g->param[i]->name);
-        find(w, g->param[i]->name)->param = name;
+        take_name(w, g->param[i]->name);
+        find_name(w, g->param[i]->name)->param = name;
     }
 }
 
 const char *name_of_param(const Writer *w, const Param *p)
 {
-    return find(w, p->name)->param;
+    return find_name(w, p->name)->param;
 }
 
 const char *name_of_state(const Writer *w, const Param *p, int k)
 {
-    return state(w, name_of_param(w, p), k);
+    return state_name(w, name_of_param(w, p), k);
 }
 
 const char *name_of(Writer *w, const Node *n)

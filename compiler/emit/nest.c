@@ -74,7 +74,7 @@ static bool joins(const Nest *t, int i) /* loops i and i + 1 are one for everybo
     return true;
 }
 
-static void drop(Nest *t, int i) /* removes loop i */
+static void drop_loop(Nest *t, int i) /* removes loop i */
 {
     t->n--;
     for (int j = i; j < t->n; j++) {
@@ -88,11 +88,11 @@ void nest_collapse(Nest *t)
 {
     for (int i = t->n - 1; i >= 0; i--)
         if (t->count[i] == 1 && t->n > 1)
-            drop(t, i);
+            drop_loop(t, i);
     for (int i = t->n - 2; i >= 0; i--)
         if (joins(t, i)) {
             t->count[i + 1] *= t->count[i];
-            drop(t, i);
+            drop_loop(t, i);
         }
 }
 

@@ -24,7 +24,7 @@ const char *pointer_type(const Node *n)
                                 : "real";
 }
 
-static int64_t element(const Writer *w, const Node *n)
+static int64_t element_bytes(const Writer *w, const Node *n)
 {
     return n->dtype == DT_U8    ? 1
            : n->half            ? 2
@@ -34,7 +34,7 @@ static int64_t element(const Writer *w, const Node *n)
 
 int64_t pointer_bytes(const Writer *w, const Node *n)
 {
-    return node_reals(n) * element(w, n);
+    return node_reals(n) * element_bytes(w, n);
 }
 
 int64_t pointer_slice_bytes(const Writer *w, const Node *n)
@@ -95,7 +95,7 @@ int64_t pointer_align(const Writer *w, const Node *n)
     const int64_t step = step_reals(w, n);
 
     node_frame(shown(n), &start);
-    while ((step * element(w, n)) % align || (start * element(w, n)) % align)
+    while ((step * element_bytes(w, n)) % align || (start * element_bytes(w, n)) % align)
         align /= 2;
     return align;
 }

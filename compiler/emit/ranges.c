@@ -9,7 +9,7 @@
 #include "ops/step_price.h"
 #include <string.h>
 
-static const char *state(Writer *w, const Param *p, int k)
+static const char *state_pointer(Writer *w, const Param *p, int k)
 {
     return p->offset_state[k] < 0
                ? "NULL"
@@ -41,10 +41,10 @@ static const char *shard_pointer(Writer *w, const Node *n)
     return arena_printf(w->arena, "r->shard + %s", name_of(w, node_root(n)));
 }
 
-static const char *weights(Writer *w, const Param *p)
+static const char *weight_pointer(Writer *w, const Param *p)
 {
     return p ? arena_printf(w->arena, "FIXED(real, %s), %s, %s", name_of_param(w, p),
-                            state(w, p, 0), state(w, p, 1))
+                            state_pointer(w, p, 0), state_pointer(w, p, 1))
              : "NULL, NULL, NULL";
 }
 
@@ -83,7 +83,7 @@ static const char *rule_of(Writer *w, const Param *p, const char *rule)
     return by_rows(p) ? arena_printf(w->arena, "embedding_%s", rule) : rule;
 }
 
-static const char *rows_of(Writer *w, const Param *p)
+static const char *filter_rows(Writer *w, const Param *p)
 {
     return by_rows(p) ? arena_printf(w->arena, "%lld, ", (long long)p->file.dim[1]) : "";
 }
@@ -176,7 +176,7 @@ static void table_call(Writer *w, const Sum *s)
                      by_rows(s->param) ? ", .lazy = true" : ""));
     statement_wrapped(&w->body,
                       arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn,
-                                   (long long)s->offset, weights(w, s->param),
+                                   (long long)s->offset, weight_pointer(w, s->param),
                                    shard_pointer(w, token), shard_pointer(w, dy),
                                    statement_tick(w, sum_name(s), fn, s->root->span, 0, "",
                                                   step_price_sum(w->g, s, false, w->in->options))),
@@ -205,7 +205,7 @@ static void dense_call(Writer *w, const Sum *s)
     const char *x = s->stored ? "" : arena_printf(a, "%s, ", shard_pointer(w, s->root->in[0]));
     statement_wrapped(&w->body,
                       arena_printf(a, "%s(r, unit, %lld, %s, %s%s);%s", fn, (long long)s->offset,
-                                   weights(w, s->param), x, shard_pointer(w, s->root->in[1]),
+                                   weight_pointer(w, s->param), x, shard_pointer(w, s->root->in[1]),
                                    statement_tick(w, sum_name(s), fn, s->root->span,
                                                   statement_flops(s->root),
                                                   s->stored ? "zeros left out" : "",
@@ -231,7 +231,7 @@ static void conv_call(Writer *w, const Sum *s)
         arena_printf(a, "    conv2d_dw_update(r, unit, grad, w, s0, s1, x, dy, %s, %s, %s);\n", factors(w, s->param),
                      update_name(w->g), sizes_of(w, s->root, w->g->step->shard)));
     statement_wrapped(&w->body,
-                      arena_printf(a, "%s(r, unit, %lld, %s, %s, %s);%s", fn, (long long)s->offset, weights(w, s->param),
+                      arena_printf(a, "%s(r, unit, %lld, %s, %s, %s);%s", fn, (long long)s->offset, weight_pointer(w, s->param),
                                    shard_pointer(w, s->root->in[0]), shard_pointer(w, s->root->in[1]),
                                    statement_tick(w, sum_name(s), fn, s->root->span, statement_flops(s->root), "tap by tap, in squares",
                                                   step_price_sum(w->g, s, false, w->in->options))),
@@ -272,11 +272,11 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
                                    arena_printf(w->arena,
                                                 "    %s(r, unit, units, grad, w, s0, s1, sums, "
                                                 "slice_bytes, SLICES, count, %s%s, %s);\n",
-                                                name, rows_of(w, s->param), factors(w, s->param),
+                                                name, filter_rows(w, s->param), factors(w, s->param),
                                                 update_name(w->g)));
     statement_wrapped(t,
                       arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld, %s, %lld);%s", fn,
-                                   units, (long long)s->offset, weights(w, s->param),
+                                   units, (long long)s->offset, weight_pointer(w, s->param),
                                    (long long)s->count, shard_pointer(w, s->root), (long long)bytes,
                                    statement_tick(w, sum_name(s), fn, s->root->span, 0, "",
                                                   step_price_sum(w->g, s, false, w->in->options))),
@@ -298,11 +298,11 @@ static void update_call(Writer *w, const Sum *s, const char *units)
         kernel_define(w, name, RANGE_PARAMS,
                       arena_printf(w->arena,
                                    "    %s(r, unit, units, grad, w, s0, s1, count, %s%s, %s);\n",
-                                   name, rows_of(w, s->param), factors(w, s->param),
+                                   name, filter_rows(w, s->param), factors(w, s->param),
                                    update_name(w->g)));
     statement_wrapped(&w->body,
                       arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld);%s", fn, units,
-                                   (long long)s->offset, weights(w, s->param), (long long)s->count,
+                                   (long long)s->offset, weight_pointer(w, s->param), (long long)s->count,
                                    statement_tick(w, sum_name(s), fn, s->root->span, 0, "",
                                                   step_price_sum(w->g, s, true, w->in->options))),
                       "        ");

@@ -15,7 +15,7 @@ static const Node *source_of(const Node *n)
 }
 
 /* Share of a nominal core's peak that the textbook's operations of a step are expected to run at. */
-static double expected(Writer *w, const Price *p)
+static double expected_share(Writer *w, const Price *p)
 {
     const Market m = market_of(w->g, w->in->options, w->g->step->chunk);
     return p->textbook / (1e9 * core_peak_gflops(m.core, m.real) * market_seconds(&m, p->cycles));
@@ -24,7 +24,7 @@ static double expected(Writer *w, const Price *p)
 /* "(N, 1, 28, 28) -> (N, 20, 12, 12)   direct, pooled before tanh   576.0 kFLOP a sample, 58 % of
  * peak expected", on two lines where one is too long; the name of the sum where samples are added
  * up. */
-static void price(Writer *w, Text *t, const Node *n, const Price *p, const char *indent)
+static void price_comment(Writer *w, Text *t, const Node *n, const Price *p, const char *indent)
 {
     const double f = n->op->cost ? n->op->cost(n).flops * (double)node_steps(n) : 0;
     const Node *from = source_of(n);
@@ -40,7 +40,7 @@ static void price(Writer *w, Text *t, const Node *n, const Price *p, const char 
         text_printf(&how, "%s a sample", emit_flop_text(w->arena, f));
     else if (f >= 1e3)
         text_printf(&how, "%s%s%s a sample, %.0f %% of peak expected", words, *words ? "   " : "",
-                    emit_flop_text(w->arena, f), 100 * expected(w, p));
+                    emit_flop_text(w->arena, f), 100 * expected_share(w, p));
     else if (!w->in->options->cuda)
         text_add(&how, words);
     if (how.len && strlen(indent) + t->len + how.len > 91) /* slashes, stars and blanks: 9 */
@@ -125,7 +125,7 @@ void statement_write(Writer *w, Text *t, const Node *n, int *line, const char *i
     const char *serves = node_serves(w->arena, n);
     Text about = text_new(w->arena);
     origin(w, &about, n, line, indent);
-    price(w, &p, n, &cost, indent);
+    price_comment(w, &p, n, &cost, indent);
     text_printf(&about, "%s/* %s */\n", indent, p.s);
     if (stage_groups(w)) {
         group_write(w, n, about.s, s, indent);

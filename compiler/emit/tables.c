@@ -37,7 +37,7 @@ static void parameter(Writer *w, Text *t, const Param *p)
     text_add(t, "},\n");
 }
 
-static void sums(const Graph *g, Text *t)
+static void sum_table(const Graph *g, Text *t)
 {
     text_add(t, "static const RtSum sums[] = {\n");
     for (int i = 0; i < g->step->nsum; i++) {
@@ -201,7 +201,7 @@ static int param_index(const Graph *g, const Param *p)
     return i;
 }
 
-static bool has(const Graph *g, const char *op)
+static bool graph_has(const Graph *g, const char *op)
 {
     for (int i = 0; i < g->nnode; i++)
         if (node_is(g->node[i], op))
@@ -270,13 +270,13 @@ static void program(Writer *w, Text *t)
         text_printf(t, "%s%lld", i ? ", " : "", (long long)x->dim[i]);
     const int64_t outputs = shape_count(&in->test->output->shape),
                   labels = shape_count(&g->label->shape);
-    const bool truth = has(g, "sigmoid_cross_entropy") && outputs == labels;
+    const bool truth = graph_has(g, "sigmoid_cross_entropy") && outputs == labels;
     text_add(t, "}, ");
     if (x->rank && g->input->dtype == DT_I32)
         text_printf(t, ".vocab = %lld, ", (long long)g->recipe.data.vocab);
     text_printf(t, ".classes = %lld, .labels = %lld, .outputs = %lld, .softmax_output = %s,\n",
                 (long long)(truth ? 2 : outputs / labels), (long long)labels, (long long)outputs,
-                has(g, "softmax_cross_entropy") ? "true" : "false");
+                graph_has(g, "softmax_cross_entropy") ? "true" : "false");
     if (g->input->nin > 0)
         text_printf(t, "    .input_mean = &params[%d],\n", param_index(g, g->input->in[0]->param));
     text_printf(t, "    .nmetric = %d, .metric = {", g->nmetric);
@@ -335,7 +335,7 @@ void tables_write(Writer *w, Text *t)
     for (int i = 0; i < g->nparam; i++)
         parameter(w, t, g->param[i]);
     text_add(t, "};\n\n");
-    sums(g, t);
+    sum_table(g, t);
     scaling(g->step, t);
     buckets(w, t);
     ranges(w, t);

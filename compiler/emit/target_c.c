@@ -125,7 +125,7 @@ void program_head(Writer *w, const char *suffix, Text *t)
                                  : "");
 }
 
-static void head(Writer *w, const char *includes, Text *t)
+static void write_head(Writer *w, const char *includes, Text *t)
 {
     const Step *s = w->in->train->step;
 
@@ -144,7 +144,7 @@ static void head(Writer *w, const char *includes, Text *t)
 }
 
 /* more: other fields. */
-static void row(Text *t, const char *fn, PhaseKind kind, const char *count, const char *what,
+static void phase_row(Text *t, const char *fn, PhaseKind kind, const char *count, const char *what,
                 const char *more)
 {
     text_printf(t,
@@ -191,14 +191,14 @@ static void slice_phase(Writer *w, const Graph *g, int phase, int number, Text *
     const char *known = phase_known_fields(w, phase, word, number);
     if (g->training)
         phase_nonfinite(w, phase);
-    row(table, fn, PHASE_SLICE, "0",
+    phase_row(table, fn, PHASE_SLICE, "0",
         g->training ? "forward and backward of a slice"
         : g->token  ? "forward of a token"
                     : "forward of a slice",
         known);
 }
 
-static void graph_phases(Writer *w, const Graph *g, Text *table)
+static void write_phases(Writer *w, const Graph *g, Text *table)
 {
     Text units = text_new(w->arena), update = text_new(w->arena);
     int slices = 0, prepares = 0, wides = 0;
@@ -215,27 +215,27 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
         case PHASE_PREPARE:
             fn = ++prepares > 1 ? arena_printf(w->arena, "%s_%d", fn, prepares) : fn;
             phase_prepare(w, p, fn);
-            row(table, fn, p->kind, PREPARE_UNITS_TEXT, "pack weights", "");
+            phase_row(table, fn, p->kind, PREPARE_UNITS_TEXT, "pack weights", "");
             break;
         case PHASE_SLICE:
             slice_phase(w, g, i, ++slices, table);
             break;
         case PHASE_WIDE:
             fn = arena_printf(w->arena, "%s_wide_%d", word, ++wides);
-            row(table, fn, p->kind, phase_wide(w, p, fn), "a dense layer for all samples", "");
+            phase_row(table, fn, p->kind, phase_wide(w, p, fn), "a dense layer for all samples", "");
             break;
         case PHASE_GRADIENT:
             ranges_write(w, fn,
                          "Sums over slices and shards in the fixed tree, and the update unless "
                          "a reduction comes between.",
                          false, &units);
-            row(table, fn, p->kind, units.s, "sum gradients, update", ", .to_grad = true");
+            phase_row(table, fn, p->kind, units.s, "sum gradients, update", ", .to_grad = true");
             break;
         case PHASE_UPDATE:
             ranges_write(w, fn,
                          "The update from reduced gradients: for ranks, groups and clipping by norm.",
                          true, &update);
-            row(table, fn, p->kind, update.s, "update", "");
+            phase_row(table, fn, p->kind, update.s, "update", "");
             break;
         }
     }
@@ -271,13 +271,13 @@ void program_offsets(Writer *w, bool parameters)
 void program_open(Writer *w, const EmitInput *in, Arena *a)
 {
     program_begin(w, in, a);
-    graph_phases(w, in->train, &w->train);
+    write_phases(w, in->train, &w->train);
     program_offsets(w, true);
-    graph_phases(w, in->test, &w->test);
+    write_phases(w, in->test, &w->test);
     program_offsets(w, false);
     if (!in->token)
         return;
-    graph_phases(w, in->token, &w->token);
+    write_phases(w, in->token, &w->token);
     program_offsets(w, false);
 }
 
@@ -302,7 +302,7 @@ void program_end(Writer *w, Text *out)
 
 void program_text(Writer *w, const char *includes, const char *kernels, Text *out)
 {
-    head(w, includes, out);
+    write_head(w, includes, out);
     text_add(out, w->offsets.s);
     text_add(out, kernels);
     text_printf(out, "/* ---- the step: phases with a barrier between two ---- */\n\n%s",

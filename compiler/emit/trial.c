@@ -19,7 +19,7 @@ Trials trials_new(Arena *a, const Options *o, const char *dtype, int64_t chunk)
 }
 
 /* Filters that n reads lie packed, but for the packing itself; a gradient of filters does not. */
-static int64_t bytes_of(const Trials *t, const Node *n, const Node *x)
+static int64_t operand_bytes(const Trials *t, const Node *n, const Node *x)
 {
     const Attr *tile = node_attr(n, "winograd");
     const bool packs = node_is(n, "conv2d_pack"), dx = !packs && node_is(n, "conv2d_dx");
@@ -32,7 +32,7 @@ static int64_t bytes_of(const Trials *t, const Node *n, const Node *x)
 }
 
 /* A place of its own among what trials read or write; not a multiple of a page from the last. */
-static int64_t place(int64_t *end, int64_t bytes)
+static int64_t trial_place(int64_t *end, int64_t bytes)
 {
     const int64_t at = *end;
     *end += (bytes + 4096 + 63) / 64 * 64 + 192;
@@ -46,7 +46,7 @@ typedef struct Line {
     int pointers;
 } Line;
 
-static void comma(Text *t)
+static void put_comma(Text *t)
 {
     text_add(t, t->len ? ", " : "");
 }
@@ -56,16 +56,16 @@ static void argument(Trials *t, Line *l, const Node *n, const CallArg *a)
     const char *type = a->kind == CALL_SIDE ? "uint8_t" : a->node ? pointer_type(a->node) : "";
     const bool reads = a->kind == CALL_IN;
 
-    comma(&l->inner);
+    put_comma(&l->inner);
     if (a->kind == CALL_TEXT) {
         text_add(&l->inner, a->text);
         return;
     }
-    comma(&l->params), comma(&l->args);
+    put_comma(&l->params), put_comma(&l->args);
     text_printf(&l->inner, "p%d", l->pointers);
     text_printf(&l->params, "%s%s *p%d", reads ? "const " : "", type, l->pointers++);
     text_printf(&l->args, "(%s *)(m + %s%lld)", type, reads ? "" : "WRITTEN + ",
-                (long long)place(reads ? &l->in : &l->out, bytes_of(t, n, a->node)));
+                (long long)trial_place(reads ? &l->in : &l->out, operand_bytes(t, n, a->node)));
 }
 
 int trials_add(Trials *t, const Node *n)

@@ -27,7 +27,7 @@ static Value logic(Lower *l, Expr *e)
     return b < 0 ? value_poison() : value_bool(b);
 }
 
-static Value binary(Lower *l, Expr *e)
+static Value eval_binary(Lower *l, Expr *e)
 {
     static const char *const tensor_op[] =
         {[DO_ADD] = "add", [DO_SUB] = "sub", [DO_MUL] = "mul", [DO_DIV] = "div", [DO_POW] = "pow"};
@@ -106,7 +106,7 @@ static Value weight_of(Lower *l, Expr *e, const Layer *layer, Span at)
 }
 
 /* x.channels: from the letters of the dimensions, or their order when they have none. */
-static Value field(Lower *l, Expr *e)
+static Value eval_field(Lower *l, Expr *e)
 {
     static const struct {
         const char *name;
@@ -166,7 +166,7 @@ static Value choose(Lower *l, Expr *e)
     return value_poison(); /* not reached: the grammar wants an else */
 }
 
-static Value name(Lower *l, Expr *e)
+static Value eval_name(Lower *l, Expr *e)
 {
     const Var *var = lower_find(l, e->s);
     if (var)
@@ -175,7 +175,7 @@ static Value name(Lower *l, Expr *e)
 }
 
 /* The children of a part with an error may hold errors of their own. */
-static Value bad(Lower *l, Expr *e)
+static Value eval_bad(Lower *l, Expr *e)
 {
     if (e->kind == EX_CALL) {
         for (int i = 0; i < e->args.n; i++)
@@ -190,7 +190,7 @@ static Value bad(Lower *l, Expr *e)
 static Value eval(Lower *l, Expr *e)
 {
     if (e->bad)
-        return bad(l, e);
+        return eval_bad(l, e);
     switch (e->kind) {
     case EX_BAD:
         break;
@@ -203,17 +203,17 @@ static Value eval(Lower *l, Expr *e)
     case EX_STRING:
         return (Value){.kind = V_STRING, .s = e->s};
     case EX_NAME:
-        return name(l, e);
+        return eval_name(l, e);
     case EX_LIST:
         return list(l, e);
     case EX_UNARY:
         return unary(l, e);
     case EX_BINARY:
-        return e->op == DO_AND || e->op == DO_OR ? logic(l, e) : binary(l, e);
+        return e->op == DO_AND || e->op == DO_OR ? logic(l, e) : eval_binary(l, e);
     case EX_INDEX:
         return subscript(l, e);
     case EX_FIELD:
-        return field(l, e);
+        return eval_field(l, e);
     case EX_CALL:
         return lower_call(l, e);
     case EX_IF:

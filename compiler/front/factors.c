@@ -41,7 +41,7 @@ void factors_read_freeze(Unit *u, Recipe *r, Expr *e)
     }
 }
 
-static void apply(Param *p, const Factor *f)
+static void apply_factor(Param *p, const Factor *f)
 {
     if (f->kind == FACTOR_FREEZE)
         p->frozen = true;
@@ -50,7 +50,7 @@ static void apply(Param *p, const Factor *f)
 }
 
 /* What might have been meant: a name, all of its layer, all of its kind. */
-static void report(const Graph *g, const Factor *f, Diag *d)
+static void report_factor(const Graph *g, const Factor *f, Diag *d)
 {
     const char **near = NULL;
     int n = 0;
@@ -80,9 +80,9 @@ void factors_apply(Graph *g, Diag *d)
         bool fits = false;
         for (int i = 0; i < g->nparam; i++)
             if (!g->param[i]->average && text_glob(r->factor[k].pattern, g->param[i]->name))
-                apply(g->param[i], &r->factor[k]), fits = true;
+                apply_factor(g->param[i], &r->factor[k]), fits = true;
         if (!fits && g->training)
-            report(g, &r->factor[k], d);
+            report_factor(g, &r->factor[k], d);
     }
     for (int i = 0; i < g->nparam; i++)
         if (!g->param[i]->average)

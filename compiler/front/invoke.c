@@ -15,7 +15,7 @@ typedef struct FrontCall {
     bool partial; /* the tensors are missing: a layer value */
 } FrontCall;
 
-static bool refuse(FrontCall *c)
+static bool refuse_call(FrontCall *c)
 {
     c->e->bad = true;
     return false;
@@ -46,7 +46,7 @@ static bool without_tensors(const FrontCall *c)
 }
 
 /* One more value for an argument that takes as many as there are; a list brings all of its own. */
-static bool gather(Lower *l, FrontCall *c, Slot *s, Value v, Span at)
+static bool gather_value(Lower *l, FrontCall *c, Slot *s, Value v, Span at)
 {
     Value *item = s->given ? (Value *)s->v.item : NULL;
     int n = s->given ? s->v.n : 0;
@@ -54,11 +54,11 @@ static bool gather(Lower *l, FrontCall *c, Slot *s, Value v, Span at)
         diag_error(l->diag, at, "%s joins tensors, or lists of them, this is %s", c->name,
                    value_kind(v));
         diag_help(l->diag, "its other arguments are named");
-        return refuse(c);
+        return refuse_call(c);
     }
     if (v.kind == V_LIST && v.n > GATHER_MOST - n) {
         diag_error(l->diag, at, "%s takes at most %d values, these are more", c->name, GATHER_MOST);
-        return refuse(c);
+        return refuse_call(c);
     }
     if (v.kind != V_LIST)
         ARENA_PUSH(l->arena, item, n, v);
@@ -78,7 +78,7 @@ static int find_arg(const Callee *c, const char *name)
 
 /* The next place for a positional argument, tensors skipped in a partial call; count when there
  * is none. */
-static int next_place(const FrontCall *c, int from)
+static int next_slot(const FrontCall *c, int from)
 {
     const int count = callee_count(&c->callee);
     while (from < count && c->partial && callee_tensor(&c->callee, from))
@@ -96,10 +96,10 @@ static bool too_many(Lower *l, FrontCall *c, const Arg *a)
                    room, room == 1 ? "" : "s");
     else
         diag_error(l->diag, a->value->span, "%s takes no arguments", c->name);
-    return refuse(c);
+    return refuse_call(c);
 }
 
-static bool place(Lower *l, FrontCall *c)
+static bool place_argument(Lower *l, FrontCall *c)
 {
     int next = 0;
     bool named = false, ok = true;
@@ -109,23 +109,23 @@ static bool place(Lower *l, FrontCall *c)
         if (named && !a->name) {
             diag_error(l->diag, a->value->span, "a positional argument cannot follow a named one");
             diag_help(l->diag, "name it too, or move it to the front");
-            return refuse(c);
+            return refuse_call(c);
         }
         named |= a->name != NULL;
-        const int at = a->name ? find_arg(&c->callee, a->name) : next_place(c, next);
+        const int at = a->name ? find_arg(&c->callee, a->name) : next_slot(c, next);
         if (at < 0)
-            return refuse(c); /* reported by sem.c */
+            return refuse_call(c); /* reported by sem.c */
         if (at == callee_count(&c->callee))
             return too_many(l, c, a);
         if (callee_gathers(&c->callee, at) && !a->name) {
-            ok &= gather(l, c, &c->slot[at], c->v[i], a->value->span);
+            ok &= gather_value(l, c, &c->slot[at], c->v[i], a->value->span);
             next = at;
             continue;
         }
         if (c->slot[at].given) {
             diag_error(l->diag, a->name ? a->name_span : a->value->span,
                        "argument '%s' of %s is given twice", callee_arg(&c->callee, at), c->name);
-            ok = refuse(c);
+            ok = refuse_call(c);
         }
         c->slot[at] = (Slot){c->v[i], a->value->span, true};
         next = a->name ? next : at + 1;
@@ -133,7 +133,7 @@ static bool place(Lower *l, FrontCall *c)
     return ok;
 }
 
-static const char *wanted(const Callee *c, int i)
+static const char *wanted_values(const Callee *c, int i)
 {
     static const char *const op_arg[] = {"a tensor",
                                          "an int",
@@ -156,7 +156,7 @@ static bool ints(Value v, int least, int most)
     return fits;
 }
 
-static bool tensors(Value v)
+static bool is_tensors(Value v)
 {
     bool fit = v.kind == V_LIST && v.n > 0;
     for (int i = 0; fit && i < v.n; i++)
@@ -186,7 +186,7 @@ static bool fits_op(ArgType t, Value *v, bool elementwise)
     case ARG_PLACES:
         return v->kind == V_TENSOR || ints(*v, 0, INTS_MAX);
     case ARG_TENSORS:
-        return tensors(*v);
+        return is_tensors(*v);
     }
     return false;
 }
@@ -207,11 +207,11 @@ static bool check_types(Lower *l, FrontCall *c)
         if (fits)
             continue;
         diag_error(l->diag, s->span, "argument '%s' of %s expects %s, got %s",
-                   callee_arg(&c->callee, i), c->name, wanted(&c->callee, i), value_kind(v));
+                   callee_arg(&c->callee, i), c->name, wanted_values(&c->callee, i), value_kind(v));
         if (v.kind == V_LAYER && callee_tensor(&c->callee, i))
             diag_help(l->diag,
                       "a layer becomes a tensor when it is called: fc = dense(10), then fc(x)");
-        ok = refuse(c);
+        ok = refuse_call(c);
     }
     return ok;
 }
@@ -223,7 +223,7 @@ static bool has_default(const Callee *c, int i)
 }
 
 /* Every argument without a default is there; of a layer value, the tensors come later. */
-static bool complete(Lower *l, FrontCall *c, Span at)
+static bool check_complete(Lower *l, FrontCall *c, Span at)
 {
     bool ok = true;
     for (int i = 0; i < callee_count(&c->callee); i++) {
@@ -233,21 +233,21 @@ static bool complete(Lower *l, FrontCall *c, Span at)
         diag_error(l->diag, at, "%s is missing its argument '%s'", c->name,
                    callee_arg(&c->callee, i));
         if (c->callee.op && c->callee.op->arg[i].about)
-            diag_note(l->diag, "'%s' is %s: %s", callee_arg(&c->callee, i), wanted(&c->callee, i),
+            diag_note(l->diag, "'%s' is %s: %s", callee_arg(&c->callee, i), wanted_values(&c->callee, i),
                       c->callee.op->arg[i].about);
-        ok = refuse(c);
+        ok = refuse_call(c);
     }
     return ok;
 }
 
 /* ---- calls */
 
-static const char *kind_of(const Callee *c, const char *name)
+static const char *callee_kind(const Callee *c, const char *name)
 {
     return c->op ? c->op->layer : name;
 }
 
-static Value finish(Lower *l, const Callee *c, const Slot *slot, const char *path, Expr *e)
+static Value finish_call(Lower *l, const Callee *c, const Slot *slot, const char *path, Expr *e)
 {
     return c->decl ? lower_instance(l, c->decl, slot, path, e) : node_make(l, c->op, slot, path, e);
 }
@@ -259,16 +259,16 @@ static Value call_named(Lower *l, FrontCall *c)
         return value_poison();
     c->slot = arena_alloc(l->arena, (size_t)(count ? count : 1) * sizeof *c->slot);
     c->partial = without_tensors(c);
-    bool ok = place(l, c);
+    bool ok = place_argument(l, c);
     ok = ok && check_types(l, c);
-    ok = ok && complete(l, c, c->e->a->span);
+    ok = ok && check_complete(l, c, c->e->a->span);
     const char *path = l->scope && callee_layers(&c->callee) /* none: the value of a key */
-                           ? lower_path(l, kind_of(&c->callee, c->name))
+                           ? lower_path(l, callee_kind(&c->callee, c->name))
                            : NULL;
     if (!ok || c->poison)
         return value_poison();
     if (!c->partial)
-        return finish(l, &c->callee, c->slot, path ? path : l->scope ? l->scope->path : "", c->e);
+        return finish_call(l, &c->callee, c->slot, path ? path : l->scope ? l->scope->path : "", c->e);
     Layer *layer = arena_alloc(l->arena, sizeof *layer);
     *layer = (Layer){c->callee, c->name, c->slot, path ? path : ""};
     return (Value){.kind = V_LAYER, .layer = layer};
@@ -296,12 +296,12 @@ static Value call_layer(Lower *l, const Layer *layer, Expr *e, const Value *v)
                               layer->name);
         if (!callee_gathers(&c.callee, at))
             c.slot[at] = (Slot){v[i], a->value->span, true};
-        else if (!gather(l, &c, &c.slot[at--], v[i], a->value->span))
+        else if (!gather_value(l, &c, &c.slot[at--], v[i], a->value->span))
             return value_poison();
     }
-    if (!check_types(l, &c) || !complete(l, &c, e->a->span) || c.poison)
+    if (!check_types(l, &c) || !check_complete(l, &c, e->a->span) || c.poison)
         return value_poison();
-    return finish(l, &c.callee, c.slot, layer->path, e);
+    return finish_call(l, &c.callee, c.slot, layer->path, e);
 }
 
 static Value not_callable(Lower *l, Expr *e, Value f)

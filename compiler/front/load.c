@@ -153,7 +153,7 @@ static Graph *lower(Unit *u, const Job *job, const Settings *set, bool training)
 }
 
 /* Reads the recipe and lowers the training form, which shows every error; NULL after one. */
-static Graph *prepare(Unit *u, Job *job, const Settings *set)
+static Graph *prepare_graph(Unit *u, Job *job, const Settings *set)
 {
     job->recipe = train_defaults(job->model->name);
     if (job->train) {
@@ -207,7 +207,7 @@ static void lower_all(Unit *u, const FrontOptions *o, Front *out)
         Job job = {.model = model, .train = map_get(&u->trains, model->name)};
         if (model != chosen && model->name_span.source != u->source && !job.train)
             continue;
-        Graph *g = prepare(u, &job, model == chosen ? &set : NULL);
+        Graph *g = prepare_graph(u, &job, model == chosen ? &set : NULL);
         if (model != chosen)
             continue;
         settings_check_model(u, &set, model);

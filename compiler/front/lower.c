@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* The input node: its dimensions are numbers of the head. */
-static Node *input(Lower *l, const ParamDecl *p)
+static Node *input_node(Lower *l, const ParamDecl *p)
 {
     static const char *const letters[SHAPE_MAX + 1] = {"",     "F",     "TF",    "CHW",
                                                        "....", ".....", "......"};
@@ -85,7 +85,7 @@ static void model_params(Lower *l, const Decl *model, Override *set, int nset)
     }
     for (int i = 0; i < model->params.n; i++)
         if (model->params.v[i].type == TYPE_INPUT)
-            lower_declare(l, model->params.v[i].name, value_node(input(l, &model->params.v[i])));
+            lower_declare(l, model->params.v[i].name, value_node(input_node(l, &model->params.v[i])));
 }
 
 static Expr *last_return(const Body *body)

@@ -11,7 +11,7 @@ Map map_new(Arena *a)
     return (Map){.arena = a};
 }
 
-static MapSlot *find(const Map *m, const char *key)
+static MapSlot *find_slot(const Map *m, const char *key)
 {
     uint64_t i = text_hash(key, strlen(key), 0);
     for (;; i++) {
@@ -23,7 +23,7 @@ static MapSlot *find(const Map *m, const char *key)
 
 void *map_get(const Map *m, const char *key)
 {
-    return m->cap ? find(m, key)->value : NULL;
+    return m->cap ? find_slot(m, key)->value : NULL;
 }
 
 static void grow(Map *m)
@@ -33,14 +33,14 @@ static void grow(Map *m)
     m->slot = arena_alloc(m->arena, (size_t)m->cap * sizeof *m->slot);
     for (int i = 0; i < old.cap; i++)
         if (old.slot[i].key)
-            *find(m, old.slot[i].key) = old.slot[i];
+            *find_slot(m, old.slot[i].key) = old.slot[i];
 }
 
 void map_set(Map *m, const char *key, void *value)
 {
     if (4 * (m->n + 1) > 3 * m->cap)
         grow(m);
-    MapSlot *s = find(m, key);
+    MapSlot *s = find_slot(m, key);
     m->n += !s->key;
     *s = (MapSlot){key, value};
 }

@@ -19,7 +19,7 @@ static Value parse_default(const char *s)
     return (Value){.kind = V_STRING, .s = s};
 }
 
-static Attr attribute(Lower *l, const OpArg *arg, Value v, Span span)
+static Attr attribute_of_arg(Lower *l, const OpArg *arg, Value v, Span span)
 {
     Attr a = {.key = arg->name, .span = span};
     const bool pair = arg->type == ARG_PAIR || arg->type == ARG_PAD;
@@ -67,13 +67,13 @@ static Node *attributes(Lower *l, const Op *op, const Slot *slot, Span at)
             (!slot[i].given && strcmp(arg->fallback, "none") == 0))
             continue;
         const Value v = slot[i].given ? slot[i].v : parse_default(arg->fallback);
-        ARENA_PUSH(l->arena, n->attr, n->nattr, attribute(l, arg, v, slot[i].span));
+        ARENA_PUSH(l->arena, n->attr, n->nattr, attribute_of_arg(l, arg, v, slot[i].span));
     }
     return n;
 }
 
 /* The tensors of a call; numbers among those of an elementwise op become constants. */
-static int tensors(Lower *l, const Op *op, const Slot *slot, Node ***x, Span at)
+static int tensors_of_call(Lower *l, const Op *op, const Slot *slot, Node ***x, Span at)
 {
     int n = 0;
     for (int i = 0; i < OP_ARGS && op->arg[i].name; i++) {
@@ -121,7 +121,7 @@ Value node_make(Lower *l, const Op *op, const Slot *slot, const char *path, Expr
     if (all_numbers(op, slot))
         return lower_fail(l, e, e->span, "'%s' needs a tensor here, all its arguments are numbers",
                           op->name);
-    const int before = diag_errors(l->diag), nx = tensors(l, op, slot, &x, e->span);
+    const int before = diag_errors(l->diag), nx = tensors_of_call(l, op, slot, &x, e->span);
     if (!l->g->training && strcmp(op->name, "dropout") == 0)
         return value_node(x[0]);
     for (int i = 0; i < nx && !(op->flags & OP_ELEMENTWISE); i++)

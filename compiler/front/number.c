@@ -29,7 +29,7 @@ static Value to_int(Lower *l, Expr *e, Value x)
                       x.kind == V_FLOAT ? "a number so large" : value_kind(x));
 }
 
-static Value real(Lower *l, Expr *e, double x, double y)
+static Value real_result(Lower *l, Expr *e, double x, double y)
 {
     if (isfinite(y))
         return value_float(y);
@@ -61,11 +61,11 @@ Value number_compute(Lower *l, Expr *e, Function fn, const Value *v)
             return value_int(v[0].i < 0 ? -v[0].i : v[0].i);
         return value_float(fabs(x));
     case FN_SQRT:
-        return real(l, e, x, sqrt(x));
+        return real_result(l, e, x, sqrt(x));
     case FN_EXP:
-        return real(l, e, x, exp(x));
+        return real_result(l, e, x, exp(x));
     case FN_LOG:
-        return real(l, e, x, log(x));
+        return real_result(l, e, x, log(x));
     default:
         return value_float(x);
     }

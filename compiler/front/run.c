@@ -22,7 +22,7 @@ static void poison_body(Lower *l, const Body *body)
     }
 }
 
-static void run_body(Lower *l, const Body *body)
+static void run_statements(Lower *l, const Body *body)
 {
     const int mark = l->scope->nlive;
     lower_run(l, body);
@@ -35,7 +35,7 @@ static void run_if(Lower *l, const Stmt *t)
         const Branch *b = &t->branches.v[i];
         const int yes = b->cond ? lower_condition(l, b->cond) : 1;
         if (yes == 1) {
-            run_body(l, &b->body);
+            run_statements(l, &b->body);
             return;
         }
         if (yes < 0) {

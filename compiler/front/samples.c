@@ -2,16 +2,16 @@
  * input. */
 #include "front/lower.h"
 
-static bool is_image(const Node *x)
+static bool is_image_input(const Node *x)
 {
     return x->shape.rank == 3;
 }
 
 /* One number a channel, or one for all. */
-static bool spread(Lower *l, const Normalize *z, const char *what, double *v, int n)
+static bool spread_channels(Lower *l, const Normalize *z, const char *what, double *v, int n)
 {
     const Node *x = l->g->input;
-    const int64_t channels = is_image(x) ? x->shape.dim[0] : 1;
+    const int64_t channels = is_image_input(x) ? x->shape.dim[0] : 1;
     if (n != 1 && n != channels) {
         diag_error(l->diag, z->span,
                    "normalize gives %d numbers as %s, but '%s' has %lld channel%s", n, what,
@@ -28,7 +28,7 @@ static bool spread(Lower *l, const Normalize *z, const char *what, double *v, in
     return true;
 }
 
-static bool fits(Lower *l, const char *what, int64_t pixels)
+static bool check_pixels(Lower *l, const char *what, int64_t pixels)
 {
     const Shape *s = &l->g->input->shape;
     const int64_t least = s->dim[1] < s->dim[2] ? s->dim[1] : s->dim[2];
@@ -45,9 +45,9 @@ static bool check_augment(Lower *l)
     const Augment *a = &l->g->recipe.augment;
     if (!a->given)
         return true;
-    if (is_image(l->g->input))
-        return fits(l, a->edge ? "shift" : "random_crop pad", a->shift) &&
-               fits(l, "cutout size", a->cutout);
+    if (is_image_input(l->g->input))
+        return check_pixels(l, a->edge ? "shift" : "random_crop pad", a->shift) &&
+               check_pixels(l, "cutout size", a->cutout);
     diag_error(l->diag, a->span, "augment is for images (N, C, H, W), '%s' is %s",
                l->g->input->name, shape_text(l->arena, &l->g->input->shape));
     return false;
@@ -58,7 +58,7 @@ static bool check_resize(Lower *l)
     const Recipe *r = &l->g->recipe;
     if (!r->resize)
         return true;
-    if (!is_image(l->g->input)) {
+    if (!is_image_input(l->g->input)) {
         diag_error(l->diag, r->resize_span, "resize is for images (N, C, H, W), '%s' is %s",
                    l->g->input->name, shape_text(l->arena, &l->g->input->shape));
         return false;
@@ -75,7 +75,7 @@ static bool check_images(Lower *l)
 {
     const DataSpec *data = &l->g->recipe.data;
     const Shape *s = &l->g->input->shape;
-    if (!data->images || (is_image(l->g->input) && (s->dim[0] == 1 || s->dim[0] == 3)))
+    if (!data->images || (is_image_input(l->g->input) && (s->dim[0] == 1 || s->dim[0] == 3)))
         return true;
     diag_error(l->diag, data->span, "imagefolder gives images (N, 3, H, W), or (N, 1, H, W) in grey; '%s' is %s", l->g->input->name,
                shape_text(l->arena, s));
@@ -141,7 +141,7 @@ bool lower_samples(Lower *l)
     Normalize *z = &l->g->recipe.normalize;
     bool ok = check_augment(l) && check_resize(l) && check_images(l) && check_tokens(l);
     if (z->kind == NORM_CHANNEL)
-        ok = spread(l, z, "mean", z->mean, z->nmean) && spread(l, z, "std", z->std, z->nstd) && ok;
+        ok = spread_channels(l, z, "mean", z->mean, z->nmean) && spread_channels(l, z, "std", z->std, z->nstd) && ok;
     if (z->kind == NORM_PIXEL)
         ok = add_mean(l) && ok;
     return ok;

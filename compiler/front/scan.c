@@ -38,7 +38,7 @@ struct Scanned {
 /* ---- the sequences */
 
 /* One sequence of the head; *steps: of those before it, 0 before the first. */
-static Node *sequence(Lower *l, const Item *item, int64_t *steps)
+static Node *scan_sequence(Lower *l, const Item *item, int64_t *steps)
 {
     const Value v = lower_eval(l, item->value);
     Expr *e = item->value;
@@ -212,7 +212,7 @@ static Value collected(Lower *l, const struct Scanned *s, const Yield *y)
 
 /* ---- the statement */
 
-static void run_body(Lower *l, struct Scanned *s, Stmt *t, Node *const *x)
+static void run_step(Lower *l, struct Scanned *s, Stmt *t, Node *const *x)
 {
     struct Scanned *outer = l->scan;
     const int mark = l->scope->nlive;
@@ -242,7 +242,7 @@ static bool may_begin(Lower *l, const Stmt *t)
 }
 
 /* The k of `recompute = every k`; 0 where it is not said. */
-static bool stretch(Lower *l, Expr *e, int64_t *every)
+static bool stretch_option(Lower *l, Expr *e, int64_t *every)
 {
     const Value v = e ? lower_eval(l, e) : value_int(0);
     *every = v.kind == V_INT ? v.i : 0;
@@ -264,11 +264,11 @@ void lower_scan(Lower *l, Stmt *t)
     const int before = diag_errors(l->diag);
     struct Scanned s = {0};
     int64_t steps = 0, every = 0;
-    bool ok = may_begin(l, t) && stretch(l, t->marks.every, &every);
+    bool ok = may_begin(l, t) && stretch_option(l, t->marks.every, &every);
     Node **x = arena_alloc(l->arena, (size_t)(t->items.n + 1) * sizeof *x);
 
     for (int i = 0; i < t->items.n; i++) {
-        x[i] = sequence(l, &t->items.v[i], &steps);
+        x[i] = scan_sequence(l, &t->items.v[i], &steps);
         ok &= x[i] != NULL;
     }
     ok &= t->items.n > 0;
@@ -283,7 +283,7 @@ void lower_scan(Lower *l, Stmt *t)
     s.loop = ok ? graph_loop(l->g, steps, t->marks.reversed, t->span) : NULL;
     if (s.loop)
         s.loop->every = every;
-    run_body(l, &s, t, x);
+    run_step(l, &s, t, x);
     ok &= diag_errors(l->diag) == before && !l->stop && check_body(l, &s);
     for (int i = 0; i < s.nstate; i++)
         ok = ok && close_state(l, &s.state[i]);

@@ -74,7 +74,7 @@ static void check_function(Unit *u, Decl *decl)
     }
 }
 
-static void place(const Unit *u, Span at) /* "on line 3", and of which file when it is another */
+static void sem_place(const Unit *u, Span at) /* "on line 3", and of which file when it is another */
 {
     if (at.source == u->source)
         diag_note(u->diag, "the first one is on line %d", at.line);
@@ -91,7 +91,7 @@ static void declare_functions(Unit *u)
         const Decl *first = map_get(&u->functions, decl->name);
         if (first) {
             diag_error(u->diag, decl->name_span, "'%s' is defined twice", decl->name);
-            place(u, first->name_span);
+            sem_place(u, first->name_span);
         } else if (op_find(decl->name) || function_find(decl->name)) {
             diag_error(u->diag, decl->name_span, "'%s' is a function of Tenon", decl->name);
             diag_help(u->diag, "choose another name for the %s", decl_word(decl->kind));
@@ -107,7 +107,7 @@ static void check_train(Unit *u, Decl *decl)
     const Decl *first = map_get(&u->trains, decl->name);
     if (first) {
         diag_error(u->diag, decl->name_span, "model '%s' has two train blocks", decl->name);
-        place(u, first->name_span);
+        sem_place(u, first->name_span);
     }
     map_set(&u->trains, decl->name, decl);
     if (model && model->kind == DECL_MODEL)

@@ -151,7 +151,7 @@ static Expr *list_with(Unit *u, Expr *old, const Entry *e)
     return list;
 }
 
-static void apply(Unit *u, Entries *entries, const Entry *e)
+static void apply_entry(Unit *u, Entries *entries, const Entry *e)
 {
     int n, at = 0;
     const char *const *key = train_keys(&n);
@@ -181,7 +181,7 @@ static void apply(Unit *u, Entries *entries, const Entry *e)
 void settings_apply(Unit *u, const Settings *s, Decl *train)
 {
     for (int i = 0; i < s->ntrain; i++)
-        apply(u, &train->entries, &s->train[i]);
+        apply_entry(u, &train->entries, &s->train[i]);
 }
 
 void settings_check_model(Unit *u, const Settings *s, const Decl *model)

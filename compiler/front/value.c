@@ -44,7 +44,7 @@ static bool int_pow(int64_t x, int64_t n, int64_t *out)
     return true;
 }
 
-static Value real(Arena *a, Operator op, double x, double y, double r, const char **why)
+static Value real_operation(Arena *a, Operator op, double x, double y, double r, const char **why)
 {
     if (isfinite(r))
         return value_float(r);
@@ -69,7 +69,7 @@ static Value int_arithmetic(Arena *a, Operator op, int64_t x, int64_t y, const c
         break;
     case DO_POW:
         if (y < 0)
-            return real(a, op, (double)x, (double)y, pow((double)x, (double)y), why);
+            return real_operation(a, op, (double)x, (double)y, pow((double)x, (double)y), why);
         over = !int_pow(x, y, &r);
         break;
     default: /* / // % */
@@ -117,7 +117,7 @@ static Value real_arithmetic(Arena *a, Operator op, double x, double y, const ch
         r = pow(x, y);
         break;
     }
-    return real(a, op, x, y, r, why);
+    return real_operation(a, op, x, y, r, why);
 }
 
 static bool truth(Operator op, int order) /* order: -1, 0 or 1 */
@@ -140,7 +140,7 @@ static bool truth(Operator op, int order) /* order: -1, 0 or 1 */
 
 /* Equality of any two values of one kind, lists item by item (their depth is that of the
  * source). */
-static bool equal(Value x, Value y)
+static bool values_equal(Value x, Value y)
 {
     if (value_number(x) && value_number(y))
         return x.kind == V_INT && y.kind == V_INT ? x.i == y.i : value_real(x) == value_real(y);
@@ -154,7 +154,7 @@ static bool equal(Value x, Value y)
         return x.node == y.node;
     bool same = x.n == y.n;
     for (int i = 0; same && i < x.n; i++)
-        same = equal(x.item[i], y.item[i]);
+        same = values_equal(x.item[i], y.item[i]);
     return same;
 }
 
@@ -170,14 +170,14 @@ static Value compare(Arena *a, Operator op, Value x, Value y, const char **why)
     if (x.kind == V_TENSOR || y.kind == V_TENSOR)
         *why = "tensors have no values at compile time and cannot be compared";
     else if (x.kind == y.kind && only_equal)
-        return value_bool(equal(x, y) == (op == DO_EQ));
+        return value_bool(values_equal(x, y) == (op == DO_EQ));
     else
         *why = arena_printf(a, "'%s' cannot compare %s with %s", operator_text(op), value_kind(x),
                             value_kind(y));
     return value_poison();
 }
 
-static Value join(Arena *a, Value x, Value y, const char **why)
+static Value join_values(Arena *a, Value x, Value y, const char **why)
 {
     if (x.n + y.n > LIST_MAX) {
         *why = arena_printf(a, "the list would have %d items, more than %d", x.n + y.n, LIST_MAX);
@@ -198,7 +198,7 @@ Value value_binary(Arena *a, Operator op, Value x, Value y, const char **why, co
     if (op >= DO_EQ && op <= DO_GE)
         return compare(a, op, x, y, why);
     if (x.kind == V_LIST && y.kind == V_LIST && op == DO_ADD)
-        return join(a, x, y, why);
+        return join_values(a, x, y, why);
     if (!value_number(x) || !value_number(y)) {
         *why = arena_printf(a, "'%s' cannot take %s and %s", operator_text(op), value_kind(x),
                             value_kind(y));

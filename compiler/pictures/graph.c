@@ -38,7 +38,7 @@ static bool drawn(const Node *n)
 }
 
 /* Of each node the first one of its box.  An instance's nodes follow each other. */
-static const Node **boxes(const Graph *g)
+static const Node **node_boxes(const Graph *g)
 {
     const Node **box = arena_alloc(g->arena, sizeof *box * (size_t)g->next_id), *first = NULL;
     for (int i = 0; i < g->nnode; i++) {
@@ -55,7 +55,7 @@ static const Node **boxes(const Graph *g)
 
 void picture_blocks(const Graph *g, Text *out)
 {
-    const Node **box = boxes(g), **last = arena_alloc(g->arena, sizeof *last * (size_t)g->next_id);
+    const Node **box = node_boxes(g), **last = arena_alloc(g->arena, sizeof *last * (size_t)g->next_id);
     text_printf(out, "strict digraph \"%s\" {\n    node [shape=box, style=filled, fillcolor=white, fontname=\"Helvetica\"];\n",
                 quote_dot(out->arena, g->name));
     for (int i = 0; i < g->nnode; i++)

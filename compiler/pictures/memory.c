@@ -21,7 +21,7 @@ typedef struct Panel {
     double      top;
 } Panel;
 
-static bool inside(const Panel *p, const Buffer *b)
+static bool panel_has(const Panel *p, const Buffer *b)
 {
     return p->thread ? b->place == PLACE_LOCAL : b->place == PLACE_BATCH || b->place == PLACE_PARTIAL;
 }
@@ -41,7 +41,7 @@ static const char *color(const Buffer *b)
     return b->node->backward ? "#e9a6a0" : b->place == PLACE_PARTIAL || b->node->op->flags & (OP_SUM | OP_TOTAL) ? "#d8cf96" : "#9dbfe0";
 }
 
-static void box(const Panel *p, const Buffer *b)
+static void draw_box(const Panel *p, const Buffer *b)
 {
     const double x = x_of(p, b->first), y = y_of(p, b->offset), w = x_of(p, b->last + 1) - x, h = y_of(p, b->offset + b->bytes) - y;
     Text *out = p->out;
@@ -57,12 +57,12 @@ static void box(const Panel *p, const Buffer *b)
     text_add(out, "</text>\n");
 }
 
-static void span_of(Panel *p)
+static void measure_panel(Panel *p)
 {
     p->first = INT32_MAX, p->last = 0, p->used = 0;
     for (int i = 0; i < p->step->nbuffer; i++) {
         const Buffer *b = &p->step->buffer[i];
-        if (!inside(p, b))
+        if (!panel_has(p, b))
             continue;
         p->first = b->first < p->first ? b->first : p->first;
         p->last = b->last > p->last ? b->last : p->last;
@@ -73,7 +73,7 @@ static void span_of(Panel *p)
 }
 
 /* The largest memory is at the bottom of the scale; four marks along it. */
-static void scale(const Panel *p, const char *title)
+static void draw_scale(const Panel *p, const char *title)
 {
     Text *out = p->out;
     text_printf(out, "<text x=\"%d\" y=\"%.1f\" font-weight=\"bold\">%s: %s, %s %d to %d</text>\n", LEFT, p->top - 8, title,
@@ -85,7 +85,7 @@ static void scale(const Panel *p, const char *title)
 }
 
 /* What of the region no buffer of training takes: evaluation, which shares it, needs more. */
-static void rest(const Panel *p)
+static void draw_rest(const Panel *p)
 {
     const double y = y_of(p, p->used), h = y_of(p, p->bytes) - y;
     text_printf(p->out,
@@ -97,12 +97,12 @@ static void rest(const Panel *p)
 }
 
 /* Five ticks of phases or calls below the panel, and where the backward pass begins. */
-static void axis(const Panel *p)
+static void draw_axis(const Panel *p)
 {
     int back = INT32_MAX;
     for (int i = 0; i < p->step->nbuffer; i++) {
         const Buffer *b = &p->step->buffer[i];
-        if (inside(p, b) && b->node->backward && b->first < back)
+        if (panel_has(p, b) && b->node->backward && b->first < back)
             back = b->first;
     }
     for (int i = 0; i <= 4; i++) {
@@ -116,23 +116,23 @@ static void axis(const Panel *p)
                     x_of(p, back), p->top, x_of(p, back), p->top + HIGH, x_of(p, back) + 3, p->top - 3.0);
 }
 
-static double panel(Panel p, const char *title)
+static double draw_panel(Panel p, const char *title)
 {
-    span_of(&p);
+    measure_panel(&p);
     if (p.last < p.first || p.used == 0)
         return p.top;
-    scale(&p, title);
+    draw_scale(&p, title);
     if (p.bytes > p.used)
-        rest(&p);
+        draw_rest(&p);
     for (int i = 0; i < p.step->nbuffer; i++)
-        if (inside(&p, &p.step->buffer[i]))
-            box(&p, &p.step->buffer[i]);
-    axis(&p);
+        if (panel_has(&p, &p.step->buffer[i]))
+            draw_box(&p, &p.step->buffer[i]);
+    draw_axis(&p);
     return p.top + HIGH + GAP;
 }
 
 /* What lives always: one bar, parameters, optimizer state, packed weights. */
-static double always(Text *out, const Step *s, double top)
+static double draw_always(Text *out, const Step *s, double top)
 {
     const struct { const char *name, *color; int64_t bytes; } part[] = {
         {"parameters", "#9dbfe0", s->parameter_bytes}, {"optimizer state", "#b9d6b0", s->state_bytes},
@@ -154,9 +154,9 @@ void picture_memory(const Graph *g, Text *out)
 {
     const Step *s = g->step;
     Text body = text_new(out->arena);
-    double y = always(&body, s, 56);
-    y = panel((Panel){.out = &body, .step = s, .top = y}, "a shard");
-    y = panel((Panel){.out = &body, .step = s, .thread = true, .top = y}, "a thread");
+    double y = draw_always(&body, s, 56);
+    y = draw_panel((Panel){.out = &body, .step = s, .top = y}, "a shard");
+    y = draw_panel((Panel){.out = &body, .step = s, .thread = true, .top = y}, "a thread");
     text_printf(out,
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" font-family=\"Helvetica, sans-serif\" "
                 "font-size=\"%d\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"

@@ -101,7 +101,7 @@ static const char *in_keras_order(Arena *a, const char *x, int rank)
     return rank == IMAGE ? arena_printf(a, "ops.transpose(%s, (0, 2, 3, 1))", x) : x;
 }
 
-static const char *flat(Arena *a, const Shape *s, const char *x)
+static const char *flat_text(Arena *a, const Shape *s, const char *x)
 {
     return s->rank == 1 ? x
                         : arena_printf(a, "ops.reshape(%s, (-1, %lld))",
@@ -148,15 +148,15 @@ static const char *transposed(Arena *a, const Node *n, const char *x)
 
 static const char *mean_square(Arena *a, const Node *n, const PyValue *in)
 {
-    const char *x = flat(a, &n->in[0]->shape, in[0].s);
-    const char *y = flat(a, &n->in[1]->shape, python_inside(a, in[1], PY_PRODUCT));
+    const char *x = flat_text(a, &n->in[0]->shape, in[0].s);
+    const char *y = flat_text(a, &n->in[1]->shape, python_inside(a, in[1], PY_PRODUCT));
     return arena_printf(a, "ops.mean(ops.square(%s - %s), 1)", x, y);
 }
 
 static const char *special(Arena *a, const Node *n, const PyValue *in)
 {
     if (node_is(n, "flatten"))
-        return flat(a, &n->in[0]->shape, in[0].s);
+        return flat_text(a, &n->in[0]->shape, in[0].s);
     if (node_is(n, "reshape"))
         return reshaped(a, n, in[0].s);
     if (node_is(n, "transpose"))
@@ -167,7 +167,7 @@ static const char *special(Arena *a, const Node *n, const PyValue *in)
         return mean_square(a, n, in);
     if (node_is(n, "l2"))
         return arena_printf(a, "(0.5 * ops.sum(ops.square(%s), 1))",
-                            flat(a, &n->in[0]->shape, in[0].s));
+                            flat_text(a, &n->in[0]->shape, in[0].s));
     return NULL;
 }
 

@@ -49,7 +49,7 @@ typedef struct Scope {
 
 /* ---- which nodes */
 
-static bool is_norm(const Node *n)
+static bool is_norm_layer(const Node *n)
 {
     return node_is(n, "batch_norm") || node_is(n, "layer_norm") || node_is(n, "rms_norm");
 }
@@ -78,18 +78,18 @@ static int values(const Node *n)
     if (python_recurrent(n))
         return meant(n)->nin;
     const bool layer =
-        python_dropout2d(n) || (n->op->layer && !is_tied(n)) || is_norm(n) || node_is(n, "bias");
+        python_dropout2d(n) || (n->op->layer && !is_tied(n)) || is_norm_layer(n) || node_is(n, "bias");
     return layer && n->nin ? 1 : n->nin;
 }
 
-static void want(Py *p, const Node *n)
+static void mark_wanted(Py *p, const Node *n)
 {
     p->uses[n->id]++;
     if (p->wanted[n->id])
         return;
     p->wanted[n->id] = true;
     for (int i = 0; i < values(n); i++)
-        want(p, meant(n)->in[i]);
+        mark_wanted(p, meant(n)->in[i]);
 }
 
 static bool is_statement(const Py *p, const Node *n)
@@ -133,7 +133,7 @@ const char *python_class(Arena *a, const char *name)
 }
 
 /* "stage1.basic12" -> "Basic" */
-static const char *kind_of(Py *p, const char *path)
+static const char *block_class(Py *p, const char *path)
 {
     const char *last = strrchr(path, '.');
     char *s = arena_strdup(p->a, last ? last + 1 : path);
@@ -189,7 +189,7 @@ static bool is_needed(const Py *p, const Scope *s, const Node *n, const char *wo
 
 /* A variable for n: its name in the model file, with a number while another value with this name is
  * still needed. */
-static const char *variable(Py *p, Scope *s, const Node *n, const char *name)
+static const char *variable_for(Py *p, Scope *s, const Node *n, const char *name)
 {
     const char *base = name && !python_word(name) ? name : "h", *word = base;
     for (int k = 2;; k++) {
@@ -210,7 +210,7 @@ static const char *variable(Py *p, Scope *s, const Node *n, const char *name)
 /* Whether n's name is the name of a layer, not of a value. */
 static bool names_layer(const Node *n)
 {
-    return n->op->layer || is_norm(n) || node_is(n, "bias");
+    return n->op->layer || is_norm_layer(n) || node_is(n, "bias");
 }
 
 /* ---- a scope */
@@ -234,7 +234,7 @@ static bool has_word(const char *words, const char *word)
 }
 
 /* self.name = constructor, once; `at` is the node that asks for it. */
-static void make(Py *p, Scope *s, const Node *at, const char *name, const char *constructor)
+static void make_attribute(Py *p, Scope *s, const Node *at, const char *name, const char *constructor)
 {
     for (int i = 0; i < s->nlayer; i++)
         if (strcmp(s->layer[i], name) == 0)
@@ -286,7 +286,7 @@ static PyValue read_table(Py *p, Scope *s, const Node *n)
         return (PyValue){"", PY_ATOM};
     }
     if (!embedding)
-        make(p, s, n, name,
+        make_attribute(p, s, n, name,
              arena_printf(p->a, "Table(%s)", python_list(p->a, n->shape.dim, n->shape.rank, 0)));
     return (
         PyValue){arena_printf(p->a, "self.%s.%s", name, embedding ? p->dialect->table : "weight"),
@@ -306,7 +306,7 @@ static PyValue read_value(Py *p, Scope *s, const Node *n)
         static const char *const usual[] = {"x", "y", "z"};
         const char *name =
             node_is(n, "input") ? n->name : usual[s->nargument < 2 ? s->nargument : 2];
-        s->value[n->id] = (PyValue){variable(p, s, n, name), PY_ATOM};
+        s->value[n->id] = (PyValue){variable_for(p, s, n, name), PY_ATOM};
         ARENA_PUSH(p->a, s->argument, s->nargument, n);
         if (*s->path)
             s->left[n->id] = 1 << 20; /* readers outside are not counted here: the value stays */
@@ -322,7 +322,7 @@ static void keep_value(Py *p, Scope *s, const Node *n, PyValue v, bool result)
     s->value[n->id] = v;
     if (result || (p->uses[n->id] <= 1 && !named && strlen(v.s) < LONG))
         return;
-    const char *name = variable(p, s, n, named ? last_word(n->name) : NULL);
+    const char *name = variable_for(p, s, n, named ? last_word(n->name) : NULL);
     text_printf(&s->body, "        %s = %s\n", name, v.s);
     s->value[n->id] = (PyValue){name, PY_ATOM};
 }
@@ -335,7 +335,7 @@ static const char *recurrent_of(Py *p, Scope *s, const Node *n, const char *cons
     Text name = text_new(p->a);
     for (const char *c = path + length; *c; c++)
         text_addn(&name, *c == '.' ? "__" : c, *c == '.' ? 2 : 1);
-    make(p, s, n, name.s, constructor);
+    make_attribute(p, s, n, name.s, constructor);
     return arena_printf(p->a, "self.%s", name.s);
 }
 
@@ -349,7 +349,7 @@ static bool is_taken(Py *p, const Scope *s, const char *name)
             return true;
     for (int i = 0; i < p->g->nnode; i++) {
         const Node *x = p->g->node[i];
-        if ((x->block && below(path, x)) || (is_norm(x) && x->name && strcmp(x->name, path) == 0))
+        if ((x->block && below(path, x)) || (is_norm_layer(x) && x->name && strcmp(x->name, path) == 0))
             return true;
     }
     return false;
@@ -377,21 +377,21 @@ static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
     const char *name = NULL;
     for (int i = 1; i < n->nin && !name; i++)
         name = n->in[i]->param ? param_layer(p->a, n->in[i]->param) : NULL;
-    if (!name && is_norm(n))
+    if (!name && is_norm_layer(n))
         name = n->name; /* neither scale nor shift */
     if (!name) {
         name = free_name(p, s, python_dropout2d(n) ? "spatial" : n->op->name);
-        make(p, s, n, name, constructor);
+        make_attribute(p, s, n, name, constructor);
         return arena_printf(p->a, "self.%s", name);
     }
     if (!(name = attribute_of(p, s, n, name)))
         return NULL;
-    make(p, s, n, name, constructor);
+    make_attribute(p, s, n, name, constructor);
     return arena_printf(p->a, "self.%s", name);
 }
 
 /* The bias node that belongs to the layer n, if nothing else reads n. */
-static const Node *own_bias(const Py *p, const Node *n)
+static const Node *joined_bias(const Py *p, const Node *n)
 {
     if (!n->op->layer || node_is(n, "bias"))
         return NULL;
@@ -407,7 +407,7 @@ static const Node *own_bias(const Py *p, const Node *n)
 static bool write_node(Py *p, Scope *s, const Node *n, bool result)
 {
     PyValue in[64], v;
-    if (node_is(n, "bias") && own_bias(p, n->in[0]) == n) {
+    if (node_is(n, "bias") && joined_bias(p, n->in[0]) == n) {
         read_value(p, s, n->in[0]);
         keep_value(p, s, n, s->value[n->in[0]->id], result);
         return true;
@@ -424,7 +424,7 @@ static bool write_node(Py *p, Scope *s, const Node *n, bool result)
                    p->dialect->to);
         return false;
     }
-    const bool biased = own_bias(p, n) != NULL;
+    const bool biased = joined_bias(p, n) != NULL;
     const char *layer = layer_of(p, s, n, biased);
     for (int i = 0; i < values(n); i++)
         in[i] = read_value(p, s, meant(n)->in[i]);
@@ -468,7 +468,7 @@ static const Node *result_of(Py *p, const char *path, int from, int to)
 }
 
 /* A call of the instance `path`, whose nodes begin at `from`; returns where they end. */
-static int write_call(Py *p, Scope *s, const char *path, int from, const Node *own_result)
+static int write_block_call(Py *p, Scope *s, const char *path, int from, const Node *own_result)
 {
     int to = from;
     const char *class;
@@ -479,7 +479,7 @@ static int write_call(Py *p, Scope *s, const char *path, int from, const Node *o
     if (!result || !write_block(p, path, from, to, result, &class, &inner))
         return -1;
     const char *name = *s->path ? path + strlen(s->path) + 1 : path;
-    make(p, s, result, name, arena_printf(p->a, "%s()", class));
+    make_attribute(p, s, result, name, arena_printf(p->a, "%s()", class));
     Text t = text_new(p->a);
     text_printf(&t, "self.%s(", name);
     for (int i = 0; i < inner.nargument; i++)
@@ -494,7 +494,7 @@ static bool write_nodes(Py *p, Scope *s, int from, int to, const Node *result)
     for (int i = from; i < to;) {
         const Node *n = p->g->node[i];
         const char *inner = is_statement(p, n) ? child(p, s->path, n) : NULL;
-        if (inner && (i = write_call(p, s, inner, i, result)) < 0)
+        if (inner && (i = write_block_call(p, s, inner, i, result)) < 0)
             return false;
         if (inner)
             continue;
@@ -536,7 +536,7 @@ static bool write_block(Py *p, const char *path, int from, int to, const Node *r
         text_printf(&t, ", %s", s->value[s->argument[i]->id].s);
     text_printf(&t, "%s):\n%s        return %s\n", p->dialect->more, s->body.s,
                 s->value[result->id].s);
-    *class = class_of(p, *path ? kind_of(p, path) : python_class(p->a, p->g->name), t.s);
+    *class = class_of(p, *path ? block_class(p, path) : python_class(p->a, p->g->name), t.s);
     return true;
 }
 
@@ -551,7 +551,7 @@ static bool write_loss(Py *p)
     p->wanted = arena_alloc(p->a, sizeof *p->wanted * (size_t)p->g->next_id);
     memset(p->uses, 0, sizeof *p->uses * (size_t)p->g->next_id);
     p->wanted[p->g->output->id] = true;
-    want(p, p->g->loss);
+    mark_wanted(p, p->g->loss);
     for (int i = 0; i < p->g->nnode; i++) {
         const Node *n = p->g->node[i];
         if (is_statement(p, n) && n != p->g->output && !network[n->id] &&
@@ -581,7 +581,7 @@ bool python_network(const Graph *g, const Dialect *dialect, Text *out, Diag *d)
             .uses = arena_alloc(a, ids * sizeof *p.uses),
             .wanted = arena_alloc(a, ids * sizeof *p.wanted)};
     const char *class;
-    want(&p, g->output);
+    mark_wanted(&p, g->output);
     Scope s = scope_new(&p, "");
     return write_block(&p, "", 0, g->nnode, g->output, &class, &s) && write_loss(&p) &&
            diag_errors(d) == 0;

@@ -4,7 +4,7 @@
 #include "scripts/words.h"
 #include <string.h>
 
-static const char *integer(const Use *u, int64_t v)
+static const char *integer_text(const Use *u, int64_t v)
 {
     return arena_printf(u->arena, "%lld", (long long)v);
 }
@@ -111,7 +111,7 @@ bool places_by_hand(const Use *u)
 /* "3" of two equal numbers, "(1, 7)" of others. */
 static const char *pair(const Use *u, const int64_t v[2])
 {
-    return v[0] == v[1] ? integer(u, v[0])
+    return v[0] == v[1] ? integer_text(u, v[0])
                         : arena_printf(u->arena, "(%s)", python_list(u->arena, v, 2, 0));
 }
 
@@ -128,11 +128,11 @@ static const char *window_place(const Use *u, const char *name)
         const char *name, *value;
     } all[] = {
         {"kernel", pair(u, v.kernel)},
-        {"kernel_rows", integer(u, v.kernel[0])},
-        {"kernel_columns", integer(u, v.kernel[1])},
+        {"kernel_rows", integer_text(u, v.kernel[0])},
+        {"kernel_columns", integer_text(u, v.kernel[1])},
         {"stride", pair(u, v.stride)},
-        {"stride_rows", integer(u, v.stride[0])},
-        {"stride_columns", integer(u, v.stride[1])},
+        {"stride_rows", integer_text(u, v.stride[0])},
+        {"stride_columns", integer_text(u, v.stride[1])},
         {"strided", flag(differs(v.stride, 1))},
         {"other_stride", flag(memcmp(v.stride, v.kernel, sizeof v.stride) != 0)},
         {"dilation", pair(u, v.dilation)},
@@ -179,7 +179,7 @@ static const char *side_place(const Use *u, const char *name)
         if (strcmp(names[i], name) == 0) {
             int64_t at[4];
             (node_is(u->node, "crop") ? crop_sides : sides)(u->node, at);
-            return integer(u, at[i]);
+            return integer_text(u, at[i]);
         }
     return NULL;
 }
@@ -204,7 +204,7 @@ static int batch_axis(const Use *u, int64_t i, int rank)
     return i == 0 ? 3 : (int)i;
 }
 
-static int axis(const Use *u)
+static int axis_number(const Use *u)
 {
     const Node *n = u->node;
     const int rank = u->dialect->channels_last ? n->shape.rank : n->in[0]->shape.rank;
@@ -214,7 +214,7 @@ static int axis(const Use *u)
 
 static const char *axis_text(const Use *u)
 {
-    return integer(u, axis(u));
+    return integer_text(u, axis_number(u));
 }
 
 static const char *axes(const Use *u)
@@ -226,18 +226,18 @@ static const char *axes(const Use *u)
 static const char *colons(const Use *u)
 {
     Text t = text_new(u->arena);
-    for (int i = axis(u); i > 0; i--)
+    for (int i = axis_number(u); i > 0; i--)
         text_add(&t, ":, ");
     return t.s;
 }
 
 static const char *slice_end(const Use *u)
 {
-    return integer(u, node_int(u->node, "start") + node_int(u->node, "size"));
+    return integer_text(u, node_int(u->node, "start") + node_int(u->node, "size"));
 }
 
 /* "2, 3, ": the dimensions of which sum_to and amax_to leave 1. */
-static const char *reduced(const Use *u)
+static const char *reduced_axes(const Use *u)
 {
     const Shape *from = &u->node->in[0]->shape, *to = &u->node->shape;
     Text t = text_new(u->arena);
@@ -283,7 +283,7 @@ static const char *smoothing(const Use *u)
 }
 
 /* One recurrent layer without first states; of a gru, with the reset after its product. */
-static const char *plain(const Use *u)
+static const char *plain_recurrent(const Use *u)
 {
     const Node *n = u->node;
     const bool before = node_is(n, "gru") && strcmp(node_string(n, "reset"), "after") != 0;
@@ -315,12 +315,12 @@ static const char *shape_place(const Use *u, const char *name)
     const struct {
         const char *name, *value;
     } all[] = {
-        {"channels", integer(u, x->dim[0])},
-        {"features", integer(u, x->dim[x->rank - 1])},
-        {"count", n->nin > 1 ? integer(u, n->in[1]->shape.dim[0]) : NULL},
+        {"channels", integer_text(u, x->dim[0])},
+        {"features", integer_text(u, x->dim[x->rank - 1])},
+        {"count", n->nin > 1 ? integer_text(u, n->in[1]->shape.dim[0]) : NULL},
         {"shape", python_list(u->arena, y->dim, y->rank, 0)},
-        {"rows", integer(u, y->dim[y->rank - 1])},
-        {"rank", integer(u, y->rank)},
+        {"rows", integer_text(u, y->dim[y->rank - 1])},
+        {"rank", integer_text(u, y->rank)},
         {"vector", flag(x->rank == 1)},
         {"matrix", flag(x->rank == 2)},
         {"image", flag(x->rank == 3)},
@@ -337,7 +337,7 @@ static const char *shape_place(const Use *u, const char *name)
 /* ---- all of them */
 
 /* An attribute; false has no value.  The attributes of dropout2d are those of its mask. */
-static const char *attribute(const Use *u, const char *name)
+static const char *attribute_text(const Use *u, const char *name)
 {
     const Node *mask = python_dropout2d(u->node);
     const Attr *at = node_attr(mask ? mask : u->node, name);
@@ -345,7 +345,7 @@ static const char *attribute(const Use *u, const char *name)
         return NULL;
     return at->kind == ATTR_FLOAT    ? python_number(u->arena, at->f)
            : at->kind == ATTR_STRING ? at->s
-                                     : integer(u, at->i);
+                                     : integer_text(u, at->i);
 }
 
 const char *place_of_node(const Use *u, const char *name)
@@ -358,13 +358,13 @@ const char *place_of_node(const Use *u, const char *name)
         {"axes", axes},
         {"colons", colons},
         {"end", slice_end},
-        {"reduced", reduced},
+        {"reduced", reduced_axes},
         {"value", pad_value},
         {"biased", biased},
         {"grouped", grouped},
         {"causal", causal},
         {"smoothing", smoothing},
-        {"plain", plain},
+        {"plain", plain_recurrent},
         {"relu", relu},
         {"reversed", reversed},
         {"zero_forget_bias", zero_forget_bias},
@@ -379,5 +379,5 @@ const char *place_of_node(const Use *u, const char *name)
         value = side_place(u, name);
     if (!value && u->node->nin)
         value = shape_place(u, name);
-    return value ? value : attribute(u, name);
+    return value ? value : attribute_text(u, name);
 }

@@ -8,12 +8,12 @@
 #include "scripts/python.h"
 #include <string.h>
 
-static void add_number(PlaceList *l, const char *name, double v)
+static void places_number(PlaceList *l, const char *name, double v)
 {
     places_add(l, name, python_number(l->arena, v));
 }
 
-static const char *numbers(Arena *a, const double *v, int n)
+static const char *number_list(Arena *a, const double *v, int n)
 {
     Text t = text_new(a);
     for (int i = 0; i < n; i++)
@@ -216,12 +216,12 @@ static void add_data(const Graph *g, PlaceList *l)
     add_synthetic(g, l);
 }
 
-static void add_samples(const Normalize *n, const Augment *u, PlaceList *l)
+static void add_preprocessing(const Normalize *n, const Augment *u, PlaceList *l)
 {
     places_flag(l, "normalizes_pixels", n->kind == NORM_PIXEL);
     places_flag(l, "normalizes_channels", n->kind == NORM_CHANNEL);
-    places_add(l, "mean", numbers(l->arena, n->mean, n->nmean));
-    places_add(l, "std", numbers(l->arena, n->std, n->nstd));
+    places_add(l, "mean", number_list(l->arena, n->mean, n->nmean));
+    places_add(l, "std", number_list(l->arena, n->std, n->nstd));
     places_flag(l, "several_means", n->nmean > 1);
     places_flag(l, "several_stds", n->nstd > 1);
     places_flag(l, "augments", u->shift || u->flip || u->cutout || u->brightness > 0);
@@ -246,7 +246,7 @@ static void add_init(const Init *i, PlaceList *l)
     const Fan fan = glorot ? FAN_AVG : lecun ? FAN_IN : i->fan;
     const double magnitude =
         i->kind == INIT_XAVIER ? i->a : (i->kind == INIT_HE ? 2 : 1) * (i->gaussian ? 1.0 : 3.0);
-    add_number(l, "init_magnitude", magnitude);
+    places_number(l, "init_magnitude", magnitude);
     places_add(l, "init_variance",
                varies ? python_number(l->arena, i->gaussian ? magnitude : magnitude / 3) : NULL);
     places_flag(l, "init_gaussian", i->gaussian);
@@ -254,8 +254,8 @@ static void add_init(const Init *i, PlaceList *l)
     places_flag(l, "init_orthogonal", i->kind == INIT_ORTHOGONAL);
     places_flag(l, "init_uniform", i->kind == INIT_UNIFORM);
     places_flag(l, "init_normal", i->kind == INIT_NORMAL);
-    add_number(l, "init_a", i->a);
-    add_number(l, "init_b", i->b);
+    places_number(l, "init_a", i->a);
+    places_number(l, "init_b", i->b);
     places_add(l, "fan", fans[fan]);
     places_flag(l, "fan_avg", fan == FAN_AVG);
 }
@@ -274,13 +274,13 @@ static void add_optimizer(const Optimizer *o, PlaceList *l)
                sgd       ? moves ? "v" : NULL
                : rmsprop ? moves ? "v m" : "v"
                          : "m v");
-    add_number(l, "lr", o->lr);
-    add_number(l, "momentum", o->momentum);
-    add_number(l, "weight_decay", o->weight_decay);
-    add_number(l, "rho", o->rho);
-    add_number(l, "beta1", o->beta1);
-    add_number(l, "beta2", o->beta2);
-    add_number(l, "eps", o->eps);
+    places_number(l, "lr", o->lr);
+    places_number(l, "momentum", o->momentum);
+    places_number(l, "weight_decay", o->weight_decay);
+    places_number(l, "rho", o->rho);
+    places_number(l, "beta1", o->beta1);
+    places_number(l, "beta2", o->beta2);
+    places_number(l, "eps", o->eps);
 }
 
 static void add_schedule(const Schedule *s, PlaceList *l)
@@ -293,12 +293,12 @@ static void add_schedule(const Schedule *s, PlaceList *l)
     places_flag(l, "step_rate", s->kind == SCHED_STEP);
     places_flag(l, "cosine_rate", s->kind == SCHED_COSINE);
     places_flag(l, "with_warmup", s->warmup > 0);
-    add_number(l, "warmup", s->warmup);
-    add_number(l, "rate_factor", s->factor);
+    places_number(l, "warmup", s->warmup);
+    places_number(l, "rate_factor", s->factor);
     places_add(l, "rate_epochs", epochs.s);
-    add_number(l, "rate_end", s->end);
-    add_number(l, "rate_rest", 1 - s->end);
-    add_number(l, "rate_power", s->power);
+    places_number(l, "rate_end", s->end);
+    places_number(l, "rate_rest", 1 - s->end);
+    places_number(l, "rate_power", s->power);
 }
 
 /* ---- parameters */
@@ -362,7 +362,7 @@ void recipe_places(const Graph *g, const char *source, PlaceList *l)
     places_add(l, "source", quote_python_doc(l->arena, source));
     add_network(g, l);
     add_data(g, l);
-    add_samples(&r->normalize, &r->augment, l);
+    add_preprocessing(&r->normalize, &r->augment, l);
     add_init(&r->init, l);
     add_optimizer(&r->optimizer, l);
     add_schedule(&r->schedule, l);

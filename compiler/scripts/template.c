@@ -10,7 +10,7 @@ typedef struct Filler {
     Text *out;
 } Filler;
 
-static void fail(const char *what, const char *name)
+static void template_fail(const char *what, const char *name)
 {
     fprintf(stderr, "tenon: internal error: template: %s %s\n", what, name);
     abort();
@@ -40,7 +40,7 @@ static const char *listed(const void *of, const char *name, const char *at)
     for (int i = 0; i < l->n; i++)
         if (strcmp(l->place[i].name, name) == 0)
             return l->place[i].text;
-    fail("there is no place called", name);
+    template_fail("there is no place called", name);
     return NULL;
 }
 
@@ -89,7 +89,7 @@ bool template_holds(Arena *a, const char *condition, const Places *p)
 }
 
 /* The first `stop` of s .. end outside parentheses, or end. */
-static const char *outside(const char *s, const char *end, char stop)
+static const char *find_outside(const char *s, const char *end, char stop)
 {
     int depth = 0;
     for (; s < end; s++) {
@@ -107,14 +107,14 @@ static void put_value(Filler *f, const char *name, size_t length, const char *at
     const char *own = arena_strndup(f->out->arena, name, length);
     const char *value = f->places->value(f->places->of, own, at);
     if (!value)
-        fail("no value for the place", own);
+        template_fail("no value for the place", own);
     text_add(f->out, value);
 }
 
 /* @(name), @(name?text) or @(name?text|other), whose inside is s .. end. */
 static void put_choice(Filler *f, const char *s, const char *end)
 {
-    const char *text = outside(s, end, '?'), *other = outside(s, end, '|');
+    const char *text = find_outside(s, end, '?'), *other = find_outside(s, end, '|');
     if (text == end)
         put_value(f, s, (size_t)(end - s), s - 2);
     else if (holds(f->out->arena, f->places, s, text))
@@ -131,7 +131,7 @@ static void fill(Filler *f, const char *s, const char *end)
             put_value(f, s + 1, length, s);
             s += 1 + length;
         } else if (s[0] == '@' && s[1] == '(') {
-            const char *close = outside(s + 2, end, ')');
+            const char *close = find_outside(s + 2, end, ')');
             put_choice(f, s + 2, close);
             s = close + 1;
         } else
@@ -190,7 +190,7 @@ static const char *put_branches(Filler *f, const char *s, bool wanted)
         done |= now;
         s = put_lines(f, next_line(s), now);
         if (!*s)
-            fail("@if without", "@end");
+            template_fail("@if without", "@end");
     } while (!begins(s, "@end"));
     return next_line(s);
 }
@@ -215,7 +215,7 @@ void template_fill(const char *template, const Places *p, Text *out)
     Filler f = {p, out};
     const char *rest = put_lines(&f, template, true);
     if (*rest)
-        fail("no @if in front of", arena_strndup(out->arena, rest, strcspn(rest, "\n")));
+        template_fail("no @if in front of", arena_strndup(out->arena, rest, strcspn(rest, "\n")));
 }
 
 const char *template_part(Arena *a, const char *template, const char *name)
@@ -224,7 +224,7 @@ const char *template_part(Arena *a, const char *template, const char *name)
     while (*s && !(begins(s, "@part") && begins(s + strlen("@part "), name)))
         s = next_line(s);
     if (!*s)
-        fail("there is no part called", name);
+        template_fail("there is no part called", name);
     const char *from = next_line(s), *to = from;
     while (*to && !begins(to, "@part"))
         to = next_line(to);

@@ -66,7 +66,7 @@ static const char *widened(const Use *u, const Shape *from, int rank)
 
 /* An operand.  Tenon broadcasts the dimensions of a sample from the last one on; in Python, the
  * batch is one of the dimensions. */
-static const char *operand(const Use *u, int i, PyBinds binds)
+static const char *operand_value(const Use *u, int i, PyBinds binds)
 {
     const Node *n = u->node;
     const Shape *x = &n->in[i]->shape;
@@ -97,7 +97,7 @@ static PyBinds binds_of(const char *python)
 
 /* How strongly the operand at `at` must bind: not at all as an argument, more after an operator
  * than before it. */
-static PyBinds wanted(const char *python, const char *at)
+static PyBinds wanted_binding(const char *python, const char *at)
 {
     const char before = at > python ? at[-1] : 0, after = at[2];
     const PyBinds binds = binds_of(python);
@@ -145,7 +145,7 @@ static const char *value(const void *of, const char *name, const char *at)
 {
     const Use *u = of;
     if (name[1] == 0 && (*name == 'x' || *name == 'y'))
-        return operand(u, *name - 'x', wanted(u->python, at));
+        return operand_value(u, *name - 'x', wanted_binding(u->python, at));
     if (strcmp(name, "bare") == 0)
         return u->in[0].s;
     if (strcmp(name, "all") == 0)
@@ -158,7 +158,7 @@ static const char *value(const void *of, const char *name, const char *at)
 }
 
 /* The text of the first row for the node's operation whose condition holds; NULL: there is none. */
-static const char *find(const Use *u, const PyWord *w)
+static const char *find_word(const Use *u, const PyWord *w)
 {
     static const char given[] = " if ";
     const char *op = python_dropout2d(u->node) ? "dropout2d" : u->node->op->name;
@@ -187,7 +187,7 @@ static PyValue filled(const Use *use, const char *python)
 const char *python_layer(Arena *a, const Dialect *dialect, const Node *n, bool biased)
 {
     const Use u = {.arena = a, .dialect = dialect, .node = n, .biased = biased};
-    const char *python = find(&u, dialect->layer);
+    const char *python = find_word(&u, dialect->layer);
     return python ? filled(&u, python).s : NULL;
 }
 
@@ -207,12 +207,12 @@ static PyValue expressed(const Use *u)
     const Dialect *dialect = u->dialect;
     const char *python = NULL;
     if (u->layer) {
-        python = find(u, dialect->called);
+        python = find_word(u, dialect->called);
         return filled(u, python ? python : "@layer(@x)");
     }
     if (broadcasts(n))
-        python = find(u, dialect->unlike);
-    if (python || (python = find(u, dialect->word)) || (python = find(u, common)))
+        python = find_word(u, dialect->unlike);
+    if (python || (python = find_word(u, dialect->word)) || (python = find_word(u, common)))
         return filled(u, python);
     return (PyValue){dialect->special ? dialect->special(u->arena, n, u->in) : NULL, PY_ATOM};
 }

@@ -22,7 +22,7 @@ typedef struct Found {
     const char *temporary;                            /* a directory of our own, or NULL */
 } Found;
 
-static bool io_error(Diag *d, const char *what, const char *path, int error)
+static bool build_failed(Diag *d, const char *what, const char *path, int error)
 {
     diag_error(d, nowhere, "cannot write %s %s: %s", what, path, strerror(error));
     return false;
@@ -34,7 +34,7 @@ static const char *make_temporary(Arena *a, Diag *d)
     const char *dir = dir_temporary(a, "tenon", &made);
     if (made)
         return dir;
-    io_error(d, "directory", dir, errno);
+    build_failed(d, "directory", dir, errno);
     return NULL;
 }
 
@@ -47,7 +47,7 @@ static void remove_temporary(const Found *f)
 }
 
 /* Compiles and links; the cache keeps the program and, unless it is only run from there, so do we. */
-static bool make(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache, Key key, Found *f, Diag *d)
+static bool make_program(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache, Key key, Found *f, Diag *d)
 {
     const char *dir = f->temporary = make_temporary(a, d);
     if (!dir)
@@ -61,7 +61,7 @@ static bool make(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cach
         return rmdir(dir), false;                     /* stays when the file at fault lies in it */
     f->bytes = file_read(a, f->path, &f->len);
     if (!f->bytes)
-        return io_error(d, "the program to", f->path, errno);
+        return build_failed(d, "the program to", f->path, errno);
     cache_put(a, cache, CACHE_PROGRAM, key, f->bytes, f->len);
     return true;
 }
@@ -82,7 +82,7 @@ static bool obtain(Arena *a, const BuildInput *in, Found *f, Diag *d)
         f->path = place;
         ok = !in->command->keep || objects_keep(a, in, d);
     } else
-        ok = make(a, in, &t, &cache, key, f, d);
+        ok = make_program(a, in, &t, &cache, key, f, d);
     cache_close(a, &cache, place);
     return ok;
 }
@@ -124,7 +124,7 @@ bool build_program(Arena *a, const BuildInput *in, Diag *d)
         return false;
     const int error = file_write(a, in->command->output, f.bytes, f.len, 0777);
     remove_temporary(&f);
-    return error ? io_error(d, "the program to", in->command->output, error) : true;
+    return error ? build_failed(d, "the program to", in->command->output, error) : true;
 }
 
 bool build_and_run(Arena *a, const BuildInput *in, Diag *d)

@@ -34,7 +34,7 @@ void key_text(Key *k, const char *s)
 
 /* ---- the directory */
 
-static const char *place(Arena *a)
+static const char *cache_place(Arena *a)
 {
     const char *own = environment(ENV_TENON_CACHE), *xdg = environment(ENV_XDG_CACHE_HOME), *home = environment(ENV_HOME);
     return own    ? own
@@ -45,7 +45,7 @@ static const char *place(Arena *a)
 
 bool cache_open(Arena *a, Cache *c)
 {
-    *c = (Cache){.dir = place(a)};
+    *c = (Cache){.dir = cache_place(a)};
     if (c->dir && dir_make(a, c->dir) == 0 && access(c->dir, R_OK | X_OK) == 0)
         return true;
     c->dir = NULL;
@@ -211,7 +211,7 @@ static bool need(Arena *a, Cache *c, Diag *d)
 {
     if (cache_open(a, c))
         return true;
-    const char *dir = place(a);
+    const char *dir = cache_place(a);
     if (dir)
         diag_error(d, nowhere, "cannot use the cache directory %s: %s", dir, strerror(errno));
     else

@@ -127,7 +127,7 @@ static bool take_count(Reader *r, const OptionRow *o, const char *value)
 }
 
 /* The words of "f32|f64" as a list. */
-static int split(Arena *a, const char *text, const char ***word)
+static int split_choices(Arena *a, const char *text, const char ***word)
 {
     int n = 0;
     for (const char *s = text;; s++) {
@@ -142,7 +142,7 @@ static int split(Arena *a, const char *text, const char ***word)
 static bool take_word(Reader *r, const OptionRow *o, const char *value)
 {
     const char **word = NULL;
-    const int n = split(r->arena, o->value, &word);
+    const int n = split_choices(r->arena, o->value, &word);
     for (int i = 0; i < n; i++) {
         if (strcmp(word[i], value) != 0)
             continue;
@@ -182,7 +182,7 @@ static bool take_setting(Reader *r, const char *value)
     return true;
 }
 
-static bool take(Reader *r, const OptionRow *o, const char *value)
+static bool take_option(Reader *r, const OptionRow *o, const char *value)
 {
     char *field = (char *)r->command + o->field;
     switch (o->kind) {
@@ -247,7 +247,7 @@ static bool unknown_option(Reader *r, const char *word)
 }
 
 /* Keeps `--plain` or `--batch 64` for the program's own `info`. */
-static void remember(Reader *r, const OptionRow *o, const char *value)
+static void remember_flag(Reader *r, const OptionRow *o, const char *value)
 {
     if (o->shapes)
         text_printf(&r->flags, "%s%s%s%s", r->flags.len ? " " : "", o->name, value ? " " : "", value ? value : "");
@@ -271,9 +271,9 @@ static bool read_option(Reader *r)
         }
         value = r->argv[r->at++];
     }
-    if (!take(r, o, value))
+    if (!take_option(r, o, value))
         return false;
-    remember(r, o, value);
+    remember_flag(r, o, value);
     return true;
 }
 
@@ -346,7 +346,7 @@ static void take_gpu_dtype(Command *c)
         c->front.dtype = "f32";
 }
 
-static bool complete(Reader *r)
+static bool complete_command(Reader *r)
 {
     Command *c = r->command;
     const CommandRow *row = command_row(c->kind);
@@ -415,5 +415,5 @@ bool command_parse(Arena *a, int argc, char **argv, Command *c, Diag *d)
     }
     c->flags = r.flags.s;
     c->options.overlap = c->comm && strcmp(c->comm, "none") != 0;
-    return complete(&r);
+    return complete_command(&r);
 }

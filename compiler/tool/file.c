@@ -72,7 +72,7 @@ char *file_read(Arena *a, const char *path, size_t *len)
 
 static const char *volatile doomed;
 
-static void on_signal(int sig)
+static void remove_on_signal(int sig)
 {
     if (doomed)
         unlink(doomed);
@@ -89,7 +89,7 @@ void file_volatile(const char *path)
     armed = true;
     const int caught[] = {SIGINT, SIGTERM, SIGHUP};
     for (int i = 0; i < 3; i++)
-        if (signal(caught[i], on_signal) == SIG_IGN)   /* nohup: that stays */
+        if (signal(caught[i], remove_on_signal) == SIG_IGN)   /* nohup: that stays */
             signal(caught[i], SIG_IGN);
 }
 

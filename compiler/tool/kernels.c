@@ -15,7 +15,7 @@ static bool stands_in_the_way(const Command *c)
 
 /* Of a copy of the command, planned for one form; its errors nobody is told: the form that is chosen then says them.  able: the step can be one launch
  * with others. */
-static bool planned(Command c, bool persistent, EmitSteps *e, bool *able, Diag *d)
+static bool plan_form(Command c, bool persistent, EmitSteps *e, bool *able, Diag *d)
 {
     Arena *a = diag_arena(d);
     Diag *quiet = diag_new(a, DIAG_NEVER);
@@ -34,10 +34,10 @@ static bool planned(Command c, bool persistent, EmitSteps *e, bool *able, Diag *
 }
 
 /* Each form with its own memory plan. */
-static bool expected(const Command *c, EmitSteps *e, bool *able, Diag *d)
+static bool expect_forms(const Command *c, EmitSteps *e, bool *able, Diag *d)
 {
     EmitSteps together;
-    if (!planned(*c, false, e, able, d) || !planned(*c, true, &together, able, d))
+    if (!plan_form(*c, false, e, able, d) || !plan_form(*c, true, &together, able, d))
         return false;
     e->together = together.together;
     return true;
@@ -53,7 +53,7 @@ void kernels_choose(Command *c, Diag *d)
     const bool own = c->options.cuda && !c->kernels && !c->options.libraries;
     bool able = false;
     EmitSteps e;
-    if (own && !stands_in_the_way(c) && expected(c, &e, &able, d))
+    if (own && !stands_in_the_way(c) && expect_forms(c, &e, &able, d))
         c->options.persistent = able && faster(&e);
 }
 
@@ -62,7 +62,7 @@ const char *kernels_said(const Command *c, Diag *d)
     Arena *a = diag_arena(d);
     bool able;
     EmitSteps e;
-    if (!expected(c, &e, &able, d))
+    if (!expect_forms(c, &e, &able, d))
         return "";
     const char *launches = arena_printf(a, "%lld launches a step, %.0f us", (long long)e.count, 1e6 * e.launches);
     return able ? arena_printf(a, "%s; many steps in one launch, %.0f us; without --kernels the %s is taken", launches, 1e6 * e.together,

@@ -52,7 +52,7 @@ static void list_all(Arena *a)
     puts("\ntenon ops NAME prints the arguments, formulas and an example of one operation");
 }
 
-static const Op *find(Arena *a, const char *name, Diag *d)
+static const Op *find_op(Arena *a, const char *name, Diag *d)
 {
     const Op *op = op_find(name);
     const char **known = NULL;
@@ -100,7 +100,7 @@ bool manual_print(const Command *c, Diag *d)
         list_all(a);
         return true;
     }
-    const Op *op = find(a, c->file, d);
+    const Op *op = find_op(a, c->file, d);
     if (!op)
         return false;
     if (!c->example)

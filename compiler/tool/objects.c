@@ -185,7 +185,7 @@ Key program_key(Arena *a, const BuildInput *in, const Toolchain *t)
 
 /* ---- files */
 
-static bool io_error(Diag *d, const char *what, const char *path, int error)
+static bool objects_failed(Diag *d, const char *what, const char *path, int error)
 {
     diag_error(d, nowhere, "cannot write %s %s: %s", what, path, strerror(error));
     return false;
@@ -208,7 +208,7 @@ static bool write_text(Arena *a, const char *dir, const char *name, const char *
 {
     const char *path = file_of(a, dir, name, suffix);
     const int error = file_write(a, path, text, strlen(text), 0666);
-    return !error || io_error(d, "the generated C to", path, error);
+    return !error || objects_failed(d, "the generated C to", path, error);
 }
 
 /* Removes units of an earlier build: their kernels may be in other units now.  Files that tenon has not made stay. */
@@ -234,7 +234,7 @@ const char *objects_keep(Arena *a, const BuildInput *in, Diag *d)
     const char *keep = in->command->keep, *units = path_join(a, keep, arena_printf(a, "%s_units", in->name));
     const int error = dir_make(a, units);
     if (error)
-        return io_error(d, "directory", units, error), NULL;
+        return objects_failed(d, "directory", units, error), NULL;
     remove_others(a, units, in);
     bool ok = write_text(a, keep, in->name, in->command->options.cuda ? ".cu" : ".c", in->text, d);
     for (int i = 0; ok && i < in->nunit; i++)
@@ -371,7 +371,7 @@ static void to_cache(Arena *a, const BuildInput *in, Cache *cache, const Job *j)
 }
 
 /* Every unit becomes DIR/NAME.o. */
-static bool compile(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache, const char *dir, Diag *d)
+static bool compile_units(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache, const char *dir, Diag *d)
 {
     const char *sources = in->command->keep ? objects_keep(a, in, d) : dir;
     Job *job = arena_alloc(a, (size_t)in->nunit * sizeof *job);
@@ -429,7 +429,7 @@ static const char *link_program(Arena *a, const BuildInput *in, const Toolchain 
 
 const char *objects_program(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache, const char *dir, Diag *d)
 {
-    const char *program = compile(a, in, t, cache, dir, d) ? link_program(a, in, t, dir, d) : NULL;
+    const char *program = compile_units(a, in, t, cache, dir, d) ? link_program(a, in, t, dir, d) : NULL;
     for (int i = 0; i < in->nunit; i++)
         unlink(file_of(a, dir, in->unit[i].name, ".o"));
     return program;

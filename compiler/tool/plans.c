@@ -72,7 +72,7 @@ static Key key_of(const GraphPlan *p, const char *version, const PlanWish *w)
     return k;
 }
 
-static bool find(Arena *a, Cache *cache, const char *version, const PlanWish *w, GraphPlan *p)
+static bool find_plan(Arena *a, Cache *cache, const char *version, const PlanWish *w, GraphPlan *p)
 {
     size_t len = 0;
     const char *bytes = w->no_cache ? NULL : cache_get(a, cache, CACHE_PLAN, key_of(p, version, w), &len);
@@ -83,7 +83,7 @@ static bool find(Arena *a, Cache *cache, const char *version, const PlanWish *w,
     return p->kept = true;
 }
 
-static void keep(Arena *a, Cache *cache, const char *version, const PlanWish *w, const GraphPlan *p, const char *line)
+static void keep_plan(Arena *a, Cache *cache, const char *version, const PlanWish *w, const GraphPlan *p, const char *line)
 {
     Text t = text_new(a);
     text_addn(&t, line, strcspn(line, "\n"));
@@ -111,7 +111,7 @@ static bool read_answers(Arena *a, const char *dir, const Process *run, const Pl
         if (p[i]->planned)
             p[i]->text = file_read(a, path_join(a, dir, arena_printf(a, "%d.plan", i)), &p[i]->bytes);
         if (!p[i]->planned || p[i]->text)
-            keep(a, cache, version, w, p[i], line);
+            keep_plan(a, cache, version, w, p[i], line);
         line += strcspn(line, "\n");
         line += *line == '\n';
     }
@@ -156,7 +156,7 @@ bool plans_make(Arena *a, const char *version, const PlanWish *w, GraphPlan *p, 
     for (int i = 0; i < n; i++) {
         for (same[i] = 0; strcmp(p[same[i]].ways, p[i].ways) != 0;)
             same[i]++;
-        if (same[i] == i && !find(a, &cache, version, w, &p[i]))
+        if (same[i] == i && !find_plan(a, &cache, version, w, &p[i]))
             ARENA_PUSH(a, missing, nmissing, &p[i]);
     }
     const bool ok = nmissing == 0 || plan_missing(a, version, w, &cache, missing, nmissing, d);

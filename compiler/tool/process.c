@@ -119,7 +119,7 @@ static bool finished(Child *c)
     return true;
 }
 
-static void on_signal(int sig)
+static void note_signal(int sig)
 {
     process_signal = sig;
 }
@@ -130,7 +130,7 @@ static const int caught[CAUGHT] = {SIGINT, SIGTERM, SIGHUP};
 /* The signals are blocked but while we wait in ppoll: none is missed. */
 static void catch_signals(struct sigaction *old, sigset_t *mask)
 {
-    struct sigaction act = {.sa_handler = on_signal};
+    struct sigaction act = {.sa_handler = note_signal};
     sigset_t set;
     sigemptyset(&set);
     for (int i = 0; i < CAUGHT; i++) {

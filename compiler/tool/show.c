@@ -14,13 +14,13 @@ static const Span nowhere;
 
 /* ---- layers */
 
-static bool is_layer(const Node *n)
+static bool is_layer_node(const Node *n)
 {
     return !node_is(n, "param") && !node_is(n, "input") && !node_is(n, "label") && !node_is(n, "const");
 }
 
 /* The bias that `n`'s own layer adds: conv2d and dense make one behind themselves, under the same path. */
-static const Node *own_bias(const Graph *g, const Node *n)
+static const Node *bias_of_layer(const Graph *g, const Node *n)
 {
     if (!n->op->layer || node_is(n, "bias"))
         return NULL;
@@ -34,11 +34,11 @@ static const Node *own_bias(const Graph *g, const Node *n)
 
 static bool is_own_bias(const Graph *g, const Node *n)
 {
-    return node_is(n, "bias") && own_bias(g, n->in[0]) == n;
+    return node_is(n, "bias") && bias_of_layer(g, n->in[0]) == n;
 }
 
 /* Parameters that n reads and no earlier row has counted. */
-static int64_t parameters(Graph *g, const Node *n)
+static int64_t new_parameters(Graph *g, const Node *n)
 {
     int64_t sum = 0;
     for (int i = 0; n && i < n->nin; i++) {
@@ -48,8 +48,8 @@ static int64_t parameters(Graph *g, const Node *n)
         p->mark = 1;
         sum += p->param->average ? 0 : shape_count(&p->param->file);
     }
-    const Node *bias = n ? own_bias(g, n) : NULL;
-    return sum + (bias ? parameters(g, bias) : 0);
+    const Node *bias = n ? bias_of_layer(g, n) : NULL;
+    return sum + (bias ? new_parameters(g, bias) : 0);
 }
 
 typedef struct Row {
@@ -81,10 +81,10 @@ static const char *place_of(Arena *a, const Node *n)
     return s->order ? arena_printf(a, "%d%c", n->span.line, 'a' + (s->order - 1) % 26) : arena_printf(a, "%d", n->span.line);
 }
 
-static Row row_of(Arena *a, Graph *g, const Node *n)
+static Row layer_row(Arena *a, Graph *g, const Node *n)
 {
     Row r = {.name = n->name ? n->name : "", .op = n->op->name, .shape = shape_text(a, &n->shape), .place = ""};
-    r.parameters = parameters(g, n);
+    r.parameters = new_parameters(g, n);
     r.cost = n->op->cost ? n->op->cost(n) : plain_cost(n);
     r.cost.flops *= (double)node_steps(n), r.cost.bytes *= (double)node_steps(n);
     if (n->op->layer && !node_is(n, "bias"))
@@ -94,17 +94,17 @@ static Row row_of(Arena *a, Graph *g, const Node *n)
     return r;
 }
 
-static const char *count(Arena *a, double v)
+static const char *count_text(Arena *a, double v)
 {
     return v ? text_commas(a, (int64_t)v) : "";
 }
 
 static void print_row(Arena *a, const Row *r, int width, bool cost)
 {
-    printf("%4s  %-*s %-22s %-18s %12s %14s %14s", r->place, width, r->name, r->op, r->shape, count(a, (double)r->parameters),
-           count(a, r->macs), count(a, r->cost.flops));
+    printf("%4s  %-*s %-22s %-18s %12s %14s %14s", r->place, width, r->name, r->op, r->shape, count_text(a, (double)r->parameters),
+           count_text(a, r->macs), count_text(a, r->cost.flops));
     if (cost)
-        printf(" %12s %8s", count(a, r->cost.bytes),
+        printf(" %12s %8s", count_text(a, r->cost.bytes),
                r->cost.flops > 0 ? arena_printf(a, "%.1f", r->cost.flops / r->cost.bytes) : "");
     putchar('\n');
 }
@@ -175,11 +175,11 @@ static void fill_table(Table *t)
         g->node[i]->mark = 0;
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
-        if (!is_layer(n) || is_own_bias(g, n) || (t->depth && n->op->flags & OP_HIDDEN))
+        if (!is_layer_node(n) || is_own_bias(g, n) || (t->depth && n->op->flags & OP_HIDDEN))
             continue;
         const Node *call = t->depth && !n->block ? recurrent(t->arena, g, n) : NULL;
         const char *block = call ? call->name : folded(t->arena, n, t->depth);
-        Row r = row_of(t->arena, g, n);
+        Row r = layer_row(t->arena, g, n);
         if (call)
             r.name = call->name, r.op = call->op->name, t->folds = true;
         const bool more = block && last && strcmp(block, last) == 0;
@@ -206,7 +206,7 @@ static void print_frozen(Arena *a, const Graph *g)
 }
 
 /* Blocks are folded as little as leaves a table for one screen, or else as much as can be. */
-static void fold(Table *t, bool all)
+static void fold_blocks(Table *t, bool all)
 {
     enum { SCREEN = 40, DEEP = 4 };
     for (t->depth = all ? 0 : DEEP; fill_table(t), t->depth > 1 && t->nrow > SCREEN;)
@@ -230,7 +230,7 @@ void show_layers(Arena *a, const Graph *graph, bool all, bool cost)
 {
     Table t = {.arena = a, .graph = (Graph *)graph};  /* marks only */
     Row total = {.place = "", .name = "total", .op = "", .shape = ""};
-    fold(&t, all);
+    fold_blocks(&t, all);
     const int width = t.width > 20 ? t.width : 20;
     printf("%4s  %-*s %-22s %-18s %12s %14s %14s", "line", width, "name", "op", "output", "parameters", "MACs", "FLOPs");
     printf(cost ? " %12s %8s\n" : "\n", "bytes", "FLOP/B");
@@ -376,7 +376,7 @@ void show_price(Arena *a, const Graph *g, const Options *o)
 
 /* ---- memory */
 
-static void print_bytes(Arena *a, const char *what, int64_t bytes, const char *how)
+static void print_memory_row(Arena *a, const char *what, int64_t bytes, const char *how)
 {
     printf("  %-28s %12s   %s\n", what, text_bytes(a, bytes), how);
 }
@@ -399,20 +399,20 @@ bool show_plan(Arena *a, const Graph *g, int64_t ranks, Diag *d)
            (long long)s->batch, (long long)s->shards, s->shards == 1 ? "" : "s", (long long)s->shard, s->shard == 1 ? "" : "s", (long long)s->chunk,
            text_commas(a, (int64_t)emit_flops(g)));
     printf("memory%s, %d threads\n", ranks > 1 ? arena_printf(a, " of one of %lld ranks", (long long)ranks) : "", threads);
-    print_bytes(a, "parameters", s->parameter_bytes, "one copy, in the kernels' layout");
-    print_bytes(a, "optimizer state", s->state_bytes, g->nstate ? arena_printf(a, "%d of each parameter", g->nstate) : "none");
-    print_bytes(a, "packed weights", s->fixed_bytes - s->parameter_bytes - s->state_bytes, "packed again in every step");
-    print_bytes(a, "shards", mine.shards * s->shard_bytes,
+    print_memory_row(a, "parameters", s->parameter_bytes, "one copy, in the kernels' layout");
+    print_memory_row(a, "optimizer state", s->state_bytes, g->nstate ? arena_printf(a, "%d of each parameter", g->nstate) : "none");
+    print_memory_row(a, "packed weights", s->fixed_bytes - s->parameter_bytes - s->state_bytes, "packed again in every step");
+    print_memory_row(a, "shards", mine.shards * s->shard_bytes,
                 arena_printf(a, "%lld x %s; lower bound %s", (long long)mine.shards, text_bytes(a, s->shard_bytes),
                              text_bytes(a, s->bound_shard)));
-    print_bytes(a, "threads", threads * s->thread_bytes,
+    print_memory_row(a, "threads", threads * s->thread_bytes,
                 arena_printf(a, "%d x %s; lower bound %s", threads, text_bytes(a, s->thread_bytes),
                              text_bytes(a, s->bound_thread)));
     if (!mine.fused_update)
-        print_bytes(a, "gradients", s->grad_bytes, "one copy, reduced before the update");
+        print_memory_row(a, "gradients", s->grad_bytes, "one copy, reduced before the update");
     if (s->again)
-        print_bytes(a, "not kept", s->bytes_without - step_bytes(s, threads),
+        print_memory_row(a, "not kept", s->bytes_without - step_bytes(s, threads),
                     arena_printf(a, "%d value%s, which the backward pass computes again", s->again, s->again == 1 ? "" : "s"));
-    print_bytes(a, "planned", step_bytes(&mine, threads), "plus at most 30 MB, plus the data set as it is stored");
+    print_memory_row(a, "planned", step_bytes(&mine, threads), "plus at most 30 MB, plus the data set as it is stored");
     return true;
 }

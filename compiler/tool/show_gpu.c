@@ -27,16 +27,16 @@ typedef struct Line {
     double      operations, bytes, seconds;           /* of all its launches */
 } Line;
 
-static const char *count(Arena *a, double v)
+static const char *launch_count(Arena *a, double v)
 {
     return v > 0 ? text_commas(a, (int64_t)(v + .5)) : "-";
 }
 
-static void print_line(Sheet *s, const Line *l)
+static void print_sheet_line(Sheet *s, const Line *l)
 {
     Arena *a = s->arena;
-    printf("%4s  %-24s %-44s %-26s %6s %12s %14s %18s %10.2f us\n", l->place, l->name, l->pattern, l->engine, l->times > 1 ? count(a, (double)l->times) : "",
-           l->workspace ? text_bytes(a, l->workspace) : "-", count(a, l->bytes), count(a, l->operations), 1e6 * l->seconds);
+    printf("%4s  %-24s %-44s %-26s %6s %12s %14s %18s %10.2f us\n", l->place, l->name, l->pattern, l->engine, l->times > 1 ? launch_count(a, (double)l->times) : "",
+           l->workspace ? text_bytes(a, l->workspace) : "-", launch_count(a, l->bytes), launch_count(a, l->operations), 1e6 * l->seconds);
     s->seconds += l->seconds, s->operations += l->operations, s->bytes += l->bytes, s->launches += l->times;
     s->workspace = l->workspace > s->workspace ? l->workspace : s->workspace;
 }
@@ -80,12 +80,12 @@ static void show_launch(Sheet *s, const Launch *l, const GraphPlan *p)
     x.engine = l->by == BY_CUDNN ? engine_text(s, p) : l->by == BY_CUBLAS ? "cuBLASLt" : "own kernel";
     x.workspace = p ? p->workspace : 0;
     x.seconds = t * gpu_seconds(s->gpu, s->type, product, l->operations, l->bytes);
-    print_line(s, &x);
+    print_sheet_line(s, &x);
     if (!apart)
         return;
     x.pattern = pattern(s->arena, l, with, l->nfused + 1), x.engine = "own kernel", x.operations = 0, x.workspace = 0, x.bytes = l->rest_bytes;
     x.seconds = gpu_seconds(s->gpu, s->type, false, 0, l->rest_bytes);
-    print_line(s, &x);
+    print_sheet_line(s, &x);
 }
 
 /* ---- planning */
@@ -123,7 +123,7 @@ static bool plan(Sheet *s, const Command *c, const Launch *l, int n, Diag *d)
 
 /* ---- memory */
 
-static void print_bytes(Arena *a, const char *what, int64_t bytes, const char *how)
+static void print_gpu_bytes(Arena *a, const char *what, int64_t bytes, const char *how)
 {
     printf("  %-28s %12s   %s\n", what, text_bytes(a, bytes), how);
 }
@@ -139,12 +139,12 @@ static void show_memory(const Sheet *s, const Graph *g, const Launch *l, int n)
     const int64_t fixed = launch_fixed(g, s->type), values = launch_memory(a, g, s->type, l, n, &bound);
     const int64_t workspace = s->workspace > PRODUCTS ? s->workspace : PRODUCTS, all = fixed + values + workspace + CONTEXT;
     printf("memory\n");
-    print_bytes(a, "parameters and states", fixed, arena_printf(a, "f32 values, gradients, %d optimizer state%s", g->nstate,
+    print_gpu_bytes(a, "parameters and states", fixed, arena_printf(a, "f32 values, gradients, %d optimizer state%s", g->nstate,
                                                                  gpu_bytes(s->type) < 4 ? ", a copy in the type of the computation" : ""));
-    print_bytes(a, "activations and gradients", values, arena_printf(a, "planned; lower bound %s", text_bytes(a, bound)));
-    print_bytes(a, "workspace", workspace, "the largest of one launch; 32 MB for products");
-    print_bytes(a, "CUDA", CONTEXT, "context and libraries, an estimate");
-    print_bytes(a, "all", all, "plus the data set as it is stored, if it fits");
+    print_gpu_bytes(a, "activations and gradients", values, arena_printf(a, "planned; lower bound %s", text_bytes(a, bound)));
+    print_gpu_bytes(a, "workspace", workspace, "the largest of one launch; 32 MB for products");
+    print_gpu_bytes(a, "CUDA", CONTEXT, "context and libraries, an estimate");
+    print_gpu_bytes(a, "all", all, "plus the data set as it is stored, if it fits");
     for (size_t i = 0; i < sizeof cards / sizeof *cards; i++)
         printf("  %s %s\n", (double)all < .95 * cards[i].bytes ? "fits" : "does not fit", cards[i].name);
 }
@@ -152,8 +152,8 @@ static void show_memory(const Sheet *s, const Graph *g, const Launch *l, int n)
 static void show_total(const Sheet *s, const Graph *g)
 {
     Arena *a = s->arena;
-    printf("      %s launches a step, %s FLOPs, %s bytes: %.1f us, %s samples/s predicted\n", text_commas(a, s->launches), count(a, s->operations),
-           count(a, s->bytes), 1e6 * s->seconds, count(a, (double)g->recipe.batch / s->seconds));
+    printf("      %s launches a step, %s FLOPs, %s bytes: %.1f us, %s samples/s predicted\n", text_commas(a, s->launches), launch_count(a, s->operations),
+           launch_count(a, s->bytes), 1e6 * s->seconds, launch_count(a, (double)g->recipe.batch / s->seconds));
     printf("      predicted: a roofline of the %s (%s): gap %.1f us + the larger of FLOPs / %.0f T/s (products), bytes / %.1f TB/s; "
            "a lower bound, not a measurement\n", s->gpu->name, s->gpu->source, 1e6 * s->gpu->gap, 1e-12 * gpu_peak(s->gpu, s->type),
            1e-12 * s->gpu->bandwidth);

@@ -225,7 +225,7 @@ static const char *built_with(Arena *a, const Command *c)
     return more && more[blank] ? arena_printf(a, "%s%sTENON_CFLAGS=%s", c->flags, *c->flags ? " " : "", more + blank) : c->flags;
 }
 
-static bool build(Arena *a, const Command *c, const Front *f, Diag *d)
+static bool build_command(Arena *a, const Command *c, const Front *f, Diag *d)
 {
     Paths paths;
     if (!paths_find(a, &paths, d))
@@ -309,7 +309,7 @@ bool tool_finish(const Command *c, const Front *f, Diag *d)
     switch (c->kind) {
     case COMMAND_SHOW: return !f->train || show(a, c, f, d);
     case COMMAND_EMIT: return emit(a, c, f, d);
-    default:           return build(a, c, f, d);
+    default:           return build_command(a, c, f, d);
     }
 }
 

@@ -121,7 +121,7 @@ static const char *line_key(const TuneTool *t, const Case *c)
 }
 
 /* A line of an unknown way counts as none: it is measured again. */
-static bool look_up(const TuneTool *t, Case *c, const char *text)
+static bool look_up_case(const TuneTool *t, Case *c, const char *text)
 {
     const char *key = line_key(t, c);
     const size_t n = strlen(key);
@@ -152,7 +152,7 @@ static void append(const TuneTool *t, const char *lines, Diag *d)
 
 /* ---- measuring */
 
-static bool io_error(Diag *d, const char *path)
+static bool tune_failed(Diag *d, const char *path)
 {
     diag_error(d, nowhere, "--tune cannot use %s: %s", path, strerror(errno));
     return false;
@@ -186,7 +186,7 @@ static void add_trials(Trials *t, const Graph *g, Case *c)
 }
 
 /* The number behind "KEY " at the beginning of a line; -1 when there is none. */
-static double figure(const char *text, const char *key)
+static double tune_figure(const char *text, const char *key)
 {
     const size_t n = strlen(key);
     for (const char *s = text; *s; s += strcspn(s, "\n"), s += *s == '\n')
@@ -205,7 +205,7 @@ static const char *run_trials(const TuneTool *t, const char *text, Diag *d)
         return NULL;
     const char *dir = dir_temporary(a, "tenon-tune", &made);
     if (!made)
-        return io_error(d, dir), NULL;
+        return tune_failed(d, dir), NULL;
     Command command = *t->command;
     command.output = path_join(a, dir, "tune");
     command.keep = NULL;
@@ -222,7 +222,7 @@ static const char *run_trials(const TuneTool *t, const char *text, Diag *d)
         process_run(&trials);
     const char *output = trials.output.s;
     const int status = trials.status;
-    const bool whole = figure(output, "peak") > 0;
+    const bool whole = tune_figure(output, "peak") > 0;
     unlink(command.output);
     rmdir(dir);
     process_pass_on();
@@ -233,7 +233,7 @@ static const char *run_trials(const TuneTool *t, const char *text, Diag *d)
 
 static double trial_us(Arena *a, const char *text, int trial)
 {
-    return figure(text, arena_printf(a, "%d", trial));
+    return tune_figure(text, arena_printf(a, "%d", trial));
 }
 
 /* Takes the fastest way; the line that remembers it. */
@@ -250,7 +250,7 @@ static const char *settle_case(const TuneTool *t, Case *c, double calls, const c
         text_printf(&ways, "%s%s %.1f (%.1f predicted)", i ? ", " : "", way_name(h->tile[i]), us, 1e6 * h->predicted[i]);
     }
     return arena_printf(t->arena, "%s%s\t%s, peak %.1f\n", line_key(t, c), way_name(h->tile[h->pick]), ways.s,
-                        figure(measured, "peak"));
+                        tune_figure(measured, "peak"));
 }
 
 /* The same shape twice is one case. */
@@ -275,7 +275,7 @@ static void settle(Tuner *tuner, const Graph *g, Choice *choice, int n, Diag *d)
 
     for (int i = 0; i < n; i++) {
         c[i] = (Case){.choice = &choice[i], .shape = shape_of(t, &choice[i], step.chunk, calls)};
-        c[i].known = look_up(t, &c[i], text);
+        c[i].known = look_up_case(t, &c[i], text);
         if (!c[i].known && !twin(c, i))
             add_trials(&trials, g, &c[i]);
     }
