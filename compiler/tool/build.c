@@ -22,19 +22,13 @@ typedef struct Found {
     const char *temporary;                            /* a directory of our own, or NULL */
 } Found;
 
-static bool build_failed(Diag *d, const char *what, const char *path, int error)
-{
-    diag_error(d, nowhere, "cannot write %s %s: %s", what, path, strerror(error));
-    return false;
-}
-
 static const char *make_temporary(Arena *a, Diag *d)
 {
     bool made;
     const char *dir = dir_temporary(a, "tenon", &made);
     if (made)
         return dir;
-    build_failed(d, "directory", dir, errno);
+    file_failed(d, "directory", dir, errno);
     return NULL;
 }
 
@@ -61,7 +55,7 @@ static bool make_program(Arena *a, const BuildInput *in, const Toolchain *t, Cac
         return rmdir(dir), false;                     /* stays when the file at fault lies in it */
     f->bytes = file_read(a, f->path, &f->len);
     if (!f->bytes)
-        return build_failed(d, "the program to", f->path, errno);
+        return file_failed(d, "the program to", f->path, errno);
     cache_put(a, cache, CACHE_PROGRAM, key, f->bytes, f->len);
     return true;
 }
@@ -124,7 +118,7 @@ bool build_program(Arena *a, const BuildInput *in, Diag *d)
         return false;
     const int error = file_write(a, in->command->output, f.bytes, f.len, 0777);
     remove_temporary(&f);
-    return error ? build_failed(d, "the program to", in->command->output, error) : true;
+    return error ? file_failed(d, "the program to", in->command->output, error) : true;
 }
 
 bool build_and_run(Arena *a, const BuildInput *in, Diag *d)

@@ -95,6 +95,12 @@ void file_volatile(const char *path)
 
 /* ---- writing */
 
+bool file_failed(Diag *d, const char *what, const char *path, int error)
+{
+    diag_error(d, (Span){0}, "cannot write %s %s: %s", what, path, strerror(error));
+    return false;
+}
+
 static int write_all(int fd, const char *bytes, size_t len)
 {
     while (len) {

@@ -1,6 +1,7 @@
 /* file.h -- files and directories: whole reads, writes that are either complete or not there. */
 #ifndef FILE_H
 #define FILE_H
+#include "base/diag.h"
 #include "base/text.h"
 #include <sys/types.h>
 
@@ -11,6 +12,8 @@ char *file_read(Arena *a, const char *path, size_t *len);
  * A link stays, and its target is written; a device, a pipe or standard output is written into.  Nothing is synced: all that is
  * written here can be made again, and entries of the cache know when they are damaged.  0, or an errno. */
 int   file_write(Arena *a, const char *path, const void *bytes, size_t len, mode_t mode);
+/* Reports that WHAT cannot be written to path, for that errno; returns false. */
+bool  file_failed(Diag *d, const char *what, const char *path, int error);
 int   file_copy(Arena *a, const char *from, const char *to, mode_t mode);
 
 int   dir_make(Arena *a, const char *path);           /* with its parents; 0, or an errno */

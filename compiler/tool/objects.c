@@ -185,12 +185,6 @@ Key program_key(Arena *a, const BuildInput *in, const Toolchain *t)
 
 /* ---- files */
 
-static bool objects_failed(Diag *d, const char *what, const char *path, int error)
-{
-    diag_error(d, nowhere, "cannot write %s %s: %s", what, path, strerror(error));
-    return false;
-}
-
 /* The C compiler takes a word that begins with '-' or '@' for an option or for a file of options. */
 static const char *file_of(Arena *a, const char *dir, const char *name, const char *suffix)
 {
@@ -208,7 +202,7 @@ static bool write_text(Arena *a, const char *dir, const char *name, const char *
 {
     const char *path = file_of(a, dir, name, suffix);
     const int error = file_write(a, path, text, strlen(text), 0666);
-    return !error || objects_failed(d, "the generated C to", path, error);
+    return !error || file_failed(d, "the generated C to", path, error);
 }
 
 /* Removes units of an earlier build: their kernels may be in other units now.  Files that tenon has not made stay. */
@@ -234,7 +228,7 @@ const char *objects_keep(Arena *a, const BuildInput *in, Diag *d)
     const char *keep = in->command->keep, *units = path_join(a, keep, arena_printf(a, "%s_units", in->name));
     const int error = dir_make(a, units);
     if (error)
-        return objects_failed(d, "directory", units, error), NULL;
+        return file_failed(d, "directory", units, error), NULL;
     remove_others(a, units, in);
     bool ok = write_text(a, keep, in->name, in->command->options.cuda ? ".cu" : ".c", in->text, d);
     for (int i = 0; ok && i < in->nunit; i++)
