@@ -12,128 +12,198 @@ typedef struct Expr Expr;
 typedef struct Stmt Stmt;
 
 typedef enum {
-    EX_BAD,                                           /* reported already; its value is poison */
-    EX_INT, EX_FLOAT, EX_BOOL, EX_STRING, EX_NAME,
-    EX_LIST,                                          /* [item, ...] */
-    EX_UNARY, EX_BINARY,                              /* op a, a op b */
-    EX_INDEX,                                         /* a[b] */
-    EX_FIELD,                                         /* a.s */
-    EX_CALL,                                          /* a(arg, ...) */
-    EX_IF                                             /* if arm { } else if arm { } else { } */
+    EX_BAD, /* reported already; its value is poison */
+    EX_INT,
+    EX_FLOAT,
+    EX_BOOL,
+    EX_STRING,
+    EX_NAME,
+    EX_LIST, /* [item, ...] */
+    EX_UNARY,
+    EX_BINARY, /* op a, a op b */
+    EX_INDEX,  /* a[b] */
+    EX_FIELD,  /* a.s */
+    EX_CALL,   /* a(arg, ...) */
+    EX_IF      /* if arm { } else if arm { } else { } */
 } ExprKind;
 
 typedef enum {
-    DO_ADD, DO_SUB, DO_MUL, DO_DIV, DO_FLOOR, DO_MOD, DO_POW,
-    DO_EQ, DO_NE, DO_LT, DO_LE, DO_GT, DO_GE, DO_AND, DO_OR, DO_NOT, DO_NEG
+    DO_ADD,
+    DO_SUB,
+    DO_MUL,
+    DO_DIV,
+    DO_FLOOR,
+    DO_MOD,
+    DO_POW,
+    DO_EQ,
+    DO_NE,
+    DO_LT,
+    DO_LE,
+    DO_GT,
+    DO_GE,
+    DO_AND,
+    DO_OR,
+    DO_NOT,
+    DO_NEG
 } Operator;
 
-const char *operator_text(Operator op);               /* "+", "and" */
+const char *operator_text(Operator op); /* "+", "and" */
 
 typedef struct Arg {
-    const char *name;                                 /* NULL: positional */
-    Span        name_span;
-    Expr       *value;
-    bool        override;                             /* from --set: wins over the file's own */
+    const char *name; /* NULL: positional */
+    Span name_span;
+    Expr *value;
+    bool override; /* from --set: wins over the file's own */
 } Arg;
 
-typedef struct Exprs { Expr **v; int n; } Exprs;
-typedef struct Args { Arg *v; int n; } Args;
-typedef struct Arm { Expr *cond, *value; } Arm;       /* cond NULL: the last else */
-typedef struct Arms { Arm *v; int n; } Arms;
+typedef struct Exprs {
+    Expr **v;
+    int n;
+} Exprs;
+typedef struct Args {
+    Arg *v;
+    int n;
+} Args;
+typedef struct Arm {
+    Expr *cond, *value;
+} Arm; /* cond NULL: the last else */
+typedef struct Arms {
+    Arm *v;
+    int n;
+} Arms;
 
 struct Expr {
     ExprKind kind;
-    bool     bad;                               /* an error here was reported: poison from now on */
-    int      depth;                                   /* 1 for a leaf */
-    Span     span;
+    bool bad;  /* an error here was reported: poison from now on */
+    int depth; /* 1 for a leaf */
+    Span span;
     union {
-        int64_t     i;                                /* INT, BOOL */
-        double      f;                                /* FLOAT */
-        const char *s;                                /* STRING, NAME */
-        Exprs       list;                             /* LIST */
-        Arms        arms;                             /* IF */
+        int64_t i;     /* INT, BOOL */
+        double f;      /* FLOAT */
+        const char *s; /* STRING, NAME */
+        Exprs list;    /* LIST */
+        Arms arms;     /* IF */
         struct {
-            Expr *a;                                  /* operand, or what is called */
+            Expr *a; /* operand, or what is called */
             union {
-                struct { Expr *b; Operator op; };     /* UNARY, BINARY, INDEX */
-                Args        args;                     /* CALL */
-                const char *field;                    /* FIELD */
+                struct {
+                    Expr *b;
+                    Operator op;
+                };                 /* UNARY, BINARY, INDEX */
+                Args args;         /* CALL */
+                const char *field; /* FIELD */
             };
         };
     };
 };
 
-typedef struct Body { Stmt **v; int n; bool broken; } Body; /* broken: a statement was lost */
-typedef struct Branch { Expr *cond; Body body; } Branch;              /* cond NULL: else */
-typedef struct Branches { Branch *v; int n; } Branches;
+typedef struct Body {
+    Stmt **v;
+    int n;
+    bool broken;
+} Body; /* broken: a statement was lost */
+typedef struct Branch {
+    Expr *cond;
+    Body body;
+} Branch; /* cond NULL: else */
+typedef struct Branches {
+    Branch *v;
+    int n;
+} Branches;
 
 /* item in value: an element of a sequence a step */
-typedef struct Item { const char *name; Span span; Expr *value; } Item;
-typedef struct Items { Item *v; int n; } Items;
+typedef struct Item {
+    const char *name;
+    Span span;
+    Expr *value;
+} Item;
+typedef struct Items {
+    Item *v;
+    int n;
+} Items;
 
 /* What stands behind them: reversed, recompute = every k. */
-typedef struct Marks { bool reversed; Expr *every; } Marks;
+typedef struct Marks {
+    bool reversed;
+    Expr *every;
+} Marks;
 
 typedef enum { ST_BIND, ST_FOR, ST_IF, ST_RETURN, ST_SCAN, ST_YIELD } StmtKind;
 struct Stmt {
-    StmtKind    kind;
-    Span        span;                                 /* FOR, SCAN: its head */
-    const char *name;                                 /* BIND, FOR, YIELD */
-    Span        name_span;
-    Expr       *value;                 /* BIND, YIELD, RETURN; FOR: the list, or the first number */
-    Expr       *to;                                   /* FOR: one past the last number, or NULL */
-    Body        body;                                 /* FOR, SCAN */
-    Items       items;                                /* SCAN */
-    Marks       marks;                                /* SCAN */
-    Branches    branches;                             /* IF */
-    bool        names_layer;                      /* BIND: its one layer is called `name` (sem.c) */
+    StmtKind kind;
+    Span span;        /* FOR, SCAN: its head */
+    const char *name; /* BIND, FOR, YIELD */
+    Span name_span;
+    Expr *value;       /* BIND, YIELD, RETURN; FOR: the list, or the first number */
+    Expr *to;          /* FOR: one past the last number, or NULL */
+    Body body;         /* FOR, SCAN */
+    Items items;       /* SCAN */
+    Marks marks;       /* SCAN */
+    Branches branches; /* IF */
+    bool names_layer;  /* BIND: its one layer is called `name` (sem.c) */
 };
 
 typedef enum {
-    TYPE_TENSOR, TYPE_INT, TYPE_FLOAT, TYPE_BOOL, TYPE_STRING, TYPE_LIST,
-    TYPE_INPUT,                                       /* f32[1, 28, 28], i32[80]: what a model is fed with */
+    TYPE_TENSOR,
+    TYPE_INT,
+    TYPE_FLOAT,
+    TYPE_BOOL,
+    TYPE_STRING,
+    TYPE_LIST,
+    TYPE_INPUT, /* f32[1, 28, 28], i32[80]: what a model is fed with */
     TYPE_BAD
 } Type;
 
 typedef struct ParamDecl {
     const char *name;
-    Span        span;
-    Type        type;
-    Span        type_span;
-    const char *type_name;                            /* NULL: none was written */
-    Exprs       dims;
-    bool        tokens;                               /* INPUT: i32, numbers of words or characters */
-    Expr       *fallback;                             /* NULL: must be given */
+    Span span;
+    Type type;
+    Span type_span;
+    const char *type_name; /* NULL: none was written */
+    Exprs dims;
+    bool tokens;    /* INPUT: i32, numbers of words or characters */
+    Expr *fallback; /* NULL: must be given */
 } ParamDecl;
-typedef struct ParamDecls { ParamDecl *v; int n; } ParamDecls;
+typedef struct ParamDecls {
+    ParamDecl *v;
+    int n;
+} ParamDecls;
 
-typedef struct Entry {                               /* key = value, key.sub = value (--set only) */
+typedef struct Entry { /* key = value, key.sub = value (--set only) */
     const char *key, *sub;
-    Span        key_span, sub_span;
-    Expr       *value;
-    bool        override;                             /* replaced by --set */
+    Span key_span, sub_span;
+    Expr *value;
+    bool override; /* replaced by --set */
 } Entry;
-typedef struct Entries { Entry *v; int n; bool broken; } Entries;
+typedef struct Entries {
+    Entry *v;
+    int n;
+    bool broken;
+} Entries;
 
 typedef struct Decl Decl;
 typedef enum { DECL_MODEL, DECL_BLOCK, DECL_OP, DECL_TRAIN, DECL_IMPORT } DeclKind;
 struct Decl {
-    DeclKind    kind;
-    const char *name;                                 /* IMPORT: the file, as written */
-    Span        name_span;
-    ParamDecls  params;
-    Body        body;                                 /* MODEL, BLOCK */
-    Expr       *formula;                              /* OP */
-    Entries     entries;                              /* TRAIN */
-    bool        bad;                                  /* calls of it are poison */
-    int         mark;                                 /* sem.c: 0 new, 1 being visited, 2 done */
-    Map         leaves;                         /* sem.c: names of bindings that name their layer */
-    Expr      **calls;                                /* sem.c: calls of other declarations */
-    int         ncalls;
+    DeclKind kind;
+    const char *name; /* IMPORT: the file, as written */
+    Span name_span;
+    ParamDecls params;
+    Body body;       /* MODEL, BLOCK */
+    Expr *formula;   /* OP */
+    Entries entries; /* TRAIN */
+    bool bad;        /* calls of it are poison */
+    int mark;        /* sem.c: 0 new, 1 being visited, 2 done */
+    Map leaves;      /* sem.c: names of bindings that name their layer */
+    Expr **calls;    /* sem.c: calls of other declarations */
+    int ncalls;
 };
 /* broken: one was lost to a syntax error */
-typedef struct Decls { Decl **v; int n; bool broken; } Decls;
+typedef struct Decls {
+    Decl **v;
+    int n;
+    bool broken;
+} Decls;
 
-const char *decl_word(DeclKind kind);                 /* "model", "block", ... */
+const char *decl_word(DeclKind kind); /* "model", "block", ... */
 
 #endif

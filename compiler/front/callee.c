@@ -5,8 +5,8 @@
 
 Function function_find(const char *name)
 {
-    static const char *const word[] = {"",    "len", "int",  "float", "min",
-                                       "max", "abs", "sqrt", "exp",   "log", "zeros"};
+    static const char *const word[] = {"",    "len",  "int", "float", "min",  "max",
+                                       "abs", "sqrt", "exp", "log",   "zeros"};
     for (size_t i = 1; i < sizeof word / sizeof *word; i++)
         if (strcmp(word[i], name) == 0)
             return (Function)i;

@@ -233,8 +233,8 @@ static bool check_complete(Lower *l, FrontCall *c, Span at)
         diag_error(l->diag, at, "%s is missing its argument '%s'", c->name,
                    callee_arg(&c->callee, i));
         if (c->callee.op && c->callee.op->arg[i].about)
-            diag_note(l->diag, "'%s' is %s: %s", callee_arg(&c->callee, i), wanted_values(&c->callee, i),
-                      c->callee.op->arg[i].about);
+            diag_note(l->diag, "'%s' is %s: %s", callee_arg(&c->callee, i),
+                      wanted_values(&c->callee, i), c->callee.op->arg[i].about);
         ok = refuse_call(c);
     }
     return ok;
@@ -268,7 +268,11 @@ static Value call_named(Lower *l, FrontCall *c)
     if (!ok || c->poison)
         return value_poison();
     if (!c->partial)
-        return finish_call(l, &c->callee, c->slot, path ? path : l->scope ? l->scope->path : "", c->e);
+        return finish_call(l, &c->callee, c->slot,
+                           path       ? path
+                           : l->scope ? l->scope->path
+                                      : "",
+                           c->e);
     Layer *layer = arena_alloc(l->arena, sizeof *layer);
     *layer = (Layer){c->callee, c->name, c->slot, path ? path : ""};
     return (Value){.kind = V_LAYER, .layer = layer};

@@ -85,7 +85,8 @@ static void model_params(Lower *l, const Decl *model, Override *set, int nset)
     }
     for (int i = 0; i < model->params.n; i++)
         if (model->params.v[i].type == TYPE_INPUT)
-            lower_declare(l, model->params.v[i].name, value_node(input_node(l, &model->params.v[i])));
+            lower_declare(l, model->params.v[i].name,
+                          value_node(input_node(l, &model->params.v[i])));
 }
 
 static Expr *last_return(const Body *body)

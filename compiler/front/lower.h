@@ -10,48 +10,61 @@
 #include "front/value.h"
 
 /* One argument of a call, bound to its place. */
-typedef struct Slot { Value v; Span span; bool given; } Slot;
+typedef struct Slot {
+    Value v;
+    Span span;
+    bool given;
+} Slot;
 
 /* A layer value: fc = dense(64).  Calling it twice shares its parameters, because the path is
  * the same. */
 struct Layer {
-    Callee      callee;
-    const char *name;                                 /* of the op or block */
-    Slot       *slot;                          /* callee_count() of them; the tensors are missing */
+    Callee callee;
+    const char *name; /* of the op or block */
+    Slot *slot;       /* callee_count() of them; the tensors are missing */
     const char *path;
 };
 
 /* One block instance (or the model): its variables, and the names that its layers have taken. */
 /* outer: hidden until this one ends */
-typedef struct Var { const char *name; Value v; struct Var *outer; } Var;
+typedef struct Var {
+    const char *name;
+    Value v;
+    struct Var *outer;
+} Var;
 typedef struct Scope {
-    Map         vars;                                 /* Var * */
-    Var       **live;                                 /* stack of names in scope */
-    int         nlive;
-    Map         taken, ordinal;                       /* leaves in use; counters by kind: int * */
+    Map vars;   /* Var * */
+    Var **live; /* stack of names in scope */
+    int nlive;
+    Map taken, ordinal; /* leaves in use; counters by kind: int * */
     const Decl *decl;
-    const char *path;                                 /* "" for the model */
-    const char *leaf;                  /* the binding that the next layer is named after, or NULL */
-    bool        returned;
-    Value       result;
+    const char *path; /* "" for the model */
+    const char *leaf; /* the binding that the next layer is named after, or NULL */
+    bool returned;
+    Value result;
 } Scope;
 
 typedef struct Lower {
-    Unit       *u;
-    Arena      *arena;
-    Diag       *diag;
-    Graph      *g;                                    /* NULL: numbers only */
-    Scope      *scope;
-    int         depth, calls;
-    int64_t     steps;
-    bool        stop;                              /* the budget is spent, and that has been said */
-    struct Scanned *scan;                             /* scan.c: the scan whose body runs now */
-    const Stmt *loop;                                 /* outermost loop that runs now */
+    Unit *u;
+    Arena *arena;
+    Diag *diag;
+    Graph *g; /* NULL: numbers only */
+    Scope *scope;
+    int depth, calls;
+    int64_t steps;
+    bool stop;            /* the budget is spent, and that has been said */
+    struct Scanned *scan; /* scan.c: the scan whose body runs now */
+    const Stmt *loop;     /* outermost loop that runs now */
     const Decl *model;
 } Lower;
 
 /* --set model.classes=100 */
-typedef struct Override { const char *name; Expr *value; Span span; bool used; } Override;
+typedef struct Override {
+    const char *name;
+    Expr *value;
+    Span span;
+    bool used;
+} Override;
 
 /* The forward graph of a model up to its output; parameters take the recipe's initialisation.
  * NULL after errors. */
@@ -60,50 +73,50 @@ void factors_apply(Graph *g, Diag *d);
 Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *set, int nset,
                    bool training);
 /* The recipe's normalization and augmentation fit the input; the mean image becomes a parameter.  false after errors. */
-bool   lower_samples(Lower *l);
+bool lower_samples(Lower *l);
 /* Label, loss and metrics at the end of g; loss is the value of the key.  false after errors. */
-bool   lower_loss(Unit *u, Graph *g, Expr *loss);
+bool lower_loss(Unit *u, Graph *g, Expr *loss);
 /* A number, list, string or bool without a model around. */
-Value  lower_const(Unit *u, Expr *e);
+Value lower_const(Unit *u, Expr *e);
 
 /* ---- scope.c */
 
 /* reports, marks e bad, is poison */
-Value  lower_fail(Lower *l, Expr *e, Span at, const char *fmt, ...)
+Value lower_fail(Lower *l, Expr *e, Span at, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-bool   lower_step(Lower *l, Span at, int64_t steps);  /* false when the budget is spent */
+bool lower_step(Lower *l, Span at, int64_t steps); /* false when the budget is spent */
 Scope *lower_scope(Lower *l, const Decl *decl, const char *path);
-Var   *lower_find(const Lower *l, const char *name);
-void   lower_declare(Lower *l, const char *name, Value v); /* a new variable, until lower_leave */
-void   lower_assign(Lower *l, const char *name, Value v); /* the one in scope, or a new one */
-void   lower_leave(Scope *s, int mark);
-const char *lower_path(Lower *l, const char *kind);   /* a new layer's path in the current scope */
+Var *lower_find(const Lower *l, const char *name);
+void lower_declare(Lower *l, const char *name, Value v); /* a new variable, until lower_leave */
+void lower_assign(Lower *l, const char *name, Value v);  /* the one in scope, or a new one */
+void lower_leave(Scope *s, int mark);
+const char *lower_path(Lower *l, const char *kind); /* a new layer's path in the current scope */
 
 /* ---- run.c */
 
-void   lower_run(Lower *l, const Body *body);
-Value  lower_argument(Lower *l, const Decl *decl, int i, const Slot *slot);
-Value  lower_result(Lower *l, Scope *s, Expr *call);  /* what the body of s returned */
-Value  lower_instance(Lower *l, const Decl *decl, const Slot *slot, const char *path, Expr *call);
+void lower_run(Lower *l, const Body *body);
+Value lower_argument(Lower *l, const Decl *decl, int i, const Slot *slot);
+Value lower_result(Lower *l, Scope *s, Expr *call); /* what the body of s returned */
+Value lower_instance(Lower *l, const Decl *decl, const Slot *slot, const char *path, Expr *call);
 
 /* ---- scan.c */
 
-void   lower_scan(Lower *l, Stmt *t);
-void   lower_yield(Lower *l, Stmt *t);
-Value  lower_zeros(Lower *l, Expr *e, const Value *v);/* zeros(128): a tensor */
+void lower_scan(Lower *l, Stmt *t);
+void lower_yield(Lower *l, Stmt *t);
+Value lower_zeros(Lower *l, Expr *e, const Value *v); /* zeros(128): a tensor */
 
 /* ---- eval.c */
 
-Value  lower_eval(Lower *l, Expr *e);
-int    lower_condition(Lower *l, Expr *e);            /* 1, 0, or -1 for poison */
+Value lower_eval(Lower *l, Expr *e);
+int lower_condition(Lower *l, Expr *e); /* 1, 0, or -1 for poison */
 
 /* ---- invoke.c, number.c, node.c */
 
-Value  lower_call(Lower *l, Expr *e);
-bool   number_computes(const Callee *c, const Expr *e, const Value *v);
-Value  number_compute(Lower *l, Expr *e, Function fn, const Value *v);
-Value  node_make(Lower *l, const Op *op, const Slot *slot, const char *path, Expr *e);
+Value lower_call(Lower *l, Expr *e);
+bool number_computes(const Callee *c, const Expr *e, const Value *v);
+Value number_compute(Lower *l, Expr *e, Function fn, const Value *v);
+Value node_make(Lower *l, const Op *op, const Slot *slot, const char *path, Expr *e);
 /* y poison: op of x alone */
-Value  node_elementwise(Lower *l, const char *op, Value x, Value y, Expr *e);
+Value node_elementwise(Lower *l, const char *op, Value x, Value y, Expr *e);
 
 #endif

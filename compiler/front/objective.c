@@ -56,7 +56,8 @@ static bool check_answers(const Unit *u, const Graph *g)
         return true;
     if (data->table) {
         diag_error(u->diag, data->span,
-                   "tsv has one class for each text, and the model returns a vector for each position, %s",
+                   "tsv has one class for each text, and the model returns a vector for each "
+                   "position, %s",
                    y);
         diag_help(u->diag, "return one: the last of lstm(h, ...), or mean(h, axes = [0])");
     } else {
@@ -75,7 +76,8 @@ static void check_expect(const Unit *u, const Graph *g)
     if (!e->metric || !strstr(e->metric, "perplexity") || graph_next_token(g))
         return;
     diag_error(u->diag, e->span, "'%s' has no perplexity to compare with", g->name);
-    diag_help(u->diag, "perplexity is reported for data = text(...) with the plain softmax_cross_entropy");
+    diag_help(u->diag,
+              "perplexity is reported for data = text(...) with the plain softmax_cross_entropy");
 }
 
 bool lower_loss(Unit *u, Graph *g, Expr *loss)
@@ -96,7 +98,8 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     if (v.kind != V_TENSOR) {
         if (v.kind != V_POISON)
             diag_error(u->diag, loss->span,
-                       "the loss is a tensor with one number for each sample, this is %s", value_kind(v));
+                       "the loss is a tensor with one number for each sample, this is %s",
+                       value_kind(v));
         return false;
     }
     if (v.node->shape.rank != 0) {

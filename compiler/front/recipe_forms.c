@@ -1,6 +1,7 @@
-/* recipe_forms.c -- the values of a train block that are written as calls: a row each form, with its fields, ranges and defaults.
+/* recipe_forms.c -- the values of a train block that are written as calls: sgd(lr = 0.1).
  *
- * `tenon` reads recipes by these tables, and the manual prints them.
+ * A row describes a form with its fields, ranges and defaults.  `tenon` reads recipes by these
+ * tables, and the manual prints them.
  */
 #include "front/train.h"
 #include <math.h>
@@ -11,27 +12,39 @@
 
 /* clang-format off */
 #define O(member) offsetof(Optimizer, member)
-#define LR(fallback) {"lr", WANT_REAL, O(lr), fallback, 0, INFINITY, false, NULL, 0, "learning rate; 0 is allowed"}
-#define SHARE(name, member, fallback, about) {name, WANT_REAL, O(member), fallback, 0, 1, true, NULL, 0, about}
-#define DECAY(fallback, about) {"weight_decay", WANT_REAL, O(weight_decay), fallback, 0, INFINITY, false, NULL, 0, about}
-#define EPS(fallback) {"eps", WANT_REAL, O(eps), fallback, 0, INFINITY, false, NULL, 0, "added to the root"}
+#define LR(fallback)                                                                               \
+    {"lr", WANT_REAL, O(lr), fallback, 0, INFINITY, false, NULL, 0, "learning rate; 0 is allowed"}
+#define SHARE(name, member, fallback, about)                                                       \
+    {name, WANT_REAL, O(member), fallback, 0, 1, true, NULL, 0, about}
+#define DECAY(fallback, about)                                                                     \
+    {"weight_decay", WANT_REAL, O(weight_decay), fallback, 0, INFINITY, false, NULL, 0, about}
+#define EPS(fallback)                                                                              \
+    {"eps", WANT_REAL, O(eps), fallback, 0, INFINITY, false, NULL, 0, "added to the root"}
 #define L2 "weight decay, added to the gradient"
 const Form optimizer_forms[] = {
-    {"sgd", OPT_SGD, {LR(REQUIRED), SHARE("momentum", momentum, 0, "share of the last step that is kept"), DECAY(0, L2),
-                      {"nesterov", WANT_FLAG, O(nesterov), 0, 0, 1, false, NULL, 0, "Nesterov's momentum; needs a momentum above 0"}},
+    {"sgd", OPT_SGD, {LR(REQUIRED),
+                      SHARE("momentum", momentum, 0, "share of the last step that is kept"),
+                      DECAY(0, L2),
+                      {"nesterov", WANT_FLAG, O(nesterov), 0, 0, 1, false, NULL, 0,
+                       "Nesterov's momentum; needs a momentum above 0"}},
      "stochastic gradient descent",
      "g += weight_decay w\nv = momentum v + g\nw -= lr v   nesterov: w -= lr (g + momentum v)"},
-    {"rmsprop", OPT_RMSPROP, {LR(1e-3), SHARE("rho", rho, 0.9, "share of the mean square that is kept"),
-                              SHARE("momentum", momentum, 0, "share of the last step that is kept"), EPS(1e-7), DECAY(0, L2)},
+    {"rmsprop", OPT_RMSPROP, {LR(1e-3),
+                              SHARE("rho", rho, 0.9, "share of the mean square that is kept"),
+                              SHARE("momentum", momentum, 0, "share of the last step that is kept"),
+                              EPS(1e-7), DECAY(0, L2)},
      "gradient divided by its running root mean square",
-     "g += weight_decay w\ns = rho s + (1 - rho) g^2\nv = momentum v + g / (sqrt(s) + eps)\nw -= lr v"},
+     "g += weight_decay w\ns = rho s + (1 - rho) g^2\nv = momentum v + g / (sqrt(s) + eps)\n"
+     "w -= lr v"},
     {"adam", OPT_ADAM, {LR(1e-3), SHARE("beta1", beta1, 0.9, "share of the mean that is kept"),
-                        SHARE("beta2", beta2, 0.999, "share of the mean square that is kept"), EPS(1e-8), DECAY(0, L2)},
+                        SHARE("beta2", beta2, 0.999, "share of the mean square that is kept"),
+                        EPS(1e-8), DECAY(0, L2)},
      "Adam, in PyTorch's form",
      "g += weight_decay w\nm = beta1 m + (1 - beta1) g\ns = beta2 s + (1 - beta2) g^2\n"
      "w -= lr (m / (1 - beta1^t)) / (sqrt(s / (1 - beta2^t)) + eps)   t = steps done, from 1"},
     {"adamw", OPT_ADAMW, {LR(1e-3), SHARE("beta1", beta1, 0.9, "share of the mean that is kept"),
-                          SHARE("beta2", beta2, 0.999, "share of the mean square that is kept"), EPS(1e-8),
+                          SHARE("beta2", beta2, 0.999, "share of the mean square that is kept"),
+                          EPS(1e-8),
                           DECAY(0.01, "weight decay, apart from the gradient")},
      "Adam with decoupled weight decay",
      "w -= lr weight_decay w   then adam without weight decay"},
@@ -43,19 +56,29 @@ const Form optimizer_forms[] = {
 #undef EPS
 
 #define O(member) offsetof(Schedule, member)
-#define EPOCHS(name, fallback) {name, WANT_REAL, O(warmup), fallback, 0, 1e6, false, NULL, 0, "epochs in which the rate grows linearly from 0 to lr"}
+#define EPOCHS(name, fallback)                                                                     \
+    {name, WANT_REAL, O(warmup), fallback, 0, 1e6, false, NULL, 0,                                 \
+     "epochs in which the rate grows linearly from 0 to lr"}
 #define END {"end", WANT_REAL, O(end), 0, 0, 1, false, NULL, 0, "share of lr at the end"}
 const Form schedule_forms[] = {
     {"constant", SCHED_CONSTANT, {EPOCHS("warmup", 0)}, "the same rate in every step", "lr"},
-    {"step", SCHED_STEP, {{"at", WANT_RISING, O(at), REQUIRED, 0, 1e6, false, NULL, O(nat), "finished epochs after which the rate falls"},
-                          {"factor", WANT_REAL, O(factor), 0.1, 0, INFINITY, false, NULL, 0, "the rate is multiplied by it at each"},
+    {"step", SCHED_STEP, {{"at", WANT_RISING, O(at), REQUIRED, 0, 1e6, false, NULL, O(nat),
+                           "finished epochs after which the rate falls"},
+                          {"factor", WANT_REAL, O(factor), 0.1, 0, INFINITY, false, NULL, 0,
+                           "the rate is multiplied by it at each"},
                           EPOCHS("warmup", 0)},
-     "a rate that falls at given epochs", "lr factor^k   k = how many of the epochs in at are finished"},
+     "a rate that falls at given epochs",
+     "lr factor^k   k = how many of the epochs in at are finished"},
     {"cosine", SCHED_COSINE, {END, EPOCHS("warmup", 0)},
-     "a rate that falls along half a cosine", "lr (end + (1 - end) (1 + cos(pi s)) / 2)   s = (t - warmup) / (epochs - warmup)"},
-    {"polynomial", SCHED_POLYNOMIAL, {{"power", WANT_REAL, O(power), 1, 0, 100, false, NULL, 0, "the exponent"}, END, EPOCHS("warmup", 0)},
-     "a rate that falls along a power", "lr (end + (1 - end) (1 - s)^power)   s = (t - warmup) / (epochs - warmup)"},
-    {"warmup", SCHED_CONSTANT, {EPOCHS("epochs", REQUIRED)}, "the same as `constant(warmup = epochs)`", NULL},
+     "a rate that falls along half a cosine",
+     "lr (end + (1 - end) (1 + cos(pi s)) / 2)   s = (t - warmup) / (epochs - warmup)"},
+    {"polynomial", SCHED_POLYNOMIAL, {{"power", WANT_REAL, O(power), 1, 0, 100, false, NULL, 0,
+                                       "the exponent"},
+                                      END, EPOCHS("warmup", 0)},
+     "a rate that falls along a power",
+     "lr (end + (1 - end) (1 - s)^power)   s = (t - warmup) / (epochs - warmup)"},
+    {"warmup", SCHED_CONSTANT, {EPOCHS("epochs", REQUIRED)},
+     "the same as `constant(warmup = epochs)`", NULL},
     {0}};
 #undef O
 #undef EPOCHS
@@ -64,32 +87,47 @@ const Form schedule_forms[] = {
 static const char *const dist_words[] = {"uniform", "gaussian", "normal", NULL};
 static const char *const fan_words[] = {"in", "out", "avg", NULL};
 #define O(member) offsetof(InitForm, member)
-#define DIST(fallback) {"dist", WANT_WORD, O(dist), fallback, 0, 0, false, dist_words, 0, "the distribution; gaussian and normal are the same"}
-#define FANS(fallback) {"fan", WANT_WORD, O(fan), fallback, 0, 0, false, fan_words, 0, "the numbers that enter, the numbers that leave, or their mean"}
-#define REAL(name, member, fallback, low, about) {name, WANT_REAL, O(member), fallback, low, INFINITY, false, NULL, 0, about}
+#define DIST(fallback)                                                                             \
+    {"dist", WANT_WORD, O(dist), fallback, 0, 0, false, dist_words, 0,                             \
+     "the distribution; gaussian and normal are the same"}
+#define FANS(fallback)                                                                             \
+    {"fan", WANT_WORD, O(fan), fallback, 0, 0, false, fan_words, 0,                                \
+     "the numbers that enter, the numbers that leave, or their mean"}
+#define REAL(name, member, fallback, low, about)                                                   \
+    {name, WANT_REAL, O(member), fallback, low, INFINITY, false, NULL, 0, about}
 const Form init_forms[] = {
-    {"xavier", INIT_XAVIER, {DIST(0), FANS(FAN_AVG), REAL("magnitude", a, 3, 0, "variance times fan of a gaussian")},
-     "as in MXNet", "uniform: bound sqrt(magnitude / fan)   gaussian: standard deviation sqrt(magnitude / fan)"},
+    {"xavier", INIT_XAVIER, {DIST(0), FANS(FAN_AVG),
+                             REAL("magnitude", a, 3, 0, "variance times fan of a gaussian")},
+     "as in MXNet",
+     "uniform: bound sqrt(magnitude / fan)   gaussian: standard deviation sqrt(magnitude / fan)"},
     {"glorot", INIT_GLOROT, {DIST(0)},
-     "from Glorot & Bengio 2010, as in Keras", "uniform: bound sqrt(6 / (in + out))   normal: standard deviation sqrt(2 / (in + out))"},
+     "from Glorot & Bengio 2010, as in Keras",
+     "uniform: bound sqrt(6 / (in + out))   normal: standard deviation sqrt(2 / (in + out))"},
     {"he", INIT_HE, {DIST(2), FANS(FAN_IN)},
-     "from He et al. 2015", "normal: standard deviation sqrt(2 / fan)   uniform: bound sqrt(6 / fan)"},
+     "from He et al. 2015",
+     "normal: standard deviation sqrt(2 / fan)   uniform: bound sqrt(6 / fan)"},
     {"lecun", INIT_LECUN, {DIST(2)},
-     "from LeCun et al. 1998", "normal: standard deviation sqrt(1 / in)   uniform: bound sqrt(3 / in)"},
+     "from LeCun et al. 1998",
+     "normal: standard deviation sqrt(1 / in)   uniform: bound sqrt(3 / in)"},
     {"orthogonal", INIT_ORTHOGONAL, {REAL("gain", a, 1, 0, "factor of the matrix")},
-     "orthogonal rows or columns, from Saxe et al. 2014", "gain Q   Q of the QR decomposition of a gaussian matrix"},
-    {"uniform", INIT_UNIFORM, {REAL("low", a, -0.05, -INFINITY, "smallest value"), REAL("high", b, 0.05, -INFINITY, "largest value, at least low")},
+     "orthogonal rows or columns, from Saxe et al. 2014",
+     "gain Q   Q of the QR decomposition of a gaussian matrix"},
+    {"uniform", INIT_UNIFORM, {REAL("low", a, -0.05, -INFINITY, "smallest value"),
+                               REAL("high", b, 0.05, -INFINITY, "largest value, at least low")},
      "uniform between two numbers", NULL},
-    {"normal", INIT_NORMAL, {REAL("mean", a, 0, -INFINITY, "the mean"), REAL("std", b, 0.01, 0, "the standard deviation")},
+    {"normal", INIT_NORMAL, {REAL("mean", a, 0, -INFINITY, "the mean"),
+                             REAL("std", b, 0.01, 0, "the standard deviation")},
      "normal distribution", NULL},
-    {"constant", INIT_CONSTANT, {REAL("value", a, REQUIRED, -INFINITY, "the number")}, "one number everywhere", NULL},
+    {"constant", INIT_CONSTANT, {REAL("value", a, REQUIRED, -INFINITY, "the number")},
+     "one number everywhere", NULL},
     {0}};
 #undef O
 #undef DIST
 #undef FANS
 #undef REAL
 
-#define LIMIT_OF(member, about) {"limit", WANT_REAL, offsetof(Recipe, member), REQUIRED, 0, INFINITY, false, NULL, 0, about}
+#define LIMIT_OF(member, about)                                                                    \
+    {"limit", WANT_REAL, offsetof(Recipe, member), REQUIRED, 0, INFINITY, false, NULL, 0, about}
 const Form clip_forms[] = {
     {"norm", 0, {LIMIT_OF(clip_norm, "largest norm of all gradients together, not 0")},
      "scale all gradients by one factor", "g *= min(1, limit / sqrt(sum of all g^2))"},
@@ -99,26 +137,35 @@ const Form clip_forms[] = {
 #undef LIMIT_OF
 
 #define O(member) offsetof(Normalize, member)
-#define LIST(name, low, about) {#name, WANT_REALS, O(name), REQUIRED, low, INFINITY, false, NULL, O(n##name), about}
+#define LIST(name, low, about)                                                                     \
+    {#name, WANT_REALS, O(name), REQUIRED, low, INFINITY, false, NULL, O(n##name), about}
 const Form normalize_forms[] = {
-    {"per_channel", NORM_CHANNEL, {LIST(mean, -INFINITY, "one number for each channel, or one for all"),
+    {"per_channel", NORM_CHANNEL, {LIST(mean, -INFINITY,
+                                        "one number for each channel, or one for all"),
                                    LIST(std, 1e-6, "one number for each channel, or one for all")},
      "given numbers for each channel, after `scale`", "y = (x - mean) / std"},
-    {"per_pixel_mean", NORM_PIXEL, {{0}}, "the mean image of the training set, which is kept with the weights", "y = x - mean"},
+    {"per_pixel_mean", NORM_PIXEL, {{0}},
+     "the mean image of the training set, which is kept with the weights", "y = x - mean"},
     {"none", NORM_NONE, {{0}}, "samples stay as they are", NULL},
     {0}};
 #undef O
 #undef LIST
 
 #define O(member) offsetof(Augment, member)
-#define PIXELS(name, member, about) {name, WANT_INT, O(member), REQUIRED, 1, 65536, false, NULL, 0, about}
+#define PIXELS(name, member, about)                                                                \
+    {name, WANT_INT, O(member), REQUIRED, 1, 65536, false, NULL, 0, about}
 const Form augment_forms[] = {
-    {"random_crop", AUGMENT_CROP, {PIXELS("pad", shift, "largest distance in pixels")}, "move the image in each direction by a random number of pixels; 0 comes in", NULL},
-    {"shift", AUGMENT_SHIFT, {PIXELS("pixels", shift, "largest distance in pixels")}, "the same, but the edge of the image is repeated", NULL},
+    {"random_crop", AUGMENT_CROP, {PIXELS("pad", shift, "largest distance in pixels")},
+     "move the image in each direction by a random number of pixels; 0 comes in", NULL},
+    {"shift", AUGMENT_SHIFT, {PIXELS("pixels", shift, "largest distance in pixels")},
+     "the same, but the edge of the image is repeated", NULL},
     {"flip_horizontal", AUGMENT_FLIP, {{0}}, "mirror every second image, left to right", NULL},
-    {"cutout", AUGMENT_CUTOUT, {PIXELS("size", cutout, "side of the square in pixels")}, "set a square around a random pixel to 0", NULL},
-    {"brightness", AUGMENT_BRIGHTNESS, {{"range", WANT_REAL, O(brightness), REQUIRED, 0, 1, false, NULL, 0, "largest change"}},
-     "multiply the image by a random factor, before `normalize`", "factor from 1 - range to 1 + range"},
+    {"cutout", AUGMENT_CUTOUT, {PIXELS("size", cutout, "side of the square in pixels")},
+     "set a square around a random pixel to 0", NULL},
+    {"brightness", AUGMENT_BRIGHTNESS, {{"range", WANT_REAL, O(brightness), REQUIRED, 0, 1, false,
+                                         NULL, 0, "largest change"}},
+     "multiply the image by a random factor, before `normalize`",
+     "factor from 1 - range to 1 + range"},
     {0}};
 #undef O
 #undef PIXELS
@@ -126,29 +173,49 @@ const Form augment_forms[] = {
 static const char *const fit_words[] = {"crop", "stretch", NULL};
 static const char *const unit_words[] = {"char", "byte", "word", "bpe", NULL};
 #define O(member) offsetof(DataSpec, member)
-#define SCALE {"scale", WANT_REAL, O(scale), 1.0 / 255, ANY, NULL, 0, "factor of stored bytes; other numbers are taken as they are"}
+#define SCALE                                                                                      \
+    {"scale", WANT_REAL, O(scale), 1.0 / 255, ANY, NULL, 0,                                        \
+     "factor of stored bytes; other numbers are taken as they are"}
 #define VOCAB(about) {"vocab", WANT_INT, O(vocab), 0, 1, INT32_MAX, false, NULL, 0, about}
 #define TOKENS VOCAB("samples are tokens from 0 to vocab - 1; default: samples are numbers")
-#define ENTRIES VOCAB("largest size of the vocabulary, which the program makes of the training text. The default is 256 for bytes; other units need a number. Words need 4 at least, byte pairs 256")
-#define COUNT(member, fallback, low, about) {#member, WANT_INT, O(member), fallback, low, INT32_MAX, false, NULL, 0, about}
-#define UNIT(fallback) {"unit", WANT_WORD, O(unit), fallback, 0, 0, false, unit_words, 0, "what a token is: a code point, a byte, a word, or a byte pair"}
+#define ENTRIES                                                                                    \
+    VOCAB("largest size of the vocabulary, which the program makes of the training text. The "     \
+    "default is 256 for bytes; other units need a number. Words need 4 at least, byte pairs 256")
+#define COUNT(member, fallback, low, about)                                                        \
+    {#member, WANT_INT, O(member), fallback, low, INT32_MAX, false, NULL, 0, about}
+#define UNIT(fallback)                                                                             \
+    {"unit", WANT_WORD, O(unit), fallback, 0, 0, false, unit_words, 0,                             \
+     "what a token is: a code point, a byte, a word, or a byte pair"}
 #define PATH_TO(name, about) {name, WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0, about}
 const Form data_forms[] = {
     [DATA_NAMED] = {"NAME", 0, {SCALE, TOKENS},
-                    "a name to look up, such as `mnist` or `cifar10`, or a directory as a string, such as `\"./mine\"`. "
-                    "The arguments are optional: `mnist(scale = 1)`, `\"./mine\"(vocab = 65)`", NULL},
-    [DATA_SYNTHETIC] = {"synthetic", 1, {COUNT(samples, 10000, 1, "training samples"), COUNT(test_samples, 1000, 1, "test samples"),
-                                         COUNT(classes, 0, 1, "classes; default: the number of the model's outputs"), SCALE, TOKENS},
-                        "random samples that the program generates; for measurements and tests", NULL},
-    [DATA_IMAGES] = {"imagefolder", 2, {{"directory", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0, "holds train/CLASS/ and test/CLASS/"},
+                    "a name to look up, such as `mnist` or `cifar10`, or a directory as a string, "
+                    "such as `\"./mine\"`. "
+                    "The arguments are optional: `mnist(scale = 1)`, `\"./mine\"(vocab = 65)`",
+                    NULL},
+    [DATA_SYNTHETIC] = {"synthetic", 1, {COUNT(samples, 10000, 1, "training samples"),
+                                         COUNT(test_samples, 1000, 1, "test samples"),
+                                         COUNT(classes, 0, 1,
+                                               "classes; default: the number of the model's "
+                                               "outputs"), SCALE, TOKENS},
+                        "random samples that the program generates; for measurements and tests",
+                        NULL},
+    [DATA_IMAGES] = {"imagefolder", 2, {{"directory", WANT_TEXT, O(name), REQUIRED, 0, 0, false,
+                                         NULL, 0, "holds train/CLASS/ and test/CLASS/"},
                                         {"fit", WANT_WORD, O(fit), 0, 0, 0, false, fit_words, 0,
-                                         "`crop` scales the image to cover the input and takes its middle; `stretch` scales each side by itself"}, SCALE},
+                                         "`crop` scales the image to cover the input and takes its "
+                                         "middle; `stretch` scales each side by itself"}, SCALE},
                      "PNG and JPEG files, a folder for each class", NULL},
-    [DATA_TEXT] = {"text", 0, {{"file", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0, "a file, or a name to look up"}, UNIT(0), ENTRIES,
+    [DATA_TEXT] = {"text", 0, {{"file", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0,
+                                "a file, or a name to look up"}, UNIT(0), ENTRIES,
                                {"step", WANT_INT, O(step), 0, 1, 1 << 24, false, NULL, 0,
-                                "tokens from the start of a window to the start of the next; default: 1, or with a label for each position the length of a window"}},
-                   "one text; the network learns the next token. The last tenth of the text is the test set", NULL},
-    [DATA_TABLE] = {"tsv", 0, {{"directory", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0, "holds train.tsv and test.tsv"}, UNIT(2), ENTRIES},
+                                "tokens from the start of a window to the start of the next; "
+                                "default: 1, or with a label for each position the length of a "
+                                "window"}},
+                   "one text; the network learns the next token. The last tenth of the text is the "
+                   "test set", NULL},
+    [DATA_TABLE] = {"tsv", 0, {{"directory", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0,
+                                "holds train.tsv and test.tsv"}, UNIT(2), ENTRIES},
                     "labelled texts, one a line: class, tab, text", NULL},
     {0}};
 #undef O
@@ -157,10 +224,15 @@ const Form data_forms[] = {
 #undef COUNT
 #undef UNIT
 
-#define PATTERN {"pattern", WANT_TEXT, offsetof(Factor, pattern), REQUIRED, 0, 0, false, NULL, 0, "names of parameters; `*` is any characters, `?` one"}
-#define FACTOR {"factor", WANT_REAL, offsetof(Factor, factor), REQUIRED, 0, INFINITY, false, NULL, 0, "the factor"}
+#define PATTERN                                                                                    \
+    {"pattern", WANT_TEXT, offsetof(Factor, pattern), REQUIRED, 0, 0, false, NULL, 0,              \
+     "names of parameters; `*` is any characters, `?` one"}
+#define FACTOR                                                                                     \
+    {"factor", WANT_REAL, offsetof(Factor, factor), REQUIRED, 0, INFINITY, false, NULL, 0,         \
+     "the factor"}
 const Form factor_forms[] = {
     {"lr", FACTOR_LR, {PATTERN, FACTOR}, "multiply the learning rate of these parameters", NULL},
-    {"decay", FACTOR_DECAY, {PATTERN, FACTOR}, "multiply the weight decay of these parameters", NULL},
+    {"decay", FACTOR_DECAY, {PATTERN, FACTOR}, "multiply the weight decay of these parameters",
+     NULL},
     {0}};
 /* clang-format on */

@@ -65,7 +65,8 @@ static bool check_resize(Lower *l)
     }
     if (r->normalize.kind != NORM_PIXEL)
         return true;
-    diag_error(l->diag, r->resize_span, "resize cannot be combined with normalize = per_pixel_mean");
+    diag_error(l->diag, r->resize_span,
+               "resize cannot be combined with normalize = per_pixel_mean");
     diag_help(l->diag, "normalize = per_channel(mean = ..., std = ...) does");
     return false;
 }
@@ -77,8 +78,9 @@ static bool check_images(Lower *l)
     const Shape *s = &l->g->input->shape;
     if (!data->images || (is_image_input(l->g->input) && (s->dim[0] == 1 || s->dim[0] == 3)))
         return true;
-    diag_error(l->diag, data->span, "imagefolder gives images (N, 3, H, W), or (N, 1, H, W) in grey; '%s' is %s", l->g->input->name,
-               shape_text(l->arena, s));
+    diag_error(l->diag, data->span,
+               "imagefolder gives images (N, 3, H, W), or (N, 1, H, W) in grey; '%s' is %s",
+               l->g->input->name, shape_text(l->arena, s));
     return false;
 }
 
@@ -108,11 +110,12 @@ static bool check_tokens(Lower *l)
         return false;
     }
     if (r->data.vocab == 0 && diag_errors(l->diag))
-        return false;                                 /* it was wrong, and has been reported */
+        return false; /* it was wrong, and has been reported */
     if (r->data.vocab == 0) {
         diag_error(l->diag, r->data.span,
                    "'%s' holds tokens: the data need the size of their vocabulary", x->name);
-        diag_help(l->diag, "write vocab = 65 in the parentheses of the data where tokens are 0 to 64");
+        diag_help(l->diag,
+                  "write vocab = 65 in the parentheses of the data where tokens are 0 to 64");
         return false;
     }
     node_set_int(l->g, x, "vocab", r->data.vocab);
@@ -141,7 +144,8 @@ bool lower_samples(Lower *l)
     Normalize *z = &l->g->recipe.normalize;
     bool ok = check_augment(l) && check_resize(l) && check_images(l) && check_tokens(l);
     if (z->kind == NORM_CHANNEL)
-        ok = spread_channels(l, z, "mean", z->mean, z->nmean) && spread_channels(l, z, "std", z->std, z->nstd) && ok;
+        ok = spread_channels(l, z, "mean", z->mean, z->nmean) &&
+             spread_channels(l, z, "std", z->std, z->nstd) && ok;
     if (z->kind == NORM_PIXEL)
         ok = add_mean(l) && ok;
     return ok;

@@ -74,7 +74,8 @@ static void check_function(Unit *u, Decl *decl)
     }
 }
 
-static void sem_place(const Unit *u, Span at) /* "on line 3", and of which file when it is another */
+static void sem_place(const Unit *u,
+                      Span at) /* "on line 3", and of which file when it is another */
 {
     if (at.source == u->source)
         diag_note(u->diag, "the first one is on line %d", at.line);

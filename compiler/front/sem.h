@@ -9,33 +9,46 @@
 #include "front/ast.h"
 #include "ops/op.h"
 
-typedef struct Unit {                                 /* a model file and everything it imports */
-    Arena        *arena;
-    Diag         *diag;
-    const Source *source;                             /* the file named on the command line */
-    Decls         decls;                              /* all of them, imports first */
-    Map           functions;                          /* models, blocks and ops by name: Decl * */
-    Map           trains;                      /* train blocks by the name of their model: Decl * */
+typedef struct Unit { /* a model file and everything it imports */
+    Arena *arena;
+    Diag *diag;
+    const Source *source; /* the file named on the command line */
+    Decls decls;          /* all of them, imports first */
+    Map functions;        /* models, blocks and ops by name: Decl * */
+    Map trains;           /* train blocks by the name of their model: Decl * */
 } Unit;
 
 /* Functions of numbers that the compiler itself computes. */
 typedef enum {
-    FN_NONE, FN_LEN, FN_INT, FN_FLOAT, FN_MIN, FN_MAX, FN_ABS, FN_SQRT, FN_EXP, FN_LOG,
+    FN_NONE,
+    FN_LEN,
+    FN_INT,
+    FN_FLOAT,
+    FN_MIN,
+    FN_MAX,
+    FN_ABS,
+    FN_SQRT,
+    FN_EXP,
+    FN_LOG,
     FN_ZEROS
 } Function;
 Function function_find(const char *name);
 
 /* What a call by name calls: a declared block or op, an operation of ops/, or a function of
  * numbers. */
-typedef struct Callee { Decl *decl; const Op *op; Function fn; } Callee;
+typedef struct Callee {
+    Decl *decl;
+    const Op *op;
+    Function fn;
+} Callee;
 bool callee_find(const Unit *u, const char *name, Callee *out);
-bool callee_layers(const Callee *c);                  /* it makes parameters, so it needs a path */
+bool callee_layers(const Callee *c); /* it makes parameters, so it needs a path */
 
 /* Its arguments: tensors first for operations, as declared for blocks. */
-int         callee_count(const Callee *c);
+int callee_count(const Callee *c);
 const char *callee_arg(const Callee *c, int i);
-bool        callee_tensor(const Callee *c, int i);
-bool        callee_gathers(const Callee *c, int i);   /* takes all positional arguments: ARG_TENSORS */
+bool callee_tensor(const Callee *c, int i);
+bool callee_gathers(const Callee *c, int i); /* takes all positional arguments: ARG_TENSORS */
 
 /* "did you mean" from the names that fit here, else a help with all of them when they are few. */
 void suggest(Diag *d, const char *word, const char *const *list, int n, const char *all);

@@ -9,8 +9,11 @@
 
 static const char *const resize_words[] = {"none", "bilinear", NULL};
 static const char *const dtype_words[] = {"f32", "f64", NULL};
-static const char *const metric_words[] = {"test_accuracy", "test_loss", "train_accuracy", "train_loss", "test_perplexity", "train_perplexity", NULL};
-static const char *const loss_names[] = {"softmax_cross_entropy", "sigmoid_cross_entropy", "mse", NULL};
+static const char *const metric_words[] =
+    {"test_accuracy",    "test_loss", "train_accuracy", "train_loss", "test_perplexity",
+     "train_perplexity", NULL};
+static const char *const loss_names[] = {"softmax_cross_entropy", "sigmoid_cross_entropy", "mse",
+                                         NULL};
 
 struct Train {
     Unit *u;
@@ -68,7 +71,8 @@ static void read_data(Train *t, Expr *e)
         d->name = d->name ? d->name : "";
         return;
     }
-    Form form = data_forms[strcmp(name, "synthetic") == 0 && head->kind == EX_NAME ? DATA_SYNTHETIC : DATA_NAMED];
+    Form form = data_forms[strcmp(name, "synthetic") == 0 && head->kind == EX_NAME ? DATA_SYNTHETIC
+                                                                                   : DATA_NAMED];
     form.name = name;
     form_fields(t->u, e, &form, d);
     d->name = name;
@@ -99,7 +103,9 @@ static void read_loss(Train *t, Expr *e)
         if (text_nearest(e->s, op, n))
             diag_suggest(t->u->diag, e->s, op, n);
         else
-            diag_help(t->u->diag, "losses are softmax_cross_entropy, sigmoid_cross_entropy, mse, or an op of your own that computes one number for each sample from the output and the label; tenon ops explains them");
+            diag_help(t->u->diag, "losses are softmax_cross_entropy, sigmoid_cross_entropy, mse, "
+                                  "or an op of your own that computes one number for each sample "
+                                  "from the output and the label; tenon ops explains them");
     }
 }
 
@@ -146,7 +152,8 @@ static void read_clip(Train *t, Expr *e)
         if (f && f == first) {
             diag_error(t->u->diag, one->span, "clipping by %s is given twice", f->name);
         } else if (f && (f->tag ? t->r->clip_value : t->r->clip_norm) == 0) {
-            diag_error(t->u->diag, one->span, "clipping by %s to 0 would leave no gradient", f->name);
+            diag_error(t->u->diag, one->span, "clipping by %s to 0 would leave no gradient",
+                       f->name);
             diag_help(t->u->diag, "give a limit above 0, or none at all: clip = []");
         }
         first = first ? first : f;
@@ -196,7 +203,8 @@ static void check_possible(Unit *u, const Expect *x, Span at)
 {
     const double v = x->value;
     const bool above = x->op[0] == '>', equal = x->op[1] == '=';
-    if (strstr(x->metric, "accuracy") && (above ? v > 1 || (v == 1 && !equal) : v < 0 || (v == 0 && !equal)))
+    if (strstr(x->metric, "accuracy") &&
+        (above ? v > 1 || (v == 1 && !equal) : v < 0 || (v == 0 && !equal)))
         diag_error(u->diag, at, "%s is from 0 to 1, never %s %.10g", x->metric, x->op, v);
 }
 
@@ -254,54 +262,84 @@ static void read_freeze(Train *t, Expr *e)
 }
 
 /* clang-format off */
-#define WHOLE(key, fallback, low, high) {#key, WANT_INT, offsetof(Recipe, key), fallback, low, high, false, NULL, 0, NULL}
+#define WHOLE(key, fallback, low, high)                                                            \
+    {#key, WANT_INT, offsetof(Recipe, key), fallback, low, high, false, NULL, 0, NULL}
 #define WORDS(key, list) {.name = #key, .want = WANT_WORD, .words = list}
 const TrainKey train_key_table[] = {
-    {.name = "data", .read = read_data, .example = "data = mnist", .forms = data_forms, .bound = true,
-     .about = "The data set. The program's --data replaces its name or directory. [Own data](../how-to/own-data.md) describes the files."},
-    {.name = "normalize", .read = read_normalize, .forms = normalize_forms, .bound = true, .fallback = "`none`",
+    {.name = "data", .read = read_data, .example = "data = mnist", .forms = data_forms,
+     .bound = true,
+     .about = "The data set. The program's --data replaces its name or directory. [Own "
+              "data](../how-to/own-data.md) describes the files."},
+    {.name = "normalize", .read = read_normalize, .forms = normalize_forms, .bound = true,
+     .fallback = "`none`",
      .about = "Normalisation of the samples, in training, tests and predictions."},
-    {.name = "augment", .read = read_augment, .forms = augment_forms, .bound = true, .fallback = "`[]`",
-     .about = "One form, or a list of forms: random changes of images, in training only. They are drawn anew for each sample and epoch, from the seed. "
+    {.name = "augment", .read = read_augment, .forms = augment_forms, .bound = true,
+     .fallback = "`[]`",
+     .about = "One form, or a list of forms: random changes of images, in training only. They are "
+              "drawn anew for each sample and epoch, from the seed. "
               "random_crop and shift exclude each other."},
-    {.name = "resize", .read = read_resize, .field = WORDS(resize, resize_words), .bound = true, .fallback = "`none`",
-     .about = "With `bilinear`, images of any height and width are stretched to the size of the input, before everything else. "
-              "Sampling is at half pixels, as in PyTorch without antialiasing. Not together with per_pixel_mean."},
-    {.name = "loss", .read = read_loss, .example = "loss = softmax_cross_entropy", .losses = loss_names, .bound = true,
-     .about = "The number that training minimises: an operation of the model's output and the label, or an expression over `output` and `label` "
-              "that has one number for each sample. The program's loss is the mean over the batch."},
-    {.name = "optimizer", .read = read_optimizer, .example = "optimizer = sgd(lr = 0.05)", .forms = optimizer_forms, .bound = true,
-     .about = "The update of a parameter w by its gradient g, that of the mean loss. By default parameters of one dimension have no weight decay: "
+    {.name = "resize", .read = read_resize, .field = WORDS(resize, resize_words), .bound = true,
+     .fallback = "`none`",
+     .about = "With `bilinear`, images of any height and width are stretched to the size of the "
+              "input, before everything else. "
+              "Sampling is at half pixels, as in PyTorch without antialiasing. Not together with "
+              "per_pixel_mean."},
+    {.name = "loss", .read = read_loss, .example = "loss = softmax_cross_entropy",
+     .losses = loss_names, .bound = true,
+     .about = "The number that training minimises: an operation of the model's output and the "
+              "label, or an expression over `output` and `label` "
+              "that has one number for each sample. The program's loss is the mean over the "
+              "batch."},
+    {.name = "optimizer", .read = read_optimizer, .example = "optimizer = sgd(lr = 0.05)",
+     .forms = optimizer_forms, .bound = true,
+     .about = "The update of a parameter w by its gradient g, that of the mean loss. By default "
+              "parameters of one dimension have no weight decay: "
               "biases, and scales and shifts of norms. See [factors](#factors)."},
-    {.name = "schedule", .read = read_schedule, .forms = schedule_forms, .bound = true, .fallback = "`constant`",
-     .about = "The learning rate after t finished epochs; t has fractions. cosine and polynomial end after the recipe's epochs. "
-              "The program's --epochs makes a run shorter or longer and changes no rate; after the last of the recipe's epochs the rate stays at its end."},
-    {.name = "init", .read = read_init, .forms = init_forms, .bound = true, .fallback = "`xavier(dist = \"uniform\", fan = \"avg\", magnitude = 3)`",
-     .about = "The initial values of weights of two or more dimensions. Fans of a convolution (O, I, H, W): in = I H W, out = O H W. "
-              "Of a dense layer (O, I): in = I, out = O. Biases begin at 0, scales of norms at 1, the forget gate's bias of lstm at forget_bias."},
-    {.name = "factors", .read = read_factors, .forms = factor_forms, .bound = true, .fallback = "`decay(\"*\", 0)` for parameters of one dimension",
+    {.name = "schedule", .read = read_schedule, .forms = schedule_forms, .bound = true,
+     .fallback = "`constant`",
+     .about = "The learning rate after t finished epochs; t has fractions. cosine and polynomial "
+              "end after the recipe's epochs. "
+              "The program's --epochs makes a run shorter or longer and changes no rate; after the "
+              "last of the recipe's epochs the rate stays at its end."},
+    {.name = "init", .read = read_init, .forms = init_forms, .bound = true,
+     .fallback = "`xavier(dist = \"uniform\", fan = \"avg\", magnitude = 3)`",
+     .about = "The initial values of weights of two or more dimensions. Fans of a convolution (O, "
+              "I, H, W): in = I H W, out = O H W. "
+              "Of a dense layer (O, I): in = I, out = O. Biases begin at 0, scales of norms at 1, "
+              "the forget gate's bias of lstm at forget_bias."},
+    {.name = "factors", .read = read_factors, .forms = factor_forms, .bound = true,
+     .fallback = "`decay(\"*\", 0)` for parameters of one dimension",
      .about = "One form, or a list of forms. Of several that fit a parameter, the last one counts. "
               "A pattern that fits no parameter is an error."},
     {.name = "freeze", .read = read_freeze, .bound = true, .fallback = "`[]`",
-     .about = "A pattern of parameter names as a string, or a list of such patterns. These parameters are not trained, and no gradient is computed for them. "
+     .about = "A pattern of parameter names as a string, or a list of such patterns. These "
+              "parameters are not trained, and no gradient is computed for them. "
               "Running averages of batch_norm go on."},
     {.name = "clip", .read = read_clip, .forms = clip_forms, .bound = true, .fallback = "`[]`",
      .about = "One form, or a list of both: bounds of the gradients, before the update."},
     {.name = "batch", .read = read_whole, .field = WHOLE(batch, 128, 1, 1 << 24), .bound = true,
      .about = "Samples in a step, over all shards and ranks."},
     {.name = "shards", .read = read_whole, .field = WHOLE(shards, 0, 1, 1 << 16), .bound = true,
-     .fallback = "1 with batch_norm without sync = true; else the largest of 8, 4, 2, 1 whose shards have 8 samples or more",
-     .about = "Equal parts of the batch; it divides the batch. Ranks share the shards. batch_norm takes its statistics over a shard. So another number of shards "
+     .fallback = "1 with batch_norm without sync = true; else the largest of 8, 4, 2, 1 whose "
+                 "shards have 8 samples or more",
+     .about = "Equal parts of the batch; it divides the batch. Ranks share the shards. batch_norm "
+              "takes its statistics over a shard. So another number of shards "
               "is another training."},
     {.name = "epochs", .read = read_whole, .field = WHOLE(epochs, 12, 1, 1e6),
      .about = "Passes over the training set. The program's --epochs replaces it for a run."},
     {.name = "seed", .read = read_whole, .field = WHOLE(seed, 1, 0, 4294967295.0), .bound = true,
-     .about = "Seed of the initial values, the order of samples, dropout and augmentation. The program's --seed replaces it for a run."},
-    {.name = "dtype", .read = read_dtype, .field = WORDS(dtype, dtype_words), .bound = true, .fallback = "`f32`",
-     .about = "The number type of the computation. --dtype of tenon build has further types for GPUs."},
-    {.name = "expect", .read = read_expect, .field = WORDS(expect, metric_words), .fallback = "no expectation",
-     .about = "The result that a full run must reach: a metric, one of `> >= < <=`, and a number. It is compared at the end of a run without --epochs and --limit-samples; "
-              "the program's --strict makes a miss exit code 1. Perplexity exists for data = text(...) with the plain softmax_cross_entropy."},
+     .about = "Seed of the initial values, the order of samples, dropout and augmentation. The "
+              "program's --seed replaces it for a run."},
+    {.name = "dtype", .read = read_dtype, .field = WORDS(dtype, dtype_words), .bound = true,
+     .fallback = "`f32`",
+     .about = "The number type of the computation. --dtype of tenon build has further types for "
+              "GPUs."},
+    {.name = "expect", .read = read_expect, .field = WORDS(expect, metric_words),
+     .fallback = "no expectation",
+     .about = "The result that a full run must reach: a metric, one of `> >= < <=`, and a number. "
+              "It is compared at the end of a run without --epochs and --limit-samples; "
+              "the program's --strict makes a miss exit code 1. Perplexity exists for data = "
+              "text(...) with the plain softmax_cross_entropy."},
     {0}};
 #undef WHOLE
 #undef WORDS

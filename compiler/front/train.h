@@ -8,10 +8,10 @@
 /* ---- settings.c */
 
 typedef struct Settings {
-    Override *model;                                  /* --set model.KEY=value */
-    int       nmodel;
-    Entry    *train;                                  /* everything else, in order */
-    int       ntrain;
+    Override *model; /* --set model.KEY=value */
+    int nmodel;
+    Entry *train; /* everything else, in order */
+    int ntrain;
 } Settings;
 
 /* The settings of the command line as trees; each has its own text for the caret.  false after
@@ -33,7 +33,7 @@ const char *const *train_keys(int *n);
 
 /* ---- factors.c */
 
-void factors_read(Unit *u, Recipe *r, Expr *e);       /* the keys `factors` and `freeze` */
+void factors_read(Unit *u, Recipe *r, Expr *e); /* the keys `factors` and `freeze` */
 void factors_read_freeze(Unit *u, Recipe *r, Expr *e);
 
 /* ---- form.c: values that are written as a call, such as sgd(lr = 0.1) */
@@ -41,55 +41,60 @@ void factors_read_freeze(Unit *u, Recipe *r, Expr *e);
 typedef enum { WANT_REAL, WANT_INT, WANT_FLAG, WANT_WORD, WANT_REALS, WANT_RISING, WANT_TEXT } Want;
 typedef struct Field {
     const char *name;
-    Want        want;
-    size_t      at;                 /* offset in the target: double, int64_t, bool, int, double[], const char * */
-    double      fallback;                             /* NAN: must be given */
-    double      low, high;                            /* closed range; see below */
-    bool        open;                                 /* high itself is outside */
-    const char *const *words;                      /* WORD: ended by NULL; the value is the index */
-    size_t      count_at;                            /* REALS, RISING: offset of the int that counts them */
-    const char *about;                                /* a phrase for the manual */
+    Want want;
+    size_t at;        /* offset in the target: double, int64_t, bool, int, double[], const char * */
+    double fallback;  /* NAN: must be given */
+    double low, high; /* closed range; see below */
+    bool open;        /* high itself is outside */
+    const char *const *words; /* WORD: ended by NULL; the value is the index */
+    size_t count_at;          /* REALS, RISING: offset of the int that counts them */
+    const char *about;        /* a phrase for the manual */
 } Field;
 enum { FORM_FIELDS = 8 };
 typedef struct Form {
     const char *name;
-    int         tag;
-    Field       field[FORM_FIELDS];
-    const char *about, *formula;                      /* a phrase, and lines, for the manual; NULL: none */
+    int tag;
+    Field field[FORM_FIELDS];
+    const char *about, *formula; /* a phrase, and lines, for the manual; NULL: none */
 } Form;
 
 /* ---- recipe_forms.c: the tables, each ended by a row without a name */
 
 enum { AUGMENT_CROP, AUGMENT_SHIFT, AUGMENT_FLIP, AUGMENT_CUTOUT, AUGMENT_BRIGHTNESS, AUGMENTS };
 enum { DATA_NAMED, DATA_SYNTHETIC, DATA_IMAGES, DATA_TEXT, DATA_TABLE };
-typedef struct InitForm { int dist, fan; double a, b; } InitForm;
-extern const Form optimizer_forms[], schedule_forms[], init_forms[], clip_forms[], normalize_forms[], augment_forms[], data_forms[],
-    factor_forms[];
+typedef struct InitForm {
+    int dist, fan;
+    double a, b;
+} InitForm;
+extern const Form optimizer_forms[], schedule_forms[], init_forms[], clip_forms[],
+    normalize_forms[], augment_forms[], data_forms[], factor_forms[];
 
 /* The keys of a train block: train.c. */
 typedef struct Train Train;
 typedef struct TrainKey {
     const char *name;
-    void      (*read)(Train *t, Expr *e);
-    const char *example;                              /* of a key that must be given; NULL: it may be left out */
-    const Form *forms;                                /* its values that are written as calls, or NULL */
-    Field       field;                                /* of a key that is one number or one word: its range or words */
-    const char *const *losses;                        /* operations that it names, or NULL */
-    const char *fallback;                             /* what holds without it, as words; NULL: the number of `field`, or it must be given */
-    bool        bound;                                /* a checkpoint belongs to one value of it: --resume wants the same */
-    const char *about;                                /* sentences for the manual */
+    void (*read)(Train *t, Expr *e);
+    const char *example;       /* of a key that must be given; NULL: it may be left out */
+    const Form *forms;         /* its values that are written as calls, or NULL */
+    Field field;               /* of a key that is one number or one word: its range or words */
+    const char *const *losses; /* operations that it names, or NULL */
+    const char *
+        fallback; /* what holds without it, as words; NULL: the number of `field`, or it must be given */
+    bool bound;        /* a checkpoint belongs to one value of it: --resume wants the same */
+    const char *about; /* sentences for the manual */
 } TrainKey;
 extern const TrainKey train_key_table[];
 
 /* ---- form.c: reading them */
 
-const char *form_range(Arena *a, const Field *f);     /* "at least 0 and below 1", "at least 1", NULL: any number */
+const char *
+form_range(Arena *a, const Field *f); /* "at least 0 and below 1", "at least 1", NULL: any number */
 
 /* Finds e among the forms (ended by a NULL name), fills target from its arguments and their
  * defaults. The form, or NULL after reporting. */
 const Form *form_read(Unit *u, Expr *e, const char *what, const Form *form, void *target);
-void form_fields(Unit *u, Expr *e, const Form *form, void *target);   /* when the form is known */
-const char *form_name(const Expr *e, Span *at);       /* of NAME or NAME(...), else NULL */
+void form_fields(Unit *u, Expr *e, const Form *form, void *target); /* when the form is known */
+const char *form_name(const Expr *e, Span *at); /* of NAME or NAME(...), else NULL */
 /* A number in [low, high] for key; false after reporting. */
 bool form_number(Unit *u, Expr *e, const char *key, const Field *f, double *out);
 /* One of the words of f, as its index; *out is left alone after an error. */

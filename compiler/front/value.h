@@ -7,35 +7,55 @@
 #include "front/ast.h"
 #include "ir/graph.h"
 
-typedef struct Layer Layer;                           /* lower.h */
+typedef struct Layer Layer; /* lower.h */
 typedef enum { V_POISON, V_INT, V_FLOAT, V_BOOL, V_STRING, V_LIST, V_TENSOR, V_LAYER } ValueKind;
 
 typedef struct Value {
     ValueKind kind;
     union {
-        int64_t     i;                                /* INT, BOOL */
-        double      f;
+        int64_t i; /* INT, BOOL */
+        double f;
         const char *s;
-        struct { const struct Value *item; int n; };  /* LIST; never changed once made */
-        Node       *node;
-        Layer      *layer;
+        struct {
+            const struct Value *item;
+            int n;
+        }; /* LIST; never changed once made */
+        Node *node;
+        Layer *layer;
     };
 } Value;
 
-
-static inline Value value_poison(void) { return (Value){.kind = V_POISON}; }
-static inline Value value_int(int64_t i) { return (Value){.kind = V_INT, .i = i}; }
-static inline Value value_float(double f) { return (Value){.kind = V_FLOAT, .f = f}; }
-static inline Value value_bool(bool b) { return (Value){.kind = V_BOOL, .i = b}; }
+static inline Value value_poison(void)
+{
+    return (Value){.kind = V_POISON};
+}
+static inline Value value_int(int64_t i)
+{
+    return (Value){.kind = V_INT, .i = i};
+}
+static inline Value value_float(double f)
+{
+    return (Value){.kind = V_FLOAT, .f = f};
+}
+static inline Value value_bool(bool b)
+{
+    return (Value){.kind = V_BOOL, .i = b};
+}
 static inline Value value_node(Node *n)
 {
     return n ? (Value){.kind = V_TENSOR, .node = n} : value_poison();
 }
 
-static inline bool value_number(Value v) { return v.kind == V_INT || v.kind == V_FLOAT; }
-static inline double value_real(Value v) { return v.kind == V_INT ? (double)v.i : v.f; }
+static inline bool value_number(Value v)
+{
+    return v.kind == V_INT || v.kind == V_FLOAT;
+}
+static inline double value_real(Value v)
+{
+    return v.kind == V_INT ? (double)v.i : v.f;
+}
 
-const char *value_kind(Value v);                      /* "an int", "a tensor": for messages */
+const char *value_kind(Value v); /* "an int", "a tensor": for messages */
 const char *type_kind(Type t);
 
 /* The result of an operator on numbers, booleans, strings and lists.  Poison with *why set (what
@@ -44,6 +64,6 @@ Value value_binary(Arena *a, Operator op, Value x, Value y, const char **why, co
 Value value_unary(Arena *a, Operator op, Value x, const char **why);
 
 /* v as type t: an int is a float too.  false when it does not fit. */
-bool  value_as(Value v, Type t, Value *out);
+bool value_as(Value v, Type t, Value *out);
 
 #endif

@@ -17,8 +17,8 @@ void picture_graph(const Graph *g, Text *out)
                            : n->backward           ? ", fillcolor=\"#e4e4e4\""
                                                    : "";
         text_printf(out, "    n%d [label=\"%s%s%s\\n%s\"%s];\n", n->id, n->op->name,
-                    n->name ? " " : "", quote_dot(out->arena, n->name), shape_text(out->arena, &n->shape),
-                    look);
+                    n->name ? " " : "", quote_dot(out->arena, n->name),
+                    shape_text(out->arena, &n->shape), look);
         for (int k = 0; k < n->nin; k++)
             text_printf(out, "    n%d -> n%d;\n", n->in[k]->id, n->id);
     }
@@ -28,13 +28,15 @@ void picture_graph(const Graph *g, Text *out)
 /* The part of a node's block that a picture of blocks shows: an instance inside one other, at most. */
 static const char *instance(const Graph *g, const Node *n)
 {
-    const char *dot = n->block ? strchr(n->block, '.') : NULL, *end = dot ? strchr(dot + 1, '.') : NULL;
+    const char *dot = n->block ? strchr(n->block, '.') : NULL,
+               *end = dot ? strchr(dot + 1, '.') : NULL;
     return end ? arena_strndup(g->arena, n->block, (size_t)(end - n->block)) : n->block;
 }
 
 static bool drawn(const Node *n)
 {
-    return node_is(n, "input") || (!n->param && !(n->op->flags & OP_HIDDEN) && !node_is(n, "const") && !node_is(n, "label"));
+    return node_is(n, "input") || (!n->param && !(n->op->flags & OP_HIDDEN) &&
+                                   !node_is(n, "const") && !node_is(n, "label"));
 }
 
 /* Of each node the first one of its box.  An instance's nodes follow each other. */
@@ -55,18 +57,23 @@ static const Node **node_boxes(const Graph *g)
 
 void picture_blocks(const Graph *g, Text *out)
 {
-    const Node **box = node_boxes(g), **last = arena_alloc(g->arena, sizeof *last * (size_t)g->next_id);
-    text_printf(out, "strict digraph \"%s\" {\n    node [shape=box, style=filled, fillcolor=white, fontname=\"Helvetica\"];\n",
+    const Node **box = node_boxes(g),
+               **last = arena_alloc(g->arena, sizeof *last * (size_t)g->next_id);
+    text_printf(out,
+                "strict digraph \"%s\" {\n    node [shape=box, style=filled, fillcolor=white, "
+                "fontname=\"Helvetica\"];\n",
                 quote_dot(out->arena, g->name));
     for (int i = 0; i < g->nnode; i++)
         if (box[g->node[i]->id])
             last[box[g->node[i]->id]->id] = g->node[i];
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i], *b = box[n->id];
-        if (b == n) {                                 /* its shape is that of what the last of the box gives */
+        if (b == n) { /* its shape is that of what the last of the box gives */
             const char *block = instance(g, n), *name = block ? block : n->name;
-            text_printf(out, "    n%d [label=\"%s%s%s\\n%s\"%s];\n", n->id, block ? "" : n->op->name, !block && name ? " " : "",
-                        quote_dot(out->arena, name), shape_text(out->arena, &last[n->id]->shape), block ? ", fillcolor=\"#e8f0ff\"" : "");
+            text_printf(out, "    n%d [label=\"%s%s%s\\n%s\"%s];\n", n->id,
+                        block ? "" : n->op->name, !block && name ? " " : "",
+                        quote_dot(out->arena, name), shape_text(out->arena, &last[n->id]->shape),
+                        block ? ", fillcolor=\"#e8f0ff\"" : "");
         }
         for (int k = 0; b && k < n->nin; k++)
             if (box[n->in[k]->id] && box[n->in[k]->id] != b)

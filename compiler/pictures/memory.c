@@ -13,17 +13,18 @@
 enum { WIDE = 1000, HIGH = 320, LEFT = 90, GAP = 56, TEXT = 11 };
 
 typedef struct Panel {
-    Text       *out;
+    Text *out;
     const Step *step;
-    bool        thread;                               /* else the shard's region */
-    int64_t     bytes, used;                          /* of the region; as far as training uses it */
-    int         first, last;                          /* phases or calls */
-    double      top;
+    bool thread;         /* else the shard's region */
+    int64_t bytes, used; /* of the region; as far as training uses it */
+    int first, last;     /* phases or calls */
+    double top;
 } Panel;
 
 static bool panel_has(const Panel *p, const Buffer *b)
 {
-    return p->thread ? b->place == PLACE_LOCAL : b->place == PLACE_BATCH || b->place == PLACE_PARTIAL;
+    return p->thread ? b->place == PLACE_LOCAL
+                     : b->place == PLACE_BATCH || b->place == PLACE_PARTIAL;
 }
 
 static double x_of(const Panel *p, int when)
@@ -38,18 +39,23 @@ static double y_of(const Panel *p, int64_t at)
 
 static const char *color(const Buffer *b)
 {
-    return b->node->backward ? "#e9a6a0" : b->place == PLACE_PARTIAL || b->node->op->flags & (OP_SUM | OP_TOTAL) ? "#d8cf96" : "#9dbfe0";
+    return b->node->backward                                                       ? "#e9a6a0"
+           : b->place == PLACE_PARTIAL || b->node->op->flags & (OP_SUM | OP_TOTAL) ? "#d8cf96"
+                                                                                   : "#9dbfe0";
 }
 
 static void draw_box(const Panel *p, const Buffer *b)
 {
-    const double x = x_of(p, b->first), y = y_of(p, b->offset), w = x_of(p, b->last + 1) - x, h = y_of(p, b->offset + b->bytes) - y;
+    const double x = x_of(p, b->first), y = y_of(p, b->offset), w = x_of(p, b->last + 1) - x,
+                 h = y_of(p, b->offset + b->bytes) - y;
     Text *out = p->out;
-    text_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.2f\" fill=\"%s\" stroke=\"#555\" stroke-width=\"%s\"><title>", x,
-                y, w, h, color(b), h > 3 ? "0.5" : "0.1");
+    text_printf(out,
+                "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.2f\" fill=\"%s\" "
+                "stroke=\"#555\" stroke-width=\"%s\"><title>",
+                x, y, w, h, color(b), h > 3 ? "0.5" : "0.1");
     text_add(out, quote_xml(out->arena, b->name));
-    text_printf(out, " %s, %s, %d to %d</title></rect>\n", shape_text(out->arena, &b->node->shape), text_bytes(out->arena, b->bytes),
-                b->first, b->last);
+    text_printf(out, " %s, %s, %d to %d</title></rect>\n", shape_text(out->arena, &b->node->shape),
+                text_bytes(out->arena, b->bytes), b->first, b->last);
     if (h < TEXT || w < 7.0 * (double)strlen(b->name))
         return;
     text_printf(out, "<text x=\"%.1f\" y=\"%.1f\">", x + 3, y + h / 2 + 4);
@@ -76,12 +82,16 @@ static void measure_panel(Panel *p)
 static void draw_scale(const Panel *p, const char *title)
 {
     Text *out = p->out;
-    text_printf(out, "<text x=\"%d\" y=\"%.1f\" font-weight=\"bold\">%s: %s, %s %d to %d</text>\n", LEFT, p->top - 8, title,
-                text_bytes(out->arena, p->bytes), p->thread ? "calls" : "phases", p->first, p->last);
+    text_printf(out, "<text x=\"%d\" y=\"%.1f\" font-weight=\"bold\">%s: %s, %s %d to %d</text>\n",
+                LEFT, p->top - 8, title, text_bytes(out->arena, p->bytes),
+                p->thread ? "calls" : "phases", p->first, p->last);
     for (int i = 0; i <= 4; i++)
-        text_printf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", LEFT - 6, y_of(p, p->bytes * i / 4) + 4,
-                    text_bytes(out->arena, p->bytes * i / 4));
-    text_printf(out, "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" fill=\"white\" stroke=\"#aaa\"/>\n", LEFT, p->top, WIDE - LEFT, HIGH);
+        text_printf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", LEFT - 6,
+                    y_of(p, p->bytes * i / 4) + 4, text_bytes(out->arena, p->bytes * i / 4));
+    text_printf(out,
+                "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" fill=\"white\" "
+                "stroke=\"#aaa\"/>\n",
+                LEFT, p->top, WIDE - LEFT, HIGH);
 }
 
 /* What of the region no buffer of training takes: evaluation, which shares it, needs more. */
@@ -89,11 +99,12 @@ static void draw_rest(const Panel *p)
 {
     const double y = y_of(p, p->used), h = y_of(p, p->bytes) - y;
     text_printf(p->out,
-                "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.2f\" fill=\"#e8e8e8\"><title>evaluation, %s more</title></rect>\n",
+                "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.2f\" "
+                "fill=\"#e8e8e8\"><title>evaluation, %s more</title></rect>\n",
                 LEFT, y, WIDE - LEFT, h, text_bytes(p->out->arena, p->bytes - p->used));
     if (h >= TEXT)
-        text_printf(p->out, "<text x=\"%d\" y=\"%.1f\">for evaluation: %s more</text>\n", LEFT + 3, y + h / 2 + 4,
-                    text_bytes(p->out->arena, p->bytes - p->used));
+        text_printf(p->out, "<text x=\"%d\" y=\"%.1f\">for evaluation: %s more</text>\n", LEFT + 3,
+                    y + h / 2 + 4, text_bytes(p->out->arena, p->bytes - p->used));
 }
 
 /* Five ticks of phases or calls below the panel, and where the backward pass begins. */
@@ -107,13 +118,16 @@ static void draw_axis(const Panel *p)
     }
     for (int i = 0; i <= 4; i++) {
         const int when = p->first + (int)((int64_t)(p->last - p->first) * i / 4);
-        text_printf(p->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%d</text>\n", x_of(p, when), p->top + HIGH + TEXT + 2, when);
+        text_printf(p->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%d</text>\n",
+                    x_of(p, when), p->top + HIGH + TEXT + 2, when);
     }
     if (back > p->first && back <= p->last)
         text_printf(p->out,
-                    "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#c0392b\" stroke-dasharray=\"4 3\"/>\n"
+                    "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#c0392b\" "
+                    "stroke-dasharray=\"4 3\"/>\n"
                     "<text x=\"%.1f\" y=\"%.1f\" fill=\"#c0392b\">backward</text>\n",
-                    x_of(p, back), p->top, x_of(p, back), p->top + HIGH, x_of(p, back) + 3, p->top - 3.0);
+                    x_of(p, back), p->top, x_of(p, back), p->top + HIGH, x_of(p, back) + 3,
+                    p->top - 3.0);
 }
 
 static double draw_panel(Panel p, const char *title)
@@ -134,17 +148,25 @@ static double draw_panel(Panel p, const char *title)
 /* What lives always: one bar, parameters, optimizer state, packed weights. */
 static double draw_always(Text *out, const Step *s, double top)
 {
-    const struct { const char *name, *color; int64_t bytes; } part[] = {
-        {"parameters", "#9dbfe0", s->parameter_bytes}, {"optimizer state", "#b9d6b0", s->state_bytes},
-        {"packed weights", "#d8cf96", s->fixed_bytes - s->parameter_bytes - s->state_bytes}};
+    const struct {
+        const char *name, *color;
+        int64_t bytes;
+    } part[] = {{"parameters", "#9dbfe0", s->parameter_bytes},
+                {"optimizer state", "#b9d6b0", s->state_bytes},
+                {"packed weights", "#d8cf96",
+                 s->fixed_bytes - s->parameter_bytes - s->state_bytes}};
     double x = LEFT;
-    text_printf(out, "<text x=\"%d\" y=\"%.1f\" font-weight=\"bold\">always: %s</text>\n", LEFT, top - 8, text_bytes(out->arena, s->fixed_bytes));
+    text_printf(out, "<text x=\"%d\" y=\"%.1f\" font-weight=\"bold\">always: %s</text>\n", LEFT,
+                top - 8, text_bytes(out->arena, s->fixed_bytes));
     for (int i = 0; i < 3; i++) {
         const double w = (double)part[i].bytes * (WIDE - LEFT) / (double)s->fixed_bytes;
-        text_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"24\" fill=\"%s\" stroke=\"#555\" stroke-width=\"0.5\"/>\n", x, top, w,
-                    part[i].color);
+        text_printf(out,
+                    "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"24\" fill=\"%s\" "
+                    "stroke=\"#555\" stroke-width=\"0.5\"/>\n",
+                    x, top, w, part[i].color);
         if (w > 60)
-            text_printf(out, "<text x=\"%.1f\" y=\"%.1f\">%s %s</text>\n", x + 4, top + 16, part[i].name, text_bytes(out->arena, part[i].bytes));
+            text_printf(out, "<text x=\"%.1f\" y=\"%.1f\">%s %s</text>\n", x + 4, top + 16,
+                        part[i].name, text_bytes(out->arena, part[i].bytes));
         x += w;
     }
     return top + 24 + GAP;
@@ -158,9 +180,13 @@ void picture_memory(const Graph *g, Text *out)
     y = draw_panel((Panel){.out = &body, .step = s, .top = y}, "a shard");
     y = draw_panel((Panel){.out = &body, .step = s, .thread = true, .top = y}, "a thread");
     text_printf(out,
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" font-family=\"Helvetica, sans-serif\" "
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
+                "font-family=\"Helvetica, sans-serif\" "
                 "font-size=\"%d\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
-                "<text x=\"%d\" y=\"18\" font-size=\"15\">%s: memory of a step of %lld sample%s, %lld shard%s   "
+                "<text x=\"%d\" y=\"18\" font-size=\"15\">%s: memory of a step of %lld sample%s, "
+                "%lld shard%s   "
                 "(blue: forward, red: backward, yellow: sums and statistics)</text>\n%s</svg>\n",
-                WIDE + 20, y - GAP + 16, TEXT, LEFT, quote_xml(out->arena, g->name), (long long)s->batch, s->batch == 1 ? "" : "s", (long long)s->shards, s->shards == 1 ? "" : "s", body.s);
+                WIDE + 20, y - GAP + 16, TEXT, LEFT, quote_xml(out->arena, g->name),
+                (long long)s->batch, s->batch == 1 ? "" : "s", (long long)s->shards,
+                s->shards == 1 ? "" : "s", body.s);
 }

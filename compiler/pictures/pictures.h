@@ -4,8 +4,9 @@
 #include "base/text.h"
 #include "ir/graph.h"
 
-void picture_graph(const Graph *g, Text *out);        /* a node for each operation */
-void picture_blocks(const Graph *forward, Text *out); /* the model as written, a node for each block */
-void picture_memory(const Graph *g, Text *out);       /* buffers of the training step: when and where */
+void picture_graph(const Graph *g, Text *out); /* a node for each operation */
+void picture_blocks(const Graph *forward,
+                    Text *out);                 /* the model as written, a node for each block */
+void picture_memory(const Graph *g, Text *out); /* buffers of the training step: when and where */
 
 #endif

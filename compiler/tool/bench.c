@@ -12,11 +12,15 @@ static const Span nowhere;
 bool bench_start(const Command *c, Diag *d)
 {
     Arena *a = diag_arena(d);
-    const char *name = command_row(c->kind)->name, *self = paths_self(a), *path = paths_program(a, "tenon-bench");
+    const char *name = command_row(c->kind)->name, *self = paths_self(a),
+               *path = paths_program(a, "tenon-bench");
     Argv v = {0};
     if (!path) {
-        diag_error(d, nowhere, "tenon %s was left out when this tenon was built: SQLite or cJSON was missing", name);
-        diag_help(d, "install them (Debian: apt-get install libsqlite3-dev libcjson-dev), then build tenon again");
+        diag_error(d, nowhere,
+                   "tenon %s was left out when this tenon was built: SQLite or cJSON was missing",
+                   name);
+        diag_help(d, "install them (Debian: apt-get install libsqlite3-dev libcjson-dev), then "
+                     "build tenon again");
         return false;
     }
     argv_add(a, &v, "tenon-bench");

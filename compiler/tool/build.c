@@ -1,5 +1,5 @@
 /* build.c -- from generated C to a program: found in the cache, or compiled into it. */
-#define _GNU_SOURCE                                   /* environ, fexecve */
+#define _GNU_SOURCE /* environ, fexecve */
 #include "tool/build.h"
 #include "tool/file.h"
 #include "tool/objects.h"
@@ -17,9 +17,9 @@ static const Span nowhere;
 /* A program on its way to the user. */
 typedef struct Found {
     const char *bytes;
-    size_t      len;
-    const char *path;                                 /* where it lies: in the cache, or in `temporary` */
-    const char *temporary;                            /* a directory of our own, or NULL */
+    size_t len;
+    const char *path;      /* where it lies: in the cache, or in `temporary` */
+    const char *temporary; /* a directory of our own, or NULL */
 } Found;
 
 static const char *make_temporary(Arena *a, Diag *d)
@@ -41,18 +41,19 @@ static void remove_temporary(const Found *f)
 }
 
 /* Compiles and links; the cache keeps the program and, unless it is only run from there, so do we. */
-static bool make_program(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache, Key key, Found *f, Diag *d)
+static bool make_program(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache, Key key,
+                         Found *f, Diag *d)
 {
     const char *dir = f->temporary = make_temporary(a, d);
     if (!dir)
         return false;
     f->path = objects_program(a, in, t, cache, dir, d);
-    if (process_signal) {                             /* nothing is left behind, and whoever sent it sees its effect */
+    if (process_signal) { /* nothing is left behind, and whoever sent it sees its effect */
         rmdir(dir);
         process_pass_on();
     }
     if (!f->path)
-        return rmdir(dir), false;                     /* stays when the file at fault lies in it */
+        return rmdir(dir), false; /* stays when the file at fault lies in it */
     f->bytes = file_read(a, f->path, &f->len);
     if (!f->bytes)
         return file_failed(d, "the program to", f->path, errno);
@@ -93,7 +94,8 @@ bool build_output_ok(const Command *c, Diag *d)
     } else if (there && !S_ISREG(out.st_mode))
         diag_error(d, nowhere, "cannot write the program to %s: it is not a file", path);
     else if ((n > 3 && strcmp(path + n - 3, ".tn") == 0) ||
-             (there && stat(c->file, &model) == 0 && model.st_dev == out.st_dev && model.st_ino == out.st_ino))
+             (there && stat(c->file, &model) == 0 && model.st_dev == out.st_dev &&
+              model.st_ino == out.st_ino))
         diag_error(d, nowhere, "refusing to write the program over the model file %s", path);
     else if (!n || path[n - 1] == '/')
         diag_error(d, nowhere, "cannot write the program to '%s': that names a directory", path);
@@ -132,7 +134,7 @@ bool build_and_run(Arena *a, const BuildInput *in, Diag *d)
         argv_add(a, &v, in->command->argument[i]);
     argv_end(a, &v);
     const int fd = open(f.path, O_RDONLY | O_CLOEXEC);
-    remove_temporary(&f);                             /* the open file runs even when its name is gone */
+    remove_temporary(&f); /* the open file runs even when its name is gone */
     diag_print(d, stderr);
     fflush(NULL);
     if (f.temporary)

@@ -7,18 +7,18 @@
 #include "tool/paths.h"
 
 typedef struct BuildInput {
-    const char    *name;                              /* of the model; names the C file */
-    const char    *text;                              /* the generated C in one file, for --keep; else NULL */
-    EmitUnit      *unit;                              /* the same in files that are compiled side by side */
-    int            nunit;
-    bool           cudnn;                             /* linked with libtenoncudnn.a */
-    bool           mpi;                               /* the C compiler is called through mpicc */
-    bool           xz;                                /* the data may be packed with xz */
-    bool           images;                            /* the data are folders of images */
-    const char    *dtype;                             /* "f32", "f64" */
+    const char *name; /* of the model; names the C file */
+    const char *text; /* the generated C in one file, for --keep; else NULL */
+    EmitUnit *unit;   /* the same in files that are compiled side by side */
+    int nunit;
+    bool cudnn;        /* linked with libtenoncudnn.a */
+    bool mpi;          /* the C compiler is called through mpicc */
+    bool xz;           /* the data may be packed with xz */
+    bool images;       /* the data are folders of images */
+    const char *dtype; /* "f32", "f64" */
     const Command *command;
     const Machine *machine;
-    const Paths   *paths;
+    const Paths *paths;
 } BuildInput;
 
 /* Compiles (or finds in the cache) and puts the program at command->output, whole or not at all. */

@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 static const Span nowhere;
-static const char *const suffix[] = {"", ".o", ".plan"}, *const plural[] = {"programs", "objects", "plans"};
+static const char *const suffix[] = {"", ".o", ".plan"}, *const plural[] = {"programs", "objects",
+                                                                            "plans"};
 
 void key_add(Key *k, const void *bytes, size_t len)
 {
@@ -36,11 +37,12 @@ void key_text(Key *k, const char *s)
 
 static const char *cache_place(Arena *a)
 {
-    const char *own = environment(ENV_TENON_CACHE), *xdg = environment(ENV_XDG_CACHE_HOME), *home = environment(ENV_HOME);
+    const char *own = environment(ENV_TENON_CACHE), *xdg = environment(ENV_XDG_CACHE_HOME),
+               *home = environment(ENV_HOME);
     return own    ? own
            : xdg  ? path_join(a, xdg, "tenon")
            : home ? path_join(a, home, ".cache/tenon")
-                           : NULL;
+                  : NULL;
 }
 
 bool cache_open(Arena *a, Cache *c)
@@ -54,12 +56,13 @@ bool cache_open(Arena *a, Cache *c)
 
 const char *cache_path(Arena *a, const Cache *c, CacheKind kind, Key k)
 {
-    return path_join(a, c->dir, arena_printf(a, "%016" PRIx64 "%016" PRIx64 "%s", k.a, k.b, suffix[kind]));
+    return path_join(a, c->dir,
+                     arena_printf(a, "%016" PRIx64 "%016" PRIx64 "%s", k.a, k.b, suffix[kind]));
 }
 
 /* ---- entries */
 
-enum { SEAL = 22 };                                   /* "tenon:" and 16 digits */
+enum { SEAL = 22 }; /* "tenon:" and 16 digits */
 
 static const char *seal(Arena *a, const char *bytes, size_t len)
 {
@@ -94,16 +97,24 @@ bool cache_put(Arena *a, Cache *c, CacheKind kind, Key k, const char *bytes, siz
     memcpy(all, bytes, len);
     memcpy(all + len, seal(a, bytes, len), SEAL);
     c->written = true;
-    return file_write(a, cache_path(a, c, kind, k), all, len + SEAL, kind == CACHE_PROGRAM ? 0777 : 0666) == 0;
+    return file_write(a, cache_path(a, c, kind, k), all, len + SEAL,
+                      kind == CACHE_PROGRAM ? 0777 : 0666) == 0;
 }
 
-typedef struct Entry { const char *path; struct timespec used; int64_t bytes; CacheKind kind; } Entry;
+typedef struct Entry {
+    const char *path;
+    struct timespec used;
+    int64_t bytes;
+    CacheKind kind;
+} Entry;
 
 /* Only names that cache_path gives (and what a killed compiler left of one): the directory may be the user's own. */
 static bool is_entry(const char *name, CacheKind *kind)
 {
     const size_t n = strspn(name, "0123456789abcdef");
-    *kind = strncmp(name + n, ".o", 2) == 0 ? CACHE_OBJECT : strncmp(name + n, ".plan", 5) == 0 ? CACHE_PLAN : CACHE_PROGRAM;
+    *kind = strncmp(name + n, ".o", 2) == 0      ? CACHE_OBJECT
+            : strncmp(name + n, ".plan", 5) == 0 ? CACHE_PLAN
+                                                 : CACHE_PROGRAM;
     return n == 32 && (name[n] == 0 || name[n] == '.');
 }
 
@@ -128,14 +139,16 @@ static int entries(Arena *a, const char *dir, Entry **entry)
 
 /* ---- two small files beside the entries: the counts and the limit */
 
-typedef struct Counts { int64_t hits[CACHE_KINDS], asked[CACHE_KINDS]; } Counts;
+typedef struct Counts {
+    int64_t hits[CACHE_KINDS], asked[CACHE_KINDS];
+} Counts;
 
 static Counts read_counts(int fd)
 {
     char text[300] = "";
     Counts n = {0};
     const char *line = pread(fd, text, sizeof text - 1, 0) > 0 ? text : NULL;
-    for (int k = 0; line && k < CACHE_KINDS; k++) {   /* an older compiler knew fewer kinds */
+    for (int k = 0; line && k < CACHE_KINDS; k++) { /* an older compiler knew fewer kinds */
         if (sscanf(line, "%*s %" SCNd64 " of %" SCNd64, &n.hits[k], &n.asked[k]) != 2)
             break;
         line = strchr(line, '\n');
@@ -154,13 +167,14 @@ static void add_counts(Arena *a, const Cache *c)
     const int fd = open(counts_path(a, c), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
         return;
-    flock(fd, LOCK_EX);                               /* until it is closed */
+    flock(fd, LOCK_EX); /* until it is closed */
     Counts n = read_counts(fd);
     Text t = text_new(a);
     for (int k = 0; k < CACHE_KINDS; k++)
-        text_printf(&t, "%s %" PRId64 " of %" PRId64 "\n", plural[k], n.hits[k] + c->hits[k], n.asked[k] + c->asked[k]);
+        text_printf(&t, "%s %" PRId64 " of %" PRId64 "\n", plural[k], n.hits[k] + c->hits[k],
+                    n.asked[k] + c->asked[k]);
     if (pwrite(fd, t.s, t.len, 0) < 0 || ftruncate(fd, (off_t)t.len) != 0)
-        unlink(counts_path(a, c));                    /* a full disk: counting starts anew */
+        unlink(counts_path(a, c)); /* a full disk: counting starts anew */
     close(fd);
 }
 
@@ -215,7 +229,8 @@ static bool need(Arena *a, Cache *c, Diag *d)
     if (dir)
         diag_error(d, nowhere, "cannot use the cache directory %s: %s", dir, strerror(errno));
     else
-        diag_error(d, nowhere, "there is no cache directory: TENON_CACHE, XDG_CACHE_HOME and HOME are not set");
+        diag_error(d, nowhere,
+                   "there is no cache directory: TENON_CACHE, XDG_CACHE_HOME and HOME are not set");
     diag_help(d, "set TENON_CACHE=DIR; tenon build works without a cache");
     return false;
 }
@@ -240,11 +255,13 @@ bool cache_report(Arena *a, Diag *d)
     for (int k = 0; k < CACHE_KINDS; k++) {
         printf("  %-10s %7d  %9s", plural[k], number[k], text_bytes(a, bytes[k]));
         if (count.asked[k])
-            printf("   found %s of %s (%.0f %%)", text_commas(a, count.hits[k]), text_commas(a, count.asked[k]),
+            printf("   found %s of %s (%.0f %%)", text_commas(a, count.hits[k]),
+                   text_commas(a, count.asked[k]),
                    100.0 * (double)count.hits[k] / (double)count.asked[k]);
         putchar('\n');
     }
-    printf("  %-10s %7s  %9s of %s\n", "all", "", text_bytes(a, bytes[0] + bytes[1] + bytes[2]), text_bytes(a, limit_of(a, &c)));
+    printf("  %-10s %7s  %9s of %s\n", "all", "", text_bytes(a, bytes[0] + bytes[1] + bytes[2]),
+           text_bytes(a, limit_of(a, &c)));
     return true;
 }
 
@@ -275,7 +292,8 @@ bool cache_limit(Arena *a, const char *size, Diag *d)
     }
     if (!need(a, &c, d))
         return false;
-    const char *path = path_join(a, c.dir, "limit"), *text = arena_printf(a, "%" PRId64 "\n", bytes);
+    const char *path = path_join(a, c.dir, "limit"),
+               *text = arena_printf(a, "%" PRId64 "\n", bytes);
     const int error = file_write(a, path, text, strlen(text), 0666);
     if (error) {
         diag_error(d, nowhere, "cannot write %s: %s", path, strerror(error));

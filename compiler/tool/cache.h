@@ -5,16 +5,18 @@
 #include "base/text.h"
 
 /* A key is a hash of everything that went into a result: text, headers, library, flags, compiler. */
-typedef struct Key { uint64_t a, b; } Key;
+typedef struct Key {
+    uint64_t a, b;
+} Key;
 void key_add(Key *k, const void *bytes, size_t len);
 void key_text(Key *k, const char *s);
 
 typedef enum { CACHE_PROGRAM, CACHE_OBJECT, CACHE_PLAN, CACHE_KINDS } CacheKind;
 
 typedef struct Cache {
-    const char *dir;                                  /* $TENON_CACHE, $XDG_CACHE_HOME/tenon or ~/.cache/tenon */
-    int64_t     hits[CACHE_KINDS], asked[CACHE_KINDS];/* since cache_open */
-    bool        written;
+    const char *dir; /* $TENON_CACHE, $XDG_CACHE_HOME/tenon or ~/.cache/tenon */
+    int64_t hits[CACHE_KINDS], asked[CACHE_KINDS]; /* since cache_open */
+    bool written;
 } Cache;
 
 /* Makes the directory when it is not there.  False when there can be none: then nothing is found and nothing kept.
@@ -33,6 +35,6 @@ bool cache_report(Arena *a, Diag *d);
 bool cache_clear(Arena *a, Diag *d);
 bool cache_limit(Arena *a, const char *size, Diag *d);
 
-#define CACHE_LIMIT 1000000000                        /* bytes, unless told otherwise */
+#define CACHE_LIMIT 1000000000 /* bytes, unless told otherwise */
 
 #endif

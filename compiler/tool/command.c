@@ -1,7 +1,7 @@
 /* command.c -- argv becomes a Command, by the table in option.c. */
-#include "tool/option.h"
 #include "base/environment.h"
 #include "tool/machine.h"
+#include "tool/option.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +9,13 @@
 static const Span nowhere;
 
 typedef struct Reader {
-    Arena   *arena;
-    Diag    *diag;
-    char   **argv;
-    int      argc, at;
+    Arena *arena;
+    Diag *diag;
+    char **argv;
+    int argc, at;
     Command *command;
-    Text     flags;
-    KeyValue *set;                                     /* grows; front.set is const */
+    Text flags;
+    KeyValue *set; /* grows; front.set is const */
 } Reader;
 
 /* ---- what does not go together */
@@ -26,15 +26,24 @@ static bool supported_cuda(const Command *c, Diag *d)
     const struct {
         bool given;
         const char *option;
-    } not_yet[] = {{c->options.blas, "--kernels=blas"}, {c->tune, "--tune"},
-                   {c->options.fast, "--fast"}, {c->comm && strcmp(c->comm, "mpi") == 0, "--comm mpi"},
-                   {c->options.memory_limit > 0, "--memory-limit"}, {c->options.bucket > 0 && !c->options.overlap, "--bucket without --comm nccl"},
-                   {c->memory, "--memory"}, {c->ranks > 0, "--ranks"}};
+    } not_yet[] = {{c->options.blas, "--kernels=blas"},
+                   {c->tune, "--tune"},
+                   {c->options.fast, "--fast"},
+                   {c->comm && strcmp(c->comm, "mpi") == 0, "--comm mpi"},
+                   {c->options.memory_limit > 0, "--memory-limit"},
+                   {c->options.bucket > 0 && !c->options.overlap, "--bucket without --comm nccl"},
+                   {c->memory, "--memory"},
+                   {c->ranks > 0, "--ranks"}};
     enum { COMM = 3 };
     for (size_t i = 0; i < sizeof not_yet / sizeof *not_yet; i++)
         if (not_yet[i].given) {
-            diag_error(d, nowhere, "%s is for programs on the processor; programs for a GPU do not have it yet", not_yet[i].option);
-            diag_help(d, i == COMM ? "use --comm nccl: one process for each GPU, started by mpirun or srun" : "leave it out, or leave out --target cuda");
+            diag_error(d, nowhere,
+                       "%s is for programs on the processor; programs for a GPU do not have it yet",
+                       not_yet[i].option);
+            diag_help(d,
+                      i == COMM
+                          ? "use --comm nccl: one process for each GPU, started by mpirun or srun"
+                          : "leave it out, or leave out --target cuda");
             return false;
         }
     return true;
@@ -43,11 +52,13 @@ static bool supported_cuda(const Command *c, Diag *d)
 /* --to c and --to cuda say what --target does. */
 static bool supported_to(const Command *c, Diag *d)
 {
-    const char *const other = c->options.cuda ? "c" : "cuda", *const target = c->options.cuda ? "cuda" : "cpu";
+    const char *const other = c->options.cuda ? "c" : "cuda", *const target =
+                                                                  c->options.cuda ? "cuda" : "cpu";
     if (strcmp(c->to, other) != 0)
         return true;
-    diag_error(d, nowhere, "--to %s writes a program for %s, and --target %s is for %s", other, c->options.cuda ? "the processor" : "a GPU",
-               target, c->options.cuda ? "a GPU" : "the processor");
+    diag_error(d, nowhere, "--to %s writes a program for %s, and --target %s is for %s", other,
+               c->options.cuda ? "the processor" : "a GPU", target,
+               c->options.cuda ? "a GPU" : "the processor");
     diag_help(d, "leave one of them out");
     return false;
 }
@@ -57,55 +68,68 @@ static bool supported(const Command *c, Diag *d)
     if (c->options.cuda && !supported_cuda(c, d))
         return false;
     if (c->options.arch && !c->options.cuda) {
-        diag_error(d, nowhere, "--arch is for programs on a GPU, and this program is for the processor");
+        diag_error(d, nowhere,
+                   "--arch is for programs on a GPU, and this program is for the processor");
         diag_help(d, "add --target cuda, or use --cpu");
         return false;
     }
     if (c->driver && !c->options.cuda) {
-        diag_error(d, nowhere, "--driver is for programs on a GPU, and this program is for the processor");
+        diag_error(d, nowhere,
+                   "--driver is for programs on a GPU, and this program is for the processor");
         diag_help(d, "add --target cuda --kernels=cudnn");
         return false;
     }
     if (c->options.libraries && !c->options.cuda) {
-        diag_error(d, nowhere, "--kernels=cudnn uses NVIDIA's libraries on a GPU, and this program is for the processor");
+        diag_error(d, nowhere,
+                   "--kernels=cudnn uses NVIDIA's libraries on a GPU, and this program is for the "
+                   "processor");
         diag_help(d, "add --target cuda, or use --kernels=blas");
         return false;
     }
     if (c->options.persistent && !c->options.cuda) {
-        diag_error(d, nowhere, "--kernels=persistent runs many steps in one launch on a GPU, and this program is for the processor");
+        diag_error(d, nowhere,
+                   "--kernels=persistent runs many steps in one launch on a GPU, and this program "
+                   "is for the processor");
         diag_help(d, "add --target cuda");
         return false;
     }
     if (c->options.libraries && c->options.plain) {
-        diag_error(d, nowhere, "--plain and --kernels=cudnn exclude each other: --plain uses no library");
+        diag_error(d, nowhere,
+                   "--plain and --kernels=cudnn exclude each other: --plain uses no library");
         diag_help(d, "leave one of them out");
         return false;
     }
     if (c->options.blas && c->options.plain) {
-        diag_error(d, nowhere, "--plain and --kernels=blas exclude each other: --plain uses no library");
+        diag_error(d, nowhere,
+                   "--plain and --kernels=blas exclude each other: --plain uses no library");
         diag_help(d, "leave one of them out");
         return false;
     }
     if (c->options.keep_all && c->options.memory_limit) {
-        diag_error(d, nowhere, "--keep-all and --memory-limit exclude each other: with a limit some values may be computed again");
+        diag_error(d, nowhere,
+                   "--keep-all and --memory-limit exclude each other: with a limit some values may "
+                   "be computed again");
         diag_help(d, "leave one of them out");
         return false;
     }
     const char *dtype = c->front.dtype;
     if (c->comm && strcmp(c->comm, "nccl") == 0 && !c->options.cuda) {
-        diag_error(d, nowhere, "--comm nccl is for programs on GPUs, and this program is for the processor");
+        diag_error(d, nowhere,
+                   "--comm nccl is for programs on GPUs, and this program is for the processor");
         diag_help(d, "add --target cuda, or use --comm mpi");
         return false;
     }
     if (c->tune && (c->options.blas || c->options.plain)) {
-        diag_error(d, nowhere, "--tune has nothing to choose with %s", c->options.plain ? "--plain" : "--kernels=blas");
+        diag_error(d, nowhere, "--tune has nothing to choose with %s",
+                   c->options.plain ? "--plain" : "--kernels=blas");
         diag_help(d, "leave one of them out");
         return false;
     }
     if (dtype && strcmp(dtype, "f32") != 0 && strcmp(dtype, "f64") != 0) {
         diag_error(d, nowhere, "--dtype %s needs NVIDIA's libraries, and this program %s", dtype,
                    c->options.cuda ? "uses Tenon's own kernels" : "is for the processor");
-        diag_help(d, "add %s--kernels=cudnn, or use --dtype f32 or f64", c->options.cuda ? "" : "--target cuda ");
+        diag_help(d, "add %s--kernels=cudnn, or use --dtype f32 or f64",
+                  c->options.cuda ? "" : "--target cuda ");
         return false;
     }
     return c->kind != COMMAND_EMIT || supported_to(c, d);
@@ -119,7 +143,8 @@ static bool take_count(Reader *r, const OptionRow *o, const char *value)
     errno = 0;
     const long long v = strtoll(value, &end, 10);
     if (end == value || *end || errno || v < 1 || v > option_most(o)) {
-        diag_error(r->diag, nowhere, "%s needs a whole number from 1 to %lld, not '%s'", o->name, (long long)option_most(o), value);
+        diag_error(r->diag, nowhere, "%s needs a whole number from 1 to %lld, not '%s'", o->name,
+                   (long long)option_most(o), value);
         return false;
     }
     *(int64_t *)((char *)r->command + o->field) = v;
@@ -146,7 +171,7 @@ static bool take_word(Reader *r, const OptionRow *o, const char *value)
     for (int i = 0; i < n; i++) {
         if (strcmp(word[i], value) != 0)
             continue;
-        if (o->field)                                 /* --color has no field: see command_color */
+        if (o->field) /* --color has no field: see command_color */
             *(const char **)((char *)r->command + o->field) = word[i];
         return true;
     }
@@ -186,14 +211,27 @@ static bool take_option(Reader *r, const OptionRow *o, const char *value)
 {
     char *field = (char *)r->command + o->field;
     switch (o->kind) {
-    case OPTION_TRUE:    *(bool *)field = true; return true;
-    case OPTION_FALSE:   *(bool *)field = false; return true;
-    case OPTION_TEXT:    *(const char **)field = value; return true;
-    case OPTION_WORD:    return take_word(r, o, value);
-    case OPTION_COUNT:   return take_count(r, o, value);
-    case OPTION_SIZE:    return take_size(r, o, value);
-    case OPTION_SETTING: return take_setting(r, value);
-    case OPTION_HELP:    r->command->topic = r->command->kind; r->command->kind = COMMAND_HELP; return true;
+    case OPTION_TRUE:
+        *(bool *)field = true;
+        return true;
+    case OPTION_FALSE:
+        *(bool *)field = false;
+        return true;
+    case OPTION_TEXT:
+        *(const char **)field = value;
+        return true;
+    case OPTION_WORD:
+        return take_word(r, o, value);
+    case OPTION_COUNT:
+        return take_count(r, o, value);
+    case OPTION_SIZE:
+        return take_size(r, o, value);
+    case OPTION_SETTING:
+        return take_setting(r, value);
+    case OPTION_HELP:
+        r->command->topic = r->command->kind;
+        r->command->kind = COMMAND_HELP;
+        return true;
     }
     return false;
 }
@@ -231,7 +269,8 @@ static const char *commands_with(Reader *r, const char *name)
 static bool unknown_option(Reader *r, const char *word)
 {
     const CommandRow *c = command_row(r->command->kind);
-    const char *const name = arena_strndup(r->arena, word, strcspn(word, "=")), *elsewhere = commands_with(r, name);
+    const char *const name = arena_strndup(r->arena, word, strcspn(word, "=")),
+                      *elsewhere = commands_with(r, name);
     const char **known = NULL;
     int n = 0;
     for (const OptionRow *o = option_table; o->name; o++)
@@ -241,8 +280,10 @@ static bool unknown_option(Reader *r, const char *word)
     if (elsewhere)
         diag_help(r->diag, "it is an option of %s", elsewhere);
     else
-        suggest(r->diag, name, known, n, arena_printf(r->arena, "tenon %s --help lists them%s", c->name,
-                                                      c->kind == COMMAND_RUN ? "; options of the program stand behind --" : ""));
+        suggest(r->diag, name, known, n,
+                arena_printf(r->arena, "tenon %s --help lists them%s", c->name,
+                             c->kind == COMMAND_RUN ? "; options of the program stand behind --"
+                                                    : ""));
     return false;
 }
 
@@ -250,13 +291,15 @@ static bool unknown_option(Reader *r, const char *word)
 static void remember_flag(Reader *r, const OptionRow *o, const char *value)
 {
     if (o->shapes)
-        text_printf(&r->flags, "%s%s%s%s", r->flags.len ? " " : "", o->name, value ? " " : "", value ? value : "");
+        text_printf(&r->flags, "%s%s%s%s", r->flags.len ? " " : "", o->name, value ? " " : "",
+                    value ? value : "");
 }
 
 static bool read_option(Reader *r)
 {
     const char *word = r->argv[r->at++], *eq = word[1] == '-' ? strchr(word, '=') : NULL;
-    const OptionRow *o = find_option(r->command->kind, word, eq ? (size_t)(eq - word) : strlen(word));
+    const OptionRow *o =
+        find_option(r->command->kind, word, eq ? (size_t)(eq - word) : strlen(word));
     const char *value = eq ? eq + 1 : NULL;
     if (!o)
         return unknown_option(r, word);
@@ -287,8 +330,9 @@ static bool read_word(Reader *r)
         return false;
     }
     if (c->file) {
-        diag_error(r->diag, nowhere, "tenon %s takes one %s; '%s' is a second one after '%s'", command_row(c->kind)->name,
-                   c->kind == COMMAND_OPS ? "name" : "file", word, c->file);
+        diag_error(r->diag, nowhere, "tenon %s takes one %s; '%s' is a second one after '%s'",
+                   command_row(c->kind)->name, c->kind == COMMAND_OPS ? "name" : "file", word,
+                   c->file);
         if (c->kind == COMMAND_RUN)
             diag_help(r->diag, "write the options of the program after --");
         return false;
@@ -323,7 +367,8 @@ static bool read_command(Reader *r)
 /* Numbers that only NVIDIA's libraries multiply. */
 static bool of_libraries(const char *dtype)
 {
-    return dtype && (strcmp(dtype, "tf32") == 0 || strcmp(dtype, "bf16") == 0 || strcmp(dtype, "f16") == 0);
+    return dtype &&
+           (strcmp(dtype, "tf32") == 0 || strcmp(dtype, "bf16") == 0 || strcmp(dtype, "f16") == 0);
 }
 
 /* tf32 is f32 outside of products, bf16 and f16 where they are not stored.  And to show what a GPU would do in another type needs no program in it: the graph stays one of f32, but
@@ -332,12 +377,16 @@ static void take_gpu_dtype(Command *c)
 {
     const char *t = c->front.dtype ? c->front.dtype : "f32";
     const bool gpus = of_libraries(t);
-    if (c->kind == COMMAND_CHECK && gpus)             /* which changes no name and no shape */
+    if (c->kind == COMMAND_CHECK && gpus) /* which changes no name and no shape */
         c->front.dtype = "f32";
     c->options.tf32 = c->options.libraries && strcmp(t, "tf32") == 0;
     if (c->options.libraries)
-        c->options.half = strcmp(t, "bf16") == 0 ? HALF_BF16 : strcmp(t, "f16") == 0 ? HALF_F16 : HALF_NONE;
-    if (c->options.tf32 || c->options.half)           /* rounded inside of products, or where pass narrow says: all else is f32 */
+        c->options.half = strcmp(t, "bf16") == 0  ? HALF_BF16
+                          : strcmp(t, "f16") == 0 ? HALF_F16
+                                                  : HALF_NONE;
+    if (c->options.tf32 ||
+        c->options
+            .half) /* rounded inside of products, or where pass narrow says: all else is f32 */
         c->front.dtype = "f32";
     if (!c->options.cuda || c->kind != COMMAND_SHOW || c->options.libraries)
         return;
@@ -356,11 +405,13 @@ static bool complete_command(Reader *r)
     if (c->options.cuda && !c->options.arch)
         c->options.arch = "sm_90";
     if (c->options.cuda && !c->comm && c->to && strcmp(c->to, "slurm") == 0) {
-        c->comm = "nccl";                             /* a job is of several processes */
+        c->comm = "nccl"; /* a job is of several processes */
         c->options.overlap = true;
     }
     c->options.blas = c->kernels && strcmp(c->kernels, "blas") == 0;
-    c->options.libraries = c->kernels ? strcmp(c->kernels, "cudnn") == 0 : c->options.cuda && c->kind != COMMAND_SHOW && of_libraries(c->front.dtype);
+    c->options.libraries =
+        c->kernels ? strcmp(c->kernels, "cudnn") == 0
+                   : c->options.cuda && c->kind != COMMAND_SHOW && of_libraries(c->front.dtype);
     c->options.persistent = c->kernels && strcmp(c->kernels, "persistent") == 0;
     if (c->kind < COMMAND_CHECK)
         return true;
@@ -379,15 +430,27 @@ DiagColor command_color(int argc, char **argv)
 {
     DiagColor color = DIAG_AUTO;
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        const char *v = strncmp(argv[i], "--color", 7) != 0 ? "" : argv[i][7] == '=' ? argv[i] + 8 : i + 1 < argc ? argv[i + 1] : "";
-        color = !strcmp(v, "always") ? DIAG_ALWAYS : !strcmp(v, "never") ? DIAG_NEVER : !strcmp(v, "auto") ? DIAG_AUTO : color;
+        const char *v = strncmp(argv[i], "--color", 7) != 0 ? ""
+                        : argv[i][7] == '='                 ? argv[i] + 8
+                        : i + 1 < argc                      ? argv[i + 1]
+                                                            : "";
+        color = !strcmp(v, "always")  ? DIAG_ALWAYS
+                : !strcmp(v, "never") ? DIAG_NEVER
+                : !strcmp(v, "auto")  ? DIAG_AUTO
+                                      : color;
     }
     return color;
 }
 
 bool command_parse(Arena *a, int argc, char **argv, Command *c, Diag *d)
 {
-    Reader r = {.arena = a, .diag = d, .argv = argv, .argc = argc, .at = 1, .command = c, .flags = text_new(a)};
+    Reader r = {.arena = a,
+                .diag = d,
+                .argv = argv,
+                .argc = argc,
+                .at = 1,
+                .command = c,
+                .flags = text_new(a)};
     *c = (Command){.color = command_color(argc, argv)};
     c->options.cpu = environment(ENV_TENON_CPU) ? environment(ENV_TENON_CPU) : "native";
     c->options.threads = machine_threads();
@@ -396,7 +459,8 @@ bool command_parse(Arena *a, int argc, char **argv, Command *c, Diag *d)
 #endif
     if (!read_command(&r))
         return false;
-    if (c->kind == COMMAND_SWEEP || c->kind == COMMAND_RESULTS) { /* tenon-bench reads its own words */
+    if (c->kind == COMMAND_SWEEP ||
+        c->kind == COMMAND_RESULTS) { /* tenon-bench reads its own words */
         c->argument = argv + r.at;
         c->narguments = argc - r.at;
         return true;

@@ -5,44 +5,54 @@
 #include "passes/pass.h"
 
 typedef enum {
-    COMMAND_HELP, COMMAND_VERSION, COMMAND_SWEEP, COMMAND_RESULTS, COMMAND_OPS, COMMAND_CACHE, /* answered without a model file */
-    COMMAND_CHECK, COMMAND_SHOW, COMMAND_BUILD, COMMAND_EMIT, COMMAND_RUN
+    COMMAND_HELP,
+    COMMAND_VERSION,
+    COMMAND_SWEEP,
+    COMMAND_RESULTS,
+    COMMAND_OPS,
+    COMMAND_CACHE, /* answered without a model file */
+    COMMAND_CHECK,
+    COMMAND_SHOW,
+    COMMAND_BUILD,
+    COMMAND_EMIT,
+    COMMAND_RUN
 } CommandKind;
 
 typedef struct Command {
-    CommandKind  kind;
-    CommandKind  topic;                               /* HELP: of which command; HELP itself = the overview */
-    const char  *file;                                /* the model file; OPS: an op's name or NULL */
-    const char  *output;                              /* -o; NULL = none */
-    const char  *to;                                  /* emit: "c", "dot", "pytorch" or "slurm" */
-    const char  *keep;                                /* directory for the generated C, or NULL */
+    CommandKind kind;
+    CommandKind topic;  /* HELP: of which command; HELP itself = the overview */
+    const char *file;   /* the model file; OPS: an op's name or NULL */
+    const char *output; /* -o; NULL = none */
+    const char *to;     /* emit: "c", "dot", "pytorch" or "slurm" */
+    const char *keep;   /* directory for the generated C, or NULL */
     FrontOptions front;
-    Options      options;
-    DiagColor    color;
-    int64_t      ranks;                               /* show: 0 = one */
-    bool         all;                                 /* show: every layer, blocks unfolded */
-    const char  *written;                             /* emit: what was made before the passes, or NULL */
-    const char  *memory;                              /* show: where the plan's picture goes, or NULL */
-    bool         cost, example, verbose, no_cache;
-    bool         key;                                 /* build, run: print what the cache knows the program by, and stop */
-    const char  *limit;                               /* cache: a new one, as written; or NULL */
-    bool         clear;                               /* cache */
-    const char  *flags;                               /* the options that shape the program, as given: "--plain --dtype f64" */
-    const char  *hash;                                /* identity of network and recipe, for checkpoints; set before the passes */
-    char       **argument;                            /* run: what follows --; sweep, results: all words; passed on */
-    int          narguments;
-    bool         tune;                                /* measure what pass choose leaves open */
-    const char  *gpu_dtype;                           /* show --target cuda: "f32", "tf32", "bf16", "f16" */
-    const char  *driver;                              /* --driver: the CUDA version of the driver planned for, or NULL */
+    Options options;
+    DiagColor color;
+    int64_t ranks;       /* show: 0 = one */
+    bool all;            /* show: every layer, blocks unfolded */
+    const char *written; /* emit: what was made before the passes, or NULL */
+    const char *memory;  /* show: where the plan's picture goes, or NULL */
+    bool cost, example, verbose, no_cache;
+    bool key;          /* build, run: print what the cache knows the program by, and stop */
+    const char *limit; /* cache: a new one, as written; or NULL */
+    bool clear;        /* cache */
+    const char *flags; /* the options that shape the program, as given: "--plain --dtype f64" */
+    const char *hash;  /* identity of network and recipe, for checkpoints; set before the passes */
+    char **argument;   /* run: what follows --; sweep, results: all words; passed on */
+    int narguments;
+    bool tune;             /* measure what pass choose leaves open */
+    const char *gpu_dtype; /* show --target cuda: "f32", "tf32", "bf16", "f16" */
+    const char *driver;    /* --driver: the CUDA version of the driver planned for, or NULL */
     /* accepted words that only some later version obeys */
-    const char  *target, *comm, *kernels;
+    const char *target, *comm, *kernels;
 } Command;
 
-#define TENON_NAME "tenon " TENON_VERSION             /* "tenon 0.1.0"; the build defines the number */
+#define TENON_NAME "tenon " TENON_VERSION /* "tenon 0.1.0"; the build defines the number */
 
 /* Reads argv into *c.  Errors go to d (a wrong word is answered with the nearest right one); false after one. */
 bool command_parse(Arena *a, int argc, char **argv, Command *c, Diag *d);
-DiagColor command_color(int argc, char **argv);       /* --color, looked up before anything can go wrong */
-void command_help(CommandKind topic);                 /* to stdout */
+DiagColor command_color(int argc,
+                        char **argv); /* --color, looked up before anything can go wrong */
+void command_help(CommandKind topic); /* to stdout */
 
 #endif

@@ -1,5 +1,5 @@
 /* file.c -- files and directories: whole reads, writes that are either complete or not there. */
-#define _GNU_SOURCE                                   /* mkostemp */
+#define _GNU_SOURCE /* mkostemp */
 #include "tool/file.h"
 #include "base/environment.h"
 #include <errno.h>
@@ -40,7 +40,8 @@ const char *path_join(Arena *a, const char *dir, const char *name)
 
 const char *path_stem(Arena *a, const char *path)
 {
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path,
+               *dot = strrchr(base, '.');
     return arena_strndup(a, base, dot && dot != base ? (size_t)(dot - base) : strlen(base));
 }
 
@@ -89,7 +90,7 @@ void file_volatile(const char *path)
     armed = true;
     const int caught[] = {SIGINT, SIGTERM, SIGHUP};
     for (int i = 0; i < 3; i++)
-        if (signal(caught[i], remove_on_signal) == SIG_IGN)   /* nohup: that stays */
+        if (signal(caught[i], remove_on_signal) == SIG_IGN) /* nohup: that stays */
             signal(caught[i], SIG_IGN);
 }
 
@@ -116,7 +117,7 @@ static int write_all(int fd, const char *bytes, size_t len)
 /* The file that `path` stands for: a link's target, also where there is none yet; NULL, errno set: links in a circle. */
 static const char *behind_links(Arena *a, const char *path)
 {
-    enum { LINKS = 40 };                              /* as many as the kernel follows */
+    enum { LINKS = 40 }; /* as many as the kernel follows */
     char target[PATH_MAX];
     struct stat s;
     for (int i = 0; lstat(path, &s) == 0 && S_ISLNK(s.st_mode); i++) {
@@ -127,7 +128,9 @@ static const char *behind_links(Arena *a, const char *path)
             return NULL;
         }
         target[n] = 0;
-        path = *target == '/' || !slash ? arena_strdup(a, target) : arena_printf(a, "%.*s%s", (int)(slash + 1 - path), path, target);
+        path = *target == '/' || !slash
+                   ? arena_strdup(a, target)
+                   : arena_printf(a, "%.*s%s", (int)(slash + 1 - path), path, target);
     }
     return path;
 }
@@ -148,7 +151,8 @@ static int write_into(const char *path, const void *bytes, size_t len)
 static bool is_stdout(const struct stat *there)
 {
     struct stat s;
-    return fstat(STDOUT_FILENO, &s) == 0 && s.st_dev == there->st_dev && s.st_ino == there->st_ino && s.st_rdev == there->st_rdev;
+    return fstat(STDOUT_FILENO, &s) == 0 && s.st_dev == there->st_dev &&
+           s.st_ino == there->st_ino && s.st_rdev == there->st_rdev;
 }
 
 /* "dir/NAME.tmp-XXXXXX"; of a long name, 64 bytes: file systems take 143 to 255. */
@@ -157,7 +161,7 @@ static char *temporary_beside(Arena *a, const char *path)
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     size_t n = strnlen(base, 64);
     while (n > 0 && base[n] && (base[n] & 0xC0) == 0x80)
-        n--;                                          /* whole characters of UTF-8 */
+        n--; /* whole characters of UTF-8 */
     return arena_printf(a, "%.*s%.*s.tmp-XXXXXX", (int)(base - path), path, (int)n, base);
 }
 
@@ -174,7 +178,7 @@ int file_write(Arena *a, const char *path, const void *bytes, size_t len, mode_t
     char *temporary = temporary_beside(a, path);
     const mode_t mask = umask(0);
     umask(mask);
-    const int fd = mkostemp(temporary, O_CLOEXEC);    /* O_EXCL: nobody else's, and no link */
+    const int fd = mkostemp(temporary, O_CLOEXEC); /* O_EXCL: nobody else's, and no link */
     if (fd < 0)
         return errno;
     file_volatile(temporary);

@@ -22,7 +22,8 @@ static bool plan_form(Command c, bool persistent, EmitSteps *e, bool *able, Diag
     Front f;
 
     c.options.persistent = persistent, c.options.dump = NULL;
-    if (!front_load(a, c.file, &c.front, quiet, &f) || !f.train || !pass_run_all(f.train, &c.options, quiet))
+    if (!front_load(a, c.file, &c.front, quiet, &f) || !f.train ||
+        !pass_run_all(f.train, &c.options, quiet))
         return false;
     f.test->peer = f.train;
     if (!pass_run_all(f.test, &c.options, quiet) || !emit_cuda_able(f.train, f.test, quiet))
@@ -64,8 +65,11 @@ const char *kernels_said(const Command *c, Diag *d)
     EmitSteps e;
     if (!expect_forms(c, &e, &able, d))
         return "";
-    const char *launches = arena_printf(a, "%lld launches a step, %.0f us", (long long)e.count, 1e6 * e.launches);
-    return able ? arena_printf(a, "%s; many steps in one launch, %.0f us; without --kernels the %s is taken", launches, 1e6 * e.together,
-                               faster(&e) ? "second" : "first")
+    const char *launches =
+        arena_printf(a, "%lld launches a step, %.0f us", (long long)e.count, 1e6 * e.launches);
+    return able ? arena_printf(a,
+                               "%s; many steps in one launch, %.0f us; without --kernels the %s is "
+                               "taken",
+                               launches, 1e6 * e.together, faster(&e) ? "second" : "first")
                 : launches;
 }

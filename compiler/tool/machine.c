@@ -2,26 +2,28 @@
  *
  * The flags name a level, never the host's exact model, so that the same command gives the same bits everywhere.
  */
-#define _GNU_SOURCE                                   /* sched_getaffinity */
+#define _GNU_SOURCE /* sched_getaffinity */
 #include "tool/machine.h"
 #include <sched.h>
 #include <string.h>
 
-static const Machine machine[] = {
-    {"x86-64-v4", "-march=x86-64-v4 -mprefer-vector-width=512", 64, true, false},
-    {"x86-64-v3", "-march=x86-64-v3", 32, true, false},
-    {"armv8-a", "-march=armv8-a", 16, false, false},
-    {"generic", "", 0, false, true},
-    {0}};
+static const Machine machine[] = {{"x86-64-v4", "-march=x86-64-v4 -mprefer-vector-width=512", 64,
+                                   true, false},
+                                  {"x86-64-v3", "-march=x86-64-v3", 32, true, false},
+                                  {"armv8-a", "-march=armv8-a", 16, false, false},
+                                  {"generic", "", 0, false, true},
+                                  {0}};
 
 static const char *native(void)
 {
 #if defined __x86_64__
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512cd"))
         return "x86-64-v4";
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        __builtin_cpu_supports("bmi2"))
         return "x86-64-v3";
     return "generic";
 #elif defined __aarch64__

@@ -10,11 +10,16 @@ static const Span nowhere;
 
 const char *manual_type(ArgType type)
 {
-    static const char *const name[] = {
-        [ARG_TENSOR] = "tensor", [ARG_INT] = "int", [ARG_FLOAT] = "float", [ARG_BOOL] = "bool", [ARG_STRING] = "string",
-        [ARG_PAIR] = "int or [int, int]", [ARG_PAD] = "int, [int, int], \"same\" or \"valid\"", [ARG_INTS] = "list of ints",
-        [ARG_PLACES] = "list of ints, or tensor",
-        [ARG_TENSORS] = "tensors, or lists of them"};
+    static const char *const name[] = {[ARG_TENSOR] = "tensor",
+                                       [ARG_INT] = "int",
+                                       [ARG_FLOAT] = "float",
+                                       [ARG_BOOL] = "bool",
+                                       [ARG_STRING] = "string",
+                                       [ARG_PAIR] = "int or [int, int]",
+                                       [ARG_PAD] = "int, [int, int], \"same\" or \"valid\"",
+                                       [ARG_INTS] = "list of ints",
+                                       [ARG_PLACES] = "list of ints, or tensor",
+                                       [ARG_TENSORS] = "tensors, or lists of them"};
     return name[type];
 }
 
@@ -23,12 +28,14 @@ const char *manual_signature(Arena *a, const Op *op, int width)
     Text t = text_new(a);
     text_printf(&t, "%s(", op->name);
     const size_t indent = t.len;
-    size_t line = 0;                                  /* where it begins */
+    size_t line = 0; /* where it begins */
     for (const OpArg *g = op->arg; g < op->arg + OP_ARGS && g->name; g++) {
         const bool open = g->fallback && strcmp(g->fallback, "none") == 0;
-        const char *word = open             ? arena_printf(a, "[%s]", g->name)
-                           : !g->fallback   ? g->name
-                                            : arena_printf(a, g->type == ARG_STRING ? "%s = \"%s\"" : "%s = %s", g->name, g->fallback);
+        const char *word = open ? arena_printf(a, "[%s]", g->name)
+                           : !g->fallback
+                               ? g->name
+                               : arena_printf(a, g->type == ARG_STRING ? "%s = \"%s\"" : "%s = %s",
+                                              g->name, g->fallback);
         if (g > op->arg && t.len - line + strlen(word) + 3 > (size_t)width) {
             text_add(&t, ",\n");
             line = t.len;
@@ -82,7 +89,8 @@ static void print_op(Arena *a, const Op *op)
 {
     printf("%s\n%s\n\n", manual_signature(a, op, HELP_WIDTH), op->brief ? op->brief : "");
     for (const OpArg *g = op->arg; g < op->arg + OP_ARGS && g->name; g++)
-        help_row(arena_printf(a, "%-18s %s", g->name, manual_type(g->type)), 52, g->about ? g->about : "");
+        help_row(arena_printf(a, "%-18s %s", g->name, manual_type(g->type)), 52,
+                 g->about ? g->about : "");
     print_lines("Shapes", op->shapes);
     print_lines("Formula", op->formula);
     print_lines("Gradient", op_derivative(a, op));

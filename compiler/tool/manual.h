@@ -10,6 +10,6 @@ bool manual_print(const Command *c, Diag *d);
 /* "max_pool(x, kernel, [stride], pad = 0)": an argument in brackets may be left out and has no default that could be written.
  * Lines end before `width` columns. */
 const char *manual_signature(Arena *a, const Op *op, int width);
-const char *manual_type(ArgType type);                /* "int or [int, int]" */
+const char *manual_type(ArgType type); /* "int or [int, int]" */
 
 #endif

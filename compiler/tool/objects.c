@@ -19,14 +19,14 @@
 
 static const Span nowhere;
 #ifndef TENON_NVCC
-#define TENON_NVCC ""                                 /* configured without CUDA */
+#define TENON_NVCC "" /* configured without CUDA */
 #endif
 static const char FLAGS[] = "-std=gnu11 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math";
-static const char ONCE[] = "-O1";                     /* a step's own file: ResNet-50's takes 1.8 instead of 2.9 s */
+static const char ONCE[] = "-O1"; /* a step's own file: ResNet-50's takes 1.8 instead of 2.9 s */
 #ifdef TENON_LZMA
 static const char LZMA[] = "-llzma ";
 #else
-static const char LZMA[] = "";                        /* the runtime was built without it, too */
+static const char LZMA[] = ""; /* the runtime was built without it, too */
 #endif
 
 #ifdef TENON_IMAGES
@@ -50,16 +50,25 @@ static void wrap_compiler(Toolchain *t)
  * --arch and, as PTX, for what comes after it; CUDA's runtime is inside the program, so that it starts anywhere. */
 static bool find_nvcc(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
 {
-    const char *nvcc = environment(ENV_NVCC), *more = environment(ENV_TENON_NVCCFLAGS), *arch = in->command->options.arch + strlen("sm_");
+    const char *nvcc = environment(ENV_NVCC), *more = environment(ENV_TENON_NVCCFLAGS),
+               *arch = in->command->options.arch + strlen("sm_");
     t->cc = nvcc ? nvcc : TENON_NVCC;
-    t->flags = arena_printf(a, "-O2 -fmad=false -lineinfo -cudart static -gencode arch=compute_%s,code=[sm_%s,compute_%s] -Xcompiler -O2,-ffp-contract=off,-static-libstdc++,-static-libgcc%s %s",
-                            arch, arch, arch, strcmp(in->dtype, "f64") == 0 ? " -DRT_F64" : "", more ? more : "");
+    t->flags = arena_printf(a,
+                            "-O2 -fmad=false -lineinfo -cudart static -gencode "
+                            "arch=compute_%s,code=[sm_%s,compute_%s] -Xcompiler "
+                            "-O2,-ffp-contract=off,-static-libstdc++,-static-libgcc%s %s",
+                            arch, arch, arch, strcmp(in->dtype, "f64") == 0 ? " -DRT_F64" : "",
+                            more ? more : "");
     t->once = "";
-    t->libraries = arena_printf(a, "-Xlinker --as-needed -lz %s%s-lm -lpthread -ldl", in->xz ? LZMA : "", in->images ? IMAGES : "");
+    t->libraries = arena_printf(a, "-Xlinker --as-needed -lz %s%s-lm -lpthread -ldl",
+                                in->xz ? LZMA : "", in->images ? IMAGES : "");
     if (*t->cc)
         return true;
-    diag_error(d, nowhere, "--target cuda needs nvcc, NVIDIA's CUDA compiler, and this " TENON_NAME " was configured without one");
-    diag_help(d, "install the CUDA toolkit and configure tenon again, or set NVCC=/usr/local/cuda/bin/nvcc; "
+    diag_error(d, nowhere,
+               "--target cuda needs nvcc, NVIDIA's CUDA compiler, and this " TENON_NAME
+               " was configured without one");
+    diag_help(d, "install the CUDA toolkit and configure tenon again, or set "
+                 "NVCC=/usr/local/cuda/bin/nvcc; "
                  "tenon emit --to cuda needs no nvcc");
     return false;
 }
@@ -87,15 +96,20 @@ bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
     t->cc = cc ? cc : "cc";
     if (in->mpi)
         wrap_compiler(t);
-    t->flags = arena_printf(a, "%s %s%s%s%s %s %s", FLAGS, in->machine->cflags, strcmp(in->dtype, "f64") == 0 ? " -DRT_F64" : "",
-                            o->plain ? " -g" : "", o->blas ? " -DRT_BLAS" : "", in->paths->cflags, more ? more : "");
+    t->flags = arena_printf(a, "%s %s%s%s%s %s %s", FLAGS, in->machine->cflags,
+                            strcmp(in->dtype, "f64") == 0 ? " -DRT_F64" : "", o->plain ? " -g" : "",
+                            o->blas ? " -DRT_BLAS" : "", in->paths->cflags, more ? more : "");
     t->once = arena_printf(a, "%s %s", ONCE, more ? more : "");
-    t->libraries = arena_printf(a, "-lz %s%s%s-lm -lpthread", in->xz ? LZMA : "", in->images ? IMAGES : "", o->blas ? "-lopenblas " : "");
+    t->libraries = arena_printf(a, "-lz %s%s%s-lm -lpthread", in->xz ? LZMA : "",
+                                in->images ? IMAGES : "", o->blas ? "-lopenblas " : "");
     if (o->cuda && !find_nvcc(a, in, t, d))
         return false;
     if (in->images && !*IMAGES) {
-        diag_error(d, nowhere, "imagefolder needs libpng and libturbojpeg, and this " TENON_NAME " was built without them");
-        diag_help(d, "install them (Debian: apt-get install libpng-dev libturbojpeg0-dev) and build tenon again, or save the "
+        diag_error(d, nowhere,
+                   "imagefolder needs libpng and libturbojpeg, and this " TENON_NAME
+                   " was built without them");
+        diag_help(d, "install them (Debian: apt-get install libpng-dev libturbojpeg0-dev) and "
+                     "build tenon again, or save the "
                      "images as .npy files");
         return false;
     }
@@ -110,19 +124,29 @@ bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
         t->version = arena_printf(a, "%s%s", t->version ? t->version : "", mpi_options(a, t));
     if (p.status >= 0)
         return true;
-    diag_error(d, nowhere, "cannot run the %s compiler '%s': %s", o->cuda ? "CUDA" : "C", t->cc, strerror(p.error));
+    diag_error(d, nowhere, "cannot run the %s compiler '%s': %s", o->cuda ? "CUDA" : "C", t->cc,
+               strerror(p.error));
     if (o->cuda)
-        diag_help(d, "install NVIDIA's CUDA toolkit, or set NVCC=/usr/local/cuda/bin/nvcc; tenon emit --to cuda needs no nvcc");
+        diag_help(d, "install NVIDIA's CUDA toolkit, or set NVCC=/usr/local/cuda/bin/nvcc; tenon "
+                     "emit --to cuda needs no nvcc");
     else if (in->mpi)
-        diag_help(d, "--comm mpi needs an MPI: install one (Debian: apt-get install libopenmpi-dev openmpi-bin), or set MPICC to its compiler");
+        diag_help(d, "--comm mpi needs an MPI: install one (Debian: apt-get install libopenmpi-dev "
+                     "openmpi-bin), or set MPICC to its compiler");
     else
-        diag_help(d, "install one (Debian: apt-get install gcc libc6-dev), or set CC to one: CC=clang tenon build ...");
+        diag_help(d, "install one (Debian: apt-get install gcc libc6-dev), or set CC to one: "
+                     "CC=clang tenon build ...");
     return false;
 }
 
 /* ---- keys */
 
-typedef struct Closure { Arena *arena; const char *dir; const char **name; int n; Key *key; } Closure;
+typedef struct Closure {
+    Arena *arena;
+    const char *dir;
+    const char **name;
+    int n;
+    Key *key;
+} Closure;
 
 /* Adds the headers that `text` includes and those that they include, each once.  What stands under #ifdef RT_KERNELS is for
  * programs in one file. */
@@ -198,7 +222,8 @@ static const char *suffix_of(const EmitUnit *u)
     return u->cuda ? ".cu" : ".c";
 }
 
-static bool write_text(Arena *a, const char *dir, const char *name, const char *suffix, const char *text, Diag *d)
+static bool write_text(Arena *a, const char *dir, const char *name, const char *suffix,
+                       const char *text, Diag *d)
 {
     const char *path = file_of(a, dir, name, suffix);
     const int error = file_write(a, path, text, strlen(text), 0666);
@@ -211,10 +236,12 @@ static void remove_others(Arena *a, const char *dir, const BuildInput *in)
     DIR *d = opendir(dir);
     for (const struct dirent *e; d && (e = readdir(d));) {
         size_t len = 0;
-        const char *path = file_of(a, dir, e->d_name, ""), *begin = arena_printf(a, "/* %s -- made by tenon: ", e->d_name);
+        const char *path = file_of(a, dir, e->d_name, ""),
+                   *begin = arena_printf(a, "/* %s -- made by tenon: ", e->d_name);
         bool ours = false;
         for (int i = 0; i < in->nunit; i++)
-            ours |= strcmp(e->d_name, arena_printf(a, "%s%s", in->unit[i].name, suffix_of(&in->unit[i]))) == 0;
+            ours |= strcmp(e->d_name,
+                           arena_printf(a, "%s%s", in->unit[i].name, suffix_of(&in->unit[i]))) == 0;
         const char *text = ours || !strstr(e->d_name, ".c") ? NULL : file_read(a, path, &len);
         if (text && strncmp(text, begin, strlen(begin)) == 0)
             unlink(path);
@@ -225,7 +252,8 @@ static void remove_others(Arena *a, const char *dir, const BuildInput *in)
 
 const char *objects_keep(Arena *a, const BuildInput *in, Diag *d)
 {
-    const char *keep = in->command->keep, *units = path_join(a, keep, arena_printf(a, "%s_units", in->name));
+    const char *keep = in->command->keep,
+               *units = path_join(a, keep, arena_printf(a, "%s_units", in->name));
     const int error = dir_make(a, units);
     if (error)
         return file_failed(d, "directory", units, error), NULL;
@@ -241,7 +269,9 @@ static bool add_runtime(Arena *a, BuildInput *in, const char *file, const char *
 {
     size_t len = 0;
     const char *path = path_join(a, in->paths->runtime, file);
-    const EmitUnit u = {.name = name, .text = file_read(a, path, &len), .cuda = strstr(file, ".cu") != NULL};
+    const EmitUnit u = {.name = name,
+                        .text = file_read(a, path, &len),
+                        .cuda = strstr(file, ".cu") != NULL};
     if (!u.text) {
         diag_error(d, nowhere, "cannot read %s: %s", path, strerror(errno));
         return false;
@@ -260,7 +290,9 @@ bool objects_add_plans(Arena *a, BuildInput *in, const char *plans, Diag *d)
     const EmitUnit u = {.name = arena_printf(a, "%s_plans", in->name), .text = plans};
     in->cudnn = true;
     if (!file_exists(in->paths->cudnn)) {
-        diag_error(d, nowhere, "convolutions with --kernels=cudnn need a " TENON_NAME " that was built with cuDNN's headers and the CUDA toolkit");
+        diag_error(d, nowhere,
+                   "convolutions with --kernels=cudnn need a " TENON_NAME
+                   " that was built with cuDNN's headers and the CUDA toolkit");
         diag_help(d, "configure tenon again with -DWITH_CUDNN=ON, or leave out --kernels=cudnn");
         return false;
     }
@@ -271,15 +303,18 @@ bool objects_add_plans(Arena *a, BuildInput *in, const char *plans, Diag *d)
 
 bool objects_add_nccl(Arena *a, BuildInput *in, Diag *d)
 {
-    return add_runtime(a, in, "cuda/nccl.c", "cuda-nccl", d) && add_runtime(a, in, "cuda/nccl_api.c", "cuda-nccl-api", d) &&
+    return add_runtime(a, in, "cuda/nccl.c", "cuda-nccl", d) &&
+           add_runtime(a, in, "cuda/nccl_api.c", "cuda-nccl-api", d) &&
            add_runtime(a, in, "cuda/rank_sum.cu", "cuda-rank-sum", d);
 }
 
 bool objects_add_cuda(Arena *a, BuildInput *in, const char *program, Diag *d)
 {
-    ARENA_PUSH(a, in->unit, in->nunit, ((EmitUnit){.name = in->name, .text = program, .cuda = true}));
+    ARENA_PUSH(a, in->unit, in->nunit,
+               ((EmitUnit){.name = in->name, .text = program, .cuda = true}));
     return add_runtime(a, in, "cuda/gpu.c", "cuda-gpu", d) &&
-           (!strstr(program, "cuda/cublas.h") || add_runtime(a, in, "cuda/cublas.c", "cuda-cublas", d));
+           (!strstr(program, "cuda/cublas.h") ||
+            add_runtime(a, in, "cuda/cublas.c", "cuda-cublas", d));
 }
 
 /* ---- messages */
@@ -296,7 +331,8 @@ static void note_output(Arena *a, const char *output, Diag *d)
 }
 
 /* `source`: the file at fault, or NULL when linking failed. */
-static bool compile_error(Arena *a, const Toolchain *t, const Process *p, const char *source, Diag *d)
+static bool compile_error(Arena *a, const Toolchain *t, const Process *p, const char *source,
+                          Diag *d)
 {
     const char *output = p->output.s;
     if (p->status < 0) {
@@ -304,19 +340,26 @@ static bool compile_error(Arena *a, const Toolchain *t, const Process *p, const 
         return false;
     }
     if (source)
-        diag_error(d, nowhere, "the C compiler '%s' failed on %s (exit code %d)", t->cc, source, p->status);
+        diag_error(d, nowhere, "the C compiler '%s' failed on %s (exit code %d)", t->cc, source,
+                   p->status);
     else
-        diag_error(d, nowhere, "the C compiler '%s' failed to link the program (exit code %d)", t->cc, p->status);
+        diag_error(d, nowhere, "the C compiler '%s' failed to link the program (exit code %d)",
+                   t->cc, p->status);
     note_output(a, output, d);
     diag_note(d, "the command was: %s", argv_text(a, &p->command));
     if (strstr(output, "cblas.h") || strstr(output, "-lopenblas"))
-        diag_help(d, "--kernels=blas needs OpenBLAS and its headers (Debian: apt-get install libopenblas-dev)");
+        diag_help(d, "--kernels=blas needs OpenBLAS and its headers (Debian: apt-get install "
+                     "libopenblas-dev)");
     else if (strstr(output, "lzma"))
-        diag_help(d, "programs for data that may be packed with xz need liblzma (Debian: apt-get install liblzma-dev)");
+        diag_help(d, "programs for data that may be packed with xz need liblzma (Debian: apt-get "
+                     "install liblzma-dev)");
     else if (strstr(output, "-lpng") || strstr(output, "turbojpeg"))
-        diag_help(d, "imagefolder needs libpng and libturbojpeg (Debian: apt-get install libpng-dev libturbojpeg0-dev)");
+        diag_help(d, "imagefolder needs libpng and libturbojpeg (Debian: apt-get install "
+                     "libpng-dev libturbojpeg0-dev)");
     else if (source)
-        diag_help(d, "the file is kept; if '%s' compiles other programs, this is a fault in tenon: please report it, with the file",
+        diag_help(d,
+                  "the file is kept; if '%s' compiles other programs, this is a fault in tenon: "
+                  "please report it, with the file",
                   t->cc);
     return false;
 }
@@ -324,7 +367,8 @@ static bool compile_error(Arena *a, const Toolchain *t, const Process *p, const 
 /* ---- compiling */
 
 /* The directory's name stays out of the object: it is the same wherever it was made, unless it is kept for a debugger. */
-static Process compiling(Arena *a, const BuildInput *in, const Toolchain *t, const EmitUnit *u, const char *source, const char *object, const char *dir)
+static Process compiling(Arena *a, const BuildInput *in, const Toolchain *t, const EmitUnit *u,
+                         const char *source, const char *object, const char *dir)
 {
     Argv v = {0};
     argv_split(a, &v, t->cc);
@@ -345,7 +389,10 @@ static Process compiling(Arena *a, const BuildInput *in, const Toolchain *t, con
     return process_of(a, v);
 }
 
-typedef struct Job { Key key; const char *source, *object; } Job;
+typedef struct Job {
+    Key key;
+    const char *source, *object;
+} Job;
 
 /* Objects of the cache are copied out of it: another build may remove them any time. */
 static bool from_cache(Arena *a, const BuildInput *in, Cache *cache, const Job *j)
@@ -365,7 +412,8 @@ static void to_cache(Arena *a, const BuildInput *in, Cache *cache, const Job *j)
 }
 
 /* Every unit becomes DIR/NAME.o. */
-static bool compile_units(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache, const char *dir, Diag *d)
+static bool compile_units(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache,
+                          const char *dir, Diag *d)
 {
     const char *sources = in->command->keep ? objects_keep(a, in, d) : dir;
     Job *job = arena_alloc(a, (size_t)in->nunit * sizeof *job);
@@ -373,7 +421,9 @@ static bool compile_units(Arena *a, const BuildInput *in, const Toolchain *t, Ca
     int n = 0;
     for (int i = 0; sources && i < in->nunit; i++) {
         const EmitUnit *u = &in->unit[i];
-        Job j = {.key = object_key(a, in, t, u), .source = file_of(a, sources, u->name, suffix_of(u)), .object = file_of(a, dir, u->name, ".o")};
+        Job j = {.key = object_key(a, in, t, u),
+                 .source = file_of(a, sources, u->name, suffix_of(u)),
+                 .object = file_of(a, dir, u->name, ".o")};
         if (from_cache(a, in, cache, &j))
             continue;
         if (sources == dir && !write_text(a, dir, u->name, suffix_of(u), u->text, d))
@@ -395,7 +445,8 @@ static bool compile_units(Arena *a, const BuildInput *in, const Toolchain *t, Ca
     return bad < 0 ? !process_signal : compile_error(a, t, &process[bad], job[bad].source, d);
 }
 
-static const char *link_program(Arena *a, const BuildInput *in, const Toolchain *t, const char *dir, Diag *d)
+static const char *link_program(Arena *a, const BuildInput *in, const Toolchain *t, const char *dir,
+                                Diag *d)
 {
     const char *program = file_of(a, dir, in->name, "");
     Argv v = {0};
@@ -421,9 +472,11 @@ static const char *link_program(Arena *a, const BuildInput *in, const Toolchain 
     return NULL;
 }
 
-const char *objects_program(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache, const char *dir, Diag *d)
+const char *objects_program(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache,
+                            const char *dir, Diag *d)
 {
-    const char *program = compile_units(a, in, t, cache, dir, d) ? link_program(a, in, t, dir, d) : NULL;
+    const char *program =
+        compile_units(a, in, t, cache, dir, d) ? link_program(a, in, t, dir, d) : NULL;
     for (int i = 0; i < in->nunit; i++)
         unlink(file_of(a, dir, in->unit[i].name, ".o"));
     return program;

@@ -6,8 +6,8 @@
 
 /* The C compiler and how it is called: found once a build. */
 typedef struct Toolchain {
-    const char *cc, *flags, *once, *libraries;            /* once: besides, for the file of the step */
-    const char *version;                              /* what the compiler says of itself */
+    const char *cc, *flags, *once, *libraries; /* once: besides, for the file of the step */
+    const char *version;                       /* what the compiler says of itself */
 } Toolchain;
 bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d);
 
@@ -16,7 +16,8 @@ Key program_key(Arena *a, const BuildInput *in, const Toolchain *t);
 
 /* Compiles what the cache does not have and links; everything is made in `dir`.  Returns the program's path, NULL after an error
  * (the file at fault stays in `dir`) or after a signal (process_signal). */
-const char *objects_program(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache, const char *dir, Diag *d);
+const char *objects_program(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache,
+                            const char *dir, Diag *d);
 /* --comm mpi: the runtime's file that speaks to MPI is compiled with the program, by the mpicc that is there. */
 bool objects_add_mpi(Arena *a, BuildInput *in, Diag *d);
 /* --comm nccl: the runtime's files that add gradients between GPUs; NCCL itself is opened when a program has several ranks. */

@@ -6,52 +6,75 @@
 #include <string.h>
 
 enum {
-    CHECK = 1 << COMMAND_CHECK, SHOW = 1 << COMMAND_SHOW, BUILD = 1 << COMMAND_BUILD,
-    EMIT = 1 << COMMAND_EMIT, RUN = 1 << COMMAND_RUN, OPS = 1 << COMMAND_OPS, CACHE = 1 << COMMAND_CACHE,
-    MAKE = BUILD | EMIT | RUN,                        /* a program is made */
-    MODEL = CHECK | SHOW | MAKE,                      /* a model file is read */
+    CHECK = 1 << COMMAND_CHECK,
+    SHOW = 1 << COMMAND_SHOW,
+    BUILD = 1 << COMMAND_BUILD,
+    EMIT = 1 << COMMAND_EMIT,
+    RUN = 1 << COMMAND_RUN,
+    OPS = 1 << COMMAND_OPS,
+    CACHE = 1 << COMMAND_CACHE,
+    MAKE = BUILD | EMIT | RUN,   /* a program is made */
+    MODEL = CHECK | SHOW | MAKE, /* a model file is read */
     ALL = MODEL | OPS | CACHE
 };
 
 /* clang-format off */
 const CommandRow command_table[] = {
-    {"check", COMMAND_CHECK, "tenon check FILE [options]", "parse a model file; check its names and shapes",
-     "Reads the file and its imports, expands the model, and proves the shapes. Prints `FILE: ok`, or all errors of the file.",
+    {"check", COMMAND_CHECK, "tenon check FILE [options]",
+     "parse a model file; check its names and shapes",
+     "Reads the file and its imports, expands the model, and proves the shapes. Prints `FILE: ok`, "
+     "or all errors of the file.",
      "tenon check models/lenet.tn\n"},
-    {"show", COMMAND_SHOW, "tenon show FILE [options]", "print layers, parameters, FLOPs and memory of a model",
-     "Plans the training step without building a program. Needs no train block, but without one there is no memory plan. "
-     "With --target cuda it prints the predicted launches, memory and time on a GPU; no GPU is needed.",
+    {"show", COMMAND_SHOW, "tenon show FILE [options]",
+     "print layers, parameters, FLOPs and memory of a model",
+     "Plans the training step without building a program. Needs no train block, but without one "
+     "there is no memory plan. "
+     "With --target cuda it prints the predicted launches, memory and time on a GPU; no GPU is "
+     "needed.",
      "tenon show models/lenet.tn\n"
      "tenon show models/lenet.tn --cost\n"
      "tenon show models/lenet.tn --memory plan.svg\n"},
     {"build", COMMAND_BUILD, "tenon build FILE -o PROG [options]", "compile a model to a program",
-     "Writes C, compiles it with the C compiler, and links one executable. The program trains, tests, predicts and measures. "
-     "Objects and programs are kept in the cache directory, so that a second build compiles only what changed.",
+     "Writes C, compiles it with the C compiler, and links one executable. The program trains, "
+     "tests, predicts and measures. "
+     "Objects and programs are kept in the cache directory, so that a second build compiles only "
+     "what changed.",
      "tenon build models/lenet.tn -o lenet\n"
      "tenon build models/lenet.tn -o lenet --set optimizer.lr=0.01\n"},
-    {"run", COMMAND_RUN, "tenon run FILE [options] [-- program options]", "build a program and run it at once",
+    {"run", COMMAND_RUN, "tenon run FILE [options] [-- program options]",
+     "build a program and run it at once",
      "The words after -- are those of the program. The exit code is that of the program.",
      "tenon run models/lenet.tn -- --epochs 1\n"},
     {"emit", COMMAND_EMIT, "tenon emit FILE [--to FORM] [-o DIR] [options]",
      "write the generated C or CUDA, a graph, a script for PyTorch, Keras or MXNet, or a Slurm job",
-     "Writes one file and compiles nothing: the C or CUDA of the program, the graph, the same training as a Python script, or a job script. "
+     "Writes one file and compiles nothing: the C or CUDA of the program, the graph, the same "
+     "training as a Python script, or a job script. "
      "Without -o it goes to stdout.",
      "tenon emit models/lenet.tn --to c -o out\n"
      "tenon emit models/lenet.tn --to pytorch -o out\n"},
-    {"ops", COMMAND_OPS, "tenon ops [NAME] [--example]", "list the operations of the language, or explain one",
-     "With NAME it prints the arguments, shapes, formula, gradient and an example of one operation.",
+    {"ops", COMMAND_OPS, "tenon ops [NAME] [--example]",
+     "list the operations of the language, or explain one",
+     "With NAME it prints the arguments, shapes, formula, gradient and an example of one "
+     "operation.",
      "tenon ops\n"
      "tenon ops conv2d\n"},
-    {"sweep", COMMAND_SWEEP, "tenon sweep FILE.tn ...|FILE.sweep [options]", "measure models at several settings; keep the runs in a store",
-     "Builds each model at each setting, runs the programs in shuffled order, and keeps every run in one SQLite file. "
-     "Runs that are in the store are not made again, so the same command continues where it was stopped. "
+    {"sweep", COMMAND_SWEEP, "tenon sweep FILE.tn ...|FILE.sweep [options]",
+     "measure models at several settings; keep the runs in a store",
+     "Builds each model at each setting, runs the programs in shuffled order, and keeps every run "
+     "in one SQLite file. "
+     "Runs that are in the store are not made again, so the same command continues where it was "
+     "stopped. "
      "`tenon sweep --help` lists its options.",
      "tenon sweep models/lenet.tn --batch 64,128 --threads 1,all\n"},
-    {"results", COMMAND_RESULTS, "tenon results list|table|compare|report|...", "read a store: tables, comparisons, pictures, a report",
-     "Reads the store that `tenon sweep` has filled. `tenon results --help` lists its commands and options.",
+    {"results", COMMAND_RESULTS, "tenon results list|table|compare|report|...",
+     "read a store: tables, comparisons, pictures, a report",
+     "Reads the store that `tenon sweep` has filled. `tenon results --help` lists its commands and "
+     "options.",
      "tenon results table\n"},
-    {"cache", COMMAND_CACHE, "tenon cache [--clear] [--limit SIZE]", "print what is kept of earlier builds",
-     "Prints the cache directory, the number and size of its entries, and how often they were found.",
+    {"cache", COMMAND_CACHE, "tenon cache [--clear] [--limit SIZE]",
+     "print what is kept of earlier builds",
+     "Prints the cache directory, the number and size of its entries, and how often they were "
+     "found.",
      "tenon cache\n"
      "tenon cache --limit 500M\n"},
     {0}};
@@ -59,66 +82,97 @@ const CommandRow command_table[] = {
 #define AT(field) offsetof(Command, field)
 const OptionRow option_table[] = {
     {"-o", "PATH", OPTION_TEXT, AT(output), BUILD | EMIT, false, NULL,
-     "where the result goes. build: the path of the program; must be given. emit: a directory; without it the text goes to stdout"},
-    {"--to", "c|cuda|dot|pytorch|keras|mxnet|slurm", OPTION_WORD, AT(to), EMIT, false, "c, or cuda with --target cuda",
-     "what to write. c, cuda: the program. dot: the graph, for Graphviz. pytorch, keras, mxnet: the same training as a Python script. "
+     "where the result goes. build: the path of the program; must be given. emit: a directory; "
+     "without it the text goes to stdout"},
+    {"--to", "c|cuda|dot|pytorch|keras|mxnet|slurm", OPTION_WORD, AT(to), EMIT, false,
+     "c, or cuda with --target cuda",
+     "what to write. c, cuda: the program. dot: the graph, for Graphviz. pytorch, keras, mxnet: "
+     "the same training as a Python script. "
      "slurm: a job script, with --target cuda for GPUs"},
-    {"--model", "NAME", OPTION_TEXT, AT(front.model), MODEL, true, "the model that is trained, else the last one",
+    {"--model", "NAME", OPTION_TEXT, AT(front.model), MODEL, true,
+     "the model that is trained, else the last one",
      "the model to use, if the file has several"},
-    {"--batch", "N", OPTION_COUNT, AT(front.batch), MODEL, true, "the recipe's", "samples in a step"},
+    {"--batch", "N", OPTION_COUNT, AT(front.batch), MODEL, true, "the recipe's",
+     "samples in a step"},
     {"--shards", "G", OPTION_COUNT, AT(front.shards), MODEL, true, "the recipe's",
      "number of equal parts of the batch; ranks share the parts. It divides the batch"},
     {"--set", "KEY=VALUE", OPTION_SETTING, 0, MODEL, true, NULL,
-     "replace a key of the recipe, an argument of a key (--set optimizer.lr=0.1), or a parameter of the model (--set model.classes=100). "
+     "replace a key of the recipe, an argument of a key (--set optimizer.lr=0.1), or a parameter "
+     "of the model (--set model.classes=100). "
      "May be given several times"},
     {"--dtype", "f32|f64|tf32|bf16|f16", OPTION_WORD, AT(front.dtype), MODEL, true, "the recipe's",
-     "number type of the computation. tf32, bf16 and f16 need --target cuda and use NVIDIA's libraries"},
-    {"--cpu", "native|x86-64-v3|x86-64-v4|armv8-a|generic", OPTION_WORD, AT(options.cpu), SHOW | MAKE, true, "$TENON_CPU, else native",
+     "number type of the computation. tf32, bf16 and f16 need --target cuda and use NVIDIA's "
+     "libraries"},
+    {"--cpu", "native|x86-64-v3|x86-64-v4|armv8-a|generic", OPTION_WORD, AT(options.cpu),
+     SHOW | MAKE, true, "$TENON_CPU, else native",
      "the processor that the program is for; native: this machine's"},
     {"--plain", NULL, OPTION_TRUE, AT(options.plain), SHOW | MAKE, true, NULL,
-     "leave out all optimisation: no optional pass, and kernels that are simple loops. Slow, easy to read and to debug"},
+     "leave out all optimisation: no optional pass, and kernels that are simple loops. Slow, easy "
+     "to read and to debug"},
     {"--exact", NULL, OPTION_FALSE, AT(options.fast), SHOW | MAKE, true, "on",
      "use only algorithms whose rounding errors are of the size of the textbook algorithm's"},
     {"--fast", NULL, OPTION_TRUE, AT(options.fast), SHOW | MAKE, true, NULL,
      "use also algorithms with larger rounding errors: Winograd's on tiles larger than 2 x 2"},
     {"--kernels", "own|blas|cudnn|persistent", OPTION_WORD, AT(kernels), SHOW | MAKE, true,
-     "own; with --target cuda the one with the shortest predicted time; cudnn for tf32, bf16 and f16",
-     "the kernels to use. own: Tenon's. blas: OpenBLAS, on the processor. cudnn: on a GPU, cuDNN for convolutions and cuBLASLt for products. "
+     "own; with --target cuda the one with the shortest predicted time; cudnn for tf32, bf16 and "
+     "f16",
+     "the kernels to use. own: Tenon's. blas: OpenBLAS, on the processor. cudnn: on a GPU, cuDNN "
+     "for convolutions and cuBLASLt for products. "
      "persistent: on a GPU, many steps in one launch of Tenon's kernels"},
-    {"--target", "cpu|cuda", OPTION_WORD, AT(target), SHOW | MAKE, true, "cpu", "the device that the program runs on"},
+    {"--target", "cpu|cuda", OPTION_WORD, AT(target), SHOW | MAKE, true, "cpu",
+     "the device that the program runs on"},
     {"--arch", "sm_80|sm_90|sm_100", OPTION_WORD, AT(options.arch), SHOW | MAKE, true, "sm_90",
-     "with --target cuda: the GPU. sm_80: A100. sm_90: H100 or H200. sm_100: B200. The program also runs on newer GPUs"},
+     "with --target cuda: the GPU. sm_80: A100. sm_90: H100 or H200. sm_100: B200. The program "
+     "also runs on newer GPUs"},
     {"--comm", "none|mpi|nccl", OPTION_WORD, AT(comm), SHOW | MAKE, false, "none",
-     "how several processes communicate. mpi: on processors; needs mpicc. nccl: with --target cuda, one process for each GPU"},
-    {"--bucket", "SIZE", OPTION_SIZE, AT(options.bucket), SHOW | MAKE, true, "chosen by a model of the network; without --comm one bucket",
+     "how several processes communicate. mpi: on processors; needs mpicc. nccl: with --target "
+     "cuda, one process for each GPU"},
+    {"--bucket", "SIZE", OPTION_SIZE, AT(options.bucket), SHOW | MAKE, true,
+     "chosen by a model of the network; without --comm one bucket",
      "bytes of gradients in one all-reduce (500k, 4M), which runs during the backward pass"},
     {"--tune", NULL, OPTION_TRUE, AT(tune), SHOW | MAKE, false, NULL,
-     "measure algorithms on this machine where their predicted times are close; keep the answer in the cache directory"},
+     "measure algorithms on this machine where their predicted times are close; keep the answer in "
+     "the cache directory"},
     {"--memory-limit", "SIZE", OPTION_SIZE, AT(options.memory_limit), SHOW | MAKE, true, "no limit",
-     "plan for at most this much memory (500M, 2G), with this machine's number of threads. The backward pass then computes values "
+     "plan for at most this much memory (500M, 2G), with this machine's number of threads. The "
+     "backward pass then computes values "
      "again instead of keeping them; the results are the same to the bit"},
     {"--keep-all", NULL, OPTION_TRUE, AT(options.keep_all), SHOW | MAKE, true, NULL,
-     "keep every value that the backward pass reads, even where computing it again is cheap and saves much memory"},
-    {"--ranks", "N", OPTION_COUNT, AT(ranks), SHOW, false, "1", "print the memory of one of N processes. N divides the shards"},
+     "keep every value that the backward pass reads, even where computing it again is cheap and "
+     "saves much memory"},
+    {"--ranks", "N", OPTION_COUNT, AT(ranks), SHOW, false, "1",
+     "print the memory of one of N processes. N divides the shards"},
     {"--cost", NULL, OPTION_TRUE, AT(cost), SHOW, false, NULL,
-     "print also the bytes of each layer. Print the algorithm, FLOPs, bytes and predicted time of each call of a training step"},
-    {"--all", NULL, OPTION_TRUE, AT(all), SHOW, false, NULL, "print a row for every layer; without it a long table has one row for each block"},
+     "print also the bytes of each layer. Print the algorithm, FLOPs, bytes and predicted time of "
+     "each call of a training step"},
+    {"--all", NULL, OPTION_TRUE, AT(all), SHOW, false, NULL,
+     "print a row for every layer; without it a long table has one row for each block"},
     {"--memory", "FILE.svg", OPTION_TEXT, AT(memory), SHOW, false, NULL,
      "draw the memory plan: which value lies where, and during which part of the step"},
-    {"--keep", "DIR", OPTION_TEXT, AT(keep), BUILD | RUN, false, NULL, "write the generated C to DIR as well"},
-    {"--no-cache", NULL, OPTION_TRUE, AT(no_cache), SHOW | BUILD | RUN, false, NULL, "compile and plan everything again; read nothing from the cache"},
+    {"--keep", "DIR", OPTION_TEXT, AT(keep), BUILD | RUN, false, NULL,
+     "write the generated C to DIR as well"},
+    {"--no-cache", NULL, OPTION_TRUE, AT(no_cache), SHOW | BUILD | RUN, false, NULL,
+     "compile and plan everything again; read nothing from the cache"},
     {"--key", NULL, OPTION_TRUE, AT(key), BUILD | RUN, false, NULL,
      "build nothing; print a hash of everything that the program would be made from"},
-    {"--verbose", NULL, OPTION_TRUE, AT(verbose), BUILD | RUN, false, NULL, "print the command lines of the C compiler"},
-    {"--dump", "PASS", OPTION_TEXT, AT(options.dump), SHOW | MAKE, false, NULL, "print the graph to stderr, after the pass PASS or after each pass (all)"},
-    {"--verify", NULL, OPTION_TRUE, AT(options.verify), SHOW | MAKE, false, NULL, "check the graph after every pass"},
+    {"--verbose", NULL, OPTION_TRUE, AT(verbose), BUILD | RUN, false, NULL,
+     "print the command lines of the C compiler"},
+    {"--dump", "PASS", OPTION_TEXT, AT(options.dump), SHOW | MAKE, false, NULL,
+     "print the graph to stderr, after the pass PASS or after each pass (all)"},
+    {"--verify", NULL, OPTION_TRUE, AT(options.verify), SHOW | MAKE, false, NULL,
+     "check the graph after every pass"},
     {"--driver", "VERSION", OPTION_TEXT, AT(driver), SHOW | BUILD | RUN, true, "13.0",
-     "with --target cuda --kernels=cudnn: the CUDA version of the driver that cuDNN's graphs are planned for"},
-    {"--example", NULL, OPTION_TRUE, AT(example), OPS, false, NULL, "print only the example of the operation, a complete model file"},
-    {"--clear", NULL, OPTION_TRUE, AT(clear), CACHE, false, NULL, "remove everything from the cache"},
+     "with --target cuda --kernels=cudnn: the CUDA version of the driver that cuDNN's graphs are "
+     "planned for"},
+    {"--example", NULL, OPTION_TRUE, AT(example), OPS, false, NULL,
+     "print only the example of the operation, a complete model file"},
+    {"--clear", NULL, OPTION_TRUE, AT(clear), CACHE, false, NULL,
+     "remove everything from the cache"},
     {"--limit", "SIZE", OPTION_TEXT, AT(limit), CACHE, false, "1G",
-     "set the size of the cache (500M, 2G); it stays set. The entries that were not used for the longest time are removed first"},
-    {"--color", "auto|always|never", OPTION_WORD, 0, ALL, false, "auto", "colours in messages. auto: when stderr is a terminal"},
+     "set the size of the cache (500M, 2G); it stays set. The entries that were not used for the "
+     "longest time are removed first"},
+    {"--color", "auto|always|never", OPTION_WORD, 0, ALL, false, "auto",
+     "colours in messages. auto: when stderr is a terminal"},
     {"--help", NULL, OPTION_HELP, 0, ALL, false, NULL, "print this text"},
     {0}};
 #undef AT
@@ -158,7 +212,8 @@ void help_row(const char *name, int column, const char *text)
 /* The text of an option with its default. */
 static const char *option_text(char *room, size_t size, const OptionRow *o)
 {
-    snprintf(room, size, "%s%s%s%s", o->help, o->fallback ? " (default: " : "", o->fallback ? o->fallback : "", o->fallback ? ")" : "");
+    snprintf(room, size, "%s%s%s%s", o->help, o->fallback ? " (default: " : "",
+             o->fallback ? o->fallback : "", o->fallback ? ")" : "");
     return room;
 }
 
@@ -186,7 +241,7 @@ int64_t option_most(const OptionRow *o)
 
 void command_help(CommandKind topic)
 {
-    enum { COLUMN = 30 };                             /* where the explanations start */
+    enum { COLUMN = 30 }; /* where the explanations start */
     const CommandRow *c = command_row(topic);
     if (!c) {
         overview();

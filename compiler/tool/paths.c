@@ -30,7 +30,8 @@ const char *paths_program(Arena *a, const char *name)
     const char *dir = home(a);
     if (!dir)
         return NULL;
-    const char *beside = path_join(a, dir, name), *installed = path_join(a, path_join(a, dir, "../lib/tenon"), name);
+    const char *beside = path_join(a, dir, name),
+               *installed = path_join(a, path_join(a, dir, "../lib/tenon"), name);
     return file_exists(beside) ? beside : file_exists(installed) ? installed : NULL;
 }
 
@@ -75,7 +76,8 @@ bool paths_find(Arena *a, Paths *p, Diag *d)
 {
     const char *dir = home(a);
     if (!dir) {
-        diag_error(d, nowhere, "cannot find tenon's own directory: /proc/self/exe: %s", strerror(errno));
+        diag_error(d, nowhere, "cannot find tenon's own directory: /proc/self/exe: %s",
+                   strerror(errno));
         return false;
     }
     size_t len;
@@ -94,6 +96,7 @@ bool paths_find(Arena *a, Paths *p, Diag *d)
     diag_error(d, nowhere, "tenon cannot find its runtime");
     diag_note(d, "looked for %s%s", header, file_exists(header) ? " (found)" : "");
     diag_note(d, "looked for %s%s", p->library, file_exists(p->library) ? " (found)" : "");
-    diag_help(d, "keep %s together when you move it, or build it again", text ? "the build tree with its sources" : "the installed tree (bin, lib, share)");
+    diag_help(d, "keep %s together when you move it, or build it again",
+              text ? "the build tree with its sources" : "the installed tree (bin, lib, share)");
     return false;
 }

@@ -53,7 +53,8 @@ static bool read_answer(Arena *a, const char *line, GraphPlan *p)
     char notes[128];
     int end = 0;
     size_t bytes;
-    p->planned = sscanf(line, "plan %d %lld %127s %lld %zu %lf", &p->way, &p->engine, notes, &p->workspace, &bytes, &p->ms) == 6;
+    p->planned = sscanf(line, "plan %d %lld %127s %lld %zu %lf", &p->way, &p->engine, notes,
+                        &p->workspace, &bytes, &p->ms) == 6;
     if (p->planned)
         p->notes = arena_strdup(a, notes);
     else if (sscanf(line, "none %lf %n", &p->ms, &end) == 1 && end > 0)
@@ -75,7 +76,8 @@ static Key key_of(const GraphPlan *p, const char *version, const PlanWish *w)
 static bool find_plan(Arena *a, Cache *cache, const char *version, const PlanWish *w, GraphPlan *p)
 {
     size_t len = 0;
-    const char *bytes = w->no_cache ? NULL : cache_get(a, cache, CACHE_PLAN, key_of(p, version, w), &len);
+    const char *bytes =
+        w->no_cache ? NULL : cache_get(a, cache, CACHE_PLAN, key_of(p, version, w), &len);
     const char *end = bytes ? memchr(bytes, '\n', len) : NULL;
     if (!end || !read_answer(a, bytes, p))
         return false;
@@ -83,7 +85,8 @@ static bool find_plan(Arena *a, Cache *cache, const char *version, const PlanWis
     return p->kept = true;
 }
 
-static void keep_plan(Arena *a, Cache *cache, const char *version, const PlanWish *w, const GraphPlan *p, const char *line)
+static void keep_plan(Arena *a, Cache *cache, const char *version, const PlanWish *w,
+                      const GraphPlan *p, const char *line)
 {
     Text t = text_new(a);
     text_addn(&t, line, strcspn(line, "\n"));
@@ -96,20 +99,24 @@ static void keep_plan(Arena *a, Cache *cache, const char *version, const PlanWis
 
 static bool broken(Diag *d, const Process *p)
 {
-    diag_error(d, nowhere, "tenon-plan failed: %s", *p->output.s ? p->output.s : p->error ? strerror(p->error) : "without a message");
+    diag_error(d, nowhere, "tenon-plan failed: %s",
+               *p->output.s ? p->output.s
+               : p->error   ? strerror(p->error)
+                            : "without a message");
     diag_help(d, "run it by hand: %s", argv_text(diag_arena(d), &p->command));
     return false;
 }
 
-static bool read_answers(Arena *a, const char *dir, const Process *run, const PlanWish *w, const char *version, Cache *cache, GraphPlan **p,
-                         int n, Diag *d)
+static bool read_answers(Arena *a, const char *dir, const Process *run, const PlanWish *w,
+                         const char *version, Cache *cache, GraphPlan **p, int n, Diag *d)
 {
     const char *line = run->output.s;
     for (int i = 0; i < n; i++) {
         if (!read_answer(a, line, p[i]))
             return broken(d, run);
         if (p[i]->planned)
-            p[i]->text = file_read(a, path_join(a, dir, arena_printf(a, "%d.plan", i)), &p[i]->bytes);
+            p[i]->text =
+                file_read(a, path_join(a, dir, arena_printf(a, "%d.plan", i)), &p[i]->bytes);
         if (!p[i]->planned || p[i]->text)
             keep_plan(a, cache, version, w, p[i], line);
         line += strcspn(line, "\n");
@@ -126,7 +133,8 @@ static void remove_dir(Arena *a, const char *dir, int n)
     rmdir(dir);
 }
 
-static bool plan_missing(Arena *a, const char *version, const PlanWish *w, Cache *cache, GraphPlan **p, int n, Diag *d)
+static bool plan_missing(Arena *a, const char *version, const PlanWish *w, Cache *cache,
+                         GraphPlan **p, int n, Diag *d)
 {
     bool made;
     Text graphs = text_new(a);
@@ -139,9 +147,13 @@ static bool plan_missing(Arena *a, const char *version, const PlanWish *w, Cache
         diag_error(d, nowhere, "cannot write the graphs to plan to %s: %s", dir, strerror(error));
         return false;
     }
-    const char *word[] = {"--arch", w->arch, "--driver", w->driver, "--jobs", arena_printf(a, "%d", w->jobs), "--out", dir, file, "--exact"};
+    const char *word[] = {"--arch",  w->arch,  "--driver",
+                          w->driver, "--jobs", arena_printf(a, "%d", w->jobs),
+                          "--out",   dir,      file,
+                          "--exact"};
     const Process run = run_planner(a, paths_program(a, "tenon-plan"), word, w->exact ? 10 : 9);
-    const bool ok = run.status == 0 ? read_answers(a, dir, &run, w, version, cache, p, n, d) : broken(d, &run);
+    const bool ok =
+        run.status == 0 ? read_answers(a, dir, &run, w, version, cache, p, n, d) : broken(d, &run);
     remove_dir(a, dir, n);
     process_pass_on();
     return ok;

@@ -7,23 +7,23 @@
 
 /* Which GPU, driver and rules the plans are for. */
 typedef struct PlanWish {
-    const char *arch, *driver;                        /* "sm_90", "13.0" */
-    bool        exact;                                /* engines without tensor cores */
-    bool        no_cache;
-    int         jobs;
+    const char *arch, *driver; /* "sm_90", "13.0" */
+    bool exact;                /* engines without tensor cores */
+    bool no_cache;
+    int jobs;
 } PlanWish;
 
 typedef struct GraphPlan {
-    const char *ways;                                 /* the graph, and others to take when it has no engine, split at " | " */
-    bool        planned;                              /* false: `why` */
-    int         way;                                  /* which one it is for */
-    long long   engine, workspace;                    /* engine: for people; bytes */
-    const char *notes;                                /* "tensor-cores,compiled" or "-" */
-    double      ms;                                   /* that planning took, when it was done */
+    const char *ways; /* the graph, and others to take when it has no engine, split at " | " */
+    bool planned;     /* false: `why` */
+    int way;          /* which one it is for */
+    long long engine, workspace; /* engine: for people; bytes */
+    const char *notes;           /* "tensor-cores,compiled" or "-" */
+    double ms;                   /* that planning took, when it was done */
     const char *why;
-    const char *text;                                 /* what a program embeds */
-    size_t      bytes;
-    bool        kept;                                 /* found in the cache */
+    const char *text; /* what a program embeds */
+    size_t bytes;
+    bool kept; /* found in the cache */
 } GraphPlan;
 
 /* Is tenon-plan here, and does it find cuDNN?  Its version ("cudnn 91900 rules 1"), or NULL, with the reason in *why. */

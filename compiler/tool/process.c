@@ -2,7 +2,7 @@
  *
  * Each child leads a process group of its own, so that the C compiler's children end with it.
  */
-#define _GNU_SOURCE                                   /* environ, pipe2, ppoll, sched_getaffinity */
+#define _GNU_SOURCE /* environ, pipe2, ppoll, sched_getaffinity */
 #include "tool/process.h"
 #include "base/quote.h"
 #include <errno.h>
@@ -21,8 +21,8 @@ void process_begin(void)
 {
     int fd = 0;
     while (fd >= 0 && fd <= 2) {
-        fd = open("/dev/null", O_WRONLY);             /* the lowest free one: 0 for writing, */
-        if (fd == 1 || fd == 2) {                     /* 1 and 2 for reading */
+        fd = open("/dev/null", O_WRONLY); /* the lowest free one: 0 for writing, */
+        if (fd == 1 || fd == 2) {         /* 1 and 2 for reading */
             close(fd);
             fd = open("/dev/null", O_RDONLY);
         }
@@ -71,7 +71,11 @@ int process_cores(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-typedef struct Child { Process *process; pid_t pid; int fd; } Child;
+typedef struct Child {
+    Process *process;
+    pid_t pid;
+    int fd;
+} Child;
 
 /* Both outputs go to a pipe, the input is empty, signals are as the caller found them. */
 static bool start(Child *c, const sigset_t *mask)

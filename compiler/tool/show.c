@@ -16,7 +16,8 @@ static const Span nowhere;
 
 static bool is_layer_node(const Node *n)
 {
-    return !node_is(n, "param") && !node_is(n, "input") && !node_is(n, "label") && !node_is(n, "const");
+    return !node_is(n, "param") && !node_is(n, "input") && !node_is(n, "label") &&
+           !node_is(n, "const");
 }
 
 /* The bias that `n`'s own layer adds: conv2d and dense make one behind themselves, under the same path. */
@@ -26,7 +27,8 @@ static const Node *bias_of_layer(const Graph *g, const Node *n)
         return NULL;
     for (int i = 0; i < g->nnode; i++) {
         const Node *b = g->node[i];
-        if (node_is(b, "bias") && b->in[0] == n && b->span.line == n->span.line && b->span.col == n->span.col)
+        if (node_is(b, "bias") && b->in[0] == n && b->span.line == n->span.line &&
+            b->span.col == n->span.col)
             return b;
     }
     return NULL;
@@ -54,10 +56,10 @@ static int64_t new_parameters(Graph *g, const Node *n)
 
 typedef struct Row {
     const char *name, *op, *shape, *place;
-    const char *file;                                 /* of the place, when it is not the one that is shown */
-    int64_t     parameters;
-    Cost        cost;
-    double      macs;
+    const char *file; /* of the place, when it is not the one that is shown */
+    int64_t parameters;
+    Cost cost;
+    double macs;
 } Row;
 
 /* What an op without a rule of its own moves: its inputs and its output once, 4 bytes a number; a view moves nothing. */
@@ -78,12 +80,16 @@ static const char *place_of(Arena *a, const Node *n)
     const Source *s = n ? n->span.source : NULL;
     if (!s)
         return "";
-    return s->order ? arena_printf(a, "%d%c", n->span.line, 'a' + (s->order - 1) % 26) : arena_printf(a, "%d", n->span.line);
+    return s->order ? arena_printf(a, "%d%c", n->span.line, 'a' + (s->order - 1) % 26)
+                    : arena_printf(a, "%d", n->span.line);
 }
 
 static Row layer_row(Arena *a, Graph *g, const Node *n)
 {
-    Row r = {.name = n->name ? n->name : "", .op = n->op->name, .shape = shape_text(a, &n->shape), .place = ""};
+    Row r = {.name = n->name ? n->name : "",
+             .op = n->op->name,
+             .shape = shape_text(a, &n->shape),
+             .place = ""};
     r.parameters = new_parameters(g, n);
     r.cost = n->op->cost ? n->op->cost(n) : plain_cost(n);
     r.cost.flops *= (double)node_steps(n), r.cost.bytes *= (double)node_steps(n);
@@ -101,8 +107,9 @@ static const char *count_text(Arena *a, double v)
 
 static void print_row(Arena *a, const Row *r, int width, bool cost)
 {
-    printf("%4s  %-*s %-22s %-18s %12s %14s %14s", r->place, width, r->name, r->op, r->shape, count_text(a, (double)r->parameters),
-           count_text(a, r->macs), count_text(a, r->cost.flops));
+    printf("%4s  %-*s %-22s %-18s %12s %14s %14s", r->place, width, r->name, r->op, r->shape,
+           count_text(a, (double)r->parameters), count_text(a, r->macs),
+           count_text(a, r->cost.flops));
     if (cost)
         printf(" %12s %8s", count_text(a, r->cost.bytes),
                r->cost.flops > 0 ? arena_printf(a, "%.1f", r->cost.flops / r->cost.bytes) : "");
@@ -139,16 +146,18 @@ static const char *folded(Arena *a, const Node *n, int depth)
         end = strchr(end, '.');
         end += end && i + 1 < depth;
     }
-    return !depth || !n->block ? NULL : end ? arena_strndup(a, n->block, (size_t)(end - n->block)) : n->block;
+    return !depth || !n->block ? NULL
+           : end               ? arena_strndup(a, n->block, (size_t)(end - n->block))
+                               : n->block;
 }
 
 typedef struct Table {
     Arena *arena;
     Graph *graph;
-    int    depth;                                     /* of folding; 0: every node is a row, hidden ones too */
-    Row   *row;
-    int    nrow, width;                               /* of the longest name */
-    bool   folds;                                     /* a row is more than one */
+    int depth; /* of folding; 0: every node is a row, hidden ones too */
+    Row *row;
+    int nrow, width; /* of the longest name */
+    bool folds;      /* a row is more than one */
 } Table;
 
 /* The last row is one of a block instance, whose next node is r. */
@@ -202,7 +211,8 @@ static void print_frozen(Arena *a, const Graph *g)
         if (g->param[i]->frozen)
             numbers += shape_count(&g->param[i]->file), count++;
     if (count)
-        printf("      %s of the parameters are frozen, in %d tensor%s\n", text_commas(a, numbers), count, count == 1 ? "" : "s");
+        printf("      %s of the parameters are frozen, in %d tensor%s\n", text_commas(a, numbers),
+               count, count == 1 ? "" : "s");
 }
 
 /* Blocks are folded as little as leaves a table for one screen, or else as much as can be. */
@@ -228,11 +238,12 @@ static void print_files(const Table *t)
 
 void show_layers(Arena *a, const Graph *graph, bool all, bool cost)
 {
-    Table t = {.arena = a, .graph = (Graph *)graph};  /* marks only */
+    Table t = {.arena = a, .graph = (Graph *)graph}; /* marks only */
     Row total = {.place = "", .name = "total", .op = "", .shape = ""};
     fold_blocks(&t, all);
     const int width = t.width > 20 ? t.width : 20;
-    printf("%4s  %-*s %-22s %-18s %12s %14s %14s", "line", width, "name", "op", "output", "parameters", "MACs", "FLOPs");
+    printf("%4s  %-*s %-22s %-18s %12s %14s %14s", "line", width, "name", "op", "output",
+           "parameters", "MACs", "FLOPs");
     printf(cost ? " %12s %8s\n" : "\n", "bytes", "FLOP/B");
     for (int i = 0; i < t.nrow; i++) {
         print_row(a, &t.row[i], width, cost);
@@ -240,7 +251,8 @@ void show_layers(Arena *a, const Graph *graph, bool all, bool cost)
         t.folds |= !*t.row[i].place;
     }
     print_row(a, &total, width, cost);
-    printf("      MACs, FLOPs and bytes of one sample, forward pass%s\n", t.folds ? "; --all unfolds the blocks" : "");
+    printf("      MACs, FLOPs and bytes of one sample, forward pass%s\n",
+           t.folds ? "; --all unfolds the blocks" : "");
     print_files(&t);
     print_frozen(a, graph);
 }
@@ -248,14 +260,17 @@ void show_layers(Arena *a, const Graph *graph, bool all, bool cost)
 /* ---- prices */
 
 typedef struct Bill {
-    Arena         *arena;
-    const Graph   *graph;
+    Arena *arena;
+    const Graph *graph;
     const Options *options;
-    Market         market;
-    Price          total;
-    const char    *part;                              /* whose heading was the last */
-    struct { const char *name; Price price; } sum[8]; /* of each part */
-    int            nsum;
+    Market market;
+    Price total;
+    const char *part; /* whose heading was the last */
+    struct {
+        const char *name;
+        Price price;
+    } sum[8]; /* of each part */
+    int nsum;
 } Bill;
 
 static double milliseconds(const Bill *b, const Price *p)
@@ -268,18 +283,22 @@ static const char *count_or_dash(Arena *a, double v)
     return v >= .5 ? text_commas(a, (int64_t)(v + .5)) : "-";
 }
 
-static void bill_row(Bill *b, const char *place, const char *name, const char *op, const char *words, const Price *p)
+static void bill_row(Bill *b, const char *place, const char *name, const char *op,
+                     const char *words, const Price *p)
 {
     Arena *a = b->arena;
     const double peak = 1e6 * core_peak_gflops(b->market.core, b->market.real) * milliseconds(b, p);
-    printf("%4s  %-20s %-24s %13s %13s %12s %12s %10.4f ms %6s  %s\n", place, name, op, count_or_dash(a, p->textbook),
-           count_or_dash(a, p->executed), count_or_dash(a, p->weights), count_or_dash(a, p->values), milliseconds(b, p),
-           p->textbook > 0 && peak > 0 ? arena_printf(a, "%.0f %%", 100 * p->textbook / peak) : "", words);
+    printf("%4s  %-20s %-24s %13s %13s %12s %12s %10.4f ms %6s  %s\n", place, name, op,
+           count_or_dash(a, p->textbook), count_or_dash(a, p->executed),
+           count_or_dash(a, p->weights), count_or_dash(a, p->values), milliseconds(b, p),
+           p->textbook > 0 && peak > 0 ? arena_printf(a, "%.0f %%", 100 * p->textbook / peak) : "",
+           words);
 }
 
 static void add_price(Price *sum, const Price *p)
 {
-    sum->textbook += p->textbook, sum->executed += p->executed, sum->weights += p->weights, sum->values += p->values, sum->cycles += p->cycles;
+    sum->textbook += p->textbook, sum->executed += p->executed, sum->weights += p->weights,
+        sum->values += p->values, sum->cycles += p->cycles;
 }
 
 /* A network with batch_norm goes forward, and back, in many phases: one heading, one sum. */
@@ -297,11 +316,11 @@ static void add_to_part(Bill *b, const char *part, const Price *p)
 }
 
 /* n: what the call comes from, or NULL. */
-static void bill(Bill *b, const char *part, const Node *n, const char *name, const char *op, Price p)
+static void bill(Bill *b, const char *part, const Node *n, const char *name, const char *op,
+                 Price p)
 {
     add_to_part(b, part, &p);
-    bill_row(b, place_of(b->arena, n), name, op,
-             n ? step_price_words(b->arena, n, &p) : "", &p);
+    bill_row(b, place_of(b->arena, n), name, op, n ? step_price_words(b->arena, n, &p) : "", &p);
     add_price(&b->total, &p);
 }
 
@@ -324,11 +343,13 @@ static void bill_phase(Bill *b, const char *part, int phase, bool backward)
     for (int i = 0; i < p->nnode; i++) {
         const Node *n = p->node[i];
         if (emit_is_call(n) && n->backward == backward)
-            bill(b, part, n, node_serves(b->arena, n), n->op->name, step_price(b->graph, n, b->options));
+            bill(b, part, n, node_serves(b->arena, n), n->op->name,
+                 step_price(b->graph, n, b->options));
     }
     for (int i = 0; i < p->nknown; i++)
         if (p->known[i]->backward == backward)
-            bill(b, part, p->known[i], node_serves(b->arena, p->known[i]), p->known[i]->op->name, step_price(b->graph, p->known[i], b->options));
+            bill(b, part, p->known[i], node_serves(b->arena, p->known[i]), p->known[i]->op->name,
+                 step_price(b->graph, p->known[i], b->options));
 }
 
 static void bill_sums(Bill *b, const char *part, bool from_grad)
@@ -336,9 +357,13 @@ static void bill_sums(Bill *b, const char *part, bool from_grad)
     const Step *s = b->graph->step;
     for (int i = 0; i < s->nsum; i++) {
         const Sum *m = &s->sum[i];
-        const char *op = from_grad ? "update" : m->panels ? arena_printf(b->arena, "%s, update", m->root->op->name) : s->fused_update ? "sum, update" : "sum";
+        const char *op = from_grad         ? "update"
+                         : m->panels       ? arena_printf(b->arena, "%s, update", m->root->op->name)
+                         : s->fused_update ? "sum, update"
+                                           : "sum";
         if (!from_grad || m->update)
-            bill(b, part, m->root, m->param ? m->param->name : "", op, step_price_sum(b->graph, m, from_grad, b->options));
+            bill(b, part, m->root, m->param ? m->param->name : "", op,
+                 step_price_sum(b->graph, m, from_grad, b->options));
     }
 }
 
@@ -348,10 +373,10 @@ void show_price(Arena *a, const Graph *g, const Options *o)
     Bill b = {.arena = a, .graph = g, .options = o, .market = market_of(g, o, s->chunk)};
     const Core *core = b.market.core;
 
-    printf("\nprice of a step of %lld samples on one core: %s at %.1f GHz, FMA peak %.1f GFLOP/s\n", (long long)s->batch, core->like,
-           core->ghz, core_peak_gflops(core, b.market.real));
-    printf("%4s  %-20s %-24s %13s %13s %12s %12s %13s %6s  %s\n", "line", "name", "op", "FLOPs", "executed", "weights, B",
-           "values, B", "predicted", "peak", "algorithm");
+    printf("\nprice of a step of %lld samples on one core: %s at %.1f GHz, FMA peak %.1f GFLOP/s\n",
+           (long long)s->batch, core->like, core->ghz, core_peak_gflops(core, b.market.real));
+    printf("%4s  %-20s %-24s %13s %13s %12s %12s %13s %6s  %s\n", "line", "name", "op", "FLOPs",
+           "executed", "weights, B", "values, B", "predicted", "peak", "algorithm");
     for (int i = 0; i < s->nphase; i++) {
         const Phase *p = &s->phase[i];
         if (p->kind == PHASE_PREPARE)
@@ -359,18 +384,22 @@ void show_price(Arena *a, const Graph *g, const Options *o)
         else if (p->kind == PHASE_SLICE || p->kind == PHASE_WIDE)
             bill_phase(&b, "forward", i, false), bill_phase(&b, "backward", i, true);
         else if (p->kind == PHASE_GRADIENT)
-            bill_sums(&b, s->fused_update ? "sums over samples, update" : "sums over samples", false);
+            bill_sums(&b, s->fused_update ? "sums over samples, update" : "sums over samples",
+                      false);
         else if (!s->fused_update)
             bill_sums(&b, "update", true);
     }
     puts("all");
     for (int i = 0; i < b.nsum; i++) {
         const char *part = b.sum[i].name, *sums = strstr(part, " over samples");
-        bill_row(&b, "", sums ? arena_printf(a, "sums%s", sums + strlen(" over samples")) : part, "", "", &b.sum[i].price);
+        bill_row(&b, "", sums ? arena_printf(a, "sums%s", sums + strlen(" over samples")) : part,
+                 "", "", &b.sum[i].price);
     }
     bill_row(&b, "", "total", "", "", &b.total);
-    printf("      %s samples/s on one core without waiting; executed: includes the padding of tiles, excludes known zeros\n"
-           "      peak: textbook FLOPs per second, as a share of the FMA peak; above 100 %% where the algorithm executes fewer (Winograd, sparse)\n",
+    printf("      %s samples/s on one core without waiting; executed: includes the padding of "
+           "tiles, excludes known zeros\n"
+           "      peak: textbook FLOPs per second, as a share of the FMA peak; above 100 %% where "
+           "the algorithm executes fewer (Winograd, sparse)\n",
            text_commas(a, (int64_t)(1e3 * (double)s->batch / milliseconds(&b, &b.total))));
 }
 
@@ -387,32 +416,43 @@ bool show_plan(Arena *a, const Graph *g, int64_t ranks, Diag *d)
     const int threads = machine_threads();
     ranks = ranks ? ranks : 1;
     if (s->shards % ranks != 0) {
-        diag_error(d, nowhere, "%lld ranks cannot share %lld shard%s equally", (long long)ranks, (long long)s->shards, s->shards == 1 ? "" : "s");
-        diag_help(d, s->shards == 1 ? "divide the batch into more shards: --shards %lld" : "use a number that divides %lld, or --shards", (long long)(s->shards == 1 ? ranks : s->shards));
+        diag_error(d, nowhere, "%lld ranks cannot share %lld shard%s equally", (long long)ranks,
+                   (long long)s->shards, s->shards == 1 ? "" : "s");
+        diag_help(d,
+                  s->shards == 1 ? "divide the batch into more shards: --shards %lld"
+                                 : "use a number that divides %lld, or --shards",
+                  (long long)(s->shards == 1 ? ranks : s->shards));
         return false;
     }
     Step mine = *s;
     mine.shards = s->shards / ranks;
     mine.fused_update = s->fused_update && ranks == 1;
 
-    printf("\nbatch %lld = %lld shard%s of %lld sample%s, chunks of %lld; %s FLOPs for each sample, forward and backward\n",
-           (long long)s->batch, (long long)s->shards, s->shards == 1 ? "" : "s", (long long)s->shard, s->shard == 1 ? "" : "s", (long long)s->chunk,
+    printf("\nbatch %lld = %lld shard%s of %lld sample%s, chunks of %lld; %s FLOPs for each "
+           "sample, forward and backward\n",
+           (long long)s->batch, (long long)s->shards, s->shards == 1 ? "" : "s",
+           (long long)s->shard, s->shard == 1 ? "" : "s", (long long)s->chunk,
            text_commas(a, (int64_t)emit_flops(g)));
-    printf("memory%s, %d threads\n", ranks > 1 ? arena_printf(a, " of one of %lld ranks", (long long)ranks) : "", threads);
+    printf("memory%s, %d threads\n",
+           ranks > 1 ? arena_printf(a, " of one of %lld ranks", (long long)ranks) : "", threads);
     print_memory_row(a, "parameters", s->parameter_bytes, "one copy, in the kernels' layout");
-    print_memory_row(a, "optimizer state", s->state_bytes, g->nstate ? arena_printf(a, "%d of each parameter", g->nstate) : "none");
-    print_memory_row(a, "packed weights", s->fixed_bytes - s->parameter_bytes - s->state_bytes, "packed again in every step");
+    print_memory_row(a, "optimizer state", s->state_bytes,
+                     g->nstate ? arena_printf(a, "%d of each parameter", g->nstate) : "none");
+    print_memory_row(a, "packed weights", s->fixed_bytes - s->parameter_bytes - s->state_bytes,
+                     "packed again in every step");
     print_memory_row(a, "shards", mine.shards * s->shard_bytes,
-                arena_printf(a, "%lld x %s; lower bound %s", (long long)mine.shards, text_bytes(a, s->shard_bytes),
-                             text_bytes(a, s->bound_shard)));
+                     arena_printf(a, "%lld x %s; lower bound %s", (long long)mine.shards,
+                                  text_bytes(a, s->shard_bytes), text_bytes(a, s->bound_shard)));
     print_memory_row(a, "threads", threads * s->thread_bytes,
-                arena_printf(a, "%d x %s; lower bound %s", threads, text_bytes(a, s->thread_bytes),
-                             text_bytes(a, s->bound_thread)));
+                     arena_printf(a, "%d x %s; lower bound %s", threads,
+                                  text_bytes(a, s->thread_bytes), text_bytes(a, s->bound_thread)));
     if (!mine.fused_update)
         print_memory_row(a, "gradients", s->grad_bytes, "one copy, reduced before the update");
     if (s->again)
         print_memory_row(a, "not kept", s->bytes_without - step_bytes(s, threads),
-                    arena_printf(a, "%d value%s, which the backward pass computes again", s->again, s->again == 1 ? "" : "s"));
-    print_memory_row(a, "planned", step_bytes(&mine, threads), "plus at most 30 MB, plus the data set as it is stored");
+                         arena_printf(a, "%d value%s, which the backward pass computes again",
+                                      s->again, s->again == 1 ? "" : "s"));
+    print_memory_row(a, "planned", step_bytes(&mine, threads),
+                     "plus at most 30 MB, plus the data set as it is stored");
     return true;
 }

@@ -13,9 +13,9 @@ enum { STACK_BYTES = 64 << 20 };
 
 typedef struct Job {
     int (*run)(void *);
-    void    *arg;
+    void *arg;
     sigset_t mask;
-    int      result;
+    int result;
 } Job;
 
 static void *work(void *arg)
@@ -35,7 +35,8 @@ int stack_run(int (*run)(void *), void *arg)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &j.mask);
     pthread_attr_init(&attr);
-    const int error = pthread_attr_setstacksize(&attr, STACK_BYTES) || pthread_create(&id, &attr, work, &j);
+    const int error =
+        pthread_attr_setstacksize(&attr, STACK_BYTES) || pthread_create(&id, &attr, work, &j);
     pthread_attr_destroy(&attr);
     if (error)
         work(&j);

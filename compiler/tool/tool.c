@@ -26,7 +26,8 @@ static const Span nowhere;
 static bool cache_command(const Command *c, Diag *d)
 {
     Arena *a = diag_arena(d);
-    return (!c->limit || cache_limit(a, c->limit, d)) && (!c->clear || cache_clear(a, d)) && cache_report(a, d);
+    return (!c->limit || cache_limit(a, c->limit, d)) && (!c->clear || cache_clear(a, d)) &&
+           cache_report(a, d);
 }
 
 bool tool_answer(const Command *c, Diag *d)
@@ -66,13 +67,15 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
     const Machine *m = machine_find(c->options.cpu);
     const bool compiles = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN || c->tune;
     const char *cc = environment(ENV_CC);
-    if (!m) {                                         /* options have been looked at before */
+    if (!m) { /* options have been looked at before */
         diag_error(d, nowhere, "TENON_CPU=%s: there is no such processor", c->options.cpu);
-        diag_help(d, "set it to a value of --cpu (tenon build --help lists them), or unset it for this machine's processor");
+        diag_help(d, "set it to a value of --cpu (tenon build --help lists them), or unset it for "
+                     "this machine's processor");
         return false;
     }
     if (compiles && !machine_fits_host(m) && !cc) {
-        diag_error(d, nowhere, "--cpu %s is of another family of processors than this machine", m->name);
+        diag_error(d, nowhere, "--cpu %s is of another family of processors than this machine",
+                   m->name);
         diag_help(d, "set CC to a C compiler for that family, or use tenon emit");
         return false;
     }
@@ -104,7 +107,8 @@ static bool write_forward(Command *c, const Front *f, Diag *d)
 
 bool tool_begin(Command *c, const Front *f, Diag *d)
 {
-    const bool makes = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN || (c->kind == COMMAND_EMIT && strcmp(c->to, "dot") != 0);
+    const bool makes = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN ||
+                       (c->kind == COMMAND_EMIT && strcmp(c->to, "dot") != 0);
     if (!f->test) {
         diag_error(d, nowhere, "%s defines no model, only parts that other files import", c->file);
         diag_help(d, "name a file with a model; tenon check also takes a file without one");
@@ -112,12 +116,15 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
     }
     if (makes && !f->train) {
         diag_error(d, nowhere, "%s has no train block, and a program needs one", c->file);
-        diag_help(d, "add: train NAME { data = ...; loss = ...; optimizer = ...; batch = ... }; tenon check and tenon show need none");
+        diag_help(d, "add: train NAME { data = ...; loss = ...; optimizer = ...; batch = ... }; "
+                     "tenon check and tenon show need none");
         return false;
     }
     if (makes && f->train->nparam == 0) {
-        diag_error(d, nowhere, "model '%s' has no parameters: there is nothing to train", f->train->name);
-        diag_help(d, "give it a layer with weights, such as dense; tenon check and tenon show need none");
+        diag_error(d, nowhere, "model '%s' has no parameters: there is nothing to train",
+                   f->train->name);
+        diag_help(d, "give it a layer with weights, such as dense; tenon check and tenon show need "
+                     "none");
         return false;
     }
     if (c->memory && !f->train) {
@@ -132,7 +139,7 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
         show_layers(diag_arena(d), f->layers, c->all, c->cost);
     if (c->kind == COMMAND_EMIT && !write_forward(c, f, d))
         return false;
-    if (f->train)                                     /* before the passes change the graph */
+    if (f->train) /* before the passes change the graph */
         c->hash = emit_hash(diag_arena(d), f->train, f->recipe.dtype);
     if (!choose_machine(c, f, d))
         return false;
@@ -146,9 +153,17 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
 /* What `emit` writes names no place of this machine; what `build` compiles knows where data lie. */
 EmitInput tool_emit_input(const Command *c, const Front *f)
 {
-    return (EmitInput){.train = f->train, .test = f->test, .token = f->token, .options = &c->options, .source_name = f->source->name,
-                       .compiler_version = TENON_NAME, .hash = c->hash, .flags = c->flags, .dtype = f->recipe.dtype,
-                       .cpu = c->options.cpu, .mpi = c->comm && strcmp(c->comm, "mpi") == 0,
+    return (EmitInput){.train = f->train,
+                       .test = f->test,
+                       .token = f->token,
+                       .options = &c->options,
+                       .source_name = f->source->name,
+                       .compiler_version = TENON_NAME,
+                       .hash = c->hash,
+                       .flags = c->flags,
+                       .dtype = f->recipe.dtype,
+                       .cpu = c->options.cpu,
+                       .mpi = c->comm && strcmp(c->comm, "mpi") == 0,
                        .nccl = c->comm && strcmp(c->comm, "nccl") == 0};
 }
 
@@ -179,7 +194,8 @@ static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
     const Graph *g = f->train ? f->train : f->test;
     const EmitInput in = tool_emit_input(c, f);
     if (strcmp(c->to, "c") == 0 || strcmp(c->to, "cuda") == 0)
-        return write_emitted(a, c, arena_printf(a, "%s.%s", g->name, c->options.cuda ? "cu" : "c"), generate(a, &in), d);
+        return write_emitted(a, c, arena_printf(a, "%s.%s", g->name, c->options.cuda ? "cu" : "c"),
+                             generate(a, &in), d);
     Text out = text_new(a);
     if (strcmp(c->to, "slurm") == 0) {
         script_slurm(g, f->source->name, c->options.cuda, &out);
@@ -194,10 +210,14 @@ static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
 }
 
 /* --kernels=cudnn: the graphs of the convolutions, planned where cuDNN is here.  False after an error. */
-static bool plan_graphs(Arena *a, const Command *c, EmitInput *emit, EmitPlan **plan, int *n, Diag *d)
+static bool plan_graphs(Arena *a, const Command *c, EmitInput *emit, EmitPlan **plan, int *n,
+                        Diag *d)
 {
-    const PlanWish wish = {.arch = c->options.arch, .driver = c->driver ? c->driver : "13.0", .exact = !c->options.tf32 && !c->options.half,
-                           .jobs = process_cores(), .no_cache = c->no_cache};
+    const PlanWish wish = {.arch = c->options.arch,
+                           .driver = c->driver ? c->driver : "13.0",
+                           .exact = !c->options.tf32 && !c->options.half,
+                           .jobs = process_cores(),
+                           .no_cache = c->no_cache};
     *n = c->options.libraries ? emit_plans(a, emit, plan) : 0;
     return *n == 0 || plans_embed(a, &wish, emit, *plan, *n, d);
 }
@@ -222,7 +242,9 @@ static const char *built_with(Arena *a, const Command *c)
 {
     const char *more = environment(ENV_TENON_CFLAGS);
     const size_t blank = more ? strspn(more, " \t\n") : 0;
-    return more && more[blank] ? arena_printf(a, "%s%sTENON_CFLAGS=%s", c->flags, *c->flags ? " " : "", more + blank) : c->flags;
+    return more && more[blank] ? arena_printf(a, "%s%sTENON_CFLAGS=%s", c->flags,
+                                              *c->flags ? " " : "", more + blank)
+                               : c->flags;
 }
 
 static bool build_command(Arena *a, const Command *c, const Front *f, Diag *d)
@@ -234,9 +256,13 @@ static bool build_command(Arena *a, const Command *c, const Front *f, Diag *d)
     emit.flags = built_with(a, c);
     emit.data_dirs = &paths.data;
     emit.ndata_dirs = paths.data ? 1 : 0;
-    BuildInput in = {.name = f->train->name, .xz = f->recipe.data.xz,
+    BuildInput in = {.name = f->train->name,
+                     .xz = f->recipe.data.xz,
                      .images = f->recipe.data.images,
-                     .dtype = f->recipe.dtype, .command = c, .machine = machine_find(c->options.cpu), .paths = &paths};
+                     .dtype = f->recipe.dtype,
+                     .command = c,
+                     .machine = machine_find(c->options.cpu),
+                     .paths = &paths};
     if (!add_plans(a, c, &emit, &in, d))
         return false;
     in.text = c->keep ? generate(a, &emit) : NULL;
@@ -283,7 +309,8 @@ static bool show(Arena *a, const Command *c, const Front *f, Diag *d)
         const EmitInput in = tool_emit_input(c, f);
         if (!emit_cuda_able(f->train, f->test, d) || !emit_steps_able(&in, d))
             return false;
-        printf("\na step of %lld samples as one launch with others: %s\n", (long long)g->recipe.batch, emit_steps_said(a, &in));
+        printf("\na step of %lld samples as one launch with others: %s\n",
+               (long long)g->recipe.batch, emit_steps_said(a, &in));
         return true;
     }
     if (c->options.cuda)
@@ -298,7 +325,8 @@ static bool show(Arena *a, const Command *c, const Front *f, Diag *d)
 bool tool_finish(const Command *c, const Front *f, Diag *d)
 {
     Arena *a = diag_arena(d);
-    const bool program = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN || (c->kind == COMMAND_EMIT && !strcmp(c->to, "cuda"));
+    const bool program = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN ||
+                         (c->kind == COMMAND_EMIT && !strcmp(c->to, "cuda"));
     if (program && c->options.cuda && !emit_cuda_able(f->train, f->test, d))
         return false;
     if (program && c->options.persistent) {
@@ -307,9 +335,12 @@ bool tool_finish(const Command *c, const Front *f, Diag *d)
             return false;
     }
     switch (c->kind) {
-    case COMMAND_SHOW: return !f->train || show(a, c, f, d);
-    case COMMAND_EMIT: return emit(a, c, f, d);
-    default:           return build_command(a, c, f, d);
+    case COMMAND_SHOW:
+        return !f->train || show(a, c, f, d);
+    case COMMAND_EMIT:
+        return emit(a, c, f, d);
+    default:
+        return build_command(a, c, f, d);
     }
 }
 
@@ -318,6 +349,7 @@ bool tool_said(Diag *d)
     const bool flushed = fflush(stdout) == 0;
     if (flushed && !ferror(stdout))
         return true;
-    diag_error(d, nowhere, "the output could not be written%s%s", flushed ? "" : ": ", flushed ? "" : strerror(errno));
+    diag_error(d, nowhere, "the output could not be written%s%s", flushed ? "" : ": ",
+               flushed ? "" : strerror(errno));
     return false;
 }

@@ -27,21 +27,23 @@
 #include <unistd.h>
 
 static const Span nowhere;
-static const char HEAD[] = "# tenon build --tune: what was fastest here; a line that is taken out is measured again\n";
+static const char HEAD[] =
+    "# tenon build --tune: what was fastest here; a line that is taken out is measured again\n";
 
 typedef struct TuneTool {
-    Tuner          tuner;                             /* first: pass choose knows this part */
-    Arena         *arena;
+    Tuner tuner; /* first: pass choose knows this part */
+    Arena *arena;
     const Command *command;
-    const char    *dtype, *processor, *kernels;
+    const char *dtype, *processor, *kernels;
 } TuneTool;
 
 /* A choice on its way to an answer. */
 typedef struct Case {
-    Choice     *choice;
+    Choice *choice;
     const char *shape;
-    bool        known;
-    int         call[CHOICE_MOST], pack[CHOICE_MOST]; /* numbers of its trials; pack -1: it reads no filters */
+    bool known;
+    int call[CHOICE_MOST],
+        pack[CHOICE_MOST]; /* numbers of its trials; pack -1: it reads no filters */
 } Case;
 
 /* ---- what a line says */
@@ -68,9 +70,11 @@ static void add_attr(Text *t, const Attr *a)
 static const char *shape_of(const TuneTool *t, const Choice *c, int64_t chunk, int64_t calls)
 {
     const Node *n = c->node;
-    static const char *const key[] = {"x_shape", "filters", "kernel", "stride", "pad_before", "dilation", "groups", "pool", "act", "mask"};
+    static const char *const key[] = {"x_shape",  "filters", "kernel", "stride", "pad_before",
+                                      "dilation", "groups",  "pool",   "act",    "mask"};
     Text s = text_new(t->arena);
-    text_printf(&s, "%s %s n=%lld calls=%lld", n->op->name, t->dtype, (long long)chunk, (long long)calls);
+    text_printf(&s, "%s %s n=%lld calls=%lld", n->op->name, t->dtype, (long long)chunk,
+                (long long)calls);
     for (size_t i = 0; i < sizeof key / sizeof *key; i++)
         if (node_attr(n, key[i]))
             add_attr(&s, node_attr(n, key[i]));
@@ -91,13 +95,14 @@ static const char *processor(Arena *a)
 {
     Text t = text_new(a);
     char line[512];
-    FILE *f = fopen("/proc/cpuinfo", "r");            /* its size is 0: file_read does not see into it */
+    FILE *f = fopen("/proc/cpuinfo", "r"); /* its size is 0: file_read does not see into it */
     while (f && fgets(line, sizeof line, f) && *line != '\n')
         text_add(&t, line);
     if (f)
         fclose(f);
-    return arena_printf(a, "%s (%s/%s/%s)", cpuinfo(a, t.s, "model name"), cpuinfo(a, t.s, "cpu family"),
-                        cpuinfo(a, t.s, "model\t"), cpuinfo(a, t.s, "stepping"));
+    return arena_printf(a, "%s (%s/%s/%s)", cpuinfo(a, t.s, "model name"),
+                        cpuinfo(a, t.s, "cpu family"), cpuinfo(a, t.s, "model\t"),
+                        cpuinfo(a, t.s, "stepping"));
 }
 
 /* ---- the file of answers */
@@ -145,9 +150,11 @@ static void append(const TuneTool *t, const char *lines, Diag *d)
     const char *fresh = arena_printf(t->arena, "%s%s%s", old, whole ? "" : "\n", lines);
     const int error = path ? file_write(t->arena, path, fresh, strlen(fresh), 0666) : 0;
     if (!path)
-        diag_warn(d, nowhere, "--tune: there is no cache directory, so the measurements are not kept");
+        diag_warn(d, nowhere,
+                  "--tune: there is no cache directory, so the measurements are not kept");
     else if (error)
-        diag_warn(d, nowhere, "--tune: cannot write %s, so the measurements are not kept: %s", path, strerror(error));
+        diag_warn(d, nowhere, "--tune: cannot write %s, so the measurements are not kept: %s", path,
+                  strerror(error));
 }
 
 /* ---- measuring */
@@ -174,7 +181,7 @@ static int add_packing(Trials *t, Graph *g, Node *n)
 /* The trials of one case: each way's call and the packing of its filters. */
 static void add_trials(Trials *t, const Graph *g, Case *c)
 {
-    Graph *mine = (Graph *)g;                         /* for its arena; n is left as it was */
+    Graph *mine = (Graph *)g; /* for its arena; n is left as it was */
     Node n = *c->choice->node;
     for (int i = 0; i < c->choice->n; i++) {
         node_drop_attr(g->arena, &n, "winograd");
@@ -211,8 +218,13 @@ static const char *run_trials(const TuneTool *t, const char *text, Diag *d)
     command.keep = NULL;
     command.options.plain = command.options.blas = false;
     EmitUnit unit = {.name = "tune", .text = text};
-    const BuildInput in = {.name = "tune", .unit = &unit, .nunit = 1, .dtype = t->dtype, .command = &command,
-                           .machine = machine_find(command.options.cpu), .paths = &paths};
+    const BuildInput in = {.name = "tune",
+                           .unit = &unit,
+                           .nunit = 1,
+                           .dtype = t->dtype,
+                           .command = &command,
+                           .machine = machine_find(command.options.cpu),
+                           .paths = &paths};
     Argv v = {0};
     argv_add(a, &v, command.output);
     argv_end(a, &v);
@@ -247,10 +259,11 @@ static const char *settle_case(const TuneTool *t, Case *c, double calls, const c
         const double us = calls * trial_us(t->arena, measured, c->call[i]) + packing;
         if (i == 0 || us < best)
             best = us, h->pick = i;
-        text_printf(&ways, "%s%s %.1f (%.1f predicted)", i ? ", " : "", way_name(h->tile[i]), us, 1e6 * h->predicted[i]);
+        text_printf(&ways, "%s%s %.1f (%.1f predicted)", i ? ", " : "", way_name(h->tile[i]), us,
+                    1e6 * h->predicted[i]);
     }
-    return arena_printf(t->arena, "%s%s\t%s, peak %.1f\n", line_key(t, c), way_name(h->tile[h->pick]), ways.s,
-                        tune_figure(measured, "peak"));
+    return arena_printf(t->arena, "%s%s\t%s, peak %.1f\n", line_key(t, c),
+                        way_name(h->tile[h->pick]), ways.s, tune_figure(measured, "peak"));
 }
 
 /* The same shape twice is one case. */
@@ -308,13 +321,16 @@ static uint64_t add_header(const TuneTool *t, const char *path, uint64_t h)
 static const char *kernels_id(const TuneTool *t, const Paths *p)
 {
     Arena *a = t->arena;
-    const char *cc = environment(ENV_CC), *more = environment(ENV_TENON_CFLAGS), *dir = path_join(a, p->runtime, "cpu");
-    const char *flags = arena_printf(a, "%s %s %s %s", TENON_NAME, cc ? cc : "", more ? more : "", t->command->options.cpu);
+    const char *cc = environment(ENV_CC), *more = environment(ENV_TENON_CFLAGS),
+               *dir = path_join(a, p->runtime, "cpu");
+    const char *flags = arena_printf(a, "%s %s %s %s", TENON_NAME, cc ? cc : "", more ? more : "",
+                                     t->command->options.cpu);
     uint64_t sum = text_hash(flags, strlen(flags), 0);
     DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));)    /* in any order: hashes are added up */
+    for (struct dirent *e; d && (e = readdir(d));) /* in any order: hashes are added up */
         if (*e->d_name != '.')
-            sum += add_header(t, path_join(a, dir, e->d_name), text_hash(e->d_name, strlen(e->d_name), 0));
+            sum += add_header(t, path_join(a, dir, e->d_name),
+                              text_hash(e->d_name, strlen(e->d_name), 0));
     if (d)
         closedir(d);
     return arena_printf(a, "%016llx", (unsigned long long)sum);
@@ -326,7 +342,11 @@ struct Tuner *tune_new(Arena *a, const Command *c, const char *dtype, Diag *d)
     Paths paths;
     if (!paths_find(a, &paths, d))
         return NULL;
-    *t = (TuneTool){.tuner = {settle}, .arena = a, .command = c, .dtype = dtype, .processor = processor(a)};
+    *t = (TuneTool){.tuner = {settle},
+                    .arena = a,
+                    .command = c,
+                    .dtype = dtype,
+                    .processor = processor(a)};
     t->kernels = kernels_id(t, &paths);
     return &t->tuner;
 }
