@@ -1,7 +1,7 @@
 /* parser.y -- the grammar of Tenon: docs/reference/language.md says what it means.
  *
- * A syntax error costs one statement: the parser goes on behind the end of its line, or inside the next
- * braces when the head of a block was broken.
+ * A syntax error costs one statement: the parser continues after the end of its line, or inside of
+ * the next braces if the head of a block is wrong.
  */
 %require "3.8"
 %define api.pure full
@@ -38,7 +38,8 @@ static Decl *last(struct Parser *p)
     return p->decls.v[p->decls.n - 1];
 }
 
-static void set(struct Parser *p, const char *key, Span at, const char *sub, Span sub_at, Expr *value)
+static void set(struct Parser *p, const char *key, Span at, const char *sub, Span sub_at,
+                Expr *value)
 {
     p->setting = (Entry){key, sub, at, sub_at, value, true};
 }
@@ -117,9 +118,12 @@ sep: NEWLINE
    | ';'
    ;
 
-decl: MODEL NAME params body      { decl_add(p, DECL_MODEL, $2, @2)->params = $3; last(p)->body = $4; }
-    | BLOCK NAME params body      { decl_add(p, DECL_BLOCK, $2, @2)->params = $3; last(p)->body = $4; }
-    | OP NAME params '=' expr     { decl_add(p, DECL_OP, $2, @2)->params = $3; last(p)->formula = $5; }
+decl: MODEL NAME params body      { decl_add(p, DECL_MODEL, $2, @2)->params = $3;
+                                    last(p)->body = $4; }
+    | BLOCK NAME params body      { decl_add(p, DECL_BLOCK, $2, @2)->params = $3;
+                                    last(p)->body = $4; }
+    | OP NAME params '=' expr     { decl_add(p, DECL_OP, $2, @2)->params = $3;
+                                    last(p)->formula = $5; }
     | TRAIN NAME '{' '}'          { decl_add(p, DECL_TRAIN, $2, @2); }
     | TRAIN NAME '{' entries '}'  { decl_add(p, DECL_TRAIN, $2, @2)->entries = $4; }
     | IMPORT STRING               { decl_add(p, DECL_IMPORT, $2, @2); }
@@ -140,7 +144,9 @@ param_list: param                 { $$ = (ParamDecls){0}; PUSH($$, $1); }
 param: NAME                       { $$ = param_make(p, $1, @1); }
      | NAME '=' expr              { $$ = param_make(p, $1, @1); $$.fallback = $3; }
      | NAME ':' NAME              { $$ = param_make(p, $1, @1); param_type(p, &$$, $3, @3, NULL); }
-     | NAME ':' NAME '=' expr     { $$ = param_make(p, $1, @1); $$.fallback = $5; param_type(p, &$$, $3, @3, NULL); }
+     | NAME ':' NAME '=' expr     { $$ = param_make(p, $1, @1);
+                                    $$.fallback = $5;
+                                    param_type(p, &$$, $3, @3, NULL); }
      | NAME ':' NAME '[' exprs ']'  { $$ = param_make(p, $1, @1); param_type(p, &$$, $3, @3, &$5); }
      ;
 
@@ -166,9 +172,12 @@ stmt: NAME '=' expr               { $$ = stmt_bind(p, $1, @1, $3, @$); }
     | branches ELSE body          { PUSH($1, ((Branch){NULL, $3})); $$ = stmt_if(p, $1, @$); }
     | NAME '=' error              { $$ = stmt_bind(p, $1, @1, expr_new(p, EX_BAD, @3), @$); }
     | RETURN error                { $$ = stmt_return(p, expr_new(p, EX_BAD, @2), @$); }
-    | SCAN error body             { $3.broken = true; $$ = stmt_scan(p, (Items){0}, (Marks){0}, $3, @1); }
+    | SCAN error body             { $3.broken = true;
+                                    $$ = stmt_scan(p, (Items){0}, (Marks){0}, $3, @1); }
     | YIELD error                 { $$ = stmt_yield(p, "", @1, expr_new(p, EX_BAD, @2), @$); }
-    | FOR error body              { $3.broken = true; $$ = stmt_for(p, "", @1, expr_new(p, EX_BAD, @2), NULL, $3, @1); }
+    | FOR error body              { $3.broken = true;
+                                    Expr *from = expr_new(p, EX_BAD, @2);
+                                    $$ = stmt_for(p, "", @1, from, NULL, $3, @1); }
     ;
 
 items: NAME IN expr               { $$ = (Items){0}; PUSH($$, ((Item){$1, @1, $3})); }
@@ -182,7 +191,8 @@ marks: %empty                     { $$ = (Marks){0}; }
      ;
 
 branches: IF expr body            { $$ = (Branches){0}; PUSH($$, ((Branch){$2, $3})); }
-        | IF error body           { $$ = (Branches){0}; PUSH($$, ((Branch){expr_new(p, EX_BAD, @2), $3})); }
+        | IF error body           { $$ = (Branches){0};
+                                    PUSH($$, ((Branch){expr_new(p, EX_BAD, @2), $3})); }
         | branches ELSE IF expr body  { $$ = $1; PUSH($$, ((Branch){$4, $5})); }
         ;
 
@@ -194,7 +204,8 @@ entries: entry                    { $$ = (Entries){0}; PUSH($$, $1); }
        ;
 
 entry: NAME '=' expr              { $$ = (Entry){.key = $1, .key_span = @1, .value = $3}; }
-     | NAME '=' error             { $$ = (Entry){.key = $1, .key_span = @1}; $$.value = expr_new(p, EX_BAD, @3); }
+     | NAME '=' error             { $$ = (Entry){.key = $1, .key_span = @1};
+                                    $$.value = expr_new(p, EX_BAD, @3); }
      ;
 
 setting: NAME '=' expr            { set(p, $1, @1, NULL, @1, $3); }
@@ -279,7 +290,7 @@ arg: expr                         { $$ = (Arg){.value = $1}; }
 
 %%
 
-/* Only called when bison's own stack is full. */
+/* Only called if the stack of bison is full. */
 static void yyerror(const Span *at, struct Parser *p, const char *msg)
 {
     (void)msg;
@@ -295,10 +306,11 @@ static bool word_listed(const char *name, const char *const *list)
     return *list != NULL;
 }
 
-/* What can stand here, in at most `room` words.  A token that begins any value, or that can follow
- * any value, would hide what matters: the first kind is called "a value", the second is left out. */
-static int expected_words(const yypcontext_t *context, struct Parser *p, const char **word, int room,
-                    bool *ended)
+/* The words that are possible here, at most `room`.  A token that begins any value, or that can
+ * follow any value, would hide the others: the former are called "a value", the latter are left
+ * out. */
+static int expected_words(const yypcontext_t *context, struct Parser *p, const char **word,
+                          int room, bool *ended)
 {
     static const char *const begins[] = {"a name", "an integer", "a number", "a string", "true",
                                          "false", "not", "if", "'-'", "'('", "'['", NULL};
@@ -325,16 +337,17 @@ static int expected_words(const yypcontext_t *context, struct Parser *p, const c
     for (int i = 0; i < n && count < room; i++) {
         const char *name = yysymbol_name(symbol[i]);
         if (word_listed(name, silent) || (value && word_listed(name, begins)) ||
-            (after && closer && word_listed(name, follows)) || (value && symbol[i] == YYSYMBOL_NEWLINE) ||
+            (after && closer && word_listed(name, follows)) ||
+            (value && symbol[i] == YYSYMBOL_NEWLINE) ||
             (top && (symbol[i] == YYSYMBOL_NEWLINE || symbol[i] == YYSYMBOL_YYEOF)))
             continue;
-        word[count++] = name[0] == '\'' || word_listed(name, bare) ? name
-                                                             : arena_printf(p->arena, "'%s'", name);
+        const bool whole = name[0] == '\'' || word_listed(name, bare);
+        word[count++] = whole ? name : arena_printf(p->arena, "'%s'", name);
     }
     return count;
 }
 
-/* The token at fault, as the reader knows it. */
+/* The wrong token, as the reader knows it. */
 static const char *found(struct Parser *p, int symbol, const Span *at)
 {
     if (symbol == YYSYMBOL_YYEOF || symbol == YYSYMBOL_NEWLINE || symbol == YYSYMBOL_STRING)
@@ -346,7 +359,8 @@ static const char *found(struct Parser *p, int symbol, const Span *at)
     return arena_printf(p->arena, "'%.*s'", n > 40 ? 40 : n, line + at->col - 1);
 }
 
-/* The way out of mistakes that other languages teach.  ended: a value is complete before the token. */
+/* Helps with mistakes that come from other languages.  ended: a value is complete before the
+ * token. */
 static void advise(struct Parser *p, int symbol, const Span *at, bool ended)
 {
     static const char *const comparison[] = {"'<'", "'>'", "<=", ">=", "==", "!=", NULL};
@@ -378,7 +392,8 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct Parser *p)
     const char *word[WORDS];
     bool ended = false;
     const Span *at = yypcontext_location(context);
-    const int symbol = yypcontext_token(context), n = expected_words(context, p, word, WORDS, &ended);
+    const int symbol = yypcontext_token(context);
+    const int n = expected_words(context, p, word, WORDS, &ended);
     if (diag_errors(p->diag) > ERRORS_MAX)
         p->fatal = true; /* this is not a model file, or not any more */
     if (!p->fatal && at->line != p->odd_line) {

@@ -1,4 +1,4 @@
-/* ast.c -- making the tree; here its depth is bounded, so that everything after may recurse. */
+/* ast.c -- makes the tree, and bounds its depth, so that all later code can recurse. */
 #include "front/ast.h"
 #include "base/text.h"
 #include "front/parse.h"
@@ -31,8 +31,8 @@ Expr *expr_new(Parser *p, ExprKind kind, Span at)
     return e;
 }
 
-/* Puts e above its operand; when that makes the tree too deep, e becomes a bad leaf.  The first
- * such error speaks for the file. */
+/* Puts e above its operand.  If the tree gets too deep, e becomes a bad leaf; only the first such
+ * error of a file is reported. */
 static void above(Parser *p, Expr *e, const Expr *operand)
 {
     if (!operand || e->kind == EX_BAD)

@@ -1,6 +1,6 @@
 /* ast.h -- the tree of a model file, as written: no names resolved, nothing computed.
  *
- * Every part carries the span that a message will underline.  `x |> f(a)` is the call f(x, a).
+ * Every part has the span that a message underlines.  `x |> f(a)` is the call f(x, a).
  */
 #ifndef AST_H
 #define AST_H
@@ -12,7 +12,7 @@ typedef struct Expr Expr;
 typedef struct Stmt Stmt;
 
 typedef enum {
-    EX_BAD, /* reported already; its value is poison */
+    EX_BAD, /* already reported; its value is poison */
     EX_INT,
     EX_FLOAT,
     EX_BOOL,
@@ -53,7 +53,7 @@ typedef struct Arg {
     const char *name; /* NULL: positional */
     Span name_span;
     Expr *value;
-    bool override; /* from --set: wins over the file's own */
+    bool override; /* from --set: replaces the one in the file */
 } Arg;
 
 typedef struct Exprs {
@@ -74,7 +74,7 @@ typedef struct Arms {
 
 struct Expr {
     ExprKind kind;
-    bool bad;  /* an error here was reported: poison from now on */
+    bool bad;  /* an error here is already reported: the value is poison */
     int depth; /* 1 for a leaf */
     Span span;
     union {
@@ -101,7 +101,7 @@ typedef struct Body {
     Stmt **v;
     int n;
     bool broken;
-} Body; /* broken: a statement was lost */
+} Body; /* broken: a statement was lost to a syntax error */
 typedef struct Branch {
     Expr *cond;
     Body body;
@@ -111,7 +111,7 @@ typedef struct Branches {
     int n;
 } Branches;
 
-/* item in value: an element of a sequence a step */
+/* item in value: one element of a sequence for each step */
 typedef struct Item {
     const char *name;
     Span span;
@@ -122,7 +122,7 @@ typedef struct Items {
     int n;
 } Items;
 
-/* What stands behind them: reversed, recompute = every k. */
+/* What follows the sequences: reversed, recompute = every k. */
 typedef struct Marks {
     bool reversed;
     Expr *every;
@@ -135,7 +135,7 @@ struct Stmt {
     const char *name; /* BIND, FOR, YIELD */
     Span name_span;
     Expr *value;       /* BIND, YIELD, RETURN; FOR: the list, or the first number */
-    Expr *to;          /* FOR: one past the last number, or NULL */
+    Expr *to;          /* FOR: the number after the last one, or NULL */
     Body body;         /* FOR, SCAN */
     Items items;       /* SCAN */
     Marks marks;       /* SCAN */
@@ -150,7 +150,7 @@ typedef enum {
     TYPE_BOOL,
     TYPE_STRING,
     TYPE_LIST,
-    TYPE_INPUT, /* f32[1, 28, 28], i32[80]: what a model is fed with */
+    TYPE_INPUT, /* f32[1, 28, 28], i32[80]: the input of a model */
     TYPE_BAD
 } Type;
 
@@ -161,8 +161,8 @@ typedef struct ParamDecl {
     Span type_span;
     const char *type_name; /* NULL: none was written */
     Exprs dims;
-    bool tokens;    /* INPUT: i32, numbers of words or characters */
-    Expr *fallback; /* NULL: must be given */
+    bool tokens;    /* INPUT: i32, indices of words or characters */
+    Expr *fallback; /* NULL: required */
 } ParamDecl;
 typedef struct ParamDecls {
     ParamDecl *v;
@@ -191,13 +191,13 @@ struct Decl {
     Body body;       /* MODEL, BLOCK */
     Expr *formula;   /* OP */
     Entries entries; /* TRAIN */
-    bool bad;        /* calls of it are poison */
+    bool bad;        /* its calls are poison */
     int mark;        /* sem.c: 0 new, 1 being visited, 2 done */
     Map leaves;      /* sem.c: names of bindings that name their layer */
     Expr **calls;    /* sem.c: calls of other declarations */
     int ncalls;
 };
-/* broken: one was lost to a syntax error */
+/* broken: a declaration was lost to a syntax error */
 typedef struct Decls {
     Decl **v;
     int n;

@@ -1,4 +1,4 @@
-/* callee.c -- what a name in front of parentheses can mean. */
+/* callee.c -- what a name before parentheses can mean. */
 #include "base/text.h"
 #include "front/sem.h"
 #include <string.h>

@@ -93,7 +93,7 @@ static Value subscript(Lower *l, Expr *e)
     return a.item[i.i];
 }
 
-/* layer.weight: the tensor that a call of the layer has made, for others to use. */
+/* layer.weight: the tensor that a call of the layer has made. */
 static Value weight_of(Lower *l, Expr *e, const Layer *layer, Span at)
 {
     const char *name = arena_printf(l->arena, "%s.weight", layer->path);
@@ -105,7 +105,7 @@ static Value weight_of(Lower *l, Expr *e, const Layer *layer, Span at)
     return value_poison();
 }
 
-/* x.channels: from the letters of the dimensions, or their order when they have none. */
+/* x.channels: by the letters of the dimensions, or by their order without letters. */
 static Value eval_field(Lower *l, Expr *e)
 {
     static const struct {
@@ -163,7 +163,7 @@ static Value choose(Lower *l, Expr *e)
         if (yes)
             return yes < 0 ? value_poison() : lower_eval(l, arm->value);
     }
-    return value_poison(); /* not reached: the grammar wants an else */
+    return value_poison(); /* not reached: the grammar requires an else */
 }
 
 static Value eval_name(Lower *l, Expr *e)
@@ -174,7 +174,7 @@ static Value eval_name(Lower *l, Expr *e)
     return e->bad ? value_poison() : lower_fail(l, e, e->span, "unknown name '%s'", e->s);
 }
 
-/* The children of a part with an error may hold errors of their own. */
+/* Children of a part with an error can have errors of their own. */
 static Value eval_bad(Lower *l, Expr *e)
 {
     if (e->kind == EX_CALL) {

@@ -1,10 +1,10 @@
-/* factors.c -- what single parameters make of the recipe: learning rate and decay times a factor, frozen ones.
+/* factors.c -- factors of learning rate and decay for single parameters; frozen parameters.
  *
- *   factors = [decay("*.bias", 1), lr("head.*", 10)]
- *   freeze  = ["stem.*"]
+ *     factors = [decay("*.bias", 1), lr("head.*", 10)]
+ *     freeze  = ["stem.*"]
  *
- * Patterns are of parameter names; the last one that fits a name counts.  One that fits no name is a
- * mistake, told when the model's names are known.
+ * Patterns select names of parameters; the last pattern that fits a name counts.  A pattern that
+ * fits no name is an error, which is reported when the names of the model are known.
  */
 #include "base/text.h"
 #include "front/train.h"
@@ -49,7 +49,7 @@ static void apply_factor(Param *p, const Factor *f)
         *(f->kind == FACTOR_LR ? &p->lr : &p->decay) = f->factor;
 }
 
-/* What might have been meant: a name, all of its layer, all of its kind. */
+/* Suggests a name, all names of its layer, or all names of its kind. */
 static void report_factor(const Graph *g, const Factor *f, Diag *d)
 {
     const char **near = NULL;

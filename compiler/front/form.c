@@ -1,6 +1,6 @@
 /* form.c -- values that are written as a call: sgd(lr = 0.1), step(at = [10]), xavier("gaussian").
  *
- * A form is a row of fields with their ranges; reading one is the same for all.
+ * A form is a row of fields with their ranges; one function reads all forms.
  */
 #include "base/text.h"
 #include "front/train.h"
@@ -161,7 +161,7 @@ static void set_default(const Field *f, char *target)
     }
 }
 
-/* Which field an argument is for; -1 after reporting. */
+/* The field of an argument; -1 after reporting. */
 static int find_field(Unit *u, const Form *form, const Arg *a, int position)
 {
     const int n = field_count(form);

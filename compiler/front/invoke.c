@@ -1,5 +1,5 @@
-/* invoke.c -- calls: arguments find their places, and the result is a number, a node, a block's
- * value or a layer. */
+/* invoke.c -- calls: binds arguments to their places; the result is a number, a node, the value of
+ * a block, or a layer. */
 #include "front/lower.h"
 #include <string.h>
 
@@ -11,8 +11,8 @@ typedef struct FrontCall {
     Expr *e;
     const Value *v; /* of the arguments, in order */
     Slot *slot;
-    bool poison;  /* an argument is: so is the result, silently */
-    bool partial; /* the tensors are missing: a layer value */
+    bool poison;  /* an argument is poison: so is the result, silently */
+    bool partial; /* without its tensors: a layer value */
 } FrontCall;
 
 static bool refuse_call(FrontCall *c)
@@ -21,8 +21,8 @@ static bool refuse_call(FrontCall *c)
     return false;
 }
 
-/* A call that brings no tensor at all makes a layer; its first number is then not meant for the
- * tensor. More values than the layer has room for were meant as a plain call. */
+/* A call without any tensor makes a layer; then its first number is not the tensor.  A call with
+ * more values than the layer can take was meant as a plain call. */
 static bool without_tensors(const FrontCall *c)
 {
     int tensors = 0, positional = 0;
@@ -45,7 +45,7 @@ static bool without_tensors(const FrontCall *c)
     return true;
 }
 
-/* One more value for an argument that takes as many as there are; a list brings all of its own. */
+/* Adds a value to an argument that takes any number of values; a list adds all its items. */
 static bool gather_value(Lower *l, FrontCall *c, Slot *s, Value v, Span at)
 {
     Value *item = s->given ? (Value *)s->v.item : NULL;
@@ -76,7 +76,7 @@ static int find_arg(const Callee *c, const char *name)
     return -1;
 }
 
-/* The next place for a positional argument, tensors skipped in a partial call; count when there
+/* The next place for a positional argument; a partial call skips tensors.  Returns count if there
  * is none. */
 static int next_slot(const FrontCall *c, int from)
 {
@@ -160,7 +160,7 @@ static bool is_tensors(Value v)
 {
     bool fit = v.kind == V_LIST && v.n > 0;
     for (int i = 0; fit && i < v.n; i++)
-        fit = v.item[i].kind == V_TENSOR || v.item[i].kind == V_POISON; /* said already */
+        fit = v.item[i].kind == V_TENSOR || v.item[i].kind == V_POISON; /* already reported */
     return fit;
 }
 
@@ -222,7 +222,7 @@ static bool has_default(const Callee *c, int i)
                    : c->op->arg[i].fallback != NULL;
 }
 
-/* Every argument without a default is there; of a layer value, the tensors come later. */
+/* Checks that every argument without a default is given; a layer value gets its tensors later. */
 static bool check_complete(Lower *l, FrontCall *c, Span at)
 {
     bool ok = true;
@@ -262,7 +262,7 @@ static Value call_named(Lower *l, FrontCall *c)
     bool ok = place_argument(l, c);
     ok = ok && check_types(l, c);
     ok = ok && check_complete(l, c, c->e->a->span);
-    const char *path = l->scope && callee_layers(&c->callee) /* none: the value of a key */
+    const char *path = l->scope && callee_layers(&c->callee) /* none: it is the value of a key */
                            ? lower_path(l, callee_kind(&c->callee, c->name))
                            : NULL;
     if (!ok || c->poison)
@@ -315,8 +315,8 @@ static Value not_callable(Lower *l, Expr *e, Value f)
     return lower_fail(l, e, e->a->span, "%s cannot be called", value_kind(f));
 }
 
-/* A variable that holds a layer is called before an op of the same name; any other variable
- * gives way to the op. */
+/* A variable with a layer is called before an op of the same name; an op is called before any other
+ * variable. */
 Value lower_call(Lower *l, Expr *e)
 {
     Value *v = arena_alloc(l->arena, (size_t)(e->args.n ? e->args.n : 1) * sizeof *v);

@@ -1,7 +1,7 @@
 /* load.c -- front_load: the file and its imports, names, recipe, models, in this order.
  *
- * Later stages run on whatever earlier ones could understand, because poison is silent: so all
- * errors of a file come in one run, each at its cause.
+ * Later stages run on whatever earlier stages could understand, because poison is silent.  So one
+ * run reports all errors of a file, each at its cause.
  */
 #include "front/front.h"
 #include "front/parse.h"
@@ -54,7 +54,7 @@ static void import(Loader *l, const Chain *chain, const Decl *decl)
     if (!s) {
         diag_error(u->diag, decl->name_span, "cannot import '%s': %s", decl->name, why);
         diag_note(u->diag, "the place is relative to the importing file: %s", name);
-        u->decls.broken = true; /* its names are missing everywhere */
+        u->decls.broken = true; /* its names are unknown everywhere */
     } else if (reports_cycle(l, chain, s, decl->name_span) || map_get(&l->loaded, s->path)) {
         return;
     } else if (l->files == IMPORTS_MAX) {
@@ -66,8 +66,8 @@ static void import(Loader *l, const Chain *chain, const Decl *decl)
     }
 }
 
-/* Imports come first, so that a definition stands before its use; train blocks of imported files
- * are theirs. */
+/* Imports come first, so that a definition precedes its use.  Train blocks of imported files are
+ * ignored. */
 static void load(Loader *l, const Source *s, const Chain *up)
 {
     Unit *u = l->u;
@@ -103,13 +103,14 @@ static bool read_files(Unit *u, const char *file)
 
 /* ---- models */
 
-typedef struct Job { /* one model of the file, to be lowered */
+typedef struct Job { /* one model of the file, and its graphs */
     Decl *model, *train;
     Recipe recipe;
     Expr *loss;
 } Job;
 
-/* The model that was asked for: named, or trained, or the last one.  NULL when there is none. */
+/* The model to use: the named one, the one that is trained, or the last one.  NULL if there is
+ * none. */
 static Decl *pick(Unit *u, const char *name)
 {
     Decl *last = NULL, *trained = NULL;
@@ -164,8 +165,7 @@ static Graph *prepare_graph(Unit *u, Job *job, const Settings *set)
     return job->model->bad ? NULL : lower(u, job, set, true);
 }
 
-/* Without a train block, sizes are still worth something: --batch and --dtype hold, the rest has
- * no place. */
+/* Without a train block, --batch and --dtype still count; other settings have no place. */
 static void settle_untrained(Unit *u, Job *job, const Settings *set)
 {
     Decl none = {.kind = DECL_TRAIN, .name = job->model->name, .entries = {.broken = true}};
@@ -182,7 +182,7 @@ static void settle_untrained(Unit *u, Job *job, const Settings *set)
     job->recipe.present = false;
 }
 
-/* A train block without a model of its own, or one of two, may hold errors as well. */
+/* Checks a train block without a model, or the second one of two, for errors, too. */
 static void check_other_trains(Unit *u)
 {
     for (int i = 0; i < u->decls.n; i++) {
@@ -194,7 +194,7 @@ static void check_other_trains(Unit *u)
     }
 }
 
-/* Every model of the file is lowered, for its errors; the one asked for is handed out. */
+/* Lowers every model of the file for its errors; returns the chosen one. */
 static void lower_all(Unit *u, const FrontOptions *o, Front *out)
 {
     Settings set;

@@ -1,8 +1,9 @@
-/* lower.c -- a model becomes a graph: its head gives the input and the numbers, its body is run. */
+/* lower.c -- turns a model into a graph: the head gives the input and the numbers, then the body
+ * runs. */
 #include "front/lower.h"
 #include <string.h>
 
-/* The input node: its dimensions are numbers of the head. */
+/* Makes the input node; its dimensions are numbers of the head. */
 static Node *input_node(Lower *l, const ParamDecl *p)
 {
     static const char *const letters[SHAPE_MAX + 1] = {"",     "F",     "TF",    "CHW",
@@ -47,7 +48,8 @@ static bool of_tokens(const Decl *model)
     return false;
 }
 
-/* A parameter `vocab` without a value is as large as the data's vocabulary; lower_samples reports data that have none. */
+/* A parameter `vocab` without a value gets the size of the data's vocabulary; lower_samples reports
+ * data without one. */
 static bool vocab_of_data(Lower *l, const Decl *model, const ParamDecl *p, Slot *slot)
 {
     const Recipe *r = &l->g->recipe;
@@ -58,7 +60,7 @@ static bool vocab_of_data(Lower *l, const Decl *model, const ParamDecl *p, Slot 
     return true;
 }
 
-/* Numbers of the head first, then the input, whose dimensions may use them. */
+/* The numbers of the head come first: the dimensions of the input can use them. */
 static void model_params(Lower *l, const Decl *model, Override *set, int nset)
 {
     for (int i = 0; i < model->params.n; i++) {
@@ -97,7 +99,7 @@ static Expr *last_return(const Body *body)
     return NULL;
 }
 
-/* A lazy table is looked up only: a product, say, gives every row a gradient. */
+/* A lazy table may only be looked up: a product, for example, would give every row a gradient. */
 static void check_tables(Lower *l)
 {
     for (int i = 0; i < l->g->nnode; i++) {

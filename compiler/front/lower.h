@@ -1,5 +1,5 @@
-/* lower.h -- from tree to graph: a model is run once at compile time, and what it does to tensors
- * becomes nodes.
+/* lower.h -- from tree to graph: a model runs once at compile time; its operations on tensors
+ * become nodes.
  *
  * Loops, conditions, numbers and blocks are gone afterwards.  Every layer has the path of the
  * bindings that lead to it.
@@ -9,24 +9,23 @@
 #include "front/sem.h"
 #include "front/value.h"
 
-/* One argument of a call, bound to its place. */
+/* An argument of a call, bound to its place. */
 typedef struct Slot {
     Value v;
     Span span;
     bool given;
 } Slot;
 
-/* A layer value: fc = dense(64).  Calling it twice shares its parameters, because the path is
- * the same. */
+/* A layer value: fc = dense(64).  Two calls share its parameters, because they have one path. */
 struct Layer {
     Callee callee;
     const char *name; /* of the op or block */
-    Slot *slot;       /* callee_count() of them; the tensors are missing */
+    Slot *slot;       /* callee_count() of them, without the tensors */
     const char *path;
 };
 
-/* One block instance (or the model): its variables, and the names that its layers have taken. */
-/* outer: hidden until this one ends */
+/* A block instance (or the model): its variables, and the names of its layers. */
+/* outer: hidden until this scope ends */
 typedef struct Var {
     const char *name;
     Value v;
@@ -39,7 +38,7 @@ typedef struct Scope {
     Map taken, ordinal; /* leaves in use; counters by kind: int * */
     const Decl *decl;
     const char *path; /* "" for the model */
-    const char *leaf; /* the binding that the next layer is named after, or NULL */
+    const char *leaf; /* the binding that names the next layer, or NULL */
     bool returned;
     Value result;
 } Scope;
@@ -52,7 +51,7 @@ typedef struct Lower {
     Scope *scope;
     int depth, calls;
     int64_t steps;
-    bool stop;            /* the budget is spent, and that has been said */
+    bool stop;            /* the budget is spent, and this is reported */
     struct Scanned *scan; /* scan.c: the scan whose body runs now */
     const Stmt *loop;     /* outermost loop that runs now */
     const Decl *model;
@@ -66,25 +65,26 @@ typedef struct Override {
     bool used;
 } Override;
 
-/* The forward graph of a model up to its output; parameters take the recipe's initialisation.
+/* The forward graph of a model up to its output; parameters get the initialisation of the recipe.
  * NULL after errors. */
-/* factors.c: the recipe's factors and frozen names reach the parameters. */
+/* factors.c: applies the recipe's factors and frozen names to the parameters. */
 void factors_apply(Graph *g, Diag *d);
 Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *set, int nset,
                    bool training);
-/* The recipe's normalization and augmentation fit the input; the mean image becomes a parameter.  false after errors. */
+/* Checks the recipe's normalization and augmentation for the input, and adds the mean image as a
+ * parameter.  Returns false after errors. */
 bool lower_samples(Lower *l);
-/* Label, loss and metrics at the end of g; loss is the value of the key.  false after errors. */
+/* Adds label, loss and metrics to g; loss is the value of the key.  Returns false after errors. */
 bool lower_loss(Unit *u, Graph *g, Expr *loss);
-/* A number, list, string or bool without a model around. */
+/* Evaluates a number, list, string or bool outside of a model. */
 Value lower_const(Unit *u, Expr *e);
 
 /* ---- scope.c */
 
-/* reports, marks e bad, is poison */
+/* reports, marks e bad, returns poison */
 Value lower_fail(Lower *l, Expr *e, Span at, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-bool lower_step(Lower *l, Span at, int64_t steps); /* false when the budget is spent */
+bool lower_step(Lower *l, Span at, int64_t steps); /* false if the budget is spent */
 Scope *lower_scope(Lower *l, const Decl *decl, const char *path);
 Var *lower_find(const Lower *l, const char *name);
 void lower_declare(Lower *l, const char *name, Value v); /* a new variable, until lower_leave */

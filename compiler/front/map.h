@@ -1,5 +1,5 @@
-/* map.h -- from a name to a pointer, in constant time, so that a file of a million names is read
- * as fast as it is long. */
+/* map.h -- from a name to a pointer in constant time, so that the time for a file of a million
+ * names grows only with its length. */
 #ifndef MAP_H
 #define MAP_H
 #include "base/arena.h"
@@ -15,8 +15,8 @@ typedef struct Map {
 } Map;
 
 Map map_new(Arena *a);
-void *map_get(const Map *m, const char *key);       /* NULL when absent */
-void map_set(Map *m, const char *key, void *value); /* NULL: as good as absent */
+void *map_get(const Map *m, const char *key);       /* NULL if absent */
+void map_set(Map *m, const char *key, void *value); /* NULL: as if absent */
 
 /* The keys with a value, for "did you mean".  Owned by the arena. */
 const char **map_keys(const Map *m, int *n);

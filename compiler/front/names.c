@@ -1,4 +1,5 @@
-/* names.c -- every name in a body means something, and every named argument exists. */
+/* names.c -- checks that every name in a body has a meaning, and that every named argument
+ * exists. */
 #include "front/names.h"
 #include "front/parse.h"
 #include <string.h>
@@ -27,7 +28,7 @@ static void leave(Sem *s, int mark)
     }
 }
 
-/* Every name that could be called or used here. */
+/* Every name that could be used here. */
 static void suggest_name(Sem *s, const char *word, bool call)
 {
     int n = 0, more = 0;
@@ -71,7 +72,7 @@ static void unknown(Sem *s, Expr *e, bool call)
     }
 }
 
-/* Named arguments exist and are given once. */
+/* Checks that named arguments exist and are given once. */
 static void check_args(Sem *s, Expr *call, const Callee *c, const char *name)
 {
     Diag *d = s->u->diag;
@@ -99,7 +100,7 @@ static void check_args(Sem *s, Expr *call, const Callee *c, const char *name)
     }
 }
 
-/* A formula is made of elementwise parts only, because its gradient is derived from theirs. */
+/* A formula has elementwise parts only, because its gradient is derived from theirs. */
 static void check_formula_call(Sem *s, Expr *call, const Callee *c)
 {
     const bool fits =
@@ -232,7 +233,7 @@ static void bind(Sem *s, Stmt *t)
     names_declare(s, t->name, t->name_span);
 }
 
-/* A loop's name must be new: what it hides could not be meant. */
+/* The name of a loop must be new: it would hide another name. */
 static void loop_name(Sem *s, const char *name, Span at, const char *what)
 {
     if (map_get(&s->names, name)) {
@@ -242,7 +243,7 @@ static void loop_name(Sem *s, const char *name, Span at, const char *what)
     names_declare(s, name, at);
 }
 
-/* The sequences that a scan leaves are known behind it. */
+/* The sequences that a scan makes are known after the scan. */
 static void declare_yields(Sem *s, const Body *body)
 {
     for (int i = 0; i < body->n; i++) {

@@ -1,10 +1,10 @@
-/* node.c -- a checked call of an operation becomes a node: defaults, attributes, constants. */
+/* node.c -- turns a checked call of an operation into a node: defaults, attributes, constants. */
 #include "front/lower.h"
 #include "ops/scan.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* A default of the op table, as it would be written. */
+/* A default of the op table, as one would write it. */
 static Value parse_default(const char *s)
 {
     char *end;
@@ -50,8 +50,8 @@ static bool is_tensor(const OpArg *arg, const Slot *slot)
            (arg->type == ARG_PLACES && slot->given && slot->v.kind == V_TENSOR);
 }
 
-/* The checked attributes of a call, as a node that is not in the graph; of a tensor that may be left out,
- * that it is there. */
+/* The checked attributes of a call, as a node outside of the graph.  For an optional tensor:
+ * whether it is given. */
 static Node *attributes(Lower *l, const Op *op, const Slot *slot, Span at)
 {
     Node *n = arena_alloc(l->arena, sizeof *n);
@@ -72,7 +72,7 @@ static Node *attributes(Lower *l, const Op *op, const Slot *slot, Span at)
     return n;
 }
 
-/* The tensors of a call; numbers among those of an elementwise op become constants. */
+/* The tensors of a call; numbers among the operands of an elementwise op become constants. */
 static int tensors_of_call(Lower *l, const Op *op, const Slot *slot, Node ***x, Span at)
 {
     int n = 0;
@@ -90,7 +90,7 @@ static int tensors_of_call(Lower *l, const Op *op, const Slot *slot, Node ***x, 
     return n;
 }
 
-/* An op on numbers only has no sample to belong to. */
+/* An op with only numbers belongs to no sample. */
 static bool all_numbers(const Op *op, const Slot *slot)
 {
     for (int i = 0; i < OP_ARGS && op->arg[i].name; i++)
@@ -100,7 +100,7 @@ static bool all_numbers(const Op *op, const Slot *slot)
     return true;
 }
 
-/* The parts of an op whose result is a list. */
+/* The results of an op that returns a list. */
 static Value list_of_parts(Lower *l, const Op *op, Node *const *x, const Node *attrs, Expr *e)
 {
     Node **part = NULL;

@@ -1,8 +1,8 @@
-/* objective.c -- the end of a graph that is trained or tested: label, loss and metrics. */
+/* objective.c -- the end of a graph for training or tests: label, loss and metrics. */
 #include "front/lower.h"
 #include <string.h>
 
-/* What counts right answers; NULL where the output is no answer. */
+/* The op that counts right answers; NULL if the output is no answer. */
 static const char *accuracy_of(const Graph *g)
 {
     const Shape *y = &g->output->shape;
@@ -13,7 +13,8 @@ static const char *accuracy_of(const Graph *g)
     return y->rank == rank && y->dim[rank - 1] > 1 ? "accuracy" : NULL;
 }
 
-/* A class a sample; a class a position where the output has a vector for each position of the input. */
+/* A class for each sample; a class for each position if the output has a vector for each
+ * position. */
 static Shape label_shape(const Graph *g)
 {
     const Shape *x = &g->input->shape, *y = &g->output->shape;
@@ -22,7 +23,8 @@ static Shape label_shape(const Graph *g)
     return shape_make(true, "T", y->dim, each);
 }
 
-/* loss = NAME, or a layer such as softmax_cross_entropy(smoothing = 0.1): the op on output and label; mse compares with the label's one-hot vector. */
+/* loss = NAME, or a layer such as softmax_cross_entropy(smoothing = 0.1): the op on output and
+ * label.  mse compares the output with the one-hot vector of the label. */
 static Value named_loss(Lower *l, Expr *e)
 {
     Expr call = {.kind = EX_CALL, .span = e->span, .a = e};
@@ -45,7 +47,7 @@ static Value named_loss(Lower *l, Expr *e)
     return lower_eval(l, &call);
 }
 
-/* Texts have labels of their own: a class each (tsv), or the token behind each position or window. */
+/* The labels of texts: a class for each text (tsv), or the token after each position or window. */
 static bool check_answers(const Unit *u, const Graph *g)
 {
     const DataSpec *data = &g->recipe.data;
@@ -69,7 +71,7 @@ static bool check_answers(const Unit *u, const Graph *g)
     return false;
 }
 
-/* Perplexity is told where the loss is that of the next token. */
+/* Perplexity is reported if the loss is that of the next token. */
 static void check_expect(const Unit *u, const Graph *g)
 {
     const Expect *e = &g->recipe.expect;
@@ -85,7 +87,7 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     Lower l = {.u = u, .arena = u->arena, .diag = u->diag, .g = g};
     const int before = diag_errors(u->diag);
     Callee c;
-    l.scope = lower_scope(&l, NULL, "train"); /* a word that names no layer of a model */
+    l.scope = lower_scope(&l, NULL, "train"); /* a name that no layer of a model has */
     graph_label(g, label_shape(g), loss->span);
     if (!check_answers(u, g))
         return false;

@@ -1,9 +1,9 @@
-/* parse.c -- which newlines end a statement, and which brackets belong together.
+/* parse.c -- decides which newlines end a statement, and which brackets belong together.
  *
- * Between the lexer and the grammar stands a filter of tokens.  A newline is dropped inside ( )
- * and [ ], after an operator, and before |> or else, so a long line can be broken anywhere where
- * it is plainly not finished.  An unclosed { is noticed at the next declaration and closed
- * there, so that one forgotten brace is one error and not one for every line behind it.
+ * A filter of tokens stands between the lexer and the grammar.  It drops a newline inside of ( )
+ * and [ ], after an operator, and before |> or else, so a long line can be broken wherever it is
+ * clearly unfinished.  At the next declaration, it notices an unclosed {, and closes it there: a
+ * forgotten brace is one error, not one for every later line.
  */
 #include "front/parse.h"
 #include "parser.h"
@@ -11,7 +11,7 @@
 
 int yylex(YYSTYPE *value, Span *at, Parser *p);
 
-/* flex's interface (lexer.l); it makes no header of ours. */
+/* The interface of flex (lexer.l), which makes no header. */
 typedef struct yy_buffer_state *LexBuffer;
 int lex_lex_init_extra(Parser *p, void **scanner);
 LexBuffer lex__scan_bytes(const char *bytes, int n, void *scanner);
@@ -82,7 +82,7 @@ static char innermost(const Parser *p)
     return p->depth ? p->bracket[p->depth - 1] : 0;
 }
 
-/* The next token of the text, or one that was read too early. */
+/* The next token of the text, or one that was read ahead. */
 static int raw(Parser *p, YYSTYPE *value, Span *at)
 {
     if (!p->nahead)
@@ -100,8 +100,8 @@ static void put_back(Parser *p, int token, const YYSTYPE *value, Span at)
     ((YYSTYPE *)p->ahead_value)[p->nahead++] = *value;
 }
 
-/* A newline that may count: not when the line goes on behind it.  Returns NEWLINE, or the token
- * after it when it was dropped. */
+/* A newline that may count, unless the line continues after it.  Returns NEWLINE, or the token
+ * after a dropped one. */
 static int newline(Parser *p, YYSTYPE *value, Span *at)
 {
     Span next_at;
@@ -115,13 +115,13 @@ static int newline(Parser *p, YYSTYPE *value, Span *at)
         *at = next_at;
         return next;
     }
-    if (next) /* the end of the text is read again by itself */
+    if (next) /* the end of the text is read again anyway */
         put_back(p, next, &next_value, next_at);
     return NEWLINE;
 }
 
-/* A reserved word where only a name can stand: says so, and hands it out as a name, here and where
- * it is used again. */
+/* A reserved word in the place of a name: reports it, and returns it as a name, here and where it
+ * is used again. */
 static int reserved_name(Parser *p, int token, const YYSTYPE *value, Span at)
 {
     Span next_at;
@@ -130,7 +130,7 @@ static int reserved_name(Parser *p, int token, const YYSTYPE *value, Span at)
     const int next = raw(p, &next_value, &next_at);
     if (next)
         put_back(p, next, &next_value, next_at);
-    if (p->last == FOR && token == IN && next != IN) /* its name is missing */
+    if (p->last == FOR && token == IN && next != IN) /* without its name */
         return token;
     if (wants_name(p->last) || (may_name(p->last) && (next == '=' || next == ':'))) {
         if (!(p->reserved & bit)) {
@@ -158,7 +158,7 @@ static int open_bracket(Parser *p, int token, Span at)
     return token;
 }
 
-/* A closing bracket takes its partner along; '}' also takes unclosed ( and [ inside. */
+/* A closing bracket removes its partner; '}' also removes unclosed ( and [ inside. */
 static void close_bracket(Parser *p, int token)
 {
     const char partner = token == ')' ? '(' : token == ']' ? '[' : '{';
@@ -180,7 +180,8 @@ const Span *parse_open(const Parser *p, char *bracket)
     return p->depth ? &p->opened[p->depth - 1] : NULL;
 }
 
-/* A declaration, or the end of the text, while a '{' is open: says so once, and closes it. */
+/* A declaration or the end of the text inside of an open '{': reports it once, and closes the
+ * '{'. */
 static int close_body(Parser *p, int token, const YYSTYPE *value, Span at)
 {
     if (innermost(p) == '{' && !p->wanted_closer && !p->fatal) {
@@ -195,7 +196,7 @@ static int close_body(Parser *p, int token, const YYSTYPE *value, Span at)
     return '}';
 }
 
-/* The grammar's next token. */
+/* The next token for the grammar. */
 int yylex(YYSTYPE *value, Span *at, Parser *p)
 {
     if (p->start) {
@@ -225,8 +226,8 @@ int yylex(YYSTYPE *value, Span *at, Parser *p)
     return p->last = token;
 }
 
-/* No text holds a NUL byte, and flex would crawl through a run of them: such a file is not read
- * any further. */
+/* Text has no NUL bytes, and flex would be slow in a run of them: such a file is not read
+ * further. */
 static bool has_nul(Parser *p)
 {
     const char *text = p->source->text, *nul = memchr(text, 0, p->source->len);

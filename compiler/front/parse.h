@@ -10,26 +10,26 @@ typedef struct Parser {
     void *scanner; /* flex's */
     int line, col; /* of the next byte */
 
-    int start;  /* first token handed out: which grammar; 0 = done */
-    int last;   /* token handed out last */
-    int nahead; /* tokens read too early, the next one last */
+    int start;  /* first token: selects the grammar; 0 = done */
+    int last;   /* last token for the grammar */
+    int nahead; /* tokens read ahead, the next one last */
     int ahead[2];
     Span ahead_span[2];
     void *ahead_value;  /* their YYSTYPE[2] */
-    unsigned reserved;  /* bits of the reserved words that were used as names, and reported */
-    int odd_line;       /* a character was left out here: its syntax error is not news */
-    bool wanted_closer; /* an unclosed '{' was reported: hand out '}' */
+    unsigned reserved;  /* bits of the reserved words that were used as names and reported */
+    int odd_line;       /* a character was left out here: its syntax error is not reported again */
+    bool wanted_closer; /* an unclosed '{' was reported: return '}' next */
 
     char bracket[DEPTH_BRACKETS];
     Span opened[DEPTH_BRACKETS];
     int depth;
-    bool fatal; /* nothing more to say about this text */
+    bool fatal; /* reports nothing more about this text */
 
     Decls decls; /* the results */
     Entry setting;
 } Parser;
 
-/* The declarations of a file; errors are in d, what could be understood is in the tree. */
+/* The declarations of a file.  Errors go to d; the tree has what could be understood. */
 Decls parse_file(Arena *a, Diag *d, const Source *s);
 /* The text of one --set: "optimizer.lr=0.1".  false after an error. */
 bool parse_setting(Arena *a, Diag *d, const Source *s, Entry *out);
@@ -46,10 +46,10 @@ Expr *expr_call(Parser *p, Expr *callee, Args args, Span at);
 Expr *expr_pipe(Parser *p, Expr *x, Expr *into); /* x |> into */
 Stmt *stmt_bind(Parser *p, const char *name, Span at, Expr *value, Span whole);
 Stmt *stmt_return(Parser *p, Expr *value, Span whole);
-/* to NULL: over the list `from`; head is what a message underlines */
+/* to NULL: over the list `from`; messages underline head */
 Stmt *stmt_for(Parser *p, const char *name, Span at, Expr *from, Expr *to, Body body, Span head);
 Stmt *stmt_scan(Parser *p, Items items, Marks marks, Body body, Span head);
-/* What stands behind the sequences of a scan; anything but these words is an error. */
+/* What follows the sequences of a scan; any other word is an error. */
 void mark_reversed(Parser *p, Marks *m, const char *word, Span at);
 void mark_every(Parser *p, Marks *m, const char *key, Span key_at, const char *word, Span at,
                 Expr *steps);
@@ -61,9 +61,9 @@ Decl *decl_add(Parser *p, DeclKind kind, const char *name, Span at);
 ParamDecl param_make(Parser *p, const char *name, Span at);
 void param_type(Parser *p, ParamDecl *param, const char *type, Span at, const Exprs *dims);
 
-/* The grammar tells the filter that the statement is lost: newlines count again. */
+/* The grammar reports that the statement is lost: newlines count again. */
 void parse_recover(Parser *p);
-/* The bracket that is open where the parser stands, or NULL. */
+/* The open bracket at the place of the parser, or NULL. */
 const Span *parse_open(const Parser *p, char *bracket);
 
 #endif

@@ -1,5 +1,4 @@
-/* samples.c -- what the recipe does to samples before the network sees them, checked against the
- * input. */
+/* samples.c -- checks what the recipe does to samples before the network sees them. */
 #include "front/lower.h"
 
 static bool is_image_input(const Node *x)
@@ -7,7 +6,7 @@ static bool is_image_input(const Node *x)
     return x->shape.rank == 3;
 }
 
-/* One number a channel, or one for all. */
+/* One number for each channel, or one for all. */
 static bool spread_channels(Lower *l, const Normalize *z, const char *what, double *v, int n)
 {
     const Node *x = l->g->input;
@@ -71,7 +70,7 @@ static bool check_resize(Lower *l)
     return false;
 }
 
-/* PNG and JPEG give grey or colours. */
+/* PNG and JPEG files have one or three channels. */
 static bool check_images(Lower *l)
 {
     const DataSpec *data = &l->g->recipe.data;
@@ -84,7 +83,7 @@ static bool check_images(Lower *l)
     return false;
 }
 
-/* Tokens are numbers of a vocabulary: those who look them up (embedding, one_hot) check that it fits their tables. */
+/* Tokens are indices of a vocabulary; embedding and one_hot check that it fits their tables. */
 static bool check_tokens(Lower *l)
 {
     const Recipe *r = &l->g->recipe;
@@ -110,7 +109,7 @@ static bool check_tokens(Lower *l)
         return false;
     }
     if (r->data.vocab == 0 && diag_errors(l->diag))
-        return false; /* it was wrong, and has been reported */
+        return false; /* wrong, and already reported */
     if (r->data.vocab == 0) {
         diag_error(l->diag, r->data.span,
                    "'%s' holds tokens: the data need the size of their vocabulary", x->name);
@@ -122,7 +121,7 @@ static bool check_tokens(Lower *l)
     return true;
 }
 
-/* The mean sample: kept in files as running averages are, so that test and predict have it. */
+/* The mean sample.  Files keep it like running averages, so that test and predict have it. */
 static bool add_mean(Lower *l)
 {
     Graph *g = l->g;

@@ -1,13 +1,13 @@
-/* scan.c -- a loop over time: its body is run once at compile time and becomes a loop of the program.
+/* scan.c -- a loop over time: the body runs once at compile time and becomes a loop of the program.
  *
- *   h = zeros(128)
- *   scan x in xs {
- *       h = tanh(dense(x, 128) + dense(h, 128, bias = false))
- *       yield hs = h
- *   }
+ *     h = zeros(128)
+ *     scan x in xs {
+ *         h = tanh(dense(x, 128) + dense(h, 128, bias = false))
+ *         yield hs = h
+ *     }
  *
- * A name from outside that the body binds again is handed from step to step: before the body it stands
- * for what the step before left, behind the scan for what the last step left.
+ * An outer name that the body binds again is a state.  In the body, before it is bound, it has the
+ * value of the previous step; after the scan, it has the value of the last step.
  */
 #include "ops/scan.h"
 #include "front/lower.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 
 typedef struct State {
-    const Stmt *bind; /* the last one in the body: where messages point */
+    const Stmt *bind; /* its last binding in the body: messages point there */
     Var *var;
     Node *node;
 } State;
@@ -30,14 +30,14 @@ struct Scanned {
     Loop *loop;
     int first; /* of its nodes in the list */
     int nstate, nyield;
-    bool unsure; /* a state may be lost: it was poison, or what binds it cannot stand here */
+    bool unsure; /* a state may be lost: it was poison, or its binding is not allowed here */
     State *state;
     Yield *yield;
 };
 
 /* ---- the sequences */
 
-/* One sequence of the head; *steps: of those before it, 0 before the first. */
+/* A sequence of the head; *steps: those of the sequences before it, 0 at the first. */
 static Node *scan_sequence(Lower *l, const Item *item, int64_t *steps)
 {
     const Value v = lower_eval(l, item->value);
@@ -99,7 +99,7 @@ static void find_states(Lower *l, struct Scanned *s, const Body *body)
         const Stmt *t = body->v[i];
         if (t->kind == ST_BIND)
             add_state(l, s, t);
-        s->unsure |= t->kind == ST_SCAN || t->kind == ST_RETURN; /* said of them (names.c) */
+        s->unsure |= t->kind == ST_SCAN || t->kind == ST_RETURN; /* reported (names.c) */
         if (t->kind == ST_FOR)
             find_states(l, s, &t->body);
         for (int k = 0; t->kind == ST_IF && k < t->branches.n; k++)
@@ -107,7 +107,7 @@ static void find_states(Lower *l, struct Scanned *s, const Body *body)
     }
 }
 
-/* Its first value, one a sample. */
+/* The first value of a state, one for each sample. */
 static Node *first_value(Graph *g, Node *x)
 {
     Shape s = x->shape;
@@ -167,7 +167,7 @@ static bool check_body(Lower *l, const struct Scanned *s)
     for (int i = s->first; i < l->g->nnode; i++) {
         const Node *n = l->g->node[i];
         const bool own =
-            node_is(n, "bias") && n->nin && n->in[0]->op->layer; /* a layer's: said of it */
+            node_is(n, "bias") && n->nin && n->in[0]->op->layer; /* of a layer: already reported */
         if (n->loop != s->loop || works_in_loop(n) || own)
             continue;
         diag_error(l->diag, n->span, "%s cannot stand in a scan", n->op->name);
@@ -196,7 +196,7 @@ void lower_yield(Lower *l, Stmt *t)
                    ((Yield){t->name, v.kind == V_TENSOR ? v.node : NULL}));
 }
 
-/* The sequence of what a yield has named. */
+/* The sequence of the values of a yield. */
 static Value collected(Lower *l, const struct Scanned *s, const Yield *y)
 {
     Node *v = y->value;
@@ -241,7 +241,7 @@ static bool may_begin(Lower *l, const Stmt *t)
     return false;
 }
 
-/* The k of `recompute = every k`; 0 where it is not said. */
+/* The k of `recompute = every k`; 0 without it. */
 static bool stretch_option(Lower *l, Expr *e, int64_t *every)
 {
     const Value v = e ? lower_eval(l, e) : value_int(0);

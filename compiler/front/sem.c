@@ -1,4 +1,5 @@
-/* sem.c -- declarations: each once, well formed, and no block that calls itself. */
+/* sem.c -- checks that each declaration is unique and well formed, and that no block calls
+ * itself. */
 #include "front/names.h"
 #include <string.h>
 
@@ -39,7 +40,7 @@ static void check_params(Sem *s, Decl *decl)
         diag_help(d, "write its first parameter as image: f32[1, 28, 28]");
         decl->bad = true;
     }
-    for (int i = 0; i < decl->params.n; i++) /* dimensions may use any number of the head */
+    for (int i = 0; i < decl->params.n; i++) /* dimensions can use any number of the head */
         for (int k = 0; k < decl->params.v[i].dims.n; k++)
             names_check(s, decl->params.v[i].dims.v[k]);
     for (int i = 0; i < decl->params.n; i++)
@@ -74,8 +75,7 @@ static void check_function(Unit *u, Decl *decl)
     }
 }
 
-static void sem_place(const Unit *u,
-                      Span at) /* "on line 3", and of which file when it is another */
+static void sem_place(const Unit *u, Span at) /* "on line 3", with the file if it is another one */
 {
     if (at.source == u->source)
         diag_note(u->diag, "the first one is on line %d", at.line);

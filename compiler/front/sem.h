@@ -1,8 +1,8 @@
-/* sem.h -- what a file declares, and whether every name in it means something.
+/* sem.h -- what a file declares, and whether every name in it has a meaning.
  *
- * Runs before anything is computed, over all code, so that a mistake in a block that nobody
- * calls is found too. A part with an error is marked bad: it is poison for everything that is
- * computed from it, and poison is silent.
+ * Runs before anything is computed, over all code, so that it finds a mistake in a block that
+ * nothing calls.  A part with an error is marked bad: everything computed from it is poison, and
+ * poison is silent.
  */
 #ifndef SEM_H
 #define SEM_H
@@ -18,7 +18,7 @@ typedef struct Unit { /* a model file and everything it imports */
     Map trains;           /* train blocks by the name of their model: Decl * */
 } Unit;
 
-/* Functions of numbers that the compiler itself computes. */
+/* Functions of numbers that the compiler computes. */
 typedef enum {
     FN_NONE,
     FN_LEN,
@@ -34,8 +34,7 @@ typedef enum {
 } Function;
 Function function_find(const char *name);
 
-/* What a call by name calls: a declared block or op, an operation of ops/, or a function of
- * numbers. */
+/* What a name calls: a declared block or op, an operation of ops/, or a function of numbers. */
 typedef struct Callee {
     Decl *decl;
     const Op *op;
@@ -44,17 +43,17 @@ typedef struct Callee {
 bool callee_find(const Unit *u, const char *name, Callee *out);
 bool callee_layers(const Callee *c); /* it makes parameters, so it needs a path */
 
-/* Its arguments: tensors first for operations, as declared for blocks. */
+/* Its arguments: tensors first for operations, in the declared order for blocks. */
 int callee_count(const Callee *c);
 const char *callee_arg(const Callee *c, int i);
 bool callee_tensor(const Callee *c, int i);
 bool callee_gathers(const Callee *c, int i); /* takes all positional arguments: ARG_TENSORS */
 
-/* "did you mean" from the names that fit here, else a help with all of them when they are few. */
+/* Suggests a name that fits here; if none is near and there are few, lists all. */
 void suggest(Diag *d, const char *word, const char *const *list, int n, const char *all);
 
 void sem_check(Unit *u);
-/* One expression that stands alone (a loss, a number of a recipe); `names` may be used in it. */
+/* An expression of its own (a loss, a number of a recipe), which may use `names`. */
 void sem_expr(Unit *u, Expr *e, const char *const *names, int n);
 
 #endif

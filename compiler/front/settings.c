@@ -1,23 +1,23 @@
-/* settings.c -- --set key=value: each is a small source text, so that a mistake in it gets its
- * caret too.
+/* settings.c -- --set key=value: each setting is a small source text, so that a mistake in it has a
+ * caret.
  *
- *   batch=64                  replaces the key
- *   optimizer.lr=0.1          replaces one argument of the key's value
- *   model.classes=100         gives a parameter of the model
+ *     batch=64                  replaces the key
+ *     optimizer.lr=0.1          replaces one argument of the key's value
+ *     model.classes=100         sets a parameter of the model
  */
 #include "front/train.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A directory may be written without quotes: data=/scratch/mnist. */
+/* A directory can be given without quotes: data=/scratch/mnist. */
 static bool is_path(const KeyValue *s)
 {
     return strcmp(s->key, "data") == 0 && s->value[0] != '"' && strpbrk(s->value, "/.") &&
            !strchr(s->value, '(');
 }
 
-static bool is_plain(const char *key) /* NAME or NAME.NAME: what the grammar can take */
+static bool is_plain(const char *key) /* NAME or NAME.NAME: what the grammar accepts */
 {
     for (const char *p = key; *p; p++)
         if (!isalnum((unsigned char)*p) && *p != '_' && *p != '.')
@@ -58,7 +58,7 @@ static void file(Unit *u, Settings *out, Entry e)
     }
 }
 
-/* The options of their own names are settings too, and win. */
+/* Options such as --batch are settings, too, and replace --set. */
 static bool read_options(Unit *u, const FrontOptions *o, Settings *out)
 {
     const struct {
@@ -97,8 +97,8 @@ bool settings_read(Unit *u, const FrontOptions *o, Settings *out)
     return read_options(u, o, out) && ok;
 }
 
-/* key.sub = value: an argument of the key's call, put behind the ones of the file, which it
- * overrides. */
+/* key.sub = value: an argument of the key's call, added after those of the file, which it
+ * replaces. */
 static void set_argument(Unit *u, Entry *old, const Entry *e)
 {
     const Arg arg = {e->sub, e->sub_span, e->value, true};
@@ -121,14 +121,13 @@ static void set_argument(Unit *u, Entry *old, const Entry *e)
     old->value = call;
 }
 
-/* Keys whose value is a list of forms. */
+/* Keys with a list of forms as their value. */
 static bool is_list(const char *key)
 {
     return strcmp(key, "clip") == 0 || strcmp(key, "augment") == 0;
 }
 
-/* clip.norm = 1 stands for norm(1); a form of the same name in the file goes, the other one
- * stays. */
+/* clip.norm = 1 means norm(1).  It replaces this form of the file; other forms stay. */
 static Expr *list_with(Unit *u, Expr *old, const Entry *e)
 {
     Expr *name = arena_alloc(u->arena, sizeof *name), *call = arena_alloc(u->arena, sizeof *call);

@@ -22,14 +22,15 @@ struct Train {
     const TrainKey *key; /* that is read */
 };
 
-/* cifar10, or a directory of that name: programs for other data do without liblzma. */
+/* cifar10, or a directory of this name; only programs for these data need liblzma. */
 static bool is_cifar10(const char *name)
 {
     const char *slash = strrchr(name, '/');
     return strcmp(slash ? slash + 1 : name, "cifar10") == 0;
 }
 
-/* The words of `unit` are those of TextUnit less the first; bytes are 256 at least. */
+/* The words of `unit` are those of TextUnit without the first one; bytes have at least 256
+ * tokens. */
 static void read_text_data(Train *t, Expr *e, bool table)
 {
     DataSpec *d = &t->r->data;
@@ -92,7 +93,7 @@ static void read_loss(Train *t, Expr *e)
         sem_expr(t->u, e, names, 2);
     } else if (!callee_find(t->u, e->s, &c)) {
         e->bad = true;
-        if (t->u->decls.broken) /* it may be defined in what could not be read */
+        if (t->u->decls.broken) /* its definition may be in a part that could not be read */
             return;
         const char **op = NULL;
         int n = 0;
@@ -198,7 +199,7 @@ static void read_augment(Train *t, Expr *e)
     a->span = e->span;
 }
 
-/* An accuracy is a share: some comparisons hold for none. */
+/* An accuracy is at most 1: some comparisons are always false. */
 static void check_possible(Unit *u, const Expect *x, Span at)
 {
     const double v = x->value;
@@ -377,7 +378,7 @@ static int key_index(const char *name)
     return i < KEYS ? i : -1;
 }
 
-/* -1 after reporting; a key that was likely meant is not missed a second time. */
+/* -1 after reporting; a key that was likely meant is not reported as missing. */
 static int find_key(Unit *u, const Entry *e, bool *meant)
 {
     const int i = key_index(e->key);
@@ -396,7 +397,7 @@ static int find_key(Unit *u, const Entry *e, bool *meant)
     return -1;
 }
 
-/* batch = shards * n: the help names what fits. */
+/* batch = shards * n; the help names a number that fits. */
 static void check_shards(Unit *u, const Recipe *r, Span at)
 {
     if (!r->shards || r->batch % r->shards == 0)

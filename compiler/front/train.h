@@ -1,4 +1,4 @@
-/* train.h -- the train block: read, overridden by --set, checked, and turned into a Recipe. */
+/* train.h -- the train block: reads it, applies --set, checks it, and makes a Recipe. */
 #ifndef TRAIN_H
 #define TRAIN_H
 #include "front/front.h"
@@ -14,19 +14,19 @@ typedef struct Settings {
     int ntrain;
 } Settings;
 
-/* The settings of the command line as trees; each has its own text for the caret.  false after
- * errors. */
+/* The settings of the command line as trees; each has its own text for the caret.  Returns false
+ * after errors. */
 bool settings_read(Unit *u, const FrontOptions *o, Settings *out);
-/* Puts them over the entries of a train block. */
+/* Applies them to the entries of a train block. */
 void settings_apply(Unit *u, const Settings *s, Decl *train);
-/* Reports those model.KEY that no parameter took. */
+/* Reports each model.KEY that no parameter took. */
 void settings_check_model(Unit *u, const Settings *s, const Decl *model);
 
 /* ---- train.c */
 
 /* Checks every key; *loss is the value of that key, or NULL.  Errors are reported. */
 void train_read(Unit *u, Decl *train, Recipe *out, Expr **loss);
-/* What holds without a train block. */
+/* The recipe without a train block. */
 Recipe train_defaults(const char *model);
 /* The names of the keys of a train block. */
 const char *const *train_keys(int *n);
@@ -43,9 +43,9 @@ typedef struct Field {
     const char *name;
     Want want;
     size_t at;        /* offset in the target: double, int64_t, bool, int, double[], const char * */
-    double fallback;  /* NAN: must be given */
+    double fallback;  /* NAN: required */
     double low, high; /* closed range; see below */
-    bool open;        /* high itself is outside */
+    bool open;        /* high itself is not allowed */
     const char *const *words; /* WORD: ended by NULL; the value is the index */
     size_t count_at;          /* REALS, RISING: offset of the int that counts them */
     const char *about;        /* a phrase for the manual */
@@ -74,14 +74,13 @@ typedef struct Train Train;
 typedef struct TrainKey {
     const char *name;
     void (*read)(Train *t, Expr *e);
-    const char *example;       /* of a key that must be given; NULL: it may be left out */
-    const Form *forms;         /* its values that are written as calls, or NULL */
-    Field field;               /* of a key that is one number or one word: its range or words */
+    const char *example;       /* of a required key; NULL: optional */
+    const Form *forms;         /* its forms, or NULL */
+    Field field;               /* of a key that is a number or a word: its range or words */
     const char *const *losses; /* operations that it names, or NULL */
-    const char *
-        fallback; /* what holds without it, as words; NULL: the number of `field`, or it must be given */
-    bool bound;        /* a checkpoint belongs to one value of it: --resume wants the same */
-    const char *about; /* sentences for the manual */
+    const char *fallback;      /* the default, as words; NULL: that of `field`, or required */
+    bool bound;                /* --resume requires the same value */
+    const char *about;         /* sentences for the manual */
 } TrainKey;
 extern const TrainKey train_key_table[];
 
@@ -90,14 +89,14 @@ extern const TrainKey train_key_table[];
 const char *
 form_range(Arena *a, const Field *f); /* "at least 0 and below 1", "at least 1", NULL: any number */
 
-/* Finds e among the forms (ended by a NULL name), fills target from its arguments and their
- * defaults. The form, or NULL after reporting. */
+/* Finds e among the forms (ended by a NULL name); fills target from its arguments and their
+ * defaults.  Returns the form, or NULL after reporting. */
 const Form *form_read(Unit *u, Expr *e, const char *what, const Form *form, void *target);
 void form_fields(Unit *u, Expr *e, const Form *form, void *target); /* when the form is known */
 const char *form_name(const Expr *e, Span *at); /* of NAME or NAME(...), else NULL */
 /* A number in [low, high] for key; false after reporting. */
 bool form_number(Unit *u, Expr *e, const char *key, const Field *f, double *out);
-/* One of the words of f, as its index; *out is left alone after an error. */
+/* One of the words of f, as its index; *out is unchanged after an error. */
 void form_word(Unit *u, Expr *e, const Field *f, int *out);
 
 #endif

@@ -22,7 +22,8 @@ const char *type_kind(Type t)
     return word[t];
 }
 
-/* x / y rounded down; no overflow: the caller has seen to y == 0 and to the one bad pair. */
+/* x / y rounded down; without overflow: the caller excludes y == 0 and the one pair that
+ * overflows. */
 static int64_t floor_div(int64_t x, int64_t y)
 {
     const int64_t q = x / y;

@@ -1,6 +1,6 @@
-/* value.h -- what an expression is worth at compile time, and the arithmetic of numbers.
+/* value.h -- the value of an expression at compile time, and the arithmetic of numbers.
  *
- * Poison is the value of anything that depends on an error: it is passed on without a word.
+ * Poison is the value of everything that depends on an error: it is passed on silently.
  */
 #ifndef VALUE_H
 #define VALUE_H
@@ -19,7 +19,7 @@ typedef struct Value {
         struct {
             const struct Value *item;
             int n;
-        }; /* LIST; never changed once made */
+        }; /* LIST; never changed */
         Node *node;
         Layer *layer;
     };
@@ -58,12 +58,12 @@ static inline double value_real(Value v)
 const char *value_kind(Value v); /* "an int", "a tensor": for messages */
 const char *type_kind(Type t);
 
-/* The result of an operator on numbers, booleans, strings and lists.  Poison with *why set (what
- * is wrong) and perhaps *help when there is none; poison alone from poison. */
+/* The result of an operator on numbers, booleans, strings and lists.  If there is none: poison,
+ * with the reason in *why and perhaps *help.  An operand that is poison gives poison only. */
 Value value_binary(Arena *a, Operator op, Value x, Value y, const char **why, const char **help);
 Value value_unary(Arena *a, Operator op, Value x, const char **why);
 
-/* v as type t: an int is a float too.  false when it does not fit. */
+/* v as type t; an int is a float, too.  false if it does not fit. */
 bool value_as(Value v, Type t, Value *out);
 
 #endif

@@ -1,5 +1,7 @@
-/* graph.c -- the graph as Graphviz text: forward in white, backward in grey, parameters as boxes; or, of deep networks, the model
- * as it is written, a box a block instance. */
+/* graph.c -- the graph as Graphviz text: forward in white, backward in grey, parameters as boxes.
+ *
+ * For deep networks: the model as it is written, a box for each block instance.
+ */
 #include "base/quote.h"
 #include "ops/op.h"
 #include "pictures/pictures.h"
@@ -25,7 +27,8 @@ void picture_graph(const Graph *g, Text *out)
     text_add(out, "}\n");
 }
 
-/* The part of a node's block that a picture of blocks shows: an instance inside one other, at most. */
+/* The block instance that a picture of blocks shows for a node: at most one level inside of another
+ * one. */
 static const char *instance(const Graph *g, const Node *n)
 {
     const char *dot = n->block ? strchr(n->block, '.') : NULL,
@@ -39,7 +42,7 @@ static bool drawn(const Node *n)
                                    !node_is(n, "const") && !node_is(n, "label"));
 }
 
-/* Of each node the first one of its box.  An instance's nodes follow each other. */
+/* The first node of the box of each node.  The nodes of an instance are neighbours. */
 static const Node **node_boxes(const Graph *g)
 {
     const Node **box = arena_alloc(g->arena, sizeof *box * (size_t)g->next_id), *first = NULL;
@@ -68,7 +71,7 @@ void picture_blocks(const Graph *g, Text *out)
             last[box[g->node[i]->id]->id] = g->node[i];
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i], *b = box[n->id];
-        if (b == n) { /* its shape is that of what the last of the box gives */
+        if (b == n) { /* the shape of the last node of the box */
             const char *block = instance(g, n), *name = block ? block : n->name;
             text_printf(out, "    n%d [label=\"%s%s%s\\n%s\"%s];\n", n->id,
                         block ? "" : n->op->name, !block && name ? " " : "",

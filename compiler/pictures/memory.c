@@ -1,8 +1,9 @@
-/* memory.c -- the memory plan as SVG: what lives when, and where.
+/* memory.c -- the memory plan as SVG: where each buffer lies, and when it is alive.
  *
- * A panel for each region that is shared in time: down goes memory, to the right the step; a box is a buffer from the phase
- * or call that writes it to the last that reads it.  Shards' buffers live in phases, a thread's in the calls of its phase;
- * white is memory that nobody uses then.  Beside them stands what lives always, to the same scale of bytes as its neighbour.
+ * There is a panel for each region whose memory is reused: memory from top to bottom, the step from
+ * left to right.  A box is a buffer, from the phase or call that writes it to the last one that
+ * reads it.  The buffers of a shard are alive in phases, those of a thread in the calls of its
+ * phase.  White memory is unused.  A bar shows the memory that is always in use.
  */
 #include "base/quote.h"
 #include "ir/step.h"
@@ -16,7 +17,7 @@ typedef struct Panel {
     Text *out;
     const Step *step;
     bool thread;         /* else the shard's region */
-    int64_t bytes, used; /* of the region; as far as training uses it */
+    int64_t bytes, used; /* size of the region; part that training uses */
     int first, last;     /* phases or calls */
     double top;
 } Panel;
@@ -78,7 +79,7 @@ static void measure_panel(Panel *p)
     p->bytes = p->used > p->bytes ? p->used : p->bytes;
 }
 
-/* The largest memory is at the bottom of the scale; four marks along it. */
+/* Draws the scale of bytes: the largest offset is at the bottom, with four marks. */
 static void draw_scale(const Panel *p, const char *title)
 {
     Text *out = p->out;
@@ -94,7 +95,7 @@ static void draw_scale(const Panel *p, const char *title)
                 LEFT, p->top, WIDE - LEFT, HIGH);
 }
 
-/* What of the region no buffer of training takes: evaluation, which shares it, needs more. */
+/* Draws the part of the region that only evaluation uses. */
 static void draw_rest(const Panel *p)
 {
     const double y = y_of(p, p->used), h = y_of(p, p->bytes) - y;
@@ -107,7 +108,7 @@ static void draw_rest(const Panel *p)
                     y + h / 2 + 4, text_bytes(p->out->arena, p->bytes - p->used));
 }
 
-/* Five ticks of phases or calls below the panel, and where the backward pass begins. */
+/* Draws five ticks of phases or calls, and a line where the backward pass begins. */
 static void draw_axis(const Panel *p)
 {
     int back = INT32_MAX;
@@ -145,7 +146,7 @@ static double draw_panel(Panel p, const char *title)
     return p.top + HIGH + GAP;
 }
 
-/* What lives always: one bar, parameters, optimizer state, packed weights. */
+/* Draws the memory in constant use as a bar: parameters, optimizer state, packed weights. */
 static double draw_always(Text *out, const Step *s, double top)
 {
     const struct {

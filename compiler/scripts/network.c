@@ -77,8 +77,8 @@ static int values(const Node *n)
 {
     if (python_recurrent(n))
         return meant(n)->nin;
-    const bool layer =
-        python_dropout2d(n) || (n->op->layer && !is_tied(n)) || is_norm_layer(n) || node_is(n, "bias");
+    const bool layer = python_dropout2d(n) || (n->op->layer && !is_tied(n)) || is_norm_layer(n) ||
+                       node_is(n, "bias");
     return layer && n->nin ? 1 : n->nin;
 }
 
@@ -234,7 +234,8 @@ static bool has_word(const char *words, const char *word)
 }
 
 /* self.name = constructor, once; `at` is the node that asks for it. */
-static void make_attribute(Py *p, Scope *s, const Node *at, const char *name, const char *constructor)
+static void make_attribute(Py *p, Scope *s, const Node *at, const char *name,
+                           const char *constructor)
 {
     for (int i = 0; i < s->nlayer; i++)
         if (strcmp(s->layer[i], name) == 0)
@@ -287,7 +288,8 @@ static PyValue read_table(Py *p, Scope *s, const Node *n)
     }
     if (!embedding)
         make_attribute(p, s, n, name,
-             arena_printf(p->a, "Table(%s)", python_list(p->a, n->shape.dim, n->shape.rank, 0)));
+                       arena_printf(p->a, "Table(%s)",
+                                    python_list(p->a, n->shape.dim, n->shape.rank, 0)));
     return (
         PyValue){arena_printf(p->a, "self.%s.%s", name, embedding ? p->dialect->table : "weight"),
                  PY_ATOM};
@@ -349,7 +351,8 @@ static bool is_taken(Py *p, const Scope *s, const char *name)
             return true;
     for (int i = 0; i < p->g->nnode; i++) {
         const Node *x = p->g->node[i];
-        if ((x->block && below(path, x)) || (is_norm_layer(x) && x->name && strcmp(x->name, path) == 0))
+        if ((x->block && below(path, x)) ||
+            (is_norm_layer(x) && x->name && strcmp(x->name, path) == 0))
             return true;
     }
     return false;

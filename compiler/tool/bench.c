@@ -1,4 +1,5 @@
-/* bench.c -- becomes tenon-bench, which needs SQLite and cJSON, so that the compiler does not. */
+/* bench.c -- replaces this process by tenon-bench, so that the compiler needs no SQLite and no
+ * cJSON. */
 #include "tool/bench.h"
 #include "tool/option.h"
 #include "tool/paths.h"

@@ -14,12 +14,12 @@
 
 static const Span nowhere;
 
-/* A program on its way to the user. */
+/* A program before the user gets it. */
 typedef struct Found {
     const char *bytes;
     size_t len;
-    const char *path;      /* where it lies: in the cache, or in `temporary` */
-    const char *temporary; /* a directory of our own, or NULL */
+    const char *path;      /* in the cache, or in `temporary` */
+    const char *temporary; /* a directory for this build, or NULL */
 } Found;
 
 static const char *make_temporary(Arena *a, Diag *d)
@@ -40,7 +40,8 @@ static void remove_temporary(const Found *f)
     }
 }
 
-/* Compiles and links; the cache keeps the program and, unless it is only run from there, so do we. */
+/* Compiles and links.  The cache keeps the program; a copy stays here unless the program only runs
+ * from the cache. */
 static bool make_program(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache, Key key,
                          Found *f, Diag *d)
 {
@@ -48,12 +49,12 @@ static bool make_program(Arena *a, const BuildInput *in, const Toolchain *t, Cac
     if (!dir)
         return false;
     f->path = objects_program(a, in, t, cache, dir, d);
-    if (process_signal) { /* nothing is left behind, and whoever sent it sees its effect */
+    if (process_signal) { /* leaves nothing behind; the sender sees the effect of the signal */
         rmdir(dir);
         process_pass_on();
     }
     if (!f->path)
-        return rmdir(dir), false; /* stays when the file at fault lies in it */
+        return rmdir(dir), false; /* stays if it holds the file at fault */
     f->bytes = file_read(a, f->path, &f->len);
     if (!f->bytes)
         return file_failed(d, "the program to", f->path, errno);
@@ -134,7 +135,7 @@ bool build_and_run(Arena *a, const BuildInput *in, Diag *d)
         argv_add(a, &v, in->command->argument[i]);
     argv_end(a, &v);
     const int fd = open(f.path, O_RDONLY | O_CLOEXEC);
-    remove_temporary(&f); /* the open file runs even when its name is gone */
+    remove_temporary(&f); /* the open file runs even if its name is gone */
     diag_print(d, stderr);
     fflush(NULL);
     if (f.temporary)

@@ -9,7 +9,7 @@
 typedef struct BuildInput {
     const char *name; /* of the model; names the C file */
     const char *text; /* the generated C in one file, for --keep; else NULL */
-    EmitUnit *unit;   /* the same in files that are compiled side by side */
+    EmitUnit *unit;   /* the generated C in files that are compiled in parallel */
     int nunit;
     bool cudnn;        /* linked with libtenoncudnn.a */
     bool mpi;          /* the C compiler is called through mpicc */
@@ -21,13 +21,14 @@ typedef struct BuildInput {
     const Paths *paths;
 } BuildInput;
 
-/* Compiles (or finds in the cache) and puts the program at command->output, whole or not at all. */
+/* Compiles the program, or finds it in the cache, and puts it at command->output, whole or not at
+ * all. */
 bool build_program(Arena *a, const BuildInput *in, Diag *d);
-/* Compiles into the cache and becomes the program: returns only after an error. */
+/* Compiles into the cache and runs the program in this process: returns only after an error. */
 bool build_and_run(Arena *a, const BuildInput *in, Diag *d);
-/* Prints the program's key (tool/cache.h) and builds nothing: programs with equal keys are equal. */
+/* Prints the key of the program (tool/cache.h), builds nothing: equal keys mean equal programs. */
 bool build_key(Arena *a, const BuildInput *in, Diag *d);
-/* Refuses an output that is a directory, a device, or a model file.  Asked before any work is done. */
+/* Refuses an output that is a directory, a device or a model file, before any work is done. */
 bool build_output_ok(const Command *c, Diag *d);
 
 #endif

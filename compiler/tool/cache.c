@@ -1,8 +1,9 @@
-/* cache.c -- what was compiled before, found again by what it was made from.
+/* cache.c -- results of earlier builds, found by what they were made from.
  *
- * One directory, one file an entry, named by its key; the time of modification is that of the last use.  Several compilers may
- * work on it at once: entries appear by rename and are never changed.  An entry ends in a hash of its bytes, so that one that
- * a full disk or a crash has damaged is not used; a program runs with those few bytes behind it.
+ * One directory, one file for each entry, named by its key; the time of modification is that of the
+ * last use.  Several compilers may use the directory at once: entries appear by rename and never
+ * change.  An entry ends in a hash of its bytes, so an entry that a full disk or a crash has
+ * damaged is not used.  A program runs with these few bytes at its end.
  */
 #include "tool/cache.h"
 #include "base/environment.h"
@@ -108,7 +109,8 @@ typedef struct Entry {
     CacheKind kind;
 } Entry;
 
-/* Only names that cache_path gives (and what a killed compiler left of one): the directory may be the user's own. */
+/* Removes only names that cache_path gives, and what a killed compiler left of them: the directory
+ * may belong to the user. */
 static bool is_entry(const char *name, CacheKind *kind)
 {
     const size_t n = strspn(name, "0123456789abcdef");
@@ -148,7 +150,7 @@ static Counts read_counts(int fd)
     char text[300] = "";
     Counts n = {0};
     const char *line = pread(fd, text, sizeof text - 1, 0) > 0 ? text : NULL;
-    for (int k = 0; line && k < CACHE_KINDS; k++) { /* an older compiler knew fewer kinds */
+    for (int k = 0; line && k < CACHE_KINDS; k++) { /* an older compiler has fewer kinds */
         if (sscanf(line, "%*s %" SCNd64 " of %" SCNd64, &n.hits[k], &n.asked[k]) != 2)
             break;
         line = strchr(line, '\n');
@@ -167,14 +169,14 @@ static void add_counts(Arena *a, const Cache *c)
     const int fd = open(counts_path(a, c), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
         return;
-    flock(fd, LOCK_EX); /* until it is closed */
+    flock(fd, LOCK_EX); /* until the file is closed */
     Counts n = read_counts(fd);
     Text t = text_new(a);
     for (int k = 0; k < CACHE_KINDS; k++)
         text_printf(&t, "%s %" PRId64 " of %" PRId64 "\n", plural[k], n.hits[k] + c->hits[k],
                     n.asked[k] + c->asked[k]);
     if (pwrite(fd, t.s, t.len, 0) < 0 || ftruncate(fd, (off_t)t.len) != 0)
-        unlink(counts_path(a, c)); /* a full disk: counting starts anew */
+        unlink(counts_path(a, c)); /* after a full disk, the counts start again */
     close(fd);
 }
 

@@ -1,4 +1,4 @@
-/* command.c -- argv becomes a Command, by the table in option.c. */
+/* command.c -- turns argv into a Command, by the table in option.c. */
 #include "base/environment.h"
 #include "tool/machine.h"
 #include "tool/option.h"
@@ -20,7 +20,7 @@ typedef struct Reader {
 
 /* ---- what does not go together */
 
-/* What a program for a GPU cannot be combined with, so far. */
+/* Options that a program for a GPU cannot combine. */
 static bool supported_cuda(const Command *c, Diag *d)
 {
     const struct {
@@ -49,7 +49,7 @@ static bool supported_cuda(const Command *c, Diag *d)
     return true;
 }
 
-/* --to c and --to cuda say what --target does. */
+/* --to c and --to cuda imply --target. */
 static bool supported_to(const Command *c, Diag *d)
 {
     const char *const other = c->options.cuda ? "c" : "cuda", *const target =
@@ -238,7 +238,7 @@ static bool take_option(Reader *r, const OptionRow *o, const char *value)
 
 /* ---- words of the line */
 
-/* The nearest word when there is one, else where to look. */
+/* Suggests the nearest word, or says where to look. */
 static void suggest(Diag *d, const char *word, const char *const *known, int n, const char *look)
 {
     if (text_nearest(word, known, n))
@@ -364,20 +364,21 @@ static bool read_command(Reader *r)
     return true;
 }
 
-/* Numbers that only NVIDIA's libraries multiply. */
+/* Number types of products in NVIDIA's libraries only. */
 static bool of_libraries(const char *dtype)
 {
     return dtype &&
            (strcmp(dtype, "tf32") == 0 || strcmp(dtype, "bf16") == 0 || strcmp(dtype, "f16") == 0);
 }
 
-/* tf32 is f32 outside of products, bf16 and f16 where they are not stored.  And to show what a GPU would do in another type needs no program in it: the graph stays one of f32, but
- * where the program's own convolutions are shown. */
+/* Outside of products tf32 is f32; bf16 and f16 are f32 where they are not stored.  `show` needs no
+ * program in these types: its graph stays one of f32, unless the convolutions of the program are
+ * shown. */
 static void take_gpu_dtype(Command *c)
 {
     const char *t = c->front.dtype ? c->front.dtype : "f32";
     const bool gpus = of_libraries(t);
-    if (c->kind == COMMAND_CHECK && gpus) /* which changes no name and no shape */
+    if (c->kind == COMMAND_CHECK && gpus) /* changes no name and no shape */
         c->front.dtype = "f32";
     c->options.tf32 = c->options.libraries && strcmp(t, "tf32") == 0;
     if (c->options.libraries)
@@ -386,7 +387,7 @@ static void take_gpu_dtype(Command *c)
                                                   : HALF_NONE;
     if (c->options.tf32 ||
         c->options
-            .half) /* rounded inside of products, or where pass narrow says: all else is f32 */
+            .half) /* rounded inside of products, or where pass narrow decides; all else is f32 */
         c->front.dtype = "f32";
     if (!c->options.cuda || c->kind != COMMAND_SHOW || c->options.libraries)
         return;
@@ -405,7 +406,7 @@ static bool complete_command(Reader *r)
     if (c->options.cuda && !c->options.arch)
         c->options.arch = "sm_90";
     if (c->options.cuda && !c->comm && c->to && strcmp(c->to, "slurm") == 0) {
-        c->comm = "nccl"; /* a job is of several processes */
+        c->comm = "nccl"; /* a job has several processes */
         c->options.overlap = true;
     }
     c->options.blas = c->kernels && strcmp(c->kernels, "blas") == 0;
@@ -460,7 +461,7 @@ bool command_parse(Arena *a, int argc, char **argv, Command *c, Diag *d)
     if (!read_command(&r))
         return false;
     if (c->kind == COMMAND_SWEEP ||
-        c->kind == COMMAND_RESULTS) { /* tenon-bench reads its own words */
+        c->kind == COMMAND_RESULTS) { /* tenon-bench reads its own options */
         c->argument = argv + r.at;
         c->narguments = argc - r.at;
         return true;

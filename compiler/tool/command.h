@@ -10,7 +10,7 @@ typedef enum {
     COMMAND_SWEEP,
     COMMAND_RESULTS,
     COMMAND_OPS,
-    COMMAND_CACHE, /* answered without a model file */
+    COMMAND_CACHE, /* these need no model file */
     COMMAND_CHECK,
     COMMAND_SHOW,
     COMMAND_BUILD,
@@ -20,7 +20,7 @@ typedef enum {
 
 typedef struct Command {
     CommandKind kind;
-    CommandKind topic;  /* HELP: of which command; HELP itself = the overview */
+    CommandKind topic;  /* HELP: the command; HELP itself = the overview */
     const char *file;   /* the model file; OPS: an op's name or NULL */
     const char *output; /* -o; NULL = none */
     const char *to;     /* emit: "c", "dot", "pytorch" or "slurm" */
@@ -30,29 +30,27 @@ typedef struct Command {
     DiagColor color;
     int64_t ranks;       /* show: 0 = one */
     bool all;            /* show: every layer, blocks unfolded */
-    const char *written; /* emit: what was made before the passes, or NULL */
-    const char *memory;  /* show: where the plan's picture goes, or NULL */
+    const char *written; /* emit: text that was made before the passes, or NULL */
+    const char *memory;  /* show: file for the picture of the plan, or NULL */
     bool cost, example, verbose, no_cache;
-    bool key;          /* build, run: print what the cache knows the program by, and stop */
-    const char *limit; /* cache: a new one, as written; or NULL */
+    bool key;          /* build, run: print the key of the program, and stop */
+    const char *limit; /* cache: a new limit, as written; or NULL */
     bool clear;        /* cache */
     const char *flags; /* the options that shape the program, as given: "--plain --dtype f64" */
     const char *hash;  /* identity of network and recipe, for checkpoints; set before the passes */
-    char **argument;   /* run: what follows --; sweep, results: all words; passed on */
+    char **argument;   /* words to pass on: run: those after --; sweep, results: all */
     int narguments;
-    bool tune;             /* measure what pass choose leaves open */
+    bool tune;             /* measure the choices that pass choose leaves open */
     const char *gpu_dtype; /* show --target cuda: "f32", "tf32", "bf16", "f16" */
     const char *driver;    /* --driver: the CUDA version of the driver planned for, or NULL */
-    /* accepted words that only some later version obeys */
-    const char *target, *comm, *kernels;
+    const char *target, *comm, *kernels; /* words of these options */
 } Command;
 
 #define TENON_NAME "tenon " TENON_VERSION /* "tenon 0.1.0"; the build defines the number */
 
-/* Reads argv into *c.  Errors go to d (a wrong word is answered with the nearest right one); false after one. */
+/* Reads argv into *c.  Reports a wrong word with the nearest right one; false after an error. */
 bool command_parse(Arena *a, int argc, char **argv, Command *c, Diag *d);
-DiagColor command_color(int argc,
-                        char **argv); /* --color, looked up before anything can go wrong */
-void command_help(CommandKind topic); /* to stdout */
+DiagColor command_color(int argc, char **argv); /* the value of --color, needed before any error */
+void command_help(CommandKind topic);           /* to stdout */
 
 #endif

@@ -1,4 +1,4 @@
-/* file.c -- files and directories: whole reads, writes that are either complete or not there. */
+/* file.c -- files and directories: reads whole files; writes a file completely or not at all. */
 #define _GNU_SOURCE /* mkostemp */
 #include "tool/file.h"
 #include "base/environment.h"
@@ -90,7 +90,7 @@ void file_volatile(const char *path)
     armed = true;
     const int caught[] = {SIGINT, SIGTERM, SIGHUP};
     for (int i = 0; i < 3; i++)
-        if (signal(caught[i], remove_on_signal) == SIG_IGN) /* nohup: that stays */
+        if (signal(caught[i], remove_on_signal) == SIG_IGN) /* as under nohup: it stays ignored */
             signal(caught[i], SIG_IGN);
 }
 
@@ -114,10 +114,11 @@ static int write_all(int fd, const char *bytes, size_t len)
     return 0;
 }
 
-/* The file that `path` stands for: a link's target, also where there is none yet; NULL, errno set: links in a circle. */
+/* The file that `path` names: a link's target, even if it does not exist yet; NULL, errno set, if
+ * links form a circle. */
 static const char *behind_links(Arena *a, const char *path)
 {
-    enum { LINKS = 40 }; /* as many as the kernel follows */
+    enum { LINKS = 40 }; /* as many links as the kernel follows */
     char target[PATH_MAX];
     struct stat s;
     for (int i = 0; lstat(path, &s) == 0 && S_ISLNK(s.st_mode); i++) {
@@ -135,7 +136,8 @@ static const char *behind_links(Arena *a, const char *path)
     return path;
 }
 
-/* A device or a pipe: a rename would put a file in its place.  A pipe that nobody reads is an error, not a wait. */
+/* A device or a pipe is opened and written: a rename would replace it by a file.  A pipe without a
+ * reader is an error, not a wait. */
 static int write_into(const char *path, const void *bytes, size_t len)
 {
     const int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
@@ -147,7 +149,7 @@ static int write_into(const char *path, const void *bytes, size_t len)
     return error;
 }
 
-/* Is it standard output, under whatever name? */
+/* Whether it is standard output, under any name. */
 static bool is_stdout(const struct stat *there)
 {
     struct stat s;
@@ -155,7 +157,7 @@ static bool is_stdout(const struct stat *there)
            s.st_ino == there->st_ino && s.st_rdev == there->st_rdev;
 }
 
-/* "dir/NAME.tmp-XXXXXX"; of a long name, 64 bytes: file systems take 143 to 255. */
+/* "dir/NAME.tmp-XXXXXX"; a long name is cut to 64 bytes: file systems allow 143 to 255. */
 static char *temporary_beside(Arena *a, const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
@@ -178,7 +180,7 @@ int file_write(Arena *a, const char *path, const void *bytes, size_t len, mode_t
     char *temporary = temporary_beside(a, path);
     const mode_t mask = umask(0);
     umask(mask);
-    const int fd = mkostemp(temporary, O_CLOEXEC); /* O_EXCL: nobody else's, and no link */
+    const int fd = mkostemp(temporary, O_CLOEXEC); /* O_EXCL: a new file, no link */
     if (fd < 0)
         return errno;
     file_volatile(temporary);

@@ -1,7 +1,10 @@
-/* kernels.c -- --target cuda without --kernels: many steps in one launch, or launches of several kernels.
+/* kernels.c -- --target cuda without --kernels: many steps in one launch, or several launches a
+ * step.
  *
- * The model is planned and written as the first; a roofline says what a step takes in either form (emit/cuda_steps.c).  Two of its figures,
- * what a meeting of blocks takes, are assumed: so the first is chosen where it is expected to be faster by a seventh at least.
+ * The model is planned and written for many steps in one launch; a roofline predicts the time of a
+ * step in both forms (emit/cuda_steps.c).  Two of its numbers, the times of a barrier between
+ * blocks, are assumed.  So one launch is chosen only if its predicted time is shorter by a seventh
+ * at least.
  */
 #include "tool/kernels.h"
 #include "emit/emit.h"
@@ -13,8 +16,8 @@ static bool stands_in_the_way(const Command *c)
     return c->comm && strcmp(c->comm, "none") != 0;
 }
 
-/* Of a copy of the command, planned for one form; its errors nobody is told: the form that is chosen then says them.  able: the step can be one launch
- * with others. */
+/* Plans the step for one kernel form, on a copy of the command.  Its diagnostics are dropped: the
+ * form that is chosen reports them.  able: many steps can be one launch. */
 static bool plan_form(Command c, bool persistent, EmitSteps *e, bool *able, Diag *d)
 {
     Arena *a = diag_arena(d);
@@ -34,7 +37,7 @@ static bool plan_form(Command c, bool persistent, EmitSteps *e, bool *able, Diag
     return true;
 }
 
-/* Each form with its own memory plan. */
+/* Each form has its own memory plan. */
 static bool expect_forms(const Command *c, EmitSteps *e, bool *able, Diag *d)
 {
     EmitSteps together;

@@ -1,11 +1,11 @@
-/* kernels.h -- --target cuda without --kernels: which of our own. */
+/* kernels.h -- --target cuda without --kernels: which form of Tenon's own kernels. */
 #ifndef KERNELS_H
 #define KERNELS_H
 #include "tool/command.h"
 
-/* What is expected of either form of a program of our own, for show: "13 launches a step, ..."; "": it has none. */
+/* The prediction for both forms, for `show`: "13 launches a step, ..."; "" if there is none. */
 const char *kernels_said(const Command *c, Diag *d);
-/* Many steps in one launch where that is expected to take much less time than launches of several kernels: sets c->options.persistent. */
+/* Sets c->options.persistent if the predicted time of many steps in one launch is much shorter. */
 void kernels_choose(Command *c, Diag *d);
 
 #endif

@@ -1,11 +1,11 @@
-/* objects.c -- a program's units through the C compiler, side by side, and linked.
+/* objects.c -- compiles the units of a program in parallel, and links them.
  *
- * A unit is one kernel or the step.  An object is known by what it was made from, so a changed layer compiles its own kernels
- * and the step; the cache serves every model.
+ * A unit is one kernel or the step.  The key of an object is a hash of what it was made from.  So a
+ * changed layer compiles only its own kernels and the step, and the cache serves all models.
  *
- * Contraction is off: FMA happens where the generated code says so, and nowhere else, so that an update computed inside
- * the weight gradient and one computed after a reduction give the same bits.  errno and floating-point traps are not
- * looked at by any kernel; leaving them out lets loops become vectors.
+ * Contraction is off: a multiply-add is fused only where the generated code says so.  Therefore an
+ * update inside of the weight gradient and an update after a reduction give the same bits.  No
+ * kernel reads errno or floating-point traps; without them, more loops become vectors.
  */
 #include "tool/objects.h"
 #include "base/environment.h"
@@ -26,7 +26,7 @@ static const char ONCE[] = "-O1"; /* a step's own file: ResNet-50's takes 1.8 in
 #ifdef TENON_LZMA
 static const char LZMA[] = "-llzma ";
 #else
-static const char LZMA[] = ""; /* the runtime was built without it, too */
+static const char LZMA[] = ""; /* the runtime was built without them, too */
 #endif
 
 #ifdef TENON_IMAGES
@@ -46,8 +46,9 @@ static void wrap_compiler(Toolchain *t)
     t->cc = mpicc ? mpicc : "mpicc";
 }
 
-/* nvcc compiles and links all of a program for a GPU.  FMA stands where the source says so, there too; the GPU's code is for
- * --arch and, as PTX, for what comes after it; CUDA's runtime is inside the program, so that it starts anywhere. */
+/* nvcc compiles and links a program for a GPU.  There, too, a multiply-add is fused only where the
+ * source says so.  The GPU code is for --arch and, as PTX, for later GPUs.  CUDA's runtime is
+ * linked statically, so that the program starts on any machine. */
 static bool find_nvcc(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
 {
     const char *nvcc = environment(ENV_NVCC), *more = environment(ENV_TENON_NVCCFLAGS),
@@ -73,8 +74,9 @@ static bool find_nvcc(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
     return false;
 }
 
-/* What mpicc adds to a compilation: two MPI can be installed, their mpicc says the version of the same C compiler, and which of
- * them is /usr/bin/mpicc can change. A wrapper that does not know -show answers the same each time. */
+/* What mpicc adds to a compilation.  Two versions of MPI can be installed, whose mpicc give the
+ * same version of the C compiler, and /usr/bin/mpicc can change between them.  A wrapper without
+ * -show gives the same answer each time. */
 static const char *mpi_options(Arena *a, const Toolchain *t)
 {
     Argv v = {0};
@@ -87,7 +89,8 @@ static const char *mpi_options(Arena *a, const Toolchain *t)
     return p.output.s ? p.output.s : "";
 }
 
-/* It is known by what it says of itself; one that cannot be started is reported here. */
+/* A compiler is identified by what it prints about itself; one that does not start is reported
+ * here. */
 bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
 {
     const char *cc = environment(ENV_CC), *more = environment(ENV_TENON_CFLAGS);
@@ -148,8 +151,8 @@ typedef struct Closure {
     Key *key;
 } Closure;
 
-/* Adds the headers that `text` includes and those that they include, each once.  What stands under #ifdef RT_KERNELS is for
- * programs in one file. */
+/* Adds the headers that `text` includes, and those that they include, each once.  Lines under
+ * #ifdef RT_KERNELS are for programs in one file. */
 static void add_headers(Closure *c, const char *text)
 {
     static const char include[] = "#include \"";
@@ -209,7 +212,8 @@ Key program_key(Arena *a, const BuildInput *in, const Toolchain *t)
 
 /* ---- files */
 
-/* The C compiler takes a word that begins with '-' or '@' for an option or for a file of options. */
+/* Adds "./" where needed: the C compiler takes a word that begins with '-' or '@' as an option or a
+ * file of options. */
 static const char *file_of(Arena *a, const char *dir, const char *name, const char *suffix)
 {
     if (*dir == '-' || *dir == '@')
@@ -230,7 +234,8 @@ static bool write_text(Arena *a, const char *dir, const char *name, const char *
     return !error || file_failed(d, "the generated C to", path, error);
 }
 
-/* Removes units of an earlier build: their kernels may be in other units now.  Files that tenon has not made stay. */
+/* Removes the units of an earlier build: their kernels can be in other units now.  Other files
+ * stay. */
 static void remove_others(Arena *a, const char *dir, const BuildInput *in)
 {
     DIR *d = opendir(dir);
@@ -264,7 +269,8 @@ const char *objects_keep(Arena *a, const BuildInput *in, Diag *d)
     return ok ? units : NULL;
 }
 
-/* A file of the runtime that is compiled with the program: it needs what not every machine has.  No model has a name with '-'. */
+/* A file of the runtime that is compiled with the program, because not every machine has what it
+ * needs.  No model has a name with '-'. */
 static bool add_runtime(Arena *a, BuildInput *in, const char *file, const char *name, Diag *d)
 {
     size_t len = 0;
@@ -319,7 +325,7 @@ bool objects_add_cuda(Arena *a, BuildInput *in, const char *program, Diag *d)
 
 /* ---- messages */
 
-/* The first lines of what the C compiler said: the rest rarely helps. */
+/* The first lines of the output of the C compiler: the rest rarely helps. */
 static void note_output(Arena *a, const char *output, Diag *d)
 {
     enum { LINES = 12 };
@@ -366,7 +372,8 @@ static bool compile_error(Arena *a, const Toolchain *t, const Process *p, const 
 
 /* ---- compiling */
 
-/* The directory's name stays out of the object: it is the same wherever it was made, unless it is kept for a debugger. */
+/* The name of the directory is not in the object: objects are equal wherever they were made, unless
+ * a debugger needs the directory. */
 static Process compiling(Arena *a, const BuildInput *in, const Toolchain *t, const EmitUnit *u,
                          const char *source, const char *object, const char *dir)
 {
@@ -394,7 +401,7 @@ typedef struct Job {
     const char *source, *object;
 } Job;
 
-/* Objects of the cache are copied out of it: another build may remove them any time. */
+/* Objects are copied out of the cache: another build can remove them at any time. */
 static bool from_cache(Arena *a, const BuildInput *in, Cache *cache, const Job *j)
 {
     size_t len = 0;
@@ -411,7 +418,7 @@ static void to_cache(Arena *a, const BuildInput *in, Cache *cache, const Job *j)
         cache_put(a, cache, CACHE_OBJECT, j->key, bytes, len);
 }
 
-/* Every unit becomes DIR/NAME.o. */
+/* Compiles every unit to DIR/NAME.o. */
 static bool compile_units(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache,
                           const char *dir, Diag *d)
 {

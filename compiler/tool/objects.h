@@ -1,32 +1,37 @@
-/* objects.h -- a program's units through the C compiler, side by side, and linked. */
+/* objects.h -- compiles the units of a program in parallel, and links them. */
 #ifndef OBJECTS_H
 #define OBJECTS_H
 #include "tool/build.h"
 #include "tool/cache.h"
 
-/* The C compiler and how it is called: found once a build. */
+/* The C compiler and its command line: found once for each build. */
 typedef struct Toolchain {
-    const char *cc, *flags, *once, *libraries; /* once: besides, for the file of the step */
-    const char *version;                       /* what the compiler says of itself */
+    const char *cc, *flags, *once, *libraries; /* once: more flags, for the file of the step */
+    const char *version;                       /* what the compiler prints about itself */
 } Toolchain;
 bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d);
 
 Key object_key(Arena *a, const BuildInput *in, const Toolchain *t, const EmitUnit *u);
 Key program_key(Arena *a, const BuildInput *in, const Toolchain *t);
 
-/* Compiles what the cache does not have and links; everything is made in `dir`.  Returns the program's path, NULL after an error
- * (the file at fault stays in `dir`) or after a signal (process_signal). */
+/* Compiles the units that are not in the cache, and links; all files are in `dir`.  Returns the
+ * path of the program.  NULL after an error (the file at fault stays in `dir`) or a signal
+ * (process_signal). */
 const char *objects_program(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache,
                             const char *dir, Diag *d);
-/* --comm mpi: the runtime's file that speaks to MPI is compiled with the program, by the mpicc that is there. */
+/* --comm mpi: mpicc compiles the runtime's file for MPI with the program. */
 bool objects_add_mpi(Arena *a, BuildInput *in, Diag *d);
-/* --comm nccl: the runtime's files that add gradients between GPUs; NCCL itself is opened when a program has several ranks. */
+/* --comm nccl: the runtime's files that add gradients between GPUs.  A program with several ranks
+ * opens NCCL itself. */
 bool objects_add_nccl(Arena *a, BuildInput *in, Diag *d);
-/* The units of a program for a GPU: its one generated file, and the runtime's part that calls CUDA. */
+/* The units of a program for a GPU: its one generated file, and the part of the runtime that calls
+ * CUDA. */
 bool objects_add_cuda(Arena *a, BuildInput *in, const char *program, Diag *d);
-/* What its convolutions through cuDNN need: our library for it, and the file of plans, "" when there are none. */
+/* What convolutions through cuDNN need: Tenon's library for cuDNN, and the file of plans; "":
+ * none. */
 bool objects_add_plans(Arena *a, BuildInput *in, const char *plans, Diag *d);
-/* --keep: the C as it is read and, in DIR/NAME_units, as it is compiled.  The directory of the latter, NULL after an error. */
+/* --keep: one C file to read and, in DIR/NAME_units, the files that are compiled.  Returns the
+ * directory of the latter, NULL after an error. */
 const char *objects_keep(Arena *a, const BuildInput *in, Diag *d);
 
 #endif

@@ -1,4 +1,4 @@
-/* option.h -- the table behind the command line: one row an option, one row a command. */
+/* option.h -- the tables of the command line: a row for each option, a row for each command. */
 #ifndef OPTION_H
 #define OPTION_H
 #include "tool/command.h"
@@ -20,8 +20,8 @@ typedef struct OptionRow {
     OptionKind kind;
     size_t field;         /* offset in Command */
     unsigned commands;    /* bit set of 1 << CommandKind */
-    bool shapes;          /* it changes the program: shown by `info` */
-    const char *fallback; /* what holds without it, as words; NULL = nothing */
+    bool shapes;          /* changes the program; `info` prints it */
+    const char *fallback; /* the default, as words; NULL = nothing */
     const char *help;
 } OptionRow;
 
@@ -29,21 +29,20 @@ typedef struct CommandRow {
     const char *name;
     CommandKind kind;
     const char *usage, *brief;
-    const char *about;   /* sentences for the manual: what it reads, writes and answers */
+    const char *about;   /* sentences for the manual: input, output, answer */
     const char *example; /* one or more command lines, each ended by a line break */
 } CommandRow;
 
-extern const OptionRow option_table[]; /* both end with a row without a name */
+extern const OptionRow option_table[]; /* both tables end with a row without a name */
 extern const CommandRow command_table[];
 
 const CommandRow *command_row(CommandKind kind);
-int64_t
-option_most(const OptionRow *o); /* of an option that is a whole number: what is allowed at most */
+int64_t option_most(const OptionRow *o); /* the largest value of an option that is a whole number */
 
-enum { HELP_WIDTH = 110 }; /* columns of what --help and `tenon ops` print */
+enum { HELP_WIDTH = 110 }; /* columns of --help and of `tenon ops` */
 
-/* A name, and what it is from `column` on: on the next line where the name is longer. */
+/* Prints a name, and its text from `column` on; after a longer name, on the next line. */
 void help_row(const char *name, int column, const char *text);
-void help_text(const char *text, int column); /* wrapped, each line from `column` on */
+void help_text(const char *text, int column); /* prints wrapped text, each line from `column` on */
 
 #endif

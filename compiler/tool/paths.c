@@ -1,4 +1,4 @@
-/* paths.c -- where the compiler's own things lie, found from where it lies itself. */
+/* paths.c -- where the files of the compiler are, found from the place of its executable. */
 #include "tool/paths.h"
 #include "base/text.h"
 #include "tool/file.h"

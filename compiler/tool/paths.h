@@ -1,4 +1,4 @@
-/* paths.h -- where the compiler's own things lie, found from where it lies itself. */
+/* paths.h -- where the files of the compiler are, found from the place of its executable. */
 #ifndef PATHS_H
 #define PATHS_H
 #include "base/diag.h"
@@ -11,12 +11,14 @@ typedef struct Paths {
     const char *cflags;  /* a sanitized build tree builds sanitized programs; "" otherwise */
 } Paths;
 
-/* A build tree (tenon, tenon.paths, lib/libtenonrt.a) or an installed one (bin/tenon, lib/tenon, share/tenon),
- * wherever it was moved to.  false after an error that lists the places tried. */
+/* Finds a build tree (tenon, tenon.paths, lib/libtenonrt.a) or an installed one (bin/tenon,
+ * lib/tenon, share/tenon), wherever it was moved.  Returns false after an error that lists the
+ * places tried. */
 bool paths_find(Arena *a, Paths *p, Diag *d);
 
-const char *paths_self(Arena *a); /* the compiler; NULL, errno set, when the system does not tell */
-/* A program of ours: beside the compiler (a build tree) or in ../lib/tenon (an installed one); NULL when it is not there. */
+const char *paths_self(Arena *a); /* the compiler; NULL, errno set, if the system does not tell */
+/* A program of Tenon: beside the compiler (build tree) or in ../lib/tenon (installed); NULL if
+ * there is none. */
 const char *paths_program(Arena *a, const char *name);
 
 #endif

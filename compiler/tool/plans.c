@@ -1,6 +1,7 @@
-/* plans.c -- cuDNN graphs planned by tenon-plan, a program beside the compiler, and kept in the cache by content.
+/* plans.c -- plans of cuDNN graphs, made by the program tenon-plan and kept in the cache.
  *
- * An entry is tenon-plan's answer, a line, and the plan behind it.  That a graph has no engine is kept as well.
+ * An entry is the answer of tenon-plan, a line, and the plan after it.  The cache also keeps that a
+ * graph has no engine.
  */
 #include "tool/plans.h"
 #include "ops/op.h"
@@ -16,7 +17,7 @@
 
 static const Span nowhere;
 
-/* The caller tidies up, then passes on a signal that may have come meanwhile. */
+/* The caller cleans up, and then passes on a signal that came meanwhile. */
 static Process run_planner(Arena *a, const char *path, const char *const *word, int n)
 {
     Argv v = {0};

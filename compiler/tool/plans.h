@@ -1,11 +1,11 @@
-/* plans.h -- cuDNN graphs planned by tenon-plan, a program beside the compiler, and kept in the cache by content. */
+/* plans.h -- plans of cuDNN graphs, made by the program tenon-plan and kept in the cache. */
 #ifndef PLANS_H
 #define PLANS_H
 #include "base/diag.h"
 #include "base/text.h"
 #include "emit/emit.h"
 
-/* Which GPU, driver and rules the plans are for. */
+/* The GPU, driver and rules of the plans. */
 typedef struct PlanWish {
     const char *arch, *driver; /* "sm_90", "13.0" */
     bool exact;                /* engines without tensor cores */
@@ -14,25 +14,28 @@ typedef struct PlanWish {
 } PlanWish;
 
 typedef struct GraphPlan {
-    const char *ways; /* the graph, and others to take when it has no engine, split at " | " */
+    const char *ways; /* the graph, and those to take if it has no engine, split at " | " */
     bool planned;     /* false: `why` */
-    int way;          /* which one it is for */
-    long long engine, workspace; /* engine: for people; bytes */
+    int way;          /* the variant with a plan */
+    long long engine, workspace; /* engine: for people; workspace in bytes */
     const char *notes;           /* "tensor-cores,compiled" or "-" */
-    double ms;                   /* that planning took, when it was done */
+    double ms;                   /* milliseconds of planning, if done now */
     const char *why;
-    const char *text; /* what a program embeds */
+    const char *text; /* the plan that a program embeds */
     size_t bytes;
     bool kept; /* found in the cache */
 } GraphPlan;
 
-/* Is tenon-plan here, and does it find cuDNN?  Its version ("cudnn 91900 rules 1"), or NULL, with the reason in *why. */
+/* The version of tenon-plan, "cudnn 91900 rules 1"; NULL, with the reason in *why, if tenon-plan is
+ * missing or does not find cuDNN. */
 const char *plans_version(Arena *a, const char **why);
-/* Plans all of them; equal graphs once.  False after an error: a graph without an engine is none, it is an answer. */
+/* Plans all graphs, equal ones once.  Returns false after an error; a graph without an engine is no
+ * error. */
 bool plans_make(Arena *a, const char *version, const PlanWish *w, GraphPlan *p, int n, Diag *d);
 
-/* The graphs of a program's convolutions, planned; where that cannot be, it is a warning, and *in keeps none: the program plans them when it starts.
- * False after an error: no engine for one of them. */
+/* Plans the graphs of a program's convolutions.  If planning is impossible here, it warns, and *in
+ * keeps no plans: the program plans when it starts.  Returns false after an error: a graph has no
+ * engine. */
 bool plans_embed(Arena *a, const PlanWish *w, EmitInput *in, EmitPlan *plan, int n, Diag *d);
 
 #endif

@@ -1,6 +1,6 @@
-/* process.c -- other programs: the C compiler, one or many at a time, and the program just built.
+/* process.c -- runs other programs: C compilers in parallel, and the program just built.
  *
- * Each child leads a process group of its own, so that the C compiler's children end with it.
+ * Each child leads its own process group, so that the children of the C compiler end with it.
  */
 #define _GNU_SOURCE /* environ, pipe2, ppoll, sched_getaffinity */
 #include "tool/process.h"
@@ -21,7 +21,7 @@ void process_begin(void)
 {
     int fd = 0;
     while (fd >= 0 && fd <= 2) {
-        fd = open("/dev/null", O_WRONLY); /* the lowest free one: 0 for writing, */
+        fd = open("/dev/null", O_WRONLY); /* the lowest free descriptor: 0 for writing, */
         if (fd == 1 || fd == 2) {         /* 1 and 2 for reading */
             close(fd);
             fd = open("/dev/null", O_RDONLY);
@@ -77,7 +77,7 @@ typedef struct Child {
     int fd;
 } Child;
 
-/* Both outputs go to a pipe, the input is empty, signals are as the caller found them. */
+/* Both outputs go to a pipe, the input is empty, signals are as the caller had them. */
 static bool start(Child *c, const sigset_t *mask)
 {
     int fd[2];
@@ -106,7 +106,7 @@ static bool start(Child *c, const sigset_t *mask)
     return !p->error;
 }
 
-/* Takes what the child wrote; true at the end, when its status is known. */
+/* Reads the output of the child; true at its end, when the status is known. */
 static bool finished(Child *c)
 {
     char bytes[4096];
@@ -131,7 +131,7 @@ static void note_signal(int sig)
 enum { CAUGHT = 3 };
 static const int caught[CAUGHT] = {SIGINT, SIGTERM, SIGHUP};
 
-/* The signals are blocked but while we wait in ppoll: none is missed. */
+/* Signals are blocked except during ppoll, so that none is missed. */
 static void catch_signals(struct sigaction *old, sigset_t *mask)
 {
     struct sigaction act = {.sa_handler = note_signal};

@@ -1,10 +1,10 @@
-/* process.h -- other programs: the C compiler, one or many at a time, and the program just built. */
+/* process.h -- runs other programs: C compilers in parallel, and the program just built. */
 #ifndef PROCESS_H
 #define PROCESS_H
 #include "base/text.h"
 
-/* First in main: descriptors 0, 1 and 2 that this process was started without are taken, so that no other file gets them and what
- * is printed does not land in it.  Writing to 1 or 2 fails as before. */
+/* Called first in main: opens descriptors 0, 1 and 2 if the process was started without them, so
+ * that output never lands in another file.  Writing to 1 or 2 fails as before. */
 void process_begin(void);
 
 typedef struct Argv {
@@ -13,13 +13,14 @@ typedef struct Argv {
 } Argv;
 
 void argv_add(Arena *a, Argv *v, const char *word);
-void argv_split(Arena *a, Argv *v, const char *words); /* at white space: "ccache gcc" is two */
+/* splits at white space: "ccache gcc" is two */
+void argv_split(Arena *a, Argv *v, const char *words);
 void argv_end(Arena *a, Argv *v);
-const char *argv_text(Arena *a, const Argv *v); /* as one would type it */
+const char *argv_text(Arena *a, const Argv *v); /* quoted for a shell */
 
 typedef struct Process {
     Argv command;
-    Text output; /* what it wrote to stdout and stderr */
+    Text output; /* its output to stdout and stderr */
     int status;  /* exit status; 128 + signal when killed; -1 with `error` when not started */
     int error;   /* an errno, or 0 */
 } Process;
@@ -27,13 +28,14 @@ typedef struct Process {
 Process process_of(Arena *a, Argv command);
 void process_run(Process *p); /* and waits */
 
-/* Runs n of them, in their order, at most `jobs` at a time, and waits.  When one fails, those at work are ended with all their
- * children and no other is started: the number of the one that failed is returned, else -1.  A signal that would end us
- * (SIGINT, SIGTERM, SIGHUP) ends them, too, and is left in process_signal for the caller, who tidies up and passes it on. */
+/* Runs n programs, in their order, at most `jobs` at a time, and waits.  If one fails, the running
+ * ones are ended with all their children, and no other starts.  Returns the index of the one that
+ * failed, else -1.  A signal that would end the compiler (SIGINT, SIGTERM, SIGHUP) ends them, too;
+ * process_signal holds it for the caller, who cleans up and passes it on. */
 int process_run_all(Process *p, int n, int jobs);
 extern volatile int process_signal; /* 0 = none */
-void process_pass_on(void);         /* ends us by that signal, if there was one */
+void process_pass_on(void);         /* ends this process by the pending signal, if there is one */
 
-int process_cores(void); /* that we may run on */
+int process_cores(void); /* number of processors that this process may use */
 
 #endif

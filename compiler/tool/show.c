@@ -1,6 +1,7 @@
 /* show.c -- what `tenon show` prints: the layers and their price, and the memory plan.
  *
- * FLOPs are the textbook's: two per multiply-add, every tap counted.  A layer's bias belongs to the layer.
+ * FLOPs are those of the textbook: two for each multiply-add, every tap counted.  A bias counts for
+ * its layer.
  */
 #include "tool/show.h"
 #include "base/text.h"
@@ -20,7 +21,8 @@ static bool is_layer_node(const Node *n)
            !node_is(n, "const");
 }
 
-/* The bias that `n`'s own layer adds: conv2d and dense make one behind themselves, under the same path. */
+/* The bias that the layer n adds: conv2d and dense make a bias node after themselves, under the
+ * same path. */
 static const Node *bias_of_layer(const Graph *g, const Node *n)
 {
     if (!n->op->layer || node_is(n, "bias"))
@@ -39,7 +41,7 @@ static bool is_own_bias(const Graph *g, const Node *n)
     return node_is(n, "bias") && bias_of_layer(g, n->in[0]) == n;
 }
 
-/* Parameters that n reads and no earlier row has counted. */
+/* Number of parameters that n reads, except those of earlier rows. */
 static int64_t new_parameters(Graph *g, const Node *n)
 {
     int64_t sum = 0;
@@ -56,13 +58,14 @@ static int64_t new_parameters(Graph *g, const Node *n)
 
 typedef struct Row {
     const char *name, *op, *shape, *place;
-    const char *file; /* of the place, when it is not the one that is shown */
+    const char *file; /* of the place, if it is not the model file */
     int64_t parameters;
     Cost cost;
     double macs;
 } Row;
 
-/* What an op without a rule of its own moves: its inputs and its output once, 4 bytes a number; a view moves nothing. */
+/* Bytes of an op without a rule of its own: inputs and output once, 4 bytes a number; a view moves
+ * nothing. */
 static Cost plain_cost(const Node *n)
 {
     Cost c = {0, 0};
@@ -74,7 +77,8 @@ static Cost plain_cost(const Node *n)
     return c;
 }
 
-/* "13", or "13a" for a line of the first file that this one uses, told apart below the table. */
+/* "13", or "13a" for a line of the first imported file; the letters are explained below the
+ * table. */
 static const char *place_of(Arena *a, const Node *n)
 {
     const Source *s = n ? n->span.source : NULL;
@@ -124,7 +128,7 @@ static void add_row(Row *sum, const Row *r)
     sum->cost.bytes += r->cost.bytes;
 }
 
-/* The lstm, gru or rnn that n is a part of: inside its loop, or with its weights; NULL: none. */
+/* The lstm, gru or rnn to which n belongs: inside of its loop, or with its weights; NULL: none. */
 static const Node *recurrent(Arena *a, const Graph *g, const Node *n)
 {
     if (n->loop)
@@ -138,7 +142,8 @@ static const Node *recurrent(Arena *a, const Graph *g, const Node *n)
     return NULL;
 }
 
-/* The block instance that stands for `n` in a table where instances inside `depth` others are one row; NULL: n is a row. */
+/* The block instance that is the row of n, if instances inside of `depth` others are one row; NULL:
+ * n is a row. */
 static const char *folded(Arena *a, const Node *n, int depth)
 {
     const char *end = n->block;
@@ -154,13 +159,13 @@ static const char *folded(Arena *a, const Node *n, int depth)
 typedef struct Table {
     Arena *arena;
     Graph *graph;
-    int depth; /* of folding; 0: every node is a row, hidden ones too */
+    int depth; /* of folding; 0: every node is a row, also hidden ones */
     Row *row;
     int nrow, width; /* of the longest name */
-    bool folds;      /* a row is more than one */
+    bool folds;      /* a row has more than one node */
 } Table;
 
-/* The last row is one of a block instance, whose next node is r. */
+/* Whether the last row is a block instance and r belongs to it. */
 static void grow_row(Table *t, const Row *r, const char *block, const Node *call, int layers)
 {
     Row *sum = &t->row[t->nrow - 1];
@@ -173,7 +178,8 @@ static void grow_row(Table *t, const Row *r, const char *block, const Node *call
     sum->op = arena_printf(t->arena, "%d layer%s", layers, layers == 1 ? "" : "s");
 }
 
-/* Rows follow each other as the model's calls do: an instance is one row as long as nothing else comes between. */
+/* Rows are in the order of the model's calls: an instance is one row as long as its nodes are
+ * neighbours. */
 static void fill_table(Table *t)
 {
     Graph *g = t->graph;
@@ -215,7 +221,8 @@ static void print_frozen(Arena *a, const Graph *g)
                count, count == 1 ? "" : "s");
 }
 
-/* Blocks are folded as little as leaves a table for one screen, or else as much as can be. */
+/* Folds as few blocks as possible for a table on one screen; if no table fits, as many as
+ * possible. */
 static void fold_blocks(Table *t, bool all)
 {
     enum { SCREEN = 40, DEEP = 4 };
@@ -223,7 +230,7 @@ static void fold_blocks(Table *t, bool all)
         t->depth--;
 }
 
-/* The files of letters that stand in the table. */
+/* The files behind the letters of the table. */
 static void print_files(const Table *t)
 {
     for (char letter = 'a'; letter <= 'z'; letter++)
@@ -238,7 +245,7 @@ static void print_files(const Table *t)
 
 void show_layers(Arena *a, const Graph *graph, bool all, bool cost)
 {
-    Table t = {.arena = a, .graph = (Graph *)graph}; /* marks only */
+    Table t = {.arena = a, .graph = (Graph *)graph}; /* only marks are set */
     Row total = {.place = "", .name = "total", .op = "", .shape = ""};
     fold_blocks(&t, all);
     const int width = t.width > 20 ? t.width : 20;
@@ -265,7 +272,7 @@ typedef struct Bill {
     const Options *options;
     Market market;
     Price total;
-    const char *part; /* whose heading was the last */
+    const char *part; /* part of the last heading */
     struct {
         const char *name;
         Price price;
@@ -301,7 +308,8 @@ static void add_price(Price *sum, const Price *p)
         sum->values += p->values, sum->cycles += p->cycles;
 }
 
-/* A network with batch_norm goes forward, and back, in many phases: one heading, one sum. */
+/* A network with batch_norm has many forward and backward phases: one heading and one sum for
+ * all. */
 static void add_to_part(Bill *b, const char *part, const Price *p)
 {
     if (!b->part || strcmp(b->part, part) != 0)
@@ -315,7 +323,7 @@ static void add_to_part(Bill *b, const char *part, const Price *p)
     add_price(&b->sum[i].price, p);
 }
 
-/* n: what the call comes from, or NULL. */
+/* n: the node of the call, or NULL. */
 static void bill(Bill *b, const char *part, const Node *n, const char *name, const char *op,
                  Price p)
 {

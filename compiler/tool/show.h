@@ -4,12 +4,14 @@
 #include "front/front.h"
 #include "tool/command.h"
 
-/* The layer table of the forward graph, before any pass: a row a layer of the model, or a block instance where that would be
- * more than a screen; `all`: a row a node. */
+/* Prints the layer table of the forward graph, before any pass: a row for each layer of the model,
+ * or for each block instance if the table would be longer than a screen; `all`: a row for each
+ * node. */
 void show_layers(Arena *a, const Graph *g, bool all, bool cost);
-/* The price of the training step, after all passes, call by call on the nominal core of --cpu. */
+/* Prints the price of each call of the training step, after all passes, on the nominal core of
+ * --cpu. */
 void show_price(Arena *a, const Graph *train, const Options *o);
-/* The plan of the training step, after all passes, for one of `ranks` processes. */
+/* Prints the memory plan of the training step, after all passes, for one of `ranks` processes. */
 bool show_plan(Arena *a, const Graph *train, int64_t ranks, Diag *d);
 
 #endif

@@ -1,6 +1,6 @@
-/* show_gpu.c -- what `tenon show --target cuda` prints: the step as launches, and what memory it wants.
+/* show_gpu.c -- what `tenon show --target cuda` prints: the launches of a step, and its memory.
  *
- * Times are a roofline's (ir/gpu.h): predicted, never measured.
+ * Times come from a roofline (ir/gpu.h): predicted, never measured.
  */
 #include "tool/show_gpu.h"
 #include "emit/launch.h"
@@ -15,10 +15,10 @@ typedef struct Sheet {
     Arena *arena;
     const Gpu *gpu;
     GpuType type;
-    GraphPlan *plan;       /* of the launches that are cuDNN's, in order; NULL: not planned */
-    const char *unplanned; /* why not */
+    GraphPlan *plan;       /* plans of the cuDNN launches, in order; NULL: not planned */
+    const char *unplanned; /* why there is none */
     double seconds, operations, bytes; /* of a step */
-    int64_t launches, workspace;       /* the largest: launches follow each other */
+    int64_t launches, workspace;       /* the largest; launches run one after another */
 } Sheet;
 
 typedef struct Line {
@@ -55,7 +55,7 @@ static const char *engine_text(const Sheet *s, const GraphPlan *p)
     return p ? engine_name(s->arena, p->engine, p->notes) : "cuDNN, not planned";
 }
 
-/* The nodes of a launch: `fused` of them behind the first, or what those leave to a kernel of ours. */
+/* The nodes of a launch: the first `fused` ones, or those that are left to a kernel of Tenon. */
 static const char *pattern(Arena *a, const Launch *l, int from, int to)
 {
     Text t = text_new(a);
@@ -65,7 +65,7 @@ static const char *pattern(Arena *a, const Launch *l, int from, int to)
     return t.s;
 }
 
-/* ", 3 channels as 8" where pass lanes lets samples lie so. */
+/* ", 3 channels as 8" if pass lanes pads samples. */
 static const char *lanes_text(Arena *a, const Node *n)
 {
     const Node *x = n->in[0];
@@ -74,7 +74,7 @@ static const char *lanes_text(Arena *a, const Node *n)
                          : "";
 }
 
-/* The first way fuses everything; behind another one a kernel of ours does the rest. */
+/* The first variant fuses everything; after another variant, a kernel of Tenon does the rest. */
 static void show_launch(Sheet *s, const Launch *l, const GraphPlan *p)
 {
     const bool product = l->by == BY_CUDNN || l->by == BY_CUBLAS, apart = p && p->way > 0;
@@ -148,7 +148,8 @@ static void print_gpu_bytes(Arena *a, const char *what, int64_t bytes, const cha
 
 static void show_memory(const Sheet *s, const Graph *g, const Launch *l, int n)
 {
-    /* cuBLASLt asks for 32 MB on Hopper; CUDA's context, its libraries' code and NVRTC's take about half a gigabyte. */
+    /* cuBLASLt needs 32 MB on Hopper; CUDA's context and the code of its libraries and NVRTC take
+     * about 0.5 GB. */
     enum { PRODUCTS = 32 << 20, CONTEXT = 500000000 };
     static const struct {
         const char *name;

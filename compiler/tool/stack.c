@@ -1,14 +1,15 @@
-/* stack.c -- the compiler on a thread of its own.
+/* stack.c -- runs the compiler on a thread of its own.
  *
- * Expressions, graphs and their passes are walked by recursion, as deep as the checks of front/ allow.  The first thread's stack is what
- * the shell says (ulimit -s), which may be 128 KB; this one's is always the same.
+ * Expressions, graphs and passes are walked by recursion, as deep as the checks of front/ allow.
+ * The stack of the first thread is set by the shell (ulimit -s) and can be 128 KB; the stack of
+ * this thread always has the same size.
  */
 #define _GNU_SOURCE
 #include "tool/stack.h"
 #include <pthread.h>
 #include <signal.h>
 
-/* A chain of 19,000 operations, about the longest that the checks let through, takes less than 4 MB. */
+/* A chain of 19,000 operations, about the longest that the checks allow, takes less than 4 MB. */
 enum { STACK_BYTES = 64 << 20 };
 
 typedef struct Job {

@@ -1,8 +1,9 @@
-/* stack.h -- the compiler's own stack, whose size no limit of the shell decides. */
+/* stack.h -- a stack for the compiler that does not depend on a limit of the shell. */
 #ifndef STACK_H
 #define STACK_H
 
-/* run(arg) on a thread with STACK_BYTES of stack; on this one where none can be started.  Signals go to that thread. */
+/* Calls run(arg) on a thread with STACK_BYTES of stack; on this thread if none can be started.
+ * Signals go to that thread. */
 int stack_run(int (*run)(void *), void *arg);
 
 #endif

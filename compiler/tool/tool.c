@@ -67,7 +67,7 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
     const Machine *m = machine_find(c->options.cpu);
     const bool compiles = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN || c->tune;
     const char *cc = environment(ENV_CC);
-    if (!m) { /* options have been looked at before */
+    if (!m) { /* options are checked already */
         diag_error(d, nowhere, "TENON_CPU=%s: there is no such processor", c->options.cpu);
         diag_help(d, "set it to a value of --cpu (tenon build --help lists them), or unset it for "
                      "this machine's processor");
@@ -87,8 +87,8 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
     return !c->tune || !f->train || c->options.tuner;
 }
 
-/* What is written from the model as it stands, before the passes change it: a picture of a graph that nobody could read node by
- * node, or another framework's script.  c->written stays NULL where the passes come first. */
+/* Writes what is made from the model before the passes change it: blocks instead of a graph that is
+ * too large to read, or a script for another framework.  Else c->written stays NULL. */
 static bool write_forward(Command *c, const Front *f, Diag *d)
 {
     enum { READABLE = 100 };
@@ -150,7 +150,7 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
 
 /* ---- after them */
 
-/* What `emit` writes names no place of this machine; what `build` compiles knows where data lie. */
+/* The text of `emit` has no path of this machine; a program of `build` knows where data are. */
 EmitInput tool_emit_input(const Command *c, const Front *f)
 {
     return (EmitInput){.train = f->train,
@@ -209,7 +209,7 @@ static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
     return write_emitted(a, c, arena_printf(a, "%s.%s", g->name, end), out.s, d);
 }
 
-/* --kernels=cudnn: the graphs of the convolutions, planned where cuDNN is here.  False after an error. */
+/* --kernels=cudnn: plans the graphs of the convolutions if cuDNN is here.  False after an error. */
 static bool plan_graphs(Arena *a, const Command *c, EmitInput *emit, EmitPlan **plan, int *n,
                         Diag *d)
 {
@@ -222,7 +222,7 @@ static bool plan_graphs(Arena *a, const Command *c, EmitInput *emit, EmitPlan **
     return *n == 0 || plans_embed(a, &wish, emit, *plan, *n, d);
 }
 
-/* Their plans, and what they are linked with. */
+/* Adds the plans, and the library that runs them. */
 static bool add_plans(Arena *a, const Command *c, EmitInput *emit, BuildInput *in, Diag *d)
 {
     EmitPlan *plan;
@@ -237,7 +237,8 @@ static bool add_plans(Arena *a, const Command *c, EmitInput *emit, BuildInput *i
     return objects_add_plans(a, in, t.s, d);
 }
 
-/* The program's flags, and those that the environment gives the C compiler: with other ones its last bits may be others. */
+/* The flags of the program, and those of the environment for the C compiler: they can change its
+ * last bits. */
 static const char *built_with(Arena *a, const Command *c)
 {
     const char *more = environment(ENV_TENON_CFLAGS);

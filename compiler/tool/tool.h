@@ -5,12 +5,12 @@
 #include "front/front.h"
 #include "tool/command.h"
 
-bool tool_answer(const Command *c, Diag *d); /* help, version, ops: what needs no model */
-/* Before the passes: an output that cannot be is refused, a recipe asked for, the processor looked up. */
+bool tool_answer(const Command *c, Diag *d); /* help, version, ops: needs no model */
+/* Before the passes: refuses an impossible output, requires a recipe, finds the processor. */
 bool tool_begin(Command *c, const Front *f, Diag *d);
-/* After the passes: emit, compile, print or run, as the command says. */
+/* After the passes: emits, compiles, prints or runs, as the command says. */
 bool tool_finish(const Command *c, const Front *f, Diag *d);
 EmitInput tool_emit_input(const Command *c, const Front *f);
-bool tool_said(Diag *d); /* what was printed has arrived: false when stdout is full or closed */
+bool tool_said(Diag *d); /* whether all output was written: false if stdout is full or closed */
 
 #endif

@@ -1,13 +1,13 @@
-/* tune.c -- --tune: algorithms settled by measuring them here, once for each shape.
+/* tune.c -- --tune: chooses algorithms by measuring them on this machine, once for each shape.
  *
- * Pass choose hands over the convolutions whose ways cost about the same.  What is not known yet is compiled into one small
- * program, run on one thread, and the fastest way noted in the file `tuned` of the cache directory: a line each, fields
- * between tabs,
+ * Pass choose hands over the convolutions whose variants have about the same price.  Unknown cases
+ * are compiled into one small program, which runs on one thread.  The fastest variant is noted in
+ * the file `tuned` of the cache directory, a line for each case, with tabs between the fields:
  *
- *     shape    processor    kernels    way    microseconds of a step by way, the nominal core's by price, FMA peak beside
+ *     shape    processor    kernels    variant    measured and predicted microseconds, FMA peak
  *
- * to be read, edited or deleted.  `kernels` stands for the trial's C code, its headers, the C compiler and its flags: a new
- * version of a kernel is measured again.
+ * Lines can be read, edited or deleted.  `kernels` is a hash of the C code of the trial, its
+ * headers, the C compiler and its flags: a new version of a kernel is measured again.
  */
 #include "tool/tune.h"
 #include "base/environment.h"
@@ -31,19 +31,19 @@ static const char HEAD[] =
     "# tenon build --tune: what was fastest here; a line that is taken out is measured again\n";
 
 typedef struct TuneTool {
-    Tuner tuner; /* first: pass choose knows this part */
+    Tuner tuner; /* first, for pass choose */
     Arena *arena;
     const Command *command;
     const char *dtype, *processor, *kernels;
 } TuneTool;
 
-/* A choice on its way to an answer. */
+/* A choice that waits for an answer. */
 typedef struct Case {
     Choice *choice;
     const char *shape;
     bool known;
     int call[CHOICE_MOST],
-        pack[CHOICE_MOST]; /* numbers of its trials; pack -1: it reads no filters */
+        pack[CHOICE_MOST]; /* indices of its trials; pack -1: it reads no filters */
 } Case;
 
 /* ---- what a line says */
@@ -66,7 +66,7 @@ static void add_attr(Text *t, const Attr *a)
         text_printf(t, "%lld", (long long)a->i);
 }
 
-/* Everything the kernel is specialised for: "conv2d n=16 calls=8 x_shape=20x12x12 filters=50 kernel=5x5 ...". */
+/* Everything that specialises the kernel: "conv2d n=16 calls=8 x_shape=20x12x12 filters=50 ...". */
 static const char *shape_of(const TuneTool *t, const Choice *c, int64_t chunk, int64_t calls)
 {
     const Node *n = c->node;
@@ -95,7 +95,7 @@ static const char *processor(Arena *a)
 {
     Text t = text_new(a);
     char line[512];
-    FILE *f = fopen("/proc/cpuinfo", "r"); /* its size is 0: file_read does not see into it */
+    FILE *f = fopen("/proc/cpuinfo", "r"); /* its size is 0, so file_read reads nothing */
     while (f && fgets(line, sizeof line, f) && *line != '\n')
         text_add(&t, line);
     if (f)
@@ -125,7 +125,7 @@ static const char *line_key(const TuneTool *t, const Case *c)
     return arena_printf(t->arena, "%s\t%s\t%s\t", c->shape, t->processor, t->kernels);
 }
 
-/* A line of an unknown way counts as none: it is measured again. */
+/* A line with an unknown variant is ignored: the case is measured again. */
 static bool look_up_case(const TuneTool *t, Case *c, const char *text)
 {
     const char *key = line_key(t, c);
@@ -142,7 +142,7 @@ static bool look_up_case(const TuneTool *t, Case *c, const char *text)
     return false;
 }
 
-/* Other compilers may have written meanwhile: what they found is kept. */
+/* Keeps what other compilers have written meanwhile. */
 static void append(const TuneTool *t, const char *lines, Diag *d)
 {
     const char *path = file_path(t->arena), *text = file_text(t->arena), *old = *text ? text : HEAD;
@@ -178,7 +178,7 @@ static int add_packing(Trials *t, Graph *g, Node *n)
     return trials_add(t, &pack);
 }
 
-/* The trials of one case: each way's call and the packing of its filters. */
+/* The trials of one case: the call of each variant, and the packing of its filters. */
 static void add_trials(Trials *t, const Graph *g, Case *c)
 {
     Graph *mine = (Graph *)g; /* for its arena; n is left as it was */
@@ -192,7 +192,7 @@ static void add_trials(Trials *t, const Graph *g, Case *c)
     }
 }
 
-/* The number behind "KEY " at the beginning of a line; -1 when there is none. */
+/* The number after "KEY " at the beginning of a line; -1 if there is none. */
 static double tune_figure(const char *text, const char *key)
 {
     const size_t n = strlen(key);
@@ -248,7 +248,7 @@ static double trial_us(Arena *a, const char *text, int trial)
     return tune_figure(text, arena_printf(a, "%d", trial));
 }
 
-/* Takes the fastest way; the line that remembers it. */
+/* Takes the fastest variant; returns the line for the file. */
 static const char *settle_case(const TuneTool *t, Case *c, double calls, const char *measured)
 {
     Choice *h = c->choice;
@@ -266,7 +266,7 @@ static const char *settle_case(const TuneTool *t, Case *c, double calls, const c
                         way_name(h->tile[h->pick]), ways.s, tune_figure(measured, "peak"));
 }
 
-/* The same shape twice is one case. */
+/* Equal shapes are one case. */
 static Case *twin(Case *c, int n)
 {
     for (int i = 0; i < n; i++)
@@ -317,7 +317,7 @@ static uint64_t add_header(const TuneTool *t, const char *path, uint64_t h)
     return bytes ? text_hash(bytes, len, h) : h;
 }
 
-/* Every header that a trial can see, the C compiler, its flags. */
+/* Hash of every header that a trial can see, the C compiler and its flags. */
 static const char *kernels_id(const TuneTool *t, const Paths *p)
 {
     Arena *a = t->arena;
@@ -327,7 +327,7 @@ static const char *kernels_id(const TuneTool *t, const Paths *p)
                                      t->command->options.cpu);
     uint64_t sum = text_hash(flags, strlen(flags), 0);
     DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));) /* in any order: hashes are added up */
+    for (struct dirent *e; d && (e = readdir(d));) /* in any order: the hashes are added */
         if (*e->d_name != '.')
             sum += add_header(t, path_join(a, dir, e->d_name),
                               text_hash(e->d_name, strlen(e->d_name), 0));

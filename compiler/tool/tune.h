@@ -1,9 +1,10 @@
-/* tune.h -- --tune: algorithms settled by measuring them here, once for each shape. */
+/* tune.h -- --tune: chooses algorithms by measuring them on this machine, once for each shape. */
 #ifndef TUNE_H
 #define TUNE_H
 #include "tool/command.h"
 
-/* The tuner for pass choose (ir/choice.h); NULL after an error.  The processor of c is known by now. */
+/* The tuner for pass choose (ir/choice.h); NULL after an error.  The processor of c must be
+ * known. */
 struct Tuner *tune_new(Arena *a, const Command *c, const char *dtype, Diag *d);
 
 #endif
