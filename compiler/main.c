@@ -19,14 +19,17 @@ static bool compile(Arena *a, Command *c, Diag *d)
     if (!tool_begin(c, &f, d) || (f.train && !pass_run_all(f.train, &c->options, d)))
         return false;
     f.token = f.train && !c->options.cuda ? pass_token(f.test) : NULL;
-    f.test->peer = f.train;                           /* evaluation uses the parameters where training planned them */
+    f.test->peer = f.train; /* evaluation uses the parameters where training planned them */
     if (f.token)
         f.token->peer = f.train;
-    return (!f.train || pass_run_all(f.test, &c->options, d)) && (!f.token || pass_run_all(f.token, &c->options, d)) &&
-           tool_finish(c, &f, d);
+    return (!f.train || pass_run_all(f.test, &c->options, d)) &&
+           (!f.token || pass_run_all(f.token, &c->options, d)) && tool_finish(c, &f, d);
 }
 
-typedef struct Words { int n; char **word; } Words;
+typedef struct Words {
+    int n;
+    char **word;
+} Words;
 
 static int run(void *arg)
 {
@@ -35,7 +38,8 @@ static int run(void *arg)
     Arena *a = arena_new();
     Diag *d = diag_new(a, command_color(w->n, w->word));
     Command c;
-    const bool ok = command_parse(a, w->n, w->word, &c, d) && (c.kind < COMMAND_CHECK ? tool_answer(&c, d) : compile(a, &c, d)) &&
+    const bool ok = command_parse(a, w->n, w->word, &c, d) &&
+                    (c.kind < COMMAND_CHECK ? tool_answer(&c, d) : compile(a, &c, d)) &&
                     tool_said(d);
     diag_print(d, stderr);
     arena_free(a);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# layers.sh -- fails on an include that climbs or steps sideways, and on memory taken behind the arena's back.
+# layers.sh -- fails on an include against the order of the rooms, and on memory that does not come from the arena.
 #
 #   base <- ir <- ops <- {front (+ grammar), passes, emit, scripts, pictures} <- tool <- main.c        read "is included by"
 #
@@ -30,7 +30,7 @@ check_compiler() {
             bad "$file" "includes \"$header\", which is not there"
         elif [ $to = grammar ] || [ $room = grammar ]; then
             case $room,$to in front,* | grammar,grammar | grammar,front) ;; *,grammar) bad "$file" "includes \"$header\" of the grammar" ;;
-            *) [ "${level[$to]}" -lt "${level[$room]}" ] || bad "$file" "includes \"$header\": a step sideways" ;; esac
+            *) [ "${level[$to]}" -lt "${level[$room]}" ] || bad "$file" "includes \"$header\": rooms of one level do not include each other" ;; esac
         elif [ "$to" != "$room" ] && [ "${level[$to]}" -ge "${level[$room]}" ]; then
             bad "$file" "includes \"$header\": $room may not look into $to"
         fi
@@ -84,8 +84,8 @@ printf '#include "emit/emit.h"\n' > "$self/side.c"
 printf '#include "rt.h"\n' > "$self/shared.c"
 printf 'void *f(void) { return malloc(1); }\n' > "$self/memory.c"
 expect() { if [ $fine = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL layers.sh does not see $1"; fi; }
-fine=1; check_compiler "$self/up.h" ir > /dev/null; expect "an include that climbs"
-fine=1; check_compiler "$self/side.c" passes > /dev/null; expect "an include that steps sideways"
+fine=1; check_compiler "$self/up.h" ir > /dev/null; expect "an include of a higher room"
+fine=1; check_compiler "$self/side.c" passes > /dev/null; expect "an include of a room of the same level"
 fine=1; check_compiler "$self/shared.c" emit > /dev/null; expect "a header of the runtime in the compiler"
 fine=1; check_memory "$self/memory.c" > /dev/null; expect "malloc outside the arena"
 
