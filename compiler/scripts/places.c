@@ -308,6 +308,12 @@ static const char *reversed(const Use *u)
 
 /* ---- shapes */
 
+/* Dimension i of a shape, from the end if negative; 1 if the shape has no dimensions. */
+static int64_t dim(const Shape *s, int i)
+{
+    return s->rank ? s->dim[i < 0 ? s->rank + i : i] : 1;
+}
+
 static const char *shape_place(const Use *u, const char *name)
 {
     const Node *n = u->node;
@@ -315,11 +321,11 @@ static const char *shape_place(const Use *u, const char *name)
     const struct {
         const char *name, *value;
     } all[] = {
-        {"channels", integer_text(u, x->dim[0])},
-        {"features", integer_text(u, x->dim[x->rank - 1])},
-        {"count", n->nin > 1 ? integer_text(u, n->in[1]->shape.dim[0]) : NULL},
+        {"channels", integer_text(u, dim(x, 0))},
+        {"features", integer_text(u, dim(x, -1))},
+        {"count", n->nin > 1 ? integer_text(u, dim(&n->in[1]->shape, 0)) : NULL},
         {"shape", python_list(u->arena, y->dim, y->rank, 0)},
-        {"rows", integer_text(u, y->dim[y->rank - 1])},
+        {"rows", integer_text(u, dim(y, -1))},
         {"rank", integer_text(u, y->rank)},
         {"vector", flag(x->rank == 1)},
         {"matrix", flag(x->rank == 2)},
