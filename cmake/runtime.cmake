@@ -1,7 +1,8 @@
 # runtime.cmake -- what every program built by tenon is linked with, and where tenon finds it.
 #
 # Floating-point contraction is off here as in generated code: a result depends on the source, not on the compiler's taste.
-file(GLOB runtime CONFIGURE_DEPENDS runtime/*.c runtime/data/*.c runtime/comm/*.c)
+file(GLOB runtime CONFIGURE_DEPENDS runtime/*.c runtime/*/*.c)
+list(FILTER runtime EXCLUDE REGEX "/cuda/[^/]*$")       # compiled with a program for a GPU
 list(FILTER runtime EXCLUDE REGEX "/comm/mpi\\.c$")     # compiled with a program, by its MPI's compiler
 add_library(tenonrt STATIC ${runtime})
 target_include_directories(tenonrt PRIVATE runtime)

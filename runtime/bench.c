@@ -4,10 +4,10 @@
  * A step is all of it: gathering the samples, forward, backward, update. With --layers or --trace a
  * second round of steps has a clock behind each call.
  */
+#include "base/clock.h"
+#include "base/error.h"
 #include "bench_comm.h"
-#include "clock.h"
 #include "device.h"
-#include "error.h"
 #include "file.h"
 #include "fma_peak.h"
 #include "init.h"

@@ -3,8 +3,8 @@
  * The model is scale.h's; beta holds the additions too.
  */
 #include "bench_comm.h"
-#include "clock.h"
-#include "memory.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "scale.h"
 #include <math.h>
 #include <stdio.h>

@@ -2,11 +2,11 @@
  * in its metadata. */
 #define _GNU_SOURCE
 #include "checkpoint.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
 #include "data/vocab.h"
-#include "error.h"
 #include "files.h"
-#include "hash.h"
-#include "json.h"
 #include "lease.h"
 #include "weights.h"
 #include <dirent.h>

@@ -1,8 +1,8 @@
 /* evaluate.c -- loss and accuracy over a test set, and the command `test`. */
-#include "clock.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mapped.h"
 #include "data/vocab.h"
-#include "error.h"
-#include "mapped.h"
 #include "params.h"
 #include "train.h"
 #include "weights.h"

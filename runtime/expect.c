@@ -1,6 +1,6 @@
 /* expect.c -- see expect.h. */
 #include "expect.h"
-#include "error.h"
+#include "base/error.h"
 #include "net.h"
 #include "train.h"
 #include <string.h>

@@ -1,7 +1,7 @@
 /* feed.c -- see feed.h. */
 #include "feed.h"
-#include "error.h"
-#include "memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include <string.h>
 
 enum { PLACES = 2, ROWS_EACH = 32 }; /* rows that a thread gathers at a time */

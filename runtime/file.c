@@ -1,7 +1,7 @@
 /* file.c -- atomic replacement by rename(2); see file.h. */
 #define _GNU_SOURCE
 #include "file.h"
-#include "error.h"
+#include "base/error.h"
 #include "files.h"
 #include "owner.h"
 #include <dirent.h>

@@ -2,8 +2,8 @@
  * compared with. */
 #ifndef FMA_PEAK_H
 #define FMA_PEAK_H
+#include "base/threads.h"
 #include "rt.h"
-#include "threads.h"
 
 /* GFLOP/s of all threads of the pool together, with the vectors of the program's instruction set
  * and type: the best of a few runs of some ms. */

@@ -8,10 +8,10 @@
  * one label a window, which wants it filled and gets padding in front of a short text, and with --anew.
  * Number k of a text is drawn with counter k of the seed, so that a seed gives one text, on any number of threads.
  */
+#include "base/error.h"
+#include "base/random.h"
 #include "data/vocab.h"
-#include "error.h"
 #include "params.h"
-#include "random.h"
 #include "train.h"
 #include "weights.h"
 #include <math.h>

@@ -2,8 +2,8 @@
  * norm. */
 #ifndef GRAD_H
 #define GRAD_H
+#include "base/threads.h"
 #include "rt.h"
-#include "threads.h"
 #include "tree.h"
 
 int64_t grad_blocks(const RtProgram *p);  /* of clipping: how many partial sums there are */

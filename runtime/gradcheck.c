@@ -11,12 +11,12 @@
  * the two sides are two numbers however small h is.  A gradient between them is one of the loss's
  * subgradients; there is nothing to compare it with more closely, and it does not count.
  */
+#include "base/error.h"
+#include "base/random.h"
 #include "data/vocab.h"
-#include "error.h"
 #include "file.h"
 #include "init.h"
 #include "params.h"
-#include "random.h"
 #include "train.h"
 #include "weights.h"
 #include <float.h>

@@ -1,6 +1,6 @@
 /* info.c -- the command `info`: what a program is, in lines of "key: value". */
+#include "base/hash.h"
 #include "comm/transport.h"
-#include "hash.h"
 #include "link.h"
 #include "net.h"
 #include "options.h"

@@ -8,10 +8,10 @@
  *   uniform(a, b)   normal(mean a, std b)   constant(a)   second: a in the second b numbers, else 0
  */
 #include "init.h"
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/random.h"
 #include "params.h"
-#include "random.h"
 #include <math.h>
 #include <stdlib.h>
 

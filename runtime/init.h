@@ -1,8 +1,8 @@
 /* init.h -- the parameters before the first step. */
 #ifndef INIT_H
 #define INIT_H
+#include "base/threads.h"
 #include "rt.h"
-#include "threads.h"
 
 /* Fills every parameter of `fixed`, keyed by (seed, the parameter's name, element): independent
  * of all else. */

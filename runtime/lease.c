@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "lease.h"
-#include "error.h"
+#include "base/error.h"
 #include "file.h"
 #include "files.h"
 #include "owner.h"

@@ -4,10 +4,10 @@
  * every later one is tried, because disks get room again and pipes a new reader.
  */
 #include "log.h"
-#include "clock.h"
-#include "error.h"
-#include "json.h"
-#include "output.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/output.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

@@ -1,11 +1,11 @@
 /* main.c -- rt_main: is this the right machine, what is asked for, do it. */
-#include "error.h"
-#include "hash.h"
-#include "mapped.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mapped.h"
+#include "base/output.h"
+#include "base/threads.h"
 #include "options.h"
-#include "output.h"
 #include "program_table.h"
-#include "threads.h"
 #include "train.h"
 #include <signal.h>
 #include <stdio.h>

@@ -8,11 +8,11 @@
  * same arithmetic. So no bit depends on the number of ranks, or of groups.
  */
 #include "net.h"
-#include "clock.h"
-#include "error.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mapped.h"
+#include "base/memory.h"
 #include "grad.h"
-#include "mapped.h"
-#include "memory.h"
 #include "remote.h"
 #include "ticks.h"
 #include <math.h>

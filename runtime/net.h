@@ -8,10 +8,10 @@
  */
 #ifndef NET_H
 #define NET_H
+#include "base/threads.h"
 #include "comm/comm.h"
 #include "data/data.h"
 #include "rt.h"
-#include "threads.h"
 
 typedef struct Net {
     const RtProgram *p;

@@ -1,9 +1,9 @@
 /* options.c -- reads a command line by the tables of program_table.h, and answers words that are in none of them. */
 #define _GNU_SOURCE
 #include "options.h"
-#include "error.h"
+#include "base/error.h"
+#include "base/threads.h"
 #include "program_table.h"
-#include "threads.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

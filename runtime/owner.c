@@ -1,6 +1,6 @@
 /* owner.c -- see owner.h; proc(5) has the formats. */
 #include "owner.h"
-#include "hash.h"
+#include "base/hash.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

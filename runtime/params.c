@@ -1,6 +1,6 @@
 /* params.c -- the way between file order and memory order, given by RtParam.axis. */
 #include "params.h"
-#include "hash.h"
+#include "base/hash.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* predict.c -- the command `predict`: outputs for samples of a file, a row a sample; classes as
  * probabilities; of a text or an image its class and how likely that is. */
+#include "base/error.h"
+#include "base/mapped.h"
 #include "data/classes.h"
 #include "data/npy.h"
 #include "data/vocab.h"
-#include "error.h"
-#include "mapped.h"
 #include "params.h"
 #include "train.h"
 #include "weights.h"

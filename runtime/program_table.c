@@ -1,7 +1,7 @@
 /* program_table.c -- see program_table.h. */
 #include "program_table.h"
-#include "error.h"
-#include "threads.h"
+#include "base/error.h"
+#include "base/threads.h"
 #include <string.h>
 
 /* Words that only the reference prints: programs are linked without them. */

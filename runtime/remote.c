@@ -1,9 +1,9 @@
 /* remote.c -- see remote.h. */
 #include "remote.h"
-#include "error.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "feed.h"
 #include "link.h"
-#include "memory.h"
 #include <string.h>
 
 enum { PIECES = 8 }; /* samples and labels of a few data sets */

@@ -1,10 +1,10 @@
 /* safetensors_read.c -- a header is believed only after every number in it has been checked; see
  * safetensors.h. */
 #define _GNU_SOURCE
-#include "error.h"
-#include "hash.h"
-#include "json.h"
-#include "mapped.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/mapped.h"
 #include "params.h"
 #include "safetensors.h"
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* safetensors_write.c -- see safetensors.h. */
-#include "error.h"
-#include "hash.h"
-#include "json.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
 #include "params.h"
 #include "safetensors.h"
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * by one test of a thread-local pointer.
  */
 #include "ticks.h"
-#include "error.h"
+#include "base/error.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * a thread's time once, so that the durations of a thread add up to its steps.
  * Source: Trace Event Format (Google, 2016).
  */
+#include "base/json.h"
 #include "file.h"
-#include "json.h"
 #include "ticks.h"
 #include <stdarg.h>
 #include <stdio.h>

@@ -6,9 +6,9 @@
  *     0 12.345        number of the trial, microseconds a call
  *     peak 118.2      GFLOP/s of FMA in registers, one thread, measured beside them
  */
-#include "error.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "fma_peak.h"
-#include "memory.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

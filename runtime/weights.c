@@ -1,8 +1,8 @@
 /* weights.c -- see weights.h. */
 #include "weights.h"
+#include "base/error.h"
 #include "data/classes.h"
 #include "data/vocab.h"
-#include "error.h"
 #include <stdio.h>
 #include <string.h>
 

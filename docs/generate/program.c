@@ -12,9 +12,9 @@
 #include "records.h"
 #include "reference.h"
 #include "safetensors.h"
-#include "threads.h"
+#include "base/threads.h"
 #include "ticks.h"
-#include "variables.h"
+#include "base/variables.h"
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* comm.c -- joining a run, and what its ranks tell each other: see comm.h. */
 #define _GNU_SOURCE
 #include "comm/comm.h"
-#include "clock.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/threads.h"
+#include "base/variables.h"
 #include "comm/launch.h"
 #include "comm/state.h"
-#include "error.h"
-#include "hash.h"
-#include "threads.h"
-#include "variables.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

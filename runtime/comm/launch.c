@@ -1,8 +1,8 @@
 /* launch.c -- see launch.h. */
 #include "comm/launch.h"
-#include "error.h"
-#include "hash.h"
-#include "variables.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/variables.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * linker.  Collectives stay unused: their order of additions depends on the number of ranks, the size
  * and the library (and none of them can say which rank is late).
  */
+#include "base/error.h"
 #include "comm/transport.h"
-#include "error.h"
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,10 +13,10 @@
  * thread at a time (MPI_THREAD_SERIALIZED): this one, or the main thread when all posts are done.
  */
 #define _GNU_SOURCE
-#include "clock.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/threads.h"
 #include "comm/state.h"
-#include "error.h"
-#include "threads.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>

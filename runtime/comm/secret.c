@@ -1,9 +1,9 @@
 /* secret.c -- see secret.h. */
 #define _GNU_SOURCE
 #include "comm/secret.h"
-#include "error.h"
+#include "base/error.h"
+#include "base/variables.h"
 #include "files.h"
-#include "variables.h"
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -12,8 +12,8 @@
  */
 #ifndef COMM_SECRET_H
 #define COMM_SECRET_H
+#include "base/hash.h"
 #include "comm/launch.h"
-#include "hash.h"
 
 enum { SECRET_LEAST = 16, SECRET_MOST = 4096 };        /* bytes */
 

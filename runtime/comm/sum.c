@@ -12,9 +12,9 @@
  * come of one is added, the link carries another; and such a sum can stand still between two messages, so that
  * a more urgent one goes first (post.c). Otherwise what is received stays in the cache until it is added.
  */
-#include "clock.h"
+#include "base/clock.h"
+#include "base/error.h"
 #include "comm/state.h"
-#include "error.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,8 +10,8 @@
  */
 #define _GNU_SOURCE
 #include "comm/tcp.h"
+#include "base/error.h"
 #include "comm/transport.h"
-#include "error.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* tcp_greet.c -- see tcp_greet.h. */
 #define _GNU_SOURCE
 #include "comm/tcp_greet.h"
-#include "error.h"
+#include "base/error.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

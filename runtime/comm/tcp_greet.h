@@ -13,7 +13,7 @@
  */
 #ifndef COMM_TCP_GREET_H
 #define COMM_TCP_GREET_H
-#include "hash.h"
+#include "base/hash.h"
 
 enum { NONCE_BYTES = 32, CODE_BYTES = 16 };
 

@@ -6,8 +6,8 @@
  */
 #define _GNU_SOURCE
 #include "comm/tcp_join.h"
-#include "clock.h"
-#include "error.h"
+#include "base/clock.h"
+#include "base/error.h"
 #include <dirent.h>
 #include <errno.h>
 #include <netinet/tcp.h>

@@ -4,9 +4,9 @@
  * those above.  Each line begins with the greeting of tcp_greet.h; who does not know the job's secret is sent away.
  */
 #define _GNU_SOURCE
-#include "clock.h"
+#include "base/clock.h"
+#include "base/error.h"
 #include "comm/tcp_join.h"
-#include "error.h"
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>

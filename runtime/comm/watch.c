@@ -10,9 +10,9 @@
  * not equally long on all hosts.
  */
 #define _GNU_SOURCE
-#include "clock.h"
+#include "base/clock.h"
+#include "base/error.h"
 #include "comm/state.h"
-#include "error.h"
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>

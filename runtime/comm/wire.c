@@ -6,8 +6,8 @@
  *
  * All ranks have the same weights after it, but they depend on the number of ranks; a run that resumes begins with nothing kept.
  */
+#include "base/error.h"
 #include "comm/state.h"
-#include "error.h"
 #include <string.h>
 
 enum { GRAIN = 16 };

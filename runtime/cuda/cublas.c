@@ -8,10 +8,10 @@
  * Source: cuBLASLt's reference, "cublasLtMatmul()" and "Results reproducibility".
  */
 #include "cuda/cublas.h"
+#include "base/error.h"
+#include "base/variables.h"
 #include "cuda/gpu.h"
 #include "device.h"
-#include "error.h"
-#include "variables.h"
 #include <cublasLt.h>
 #include <dlfcn.h>
 #include <stdlib.h>

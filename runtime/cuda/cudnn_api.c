@@ -1,6 +1,6 @@
 /* cudnn_api.c -- cuDNN's backend API through a table of symbols. */
 #include "cuda/cudnn_api.h"
-#include "variables.h"
+#include "base/variables.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

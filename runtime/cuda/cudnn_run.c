@@ -1,9 +1,9 @@
 /* cudnn_run.c -- a program's convolutions through cuDNN. */
 #include "cuda/cudnn_run.h"
+#include "base/error.h"
 #include "cuda/cudnn_load.h"
 #include "cuda/gpu.h"
 #include "device.h"
-#include "error.h"
 #include <limits.h>
 
 static CudnnApi api;

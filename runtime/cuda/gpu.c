@@ -6,8 +6,8 @@
  * Compiled with each program, like comm/mpi.c: the runtime library knows no CUDA.
  */
 #include "cuda/gpu.h"
+#include "base/error.h"
 #include "device.h"
-#include "error.h"
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>

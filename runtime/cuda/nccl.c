@@ -15,12 +15,12 @@
  *
  * Compiled with each program for several GPUs; the library is opened when there is more than one rank.
  */
-#include "clock.h"
+#include "base/clock.h"
+#include "base/error.h"
 #include "cuda/gpu.h"
 #include "cuda/nccl_api.h"
 #include "cuda/rank_sum.h"
 #include "device.h"
-#include "error.h"
 #include "link.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* nccl_api.c -- NCCL through a table of symbols. */
 #include "cuda/nccl_api.h"
-#include "variables.h"
+#include "base/variables.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

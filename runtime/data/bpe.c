@@ -7,8 +7,8 @@
  * Source: Sennrich, Haddow, Birch 2016, "Neural machine translation of rare words with subword units"; pieces after GPT-2's.
  */
 #define _GNU_SOURCE
+#include "base/error.h"
 #include "data/vocab.h"
-#include "error.h"
 #include <stdlib.h>
 #include <string.h>
 

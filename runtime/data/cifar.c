@@ -8,10 +8,10 @@
  *
  * Source: A. Krizhevsky, "The CIFAR-10 dataset", binary version.
  */
+#include "base/error.h"
+#include "base/memory.h"
 #include "data/data.h"
 #include "data/stream.h"
-#include "error.h"
-#include "memory.h"
 #include <string.h>
 
 enum { CLASSES = 10, FILES = 5 };

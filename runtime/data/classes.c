@@ -1,6 +1,6 @@
 /* classes.c -- see classes.h. */
 #include "data/classes.h"
-#include "error.h"
+#include "base/error.h"
 #include "safetensors.h"
 #include <string.h>
 

@@ -7,9 +7,9 @@
  *
  * Source: RFC 4180, and what spreadsheets write.
  */
+#include "base/error.h"
+#include "base/memory.h"
 #include "data/data.h"
-#include "error.h"
-#include "memory.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* data.c -- a data set by name, whatever its format, and the batches of it. */
 #include "data/data.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mapped.h"
+#include "base/memory.h"
+#include "base/random.h"
 #include "data/folders.h"
 #include "data/text.h"
-#include "error.h"
-#include "hash.h"
-#include "mapped.h"
-#include "memory.h"
 #include "params.h"
-#include "random.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

@@ -6,9 +6,9 @@
  */
 #ifndef DATA_H
 #define DATA_H
+#include "base/threads.h"
 #include "order.h"
 #include "rt.h"
-#include "threads.h"
 
 /* One batch, as the fields of Rt of the same names. */
 typedef struct Batch {

@@ -1,7 +1,7 @@
 /* find.c -- from the name of a data set to its directory. */
+#include "base/error.h"
+#include "base/variables.h"
 #include "data/data.h"
-#include "error.h"
-#include "variables.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* folders.c -- see folders.h. */
 #define _GNU_SOURCE
 #include "data/folders.h"
+#include "base/error.h"
+#include "base/hash.h"
 #include "data/classes.h"
-#include "error.h"
-#include "hash.h"
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -4,10 +4,10 @@
  * Source: Y. LeCun, C. Cortes, C. Burges, "The MNIST database", file formats at the end of the
  * page.
  */
+#include "base/error.h"
+#include "base/memory.h"
 #include "data/data.h"
 #include "data/stream.h"
-#include "error.h"
-#include "memory.h"
 #include <string.h>
 
 enum { IDX_U8 = 8 };

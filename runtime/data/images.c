@@ -7,17 +7,17 @@
  * all (file.h).  Of processes that start together one writes it, as a rule, and the others keep samples in memory.
  */
 #define _GNU_SOURCE
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mapped.h"
+#include "base/memory.h"
+#include "base/variables.h"
 #include "data/data.h"
 #include "data/decode.h"
 #include "data/folders.h"
 #include "data/resample.h"
-#include "error.h"
 #include "file.h"
 #include "files.h"
-#include "hash.h"
-#include "mapped.h"
-#include "memory.h"
-#include "variables.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  *
  * Each element is summed in double over the samples in their order, bytes exactly: the same bits for any number of threads.
  */
+#include "base/error.h"
 #include "data/data.h"
-#include "error.h"
 #include "params.h"
 #include <stdlib.h>
 

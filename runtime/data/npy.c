@@ -3,9 +3,9 @@
  * Source: NumPy Enhancement Proposal 1, "A simple file format for NumPy arrays".
  */
 #include "data/npy.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "data/data.h"
-#include "error.h"
-#include "memory.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* resample.c -- see resample.h: columns first, then rows, each target a weighted sum of a few neighbours. */
 #include "data/resample.h"
-#include "error.h"
+#include "base/error.h"
 #include <math.h>
 #include <stdlib.h>
 

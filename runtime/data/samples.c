@@ -7,9 +7,9 @@
  * fast as they can be read; from a disk they come once, and the first epoch finds them in memory.  Above MOST bytes evenly spread ones
  * are read.
  */
+#include "base/error.h"
+#include "base/hash.h"
 #include "data/data.h"
-#include "error.h"
-#include "hash.h"
 #include <stdatomic.h>
 
 #define MOST ((int64_t)16 << 30)

@@ -1,9 +1,9 @@
 /* stream.c -- read, hash, unpack; see stream.h. */
 #include "data/stream.h"
+#include "base/error.h"
+#include "base/hash.h"
 #include "data/unpack.h"
-#include "error.h"
 #include "files.h"
-#include "hash.h"
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* table.c -- open addressing, at most half full; see table.h. */
 #define _GNU_SOURCE
 #include "data/table.h"
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -12,9 +12,9 @@
  */
 #define _GNU_SOURCE
 #include "data/text.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "data/stream.h"
-#include "error.h"
-#include "memory.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

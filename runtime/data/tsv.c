@@ -4,9 +4,9 @@
  * gets padding there, as Keras's pad_sequences does by default.  The vocabulary is that of the training texts.
  */
 #define _GNU_SOURCE
+#include "base/error.h"
+#include "base/memory.h"
 #include "data/text.h"
-#include "error.h"
-#include "memory.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  */
 #define _GNU_SOURCE
 #include "data/vocab.h"
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
 #include "safetensors.h"
 #include <stdio.h>
 #include <stdlib.h>

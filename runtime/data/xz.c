@@ -3,8 +3,8 @@
  * Format: The .xz file format 1.1.0, tukaani.org/xz/xz-file-format.txt: a stream ends in an index of its blocks and in a
  * footer of 12 bytes that says how long the index is.  Without the library at build time every use ends with a message.
  */
+#include "base/error.h"
 #include "data/unpack.h"
-#include "error.h"
 
 #ifdef TENON_LZMA
 #include <lzma.h>

@@ -17,7 +17,7 @@ for l in lzma png turbojpeg; do echo 'int main(void) { return 0; }' | gcc -x c -
 shim_once() {
     local out=$1 key; shift
     if [ -z "${CHECK_STAND_INS:-}" ]; then "$@" -o "$out"; return; fi
-    key=$({ echo "$*" | sed "s#$work##g"; cat "$shim_sources"/*.h "$shim_sources"/*.cpp "$shim_sources"/include/* "$TENON_ROOT"/runtime/*.h "$TENON_ROOT"/runtime/cuda/*.[ch]; } 2> /dev/null | cksum | tr ' ' '-')
+    key=$({ echo "$*" | sed "s#$work##g"; cat "$shim_sources"/*.h "$shim_sources"/*.cpp "$shim_sources"/include/* "$TENON_ROOT"/runtime/*.h "$TENON_ROOT"/runtime/*/*.h "$TENON_ROOT"/runtime/cuda/*.c; } 2> /dev/null | cksum | tr ' ' '-')
     if [ ! -f "$CHECK_STAND_INS/$key" ]; then
         "$@" -o "$work/stand-in.new"
         mkdir -p "$CHECK_STAND_INS"

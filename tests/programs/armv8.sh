@@ -48,8 +48,8 @@ int inflate(z_streamp z, int flush) { (void)z, (void)flush; return Z_MEM_ERROR; 
 int inflateReset(z_streamp z) { (void)z; return Z_MEM_ERROR; }
 int inflateEnd(z_streamp z) { (void)z; return Z_OK; }
 END
-for source in runtime/*.c runtime/data/*.c runtime/comm/*.c "$work/zlib.c"; do
-    case $source in runtime/data/xz.c | runtime/comm/mpi.c) continue ;; esac      # only programs for .xz data, or of several ranks, want it
+for source in runtime/*.c runtime/*/*.c "$work/zlib.c"; do
+    case $source in runtime/cuda/* | runtime/data/xz.c | runtime/comm/mpi.c) continue ;; esac      # only programs for .xz data, or of several ranks, want it
     succeeds "$(basename "$source") compiles" $cc "${flags[@]}" -O1 -I"$work/include" -c -o "$work/o/$(basename "$source" .c).o" "$source"
 done
 ar rc "$tree/lib/libz.a" "$work/o/zlib.o"

@@ -5,7 +5,7 @@
  */
 #ifndef MAILBOX_H
 #define MAILBOX_H
-#include "clock.h"
+#include "base/clock.h"
 #include "comm/state.h"
 #include <check.h>
 #include <pthread.h>

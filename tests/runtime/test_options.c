@@ -1,7 +1,7 @@
 /* test_options.c -- what --help lists in each kind of program, and what a program answers to an option or a command that it was
  * built without. */
 #define _GNU_SOURCE
-#include "error.h"
+#include "base/error.h"
 #include "program_table.h"
 #include <check.h>
 #include <errno.h>

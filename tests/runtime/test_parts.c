@@ -1,13 +1,13 @@
 /* test_parts.c -- the runtime's parts by themselves: digests, schedules, initial weights, layouts, tree, JSON. */
 #include "grad.h"
-#include "hash.h"
+#include "base/hash.h"
 #include "init.h"
-#include "json.h"
-#include "memory.h"
+#include "base/json.h"
+#include "base/memory.h"
 #include "params.h"
-#include "random.h"
+#include "base/random.h"
 #include "schedule.h"
-#include "threads.h"
+#include "base/threads.h"
 #include "data/data.h"
 #include <check.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* test_safetensors.c -- whatever is written can be read: names, metadata and sizes at every limit, files of other tools, and
  * files with a wrong bit. */
 #define _GNU_SOURCE
-#include "error.h"
-#include "json.h"
+#include "base/error.h"
+#include "base/json.h"
 #include "safetensors.h"
 #include <check.h>
 #include <stdio.h>

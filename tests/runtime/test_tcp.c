@@ -4,10 +4,10 @@
  * one that repeats what a rank has said before; and, with the secret, a rank that says what no rank says.
  */
 #define _GNU_SOURCE
-#include "clock.h"
+#include "base/clock.h"
 #include "comm/tcp.h"
 #include "comm/transport.h"
-#include "error.h"
+#include "base/error.h"
 #include <arpa/inet.h>
 #include <check.h>
 #include <fcntl.h>

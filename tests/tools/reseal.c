@@ -3,7 +3,7 @@
  *   reseal FILE        compiled with -I runtime and libtenonrt.a
  */
 #define _GNU_SOURCE
-#include "hash.h"
+#include "base/hash.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

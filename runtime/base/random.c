@@ -1,5 +1,5 @@
 /* random.c -- Philox4x32-10 (rt.h) as streams and distributions. */
-#include "random.h"
+#include "base/random.h"
 #include "rt.h"
 #include <math.h>
 

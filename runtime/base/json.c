@@ -1,5 +1,5 @@
 /* json.c -- RFC 8259, the parts that headers of safetensors files use. */
-#include "json.h"
+#include "base/json.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* memory.c -- memory comes from the system once, in large pieces. */
-#include "memory.h"
-#include "error.h"
-#include "mapped.h"
+#include "base/memory.h"
+#include "base/error.h"
+#include "base/mapped.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

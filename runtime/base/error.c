@@ -1,8 +1,8 @@
 /* error.c -- how a program ends that cannot go on. */
 #define _GNU_SOURCE
-#include "error.h"
-#include "json.h"
-#include "output.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/output.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>

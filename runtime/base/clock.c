@@ -1,6 +1,6 @@
 /* clock.c -- the process began at the first constructor, less the processor time that it had used
  * by then (the kernel's exec and the loader); /proc/self/stat knows the moment only to 10 ms. */
-#include "clock.h"
+#include "base/clock.h"
 #include <time.h>
 
 static double start;

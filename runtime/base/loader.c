@@ -1,7 +1,7 @@
 /* loader.c -- a queue of a few jobs, a mutex and two conditions; see loader.h. */
-#include "loader.h"
-#include "error.h"
-#include "threads.h"
+#include "base/loader.h"
+#include "base/error.h"
+#include "base/threads.h"
 #include <pthread.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* hash.c -- a word at a time through a multiply and a shift, finished by MurmurHash3's mixer
  * (Appleby, public domain). */
-#include "hash.h"
+#include "base/hash.h"
 #include "rt.h"
 #include <string.h>
 

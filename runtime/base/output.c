@@ -4,8 +4,8 @@
  * safely (one that arrives just before the write is missed).  Descriptors stay in the mode in which they were inherited, because
  * other processes share it; poll says that a pipe has room for PIPE_BUF bytes.
  */
-#include "output.h"
-#include "clock.h"
+#include "base/output.h"
+#include "base/clock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

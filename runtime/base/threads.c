@@ -1,7 +1,7 @@
 /* threads.c -- fork and join by two atomic counters; see threads.h. */
 #define _GNU_SOURCE
-#include "threads.h"
-#include "error.h"
+#include "base/threads.h"
+#include "base/error.h"
 #include "rt.h"
 #include <errno.h>
 #include <linux/futex.h>

@@ -1,6 +1,6 @@
 /* sha256.c -- SHA-256, as in FIPS 180-4: are these the files that the list of checksums speaks
  * of?  And HMAC over it, as in RFC 2104: does who says this know the key? */
-#include "hash.h"
+#include "base/hash.h"
 #ifdef __x86_64__
 #include <cpuid.h>
 #include <immintrin.h>

@@ -1,8 +1,8 @@
 /* mapped.c -- see mapped.h.  The handler calls mmap, which is a plain system call, and writes two atomics: nothing that a
  * signal may not do.  A SIGBUS anywhere else goes to the handler that was there before. */
 #define _GNU_SOURCE
-#include "mapped.h"
-#include "error.h"
+#include "base/mapped.h"
+#include "base/error.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
