@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "bench_comm.h"
 #include "device.h"
-#include "file.h"
+#include "files/file.h"
 #include "fma_peak.h"
 #include "init.h"
 #include "scale.h"

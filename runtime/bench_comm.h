@@ -1,7 +1,7 @@
 /* bench_comm.h -- `bench --comm`: what the link between the ranks gives, and what it makes of a step. */
 #ifndef BENCH_COMM_H
 #define BENCH_COMM_H
-#include "log.h"
+#include "files/log.h"
 #include "net.h"
 
 /* After measured steps: the median step, and of it what went to communication, and what of that was not hidden behind other work.

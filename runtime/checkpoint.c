@@ -6,8 +6,8 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "data/vocab.h"
-#include "files.h"
-#include "lease.h"
+#include "files/lease.h"
+#include "files/names.h"
 #include "weights.h"
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/mapped.h"
 #include "data/vocab.h"
-#include "params.h"
+#include "files/params.h"
 #include "train.h"
 #include "weights.h"
 #include <math.h>

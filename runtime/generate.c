@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "data/vocab.h"
-#include "params.h"
+#include "files/params.h"
 #include "train.h"
 #include "weights.h"
 #include <math.h>

@@ -14,9 +14,9 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "data/vocab.h"
-#include "file.h"
+#include "files/file.h"
+#include "files/params.h"
 #include "init.h"
-#include "params.h"
 #include "train.h"
 #include "weights.h"
 #include <float.h>

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
-#include "params.h"
+#include "files/params.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #include "data/classes.h"
 #include "data/npy.h"
 #include "data/vocab.h"
-#include "params.h"
+#include "files/params.h"
 #include "train.h"
 #include "weights.h"
 #include <math.h>

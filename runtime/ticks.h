@@ -8,7 +8,7 @@
  */
 #ifndef TICKS_H
 #define TICKS_H
-#include "log.h"
+#include "files/log.h"
 #include "rt.h"
 
 /* What is no call; in this order behind the calls. */

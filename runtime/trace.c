@@ -5,7 +5,7 @@
  * Source: Trace Event Format (Google, 2016).
  */
 #include "base/json.h"
-#include "file.h"
+#include "files/file.h"
 #include "ticks.h"
 #include <stdarg.h>
 #include <stdio.h>

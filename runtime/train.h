@@ -1,7 +1,7 @@
 /* train.h -- the commands of a program, a function each. */
 #ifndef TRAIN_H
 #define TRAIN_H
-#include "log.h"
+#include "files/log.h"
 #include "net.h"
 #include "options.h"
 

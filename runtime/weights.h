@@ -1,8 +1,8 @@
 /* weights.h -- parameters from and to a safetensors file (--weights, --save). */
 #ifndef WEIGHTS_H
 #define WEIGHTS_H
+#include "files/safetensors.h"
 #include "net.h"
-#include "safetensors.h"
 
 /* Dies with a list of everything that is missing, too much, or of another shape or type. */
 void      weights_load(Net *n, const char *path);

@@ -3,7 +3,7 @@
 #include "comm/secret.h"
 #include "base/error.h"
 #include "base/variables.h"
-#include "files.h"
+#include "files/names.h"
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

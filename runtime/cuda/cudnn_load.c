@@ -1,7 +1,7 @@
 /* cudnn_load.c -- a program's plans when it starts: the embedded one, one kept on disk, or one made now. */
 #include "cuda/cudnn_load.h"
 #include "base/variables.h"
-#include "files.h"
+#include "files/names.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* classes.c -- see classes.h. */
 #include "data/classes.h"
 #include "base/error.h"
-#include "safetensors.h"
+#include "files/safetensors.h"
 #include <string.h>
 
 static Classes now;

@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "data/folders.h"
 #include "data/text.h"
-#include "params.h"
+#include "files/params.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

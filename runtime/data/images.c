@@ -16,8 +16,8 @@
 #include "data/decode.h"
 #include "data/folders.h"
 #include "data/resample.h"
-#include "file.h"
-#include "files.h"
+#include "files/file.h"
+#include "files/names.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>

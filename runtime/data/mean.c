@@ -4,7 +4,7 @@
  */
 #include "base/error.h"
 #include "data/data.h"
-#include "params.h"
+#include "files/params.h"
 #include <stdlib.h>
 
 enum { RANGE = 256 }; /* elements a unit */

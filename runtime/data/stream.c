@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "data/unpack.h"
-#include "files.h"
+#include "files/names.h"
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

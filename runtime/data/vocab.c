@@ -8,7 +8,7 @@
 #include "data/vocab.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "safetensors.h"
+#include "files/safetensors.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -48,13 +48,13 @@ sed -n 's/^ *ROW(\([A-Za-z_]*\), "[A-Z].*/VARIABLE(\1)/p' runtime/base/variables
 same "variables that somebody reads" "$(grep VARIABLE "$work/used" | paste -sd' ')" "$(paste -sd' ' "$work/rows")"
 
 # records: every field of the table is written somewhere, and every field of a log stands in the table
-fields() { sed -n 's/^ *ROW(\([a-z]*\), \([a-zA-Z_]*\), "\(text\|count\|real\)".*/\1 \2/p' runtime/records.h; }
+fields() { sed -n 's/^ *ROW(\([a-z]*\), \([a-zA-Z_]*\), "\(text\|count\|real\)".*/\1 \2/p' runtime/files/records.h; }
 # a metric's name is put together; start and step have loss_scale and skipped_steps as epoch has them; a message is error.c's
 fields | grep -vE '^message |_METRIC$|^(step|epoch) .*_perplexity|^(start|step) (loss_scale|skipped_steps)$' | sed 's/\(.*\) \(.*\)/FIELD(\1, \2)/' | sort > "$work/rows"
 same "fields that somebody writes" "$(grep FIELD "$work/used" | paste -sd' ')" "$(paste -sd' ' "$work/rows")"
 same "records that somebody writes" "$(sed -n 's/RECORD(\(.*\))/\1/p' "$work/used" | paste -sd' ')" "$(fields | cut -d' ' -f1 | grep -v message | sort -u | paste -sd' ')"
 loose=$(grep -rnE 'log_(begin|text|count|real)\([^,]*, "' runtime --include=*.c || true)
-[ -z "$loose" ] && ok || bad "a field without a row in runtime/records.h: $loose"
+[ -z "$loose" ] && ok || bad "a field without a row in runtime/files/records.h: $loose"
 small_mnist "$work/mnist" 256 64
 run=(--data "$work/mnist" --threads 1)
 "$work/lenet" "${run[@]}" --epochs 1 --log-steps 1 --log "$work/train-%r.jsonl" --save "$work/w.safetensors" --checkpoint "$work/c" > "$work/out"
@@ -68,12 +68,12 @@ sed 's/_METRIC$/_(loss|accuracy)/' <(fields) | sort -u > "$work/known"
 fields_of_log() { awk -F'"' '{ for (i = 6; i <= NF; i++) if ($i ~ /^[a-z_]+$/ && substr($(i + 1), 1, 1) == ":") print $4, $i }' "$work/records" | sort -u; }
 fields_of_log > "$work/seen"
 unknown=$(grep -vxE -f "$work/known" "$work/seen" || true)
-[ -z "$unknown" ] && ok || bad "fields of a log that are not in runtime/records.h: $unknown"
+[ -z "$unknown" ] && ok || bad "fields of a log that are not in runtime/files/records.h: $unknown"
 for event in start step epoch end test bench layer layers message; do
     grep -q "^$event " "$work/seen" && ok || bad "no record $event was written"
 done
 # of the events that were written, every field that is in all programs was
-always=$(sed -n 's/^ *ROW(\([a-z]*\), \([a-zA-Z_]*\), "\(text\|count\|real\)", "[^"]*", "".*/\1 \2/p' runtime/records.h | sed 's/METRIC/loss/' | grep -E "^($(cut -d' ' -f1 "$work/seen" | sort -u | paste -sd'|')) ")
+always=$(sed -n 's/^ *ROW(\([a-z]*\), \([a-zA-Z_]*\), "\(text\|count\|real\)", "[^"]*", "".*/\1 \2/p' runtime/files/records.h | sed 's/METRIC/loss/' | grep -E "^($(cut -d' ' -f1 "$work/seen" | sort -u | paste -sd'|')) ")
 unseen=$(grep -vxF -f "$work/seen" <<< "$always" || true)
-[ -z "$unseen" ] && ok || bad "fields of runtime/records.h that no log has: $unseen"
+[ -z "$unseen" ] && ok || bad "fields of runtime/files/records.h that no log has: $unseen"
 finish

@@ -4,7 +4,7 @@
 #include "init.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "params.h"
+#include "files/params.h"
 #include "base/random.h"
 #include "schedule.h"
 #include "base/threads.h"

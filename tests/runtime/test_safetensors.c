@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/json.h"
-#include "safetensors.h"
+#include "files/safetensors.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/mapped.h"
-#include "params.h"
-#include "safetensors.h"
+#include "files/params.h"
+#include "files/safetensors.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

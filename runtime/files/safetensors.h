@@ -10,7 +10,7 @@
  */
 #ifndef SAFETENSORS_H
 #define SAFETENSORS_H
-#include "file.h"
+#include "files/file.h"
 #include "rt.h"
 
 /* Bytes of a header: what is written is never longer, which is the format's own limit; what is

@@ -1,5 +1,5 @@
 /* owner.c -- see owner.h; proc(5) has the formats. */
-#include "owner.h"
+#include "files/owner.h"
 #include "base/hash.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * A log that cannot be written never ends a run: it may have trained for days.  The first record that is lost is reported, and
  * every later one is tried, because disks get room again and pipes a new reader.
  */
-#include "log.h"
+#include "files/log.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"

@@ -2,8 +2,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "params.h"
-#include "safetensors.h"
+#include "files/params.h"
+#include "files/safetensors.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * people. */
 #ifndef LOG_H
 #define LOG_H
-#include "records.h"
+#include "files/records.h"
 #include <stdbool.h>
 #include <stdint.h>
 

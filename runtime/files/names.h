@@ -1,6 +1,6 @@
-/* files.h -- the names of files that programs make by themselves, in one place for the code that makes them and for the reference. */
-#ifndef FILES_H
-#define FILES_H
+/* names.h -- the names of files that programs make by themselves, in one place for the code that makes them and for the reference. */
+#ifndef NAMES_H
+#define NAMES_H
 
 #define FILE_CHECKPOINT "step-%08lld.safetensors"     /* in the directory of --checkpoint; the number of steps */
 #define FILE_LEASE      ".tenon-lease"                /* there, too */

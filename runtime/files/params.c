@@ -1,5 +1,5 @@
 /* params.c -- the way between file order and memory order, given by RtParam.axis. */
-#include "params.h"
+#include "files/params.h"
 #include "base/hash.h"
 #include <math.h>
 #include <string.h>

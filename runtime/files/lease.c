@@ -4,11 +4,11 @@
  * that do so at once the last one has the file, and all look again when the others must be done.
  */
 #define _GNU_SOURCE
-#include "lease.h"
+#include "files/lease.h"
 #include "base/error.h"
-#include "file.h"
-#include "files.h"
-#include "owner.h"
+#include "files/file.h"
+#include "files/names.h"
+#include "files/owner.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

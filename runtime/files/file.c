@@ -1,9 +1,9 @@
 /* file.c -- atomic replacement by rename(2); see file.h. */
 #define _GNU_SOURCE
-#include "file.h"
+#include "files/file.h"
 #include "base/error.h"
-#include "files.h"
-#include "owner.h"
+#include "files/names.h"
+#include "files/owner.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
