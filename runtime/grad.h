@@ -3,8 +3,8 @@
 #ifndef GRAD_H
 #define GRAD_H
 #include "base/threads.h"
+#include "comm/tree.h"
 #include "rt.h"
-#include "tree.h"
 
 int64_t grad_blocks(const RtProgram *p);  /* of clipping: how many partial sums there are */
 

@@ -6,8 +6,8 @@
  */
 #ifndef COMM_H
 #define COMM_H
+#include "comm/tree.h"
 #include "rt.h"
-#include "tree.h"
 
 enum { WIRE_RANKS = 1024 };                           /* at most, where sums travel as bf16 (wire.c) */
 

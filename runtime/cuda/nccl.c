@@ -1,7 +1,7 @@
 /* nccl.c -- sums over the GPUs of a run, and rows that all of them know, by NCCL's messages and one kernel of our own.
  *
  * NCCL's all-reduce adds in an order that depends on the ranks, the size and the machine.  So it only carries: each rank adds one
- * piece of the vector, which the others send it, in the tree of runtime/tree.h, and sends the sum back.  Those are two
+ * piece of the vector, which the others send it, in the tree of runtime/comm/tree.h, and sends the sum back.  Those are two
  * exchanges of all with all, 2 (R - 1) / R of the vector to and from each rank: as many bytes as halving and doubling
  * take, in 2 launches instead of 2 log2(R), and for any number of ranks.  --reduce=nccl leaves it all to ncclAllReduce.
  *

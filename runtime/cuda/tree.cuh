@@ -1,4 +1,4 @@
-/* tree.cuh -- sums, and what is joined like them, in the fixed tree of runtime/tree.h: adjacent pairs, ((01)(23))45. */
+/* tree.cuh -- sums, and what is joined like them, in the fixed tree of runtime/comm/tree.h: adjacent pairs, ((01)(23))45. */
 #ifndef CUDA_TREE_CUH
 #define CUDA_TREE_CUH
 

@@ -7,7 +7,7 @@
 #ifndef DATA_H
 #define DATA_H
 #include "base/threads.h"
-#include "order.h"
+#include "data/order.h"
 #include "rt.h"
 
 /* One batch, as the fields of Rt of the same names. */

@@ -3,7 +3,7 @@
  * Evenness is a chi-square over many seeds, whose deviation from its mean is given in standard deviations.  Seeds are fixed, so a test does
  * not fail by chance; a network of 8 rounds in place of 24 is 20 and more of them off at 9 to 16 samples, and a thousand at 5.
  */
-#include "order.h"
+#include "data/order.h"
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

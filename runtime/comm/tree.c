@@ -1,5 +1,5 @@
 /* tree.c -- see tree.h. */
-#include "tree.h"
+#include "comm/tree.h"
 
 int tree_nodes(int first, int count, int shards, Node node[TREE_NODES])
 {
