@@ -10,7 +10,7 @@
 #
 # Columns for each network and link, one thread a rank: step (ms, median of 20); own, the step of one rank with its share of the batch
 # and no network; bytes, the gradient's bytes over the link's rate (two ranks); the sum of gradients; what of it is not hidden; what
-# the scale model expects (runtime/scale.h, with the link that `bench --comm` fits).
+# the scale model expects (runtime/measure/scale.h, with the link that `bench --comm` fits).
 set -euo pipefail
 case ${1:-} in --help | -h) sed -n '2,/^set /p' "$0" | grep '^#' | sed 's/^# \{0,1\}//'; exit ;; esac
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -9,11 +9,11 @@
 #include "bench_comm.h"
 #include "device.h"
 #include "files/file.h"
-#include "fma_peak.h"
 #include "init.h"
-#include "scale.h"
+#include "measure/fma_peak.h"
+#include "measure/scale.h"
+#include "measure/ticks.h"
 #include "schedule.h"
-#include "ticks.h"
 #include "train.h"
 #include <stdio.h>
 #include <stdlib.h>

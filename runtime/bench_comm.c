@@ -5,7 +5,7 @@
 #include "bench_comm.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "scale.h"
+#include "measure/scale.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

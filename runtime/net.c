@@ -13,8 +13,8 @@
 #include "base/mapped.h"
 #include "base/memory.h"
 #include "grad.h"
+#include "measure/ticks.h"
 #include "remote.h"
-#include "ticks.h"
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -17,8 +17,8 @@
 #include "files/file.h"
 #include "files/params.h"
 #include "init.h"
+#include "measure/ticks.h"
 #include "schedule.h"
-#include "ticks.h"
 #include "weights.h"
 #include <math.h>
 #include <signal.h>

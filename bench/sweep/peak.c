@@ -4,7 +4,7 @@
  * A program of its own: it is the only one here that looks into the runtime, and its threads are gone when it ends.
  */
 #include "base/clock.h"
-#include "fma_peak.h"
+#include "measure/fma_peak.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

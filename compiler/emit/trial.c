@@ -2,7 +2,7 @@
  *
  * Each trial calls one kernel, written by the op's own kernel rule with the sizes and functions of
  * the program's call; like there, the kernel is a function of pointers that the C compiler knows
- * nothing of.  runtime/tune.c lets the trials take turns.
+ * nothing of.  runtime/measure/tune.c lets the trials take turns.
  */
 #include "emit/trial.h"
 #include "emit/writer.h"

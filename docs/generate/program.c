@@ -13,7 +13,7 @@
 #include "reference.h"
 #include "files/safetensors.h"
 #include "base/threads.h"
-#include "ticks.h"
+#include "measure/ticks.h"
 #include "base/variables.h"
 #include <stdarg.h>
 #include <stdlib.h>

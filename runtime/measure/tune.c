@@ -8,7 +8,7 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "fma_peak.h"
+#include "measure/fma_peak.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -6,7 +6,7 @@
  */
 #include "base/json.h"
 #include "files/file.h"
-#include "ticks.h"
+#include "measure/ticks.h"
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* scale.c -- see scale.h. */
-#include "scale.h"
+#include "measure/scale.h"
 #include <math.h>
 #include <stdio.h>
 

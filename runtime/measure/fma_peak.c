@@ -1,5 +1,5 @@
 /* fma_peak.c -- chains of fused multiply-adds in registers, as many as hide their latency. */
-#include "fma_peak.h"
+#include "measure/fma_peak.h"
 #include "base/clock.h"
 
 enum { CHAINS = 12, ROUNDS = 200000, REPEATS = 7 };

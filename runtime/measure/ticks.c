@@ -3,7 +3,7 @@
  * The clock costs about 25 ns a call and only where somebody measures: otherwise a call is followed
  * by one test of a thread-local pointer.
  */
-#include "ticks.h"
+#include "measure/ticks.h"
 #include "base/error.h"
 #include <stdio.h>
 #include <stdlib.h>
