@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "bench_comm.h"
-#include "device.h"
+#include "device/device.h"
 #include "files/file.h"
 #include "init.h"
 #include "measure/fma_peak.h"

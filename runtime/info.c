@@ -1,7 +1,7 @@
 /* info.c -- the command `info`: what a program is, in lines of "key: value". */
 #include "base/hash.h"
 #include "comm/transport.h"
-#include "link.h"
+#include "device/link.h"
 #include "net.h"
 #include "options.h"
 #include "train.h"

@@ -12,9 +12,9 @@
 #include "base/error.h"
 #include "base/mapped.h"
 #include "base/memory.h"
+#include "device/remote.h"
 #include "grad.h"
 #include "measure/ticks.h"
-#include "remote.h"
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/variables.h"
 #include "cuda/gpu.h"
-#include "device.h"
+#include "device/device.h"
 #include <cublasLt.h>
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "cuda/cudnn_load.h"
 #include "cuda/gpu.h"
-#include "device.h"
+#include "device/device.h"
 #include <limits.h>
 
 static CudnnApi api;

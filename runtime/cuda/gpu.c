@@ -7,7 +7,7 @@
  */
 #include "cuda/gpu.h"
 #include "base/error.h"
-#include "device.h"
+#include "device/device.h"
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>

@@ -20,8 +20,8 @@
 #include "cuda/gpu.h"
 #include "cuda/nccl_api.h"
 #include "cuda/rank_sum.h"
-#include "device.h"
-#include "link.h"
+#include "device/device.h"
+#include "device/link.h"
 #include <stdio.h>
 #include <string.h>
 

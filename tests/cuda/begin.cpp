@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 extern "C" {
-#include "device.h"
+#include "device/device.h"
 RtOrder order_by(int64_t n, uint64_t seed, int64_t epoch, bool shuffle); /* order.h is C */
 void order_fill(const RtOrder *by, uint32_t *sample, int64_t count);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# cuda_feed.sh -- samples that stay in the host's memory (runtime/feed.h), on a machine without a GPU.
+# cuda_feed.sh -- samples that stay in the host's memory (runtime/device/feed.h), on a machine without a GPU.
 #
 # Programs run on the processor as those of cuda.sh do.  Where the samples lie must change no bit: of losses, of the test and of the
 # weights, with one step a launch and with several, in each order of the streams.  Without the wait for a copy, or with one place instead of two,
@@ -174,7 +174,7 @@ on_the_processor() {
     cut_short
     commands
     changed "a launch that does not wait for its samples" '/cudaStreamWaitEvent(rt_cuda_stream, sent/d' runtime/cuda/gpu.c gpu
-    changed "one place instead of two" 's/PLACES = 2/PLACES = 1/' runtime/feed.c feed
+    changed "one place instead of two" 's/PLACES = 2/PLACES = 1/' runtime/device/feed.c feed
     shim_gpu norm "$cuda/norm.tn"                     # augmented by numbers of the samples, and
     equal norm --data "$work/norm.data" --epochs 2
     shim_gpu geometry "$cuda/geometry.tn"             # dropped out

@@ -1,5 +1,5 @@
 /* feed.c -- see feed.h. */
-#include "feed.h"
+#include "device/feed.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include <string.h>

@@ -1,9 +1,9 @@
 /* remote.c -- see remote.h. */
-#include "remote.h"
+#include "device/remote.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "feed.h"
-#include "link.h"
+#include "device/feed.h"
+#include "device/link.h"
 #include <string.h>
 
 enum { PIECES = 8 }; /* samples and labels of a few data sets */

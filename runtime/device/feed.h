@@ -9,7 +9,7 @@
 #ifndef FEED_H
 #define FEED_H
 #include "data/data.h"
-#include "device.h"
+#include "device/device.h"
 
 typedef struct Feed Feed;
 

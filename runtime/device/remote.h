@@ -8,7 +8,7 @@
 #define REMOTE_H
 #include "comm/comm.h"
 #include "data/data.h"
-#include "device.h"
+#include "device/device.h"
 
 typedef struct Remote Remote;
 
