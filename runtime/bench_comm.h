@@ -2,7 +2,7 @@
 #ifndef BENCH_COMM_H
 #define BENCH_COMM_H
 #include "files/log.h"
-#include "net.h"
+#include "step/net.h"
 
 /* After measured steps: the median step, and of it what went to communication, and what of that was not hidden behind other work.
  * All ranks, two or more, call it; rank 0 prints on standard output and records "comm" to the log. */

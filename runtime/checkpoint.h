@@ -1,8 +1,8 @@
 /* checkpoint.h -- a run that was interrupted goes on to the same bits. */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
-#include "net.h"
 #include "options.h"
+#include "step/net.h"
 
 /* Where a run stands.  Random numbers need no place here: they are counters of these. */
 typedef struct Position {

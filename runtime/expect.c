@@ -1,7 +1,7 @@
 /* expect.c -- see expect.h. */
 #include "expect.h"
 #include "base/error.h"
-#include "net.h"
+#include "step/net.h"
 #include "train.h"
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #include "base/hash.h"
 #include "comm/transport.h"
 #include "device/link.h"
-#include "net.h"
 #include "options.h"
+#include "step/net.h"
 #include "train.h"
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef TRAIN_H
 #define TRAIN_H
 #include "files/log.h"
-#include "net.h"
 #include "options.h"
+#include "step/net.h"
 
 int train_run(const RtProgram *p, const Options *o);  /* each returns the exit code */
 int test_run(const RtProgram *p, const Options *o);

@@ -2,7 +2,7 @@
 #ifndef WEIGHTS_H
 #define WEIGHTS_H
 #include "files/safetensors.h"
-#include "net.h"
+#include "step/net.h"
 
 /* Dies with a list of everything that is missing, too much, or of another shape or type. */
 void      weights_load(Net *n, const char *path);

@@ -1,5 +1,5 @@
 /* test_parts.c -- the runtime's parts by themselves: digests, schedules, initial weights, layouts, tree, JSON. */
-#include "grad.h"
+#include "step/grad.h"
 #include "base/hash.h"
 #include "init.h"
 #include "base/json.h"

@@ -1,6 +1,6 @@
 /* grad.c -- elementwise work on gradient buffers, in blocks of constant size so that no sum
  * depends on the threads. */
-#include "grad.h"
+#include "step/grad.h"
 #include <math.h>
 
 enum { BLOCK = 4096 }; /* reals that one unit works on */

@@ -7,14 +7,14 @@
  * of the next step's forward pass too, up to the first that needs the bucket's update. With one part and one rank the update happens inside the gradient phases instead: the
  * same arithmetic. So no bit depends on the number of ranks, or of groups.
  */
-#include "net.h"
+#include "step/net.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mapped.h"
 #include "base/memory.h"
 #include "device/remote.h"
-#include "grad.h"
 #include "measure/ticks.h"
+#include "step/grad.h"
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
