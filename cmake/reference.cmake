@@ -4,7 +4,7 @@
 # sources (libtenonrt.a as a whole cannot: both libraries have a file_read).
 add_executable(tenon-reference docs/generate/main.c docs/generate/page.c
                docs/generate/made.c docs/generate/commands.c docs/generate/operations.c docs/generate/recipe.c bench/sweep/words.c
-               docs/generate/program.c runtime/program_table.c)
+               docs/generate/program.c runtime/options/program_table.c)
 target_compile_definitions(tenon-reference PRIVATE _GNU_SOURCE PROGRAM_REFERENCE TENON_VERSION="${PROJECT_VERSION}")
 target_include_directories(tenon-reference PRIVATE bench runtime)
 target_link_libraries(tenon-reference PRIVATE tenoncore)

@@ -1,7 +1,7 @@
 /* checkpoint.h -- a run that was interrupted goes on to the same bits. */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
-#include "options.h"
+#include "options/options.h"
 #include "step/net.h"
 
 /* Where a run stands.  Random numbers need no place here: they are counters of these. */

@@ -1,7 +1,7 @@
 /* expect.h -- what a run has reached, and what was expected of it. */
 #ifndef EXPECT_H
 #define EXPECT_H
-#include "options.h"
+#include "options/options.h"
 
 typedef struct Result {
     bool   known;                                     /* an epoch has been trained */

@@ -2,7 +2,7 @@
 #include "base/hash.h"
 #include "comm/transport.h"
 #include "device/link.h"
-#include "options.h"
+#include "options/options.h"
 #include "step/net.h"
 #include "train.h"
 #include <stdio.h>

@@ -4,8 +4,8 @@
 #include "base/mapped.h"
 #include "base/output.h"
 #include "base/threads.h"
-#include "options.h"
-#include "program_table.h"
+#include "options/options.h"
+#include "options/program_table.h"
 #include "train.h"
 #include <signal.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef TRAIN_H
 #define TRAIN_H
 #include "files/log.h"
-#include "options.h"
+#include "options/options.h"
 #include "step/net.h"
 
 int train_run(const RtProgram *p, const Options *o);  /* each returns the exit code */

@@ -8,7 +8,7 @@
 #include "files/names.h"
 #include "files/lease.h"
 #include "files/log.h"
-#include "program_table.h"
+#include "options/program_table.h"
 #include "files/records.h"
 #include "reference.h"
 #include "files/safetensors.h"

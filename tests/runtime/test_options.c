@@ -2,7 +2,7 @@
  * built without. */
 #define _GNU_SOURCE
 #include "base/error.h"
-#include "program_table.h"
+#include "options/program_table.h"
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>

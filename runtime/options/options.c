@@ -1,9 +1,9 @@
 /* options.c -- reads a command line by the tables of program_table.h, and answers words that are in none of them. */
 #define _GNU_SOURCE
-#include "options.h"
+#include "options/options.h"
 #include "base/error.h"
 #include "base/threads.h"
-#include "program_table.h"
+#include "options/program_table.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  */
 #ifndef PROGRAM_TABLE_H
 #define PROGRAM_TABLE_H
-#include "options.h"
+#include "options/options.h"
 
 /* What a program can be built with or without.  A bit each. */
 typedef enum Need {

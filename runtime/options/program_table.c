@@ -1,5 +1,5 @@
 /* program_table.c -- see program_table.h. */
-#include "program_table.h"
+#include "options/program_table.h"
 #include "base/error.h"
 #include "base/threads.h"
 #include <string.h>
