@@ -4,9 +4,10 @@
 #include "base/mapped.h"
 #include "base/output.h"
 #include "base/threads.h"
+#include "commands/commands.h"
 #include "options/options.h"
 #include "options/program_table.h"
-#include "train.h"
+#include "train/train.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

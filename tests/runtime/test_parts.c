@@ -1,12 +1,12 @@
 /* test_parts.c -- the runtime's parts by themselves: digests, schedules, initial weights, layouts, tree, JSON. */
 #include "step/grad.h"
 #include "base/hash.h"
-#include "init.h"
+#include "train/init.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "files/params.h"
 #include "base/random.h"
-#include "schedule.h"
+#include "train/schedule.h"
 #include "base/threads.h"
 #include "data/data.h"
 #include <check.h>

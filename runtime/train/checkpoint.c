@@ -1,14 +1,14 @@
 /* checkpoint.c -- see checkpoint.h. The state is a safetensors file; all that is not a tensor is
  * in its metadata. */
 #define _GNU_SOURCE
-#include "checkpoint.h"
+#include "train/checkpoint.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "data/vocab.h"
 #include "files/lease.h"
 #include "files/names.h"
-#include "weights.h"
+#include "train/weights.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

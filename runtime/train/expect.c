@@ -1,15 +1,15 @@
 /* expect.c -- see expect.h. */
-#include "expect.h"
+#include "train/expect.h"
 #include "base/error.h"
 #include "step/net.h"
-#include "train.h"
+#include "train/evaluate.h"
 #include <string.h>
 
 static double value_of(const RtProgram *p, const Result *r, const char *metric)
 {
     const bool test = strncmp(metric, "test_", 5) == 0;
     if (strstr(metric, "_perplexity"))
-        return perplexity(p, test ? r->test : r->train);
+        return evaluate_perplexity(p, test ? r->test : r->train);
     const int m = net_metric_index(p, metric + (test ? 5 : 6));
     return m < 0 ? __builtin_nan("") : test ? r->test[m] : r->train[m];
 }

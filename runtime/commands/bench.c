@@ -6,15 +6,17 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "bench_comm.h"
+#include "commands/bench_comm.h"
+#include "commands/commands.h"
 #include "device/device.h"
 #include "files/file.h"
-#include "init.h"
+#include "files/log.h"
 #include "measure/fma_peak.h"
 #include "measure/scale.h"
 #include "measure/ticks.h"
-#include "schedule.h"
-#include "train.h"
+#include "step/net.h"
+#include "train/init.h"
+#include "train/schedule.h"
 #include <stdio.h>
 #include <stdlib.h>
 

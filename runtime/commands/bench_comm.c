@@ -2,7 +2,7 @@
  *
  * The model is scale.h's; beta holds the additions too.
  */
-#include "bench_comm.h"
+#include "commands/bench_comm.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "measure/scale.h"

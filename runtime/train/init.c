@@ -7,7 +7,7 @@
  *   orthogonal  a * Q of the QR of a gaussian matrix                           Saxe et al. 2014
  *   uniform(a, b)   normal(mean a, std b)   constant(a)   second: a in the second b numbers, else 0
  */
-#include "init.h"
+#include "train/init.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"

@@ -1,5 +1,5 @@
 /* weights.c -- see weights.h. */
-#include "weights.h"
+#include "train/weights.h"
 #include "base/error.h"
 #include "data/classes.h"
 #include "data/vocab.h"

@@ -9,7 +9,7 @@
  * `epochs` is the recipe's, also where --epochs asks for another number: going on longer never
  * changes what was. Source: Loshchilov & Hutter 2017 (cosine); Goyal et al. 2017 (warm-up).
  */
-#include "schedule.h"
+#include "train/schedule.h"
 #include <math.h>
 
 static double steps_down(const RtRecipe *r, double t)

@@ -1,10 +1,10 @@
 /* info.c -- the command `info`: what a program is, in lines of "key: value". */
 #include "base/hash.h"
 #include "comm/transport.h"
+#include "commands/commands.h"
 #include "device/link.h"
 #include "options/options.h"
 #include "step/net.h"
-#include "train.h"
 #include <stdio.h>
 #include <string.h>
 

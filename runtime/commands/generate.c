@@ -10,10 +10,11 @@
  */
 #include "base/error.h"
 #include "base/random.h"
+#include "commands/commands.h"
 #include "data/vocab.h"
 #include "files/params.h"
-#include "train.h"
-#include "weights.h"
+#include "step/net.h"
+#include "train/weights.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

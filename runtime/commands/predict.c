@@ -2,12 +2,14 @@
  * probabilities; of a text or an image its class and how likely that is. */
 #include "base/error.h"
 #include "base/mapped.h"
+#include "commands/commands.h"
 #include "data/classes.h"
 #include "data/npy.h"
 #include "data/vocab.h"
 #include "files/params.h"
-#include "train.h"
-#include "weights.h"
+#include "step/net.h"
+#include "train/evaluate.h"
+#include "train/weights.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -4,22 +4,25 @@
  * .. s B + B - 1 of a permutation (order.h), which the loader thread has listed during the epoch
  * before. After the first step nothing is allocated.
  */
-#include "train.h"
+#include "train/train.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/loader.h"
 #include "base/mapped.h"
 #include "base/memory.h"
 #include "base/output.h"
-#include "checkpoint.h"
 #include "data/vocab.h"
-#include "expect.h"
 #include "files/file.h"
+#include "files/log.h"
 #include "files/params.h"
-#include "init.h"
 #include "measure/ticks.h"
-#include "schedule.h"
-#include "weights.h"
+#include "step/net.h"
+#include "train/checkpoint.h"
+#include "train/evaluate.h"
+#include "train/expect.h"
+#include "train/init.h"
+#include "train/schedule.h"
+#include "train/weights.h"
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -248,7 +251,7 @@ static void open_all(Trainer *t)
     t->ticks = traces ? ticks_new(p, o->threads, TRACE_STEPS) : NULL;
     t->checkpoint = o->checkpoint && o->comm->rank == 0 ? checkpoint_open(p, o, t->net) : NULL;
     t->save = o->save ? weights_writer(t->net, o->save) : NULL;
-    t->steps = steps_for(p, t->data->n);
+    t->steps = evaluate_batches(p, t->data->n);
     t->test_order = order_stored(t->test->n, p->batch);
     open_orders(t);
     t->loader = loader_new();
@@ -420,7 +423,7 @@ static void log_metrics(Trainer *t, const char *prefix, const double mean[RT_MET
     }
     snprintf(key, sizeof key, "%s_perplexity", prefix);
     if (t->p->perplexity)
-        log_real(&t->log, key, perplexity(t->p, mean));
+        log_real(&t->log, key, evaluate_perplexity(t->p, mean));
 }
 
 /* The means over one batch, taken before its update. */
@@ -621,8 +624,8 @@ static void report_epoch(Trainer *t)
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)params_hash(t->p, t->net->fixed));
     bar_clear(&t->bar);
     rt_print("epoch %2lld/%lld  %6.2f s  %7.0f samples/s  %s, %s%s%s\n", (long long)a->epoch + 1,
-             (long long)t->o->epochs, a->seconds, rate, metrics_text(t->p, r->train, "", train),
-             metrics_text(t->p, r->test, "test ", test), scale_text(t, scale),
+             (long long)t->o->epochs, a->seconds, rate, evaluate_text(t->p, r->train, "", train),
+             evaluate_text(t->p, r->test, "test ", test), scale_text(t, scale),
              hidden_text(t, hidden));
     log_begin(&t->log, RECORD(epoch));
     log_count(&t->log, FIELD(epoch, epoch), a->epoch + 1);
@@ -644,7 +647,7 @@ static void report_epoch(Trainer *t)
 
 static void test(Trainer *t)
 {
-    evaluate(t->net, t->test, &t->test_order, t->result.test);
+    evaluate_split(t->net, t->test, &t->test_order, t->result.test);
     if (*t->net->wrong)
         data_wrong_token(t->test);
     look_at_files(t, true);

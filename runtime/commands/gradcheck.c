@@ -13,12 +13,13 @@
  */
 #include "base/error.h"
 #include "base/random.h"
+#include "commands/commands.h"
 #include "data/vocab.h"
 #include "files/file.h"
 #include "files/params.h"
-#include "init.h"
-#include "train.h"
-#include "weights.h"
+#include "step/net.h"
+#include "train/init.h"
+#include "train/weights.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,0 +1,15 @@
+/* commands.h -- the commands of a program but `train` (train/train.h), a function each. */
+#ifndef COMMANDS_H
+#define COMMANDS_H
+#include "options/options.h"
+
+/* Each returns the exit code. */
+int test_run(const RtProgram *p, const Options *o);
+int predict_run(const RtProgram *p, const Options *o);
+int generate_run(const RtProgram *p, const Options *o);
+int bench_run(const RtProgram *p, const Options *o);
+int info_run(const RtProgram *p, const Options *o);
+int gradcheck_run(const RtProgram *p, const Options *o);
+int grads_run(const RtProgram *p, const Options *o);
+
+#endif

@@ -1,0 +1,55 @@
+/* test.c -- the command `test`: metrics of a weights file over the test set. */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mapped.h"
+#include "commands/commands.h"
+#include "data/vocab.h"
+#include "files/log.h"
+#include "files/params.h"
+#include "train/evaluate.h"
+#include "train/weights.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+int test_run(const RtProgram *p, const Options *o)
+{
+    char text[256];
+    Log log;
+    Pool *pool = pool_new(o->threads);
+    vocab_of_weights(p, o->weights);
+    Data *d = data_open(p, o->data ? o->data : p->recipe.data, "test", 0);
+    Net *n = net_new(p, pool, o->comm, 1, false);
+    net_samples(n, o->samples_in, 1);
+    weights_load(n, o->weights);
+    data_fill(d, pool);
+    data_share(d, o->comm->rank, o->comm->size);
+    if (o->comm->size > 1) {
+        comm_same(o->comm, data_hash_rows(d), "other test data");
+        comm_same(o->comm, params_hash(p, n->fixed), "other weights");
+    }
+    log_open(&log, o->log, false);
+    if (o->log_ranks)
+        log_keep_messages(&log);
+    double mean[RT_METRICS];
+    const Order order = order_stored(d->n, p->batch);
+    const double began = clock_now();
+    evaluate_split(n, d, &order, mean);
+    if (*n->wrong)
+        data_wrong_token(d);
+    mapped_check();
+    const double seconds = clock_now() - began;
+    log_begin(&log, RECORD(test));
+    log_text(&log, FIELD(test, model), p->model);
+    log_count(&log, FIELD(test, samples), d->n);
+    log_real(&log, FIELD(test, seconds), seconds);
+    for (int m = 0; m < p->nmetric; m++) {
+        snprintf(text, sizeof text, "test_%s", p->metric[m]);
+        log_real(&log, text, mean[m]);
+    }
+    if (p->perplexity)
+        log_real(&log, FIELD(test, test_perplexity), evaluate_perplexity(p, mean));
+    log_end(&log);
+    printf("%lld samples in %.2f s\n%s\n", (long long)d->n, seconds,
+           evaluate_text(p, mean, "test ", text));
+    return log.lost ? EXIT_FAILURE : 0; /* the record was asked for */
+}

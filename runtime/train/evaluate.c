@@ -1,0 +1,60 @@
+/* evaluate.c -- see evaluate.h. */
+#include "train/evaluate.h"
+#include <math.h>
+#include <stdio.h>
+
+int64_t evaluate_batches(const RtProgram *p, int64_t samples)
+{
+    return (samples + p->batch - 1) / p->batch;
+}
+
+static Batch batch_of(const Net *n, const Data *d, const Order *order, int64_t step)
+{
+    const int batch = n->p->batch;
+    const int64_t left = d->n - step * batch;
+    Batch b = {.seed = 0};
+    data_batch(d, n->pool, order, step, left < batch ? (int)left : batch, &b);
+    return b;
+}
+
+Batch evaluate_batch(Net *n, const Data *d, const Order *order, int64_t step)
+{
+    static Batch next;
+    const bool more = !d->synthetic && step + 1 < evaluate_batches(n->p, d->n);
+    if (more)
+        next = batch_of(n, d, order, step + 1);
+    net_ahead(n, &next, more);
+    return batch_of(n, d, order, step);
+}
+
+void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_METRICS])
+{
+    double sum[RT_METRICS] = {0};
+    for (int64_t step = 0; step < evaluate_batches(n->p, d->n); step++) {
+        const Batch b = evaluate_batch(n, d, order, step);
+        net_evaluate(n, &b, NULL);
+        for (int m = 0; m < RT_METRICS; m++)
+            sum[m] += n->metric[m];
+    }
+    const double all = (double)d->n,
+                 scored = d->scored ? (double)d->scored / (double)d->labels : all;
+    for (int m = 0; m < RT_METRICS; m++)
+        mean[m] = sum[m] / scored;
+}
+
+const char *evaluate_text(const RtProgram *p, const double mean[RT_METRICS], const char *prefix,
+                         char text[256])
+{
+    int n = 0;
+    for (int m = 0; m < p->nmetric && n < 200; m++)
+        n += snprintf(text + n, (size_t)(256 - n), "%s%s%.40s %.4f", m ? ", " : "", prefix,
+                      p->metric[m], mean[m]);
+    if (p->perplexity)
+        snprintf(text + n, (size_t)(256 - n), ", %sperplexity %.4g", prefix, evaluate_perplexity(p, mean));
+    return text;
+}
+
+double evaluate_perplexity(const RtProgram *p, const double mean[RT_METRICS])
+{
+    return exp(mean[net_metric_index(p, "loss")]);
+}
