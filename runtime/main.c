@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/mapped.h"
 #include "base/output.h"
+#include "base/processor.h"
 #include "base/threads.h"
 #include "commands/commands.h"
 #include "options/options.h"
@@ -12,29 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-void rt_check_processor(const RtProgram *p)
-{
-    const char *missing = NULL;
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("bmi2");
-    const bool v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                    __builtin_cpu_supports("avx512vl");
-    if (p->isa == RT_ISA_X86_V3 && !v3)
-        missing = "AVX2 and FMA (x86-64-v3)";
-    if (p->isa == RT_ISA_X86_V4 && !(v3 && v4))
-        missing = "AVX-512 (x86-64-v4)";
-#else
-    (void)p; /* every processor that starts the program has what it needs */
-#endif
-    if (missing)
-        rt_die("this program needs a processor with %s, which this machine does not have: build it here with --cpu "
-               "native, or anywhere with --cpu generic",
-               missing);
-}
 
 /* Ranks that share a machine share its processors, unless the launcher has bound each to its own. */
 static void share_processors(Options *o, const Comm *c)
@@ -145,7 +123,7 @@ static int start(void *arg)
     choose_signals(o.command);
     o.comm = &comm;
     if (o.command != INFO) {
-        rt_check_processor(p);
+        processor_check(p);
         join_run(&o, &comm, p);
     }
     const int code = run[o.command](p, &o);

@@ -44,10 +44,6 @@ void rt_at_death(void (*end)(int code));
  * to say. */
 void rt_keep_messages(int fd);
 
-/* Dies when this machine lacks instructions that generated code uses freely. */
-struct RtProgram;
-void rt_check_processor(const struct RtProgram *p);
-
 void *rt_alloc(size_t bytes);  /* zeroed, never NULL; before the first step only */
 
 /* A string of rt_alloc. */

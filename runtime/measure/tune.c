@@ -8,6 +8,7 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/processor.h"
 #include "measure/fma_peak.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +83,7 @@ static int compare(void *arg)
     double *time = rt_alloc(sizeof *time * (size_t)n * TURNS);
     int *calls = rt_alloc(sizeof *calls * (size_t)n);
 
-    rt_check_processor(p);
+    processor_check(p);
     fill(p, m, t->bytes);
     for (int i = 0; i < n; i++)
         calls[i] = calls_of(&trial[i], m);

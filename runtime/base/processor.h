@@ -1,0 +1,8 @@
+/* processor.h -- whether this processor has the instructions that a program was compiled for. */
+#ifndef PROCESSOR_H
+#define PROCESSOR_H
+#include "rt.h"
+
+void processor_check(const RtProgram *p); /* dies when instructions of p->isa are missing */
+
+#endif
