@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # layers.sh -- fails on an include against the order of the rooms, and on memory that does not come from the arena.
 #
-#   base <- ir <- ops <- {front (+ grammar), passes, emit, scripts, pictures} <- tool <- main.c        read "is included by"
+#   compiler/   base <- ir <- ops <- {front (+ grammar), passes, emit, scripts, pictures} <- tool <- main.c        read "is included by"
+#   runtime/    rt.h <- base <- files <- {comm, data, measure} <- {options, device} <- {step, cuda} <- train <- commands <- main.c
 #
 # compiler/ and runtime/ share no header; kernels (runtime/cpu) see rt.h and each other; generated C sees rt.h alone.
 set -euo pipefail
@@ -9,6 +10,8 @@ cd "$(dirname "$0")/.."
 
 passed=0 failed=0
 declare -A level=([base]=0 [ir]=1 [ops]=2 [front]=3 [grammar]=3 [passes]=3 [emit]=3 [scripts]=3 [pictures]=3 [tool]=4 [main.c]=5)
+declare -A rank=([rt.h]=0 [cpu]=1 [base]=1 [files]=2 [comm]=3 [data]=3 [measure]=3 [options]=4 [device]=4 [step]=5 [cuda]=5
+                 [train]=6 [commands]=7 [main.c]=8)
 
 bad() { echo "FAIL $1: $2"; fine=0; }
 quoted() { { grep -E '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$1" || true; } | sed 's/[^"]*"\([^"]*\)".*/\1/'; }
@@ -44,19 +47,27 @@ check_memory() {
     [ -z "$hits" ] || bad "$1" "takes memory outside the arena: $hits"
 }
 
+# runtime/ROOM/FILE may include rt.h, its own room and the rooms below it; cpu/ is for generated code and for device code.
 check_runtime() {
-    local file=$1 header
+    local file=$1 room=$2 header to
     while read -r header; do
-        case $header in
-        '') ;;
-        *..*) bad "$file" "includes \"$header\": paths start at runtime/" ;;
-        *) [ -e "runtime/$header" ] || bad "$file" "includes \"$header\", which is not the runtime's" ;;
-        esac
-        case $file,$header in
-        *,) ;;
-        runtime/cpu/*,rt.h | runtime/cpu/*,cpu/* | runtime/rt.h,cpu/kernels.h) ;;
-        runtime/cpu/* | runtime/rt.h,*) bad "$file" "includes \"$header\": generated code would see more than rt.h" ;;
-        esac
+        to=${header%%/*}
+        if [ -z "$header" ]; then
+            continue
+        elif [ -z "${rank[$to]:-}" ]; then
+            bad "$file" "includes \"$header\", which is no room of the runtime: paths start at runtime/"
+        elif [ ! -e "runtime/$header" ]; then
+            bad "$file" "includes \"$header\", which is not there"
+        elif [ "$room" = cpu ] || [ "$room" = rt.h ]; then
+            case $room,$header in
+            cpu,rt.h | cpu,cpu/* | rt.h,cpu/kernels.h) ;;
+            *) bad "$file" "includes \"$header\": generated code would see more than rt.h" ;;
+            esac
+        elif [ "$to" = cpu ]; then
+            [ "$room" = cuda ] || bad "$file" "includes \"$header\": kernels are for generated code"
+        elif [ "$to" != "$room" ] && [ "${rank[$to]}" -ge "${rank[$room]}" ]; then
+            bad "$file" "includes \"$header\": $room may not look into $to"
+        fi
     done < <(quoted "$file")
 }
 
@@ -66,9 +77,10 @@ for file in compiler/main.c compiler/*/*.[ch] grammar/*.[ly]; do
     case $file in compiler/base/arena.c | grammar/*) ;; *) check_memory "$file" ;; esac
     close
 done
-for file in runtime/*.[ch] runtime/*/*.[ch]; do
-    [ -e "$file" ] || continue
-    fine=1; check_runtime "$file"; close
+for file in runtime/*.[ch] runtime/*/*.[ch] runtime/cuda/*.cu runtime/cuda/*.cuh runtime/cuda/*/*.c; do
+    fine=1 room=${file#runtime/} room=${room%%/*}
+    check_runtime "$file" "$room"
+    close
 done
 for file in generated/*/*.c; do
     [ -e "$file" ] || continue
@@ -82,11 +94,17 @@ self=$(mktemp -d); trap 'rm -r "$self"' EXIT
 printf '#include "ops/op.h"\n' > "$self/up.h"
 printf '#include "emit/emit.h"\n' > "$self/side.c"
 printf '#include "rt.h"\n' > "$self/shared.c"
+printf '#include "train/train.h"\n' > "$self/runtime.c"
+printf '#include "data/data.h"\n' > "$self/beside.h"
+printf '#include "step/net.h"\n' > "$self/kernel.h"
 printf 'void *f(void) { return malloc(1); }\n' > "$self/memory.c"
 expect() { if [ $fine = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL layers.sh does not see $1"; fi; }
 fine=1; check_compiler "$self/up.h" ir > /dev/null; expect "an include of a higher room"
 fine=1; check_compiler "$self/side.c" passes > /dev/null; expect "an include of a room of the same level"
 fine=1; check_compiler "$self/shared.c" emit > /dev/null; expect "a header of the runtime in the compiler"
+fine=1; check_runtime "$self/runtime.c" step > /dev/null; expect "an include of a higher room of the runtime"
+fine=1; check_runtime "$self/beside.h" comm > /dev/null; expect "an include of a room of the same level in the runtime"
+fine=1; check_runtime "$self/kernel.h" cpu > /dev/null; expect "a kernel that sees more than rt.h"
 fine=1; check_memory "$self/memory.c" > /dev/null; expect "malloc outside the arena"
 
 echo "$passed passed, $failed failed"
