@@ -1,0 +1,317 @@
+/* on_host.c -- a step of a program in the host's memory: phases over the threads of the pool, sums
+ * between ranks beside later phases.
+ *
+ * Ranks add gradients bucket by bucket.  The sum of a bucket starts as soon as its gradients are
+ * there, and other work goes on: later phases, and the next step's forward pass up to the first
+ * phase that needs the bucket's update (RtBucket.due).  With one rank and one part, the update
+ * happens inside the phases of gradients instead, by the same arithmetic: no bit depends on the
+ * number of ranks.
+ */
+#include "base/error.h"
+#include "base/mapped.h"
+#include "base/memory.h"
+#include "measure/ticks.h"
+#include "step/grad.h"
+#include "step/step.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { ROWS_MOST = 64 }; /* of one exchange of statistics between ranks */
+
+struct NetHost {
+    CommSum sum;
+    int64_t *posted; /* [buckets]: number of the sum (comm_post_sum) */
+    bool *late;      /* [buckets]: the update of the step that `before` shows is pending */
+    View before;
+    double *until;   /* [units of sums + 1]: predicted ends, on one thread; NULL: equal units */
+    int *end;        /* [threads]: end of a thread's range of units */
+    double *partial; /* clipping by norm: squares of each block (grad_blocks) */
+};
+
+/* ---- memory */
+
+static double *predicted_ends(const RtProgram *p)
+{
+    int units = 0, unit = 0;
+    for (int i = 0; i < p->nrange; i++)
+        units += p->range[i].units;
+    double *until = units > 0 ? rt_alloc(sizeof *until * (size_t)(units + 1)) : NULL;
+    for (int i = 0; i < p->nrange; i++)
+        for (int k = 0; k < p->range[i].units; k++, unit++)
+            until[unit + 1] = until[unit] + p->range[i].predicted / p->range[i].units;
+    return until;
+}
+
+static void host_map(Net *n)
+{
+    const RtProgram *p = n->p;
+    const int threads = pool_threads(n->pool), buckets = p->nbucket + 1;
+    struct NetHost *h = n->host = rt_alloc(sizeof *h);
+    h->sum = (CommSum){.next = n->grad_bytes,
+                       .n = p->grad_bytes / p->real_bytes,
+                       .real_bytes = p->real_bytes,
+                       .shards = p->shards,
+                       .places = p->nbucket};
+    comm_sum_plan(n->comm, &h->sum);
+    comm_posts(n->comm, buckets);
+    n->sum_bytes = h->sum.scratch_bytes;
+    n->fixed = memory_map(net_bytes(n), true, "the arena");
+    n->shard = n->fixed + memory_round(p->fixed_bytes);
+    n->thread = n->shard + n->shards * n->shard_bytes;
+    n->grad = h->sum.buffer = n->thread + threads * n->thread_bytes;
+    h->sum.scratch = n->grad + n->nparts * n->grad_bytes;
+    h->posted = rt_alloc(sizeof *h->posted * (size_t)buckets);
+    h->late = rt_alloc(sizeof *h->late * (size_t)buckets);
+    h->until = predicted_ends(p);
+    h->end = rt_alloc(sizeof *h->end * (size_t)threads);
+    h->partial = rt_alloc(sizeof *h->partial * (size_t)grad_blocks(p));
+}
+
+/* ---- phases */
+
+typedef struct Run {
+    const Net *n;
+    const Rt *r;
+    const RtPhase *phase;
+    int first; /* unit */
+} Run;
+
+static void run_unit(void *arg, int thread, int unit)
+{
+    const Run *run = arg;
+    ticks_unit_begin(run->n->ticks, thread);
+    run->phase->run(run->r, run->n->thread + thread * run->n->thread_bytes, run->first + unit);
+    ticks_unit_end(run->n->ticks, thread);
+}
+
+/* Units of sums differ in size.  Each thread begins with a range of the same predicted time, not
+ * of the same number of units: otherwise a thread with small units takes large units from other
+ * threads, which have the weights in their caches, and other units in each step. */
+static void share_out(const Net *n, int first, int units)
+{
+    const int threads = pool_threads(n->pool);
+    const double *until = n->host->until + first, all = until[units] - until[0];
+    int unit = 0;
+    for (int t = 0; t < threads; t++) {
+        const double goal = until[0] + all * (t + 1) / threads;
+        while (unit < units && (t == threads - 1 || (until[unit] + until[unit + 1]) / 2 < goal))
+            unit++;
+        n->host->end[t] = unit;
+    }
+}
+
+void host_run(const Net *n, const Rt *r, const RtPhase *phase, int first, int units)
+{
+    Run run = {n, r, phase, first};
+    ticks_phase_begin(n->ticks);
+    if (phase->to_grad && n->host->until) {
+        share_out(n, first, units);
+        pool_run_shares(n->pool, run_unit, &run, n->host->end);
+    } else {
+        pool_run(n->pool, run_unit, &run, units);
+    }
+    ticks_phase_end(n->ticks);
+}
+
+/* Also false after a data file broke or a wrong token was read: the caller finds out which. */
+static bool loss_finite(const Net *n, const Rt *r)
+{
+    return report_finite(n, r) && !(mapped_broken() || *n->wrong);
+}
+
+/* The step as part i sees it: its shards, its gradient buffer. */
+static View view_of_part(const Net *n, const View *all, int i)
+{
+    View v = *all;
+    v.rt.shard = n->shard + (n->part[i].first - n->first) * n->shard_bytes;
+    v.rt.first_shard = n->part[i].first;
+    v.rt.shards = n->part[i].count;
+    v.rt.grad = all->rt.grad + i * n->grad_bytes;
+    return v;
+}
+
+/* Adds a bucket's gradients, part by part, and starts their sum over ranks.  first: the bucket's
+ * first unit. */
+static void sum_bucket(Net *n, const View *all, int bucket, int first)
+{
+    const RtProgram *p = n->p;
+    const RtBucket *b = &p->bucket[bucket];
+    char during[64];
+    for (int i = 0; i < n->nparts; i++) {
+        const View v = view_of_part(n, all, i);
+        host_run(n, &v.rt, phase_of_sums(p), first, b->units);
+    }
+    snprintf(during, sizeof during, "the sum of gradients, bucket %d of %d", bucket + 1,
+             p->nbucket);
+    n->host->posted[bucket] =
+        comm_post_sum(n->comm, &n->host->sum, bucket, b->offset / p->real_bytes,
+                      b->bytes / p->real_bytes, during);
+}
+
+/* Statistics of this rank's shards after a phase, to all ranks: then each rank knows those of
+ * all shards of the batch. */
+static void exchange_statistics(Net *n, const Rt *r, const RtPhase *phase)
+{
+    CommPart part[ROWS_MOST];
+    char during[64];
+    host_run(n, r, &(RtPhase){.run = phase->known}, 0, r->shards);
+    snprintf(during, sizeof during, "the statistics of the batch, phase %d of %d",
+             (int)(phase - n->p->train) + 1, n->p->ntrain);
+    for (int i = 0; i < phase->nrow; i += ROWS_MOST) {
+        int k = 0;
+        for (; k < ROWS_MOST && i + k < phase->nrow; k++)
+            part[k] = (CommPart){n->fixed + phase->row[i + k].offset,
+                                 n->shards * phase->row[i + k].bytes};
+        comm_gather_parts(n->comm, part, k, during);
+    }
+}
+
+/* ---- updates from sums */
+
+static void await_bucket(const Net *n, int bucket)
+{
+    comm_await(n->comm, n->host->posted[bucket]);
+}
+
+/* Needs the sum of this bucket only. */
+static void update_bucket(Net *n, const Rt *r, int bucket)
+{
+    const RtPhase *phase = phase_of_updates(n->p);
+    await_bucket(n, bucket);
+    if (phase)
+        host_run(n, r, phase, phase_first_update(n->p, bucket), n->p->bucket[bucket].updates);
+}
+
+/* Clipping by norm needs the sums of all buckets. */
+static void update_all(Net *n, const Rt *r)
+{
+    const RtProgram *p = n->p;
+    if (!n->reduced)
+        return;
+    if (p->recipe.clip_norm > 0) {
+        for (int b = 0; b < p->nbucket; b++)
+            await_bucket(n, b);
+        grad_clip(p, n->pool, n->grad, n->host->partial, p->recipe.clip_norm);
+    }
+    for (int b = 0; b < p->nbucket; b++)
+        update_bucket(n, r, b);
+}
+
+/* Leaves all updates pending for the next step. */
+static void defer_updates(Net *n, const View *v)
+{
+    memcpy(&n->host->before, v, sizeof *v);
+    for (int b = 0; b < n->p->nbucket; b++)
+        n->host->late[b] = true;
+}
+
+/* Pending updates of the step before that a phase needs.  The last bucket, of the first layers,
+ * is due first. */
+static void catch_up(Net *n, int phase)
+{
+    struct NetHost *h = n->host;
+    for (int b = n->p->nbucket - 1; b >= 0; b--)
+        if (h->late[b] && n->p->bucket[b].due <= phase) {
+            update_bucket(n, &h->before.rt, b);
+            h->late[b] = false;
+        }
+}
+
+static void host_settle(Net *n)
+{
+    catch_up(n, n->p->ntrain);
+}
+
+/* ---- the step */
+
+/* Forward, backward and sums; the update, too, if r->grad is NULL.  The loss is checked before
+ * any phase that could change a parameter, and ranks exchange metrics before the first sum. */
+static bool run_phases(Net *n, const View *all)
+{
+    const RtProgram *p = n->p;
+    const Rt *r = &all->rt;
+    int bucket = 0, unit = 0;
+    for (int i = 0; i < p->ntrain; i++) {
+        const RtPhase *phase = &p->train[i];
+        if (!phase_in_step(phase, r))
+            continue;
+        catch_up(n, i);
+        host_run(n, r, phase, 0, phase_units(n, r, phase));
+        if (phase->per_slice && !loss_finite(n, r))
+            return false;
+        if (phase->known)
+            exchange_statistics(n, r, phase);
+        for (; r->grad && bucket < p->nbucket && p->bucket[bucket].ready <= i; bucket++) {
+            if (bucket == 0)
+                report_post(n);
+            sum_bucket(n, all, bucket, unit);
+            unit += p->bucket[bucket].units;
+        }
+    }
+    if (!r->grad)
+        report_post(n);
+    return true;
+}
+
+/* All sums of the step: this rank's, then over ranks; the latter are pending when this returns.
+ * A rank whose loss is not finite stops here, and then the others cannot go on either. */
+static bool run_sums(Net *n, View *v, const Batch *b)
+{
+    report_clear(n);
+    v->rt.scored = data_scored(n->p, b);
+    if (n->reduced)
+        v->rt.grad = n->grad;
+    if (!run_phases(n, v))
+        return false;
+    if (n->comm->size == 1 && n->nparts > 1)
+        grad_tree(n->p, n->pool, n->grad, n->grad_bytes, n->part, n->nparts);
+    return true;
+}
+
+static bool host_step(Net *n, const Batch *b, Hyper h)
+{
+    View v = net_view(n, b, h, n->first, n->shards);
+    if (!run_sums(n, &v, b))
+        return false;
+    if (n->comm->size > 1 && n->p->recipe.clip_norm == 0)
+        defer_updates(n, &v);
+    else
+        update_all(n, &v.rt);
+    report_wait(n);
+    return true;
+}
+
+static bool host_gradients(Net *n, View *v, const Batch *b)
+{
+    if (!run_sums(n, v, b))
+        return false;
+    report_wait(n);
+    for (int i = 0; i < n->p->nbucket; i++)
+        await_bucket(n, i);
+    return true;
+}
+
+/* Slices with at least one sample that counts. */
+static int valid_slices(const Net *n, const Rt *r)
+{
+    const RtProgram *p = n->p;
+    const int shard = p->batch / p->shards, slice = shard / p->slices, all = r->shards * p->slices,
+              valid = (r->valid - r->first_shard * shard + slice - 1) / slice;
+    return valid < 0 ? 0 : valid < all ? valid : all;
+}
+
+static void host_evaluate(Net *n, View *v, const Batch *b, void *output)
+{
+    (void)b;
+    v->rt.output = output;
+    for (int i = 0; i < n->p->ntest; i++) {
+        const RtPhase *phase = &n->p->test[i];
+        host_run(n, &v->rt, phase, 0, phase->per_slice ? valid_slices(n, &v->rt) : phase->count);
+    }
+}
+
+const struct NetOps net_on_host = {.map = host_map,
+                                   .step = host_step,
+                                   .settle = host_settle,
+                                   .gradients = host_gradients,
+                                   .evaluate = host_evaluate};
