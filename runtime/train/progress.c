@@ -1,0 +1,149 @@
+/* progress.c -- what a run of `train` reports: records of the log (files/records.h), the bar, a
+ * line for each epoch.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "files/params.h"
+#include "train/evaluate.h"
+#include "train/schedule.h"
+#include "train/trainer.h"
+#include <math.h>
+#include <stdio.h>
+
+/* Fields of the records start, step and epoch: the scale of the next step, all steps left out so
+ * far. */
+static void log_scale(Trainer *t)
+{
+    if (!t->p->scaling)
+        return;
+    log_real(&t->log, FIELD(epoch, loss_scale), t->net->scaling.scale);
+    log_count(&t->log, FIELD(epoch, skipped_steps), (int64_t)t->net->scaling.skipped);
+}
+
+void progress_start(Trainer *t)
+{
+    const RtProgram *p = t->p;
+    Log *l = &t->log;
+    log_begin(l, RECORD(start));
+    log_text(l, FIELD(start, model), p->model);
+    log_text(l, FIELD(start, program), p->source_hash);
+    log_text(l, FIELD(start, target), p->target);
+    log_text(l, FIELD(start, cpu), p->cpu);
+    log_count(l, FIELD(start, batch), p->batch);
+    log_count(l, FIELD(start, shards), p->shards);
+    log_count(l, FIELD(start, ranks), t->o->comm->size);
+    if (t->o->log_ranks) {
+        log_count(l, FIELD(start, rank), t->o->comm->rank);
+        log_text(l, FIELD(start, host), comm_host(t->o->comm, t->o->comm->rank));
+    }
+    log_text(l, FIELD(start, comm), comm_library(t->o->comm));
+    log_text(l, FIELD(start, wire), t->o->wire);
+    log_text(l, FIELD(start, reduce), t->o->reduce);
+    log_count(l, FIELD(start, groups), t->o->groups);
+    log_count(l, FIELD(start, threads), t->o->threads);
+    log_count(l, FIELD(start, parameters), p->parameters);
+    log_real(l, FIELD(start, flops_per_sample), p->flops_per_sample);
+    log_count(l, FIELD(start, planned_bytes), net_bytes(t->net));
+    log_count(l, FIELD(start, samples), t->data->n);
+    log_count(l, FIELD(start, seed), (int64_t)t->o->seed);
+    log_count(l, FIELD(start, epochs), t->o->epochs);
+    log_count(l, FIELD(start, epoch), t->at.epoch);
+    log_count(l, FIELD(start, step), t->at.step);
+    log_scale(t);
+    log_end(l);
+}
+
+static void log_metrics(Trainer *t, const char *prefix, const double mean[RT_METRICS])
+{
+    char key[64];
+    for (int m = 0; m < t->p->nmetric; m++) {
+        snprintf(key, sizeof key, "%s_%.50s", prefix, t->p->metric[m]);
+        log_real(&t->log, key, mean[m]);
+    }
+    snprintf(key, sizeof key, "%s_perplexity", prefix);
+    if (t->p->perplexity)
+        log_real(&t->log, key, evaluate_perplexity(t->p, mean));
+}
+
+/* The means over one batch, taken before its update. */
+void progress_step(Trainer *t, int samples)
+{
+    double mean[RT_METRICS];
+    for (int m = 0; m < RT_METRICS; m++)
+        mean[m] = t->net->metric[m] / samples;
+    log_begin(&t->log, RECORD(step));
+    log_count(&t->log, FIELD(step, step), t->at.total);
+    log_count(&t->log, FIELD(step, samples), samples);
+    log_metrics(t, "train", mean);
+    log_scale(t);
+    log_end(&t->log);
+}
+
+void progress_bar(Trainer *t)
+{
+    const Position *a = &t->at;
+    const int loss = net_metric_index(t->p, "loss"), accuracy = net_metric_index(t->p, "accuracy");
+    const double n = (double)a->samples, now = clock_now();
+    if (!t->bar.shown || now - t->bar.drawn < 0.1)
+        return;
+    const double rate = (n - t->rate_from) / (now - t->began);
+    const double left = (double)(t->o->epochs - a->epoch) * (double)t->data->n - n;
+    bar_draw(&t->bar, a->epoch + 1, t->o->epochs, (double)a->step / (double)t->steps, rate,
+             loss >= 0 ? a->sum[loss] / n : 0, accuracy >= 0 ? a->sum[accuracy] / n : -1,
+             left / rate);
+}
+
+/* ", waiting for ranks 4 % of the time: 18 % of the communication".  Empty for GPUs: the
+ * host does not measure their sums. */
+static const char *hidden_text(const Trainer *t, char text[128])
+{
+    *text = '\0';
+    if (t->o->comm->size > 1 && t->busy > 0 && !t->p->link)
+        snprintf(text, 128, ", waiting for ranks %.0f %% of the time: %.0f %% of the communication",
+                 100 * t->waited / t->at.seconds, 100 * fmin(1, t->waited / t->busy));
+    return text;
+}
+
+/* ", loss scale 32768, 2 steps left out" */
+static const char *scale_text(const Trainer *t, char text[128])
+{
+    const RtScaling *s = &t->net->scaling;
+    *text = '\0';
+    if (t->p->scaling && s->skipped > 0)
+        snprintf(text, 128, ", loss scale %.10g, %.0f step%s left out", s->scale, s->skipped,
+                 s->skipped == 1 ? "" : "s");
+    else if (t->p->scaling)
+        snprintf(text, 128, ", loss scale %.10g", s->scale);
+    return text;
+}
+
+void progress_epoch(Trainer *t)
+{
+    const Result *r = &t->result;
+    const Position *a = &t->at;
+    char hash[17], train[256], test[256], hidden[128], scale[128];
+    const double rate = (double)a->samples / a->seconds;
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)params_hash(t->p, t->net->fixed));
+    bar_clear(&t->bar);
+    rt_print("epoch %2lld/%lld  %6.2f s  %7.0f samples/s  %s, %s%s%s\n", (long long)a->epoch + 1,
+             (long long)t->o->epochs, a->seconds, rate, evaluate_text(t->p, r->train, "", train),
+             evaluate_text(t->p, r->test, "test ", test), scale_text(t, scale),
+             hidden_text(t, hidden));
+    log_begin(&t->log, RECORD(epoch));
+    log_count(&t->log, FIELD(epoch, epoch), a->epoch + 1);
+    log_count(&t->log, FIELD(epoch, samples), a->samples);
+    log_real(&t->log, FIELD(epoch, seconds), a->seconds);
+    log_real(&t->log, FIELD(epoch, samples_per_s), rate);
+    if (t->o->comm->size > 1) {
+        log_real(&t->log, FIELD(epoch, comm_seconds), t->busy);
+        log_real(&t->log, FIELD(epoch, comm_wait_seconds), t->waited);
+    }
+    log_real(&t->log, FIELD(epoch, lr), schedule_lr(&t->p->recipe, a->total - 1, t->steps));
+    log_metrics(t, "train", r->train);
+    log_metrics(t, "test", r->test);
+    log_scale(t);
+    log_count(&t->log, FIELD(epoch, peak_bytes), memory_peak());
+    log_text(&t->log, FIELD(epoch, weights_hash), hash);
+    log_end(&t->log);
+}

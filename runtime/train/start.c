@@ -1,0 +1,196 @@
+/* start.c -- the start of a run of `train`: data, network, order of samples, checkpoint or weights,
+ * log.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mapped.h"
+#include "base/memory.h"
+#include "data/vocab.h"
+#include "files/file.h"
+#include "files/params.h"
+#include "train/evaluate.h"
+#include "train/init.h"
+#include "train/trainer.h"
+#include "train/weights.h"
+
+static void make_order(void *arg)
+{
+    OrderJob *j = arg;
+    const Trainer *t = j->t;
+    j->order.by = order_by(t->data->n, t->o->seed, j->epoch, t->o->shuffle);
+    order_fill(&j->order.by, j->order.sample, t->steps * t->p->batch);
+}
+
+static void fill_test(void *arg)
+{
+    data_fill(arg, NULL);
+}
+
+void start_order(Trainer *t, int64_t epoch)
+{
+    OrderJob *j = &t->order[epoch % 2];
+    j->epoch = epoch;
+    loader_post(t->loader, make_order, j);
+}
+
+static void open_orders(Trainer *t)
+{
+    for (int i = 0; i < 2; i++)
+        t->order[i] = (OrderJob){.t = t,
+                                 .order.sample = memory_map(t->steps * t->p->batch * 4, false,
+                                                            "the order of samples")};
+}
+
+/* Rank 0 reads the checkpoint and sends it to the other ranks.  False: there is none. */
+static bool resume(Trainer *t)
+{
+    struct {
+        bool found;
+        Position at;
+    } r = {false, t->at};
+    if (t->checkpoint)
+        r.found = checkpoint_resume(t->checkpoint, &r.at);
+    comm_broadcast(t->o->comm, &r, sizeof r, "the checkpoint's position");
+    if (!r.found)
+        return false;
+    comm_broadcast(t->o->comm, t->net->fixed, t->p->fixed_bytes, "the checkpoint");
+    t->at = r.at;
+    net_scale_resumed(t->net);
+    return true;
+}
+
+/* The state of the first step: a checkpoint, weights of a file, or initial ones. */
+static void load_start(Trainer *t)
+{
+    if (t->o->checkpoint && t->o->resume && resume(t)) {
+        if (t->o->weights)
+            rt_note("the weights are the checkpoint's: --weights %s is only used when a run begins",
+                    t->o->weights);
+        return;
+    }
+    if (t->o->weights) {
+        weights_load(t->net, t->o->weights);
+    } else {
+        init_params(t->p, t->net->fixed, t->o->seed, t->pool);
+        data_mean(t->data, t->p, t->pool, t->net->fixed);
+    }
+}
+
+/* A schedule over all epochs spans the epochs of the recipe: --epochs ends the run, but does not
+ * change a rate. */
+static void note_schedule(const Trainer *t)
+{
+    const RtRecipe *r = &t->p->recipe;
+    const bool spans = r->schedule == RT_SCHED_COSINE || r->schedule == RT_SCHED_POLYNOMIAL;
+    if (spans && t->o->epochs != r->epochs && t->at.epoch < t->o->epochs)
+        rt_note("the %s schedule spans the recipe's %lld epoch%s, also with --epochs %lld%s; build "
+                "with --set "
+                "epochs=%lld to have it end there",
+                r->schedule == RT_SCHED_COSINE ? "cosine" : "polynomial", (long long)r->epochs,
+                r->epochs == 1 ? "" : "s", (long long)t->o->epochs,
+                t->o->epochs > r->epochs ? ": the rate stays at its end from there on" : "",
+                (long long)t->o->epochs);
+}
+
+static void note_scale(const Trainer *t)
+{
+    const RtScaling *s = &t->net->scaling;
+    if (t->p->scaling && s->every > 0)
+        rt_note("loss scale %.10g: halved, and the step left out, when a gradient is not finite in "
+                "f16; doubled after "
+                "%.0f steps in a row with finite gradients",
+                s->scale, s->every);
+    else if (t->p->scaling)
+        rt_note("loss scale %.10g, fixed: a step is left out when a gradient is not finite in f16",
+                s->scale);
+}
+
+static void note_steps(const Trainer *t)
+{
+    if (t->p->steps)
+        rt_note("up to %d steps are one launch, by %s", t->p->steps_most, t->p->steps_how);
+}
+
+/* Ranks that differ would train different networks. */
+static void compare_ranks(Trainer *t)
+{
+    Comm *c = t->o->comm;
+    comm_same(c, data_hash_rows(t->data), "other training data");
+    comm_same(c, data_hash_rows(t->test), "other test data");
+    comm_same(c, params_hash(t->p, t->net->fixed), "other weights");
+}
+
+/* The network, and what reads from it or writes to it. */
+static void open_net(Trainer *t)
+{
+    const RtProgram *p = t->p;
+    const Options *o = t->o;
+    const bool root = o->comm->rank == 0;
+    t->net = net_new(p, t->pool, o->comm, o->groups, false);
+    net_scale(t->net, o->loss_scale, o->loss_scale_steps);
+    net_samples(t->net, o->samples_in, o->launch_steps);
+    const size_t steps = (size_t)net_steps_most(t->net);
+    t->batch = rt_alloc(sizeof *t->batch * steps);
+    t->ahead = rt_alloc(sizeof *t->ahead * steps);
+    t->hyper = rt_alloc(sizeof *t->hyper * steps);
+    t->ticks = o->trace && root ? ticks_new(p, o->threads, TRACE_STEPS) : NULL;
+    t->checkpoint = o->checkpoint && root ? checkpoint_open(p, o, t->net) : NULL;
+    t->save = o->save ? weights_writer(t->net, o->save) : NULL;
+}
+
+/* Reads the training set; the loader thread reads the test set at the same time. */
+static void read_data(Trainer *t)
+{
+    t->steps = evaluate_batches(t->p, t->data->n);
+    t->test_order = order_stored(t->test->n, t->p->batch);
+    open_orders(t);
+    t->loader = loader_new();
+    loader_post(t->loader, fill_test, t->test);
+    data_fill(t->data, t->pool);
+    if (t->checkpoint)
+        checkpoint_bind(t->checkpoint, data_hash(t->data), data_hash_samples(t->data, t->pool));
+}
+
+static void open_log(Trainer *t)
+{
+    log_open(&t->log, t->o->log, t->at.total > 0);
+    if (t->o->log_ranks)
+        log_keep_messages(&t->log);
+    progress_start(t);
+    if (t->o->comm->rank == 0)
+        bar_open(&t->bar);
+}
+
+void start_training(Trainer *t)
+{
+    const Options *o = t->o;
+    const char *name = o->data ? o->data : t->p->recipe.data;
+    if (o->save)
+        file_check(o->save);
+    if (o->trace && o->comm->rank == 0)
+        file_check(o->trace);
+    t->pool = pool_new(o->threads);
+    if (o->weights)
+        vocab_of_weights(t->p, o->weights);
+    t->data = data_open(t->p, name, "train", o->limit);
+    t->test = data_open(t->p, name, "test", 0);
+    open_net(t);
+    read_data(t);
+    load_start(t);
+    mapped_check();
+    data_share(t->data, o->comm->rank, o->comm->size);
+    data_share(t->test, o->comm->rank, o->comm->size);
+    note_schedule(t);
+    note_scale(t);
+    note_steps(t);
+    if (o->comm->size > 1) {
+        loader_wait(t->loader);
+        compare_ranks(t);
+    }
+    open_log(t);
+    t->saved_total = t->at.total;
+    t->saved_time = clock_now();
+    OrderJob *first = &t->order[t->at.epoch % 2];
+    first->epoch = t->at.epoch;
+    make_order(first);
+}
