@@ -28,7 +28,8 @@ foreach(template ${templates})
 endforeach()
 
 add_library(tenoncore STATIC ${rooms} ${arrays} ${BISON_parser_OUTPUTS} ${FLEX_lexer_OUTPUTS})
-target_include_directories(tenoncore PUBLIC compiler ${CMAKE_BINARY_DIR} ${grammar})
+# The sources' root is for "runtime/constants.h", the one header that the compiler shares with programs.
+target_include_directories(tenoncore PUBLIC compiler ${CMAKE_BINARY_DIR} ${grammar} ${CMAKE_SOURCE_DIR})
 target_compile_definitions(tenoncore PRIVATE TENON_VERSION="${PROJECT_VERSION}")
 find_package(Threads REQUIRED)
 target_link_libraries(tenoncore PUBLIC m Threads::Threads)

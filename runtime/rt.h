@@ -15,6 +15,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "constants.h"
+
 #ifdef __cplusplus                                    /* programs for a GPU are C++ */
 extern "C" {
 #define _Thread_local thread_local
@@ -87,7 +90,6 @@ typedef struct Rt {
 /* Types of stored samples and labels.  U16's largest number, and any negative one, is padding as a token and -1 as a label:
  * a position that is not scored. */
 enum { RT_U8, RT_F32, RT_F64, RT_U16, RT_I32, RT_I64 };
-enum { RT_METRICS = 4, RT_STEPS_MOST = 64 };       /* of a batch; steps of one launch */
 
 /* What each shard has, for all ranks: in fixed, a row of so many bytes for every shard of the batch. */
 typedef struct RtKnown { int64_t offset, bytes; } RtKnown;
@@ -116,7 +118,7 @@ typedef struct RtInit { int kind; bool gaussian; int fan; double a, b; } RtInit;
 typedef struct RtParam {
     const char *name;                                 /* "conv1.weight" */
     int         rank;
-    int64_t     dim[6];                               /* in files: (O, I, H, W), (out, in), (n) */
+    int64_t     dim[RT_DIMS];                         /* in files: (O, I, H, W), (out, in), (n) */
     int         naxis;
     RtAxis      axis[8];
     int64_t     count_memory;
@@ -160,7 +162,7 @@ typedef struct RtRecipe {
     double      lr, momentum, weight_decay, rho, beta1, beta2, eps, clip_norm, clip_value;
     bool        nesterov;
     int         schedule, nat;
-    double      at[16], factor, power, end, warmup;
+    double      at[RT_LIST], factor, power, end, warmup;
     int64_t     epochs, seed;
     const char *expect_metric, *expect_op;            /* NULL = none; "test_accuracy", ">=" */
     double      expect_value;
@@ -250,10 +252,6 @@ typedef struct RtProgram {
     const char *products;                             /* "tf32": what these round factors to; "bf16", "f16": read and write; NULL: f32 or f64 */
     const RtParam *scaling;                           /* in f16: RtScaling, as it lies in fixed; NULL: nothing is scaled */
 } RtProgram;
-
-/* Bytes of a thread's stack: the arrays of fixed size of any kernel (3.4 MB: conv2d_dw_update in f64), 1 MB for those that grow with
- * the model's sizes, and what calls them. */
-enum { RT_STACK = 6 << 20 };
 
 enum { RT_ISA_ANY, RT_ISA_X86_V3, RT_ISA_X86_V4, RT_ISA_ARMV8 };
 

@@ -1,6 +1,7 @@
 /* limits.h -- the bounds of limits.def as constants, and as a table for the manual. */
 #ifndef LIMITS_H
 #define LIMITS_H
+#include "runtime/constants.h"
 #include <stdint.h>
 
 #define LIMIT(name, value, what) enum { name = value };

@@ -6,13 +6,14 @@
  */
 #include "emit/cuda_library.h"
 #include "ops/step_price.h"
+#include "runtime/constants.h"
 #include <string.h>
 
 /* As many parts as fill a GPU twice, of 64 rows at least; a program's bits must not depend on the GPU that runs it. */
 static int64_t parts_of(int64_t columns, int64_t rows)
 {
-    enum { BLOCKS = 264, TILE = 32, ROWS = 64 };
-    const int64_t tiles = (columns + TILE - 1) / TILE, fill = (BLOCKS + tiles - 1) / tiles,
+    enum { BLOCKS = 264, ROWS = 64 };
+    const int64_t tiles = (columns + RT_WARP - 1) / RT_WARP, fill = (BLOCKS + tiles - 1) / tiles,
                   most = (rows + ROWS - 1) / ROWS;
     return fill < most ? fill : most;
 }

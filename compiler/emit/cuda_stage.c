@@ -1,6 +1,7 @@
 /* cuda_stage.c -- a stage of a step that is one launch with others: what it takes, in which order it goes, whether blocks meet before it. */
 #include "emit/cuda_stage.h"
 #include "ops/step_price.h"
+#include "runtime/constants.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +11,9 @@
 /* Blocks that have something to do. */
 static double parts_of(const Node *n, double results)
 {
-    enum { FEW = 64 }; /* FEW_BLOCKS of runtime/cuda/product.cuh */
     const bool sum = node_is(n, "sum_to") || node_is(n, "batch_moments") || node_is(n, "batch_norm_dw");
-    double each = sum ? 1 : !emit_counts_flops(n) ? 256 : node_is(n, "conv2d_dw") ? 9 : 64 * 64;
-    for (; each > 256 && results / each < FEW; each /= 4)
+    double each = sum ? 1 : !emit_counts_flops(n) ? RT_THREADS : node_is(n, "conv2d_dw") ? 9 : RT_TILE * RT_TILE;
+    for (; each > RT_TILE_SIDE * RT_TILE_SIDE && results / each < RT_FEW_BLOCKS; each /= 4)
         ;
     return results > each ? results / each : 1;
 }

@@ -4,8 +4,9 @@
 #include "emit/cuda_steps.h"
 #include "emit/cuda_touch.h"
 #include "ir/gpu.h"
+#include "runtime/constants.h"
 
-enum { CLUSTER = 16, TOGETHER = 2 }; /* blocks of the largest cluster; of a multiprocessor, where all of them work: KERNEL_OF_STEPS */
+enum { CLUSTER = 16 }; /* blocks of the largest cluster */
 
 typedef struct Stages {
     Touch *touch;                                     /* since blocks met */

@@ -6,12 +6,12 @@
  */
 #include "emit/cuda_stage.h"
 #include "ops/step_price.h"
+#include "runtime/constants.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    STEPS = 64,         /* of a launch of our own at most: RT_STEPS_MOST of runtime/rt.h, */
-    GRAPH_STEPS = 16,   /* of a CUDA graph, as a power of two, */
+    GRAPH_STEPS = 16,   /* steps of a CUDA graph at most: a power of two, */
     GRAPH_NODES = 4096, /* of so many launches, */
     LAUNCH_MS = 50      /* and as many as take about so long: a signal is answered between two */
 };
@@ -108,12 +108,11 @@ static void update_stages(Writer *w)
 /* Where a step is one shard its samples are gathered at the end of the step before, beside the update, into the place that this one does not read. */
 static void choose_samples(Writer *w)
 {
-    enum { ALIGN = 64 };
     const Node *x = w->g->input;
     const bool able = w->g->step->shards == 1 && node_root(x) == x && !x->loop && kernel_needed(x);
 
     w->samples = able ? x : NULL;
-    w->samples_bytes = able ? (pointer_bytes(w, x) * w->g->step->chunk + ALIGN - 1) / ALIGN * ALIGN : 0;
+    w->samples_bytes = able ? (pointer_bytes(w, x) * w->g->step->chunk + RT_ALIGN - 1) / RT_ALIGN * RT_ALIGN : 0;
 }
 
 static void gather_next(Writer *w)
@@ -244,7 +243,7 @@ static double seconds_together(const Gpu *g, const Stages *s, int cluster)
 static int steps_of_launch(double seconds)
 {
     const double n = LAUNCH_MS / (1e3 * seconds);
-    return n < 1 ? 1 : n > STEPS ? STEPS : (int)n;
+    return n < 1 ? 1 : n > RT_STEPS_MOST ? RT_STEPS_MOST : (int)n;
 }
 
 void steps_write(Writer *w)

@@ -1,6 +1,7 @@
 /* tables.c -- the end of a generated file: parameters, sums, recipe, program, main. */
 #include "emit/cuda_steps.h"
 #include "ops/price.h"
+#include "runtime/constants.h"
 #include <string.h>
 
 static void parameter(Writer *w, Text *t, const Param *p)
@@ -220,10 +221,9 @@ static void calls(const Writer *w, Text *t)
                 m.core->like, core_peak_gflops(m.core, m.real));
 }
 
-/* Bytes of a thread's stack beyond those of RT_STACK, which has room for small arrays of any kernel. */
+/* Bytes of a thread's stack beyond RT_STACK, for the arrays of kernels that grow with the model. */
 static int64_t more_stack(const Graph *g)
 {
-    enum { SMALL = 1 << 20 };
     const Shape *x = &g->input->shape;
     int64_t most = g->recipe.augment.given ? (x->dim[x->rank - 1] + 2 * g->recipe.augment.shift) * (int64_t)sizeof(double) : 0;
     for (int i = 0; i < g->nnode; i++) {
@@ -231,7 +231,7 @@ static int64_t more_stack(const Graph *g)
         const int64_t bytes = n->op->stack ? n->op->stack(n, g->step->chunk) : 0;
         most = bytes > most ? bytes : most;
     }
-    return most > SMALL ? most - SMALL : 0;
+    return most > RT_STACK_GROWING ? most - RT_STACK_GROWING : 0;
 }
 
 /* A language model, whose loss is nothing but minus the log of the next token's probability. */

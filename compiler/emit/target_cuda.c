@@ -6,6 +6,7 @@
  */
 #include "emit/cuda_group.h"
 #include "ops/step_price.h"
+#include "runtime/constants.h"
 #include <ctype.h>
 #include <string.h>
 
@@ -251,11 +252,10 @@ static int update_count(const Writer *w, Part p)
 static int64_t update_blocks(const Writer *w, Part p)
 {
     const Step *s = w->g->step;
-    enum { EACH = 1024 }; /* numbers a block of threads: UPDATE_EACH of runtime/cuda/update.cuh */
     int64_t n = 0;
 
     for (int i = p.first; i < p.first + p.sums; i++)
-        n += is_updated(w, i) ? (s->sum[i].count + EACH - 1) / EACH : 0;
+        n += is_updated(w, i) ? (s->sum[i].count + RT_UPDATE_EACH - 1) / RT_UPDATE_EACH : 0;
     return n;
 }
 

@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "ir/recipe.h"
 #include "ir/shape.h"
+#include "runtime/constants.h"
 
 typedef struct Op Op;                                 /* ops/op.h */
 typedef struct Node Node;
@@ -132,7 +133,7 @@ struct Graph {
     Param  **param;                                   /* in order of first appearance = checkpoint order */
     Node    *input, *label, *output, *loss;           /* label, loss NULL without a train block */
     int      nmetric;
-    Metric   metric[4];
+    Metric   metric[RT_METRICS];
     Recipe   recipe;
     int      nstate;                                  /* optimizer states a parameter: 0, 1 or 2 */
     Graph   *peer;                                    /* evaluation: the training graph, already planned, whose parameters it uses */

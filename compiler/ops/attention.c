@@ -13,6 +13,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/price.h"
+#include "runtime/constants.h"
 #include <math.h>
 #include <string.h>
 
@@ -207,11 +208,10 @@ static int64_t packed(int64_t n, int64_t k, int lanes)
 
 static int64_t room(const Node *n, int lanes, int turned, int straight, int blocks, int operands)
 {
-    enum { ROWS = 32 };
     const Shape *x = &n->in[0]->shape;
     const int64_t t = x->dim[0], d = x->dim[1] / 3 / node_int(n, "heads");
     return turned * packed(t, d, lanes) + straight * packed(d, t, lanes) +
-           blocks * part(ROWS * (packed(t, 1, lanes) + lanes)) + operands * packed(d, ROWS, lanes);
+           blocks * part(RT_ATTENTION_ROWS * (packed(t, 1, lanes) + lanes)) + operands * packed(d, RT_ATTENTION_ROWS, lanes);
 }
 
 static int64_t scratch(const Node *n, int lanes, int real)

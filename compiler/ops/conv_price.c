@@ -6,6 +6,7 @@
  */
 #include "ops/conv_price.h"
 #include "ops/wino_price.h"
+#include "runtime/constants.h"
 #include <math.h>
 
 static const double DEPTH_CYCLES = 3.7;     /* a tap of a vector of channels, forward, */
@@ -230,7 +231,6 @@ static double dw_few(Price *p, const Market *m, const ConvSizes *c)
 }
 
 /* runtime/cpu/conv_dw_taps.h: small images and wide 1x1, for each tap the positions that it meets are copied side by side. */
-enum { TAPS_POSITIONS = 256, TAPS_FEW = 64 };
 
 static double taps_met(const ConvSizes *c)
 {
@@ -243,7 +243,7 @@ static bool by_taps(const ConvSizes *c, const Market *m)
     const int64_t tap = price_ceil(c->inputs, m->lanes);
     const int64_t row = runs ? price_ceil(c->s * c->inputs, m->lanes) : c->s * tap;
     return conv_dw_is_wide(c) || taps_met(c) * (double)(c->s * tap) * 10 <= 9.0 * (double)row ||
-           (!is_flat(c) && c->oh * c->ow <= TAPS_FEW && tap * c->s == row);
+           (!is_flat(c) && c->oh * c->ow <= RT_TAPS_FEW && tap * c->s == row);
 }
 
 static double dw_taps(Price *p, const Market *m, const ConvSizes *c)
@@ -254,7 +254,7 @@ static double dw_taps(Price *p, const Market *m, const ConvSizes *c)
     p->algorithm = "tap by tap";
     price_panels(p, m, taps * (double)c->groups, c->outputs, c->inputs, positions);
     conv_copy(p, m, taps * positions * (double)(c->c + c->o));
-    return ceil(positions / TAPS_POSITIONS);
+    return ceil(positions / RT_TAPS_POSITIONS);
 }
 
 void conv_price_dw(const Node *n, const Market *m, Price *p)
@@ -284,7 +284,7 @@ void conv_price_dw(const Node *n, const Market *m, Price *p)
 
 /* ---- the same with the update inside: runtime/cpu/conv_dw_update.h */
 
-enum { SQUARE_CHANNELS = 512, SQUARE_BYTES = 1024, SQUARE_SHARDS = 8, SQUARE_FILTERS = 1 << 20 };
+enum { SQUARE_SHARDS = 8, SQUARE_FILTERS = 1 << 20 };
 static const double UPDATE_CYCLES = 12;     /* a vector of weights and states updated */
 
 bool conv_in_squares(const Node *n, int64_t shards, int64_t samples, int64_t real)
@@ -292,15 +292,15 @@ bool conv_in_squares(const Node *n, int64_t shards, int64_t samples, int64_t rea
     const ConvSizes c = conv_sizes(n);
 
     return !c.pool && c.groups == 1 && !conv_attr(n, "winograd") && shards <= SQUARE_SHARDS &&
-           c.o * c.r * c.s * c.c * real >= SQUARE_FILTERS && samples * c.oh * c.ow <= TAPS_POSITIONS;
+           c.o * c.r * c.s * c.c * real >= SQUARE_FILTERS && samples * c.oh * c.ow <= RT_TAPS_POSITIONS;
 }
 
 Price conv_price_update(const Node *n, const Market *m, int64_t shards, int64_t samples, int states)
 {
     const ConvSizes c = conv_sizes(n);
     const double taps = (double)(c.r * c.s), met = (double)(samples * c.oh * c.ow) * taps_met(&c),
-                 filters = (double)(c.o * c.c) * taps, x = (double)price_ceil(c.o, SQUARE_BYTES / m->real),
-                 dy = (double)price_ceil(c.c, SQUARE_CHANNELS);
+                 filters = (double)(c.o * c.c) * taps, x = (double)price_ceil(c.o, RT_SQUARE_BYTES / m->real),
+                 dy = (double)price_ceil(c.c, RT_SQUARE_CHANNELS);
     Price p = {.textbook = 2 * filters * (double)(shards * samples * c.oh * c.ow)};
 
     price_panels(&p, m, taps * (double)shards, c.o, c.c, met);

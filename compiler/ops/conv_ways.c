@@ -8,9 +8,9 @@
 #include "ops/conv_ways.h"
 #include "base/text.h"
 #include "ops/conv_sizes.h"
+#include "runtime/constants.h"
 
 enum { LANES = 16, PANEL = 32 }; /* of the widest vectors: all others divide these */
-enum { NARROW = 512 };           /* products of a position, CONV_NARROW of cpu/conv_gather.h */
 
 typedef struct Ways {
     Text text;
@@ -56,7 +56,7 @@ const char *conv_ways(Arena *a, const Node *n)
     if (!direct(n))
         return NULL;
     const ConvSizes c = conv_sizes(n);
-    return gather(a, &c, c.outputs, c.r * c.s * c.inputs <= NARROW);
+    return gather(a, &c, c.outputs, c.r * c.s * c.inputs <= RT_CONV_NARROW);
 }
 
 const char *conv_ways_dx(Arena *a, const Node *n)

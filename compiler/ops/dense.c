@@ -16,6 +16,7 @@
 #include "ops/dense_price.h"
 #include "ops/elementwise.h"
 #include "ops/example.h"
+#include "runtime/constants.h"
 
 static bool shape(Node *n, Diag *d)
 {
@@ -143,8 +144,8 @@ static void kernel(const Node *n, Call *c)
 /* dense_sparse: the places of the inputs that are not zero, and sums of four panels (runtime/cpu/dense_sparse.h). */
 static int64_t stack(const Node *n, int64_t chunk)
 {
-    enum { WORD = 64, SUMS = 512 };
-    const int64_t words = (node_attr(n, "x_shape")->list[0] + WORD - 1) / WORD;
+    enum { SUMS = 512 };
+    const int64_t words = (node_attr(n, "x_shape")->list[0] + RT_SPARSE_WORD - 1) / RT_SPARSE_WORD;
     return dense_seeks_zeros(n) ? chunk * dense_rows(n) * (8 * words + SUMS) : 0;
 }
 

@@ -1,12 +1,12 @@
 /* dense_price.c -- what the products of a dense layer cost: runtime/cpu/dense.h, counted. */
 #include "ops/dense_price.h"
+#include "runtime/constants.h"
 
 static const double LANES_CYCLES = 7;  /* the lanes of an accumulator added up */
 static const double TURN_CYCLES = 0.6; /* a weight turned over, once a step */
 static const double TREE_CYCLES = 2;   /* an accumulator pushed on the tree of shards, and added */
 static const double UPDATE_CYCLES = 6; /* a vector of weights and states updated */
 
-enum { DX_COLUMNS = 3 }; /* runtime/cpu/dense.h: DENSE_DX_COLUMNS */
 
 static double weights(const Market *m, int64_t k, int64_t o)
 {
@@ -65,9 +65,9 @@ void dense_price_dx(const Node *n, const Market *m, Price *p)
     if (node_is(n->in[0], "dense_turn") || node_attr(n, "wide")) {
         price_panels(p, m, 1, all, k, (double)o);
     } else {
-        const int64_t full = k / DX_COLUMNS, rows = m->core->dx_rows, tiles = price_ceil(all, rows);
+        const int64_t full = k / RT_DENSE_DX_COLUMNS, rows = m->core->dx_rows, tiles = price_ceil(all, rows);
         const double each = (double)all / (double)tiles;
-        price_tiles(p, m, (double)(full * tiles), each, DX_COLUMNS,
+        price_tiles(p, m, (double)(full * tiles), each, RT_DENSE_DX_COLUMNS,
                     (double)price_ceil(o, m->lanes));
         p->cycles += (double)(all * k) * LANES_CYCLES / m->core->fma;
     }

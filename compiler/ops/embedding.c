@@ -14,6 +14,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/price.h"
+#include "runtime/constants.h"
 
 static bool shape(Node *n, Diag *d)
 {
@@ -155,10 +156,10 @@ static Node *build_position(Graph *g, Node *const *x, int nx, const Node *attrs,
  * (passes/schedule.c); else a row. */
 static int64_t stack(const Node *n, int64_t chunk)
 {
-    enum { LEVELS = 24, ROWS = 16, WIDE = 1024 };
+    enum { WIDE = 1024 };
     const int64_t width = node_int(n, "width"), row = width * (int64_t)sizeof(double);
     (void)chunk;
-    return width <= WIDE ? LEVELS * ROWS * (row + 1) : row;
+    return width <= WIDE ? RT_EMBEDDING_LEVELS * RT_EMBEDDING_ROWS * (row + 1) : row;
 }
 
 const Op op_embedding[] =

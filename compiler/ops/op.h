@@ -80,7 +80,7 @@ struct Op {
     /* Bytes of the thread's scratch for what the kernel makes and forgets (call_scratch), whose size grows with n's; vectors of so many
      * lanes, so many bytes a number.  NULL: none. */
     int64_t   (*scratch)(const Node *n, int lanes, int real);
-    /* Bytes of the kernel's stack that grow with n's sizes, at most, in f64; NULL: what RT_STACK (runtime/rt.h) has for all kernels. */
+    /* Bytes of the kernel's stack that grow with the sizes of n, at most, in f64; NULL: none.  RT_STACK has room for other arrays. */
     int64_t   (*stack)(const Node *n, int64_t chunk);
     /* Ops that only put numbers elsewhere (ops/move.h) say where those of input i go; the emitter writes the loops. */
     void      (*move)(const Node *n, int i, Move *m);

@@ -4,6 +4,7 @@
  * were fitted to bench/convs on Zen 4.
  */
 #include "ops/wino_price.h"
+#include "runtime/constants.h"
 
 static const double WINO_CYCLES = 20; /* a vector of one tile gathered or scattered */
 static const double BACK_CYCLES = 30; /* more where points come from the L2 and taps lie apart */
@@ -36,9 +37,9 @@ static void transforms(Price *p, const Market *m, double vectors, double loads, 
 static int64_t wino_block(const Market *k, double points, int64_t in, int64_t out)
 {
     const bool far = points * (double)(in * out) * k->real > 2048 * 1024;
-    const double budget = (far ? 1152 : 192) * 1024,
+    const double budget = far ? RT_WINO_FAR : RT_WINO_NEAR,
                  fit = budget / (points * (double)(in + 2 * k->lanes) * k->real);
-    return fit > 48 ? 48 : fit < k->core->rows ? k->core->rows : (int64_t)fit;
+    return fit > RT_WINO_BLOCK ? RT_WINO_BLOCK : fit < k->core->rows ? k->core->rows : (int64_t)fit;
 }
 
 /* Vectors of the last panel's product; with AVX-512 half a vector counts half: wino_product_tile. */

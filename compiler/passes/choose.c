@@ -10,11 +10,9 @@
 #include "ir/choice.h"
 #include "ops/conv_price.h"
 #include "passes/pass.h"
+#include "runtime/constants.h"
 
-enum {
-    SCRATCH_BYTES = 640 * 1024, /* runtime/cpu/winograd.h: half of WINO_SCRATCH, with more a block is no gain */
-    TILE_ROWS = 8               /* runtime/cpu/tile.h: the most rows of a register tile */
-};
+enum { SCRATCH_BYTES = RT_WINO_BYTES / 2 }; /* a block that needs more gains nothing */
 static const double CLOSE = 2.5; /* a way that is dearer by more is not measured */
 
 static bool all(const Node *n, const char *key, int64_t value)
@@ -26,7 +24,7 @@ static bool all(const Node *n, const char *key, int64_t value)
 /* Do the transformed tiles of `in` channels and one panel of outputs fit the kernel's scratch? */
 static bool fits(int64_t in, int64_t side, const Market *m)
 {
-    return side * side * (in + 2 * m->lanes) * TILE_ROWS * m->real <= SCRATCH_BYTES;
+    return side * side * (in + 2 * m->lanes) * RT_TILE_ROWS_MOST * m->real <= SCRATCH_BYTES;
 }
 
 /* The gradient's kernel is a convolution padded by what the kernel reaches beyond the padding. */

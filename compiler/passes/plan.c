@@ -9,14 +9,15 @@
 #include "ops/op.h"
 #include "ops/scan.h"
 #include "passes/pass.h"
+#include "runtime/constants.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64, SLACK = 64 }; /* vectors may read (never write) one line past a buffer */
+enum { SLACK = RT_ALIGN }; /* vectors may read (never write) one line past a buffer */
 
 static int64_t round_up(int64_t n)
 {
-    return (n + ALIGN - 1) / ALIGN * ALIGN;
+    return (n + RT_ALIGN - 1) / RT_ALIGN * RT_ALIGN;
 }
 
 int64_t step_bytes(const Step *s, int threads)
@@ -325,7 +326,7 @@ static void parameters(Graph *g, const Options *o)
         }
     if (o->half == HALF_F16) {
         s->offset_scaling = s->fixed_bytes;
-        s->fixed_bytes += ALIGN; /* RtScaling of runtime/rt.h */
+        s->fixed_bytes += RT_ALIGN; /* RtScaling */
     }
     s->state_bytes = s->fixed_bytes - s->parameter_bytes;
 }
@@ -377,8 +378,7 @@ static void widen(Step *training, const Step *s)
  * norm (runtime/cuda/clip.cuh). */
 static void leave_room_for_norm(const Graph *g, const Options *o, Step *s)
 {
-    enum { PARTS = 256 };
-    const int64_t room = s->grad_bytes + PARTS * (int64_t)sizeof(double);
+    const int64_t room = s->grad_bytes + RT_THREADS * (int64_t)sizeof(double); /* CLIP_PARTS */
     if ((g->recipe.clip_norm > 0 || o->half == HALF_F16) && s->thread_bytes < room)
         s->thread_bytes = room;
 }

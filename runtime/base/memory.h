@@ -4,11 +4,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MEMORY_ALIGN = 64, MEMORY_SLACK = 4096 };      /* readable bytes behind every mapping */
+#include "constants.h"
+
+enum { MEMORY_SLACK = 4096 };                         /* readable bytes behind every mapping */
 
 static inline int64_t memory_round(int64_t bytes)
 {
-    return (bytes + MEMORY_ALIGN - 1) / MEMORY_ALIGN * MEMORY_ALIGN;
+    return (bytes + RT_ALIGN - 1) / RT_ALIGN * RT_ALIGN;
 }
 
 /* Zeroed pages, followed by MEMORY_SLACK readable bytes; `touch`: resident at once, so that a

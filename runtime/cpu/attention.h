@@ -93,7 +93,7 @@ RT_INLINE void attention_dx_plain(real *dx, const real *x, const real *dy, real 
 }
 
 /* ------------------------------------------------------------------------------------------- fast */
-enum { ATTENTION_ROWS = 32 }; /* steps at a time: whole panels of any width */
+enum { ATTENTION_ROWS = RT_ATTENTION_ROWS }; /* steps at a time: whole panels of any width */
 
 /* Numbers from a row of scores to the next: whole panels, and no power of two. */
 #define ATTENTION_SCORES(t) (GEMM_PANELS(t) * P + V)

@@ -11,10 +11,10 @@
 #define CPU_CONV_DW_TAPS_H
 
 enum {
-    TAPS_POSITIONS = 256,                                /* in a block */
+    TAPS_POSITIONS = RT_TAPS_POSITIONS,                  /* in a block */
     TAPS_COLUMNS = 256 * 1024 / sizeof(real),            /* reals of x in a block */
     TAPS_STRIPE = (TAPS_POSITIONS + 4) * TILE_ROWS + 16, /* no power of two: stripes share no set */
-    TAPS_FEW = 64,                                       /* positions of a sample */
+    TAPS_FEW = RT_TAPS_FEW,                              /* positions of a sample */
     TAPS_OUTPUTS = 256 * 1024 / sizeof(real) / TAPS_POSITIONS / TILE_ROWS * TILE_ROWS
 };
 

@@ -5,8 +5,8 @@
 
 enum {
     CONV_DW_DEPTH = 4, /* of the tree over at most eight shards: a sum each lies on the stack */
-    CONV_DW_CHANNELS = 512, /* whole panels: shorter stretches of the filters are no streams */
-    CONV_DW_OUTPUTS = 1024 / sizeof(real) / TILE_ROWS * TILE_ROWS,
+    CONV_DW_CHANNELS = RT_SQUARE_CHANNELS, /* whole panels: shorter stretches of the filters are no streams */
+    CONV_DW_OUTPUTS = RT_SQUARE_BYTES / sizeof(real) / TILE_ROWS * TILE_ROWS,
     CONV_DW_SQUARE = CONV_DW_OUTPUTS * CONV_DW_CHANNELS
 };
 #define CONV_DW_O(o) (((o) + CONV_DW_OUTPUTS - 1) / CONV_DW_OUTPUTS)

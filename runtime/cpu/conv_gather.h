@@ -212,8 +212,7 @@ RT_INLINE void conv_wide_tile(const real *x, int64_t to, ConvPart q, Act act, Ma
 /* Is it worth it for this kernel, and possible in this box? */
 RT_INLINE bool conv_wide(ConvPart q, ConvGather g, ConvLine u)
 {
-    enum { PRODUCTS = 512 }; /* NARROW in compiler/ops/conv_ways.c */
-    return !g.across.back && g.down.taps * g.across.taps * g.inputs <= PRODUCTS &&
+    return !g.across.back && g.down.taps * g.across.taps * g.inputs <= RT_CONV_NARROW &&
            g.across.outputs >= conv_wide_rows(q) && u.taps == g.across.taps &&
            u.count >= conv_wide_rows(q);
 }

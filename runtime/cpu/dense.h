@@ -117,9 +117,9 @@ RT_INLINE void dense_dx_plain(real *dx, const real *w, const real *dy, Dense d)
 /* Dot products over the outputs, lanes = outputs: `rows` samples by `columns` inputs, one
  * accumulator each. */
 #ifdef RT_AVX2
-enum { DENSE_DX_ROWS = 4, DENSE_DX_COLUMNS = 3 };
+enum { DENSE_DX_ROWS = 4, DENSE_DX_COLUMNS = RT_DENSE_DX_COLUMNS };
 #else
-enum { DENSE_DX_ROWS = 8, DENSE_DX_COLUMNS = 3 };
+enum { DENSE_DX_ROWS = 8, DENSE_DX_COLUMNS = RT_DENSE_DX_COLUMNS };
 #endif
 
 RT_INLINE void dense_dx_step(vec *c, const real *w, const real *dy, Dense d, int rows, int columns,

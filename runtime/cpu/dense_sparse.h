@@ -14,7 +14,7 @@
 #define CPU_DENSE_SPARSE_H
 #include "cpu/dense.h"
 
-enum { SPARSE_WORD = 64, SPARSE_PANELS = 4, SPARSE_VECTORS = 2 * SPARSE_PANELS };
+enum { SPARSE_WORD = RT_SPARSE_WORD, SPARSE_PANELS = 4, SPARSE_VECTORS = 2 * SPARSE_PANELS };
 enum { SPARSE_LEAST = 4 * V }; /* outputs: fewer sums would wait for each other */
 #define SPARSE_WORDS(k) (((k) + SPARSE_WORD - 1) / SPARSE_WORD)
 

@@ -138,9 +138,11 @@ typedef struct EmbeddingUpdate {
     bool lazy;        /* rows whose gradient is 0 are left alone */
 } EmbeddingUpdate;
 
-enum { EMBEDDING_LEVELS = 24, EMBEDDING_SIZE = 8192 }; /* of the tree; numbers of a unit, about */
+enum { EMBEDDING_LEVELS = RT_EMBEDDING_LEVELS, EMBEDDING_SIZE = 8192 }; /* of the tree; numbers of a unit, about */
 #define EMBEDDING_ROWS(width)                                                                      \
-    (EMBEDDING_SIZE / (width) < 16 ? 16 : EMBEDDING_SIZE / (width) / 16 * 16)
+    (EMBEDDING_SIZE / (width) < RT_EMBEDDING_ROWS                                                  \
+         ? RT_EMBEDDING_ROWS                                                                       \
+         : EMBEDDING_SIZE / (width) / RT_EMBEDDING_ROWS * RT_EMBEDDING_ROWS)
 
 /* Sums of a unit's rows; those that no token has asked for are not written. */
 typedef struct EmbeddingSum {

@@ -14,7 +14,7 @@ enum { TILE_ROWS = 6, TILE_ROWS_1 = 12 }; /* rows of a tile two vectors and one 
 #elif defined(RT_SCALAR)
 enum { TILE_ROWS = 4, TILE_ROWS_1 = 6 };
 #else
-enum { TILE_ROWS = 8, TILE_ROWS_1 = 16 };
+enum { TILE_ROWS = RT_TILE_ROWS_MOST, TILE_ROWS_1 = 16 };
 #endif
 enum { TILE_WINDOWS = TILE_ROWS == 8 ? 3 : 1 }; /* 2x2 windows in a pooled tile */
 enum { TILE_MAX = 32 };                         /* accumulators, for array sizes */

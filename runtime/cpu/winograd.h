@@ -19,10 +19,10 @@
 
 /* 3x3 512 at 7 x 7 over oneDNN: 1.2 with WINO_BUDGET_FAR, 1.0 with half of it, on a Xeon. */
 enum {
-    WINO_SCRATCH = 1280 * 1024 / sizeof(real), /* V and one panel of M at most */
-    WINO_BUDGET = 192 * 1024 / sizeof(real),   /* and as a rule: what a core's L2 holds beside U */
-    WINO_BUDGET_FAR = 1152 * 1024 / sizeof(real), /* where U streams from further, once a block */
-    WINO_BLOCK = 48,                              /* tiles at most in a block */
+    WINO_SCRATCH = RT_WINO_BYTES / sizeof(real), /* V and one panel of M at most */
+    WINO_BUDGET = RT_WINO_NEAR / sizeof(real),   /* and as a rule: what a core's L2 holds beside U */
+    WINO_BUDGET_FAR = RT_WINO_FAR / sizeof(real), /* where U streams from further, once a block */
+    WINO_BLOCK = RT_WINO_BLOCK,                   /* tiles at most in a block */
     WINO_GAP = 64 / sizeof(real) /* between points: a line, or they would share sets of the cache */
 };
 

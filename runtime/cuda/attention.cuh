@@ -19,7 +19,7 @@ struct Attention {
     double scale;
 };
 
-enum { ATTENTION_EACH = 4, ATTENTION_STRIPS = 8 }; /* steps of a warp: 8 warps have 32; features: 8 x 32 at most */
+enum { ATTENTION_EACH = 4, ATTENTION_STRIPS = RT_HEAD_MOST / RT_WARP }; /* steps of a warp: 8 warps have 32; features: 8 x 32 at most */
 
 struct AttentionTiles {
     real a[WARP][WARP + 1], b[WARP][WARP + 1], p[WARP][WARP + 1];

@@ -127,7 +127,7 @@ static cublasLtEpilogue_t epilogue_of(const RtProduct *p)
 
 static void describe_mask(const RtProduct *p, Ready *r)
 {
-    enum { BITS = 128, ALIGN = 64 }; /* planned memory begins at such a multiple */
+    enum { BITS = 128, ALIGN = RT_ALIGN }; /* planned memory begins at such a multiple */
     const int64_t row = (p->columns + BITS - 1) / BITS * BITS;
     const uintptr_t like = ALIGN;
     set(p, r, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &row, sizeof row);

@@ -7,7 +7,7 @@
 #define CUDA_LAUNCH_CUH
 #include "cuda/gpu.h"
 
-enum { THREADS = 256, WARP = 32, WARPS = THREADS / WARP }; /* of a block */
+enum { THREADS = RT_THREADS, WARP = RT_WARP, WARPS = THREADS / WARP }; /* of a block */
 
 #define LAUNCH(kernel, ...) launch(#kernel, kernel, kernel##_blocks, __VA_ARGS__)
 

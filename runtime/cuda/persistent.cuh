@@ -13,7 +13,7 @@
 
 /* Functions of their own: put into one kernel they would share its registers.  Two blocks of it fit on a multiprocessor. */
 #define STAGE           static __device__ __noinline__ void
-#define KERNEL_OF_STEPS static __global__ void __launch_bounds__(THREADS, 2)
+#define KERNEL_OF_STEPS static __global__ void __launch_bounds__(THREADS, RT_RESIDENT)
 
 #ifndef RT_SHIM
 /* What any thread has written before, all see behind it.  arrived: blocks, at all meetings of the launch. */

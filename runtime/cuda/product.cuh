@@ -10,9 +10,9 @@
 #ifndef CUDA_PRODUCT_CUH
 #define CUDA_PRODUCT_CUH
 
-enum { TILE = 64, SIDE = 16 };
+enum { TILE = RT_TILE, SIDE = RT_TILE_SIDE };
 enum { STRIP = 1024 };    /* numbers in a strip, whatever the tile */
-enum { FEW_BLOCKS = 64 }; /* less than half of a GPU's multiprocessors have one */
+enum { FEW_BLOCKS = RT_FEW_BLOCKS }; /* less than half of a GPU's multiprocessors have one */
 
 template <int tile> struct Strips {
     real a[STRIP / tile][tile + 1], b[STRIP / tile][tile + 1]; /* + 1: columns in different banks */

@@ -4,7 +4,7 @@
 #include <math.h>
 
 /* Two blocks at least on a multiprocessor; told nothing, ptxas has spilled a word to keep to 32 or 64 registers. */
-#define KERNEL static __global__ void __launch_bounds__(THREADS, 2)
+#define KERNEL static __global__ void __launch_bounds__(THREADS, RT_RESIDENT)
 #define SIZE   static constexpr __host__ __device__ /* of a layer or a launch: known while compiling */
 #define DEVICE static __device__ __forceinline__
 #ifdef __CUDACC__

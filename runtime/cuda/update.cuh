@@ -14,7 +14,7 @@ struct UpdateRow {
     real lr, decay;
 };
 
-enum { UPDATE_EACH = 1024 }; /* numbers a block */
+enum { UPDATE_EACH = RT_UPDATE_EACH }; /* numbers a block */
 
 /* ------------------------------------------------------------------------------- rules: w, s0, s1 of one number, its gradient g */
 

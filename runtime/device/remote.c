@@ -46,6 +46,8 @@ struct Remote {
 
 enum { STRUCT_ROOM = 1024, HALTED_ROOM = 64 }; /* bytes: of Rt in either type; in front of metrics */
 _Static_assert(sizeof(Rt) * 2 <= STRUCT_ROOM, "Rt must fit in front of the places");
+_Static_assert(1 << (REMOTE_LISTS - REMOTE_TRAIN - 1) == RT_STEPS_MOST,
+               "there must be a list for each number of steps");
 
 /* ---- other ranks */
 

@@ -1,0 +1,99 @@
+/* constants.h -- numbers and words on which the compiler and the programs that it writes must agree.
+ *
+ * The compiler plans and prices with these numbers, the runtime and generated code compute with
+ * them.  This is the only header that both sides include: the compiler as "runtime/constants.h",
+ * rt.h as "constants.h".  A constant that one side uses alone does not belong here.
+ */
+#ifndef RT_CONSTANTS_H
+#define RT_CONSTANTS_H
+
+/* Memory, in bytes. */
+enum {
+    RT_ALIGN = 64,              /* regions and buffers begin at multiples: a cache line, a vector */
+    RT_STACK = 6 << 20,         /* a thread's stack: the arrays of fixed size of any kernel (3.4 MB:
+                                   conv2d_dw_update in f64), RT_STACK_GROWING, what calls them */
+    RT_STACK_GROWING = 1 << 20, /* arrays of a kernel that grow with the model's sizes */
+};
+
+/* Tables of a program (rt.h). */
+enum {
+    RT_METRICS = 4,     /* of a batch */
+    RT_STEPS_MOST = 64, /* steps of one launch */
+    RT_DIMS = 6,        /* of a parameter */
+    RT_LIST = 16,       /* numbers in a list of the recipe */
+};
+
+/* Kernels for processors (runtime/cpu). */
+enum {
+    RT_TILE_ROWS_MOST = 8,        /* of a register tile two vectors wide: tile.h */
+    RT_CONV_NARROW = 512,         /* products of a position, at most, of a wide tile: conv_gather.h */
+    RT_TAPS_POSITIONS = 256,      /* positions in a block: conv_dw_taps.h */
+    RT_TAPS_FEW = 64,             /* positions of a sample that are copied tap by tap */
+    RT_SQUARE_CHANNELS = 512,     /* channels in a unit of conv2d_dw_update: conv_dw_units.h */
+    RT_SQUARE_BYTES = 1024,       /* bytes of its outputs */
+    RT_WINO_BYTES = 1280 * 1024,  /* scratch: winograd.h */
+    RT_WINO_NEAR = 192 * 1024,    /* bytes of it that stay beside the filters in the L2, */
+    RT_WINO_FAR = 1152 * 1024,    /* and of filters that do not */
+    RT_WINO_BLOCK = 48,           /* tiles in a block */
+    RT_DENSE_DX_COLUMNS = 3,      /* of a tile of dense_dx: dense.h */
+    RT_SPARSE_WORD = 64,          /* inputs in a block: dense_sparse.h */
+    RT_ATTENTION_ROWS = 32,       /* steps at a time: attention.h */
+    RT_EMBEDDING_LEVELS = 24,     /* of the tree: embedding.h */
+    RT_EMBEDDING_ROWS = 16,       /* rows of a unit, at least */
+};
+
+/* Kernels for GPUs (runtime/cuda). */
+enum {
+    RT_THREADS = 256,      /* of a block: launch.cuh */
+    RT_WARP = 32,
+    RT_RESIDENT = 2,       /* blocks that a multiprocessor holds at a time: threads.cuh */
+    RT_TILE = 64,          /* results of a product's block, a side: product.cuh */
+    RT_TILE_SIDE = 16,     /* the same of the smallest block; threads a side */
+    RT_FEW_BLOCKS = 64,    /* a launch of fewer blocks takes smaller tiles */
+    RT_UPDATE_EACH = 1024, /* numbers of a block: update.cuh */
+    RT_HEAD_MOST = 256,    /* features of a head: attention.cuh */
+};
+
+/* Words in capitals that a constant of a generated file must not be: its own words, and those of
+ * all that it includes.  A word that ends in _ stands for all words that begin so. */
+/* clang-format off */
+#define RT_RESERVED_WORDS \
+    /* a generated file */                                                                        \
+    " CHUNK SLICE SLICES SHARD FIXED LOCAL BATCH PARTIAL GRAD KERNEL TICK SCRATCH TEST_SCRATCH"   \
+    " TOKEN_SCRATCH"                                                                              \
+    /* a file for a GPU, and the headers of runtime/cuda */                                       \
+    " LAUNCH DEVICE SIZE SHARED STAGE STAGE_AND_KERNEL KERNEL_OF_STEPS LAUNCH_STEPS FOR_BLOCKS"   \
+    " FOR_ROWS ONE_PART_A_BLOCK FOR_EACH THREADS WARP WARPS TILE STRIP SIDE FEW_BLOCKS ALONG_K"   \
+    " ALONG_RESULT UPDATE_EACH UPDATE_LEVELS WORKSPACE APART CUDA_ CUDART_ CUBLAS_ CUBLASLT_"     \
+    /* rt.h and the headers of runtime/cpu */                                                     \
+    " ATTENTION_ROWS ATTENTION_SCORES ATTENTION_PART ATTENTION_BLOCK ATTENTION_ROOM"              \
+    " ATTENTION_DX_ROOM EMBEDDING_LEVELS EMBEDDING_ROWS EMBEDDING_SIZE GEMM_DEPTH GEMM_PACKED"    \
+    " GEMM_PANELS BLAS_COLUMNS BLAS_GEMM CONV_BLOCK CONV_DEPTH_HELD CONV_DEPTH_PLANE"             \
+    " CONV_DEPTH_SUMS CONV_DW_C CONV_DW_CHANNELS CONV_DW_DEPTH CONV_DW_O CONV_DW_OUTPUTS"         \
+    " CONV_DW_SQUARE CONV_DW_UNITS CONV_SCRATCH CONV_TILE_ARGUMENTS CONV_TILE_LINKAGE"            \
+    " DENSE_DX_COLUMNS DENSE_DX_ROWS DENSE_DEPTH DENSE_FETCH_FROM DENSE_INPUT_COLUMNS"            \
+    " DENSE_INPUT_TILES DENSE_INPUT_WORD DENSE_MANY DENSE_PAGE DENSE_SAMPLES DENSE_UNIT_SIZE"     \
+    " DENSE_UNIT_TILES DENSE_WIDE_PANELS DENSE_X_TILE DW_BLOCK FEW_SCRATCH FLAT_LINE FRAME"       \
+    " INPUT_FETCH_MOST LANES_ROW LANES_TILE NORM_BLOCK_BYTES NORM_WIDE P PATCHES PATCH_MAX"       \
+    " PATCH_WINDOWS PHILOX_BLOCKS POOL_LIST RUN_MAX TAKEN_OUTPUTS TAKEN_WINDOWS TILE_FAR"         \
+    " TILE_FAR_REALS TILE_MAX TILE_ROWS TILE_ROWS_1 TILE_WINDOWS TREE_DEPTH V VH V_HIGH"          \
+    " V_INTERLEAVE V_LOW RT_ CPU_ SPARSE_ TAPS_ WINO_"                                            \
+    /* the C library, CUDA's libraries and OpenBLAS */                                            \
+    " BLASLONG BLASULONG BUFSIZ EOF FILE FILENAME_MAX FLOATRET FOPEN_MAX FP_FAST_FMA"             \
+    " FP_FAST_FMAF FP_ILOGB0 FP_ILOGBNAN FP_INFINITE FP_NAN FP_NORMAL FP_SUBNORMAL FP_ZERO"       \
+    " HUGE_VAL HUGE_VALF HUGE_VALL I INFINITY INT16_MAX INT16_MIN INT32_MAX INT32_MIN"            \
+    " INT64_MAX INT64_MIN INT8_MAX INT8_MIN INTMAX_MAX INTMAX_MIN INTPTR_MAX INTPTR_MIN"          \
+    " INT_FAST16_MAX INT_FAST16_MIN INT_FAST32_MAX INT_FAST32_MIN INT_FAST64_MAX"                 \
+    " INT_FAST64_MIN INT_FAST8_MAX INT_FAST8_MIN INT_LEAST16_MAX INT_LEAST16_MIN"                 \
+    " INT_LEAST32_MAX INT_LEAST32_MIN INT_LEAST64_MAX INT_LEAST64_MIN INT_LEAST8_MAX"             \
+    " INT_LEAST8_MIN MATH_ERREXCEPT MATH_ERRNO M_1_PI M_2_PI M_2_SQRTPI M_E M_LN10 M_LN2"         \
+    " M_LOG10E M_LOG2E M_PI M_PI_2 M_PI_4 M_SQRT1_2 M_SQRT2 NAN NULL PTRDIFF_MAX PTRDIFF_MIN"     \
+    " SCHED_FIFO SCHED_OTHER SCHED_RR SEEK_CUR SEEK_END SEEK_SET SIG_ATOMIC_MAX SIG_ATOMIC_MIN"   \
+    " SIZE_MAX TMP_MAX UINT16_MAX UINT32_MAX UINT64_MAX UINT8_MAX UINTMAX_MAX UINTPTR_MAX"        \
+    " UINT_FAST16_MAX UINT_FAST32_MAX UINT_FAST64_MAX UINT_FAST8_MAX UINT_LEAST16_MAX"            \
+    " UINT_LEAST32_MAX UINT_LEAST64_MAX UINT_LEAST8_MAX WCHAR_MAX WCHAR_MIN WINT_MAX WINT_MIN"    \
+    " BLASFUNC CBLAS_ OPENBLAS_"                                                                  \
+    " "
+/* clang-format on */
+
+#endif
