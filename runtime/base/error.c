@@ -110,7 +110,7 @@ void rt_keep_messages(int fd)
 }
 
 /* A line that could not be written is no reason to end, or to end otherwise; nor to end late. */
-static void keep(const char *kind, const char *text)
+static void keep_message(const char *kind, const char *text)
 {
     if (*kind == 'e')
         output_hurry();
@@ -124,7 +124,7 @@ static void keep(const char *kind, const char *text)
 
 /* On stderr first, for the log may be a pipe that is full.  One write, so that messages of two threads never mix; wipes a progress bar that stands on the
  * line. */
-static void say(const char *kind, const char *fmt, va_list ap)
+static void write_message(const char *kind, const char *fmt, va_list ap)
 {
     char text[MESSAGE];
     const int head = snprintf(text, sizeof text, "%s%s: %s%s", isatty(2) ? "\r\033[K" : "",
@@ -137,7 +137,7 @@ static void say(const char *kind, const char *fmt, va_list ap)
         output_write(2, text, (size_t)n + 1);
     text[n] = '\0';
     if (keeps >= 0)
-        keep(*kind ? "error" : "note", text + head);
+        keep_message(*kind ? "error" : "note", text + head);
 }
 
 static void late(int signal)
@@ -157,7 +157,7 @@ static void silence_others(int code)
     fflush(stdout);
 }
 
-static void __attribute__((noreturn)) leave(int code)
+static void __attribute__((noreturn)) end_process(int code)
 {
     remove_unfinished();
     void (*end)(int) = atomic_load(&at_death);
@@ -176,8 +176,8 @@ static void __attribute__((noreturn)) die(int code, const char *fmt, va_list ap)
         sleep(1);
     }
     silence_others(code);
-    say("error: ", fmt, ap);
-    leave(code);
+    write_message("error: ", fmt, ap);
+    end_process(code);
 }
 
 void rt_die(const char *fmt, ...)
@@ -200,7 +200,7 @@ void rt_follow(int code, int rank)
     code = code > 0 && code < 126 ? code : EXIT_LOST;
     silence_others(code);
     rt_note("ended because of rank %d, whose message says why", rank);
-    leave(code);
+    end_process(code);
 }
 
 void rt_note(const char *fmt, ...)
@@ -208,7 +208,7 @@ void rt_note(const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     fflush(stdout);
-    say("", fmt, ap);
+    write_message("", fmt, ap);
     va_end(ap);
 }
 

@@ -8,7 +8,7 @@ Json json_read(const char *text, int64_t n)
     return (Json){.at = text, .end = text + n};
 }
 
-static bool fail(Json *j, const char *what)
+static bool json_fail(Json *j, const char *what)
 {
     if (!j->wrong)
         j->wrong = what;
@@ -31,7 +31,7 @@ bool json_peek(Json *j, char c)
 bool json_char(Json *j, char c)
 {
     if (peek(j) != c)
-        return fail(j, "a punctuation mark is missing");
+        return json_fail(j, "a punctuation mark is missing");
     j->at++;
     return true;
 }
@@ -57,7 +57,7 @@ static int hex4(Json *j)
         const char *digits = "0123456789abcdef0123456789ABCDEF";
         const char *d = j->at < j->end && *j->at ? strchr(digits, *j->at) : NULL;
         if (!d) {
-            fail(j, "\\u wants four hex digits");
+            json_fail(j, "\\u wants four hex digits");
             return 0;
         }
         v = v * 16 + (int)(d - digits) % 16;
@@ -71,14 +71,14 @@ static int code_point(Json *j)
 {
     const int code = hex4(j);
     if (code == 0)
-        return fail(j, "a string holds a character U+0000");
+        return json_fail(j, "a string holds a character U+0000");
     if (code < 0xD800 || code > 0xDFFF)
         return code;
     const bool pair = code < 0xDC00 && j->end - j->at >= 2 && j->at[0] == '\\' && j->at[1] == 'u';
     j->at += pair ? 2 : 0;
     const int low = pair ? hex4(j) : 0;
     if (low < 0xDC00 || low > 0xDFFF)
-        return fail(j, "a string holds half a surrogate pair");
+        return json_fail(j, "a string holds half a surrogate pair");
     return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
 }
 
@@ -113,10 +113,10 @@ bool json_string(Json *j, char *to, int64_t room)
         return false;
     while (j->at < j->end && *j->at != '"') {
         if (n > room - 5)
-            return fail(j, "a string is too long");
+            return json_fail(j, "a string is too long");
         const char c = *j->at++;
         if ((unsigned char)c < 32)
-            return fail(j, "a string holds a control character");
+            return json_fail(j, "a string holds a control character");
         if (c != '\\') {
             to[n++] = c;
             continue;
@@ -128,7 +128,7 @@ bool json_string(Json *j, char *to, int64_t room)
         else if (e == 'u')
             n += utf8(to + n, code_point(j));
         else
-            return fail(j, "a string holds an unknown escape");
+            return json_fail(j, "a string holds an unknown escape");
     }
     to[n] = 0;
     return json_char(j, '"');
@@ -139,10 +139,10 @@ bool json_whole(Json *j, int64_t *v)
     *v = 0;
     int c = peek(j);
     if (c < '0' || c > '9')
-        return fail(j, "a whole number is missing");
+        return json_fail(j, "a whole number is missing");
     for (; j->at < j->end && *j->at >= '0' && *j->at <= '9'; j->at++)
         if (__builtin_mul_overflow(*v, 10, v) || __builtin_add_overflow(*v, *j->at - '0', v))
-            return fail(j, "a number is too large");
+            return json_fail(j, "a number is too large");
     return true;
 }
 
@@ -150,7 +150,7 @@ bool json_word(Json *j, const char *word)
 {
     const size_t n = strlen(word);
     if (peek(j) < 0 || (size_t)(j->end - j->at) < n || memcmp(j->at, word, n) != 0)
-        return fail(j, "a value is missing");
+        return json_fail(j, "a value is missing");
     j->at += n;
     return true;
 }
@@ -160,7 +160,7 @@ static bool skip_string(Json *j)
 {
     for (; j->at < j->end && *j->at != '"'; j->at++) {
         if ((unsigned char)*j->at < 32)
-            return fail(j, "a string holds a control character");
+            return json_fail(j, "a string holds a control character");
         j->at += *j->at == '\\' && j->at + 1 < j->end;
     }
     return json_char(j, '"');
@@ -171,7 +171,7 @@ static bool skip(Json *j, int depth)
     bool first = true;
     const int c = peek(j);
     if (depth > 64)
-        return fail(j, "its values are nested too deep");
+        return json_fail(j, "its values are nested too deep");
     if (c == '"')
         return json_char(j, '"') && skip_string(j);
     if (c == '[' || c == '{') {
@@ -187,7 +187,7 @@ static bool skip(Json *j, int depth)
     const char *begin = j->at;
     while (j->at < j->end && *j->at && strchr("+-.0123456789Ee", *j->at))
         j->at++;
-    return j->at > begin ? true : fail(j, "a value is missing");
+    return j->at > begin ? true : json_fail(j, "a value is missing");
 }
 
 bool json_skip(Json *j)
@@ -197,7 +197,7 @@ bool json_skip(Json *j)
 
 bool json_end(Json *j)
 {
-    return peek(j) < 0 && !j->wrong ? true : fail(j, "there is more behind its end");
+    return peek(j) < 0 && !j->wrong ? true : json_fail(j, "there is more behind its end");
 }
 
 /* Bytes of the character that s begins with, in UTF-8; 0: no character begins so. */

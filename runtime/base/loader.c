@@ -17,7 +17,7 @@ struct Loader {
     unsigned head, tail; /* jobs finished, jobs posted */
 };
 
-static void *work(void *arg)
+static void *loader_thread(void *arg)
 {
     Loader *l = arg;
     pthread_mutex_lock(&l->lock);
@@ -42,7 +42,7 @@ Loader *loader_new(void)
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->posted, NULL);
     pthread_cond_init(&l->done, NULL);
-    const int error = threads_start(&id, work, l);
+    const int error = threads_start(&id, loader_thread, l);
     if (error)
         rt_die("the loader thread could not be started: %s", strerror(error));
     pthread_detach(id);

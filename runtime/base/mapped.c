@@ -28,7 +28,7 @@ static struct sigaction before;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 atomic_bool mapped_is_broken;
 
-static Mapped *find(uintptr_t address)
+static Mapped *find_mapped(uintptr_t address)
 {
     for (int i = 0; i < FILES; i++) {
         const uintptr_t at = atomic_load(&file[i].at);
@@ -42,7 +42,7 @@ static Mapped *find(uintptr_t address)
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), address = (uintptr_t)info->si_addr;
-    Mapped *m = find(address);
+    Mapped *m = find_mapped(address);
     const Mapped *none = NULL;
     (void)number, (void)context;
     if (m) {

@@ -63,7 +63,7 @@ static bool out_of_patience(void)
 }
 
 /* False when the wait was given up.  Of a bad descriptor write says what is wrong. */
-static bool ready(int fd)
+static bool output_ready(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
     for (;;) {
@@ -78,7 +78,7 @@ static bool ready(int fd)
 bool output_write(int fd, const char *bytes, size_t n)
 {
     while (n > 0) {
-        if (!ready(fd)) {
+        if (!output_ready(fd)) {
             errno = EAGAIN;
             return false;
         }

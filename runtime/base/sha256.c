@@ -46,7 +46,7 @@ static void expand(uint32_t w[64], const uint8_t *p)
     }
 }
 
-static void block(uint32_t s[8], const uint8_t *p)
+static void sha256_block(uint32_t s[8], const uint8_t *p)
 {
     uint32_t w[64];
     uint32_t a = s[0], b = s[1], c = s[2], d = s[3], e = s[4], f = s[5], g = s[6], h = s[7];
@@ -118,7 +118,7 @@ static void blocks(uint32_t s[8], const uint8_t *p, size_t n)
     }
 #endif
     for (size_t i = 0; i < n; i++)
-        block(s, p + 64 * i);
+        sha256_block(s, p + 64 * i);
 }
 
 void sha256_new(Sha256 *s)

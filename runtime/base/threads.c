@@ -78,7 +78,7 @@ static void relax(void)
 #endif
 }
 
-static int64_t now(void)
+static int64_t spin_clock(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -86,7 +86,7 @@ static int64_t now(void)
 }
 
 /* The own range first, then what the others have left. */
-static void take(Pool *p, int thread)
+static void take_units(Pool *p, int thread)
 {
     for (int k = 0; k < p->threads; k++) {
         Share *s = &p->share[(thread + k) % p->threads];
@@ -111,8 +111,8 @@ static void wait_a_little(const Pool *p, unsigned round)
 /* Waits for the job after `seen` and returns its number. */
 static unsigned await_job(Pool *p, unsigned seen)
 {
-    const int64_t until = now() + SPIN_NS;
-    for (unsigned round = 0; round % 64 || now() < until; round++) {
+    const int64_t until = spin_clock() + SPIN_NS;
+    for (unsigned round = 0; round % 64 || spin_clock() < until; round++) {
         const unsigned job = atomic_load_explicit(&p->job, memory_order_acquire);
         if (job != seen)
             return job;
@@ -134,7 +134,7 @@ static void *help(void *arg)
         seen = await_job(p, seen);
         if (!p->work)
             return NULL;
-        take(p, h->thread);
+        take_units(p, h->thread);
         atomic_fetch_sub_explicit(&p->busy, 1, memory_order_release);
     }
 }
@@ -165,7 +165,7 @@ typedef struct Call {
     int result;
 } Call;
 
-static void *call(void *arg)
+static void *call_on_stack(void *arg)
 {
     Call *c = arg;
     pthread_sigmask(SIG_SETMASK, &c->mask, NULL);
@@ -185,7 +185,7 @@ int threads_run(int (*run)(void *), void *arg)
         return run(arg);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &c.mask); /* the other thread is to get them */
-    const int error = threads_start(&id, call, &c);
+    const int error = threads_start(&id, call_on_stack, &c);
     if (error)
         rt_die("a thread with a stack of %lld bytes could not be started (%s), and this one's has "
                "%lld (ulimit -s): raise that limit",
@@ -248,7 +248,7 @@ void pool_free(Pool *p)
 }
 
 /* Thread t's range ends before end[t], or end NULL: ranges of as many units each. */
-static void run(Pool *p, PoolWork work, void *arg, int units, const int *end)
+static void run_job(Pool *p, PoolWork work, void *arg, int units, const int *end)
 {
     if (p->threads == 1) {
         for (int unit = 0; unit < units; unit++)
@@ -261,17 +261,17 @@ static void run(Pool *p, PoolWork work, void *arg, int units, const int *end)
         first = p->share[t].end;
     }
     announce(p, work, arg);
-    take(p, 0);
+    take_units(p, 0);
     for (unsigned round = 0; atomic_load_explicit(&p->busy, memory_order_acquire) > 0; round++)
         wait_a_little(p, round);
 }
 
 void pool_run(Pool *p, PoolWork work, void *arg, int units)
 {
-    run(p, work, arg, units, NULL);
+    run_job(p, work, arg, units, NULL);
 }
 
 void pool_run_shares(Pool *p, PoolWork work, void *arg, const int *end)
 {
-    run(p, work, arg, end[p->threads - 1], end);
+    run_job(p, work, arg, end[p->threads - 1], end);
 }

@@ -70,7 +70,7 @@ void comm_broadcast(Comm *c, void *bytes, int64_t n, const char *during)
 }
 
 /* What ranks from .. from + count - 1 have goes to one rank, what those of `theirs` have comes from another. */
-static void trade(Comm *c, const CommPart *part, int n, int to, int mine, int from, int theirs,
+static void trade_parts(Comm *c, const CommPart *part, int n, int to, int mine, int from, int theirs,
                   int count)
 {
     Exchange e = {.n = 0};
@@ -88,12 +88,12 @@ void comm_gather_now(Comm *c, const CommPart *part, int n)
     if ((c->size & (c->size - 1)) == 0)
         for (int d = 1; d < c->size; d *= 2) {
             const int partner = c->rank ^ d, mine = c->rank & -d;
-            trade(c, part, n, partner, mine, partner, mine ^ d, d);
+            trade_parts(c, part, n, partner, mine, partner, mine ^ d, d);
         }
     else
         for (int d = 1; d < c->size; d++) {
             const int from = (c->rank + c->size - d) % c->size;
-            trade(c, part, n, (c->rank + d) % c->size, c->rank, from, from, 1);
+            trade_parts(c, part, n, (c->rank + d) % c->size, c->rank, from, from, 1);
         }
 }
 
@@ -136,7 +136,7 @@ void comm_same(Comm *c, uint64_t hash, const char *what)
 
 /* ---- joining */
 
-static int number_in(const char *variable)
+static int number_of_variable(const char *variable)
 {
     const char *text = getenv(variable);
     return text ? atoi(text) : 0;
@@ -153,7 +153,7 @@ static bool introduced(void)
  * processors; Open MPI does so by itself only where its own mpirun counted them. */
 static void yield_when_crowded(void)
 {
-    const int here = number_in(VARIABLE(OMPI_COMM_WORLD_LOCAL_SIZE));
+    const int here = number_of_variable(VARIABLE(OMPI_COMM_WORLD_LOCAL_SIZE));
     if (here == 0 || here > sysconf(_SC_NPROCESSORS_ONLN))
         setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
 }
@@ -219,7 +219,7 @@ static void __attribute__((noreturn)) unknown_to_mpi(int tasks, const char *word
 
 static CommState *the_run; /* for the moment of death */
 
-static void end_all(int code)
+static void comm_end_all(int code)
 {
     the_run->t->abort(code);
     if (the_run->let_go)
@@ -275,7 +275,7 @@ static void guard_end(Guard *g)
     pthread_join(g->thread, NULL);
 }
 
-static void join(CommState *s, const Launch *l)
+static void join_launch(CommState *s, const Launch *l)
 {
     Comm *c = s->comm;
     Guard g;
@@ -310,7 +310,7 @@ void comm_open(Comm *c, const RtProgram *p, double limit, double at_start)
     *s = (CommState){.t = p->transport, .comm = c, .limit = limit, .at_start = at_start};
     pthread_mutex_init(&s->lock, NULL);
     yield_when_crowded();
-    join(s, &l);
+    join_launch(s, &l);
     if (c->size == 1)
         unknown_to_mpi(l.size, l.word);
     c->state = the_run = s;
@@ -318,7 +318,7 @@ void comm_open(Comm *c, const RtProgram *p, double limit, double at_start)
     s->of = rt_alloc(sizeof *s->of * (size_t)c->size);
     s->answered = rt_alloc(sizeof *s->answered * (size_t)c->size);
     s->t->room(COMM_REQUESTS);
-    rt_at_death(end_all);
+    rt_at_death(comm_end_all);
     comm_start(s);
     introduce(c, p);
 }

@@ -34,7 +34,7 @@ static bool is_set(const char *variable)
 }
 
 /* A variable that is empty counts as not set. Dies where it holds anything but a decimal number of at least `least`. */
-static int number_in(const char *variable, int least, int otherwise)
+static int launch_number(const char *variable, int least, int otherwise)
 {
     if (!is_set(variable))
         return otherwise;
@@ -57,15 +57,15 @@ static bool started_by(size_t i, Launch *l)
                getenv(rank), size);
     if (!is_set(size))
         return false;
-    *l = (Launch){size, number_in(rank, 0, -1), number_in(size, 1, 1), true};
+    *l = (Launch){size, launch_number(rank, 0, -1), launch_number(size, 1, 1), true};
     if (l->rank < 0 && (l->size > 1 || launcher[i].strict))
         rt_die("%s=%s in the environment without %s, the number of this rank: set both or none",
                size, getenv(size), rank);
     if (l->rank >= l->size)
         rt_die("%s=%s with %s=%s in the environment: ranks are numbered from 0 to %d", rank,
                getenv(rank), size, getenv(size), l->size - 1);
-    l->one_host = number_in(launcher[i].here, 1, l->size) == l->size &&
-                  number_in(launcher[i].hosts, 1, 1) == 1;
+    l->one_host = launch_number(launcher[i].here, 1, l->size) == l->size &&
+                  launch_number(launcher[i].hosts, 1, 1) == 1;
     return true;
 }
 
@@ -79,7 +79,7 @@ Launch launch_read(void)
 }
 
 /* "node[03-05,7]" -> "node03"; "a1,b2" -> "a1". */
-static bool first_of(const char *list, char host[256])
+static bool first_host(const char *list, char host[256])
 {
     if (!list || !*list)
         return false;
@@ -145,7 +145,7 @@ void launch_meeting(const Launch *l, char host[256], int *port, uint64_t *job)
     *port = FIRST_PORT + (int)(*job % PORTS);
     if (l->one_host)
         snprintf(host, 256, "127.0.0.1");
-    else if (!first_of(getenv(VARIABLE(SLURM_STEP_NODELIST)), host))
+    else if (!first_host(getenv(VARIABLE(SLURM_STEP_NODELIST)), host))
         rt_die("%d tasks (%s) on several hosts need an address at which they meet: set TENON_MEET=HOST:PORT for all of "
                "them, HOST being that of rank 0 (mpirun -x TENON_MEET=node1:21000)",
                l->size, l->word);

@@ -15,7 +15,7 @@ static MPI_Request *request;
 static int *free_slot; /* those that are not in use, as a stack */
 static int slots, nfree;
 
-static void join(double limit, int *rank, int *size, int *local_rank, int *local_size)
+static void mpi_join_run(double limit, int *rank, int *size, int *local_rank, int *local_size)
 {
     int provided;
     MPI_Comm here;
@@ -34,7 +34,7 @@ static void join(double limit, int *rank, int *size, int *local_rank, int *local
     MPI_Comm_free(&here);
 }
 
-static const char *describe(void)
+static const char *mpi_describe(void)
 {
     static char text[MPI_MAX_LIBRARY_VERSION_STRING];
     int n;
@@ -43,7 +43,7 @@ static const char *describe(void)
     return text;
 }
 
-static void make_room(int requests)
+static void mpi_make_room(int requests)
 {
     if (requests <= slots)
         return;
@@ -64,21 +64,21 @@ static int slot(void)
     return free_slot[--nfree];
 }
 
-static int begin_send(int to, int tag, const void *from, int bytes)
+static int mpi_begin_send(int to, int tag, const void *from, int bytes)
 {
     const int i = slot();
     MPI_Isend(from, bytes, MPI_BYTE, to, tag, MPI_COMM_WORLD, &request[i]);
     return i;
 }
 
-static int begin_receive(int from, int tag, void *to, int bytes)
+static int mpi_begin_receive(int from, int tag, void *to, int bytes)
 {
     const int i = slot();
     MPI_Irecv(to, bytes, MPI_BYTE, from, tag, MPI_COMM_WORLD, &request[i]);
     return i;
 }
 
-static bool done(int i)
+static bool mpi_done(int i)
 {
     int flag;
     MPI_Test(&request[i], &flag, MPI_STATUS_IGNORE);
@@ -87,7 +87,7 @@ static bool done(int i)
     return flag;
 }
 
-static int waiting(int tag)
+static int mpi_waiting(int tag)
 {
     int flag;
     MPI_Status status;
@@ -95,24 +95,24 @@ static int waiting(int tag)
     return flag ? status.MPI_SOURCE : -1;
 }
 
-static void leave(void)
+static void mpi_leave(void)
 {
     MPI_Finalize();
 }
 
-static void end_all(int code)
+static void mpi_end_all(int code)
 {
     MPI_Abort(MPI_COMM_WORLD, code);
 }
 
 const RtTransport rt_mpi = {.name = "mpi",
                             .asks = true,
-                            .open = join,
-                            .describe = describe,
-                            .room = make_room,
-                            .send = begin_send,
-                            .receive = begin_receive,
-                            .done = done,
-                            .waiting = waiting,
-                            .close = leave,
-                            .abort = end_all};
+                            .open = mpi_join_run,
+                            .describe = mpi_describe,
+                            .room = mpi_make_room,
+                            .send = mpi_begin_send,
+                            .receive = mpi_begin_receive,
+                            .done = mpi_done,
+                            .waiting = mpi_waiting,
+                            .close = mpi_leave,
+                            .abort = mpi_end_all};

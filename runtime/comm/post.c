@@ -35,7 +35,7 @@ static bool is_done(const Posts *q, int64_t number)
 }
 
 /* Its place may be taken by another post from here on. */
-static void finish(Posts *q, Post *p)
+static void finish_post(Posts *q, Post *p)
 {
     pthread_mutex_lock(&q->lock);
     p->done = true;
@@ -56,7 +56,7 @@ static void do_post(CommState *s, Post *p)
         comm_sum_now(s->comm, p->sum, p->from, p->n);
     else
         comm_gather_now(s->comm, &(CommPart){p->all, p->each}, 1);
-    finish(&s->posts, p);
+    finish_post(&s->posts, p);
 }
 
 /* True: it goes first, and others have to wait. */
@@ -70,12 +70,12 @@ static bool go_on(CommState *s, Post *p, bool *moved)
     *moved |= comm_sum_go_on(s->comm, p->sum, p->place);
     if (!comm_sum_done(p->sum, p->place))
         return comm_sum_fills(p->sum, p->place);
-    finish(&s->posts, p);
+    finish_post(&s->posts, p);
     return false;
 }
 
 /* One look at all posts below `next`, the most urgent first; true when something could be done. */
-static bool look(CommState *s, int64_t next)
+static bool look_at_posts(CommState *s, int64_t next)
 {
     Posts *q = &s->posts;
     bool moved = false;
@@ -123,7 +123,7 @@ static void do_posts(CommState *s)
     s->background = true;
     Wait w = comm_wait_from_now();
     for (int64_t next; (next = __atomic_load_n(&q->next, __ATOMIC_ACQUIRE)) > q->oldest;)
-        if (look(s, next)) {
+        if (look_at_posts(s, next)) {
             w = comm_wait_from_now();
             s->since = w.began;
         } else {
@@ -134,7 +134,7 @@ static void do_posts(CommState *s)
     comm_end(s);
 }
 
-static void *work(void *arg)
+static void *post_thread(void *arg)
 {
     CommState *s = arg;
     Posts *q = &s->posts;
@@ -161,7 +161,7 @@ void comm_start(CommState *s)
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->posted, NULL);
     pthread_cond_init(&q->finished, NULL);
-    if (threads_start(&q->thread, work, s) != 0)
+    if (threads_start(&q->thread, post_thread, s) != 0)
         rt_die("no thread could be started");
 }
 
@@ -213,7 +213,7 @@ void comm_await_all(Comm *c)
     await_below(c, c->state->posts.next);
 }
 
-static int64_t post(Comm *c, Post p, const char *during)
+static int64_t add_post(Comm *c, Post p, const char *during)
 {
     Posts *q = &c->state->posts;
     await_below(c, q->next - q->most + 1); /* the last of them has the place that this one takes */
@@ -231,10 +231,10 @@ int64_t comm_post_sum(Comm *c, const CommSum *s, int place, int64_t from, int64_
                       const char *during)
 {
     return c->size == 1 ? 0
-                        : post(c, (Post){.sum = s, .place = place, .from = from, .n = n}, during);
+                        : add_post(c, (Post){.sum = s, .place = place, .from = from, .n = n}, during);
 }
 
 int64_t comm_post_gather(Comm *c, void *all, int64_t each, const char *during)
 {
-    return c->size == 1 ? 0 : post(c, (Post){.all = all, .each = each}, during);
+    return c->size == 1 ? 0 : add_post(c, (Post){.all = all, .each = each}, during);
 }

@@ -20,14 +20,14 @@ static const char HOW[] = "make one by `(umask 077; head -c 32 /dev/urandom | ba
                           "same on all hosts, and "
                           "set TENON_SECRET_FILE=FILE in the environment of all ranks";
 
-static const char *value_of(const char *variable)
+static const char *secret_variable(const char *variable)
 {
     const char *text = getenv(variable);
     return text && *text ? text : NULL;
 }
 
 /* Takes the bytes without white space at the end. */
-static void take(Secret *s, const char *bytes, size_t n, const char *source)
+static void take_secret(Secret *s, const char *bytes, size_t n, const char *source)
 {
     while (n > 0 && isspace((unsigned char)bytes[n - 1]))
         n--;
@@ -39,7 +39,7 @@ static void take(Secret *s, const char *bytes, size_t n, const char *source)
 }
 
 /* Reads a secret's file; false with errno: it cannot be opened.  Dies where others can read it. */
-static bool read_file(Secret *s, const char *path, int flags)
+static bool read_secret(Secret *s, const char *path, int flags)
 {
     char bytes[SECRET_MOST + 1];
     struct stat st;
@@ -62,7 +62,7 @@ static bool read_file(Secret *s, const char *path, int flags)
         rt_die("%s, the secret of the job, cannot be read: %s", path, strerror(errno));
     if (n > SECRET_MOST)
         rt_die("%s, the secret of the job, is longer than %d bytes", path, SECRET_MOST);
-    take(s, bytes, (size_t)n, path);
+    take_secret(s, bytes, (size_t)n, path);
     return true;
 }
 
@@ -101,7 +101,7 @@ static bool make_file(const char *path)
 static bool of_user(Secret *s, const char *variable, const char *below, char *text, size_t room)
 {
     char path[512];
-    const char *root = value_of(variable);
+    const char *root = secret_variable(variable);
     const size_t n = strlen(text);
     if (!root) {
         snprintf(text + n, room - n, "; %s is not set", variable);
@@ -111,7 +111,7 @@ static bool of_user(Secret *s, const char *variable, const char *below, char *te
         snprintf(text + n, room - n, "; %s is too long", variable);
         return false;
     }
-    if (read_file(s, path, O_NOFOLLOW))
+    if (read_secret(s, path, O_NOFOLLOW))
         return true;
     if (errno == ENOENT) {
         char *slash = path + strlen(root);
@@ -122,7 +122,7 @@ static bool of_user(Secret *s, const char *variable, const char *below, char *te
             mkdir(path, 0700);
             *slash = '/';
         }
-        if (make_file(path) && read_file(s, path, O_NOFOLLOW))
+        if (make_file(path) && read_secret(s, path, O_NOFOLLOW))
             return true;
     }
     snprintf(text + n, room - n, "; %s: %s", path, strerror(errno));
@@ -133,27 +133,27 @@ static bool of_user(Secret *s, const char *variable, const char *below, char *te
 static bool of_mpirun(Secret *s, const Launch *l)
 {
     static const char *const variable = VARIABLE(OMPI_MCA_orte_precondition_transports);
-    const char *text = value_of(variable);
+    const char *text = secret_variable(variable);
     if (strcmp(l->word, VARIABLE(OMPI_COMM_WORLD_SIZE)) != 0 || !text || strlen(text) != 33 ||
         strspn(text, "0123456789abcdef-") != 33 || strspn(text, "0-") == 33)
         return false;
-    take(s, text, strlen(text), variable);
+    take_secret(s, text, strlen(text), variable);
     return true;
 }
 
 void secret_find(const Launch *l, Secret *s)
 {
-    const char *file = value_of(VARIABLE(TENON_SECRET_FILE)), *word = value_of(VARIABLE(TENON_SECRET));
+    const char *file = secret_variable(VARIABLE(TENON_SECRET_FILE)), *word = secret_variable(VARIABLE(TENON_SECRET));
     char why[2048] = "";
     if (file && word)
         rt_die("TENON_SECRET_FILE and TENON_SECRET are both set: unset one of them");
-    if (file && !read_file(s, file, 0))
+    if (file && !read_secret(s, file, 0))
         rt_die("TENON_SECRET_FILE=%s cannot be opened: %s; %s", file, strerror(errno), HOW);
     if (word)
-        take(s, word, strlen(word), VARIABLE(TENON_SECRET));
+        take_secret(s, word, strlen(word), VARIABLE(TENON_SECRET));
     if (file || word || of_mpirun(s, l))
         return;
-    const bool config = value_of(VARIABLE(XDG_CONFIG_HOME)) != NULL;
+    const bool config = secret_variable(VARIABLE(XDG_CONFIG_HOME)) != NULL;
     if (!of_user(s, config ? VARIABLE(XDG_CONFIG_HOME) : VARIABLE(HOME), config ? "" : "/.config", why,
                  sizeof why) &&
         !of_user(s, VARIABLE(XDG_RUNTIME_DIR), "", why, sizeof why))

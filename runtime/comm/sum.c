@@ -28,7 +28,7 @@ enum { LEVELS = 20 };      /* log2 of the ranks at most */
 /* Seconds: of a message of HALVED / 2 reals on a slow link; that a more urgent sum waits for one that is on its way. */
 static const double SLOW = 0.3e-3, PREEMPTED = 1.5e-3;
 
-static void add(char *to, const char *from, int64_t n, int real_bytes)
+static void add_reals(char *to, const char *from, int64_t n, int real_bytes)
 {
     if (real_bytes == 8)
         for (int64_t i = 0; i < n; i++)
@@ -39,7 +39,7 @@ static void add(char *to, const char *from, int64_t n, int real_bytes)
 }
 
 /* Where piece i of `pieces` of n reals begins. */
-static int64_t cut(int64_t n, int i, int pieces)
+static int64_t piece_begin(int64_t n, int i, int pieces)
 {
     const int64_t grains = (n + GRAIN - 1) / GRAIN, at = grains * i / pieces * GRAIN;
     return at < n ? at : n;
@@ -73,7 +73,7 @@ static int levels(int ranks)
 }
 
 /* Of what comes at a level, twice: a stretch's is still being added when the next one's comes. */
-static int64_t room(int64_t stretch, int level)
+static int64_t level_room(int64_t stretch, int level)
 {
     return (stretch >> (level + 1)) + GRAIN;
 }
@@ -82,7 +82,7 @@ static int64_t room_before(int64_t stretch, int level)
 {
     int64_t reals = 0;
     for (int i = 0; i < level; i++)
-        reals += 2 * room(stretch, i);
+        reals += 2 * level_room(stretch, i);
     return reals;
 }
 
@@ -91,7 +91,7 @@ static int64_t shorter(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static int ascending(const void *a, const void *b)
+static int ascending_rates(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -111,7 +111,7 @@ static double message_seconds(Comm *c, int partner, char *out, char *in, int byt
         comm_wait(c, &e);
         seconds[i] = clock_now() - began;
     }
-    qsort(seconds, TIMES, sizeof *seconds, ascending);
+    qsort(seconds, TIMES, sizeof *seconds, ascending_rates);
     return seconds[TIMES * 2 / 5];
 }
 
@@ -144,7 +144,7 @@ static int64_t find_stretch(Comm *c, const CommSum *s)
     return shorter(s->n, stretch);
 }
 
-static void exchange(Comm *c, const Halving *h, Stretch *t, int partner, const char *from,
+static void exchange_halves(Comm *c, const Halving *h, Stretch *t, int partner, const char *from,
                      int64_t out, char *to, int64_t in)
 {
     const int bytes = h->s->real_bytes;
@@ -157,11 +157,11 @@ static void exchange(Comm *c, const Halving *h, Stretch *t, int partner, const c
 static void begin_halving(Comm *c, const Halving *h, Stretch *t, int level)
 {
     const int partner = c->rank ^ 1 << level, bytes = h->s->real_bytes;
-    const int64_t from = t->from[level], to = t->to[level], middle = from + cut(to - from, 1, 2);
+    const int64_t from = t->from[level], to = t->to[level], middle = from + piece_begin(to - from, 1, 2);
     const bool upper = c->rank > partner;
     t->from[level + 1] = upper ? middle : from;
     t->to[level + 1] = upper ? to : middle;
-    exchange(c, h, t, partner, h->x + (upper ? from : middle) * bytes,
+    exchange_halves(c, h, t, partner, h->x + (upper ? from : middle) * bytes,
              upper ? middle - from : to - middle, t->come, upper ? to - middle : middle - from);
 }
 
@@ -172,7 +172,7 @@ static void begin_doubling(Comm *c, const Halving *h, Stretch *t, int level)
     const int64_t from = t->from[level + 1], to = t->to[level + 1];
     const bool upper = c->rank > partner;
     const int64_t at = upper ? t->from[level] : to, end = upper ? from : t->to[level];
-    exchange(c, h, t, partner, h->x + from * bytes, to - from, h->x + at * bytes, end - at);
+    exchange_halves(c, h, t, partner, h->x + from * bytes, to - from, h->x + at * bytes, end - at);
 }
 
 static bool exchanged(const CommState *s, Stretch *t)
@@ -190,14 +190,14 @@ static bool next_message(Comm *c, Halving *h, int i, int message)
     const int deep = levels(c->size), ring = 2 * deep + 1, bytes = h->s->real_bytes;
     Stretch *t = &h->under_way[i % ring];
     if (message == 0)
-        *t = (Stretch){.from = {cut(h->n, i, h->count)}, .to = {cut(h->n, i + 1, h->count)}};
+        *t = (Stretch){.from = {piece_begin(h->n, i, h->count)}, .to = {piece_begin(h->n, i + 1, h->count)}};
     else if (!exchanged(c->state, t))
         return false;
     h->heard |= message > 0;
     if (message > 0 && message <= deep)
-        add(h->x + t->from[message] * bytes, t->come, t->to[message] - t->from[message], bytes);
+        add_reals(h->x + t->from[message] * bytes, t->come, t->to[message] - t->from[message], bytes);
     t->come =
-        h->scratch + (room_before(h->stretch, message) + i % 2 * room(h->stretch, message)) * bytes;
+        h->scratch + (room_before(h->stretch, message) + i % 2 * level_room(h->stretch, message)) * bytes;
     if (message < deep)
         begin_halving(c, h, t, message);
     else if (message < 2 * deep)
@@ -271,15 +271,15 @@ typedef struct Piece {
 static void add_nodes(void *arg, int to, int from)
 {
     const Piece *p = arg;
-    add(p->sum + to * p->n * p->bytes, p->sum + from * p->n * p->bytes, p->n, p->bytes);
+    add_reals(p->sum + to * p->n * p->bytes, p->sum + from * p->n * p->bytes, p->n, p->bytes);
 }
 
 /* This rank's nodes of piece `to` go there; those of `from` of our own piece come. */
-static void trade(Comm *c, const CommSum *s, const char *x, int64_t n, int to, int from)
+static void trade_nodes(Comm *c, const CommSum *s, const char *x, int64_t n, int to, int from)
 {
     const int bytes = s->real_bytes;
-    const int64_t at = cut(n, to, c->size), there = cut(n, to + 1, c->size) - at;
-    const int64_t here = cut(n, c->rank + 1, c->size) - cut(n, c->rank, c->size);
+    const int64_t at = piece_begin(n, to, c->size), there = piece_begin(n, to + 1, c->size) - at;
+    const int64_t here = piece_begin(n, c->rank + 1, c->size) - piece_begin(n, c->rank, c->size);
     Exchange e = {.n = 0};
     for (int i = 0; i < s->first[c->rank + 1] - s->first[c->rank]; i++)
         comm_send(c, &e, to, x + i * s->next + at * bytes, there * bytes);
@@ -291,21 +291,21 @@ static void trade(Comm *c, const CommSum *s, const char *x, int64_t n, int to, i
 static void sum_pieces(Comm *c, const CommSum *s, char *x, int64_t n)
 {
     const int bytes = s->real_bytes;
-    const int64_t at = cut(n, c->rank, c->size), here = cut(n, c->rank + 1, c->size) - at;
+    const int64_t at = piece_begin(n, c->rank, c->size), here = piece_begin(n, c->rank + 1, c->size) - at;
     Piece piece = {s->scratch, here, bytes};
     for (int i = s->first[c->rank]; i < s->first[c->rank + 1]; i++)
         memcpy(s->scratch + i * here * bytes, x + (i - s->first[c->rank]) * s->next + at * bytes,
                (size_t)(here * bytes));
     for (int d = 1; d < c->size; d++)
-        trade(c, s, x, n, (c->rank + d) % c->size, (c->rank + c->size - d) % c->size);
+        trade_nodes(c, s, x, n, (c->rank + d) % c->size, (c->rank + c->size - d) % c->size);
     tree_add(s->node, s->first[c->size], add_nodes, &piece);
     memcpy(x + at * bytes, s->scratch, (size_t)(here * bytes));
     for (int d = 1; d < c->size; d++) {
         Exchange e = {.n = 0};
         const int to = (c->rank + d) % c->size, from = (c->rank + c->size - d) % c->size;
-        const int64_t theirs = cut(n, from, c->size);
+        const int64_t theirs = piece_begin(n, from, c->size);
         comm_send(c, &e, to, x + at * bytes, here * bytes);
-        comm_receive(c, &e, from, x + theirs * bytes, (cut(n, from + 1, c->size) - theirs) * bytes);
+        comm_receive(c, &e, from, x + theirs * bytes, (piece_begin(n, from + 1, c->size) - theirs) * bytes);
         comm_wait(c, &e);
     }
 }
@@ -314,7 +314,7 @@ static void sum_pieces(Comm *c, const CommSum *s, char *x, int64_t n)
 
 /* For the messages of all sums that can be under way at a time: each has at most so many stretches,
  * and a stretch waits for one message that it sends and one that it receives. */
-static void make_room(Comm *c, int places)
+static void reserve_requests(Comm *c, int places)
 {
     CommState *s = c->state;
     pthread_mutex_lock(&s->lock);
@@ -339,7 +339,7 @@ void comm_sum_plan(Comm *c, CommSum *s)
         const int places = s->places ? s->places : 1, deep = levels(c->size);
         free(s->node), s->node = NULL;
         if (!c->bf16) {
-            make_room(c, places);
+            reserve_requests(c, places);
             s->halving = rt_alloc(sizeof *s->halving * (size_t)places);
             s->stretch = find_stretch(c, s);
         }

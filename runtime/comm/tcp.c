@@ -72,7 +72,7 @@ static int count_here(const Peer *p, int until)
     return n;
 }
 
-static void join(double limit, int *rank, int *size, int *local_rank, int *local_size)
+static void tcp_join_run(double limit, int *rank, int *size, int *local_rank, int *local_size)
 {
     const Launch l = launch_read();
     rt_speaker(rt_format("rank %d: ", l.rank), l.rank == 0);
@@ -91,14 +91,14 @@ static void join(double limit, int *rank, int *size, int *local_rank, int *local
     free(p);
 }
 
-static const char *describe(void)
+static const char *tcp_describe(void)
 {
     return "TCP";
 }
 
 /* ---- messages under way */
 
-static void make_room(int requests)
+static void tcp_make_room(int requests)
 {
     if (requests <= slots)
         return;
@@ -110,7 +110,7 @@ static void make_room(int requests)
         free_slot[nfree++] = slots++;
 }
 
-static void finish(List *l)
+static void finish_transfer(List *l)
 {
     Request *q = &request[l->first];
     l->first = q->next;
@@ -138,7 +138,7 @@ static void send_some(Line *l)
             return;
         q->moved += n > 0 ? n : all;
         if (q->moved >= all)
-            finish(&l->sending);
+            finish_transfer(&l->sending);
     }
 }
 
@@ -217,12 +217,12 @@ static void receive_some(int rank, Line *l)
             return;
         if (!seal_holds(&l->seal, &l->sum, l->code))
             forged(rank);
-        finish(&l->receiving);
+        finish_transfer(&l->receiving);
         l->got = 0;
     }
 }
 
-static int begin(int rank, int tag, const void *at, int bytes, bool sends)
+static int begin_transfer(int rank, int tag, const void *at, int bytes, bool sends)
 {
     if (nfree == 0)
         rt_die("more than %d messages are under way, and no more were planned: this is a fault of "
@@ -243,19 +243,19 @@ static int begin(int rank, int tag, const void *at, int bytes, bool sends)
     return i;
 }
 
-static int begin_send(int to, int tag, const void *from, int bytes)
+static int tcp_begin_send(int to, int tag, const void *from, int bytes)
 {
-    const int i = begin(to, tag, from, bytes, true);
+    const int i = begin_transfer(to, tag, from, bytes, true);
     send_some(&other[to].line[line_of(tag)]);
     return i;
 }
 
-static int begin_receive(int from, int tag, void *to, int bytes)
+static int tcp_begin_receive(int from, int tag, void *to, int bytes)
 {
-    return begin(from, tag, to, bytes, false);
+    return begin_transfer(from, tag, to, bytes, false);
 }
 
-static bool done(int i)
+static bool tcp_done(int i)
 {
     Request *q = &request[i];
     Line *l = &other[q->rank].line[q->line];
@@ -268,7 +268,7 @@ static bool done(int i)
 }
 
 /* Also where who has ended is seen. */
-static int waiting(int tag)
+static int tcp_waiting(int tag)
 {
     for (int r = 0; r < ranks; r++)
         if (r != self && read_head(r, &other[r].line[TCP_WORDS]) &&
@@ -305,24 +305,24 @@ static void say_all(Head h)
     }
 }
 
-static void leave(void)
+static void tcp_leave(void)
 {
     say_all((Head){TAG_BYE, 0});
 }
 
-static void end_all(int code)
+static void tcp_end_all(int code)
 {
     say_all((Head){TAG_END, code});
 }
 
 const RtTransport rt_tcp = {.name = "tcp",
-                            .open = join,
-                            .describe = describe,
-                            .room = make_room,
-                            .send = begin_send,
-                            .receive = begin_receive,
-                            .done = done,
-                            .waiting = waiting,
+                            .open = tcp_join_run,
+                            .describe = tcp_describe,
+                            .room = tcp_make_room,
+                            .send = tcp_begin_send,
+                            .receive = tcp_begin_receive,
+                            .done = tcp_done,
+                            .waiting = tcp_waiting,
                             .gone = gone,
-                            .close = leave,
-                            .abort = end_all};
+                            .close = tcp_leave,
+                            .abort = tcp_end_all};

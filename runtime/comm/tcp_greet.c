@@ -14,7 +14,7 @@ const Proof greet_refusal;
 
 _Static_assert(sizeof(Hello) == 8 + 8 + 6 * 4 + 64 + NONCE_BYTES, "a Hello has no gaps");
 
-static void draw(uint8_t nonce[NONCE_BYTES])
+static void draw_nonce(uint8_t nonce[NONCE_BYTES])
 {
     for (size_t have = 0; have < NONCE_BYTES;) {
         const ssize_t n = getrandom(nonce + have, NONCE_BYTES - have, 0);
@@ -29,7 +29,7 @@ Hello greet_hello(uint64_t job, int size, int from, int to, int line, int port, 
     Hello h = {.job = job, .size = size, .from = from, .to = to, .line = line, .port = port};
     memcpy(h.magic, MAGIC, sizeof h.magic);
     snprintf(h.host, sizeof h.host, "%s", host);
-    draw(h.nonce);
+    draw_nonce(h.nonce);
     return h;
 }
 
@@ -37,7 +37,7 @@ Challenge greet_challenge(void)
 {
     Challenge c;
     memcpy(c.magic, MAGIC, sizeof c.magic);
-    draw(c.nonce);
+    draw_nonce(c.nonce);
     return c;
 }
 
@@ -90,7 +90,7 @@ Seal seal_new(const Hmac *secret, const Hello *h, const Challenge *c, bool calle
     return s;
 }
 
-static Hmac begin(const Hmac *key, uint64_t number, Head h)
+static Hmac begin_code(const Hmac *key, uint64_t number, Head h)
 {
     Hmac m = *key;
     hmac_add(&m, &number, sizeof number);
@@ -98,7 +98,7 @@ static Hmac begin(const Hmac *key, uint64_t number, Head h)
     return m;
 }
 
-static void end(Hmac *m, uint8_t code[CODE_BYTES])
+static void end_code(Hmac *m, uint8_t code[CODE_BYTES])
 {
     uint8_t whole[SHA256_BYTES];
     hmac_end(m, whole);
@@ -107,34 +107,34 @@ static void end(Hmac *m, uint8_t code[CODE_BYTES])
 
 void seal_send(Seal *s, Head h, const void *bytes, uint8_t code[CODE_BYTES])
 {
-    Hmac m = begin(&s->send, s->sent++, h);
+    Hmac m = begin_code(&s->send, s->sent++, h);
     hmac_add(&m, bytes, (size_t)h.bytes);
-    end(&m, code);
+    end_code(&m, code);
 }
 
 Hmac seal_begin(const Seal *s, Head h)
 {
-    return begin(&s->receive, s->received, h);
+    return begin_code(&s->receive, s->received, h);
 }
 
 bool seal_holds(Seal *s, Hmac *m, const uint8_t code[CODE_BYTES])
 {
     uint8_t want[CODE_BYTES];
-    end(m, want);
+    end_code(m, want);
     s->received++;
     return hmac_equal(want, code, CODE_BYTES);
 }
 
 void seal_last(const Seal *s, Head h, uint8_t code[CODE_BYTES])
 {
-    Hmac m = begin(&s->send, LAST, h);
-    end(&m, code);
+    Hmac m = begin_code(&s->send, LAST, h);
+    end_code(&m, code);
 }
 
 bool seal_last_holds(const Seal *s, Head h, const uint8_t code[CODE_BYTES])
 {
     uint8_t want[CODE_BYTES];
-    Hmac m = begin(&s->receive, LAST, h);
-    end(&m, want);
+    Hmac m = begin_code(&s->receive, LAST, h);
+    end_code(&m, want);
     return hmac_equal(want, code, CODE_BYTES);
 }

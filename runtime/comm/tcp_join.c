@@ -66,7 +66,7 @@ static const char *missing(const Meeting *m, char text[512])
 
 /* ---- descriptors */
 
-static int open_files(void)
+static int count_open_files(void)
 {
     DIR *d = opendir("/proc/self/fd");
     int n = -3; /* ".", ".." and the directory itself */
@@ -81,7 +81,7 @@ static int open_files(void)
 int join_slots(const Launch *l)
 {
     struct rlimit limit = {0, 0};
-    const rlim_t lines = (rlim_t)(open_files() + TCP_LINES * (l->size - 1) + 1);
+    const rlim_t lines = (rlim_t)(count_open_files() + TCP_LINES * (l->size - 1) + 1);
     getrlimit(RLIMIT_NOFILE, &limit);
     if (limit.rlim_cur < lines + MOST_SLOTS) {
         limit.rlim_cur = lines + MOST_SLOTS < limit.rlim_max ? lines + MOST_SLOTS : limit.rlim_max;
@@ -105,14 +105,14 @@ static void __attribute__((noreturn)) too_many_files(const Meeting *m)
 
 /* ---- greetings, both ways */
 
-static void drop(Greeting *g)
+static void drop_greeting(Greeting *g)
 {
     close(g->fd);
     g->step = NONE;
 }
 
 /* Closes the connection of somebody who is no rank of this run, or cannot prove it. */
-static void refuse(Meeting *m, Greeting *g, const char *why)
+static void refuse_greeting(Meeting *m, Greeting *g, const char *why)
 {
     Address a = {.any = {.sa_family = AF_UNSPEC}};
     socklen_t n = sizeof a;
@@ -123,7 +123,7 @@ static void refuse(Meeting *m, Greeting *g, const char *why)
     }
     m->refused++;
     snprintf(m->stranger, sizeof m->stranger, "%s, %s", text, why);
-    drop(g);
+    drop_greeting(g);
 }
 
 /* This rank calls again; the reason is kept for the message. */
@@ -144,7 +144,7 @@ static void expect(Greeting *g, Step what)
 }
 
 /* The first words of a line fit into any socket's buffer. */
-static bool say(const Greeting *g, const void *bytes, size_t n)
+static bool send_greeting(const Greeting *g, const void *bytes, size_t n)
 {
     return send(g->fd, bytes, n, MSG_NOSIGNAL) == (ssize_t)n;
 }
@@ -156,7 +156,7 @@ static size_t wanted(const Greeting *g)
                                   : sizeof(Proof);
 }
 
-static void keep(Meeting *m, Greeting *g, bool caller)
+static void keep_connection(Meeting *m, Greeting *g, bool caller)
 {
     Peer *p = &m->peer[g->rank];
     set_up(g->fd);
@@ -174,13 +174,13 @@ static void hear_hello(Meeting *m, Greeting *g)
     g->line = g->hello.line;
     if (!greet_hello_fits(&g->hello, m->job, m->l->size, m->l->rank) || g->line < 0 ||
         g->line >= TCP_LINES) {
-        refuse(m, g, "is not a rank of this run");
+        refuse_greeting(m, g, "is not a rank of this run");
         return;
     }
     g->challenge = greet_challenge();
     expect(g, CALLER);
-    if (!say(g, &g->challenge, sizeof g->challenge))
-        drop(g);
+    if (!send_greeting(g, &g->challenge, sizeof g->challenge))
+        drop_greeting(g);
 }
 
 static void hear_caller(Meeting *m, Greeting *g)
@@ -188,13 +188,13 @@ static void hear_caller(Meeting *m, Greeting *g)
     const Hmac *secret = &m->secret.key;
     Place *place = &m->place[g->rank];
     if (!greet_proof_holds(secret, "caller", &g->hello, &g->challenge, &g->in.proof)) {
-        say(g, &greet_refusal, sizeof greet_refusal);
-        refuse(m, g, "does not know the job's secret");
+        send_greeting(g, &greet_refusal, sizeof greet_refusal);
+        refuse_greeting(m, g, "does not know the job's secret");
         return;
     }
     char none;
     if (recv(g->fd, &none, 1, MSG_PEEK) == 0) { /* it has given up meanwhile, and calls again */
-        drop(g);
+        drop_greeting(g);
         return;
     }
     if (m->peer[g->rank].fd[g->line] >= 0)
@@ -202,14 +202,14 @@ static void hear_caller(Meeting *m, Greeting *g)
                m->l->size, m->l->word);
     socklen_t n = sizeof place->at;
     const Proof own = greet_proof(secret, "answerer", &g->hello, &g->challenge);
-    if (getpeername(g->fd, &place->at.any, &n) != 0 || !say(g, &own, sizeof own)) {
-        drop(g);
+    if (getpeername(g->fd, &place->at.any, &n) != 0 || !send_greeting(g, &own, sizeof own)) {
+        drop_greeting(g);
         return;
     }
     address_simplify(&place->at);
     address_set_port(&place->at, g->hello.port);
     memcpy(place->host, g->hello.host, sizeof place->host - 1);
-    keep(m, g, false);
+    keep_connection(m, g, false);
     m->taken++;
 }
 
@@ -232,7 +232,7 @@ static Greeting *free_slot(Meeting *m)
         if (g->step == NONE)
             return g;
     Greeting *g = oldest(m);
-    refuse(m, g, "sent nothing while others waited");
+    refuse_greeting(m, g, "sent nothing while others waited");
     return g;
 }
 
@@ -244,7 +244,7 @@ static void accept_some(Meeting *m, double now)
             Greeting *g = oldest(m);
             if (!g)
                 too_many_files(m);
-            refuse(m, g, "sent nothing while others waited");
+            refuse_greeting(m, g, "sent nothing while others waited");
         }
         if (fd < 0)
             return;
@@ -260,7 +260,7 @@ const Address *join_address(const Meeting *m, const Greeting *g)
     return g->rank == 0 ? &m->at[g->tries % m->nat] : &m->place[g->rank].at;
 }
 
-static void call(Meeting *m, Greeting *g, double now)
+static void call_rank(Meeting *m, Greeting *g, double now)
 {
     g->tries += g->again > 0;
     const Address *to = join_address(m, g);
@@ -298,7 +298,7 @@ static void say_hello(Meeting *m, Greeting *g, double now)
         open_door_for_guests(m, g);
     g->hello = greet_hello(m->job, m->l->size, m->l->rank, g->rank, g->line, m->port, host);
     expect(g, CHALLENGE);
-    if (!say(g, &g->hello, sizeof g->hello))
+    if (!send_greeting(g, &g->hello, sizeof g->hello))
         call_later(m, g, now, NOT_SO_SOON, strerror(errno));
 }
 
@@ -307,7 +307,7 @@ static void hear_challenge(Meeting *m, Greeting *g, double now)
     g->challenge = g->in.challenge;
     const Proof p = greet_proof(&m->secret.key, "caller", &g->hello, &g->challenge);
     expect(g, ANSWERER);
-    if (!greet_challenge_fits(&g->challenge) || !say(g, &p, sizeof p))
+    if (!greet_challenge_fits(&g->challenge) || !send_greeting(g, &p, sizeof p))
         call_later(m, g, now, NOT_SO_SOON, "another program answers there");
 }
 
@@ -315,7 +315,7 @@ static void hear_answerer(Meeting *m, Greeting *g, double now)
 {
     char text[80];
     if (greet_proof_holds(&m->secret.key, "answerer", &g->hello, &g->challenge, &g->in.proof))
-        keep(m, g, true);
+        keep_connection(m, g, true);
     else if (memcmp(&g->in.proof, &greet_refusal, sizeof greet_refusal) == 0)
         rt_die("rank %d at %s has another secret than this one, which is that of %s: set TENON_SECRET_FILE=FILE for "
                "all ranks, with the same bytes in FILE on all hosts",
@@ -334,7 +334,7 @@ static void hear(Meeting *m, Greeting *g, bool caller, double now)
     if (n <= 0 && caller)
         call_later(m, g, now, NOT_SO_SOON, "another run, or another program, is there");
     else if (n <= 0)
-        drop(g);
+        drop_greeting(g);
     if (n <= 0)
         return;
     g->got += (size_t)n;
@@ -375,9 +375,9 @@ static int look_at_clock(Meeting *m, double now)
         if (late && i < m->calls)
             call_later(m, g, now, 0, "it does not answer");
         else if (late)
-            refuse(m, g, "said nothing for 5 s");
+            refuse_greeting(m, g, "said nothing for 5 s");
         if (i < m->calls && g->step == NONE && now >= g->again)
-            call(m, g, now);
+            call_rank(m, g, now);
         open += i < m->calls && g->step != DONE;
     }
     return open;
@@ -414,7 +414,7 @@ void join_lines(Meeting *m, int want)
     }
     for (Greeting *g = m->greeting + m->calls; g < m->greeting + all; g++)
         if (g->step != NONE)
-            drop(g);
+            drop_greeting(g);
 }
 
 void join_plan(Meeting *m, int from, int to, int first, int last)

@@ -16,7 +16,7 @@
 
 /* ---- the list of all places, sealed as all messages are */
 
-static bool ready(int fd, short what, double until)
+static bool socket_ready(int fd, short what, double until)
 {
     for (;;) {
         const double left = until - clock_now();
@@ -30,11 +30,11 @@ static bool ready(int fd, short what, double until)
 }
 
 /* Moves n bytes; false: not all of them in time. */
-static bool move(int fd, bool out, void *bytes, size_t n, double until)
+static bool move_bytes(int fd, bool out, void *bytes, size_t n, double until)
 {
     for (size_t at = 0; at < n;) {
         char *const next = (char *)bytes + at;
-        if (!ready(fd, out ? POLLOUT : POLLIN, until))
+        if (!socket_ready(fd, out ? POLLOUT : POLLIN, until))
             return false;
         const ssize_t some = out ? send(fd, next, n - at, MSG_NOSIGNAL) : recv(fd, next, n - at, 0);
         if (some == 0 || (some < 0 && errno != EAGAIN && errno != EINTR))
@@ -50,9 +50,9 @@ static bool send_list(const Meeting *m, Peer *p)
     Head h = {TAG_PLACES, (int32_t)(sizeof *m->place * (size_t)m->l->size)};
     const int fd = p->fd[TCP_DATA];
     seal_send(&p->seal[TCP_DATA], h, m->place, code);
-    return move(fd, true, &h, sizeof h, m->until) &&
-           move(fd, true, m->place, (size_t)h.bytes, m->until) &&
-           move(fd, true, code, sizeof code, m->until);
+    return move_bytes(fd, true, &h, sizeof h, m->until) &&
+           move_bytes(fd, true, m->place, (size_t)h.bytes, m->until) &&
+           move_bytes(fd, true, code, sizeof code, m->until);
 }
 
 static bool receive_list(const Meeting *m, Peer *p)
@@ -61,9 +61,9 @@ static bool receive_list(const Meeting *m, Peer *p)
     Head h;
     const int32_t bytes = (int32_t)(sizeof *m->place * (size_t)m->l->size);
     const int fd = p->fd[TCP_DATA];
-    if (!move(fd, false, &h, sizeof h, m->until) || h.tag != TAG_PLACES || h.bytes != bytes ||
-        !move(fd, false, m->place, (size_t)bytes, m->until) ||
-        !move(fd, false, code, sizeof code, m->until))
+    if (!move_bytes(fd, false, &h, sizeof h, m->until) || h.tag != TAG_PLACES || h.bytes != bytes ||
+        !move_bytes(fd, false, m->place, (size_t)bytes, m->until) ||
+        !move_bytes(fd, false, code, sizeof code, m->until))
         return false;
     Hmac sum = seal_begin(&p->seal[TCP_DATA], h);
     hmac_add(&sum, m->place, (size_t)bytes);
@@ -74,7 +74,7 @@ static bool receive_list(const Meeting *m, Peer *p)
 
 /* ---- */
 
-static void find_place(Meeting *m)
+static void find_meeting_place(Meeting *m)
 {
     char host[256];
     int port;
@@ -146,7 +146,7 @@ Peer *tcp_meet(const Launch *l, double limit)
 {
     Meeting m = {.l = l, .limit = limit, .until = clock_now() + limit, .door = -1};
     secret_find(l, &m.secret);
-    find_place(&m);
+    find_meeting_place(&m);
     m.slots = join_slots(l);
     const size_t size = (size_t)l->size, all = TCP_LINES * size + (size_t)m.slots;
     m.peer = rt_alloc(sizeof *m.peer * size);

@@ -44,14 +44,14 @@ static Whereabouts whereabouts(CommState *s)
 }
 
 /* Small messages leave at once, whether or not they are received. */
-static void post(CommState *s, int to, int tag, const void *bytes, int n)
+static void send_word(CommState *s, int to, int tag, const void *bytes, int n)
 {
     const int request = s->t->send(to, tag, bytes, n);
     for (int i = 0; i < PATIENT && !s->t->done(request); i++)
         sched_yield();
 }
 
-static void take(CommState *s, int from, int tag, void *bytes, int n)
+static void receive_word(CommState *s, int from, int tag, void *bytes, int n)
 {
     const int request = s->t->receive(from, tag, bytes, n);
     while (!s->t->done(request))
@@ -76,11 +76,11 @@ void comm_attend(CommState *s)
         mourn(s, gone);
     for (int from; (from = s->t->waiting(TAG_ASK)) >= 0;) {
         const Whereabouts w = whereabouts(s);
-        take(s, from, TAG_ASK, &ask, 1);
-        post(s, from, TAG_ANSWER, &w, sizeof w);
+        receive_word(s, from, TAG_ASK, &ask, 1);
+        send_word(s, from, TAG_ANSWER, &w, sizeof w);
     }
     for (int from; (from = s->t->waiting(TAG_ANSWER)) >= 0;) {
-        take(s, from, TAG_ANSWER, &s->of[from], sizeof *s->of);
+        receive_word(s, from, TAG_ANSWER, &s->of[from], sizeof *s->of);
         s->answered[from] = true;
     }
 }
@@ -94,7 +94,7 @@ static void ask_all(CommState *s)
     memset(s->answered, 0, sizeof *s->answered * (size_t)c->size);
     for (int r = 0; r < c->size; r++)
         if (r != c->rank)
-            post(s, r, TAG_ASK, "", 1);
+            send_word(s, r, TAG_ASK, "", 1);
     while (clock_now() - began < ASKING) {
         comm_attend(s);
         nap(1000);

@@ -55,27 +55,27 @@ static void widen(float *to, const uint16_t *from, int64_t n)
         to[i] = wide(from[i]);
 }
 
-static int64_t cut(int64_t n, int i, int pieces)
+static int64_t wire_piece_begin(int64_t n, int i, int pieces)
 {
     const int64_t grains = (n + GRAIN - 1) / GRAIN, at = grains * i / pieces * GRAIN;
     return at < n ? at : n;
 }
 
-static int64_t piece_of(int64_t n, int ranks)
+static int64_t wire_piece(int64_t n, int ranks)
 {
     return n / ranks + 2 * GRAIN;
 }
 
 int64_t wire_scratch(const Comm *c, int64_t n, int64_t stretch)
 {
-    const int64_t staging = c->size * piece_of(stretch, c->size);
+    const int64_t staging = c->size * wire_piece(stretch, c->size);
     return n * 2 * (int64_t)sizeof(float) +
            staging * (int64_t)(sizeof(float) + 2 * sizeof(uint16_t));
 }
 
 static Room room_in(const Comm *c, const CommSum *s, int64_t at, int64_t n)
 {
-    Room r = {.piece = piece_of(n, c->size)};
+    Room r = {.piece = wire_piece(n, c->size)};
     const int64_t staging = c->size * r.piece;
     float *kept = (float *)(void *)s->scratch;
     r.kept = kept + at;
@@ -91,7 +91,7 @@ typedef struct Pieces {
     int64_t next, n;
 } Pieces;
 
-static void add(void *arg, int to, int from)
+static void add_node(void *arg, int to, int from)
 {
     const Pieces *p = arg;
     for (int64_t i = 0; i < p->n; i++)
@@ -99,12 +99,12 @@ static void add(void *arg, int to, int from)
 }
 
 /* To each rank its piece of what this one has; this rank's piece from each. */
-static void trade(Comm *c, const Room *r, int64_t n, int64_t here)
+static void trade_pieces(Comm *c, const Room *r, int64_t n, int64_t here)
 {
     for (int d = 1; d < c->size; d++) {
         Exchange e = {.n = 0};
         const int to = (c->rank + d) % c->size, from = (c->rank + c->size - d) % c->size;
-        const int64_t at = cut(n, to, c->size), there = cut(n, to + 1, c->size) - at;
+        const int64_t at = wire_piece_begin(n, to, c->size), there = wire_piece_begin(n, to + 1, c->size) - at;
         comm_send(c, &e, to, r->out + at, there * 2);
         comm_receive(c, &e, from, r->in + from * r->piece, here * 2);
         comm_wait(c, &e);
@@ -118,7 +118,7 @@ static void spread(Comm *c, const Room *r, float *x, int64_t n, int64_t at, int6
     for (int d = 1; d < c->size; d++) {
         Exchange e = {.n = 0};
         const int to = (c->rank + d) % c->size, from = (c->rank + c->size - d) % c->size;
-        const int64_t theirs = cut(n, from, c->size), count = cut(n, from + 1, c->size) - theirs;
+        const int64_t theirs = wire_piece_begin(n, from, c->size), count = wire_piece_begin(n, from + 1, c->size) - theirs;
         comm_send(c, &e, to, r->out + at, here * 2);
         comm_receive(c, &e, from, r->in, count * 2);
         comm_wait(c, &e);
@@ -131,14 +131,14 @@ void wire_sum(Comm *c, const CommSum *s, int64_t from, int64_t n)
     float *x = (float *)(void *)s->buffer + from;
     Node leaf[WIRE_RANKS];
     const Room r = room_in(c, s, from, n);
-    const int64_t at = cut(n, c->rank, c->size), here = cut(n, c->rank + 1, c->size) - at;
+    const int64_t at = wire_piece_begin(n, c->rank, c->size), here = wire_piece_begin(n, c->rank + 1, c->size) - at;
     Pieces p = {r.sum, r.piece, here};
     for (int i = 0; i < c->size; i++)
         leaf[i] = (Node){i, 1, 0};
     round_all(r.out, x, r.kept, n);
     widen(r.sum + c->rank * r.piece, r.out + at, here);
-    trade(c, &r, n, here);
-    tree_add(leaf, c->size, add, &p);
+    trade_pieces(c, &r, n, here);
+    tree_add(leaf, c->size, add_node, &p);
     round_all(r.out + at, r.sum, r.kept_sum + at, here);
     widen(x + at, r.out + at, here);
     spread(c, &r, x, n, at, here);

@@ -35,14 +35,14 @@ typedef struct Bench {
     int64_t batches, total;
 } Bench;
 
-static int ascending(const void *a, const void *b)
+static int ascending_steps(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* So many behind the next one. */
-static Batch batch_of(const Bench *b, int64_t ahead)
+static Batch bench_batch(const Bench *b, int64_t ahead)
 {
     const int64_t at = b->total + ahead;
     Batch batch = {.seed = b->o->seed, .epoch = at / b->batches};
@@ -50,13 +50,13 @@ static Batch batch_of(const Bench *b, int64_t ahead)
     return batch;
 }
 
-static double step(Bench *b)
+static double bench_step(Bench *b)
 {
     Ticks *ticks = b->net->ticks;
     const double began = clock_now();
     if (ticks)
         ticks_step_begin(ticks);
-    const Batch batch = batch_of(b, 0);
+    const Batch batch = bench_batch(b, 0);
     if (ticks)
         ticks_batch_ready(ticks);
     const Hyper h = {schedule_lr(&b->p->recipe, b->total, b->batches), b->total};
@@ -79,15 +79,15 @@ static void steps(Bench *b, int64_t n, double *time)
         k = net_steps_now(b->net, n - i);
         const int next = b->data->synthetic || i + k >= n ? 0 : net_steps_now(b->net, n - i - k);
         for (int s = 0; s < next; s++)
-            ahead[s] = batch_of(b, k + s);
+            ahead[s] = bench_batch(b, k + s);
         net_ahead(b->net, ahead, next);
         if (k == 1) {
-            time[i] = step(b);
+            time[i] = bench_step(b);
             continue;
         }
         const double began = clock_now();
         for (int s = 0; s < k; s++, b->total++) {
-            batch[s] = batch_of(b, 0);
+            batch[s] = bench_batch(b, 0);
             h[s] = (Hyper){schedule_lr(&b->p->recipe, b->total, b->batches), b->total};
         }
         const int done = net_steps(b->net, batch, h, (int)k);
@@ -117,7 +117,7 @@ static void layers(Bench *b, double peak, Log *log)
 
     b->net->ticks = t;
     for (int64_t i = 0; i < n; i++)
-        step(b);
+        bench_step(b);
     b->net->ticks = NULL;
     if (o->layers)
         ticks_print(t, peak);
@@ -139,7 +139,7 @@ static Times times_of(double *time, int64_t n, double first, double waited, doub
     double sum = 0;
     for (int64_t i = 0; i < n; i++)
         sum += time[i];
-    qsort(time, (size_t)n, sizeof *time, ascending);
+    qsort(time, (size_t)n, sizeof *time, ascending_steps);
     return (Times){first,
                    sum / (double)n,
                    time[n / 2],
@@ -148,7 +148,7 @@ static Times times_of(double *time, int64_t n, double first, double waited, doub
                    busy / sum * time[n / 2]};
 }
 
-static void report(const Bench *b, Log *log, Times t, double peak)
+static void report_bench(const Bench *b, Log *log, Times t, double peak)
 {
     const RtProgram *p = b->p;
     const double rate = p->batch / t.median, gflops = rate * p->flops_per_sample / 1e9;
@@ -190,7 +190,7 @@ static void report(const Bench *b, Log *log, Times t, double peak)
 }
 
 /* A few batches: made up, or the first of a data set. */
-static void open_samples(Bench *b)
+static void open_bench_samples(Bench *b)
 {
     const int64_t most = (int64_t)BATCHES * b->p->batch;
     const char *name = b->o->data;
@@ -223,11 +223,11 @@ int bench_run(const RtProgram *p, const Options *o)
     b.net = net_new(p, b.pool, o->comm, 1, false);
     net_scale(b.net, o->loss_scale, o->loss_scale_steps);
     net_samples(b.net, o->samples_in, o->launch_steps);
-    open_samples(&b);
+    open_bench_samples(&b);
     init_params(p, b.net->fixed, o->seed, b.pool);
     double *time = rt_alloc(sizeof *time * (size_t)n);
     double waited = o->comm->waited, busy = o->comm->busy;
-    time[0] = step(&b);
+    time[0] = bench_step(&b);
     const double first = clock_now() - clock_start();
     if (n > 1)
         warm_up(&b);
@@ -240,7 +240,7 @@ int bench_run(const RtProgram *p, const Options *o)
                             ? 0 /* the processor's says nothing of a device */
                             : fma_peak(p, b.pool) *
                                   o->comm->size; /* all ranks measure at once; rank 0's, for each */
-    report(&b, &log, times, peak);
+    report_bench(&b, &log, times, peak);
     if (o->link)
         bench_comm(b.net, times.median, times.sum, times.waited, &log);
     if (o->layers || o->trace)

@@ -40,7 +40,7 @@ static Link fitted(const double *bytes, const double *seconds, int n, int ranks)
     return l.alpha > 0 ? (Link){a1 / aa, 0} : (Link){0, b1 / bb}; /* one of the two does not show */
 }
 
-static int ascending(const void *a, const void *b)
+static int ascending_seconds(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -68,7 +68,7 @@ static double measured(Comm *c, CommSum *s, int64_t bytes)
     const int times = guess < burst ? (int)(burst / guess) + 1 : 1;
     for (int i = 0; i < ROUNDS; i++)
         round[i] = time_sums(c, s, times);
-    qsort(round, ROUNDS, sizeof *round, ascending);
+    qsort(round, ROUNDS, sizeof *round, ascending_seconds);
     return round[ROUNDS / 2];
 }
 

@@ -47,7 +47,7 @@ static int by_falling_x(const void *a, const void *b)
 }
 
 /* One of n choices, the largest first. */
-static int32_t draw(const Generator *g, int n, int64_t number)
+static int32_t draw_choice(const Generator *g, int n, int64_t number)
 {
     double sum = 0, u[2];
     if (g->o->temperature == 0)
@@ -95,14 +95,14 @@ static int64_t look_at_window(Generator *g)
     return at;
 }
 
-static bool goes_on(const Generator *g)
+static bool text_goes_on(const Generator *g)
 {
     const RtProgram *p = g->p;
     return p->ntoken > 0 && !g->o->anew && (p->window == 0 || g->text.n <= p->window);
 }
 
 /* The same of the tokens that have come since. */
-static int64_t look_at_tokens(Generator *g)
+static int64_t run_new_tokens(Generator *g)
 {
     while (g->trail.position < g->text.n)
         net_token(g->net, &g->trail, g->text.at[g->trail.position], g->output);
@@ -112,12 +112,12 @@ static int64_t look_at_tokens(Generator *g)
 static int32_t next_token(Generator *g, int64_t number)
 {
     const RtProgram *p = g->p;
-    const int64_t at = goes_on(g) ? look_at_tokens(g) : look_at_window(g);
+    const int64_t at = text_goes_on(g) ? run_new_tokens(g) : look_at_window(g);
     int n = 0;
     for (int32_t i = 0; i < p->classes && i < g->vocab->n; i++)
         g->choice[n++] = (Choice){params_real(g->output, p->real_bytes, at + i), i};
     qsort(g->choice, (size_t)n, sizeof *g->choice, by_falling_x);
-    return draw(g, g->o->top_k && g->o->top_k < n ? (int)g->o->top_k : n, number);
+    return draw_choice(g, g->o->top_k && g->o->top_k < n ? (int)g->o->top_k : n, number);
 }
 
 static void print(const Generator *g, int32_t token)
@@ -130,7 +130,7 @@ static void print(const Generator *g, int32_t token)
 }
 
 /* The prompt's tokens; without one, or with an empty one, a new line, or token 0 where there is none. */
-static void begin(Generator *g)
+static void begin_text(Generator *g)
 {
     const bool given = g->o->prompt && *g->o->prompt;
     const char *prompt = given ? g->o->prompt : "\n";
@@ -150,7 +150,7 @@ static void begin(Generator *g)
 }
 
 /* The weights first: they say what is wrong with their file. */
-static const Vocab *load(Net *n, const char *weights)
+static const Vocab *load_vocab(Net *n, const char *weights)
 {
     weights_load(n, weights);
     if (!vocab_of_weights(n->p, weights))
@@ -168,8 +168,8 @@ int generate_run(const RtProgram *p, const Options *o)
     g.output = rt_alloc((size_t)(p->batch * p->outputs * p->real_bytes));
     g.choice = rt_alloc(sizeof *g.choice * (size_t)p->classes);
     g.share = rt_alloc(sizeof *g.share * (size_t)p->classes);
-    g.vocab = load(g.net, o->weights);
-    begin(&g);
+    g.vocab = load_vocab(g.net, o->weights);
+    begin_text(&g);
     for (int64_t i = 0; i < o->length; i++) {
         tokens_add(&g.text, next_token(&g, i));
         print(&g, g.text.at[g.text.n - 1]);

@@ -216,7 +216,7 @@ static bool all_zero(const Check *c, int i, const double *g)
 }
 
 /* Every number of parameter i, or with i < 0 of all that are trained, moved by up to 0.01 either way. */
-static void move(Check *c, int i, uint64_t seed)
+static void move_params(Check *c, int i, uint64_t seed)
 {
     for (int k = 0; k < c->p->nparam; k++) {
         const RtParam *w = &c->p->param[k];
@@ -239,9 +239,9 @@ static bool without_effect(Check *c, int i, uint64_t seed)
 {
     const size_t bytes = (size_t)c->p->fixed_bytes;
     char *kept = memcpy(rt_alloc(bytes), c->net->fixed, bytes);
-    move(c, -1, seed);
+    move_params(c, -1, seed);
     const double before = loss(c);
-    move(c, i, seed + 1);
+    move_params(c, i, seed + 1);
     const bool same = loss(c) == before;
     memcpy(c->net->fixed, kept, bytes);
     free(kept);

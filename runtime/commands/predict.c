@@ -125,7 +125,7 @@ static void emit_image(Sink *s, const RtProgram *p, const char *path, const doub
 }
 
 /* The samples; texts by the vocabulary that lies with the weights. */
-static Data *open_samples(const RtProgram *p, const Options *o)
+static Data *open_input(const RtProgram *p, const Options *o)
 {
     const size_t n = o->input ? strlen(o->input) : 0;
     const bool arrays =
@@ -150,7 +150,7 @@ int predict_run(const RtProgram *p, const Options *o)
     Net *n = net_new(p, pool_new(o->threads), o->comm, 1, false);
     net_samples(n, o->samples_in, 1);
     weights_load(n, o->weights);
-    Data *d = open_samples(p, o);
+    Data *d = open_input(p, o);
     data_fill(d, n->pool);
     if (d->images)
         classes_of_weights(p, o->weights);

@@ -65,7 +65,7 @@ static const cudaDataType type = CUDA_R_32F;
 
 enum { MAJOR = 13, CHANGES = 10000 }; /* version 130100 is 13.1.0 */
 
-static void open_library(void)
+static void open_cublas(void)
 {
     const char *named = getenv(VARIABLE(TENON_CUBLASLT));
     const char *path = named && *named ? named : "libcublasLt.so.13";
@@ -88,7 +88,7 @@ static void open_library(void)
                version / 100 % 100);
 }
 
-static void check(cublasStatus_t s, const RtProduct *p, const char *what)
+static void cublas_check(cublasStatus_t s, const RtProduct *p, const char *what)
 {
     if (s != CUBLAS_STATUS_SUCCESS)
         rt_die("cuBLASLt failed at %s, %s: %s", p->layer, what, api.GetStatusString(s));
@@ -96,10 +96,10 @@ static void check(cublasStatus_t s, const RtProduct *p, const char *what)
 
 /* ---- a row made ready */
 
-static void set(const RtProduct *p, Ready *r, cublasLtMatmulDescAttributes_t name, const void *v,
+static void set_attribute(const RtProduct *p, Ready *r, cublasLtMatmulDescAttributes_t name, const void *v,
                 size_t bytes)
 {
-    check(api.MatmulDescSetAttribute(r->how, name, v, bytes), p, "describing the product");
+    cublas_check(api.MatmulDescSetAttribute(r->how, name, v, bytes), p, "describing the product");
 }
 
 static cublasComputeType_t compute_of(const RtProduct *p, RtRounding rounding)
@@ -130,22 +130,22 @@ static void describe_mask(const RtProduct *p, Ready *r)
     enum { BITS = 128, ALIGN = RT_ALIGN }; /* planned memory begins at such a multiple */
     const int64_t row = (p->columns + BITS - 1) / BITS * BITS;
     const uintptr_t like = ALIGN;
-    set(p, r, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &row, sizeof row);
-    set(p, r, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &like, sizeof like);
+    set_attribute(p, r, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &row, sizeof row);
+    set_attribute(p, r, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &like, sizeof like);
 }
 
-static void describe(const RtProduct *p, Ready *r, RtRounding rounding)
+static void describe_product(const RtProduct *p, Ready *r, RtRounding rounding)
 {
     const cublasComputeType_t compute = compute_of(p, rounding);
     const cublasOperation_t as_it_is = CUBLAS_OP_N, turned = CUBLAS_OP_T;
     const cublasLtEpilogue_t epilogue = epilogue_of(p);
-    check(api.MatmulDescCreate(&r->how, compute, type), p, "describing the product");
-    set(p, r, CUBLASLT_MATMUL_DESC_TRANSA, p->turn_b ? &turned : &as_it_is, sizeof turned);
-    set(p, r, CUBLASLT_MATMUL_DESC_TRANSB, p->turn_a ? &turned : &as_it_is, sizeof turned);
-    set(p, r, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    cublas_check(api.MatmulDescCreate(&r->how, compute, type), p, "describing the product");
+    set_attribute(p, r, CUBLASLT_MATMUL_DESC_TRANSA, p->turn_b ? &turned : &as_it_is, sizeof turned);
+    set_attribute(p, r, CUBLASLT_MATMUL_DESC_TRANSB, p->turn_a ? &turned : &as_it_is, sizeof turned);
+    set_attribute(p, r, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
     if (p->bias || p->sums) { /* the heuristics look at the address for its alignment alone */
         const uintptr_t like = (uintptr_t)p->align;
-        set(p, r, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &like, sizeof like);
+        set_attribute(p, r, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &like, sizeof like);
     }
     if (p->mask || p->undoes)
         describe_mask(p, r);
@@ -166,7 +166,7 @@ static cublasLtMatrixLayout_t layout(const RtProduct *p, cudaDataType of, int64_
     if (!s)
         s = api.MatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &next,
                                          sizeof next);
-    check(s, p, "describing a matrix");
+    cublas_check(s, p, "describing a matrix");
     return l;
 }
 
@@ -187,7 +187,7 @@ static cublasLtMatmulPreference_t preference(const RtProduct *p)
                                              &one_sequence, sizeof one_sequence);
     for (int i = 0; !s && i < 4; i++)
         s = api.MatmulPreferenceSetAttribute(like, alignment[i], &bytes, sizeof bytes);
-    check(s, p, "saying what algorithms may do");
+    cublas_check(s, p, "saying what algorithms may do");
     return like;
 }
 
@@ -203,7 +203,7 @@ static bool settle(const RtProduct *p, Ready *r)
     const bool spare = p->sums || p->mask || p->undoes; /* another way is left */
     if (s == CUBLAS_STATUS_NOT_SUPPORTED || (s && spare) || (!s && (n == 0 || found.state)))
         return false;
-    check(s, p, "choosing an algorithm");
+    cublas_check(s, p, "choosing an algorithm");
     r->algorithm = found.algo;
     return true;
 }
@@ -212,7 +212,7 @@ static bool make_ready(const RtProduct *p, Ready *r, RtRounding rounding)
 {
     const cudaDataType half = rounding == RT_F16 ? CUDA_R_16F : CUDA_R_16BF,
                        of = p->factors_half ? half : type;
-    describe(p, r, rounding);
+    describe_product(p, r, rounding);
     r->a = p->turn_b ? layout(p, of, p->depth, p->columns) : layout(p, of, p->columns, p->depth);
     r->b = p->turn_a ? layout(p, of, p->rows, p->depth) : layout(p, of, p->depth, p->rows);
     r->y = layout(p, p->half ? half : type, p->columns, p->rows);
@@ -294,7 +294,7 @@ static void say_what_lacks(const RtProduct *p, int n)
 
 void rt_products_open(const RtProduct *p, int n, RtRounding rounding, int64_t workspace)
 {
-    open_library();
+    open_cublas();
     product = p, room = (size_t)workspace;
     if (rounding == RT_TF32)
         rt_note("products in tf32: factors are rounded to 10 fraction bits, sums are f32");
@@ -303,7 +303,7 @@ void rt_products_open(const RtProduct *p, int n, RtRounding rounding, int64_t wo
                 "and losses are f32",
                 rounding == RT_F16 ? "f16, 10" : "bf16, 7");
     ready = rt_alloc((size_t)n * sizeof *ready);
-    check(api.Create(&handle), p, "starting the library");
+    cublas_check(api.Create(&handle), p, "starting the library");
     for (int i = 0; i < n; i++)
         if (!settle_row(&p[i], &ready[i], rounding))
             has_none(&p[i]);
@@ -322,8 +322,8 @@ static void multiply(const RtProduct *p, Ready *r, void *y, const void *a, const
     if (((uintptr_t)y | (uintptr_t)a | (uintptr_t)b | (uintptr_t)beside) % (uintptr_t)p->align)
         rt_die("%s: the address of an operand of its product is not a multiple of %d bytes", p->layer, p->align);
     if (p->bias || (p->sums && !r->sums))
-        set(p, r, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &beside, sizeof beside);
-    check(api.Matmul(handle, r->how, &one, b, r->a, a, r->b, &before, y, r->y, y, r->y,
+        set_attribute(p, r, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &beside, sizeof beside);
+    cublas_check(api.Matmul(handle, r->how, &one, b, r->a, a, r->b, &before, y, r->y, y, r->y,
                      &r->algorithm, workspace, room, rt_cuda_stream),
           p, "the product");
 }
@@ -342,7 +342,7 @@ bool rt_product_masked(int which, void *y, const void *a, const void *b, const v
 {
     Ready *r = &ready[which];
     if (r->masked)
-        set(&product[which], r, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &mask, sizeof mask);
+        set_attribute(&product[which], r, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &mask, sizeof mask);
     rt_product(which, y, a, b, beside, workspace);
     return r->masked;
 }

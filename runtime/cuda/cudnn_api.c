@@ -8,7 +8,7 @@
 
 enum { MAJOR = 9, OLDEST = 90800 }; /* plans without a device came with 9.8 */
 
-static bool refuse(CudnnApi *api, char *why, const char *fmt, const char *a, size_t version)
+static bool refuse_library(CudnnApi *api, char *why, const char *fmt, const char *a, size_t version)
 {
     snprintf(why, CUDNN_WHY, fmt, a, version / 10000, version / 100 % 100);
     cudnn_close(api);
@@ -16,7 +16,7 @@ static bool refuse(CudnnApi *api, char *why, const char *fmt, const char *a, siz
 }
 
 /* Casts by memcpy: ISO C has no other way from an object to a function pointer. */
-static bool bind_symbols(CudnnApi *api, const char **missing)
+static bool bind_cudnn(CudnnApi *api, const char **missing)
 {
     void *symbol;
 #define BIND(name)                                                                                 \
@@ -35,16 +35,16 @@ bool cudnn_open(CudnnApi *api, const char *path, char why[CUDNN_WHY])
     path = path ? path : named && *named ? named : "libcudnn.so.9";
     api->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!api->library)
-        return refuse(api, why,
+        return refuse_library(api, why,
                       "cuDNN 9 was not found: %s; install it (PyPI: nvidia-cudnn-cu13), or set "
                       "TENON_CUDNN=/path/libcudnn.so.9",
                       dlerror(), 0);
-    if (!bind_symbols(api, &missing))
-        return refuse(api, why, "this cuDNN has no %s: Tenon needs version 9.8 or later", missing,
+    if (!bind_cudnn(api, &missing))
+        return refuse_library(api, why, "this cuDNN has no %s: Tenon needs version 9.8 or later", missing,
                       0);
     api->version = api->GetVersion();
     if (api->version < OLDEST || api->version / 10000 != MAJOR)
-        return refuse(api, why, "%s is cuDNN %zu.%zu; Tenon needs version 9.8 or a later 9", path,
+        return refuse_library(api, why, "%s is cuDNN %zu.%zu; Tenon needs version 9.8 or a later 9", path,
                       api->version);
     return true;
 }

@@ -32,14 +32,14 @@ static const char format[] =
     "\"supportCoopLaunch\":1,"
     "\"smClockRateKHz\":%d,\"memClockRateKHz\":%d,\"l2CacheSize\":%d,\"deviceName\":\"%s\"}";
 
-static bool refuse(CudnnDevice *d, const char *what, cudnnStatus_t s, char *why)
+static bool refuse_device(CudnnDevice *d, const char *what, cudnnStatus_t s, char *why)
 {
     snprintf(why, CUDNN_WHY, "cuDNN refuses %s: %s", what, d->api->GetErrorString(s));
     cudnn_device_free(d);
     return false;
 }
 
-static bool make(CudnnDevice *d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+static bool set_device_property(CudnnDevice *d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                  int64_t n, const void *v, const char *what, char *why)
 {
     cudnnStatus_t s =
@@ -48,7 +48,7 @@ static bool make(CudnnDevice *d, cudnnBackendAttributeName_t name, cudnnBackendA
         s = d->api->BackendSetAttribute(d->descriptor, name, type, n, v);
     if (!s)
         s = d->api->BackendFinalize(d->descriptor);
-    return !s || refuse(d, what, s, why);
+    return !s || refuse_device(d, what, s, why);
 }
 
 static int number_of(const char *json, const char *key)
@@ -63,7 +63,7 @@ static bool read_key(CudnnDevice *d, const char *json, char *why)
     d->sms = number_of(json, "\"multiProcessorCount\":");
     d->driver = number_of(json, "\"driverVer\":");
     return (d->arch > 0 && d->sms > 0 && d->driver > 0) ||
-           refuse(d, "the device's description", CUDNN_STATUS_BAD_PARAM, why);
+           refuse_device(d, "the device's description", CUDNN_STATUS_BAD_PARAM, why);
 }
 
 bool cudnn_device_described(CudnnDevice *d, const CudnnApi *api, const char *json,
@@ -74,7 +74,7 @@ bool cudnn_device_described(CudnnDevice *d, const CudnnApi *api, const char *jso
     while (n && (json[n - 1] == '\n' || json[n - 1] == ' '))
         n--;
     return read_key(d, json, why) &&
-           make(d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, (int64_t)n, json,
+           set_device_property(d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, (int64_t)n, json,
                 "the device's description", why);
 }
 
@@ -101,13 +101,13 @@ bool cudnn_device_present(CudnnDevice *d, const CudnnApi *api, int number, char 
     int64_t n = 0;
     const int32_t id = number;
     *d = (CudnnDevice){.api = api};
-    if (!make(d, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1, &id, "the GPU", why))
+    if (!set_device_property(d, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1, &id, "the GPU", why))
         return false;
     const cudnnStatus_t s =
         api->BackendGetAttribute(d->descriptor, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
                                  CUDNN_TYPE_CHAR, sizeof json - 1, &n, json);
     if (s || n >= (int64_t)sizeof json)
-        return refuse(d, "to describe the GPU", s, why);
+        return refuse_device(d, "to describe the GPU", s, why);
     json[n] = 0;
     return read_key(d, json, why);
 }

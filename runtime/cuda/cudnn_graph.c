@@ -10,7 +10,7 @@ typedef cudnnBackendDescriptor_t Desc;
 /* ---- the text */
 
 /* The next word of a statement, in a buffer of the caller; false at its end. */
-static bool word(const char **s, char *to, size_t room)
+static bool next_word(const char **s, char *to, size_t room)
 {
     size_t n = 0;
     while (isspace((unsigned char)**s))
@@ -22,7 +22,7 @@ static bool word(const char **s, char *to, size_t room)
     return n > 0;
 }
 
-static bool number(const char **s, int64_t *v)
+static bool read_integer(const char **s, int64_t *v)
 {
     char *end;
     while (**s == ' ')
@@ -34,10 +34,10 @@ static bool number(const char **s, int64_t *v)
     return true;
 }
 
-static bool numbers(CudnnGraph *g, const char **s, int64_t *v, int n, const char *what)
+static bool read_integers(CudnnGraph *g, const char **s, int64_t *v, int n, const char *what)
 {
     for (int i = 0; i < n; i++)
-        if (!number(s, &v[i]))
+        if (!read_integer(s, &v[i]))
             cudnn_fail(g, "%s needs %d number%s", what, n, n == 1 ? "" : "s");
     return !*g->why;
 }
@@ -80,23 +80,23 @@ static void lay_out(const int64_t *dim, int rank, bool last, bool turned, int64_
     }
 }
 
-static void read_tensor(CudnnGraph *g, const char *name, const char **s)
+static void read_graph_tensor(CudnnGraph *g, const char *name, const char **s)
 {
     int64_t dim[RANK], stride[RANK], v, count = 1, bytes = 0;
     char w[CUDNN_NAME];
     bool isvirtual = false, value = false, row = false, turned = false, given = false;
     cudnnDataType_t type = CUDNN_DATA_FLOAT;
     int rank = 0;
-    if (!word(s, w, sizeof w) || !type_of(w, &type))
+    if (!next_word(s, w, sizeof w) || !type_of(w, &type))
         cudnn_fail(g, "'%s' is neither an operation nor a type of tensor '%s'", w, name);
-    while (rank < RANK && number(s, &v)) {
+    while (rank < RANK && read_integer(s, &v)) {
         if (v < 1 || __builtin_mul_overflow(count, v, &count))
             cudnn_fail(g, "tensor %s has a size of %lld", name, (long long)v);
         dim[rank++] = v;
     }
-    while (word(s, w, sizeof w)) {
+    while (next_word(s, w, sizeof w)) {
         if (strcmp(w, "strides") == 0)
-            given = numbers(g, s, stride, rank, "strides");
+            given = read_integers(g, s, stride, rank, "strides");
         else if (strcmp(w, "virtual") == 0)
             isvirtual = true;
         else if (strcmp(w, "value") == 0)
@@ -143,18 +143,18 @@ static void read_option(CudnnGraph *g, const char *w, const char **s, CudnnOptio
 {
     int64_t v = 0;
     if (strcmp(w, "pad") == 0)
-        numbers(g, s, o->pad, 2, w);
+        read_integers(g, s, o->pad, 2, w);
     else if (strcmp(w, "post") == 0)
-        *post = numbers(g, s, o->post, 2, w);
+        *post = read_integers(g, s, o->post, 2, w);
     else if (strcmp(w, "stride") == 0)
-        numbers(g, s, o->stride, 2, w);
+        read_integers(g, s, o->stride, 2, w);
     else if (strcmp(w, "dilate") == 0)
-        numbers(g, s, o->dilate, 2, w);
+        read_integers(g, s, o->dilate, 2, w);
     else if (strcmp(w, "window") == 0)
-        numbers(g, s, o->window, 2, w);
+        read_integers(g, s, o->window, 2, w);
     else if (strcmp(w, "axis") == 0)
-        numbers(g, s, &o->axis, 1, w);
-    else if (strcmp(w, "upper") == 0 && numbers(g, s, &v, 1, w))
+        read_integers(g, s, &o->axis, 1, w);
+    else if (strcmp(w, "upper") == 0 && read_integers(g, s, &v, 1, w))
         o->upper = (double)v;
     else
         cudnn_fail(g, "'%s' is neither a tensor of this graph nor an option", w);
@@ -167,7 +167,7 @@ static void read_op(CudnnGraph *g, const CudnnOp *row, const char **s)
     char w[CUDNN_NAME];
     bool post = false;
     int n = 0;
-    while (word(s, w, sizeof w)) {
+    while (next_word(s, w, sizeof w)) {
         const int64_t id = cudnn_graph_id(g, w);
         if (id && n < 16 && row->tensor[n])
             tensor[n++] = g->tensor[id - 1].descriptor;
@@ -194,18 +194,18 @@ static void read_op(CudnnGraph *g, const CudnnOp *row, const char **s)
 static void read_statement(CudnnGraph *g, const char **s)
 {
     char w[32];
-    if (!word(s, w, sizeof w))
+    if (!next_word(s, w, sizeof w))
         return;
     for (const CudnnOp *row = cudnn_ops; row->word; row++)
         if (strcmp(w, row->word) == 0) {
             read_op(g, row, s);
             return;
         }
-    read_tensor(g, w, s);
+    read_graph_tensor(g, w, s);
 }
 
 /* Puts the statement before what is wrong with it. */
-static void place(CudnnGraph *g, const char *from)
+static void mark_statement(CudnnGraph *g, const char *from)
 {
     char why[CUDNN_WHY];
     memcpy(why, g->why, sizeof why);
@@ -220,7 +220,7 @@ bool cudnn_graph_read(CudnnGraph *g, const CudnnApi *api, const char *text)
         const char *from = s + strspn(s, " \t\n");
         read_statement(g, &s);
         if (*g->why)
-            place(g, from);
+            mark_statement(g, from);
     }
     if (!*g->why && g->nop == 0)
         cudnn_fail(g, "a graph without an operation");

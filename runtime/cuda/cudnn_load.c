@@ -21,7 +21,7 @@ static uint64_t hash(uint64_t h, const void *bytes, size_t n)
     return h;
 }
 
-static void path_of(char path[PATH_MAX], const char *dir, const CudnnPlanned *w, const CudnnKey *k)
+static void plan_path(char path[PATH_MAX], const char *dir, const CudnnPlanned *w, const CudnnKey *k)
 {
     const unsigned char rules = (unsigned char)(w->rules.exact + 2 * w->rules.any_order);
     uint64_t h = hash(0xcbf29ce484222325, w->graph, strlen(w->graph));
@@ -29,7 +29,7 @@ static void path_of(char path[PATH_MAX], const char *dir, const CudnnPlanned *w,
     snprintf(path, PATH_MAX, "%s/" FILE_PLAN, dir, (unsigned long long)h);
 }
 
-static char *slurp(const char *path, size_t *n)
+static char *read_plan(const char *path, size_t *n)
 {
     struct stat s;
     FILE *f = fopen(path, "rb");
@@ -55,7 +55,7 @@ static bool is_of(const char *text, size_t n, const char *graph)
 static bool load_kept(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *w, const char *path)
 {
     size_t n;
-    char *text = slurp(path, &n);
+    char *text = read_plan(path, &n);
     const bool ok = text && is_of(text, n, w->graph) && cudnn_plan_load(p, d, text, n);
     free(text);
     return ok;
@@ -63,7 +63,7 @@ static bool load_kept(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *w,
 
 /* Written beside and renamed: programs that start together, on hosts that share the directory too,
  * see whole files. O_EXCL: a file that is there already is nobody's to write. */
-static void keep(CudnnPlan *p, const char *graph, const char *path)
+static void keep_plan(CudnnPlan *p, const char *graph, const char *path)
 {
     char beside[PATH_MAX + 128], host[65] = "";
     size_t n;
@@ -108,7 +108,7 @@ bool cudnn_load_dir(char *to, size_t room)
 
 /* ---- the three ways */
 
-static bool make(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *w)
+static bool make_plan(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *w)
 {
     CudnnGraph *g = malloc(sizeof *g);
     if (!g)
@@ -133,14 +133,14 @@ bool cudnn_load(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *planned,
         return true;
     *from = CUDNN_KEPT;
     if (dir)
-        path_of(path, dir, planned, &here);
+        plan_path(path, dir, planned, &here);
     if (dir && load_kept(p, d, planned, path))
         return true;
     *from = CUDNN_MADE;
-    if (!make(p, d, planned))
+    if (!make_plan(p, d, planned))
         return false;
     if (dir)
-        keep(p, planned->graph, path);
+        keep_plan(p, planned->graph, path);
     return true;
 }
 

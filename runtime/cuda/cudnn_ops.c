@@ -23,7 +23,7 @@ void cudnn_fail(CudnnGraph *g, const char *fmt, ...)
     va_end(ap);
 }
 
-static void check(CudnnGraph *g, cudnnStatus_t s, const char *what)
+static void check_status(CudnnGraph *g, cudnnStatus_t s, const char *what)
 {
     char more[200] = "";
     if (!s || *g->why)
@@ -39,7 +39,7 @@ Desc cudnn_make(CudnnGraph *g, cudnnBackendDescriptorType_t type)
         cudnn_fail(g, "more than %d descriptors", CUDNN_DESCRIPTORS);
     if (*g->why)
         return NULL;
-    check(g, g->api->BackendCreateDescriptor(type, &d), "create");
+    check_status(g, g->api->BackendCreateDescriptor(type, &d), "create");
     if (d)
         g->all[g->nall++] = d;
     return d;
@@ -49,7 +49,7 @@ void cudnn_set(CudnnGraph *g, Desc d, Name name, cudnnBackendAttributeType_t typ
                const void *v)
 {
     if (!*g->why)
-        check(g, g->api->BackendSetAttribute(d, name, type, n, v), "set");
+        check_status(g, g->api->BackendSetAttribute(d, name, type, n, v), "set");
 }
 
 void cudnn_set_int(CudnnGraph *g, Desc d, Name name, int64_t v)
@@ -71,7 +71,7 @@ static void set_f32(CudnnGraph *g, Desc d, Name name)
 Desc cudnn_finish(CudnnGraph *g, Desc d)
 {
     if (!*g->why)
-        check(g, g->api->BackendFinalize(d), "finalize");
+        check_status(g, g->api->BackendFinalize(d), "finalize");
     return d;
 }
 

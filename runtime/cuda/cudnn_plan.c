@@ -20,13 +20,13 @@ static unsigned forbidden(const CudnnRules *r)
                 : 0);
 }
 
-static bool make(CudnnPlan *p, cudnnBackendDescriptorType_t type, Desc *d)
+static bool make_descriptor(CudnnPlan *p, cudnnBackendDescriptorType_t type, Desc *d)
 {
     *d = NULL;
     return !p->api->BackendCreateDescriptor(type, d);
 }
 
-static void drop(CudnnPlan *p, Desc d)
+static void drop_descriptor(CudnnPlan *p, Desc d)
 {
     if (d)
         p->api->BackendDestroyDescriptor(d);
@@ -37,7 +37,7 @@ static bool set_desc(CudnnPlan *p, Desc d, cudnnBackendAttributeName_t name, Des
     return !p->api->BackendSetAttribute(d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &v);
 }
 
-static bool refuse(CudnnPlan *p, const char *what, cudnnStatus_t s)
+static bool refuse_plan(CudnnPlan *p, const char *what, cudnnStatus_t s)
 {
     char more[200] = "";
     p->api->GetLastErrorString(more, sizeof more);
@@ -69,16 +69,16 @@ static void read_notes(CudnnPlan *p, Desc engine)
 }
 
 /* Sets engine and notes of a configuration. */
-static bool look(CudnnPlan *p, Desc config)
+static bool read_config(CudnnPlan *p, Desc config)
 {
     Desc engine;
     int64_t n = 0;
-    const bool ok = make(p, CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine) &&
+    const bool ok = make_descriptor(p, CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine) &&
                     !p->api->BackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
                                                  CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &engine);
     if (ok)
         read_notes(p, engine);
-    drop(p, engine);
+    drop_descriptor(p, engine);
     return ok;
 }
 
@@ -91,12 +91,12 @@ static bool read_workspace(CudnnPlan *p)
 static bool finalize(CudnnPlan *p, Desc config, const CudnnDevice *d)
 {
     cudnnStatus_t s = CUDNN_STATUS_INTERNAL_ERROR;
-    if (make(p, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &p->plan) &&
+    if (make_descriptor(p, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &p->plan) &&
         set_desc(p, p->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config) &&
         set_desc(p, p->plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, d->descriptor) &&
         !(s = p->api->BackendFinalize(p->plan)) && read_workspace(p))
         return true;
-    refuse(p, "the last engine that keeps the rules", s);
+    refuse_plan(p, "the last engine that keeps the rules", s);
     cudnn_plan_free(p);
     return false;
 }
@@ -111,8 +111,8 @@ typedef struct List {
 static void list_free(CudnnPlan *p, List *l)
 {
     for (int64_t i = 0; i < CONFIGS; i++)
-        drop(p, l->config[i]);
-    drop(p, l->heuristics);
+        drop_descriptor(p, l->config[i]);
+    drop_descriptor(p, l->heuristics);
 }
 
 static void list_fill(CudnnPlan *p, List *l, const CudnnGraph *g, const CudnnDevice *d,
@@ -120,7 +120,7 @@ static void list_fill(CudnnPlan *p, List *l, const CudnnGraph *g, const CudnnDev
 {
     int64_t most = 0;
     *l = (List){0};
-    if (!make(p, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &l->heuristics) ||
+    if (!make_descriptor(p, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &l->heuristics) ||
         !set_desc(p, l->heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, g->graph) ||
         p->api->BackendSetAttribute(l->heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE,
                                     1, &mode) ||
@@ -131,21 +131,21 @@ static void list_fill(CudnnPlan *p, List *l, const CudnnGraph *g, const CudnnDev
         return;
     most = most < CONFIGS ? most : CONFIGS;
     for (int64_t i = 0; i < most; i++)
-        if (!make(p, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &l->config[i]))
+        if (!make_descriptor(p, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &l->config[i]))
             return;
     if (p->api->BackendGetAttribute(l->heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, most, &l->n, l->config))
         l->n = 0;
 }
 
-static bool choose(CudnnPlan *p, const CudnnGraph *g, const CudnnDevice *d, const CudnnRules *rules,
+static bool choose_engine(CudnnPlan *p, const CudnnGraph *g, const CudnnDevice *d, const CudnnRules *rules,
                    cudnnBackendHeurMode_t mode, int *against)
 {
     List l;
     bool found = false;
     list_fill(p, &l, g, d, mode);
     for (int64_t i = 0; i < l.n && !found; i++) {
-        if (!look(p, l.config[i]))
+        if (!read_config(p, l.config[i]))
             continue;
         if (p->notes & forbidden(rules))
             ++*against;
@@ -161,8 +161,8 @@ bool cudnn_plan_make(CudnnPlan *p, const CudnnGraph *g, const CudnnDevice *d,
 {
     int against = 0;
     *p = (CudnnPlan){.api = g->api, .key = cudnn_key(d)};
-    if (choose(p, g, d, rules, CUDNN_HEUR_MODE_A, &against) ||
-        choose(p, g, d, rules, CUDNN_HEUR_MODE_FALLBACK, &against)) {
+    if (choose_engine(p, g, d, rules, CUDNN_HEUR_MODE_A, &against) ||
+        choose_engine(p, g, d, rules, CUDNN_HEUR_MODE_FALLBACK, &against)) {
         *p->why = 0;
         return true;
     }
@@ -176,7 +176,7 @@ bool cudnn_plan_make(CudnnPlan *p, const CudnnGraph *g, const CudnnDevice *d,
 
 void cudnn_plan_free(CudnnPlan *p)
 {
-    drop(p, p->plan);
+    drop_descriptor(p, p->plan);
     p->plan = NULL;
 }
 
@@ -245,7 +245,7 @@ char *cudnn_plan_text(CudnnPlan *p, const char *graph, size_t *n)
     const size_t room = strlen(graph) + 512;
     char *text = s ? NULL : malloc((size_t)len + room);
     if (!text)
-        return refuse(p, "the plan has no text", s), NULL;
+        return refuse_plan(p, "the plan has no text", s), NULL;
     size_t at =
         (size_t)snprintf(text, room, head, k->cudnn, k->arch, k->sms, k->driver,
                          (long long)p->engine, p->notes, p->behavior, (long long)p->workspace);
@@ -254,7 +254,7 @@ char *cudnn_plan_text(CudnnPlan *p, const char *graph, size_t *n)
                                     CUDNN_TYPE_CHAR, len, &len, text + at);
     if (s) {
         free(text);
-        return refuse(p, "the plan has no text", s), NULL;
+        return refuse_plan(p, "the plan has no text", s), NULL;
     }
     *n = at + (size_t)len;
     while (*n > at && text[*n - 1] == 0)
@@ -286,14 +286,14 @@ bool cudnn_plan_load(CudnnPlan *p, const CudnnDevice *d, const char *text, size_
         return refuse_key(p, &here);
     json++;
     cudnnStatus_t s = CUDNN_STATUS_INTERNAL_ERROR;
-    if (make(p, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &p->plan) &&
+    if (make_descriptor(p, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &p->plan) &&
         set_desc(p, p->plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, d->descriptor) &&
         !(s = d->api->BackendSetAttribute(p->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
                                           CUDNN_TYPE_CHAR, (int64_t)(n - (size_t)(json - text)),
                                           json)) &&
         !(s = d->api->BackendFinalize(p->plan)) && read_workspace(p))
         return true;
-    refuse(p, "the plan cannot be loaded", s);
+    refuse_plan(p, "the plan cannot be loaded", s);
     cudnn_plan_free(p);
     return false;
 }

@@ -14,7 +14,7 @@ static const RtGraphCall *call;
 static int64_t room; /* of the workspace that calls bring */
 static void *larger; /* what plans that need more take instead */
 
-static void open_library(void)
+static void open_cudnn(void)
 {
     char why[CUDNN_WHY];
     cudnnStatus_t s;
@@ -59,7 +59,7 @@ void rt_graphs_open(const RtGraph *graph, int ngraph, const RtGraphCall *calls, 
     int64_t most = workspace;
     int other = 0, first = 0;
     (void)ncall;
-    open_library();
+    open_cudnn();
     plan = rt_alloc((size_t)ngraph * sizeof *plan);
     call = calls, room = workspace;
     for (int i = 0; i < ngraph; i++) {

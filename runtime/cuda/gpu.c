@@ -72,7 +72,7 @@ static int attribute(enum cudaDeviceAttr a, int device)
 }
 
 /* A launcher may show each process its own GPU alone. */
-static int choose(int count, int local)
+static int choose_gpu(int count, int local)
 {
     if (count > 1 && local >= count)
         rt_die("this is process %d of this machine, and it has %d GPUs: start one process a GPU",
@@ -87,7 +87,7 @@ static void open_gpu(const RtProgram *p, int local)
     const cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess || count == 0)
         no_gpu(error == cudaSuccess ? cudaErrorNoDevice : error);
-    const int device = choose(count, local),
+    const int device = choose_gpu(count, local),
               major = attribute(cudaDevAttrComputeCapabilityMajor, device),
               minor = attribute(cudaDevAttrComputeCapabilityMinor, device);
     const int needs = atoi(p->cpu + strlen("sm_"));
@@ -105,7 +105,7 @@ static void open_gpu(const RtProgram *p, int local)
              runtime % 1000 / 10);
 }
 
-static const char *describe(void)
+static const char *gpu_describe(void)
 {
     return description;
 }
@@ -159,7 +159,7 @@ static void *memory(int64_t bytes, const char *what)
 }
 
 /* Through pinned memory, which the one before has left when the stream is empty. */
-static void put(void *there, const void *here, int64_t bytes)
+static void gpu_put(void *there, const void *here, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes; at += STAGING) {
         const int64_t n = bytes - at < STAGING ? bytes - at : STAGING;
@@ -185,7 +185,7 @@ static cudaStream_t sending;
 static cudaEvent_t sent;
 
 /* A 64th of all is left to CUDA itself: graphs, and what kernels keep on a stack. */
-static int64_t room(void)
+static int64_t gpu_room(void)
 {
     size_t free_bytes = 0, all = 0;
     rt_cuda_check(cudaMemGetInfo(&free_bytes, &all), "asking for free memory");
@@ -208,7 +208,7 @@ static void *pinned(int64_t bytes, const char *what)
     return here;
 }
 
-static void send(void *there, const void *here, int64_t bytes)
+static void gpu_send(void *there, const void *here, int64_t bytes)
 {
     rt_cuda_check(cudaMemcpyAsync(there, here, (size_t)bytes, cudaMemcpyHostToDevice, sending),
                   "copying samples to the GPU");
@@ -292,14 +292,14 @@ const RtDevice rt_cuda = {.name = "cuda",
                           .open = open_gpu,
                           .waits = set_waiter,
                           .memory = memory,
-                          .put = put,
+                          .put = gpu_put,
                           .get = get,
                           .begin = rt_cuda_begin,
-                          .room = room,
+                          .room = gpu_room,
                           .pinned = pinned,
-                          .send = send,
+                          .send = gpu_send,
                           .arrived = arrived,
                           .record = record,
                           .recorded = recorded,
                           .play = play,
-                          .describe = describe};
+                          .describe = gpu_describe};

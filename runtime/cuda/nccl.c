@@ -44,7 +44,7 @@ static char description[64];
 
 static const int type = sizeof(real) == sizeof(float) ? NCCL_FLOAT32 : NCCL_FLOAT64;
 
-static void check(NcclResult result, const char *what)
+static void nccl_check(NcclResult result, const char *what)
 {
     if (result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS)
         rt_lost("NCCL failed at %s: %s (%s)", what, nccl.GetErrorString(result),
@@ -53,7 +53,7 @@ static void check(NcclResult result, const char *what)
 
 /* ---- joining */
 
-static void open_library(void)
+static void open_nccl(void)
 {
     char why[NCCL_WHY];
     if (!nccl.handle && !nccl_open(&nccl, why))
@@ -66,8 +66,8 @@ static void identify(char id[LINK_ID])
 {
     NcclId made;
     _Static_assert(sizeof made == LINK_ID, "an id of NCCL's has 128 bytes");
-    open_library();
-    check(nccl.GetUniqueId(&made), "making an id");
+    open_nccl();
+    nccl_check(nccl.GetUniqueId(&made), "making an id");
     memcpy(id, &made, sizeof made);
 }
 
@@ -79,14 +79,14 @@ typedef struct Group {
 static Group group[2]; /* one after the other; the second of size 0: none */
 
 /* Where piece r of n reals begins; scratch has them `piece` apart. */
-static int64_t piece(const Group *g, int64_t n)
+static int64_t piece_size(const Group *g, int64_t n)
 {
     return ((n + g->size - 1) / g->size + GRAIN - 1) / GRAIN * GRAIN;
 }
 
-static int64_t cut(const Group *g, int64_t n, int r)
+static int64_t group_cut(const Group *g, int64_t n, int r)
 {
-    const int64_t at = r * piece(g, n);
+    const int64_t at = r * piece_size(g, n);
     return at < n ? at : n;
 }
 
@@ -117,10 +117,10 @@ static void find_groups(const Comm *c)
     group[1] = (Group){c->rank % each, each, c->size / each, c->rank / each};
 }
 
-static int64_t room(int64_t most)
+static int64_t scratch_room(int64_t most)
 {
-    const int64_t inner = group[0].size * piece(&group[0], most),
-                  outer = group[1].size ? group[1].size * piece(&group[1], piece(&group[0], most)) : 0;
+    const int64_t inner = group[0].size * piece_size(&group[0], most),
+                  outer = group[1].size ? group[1].size * piece_size(&group[1], piece_size(&group[0], most)) : 0;
     return inner > outer ? inner : outer;
 }
 
@@ -147,7 +147,7 @@ static void open_link(const char id[LINK_ID], const Comm *c, const RtDevice *d, 
     any_order = c->any_order;
     rank = c->rank;
     find_groups(c);
-    open_library();
+    open_nccl();
     memcpy(&made, id, sizeof made);
     rt_cuda_check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
     event = rt_alloc(sizeof *event * (size_t)sums);
@@ -155,8 +155,8 @@ static void open_link(const char id[LINK_ID], const Comm *c, const RtDevice *d, 
         make_events(event[i]);
     make_events(told);
     if (!any_order)
-        scratch = d->memory(room(most) * (int64_t)sizeof(real), "sums over ranks");
-    check(nccl.CommInitRankConfig(&comm, c->size, made, c->rank, &config), "joining the other GPUs");
+        scratch = d->memory(scratch_room(most) * (int64_t)sizeof(real), "sums over ranks");
+    nccl_check(nccl.CommInitRankConfig(&comm, c->size, made, c->rank, &config), "joining the other GPUs");
 }
 
 /* What a call has left under way is there; nothing else may be asked of the communicator before.  NCCL cannot say who is to blame for a
@@ -165,13 +165,13 @@ static bool settled(void)
 {
     static double failed;
     NcclResult state = NCCL_SUCCESS;
-    check(nccl.CommGetAsyncError(comm, &state), "asking how it goes");
+    nccl_check(nccl.CommGetAsyncError(comm, &state), "asking how it goes");
     if (state == NCCL_SUCCESS || state == NCCL_IN_PROGRESS)
         return state == NCCL_SUCCESS;
     if (failed == 0)
         failed = clock_now();
     if (clock_now() - failed > BLAME)
-        check(state, under_way);
+        nccl_check(state, under_way);
     return false;
 }
 
@@ -198,30 +198,30 @@ static void *shared_memory(int64_t bytes)
 
 static int64_t length(const Group *g, int64_t n, int r)
 {
-    return cut(g, n, r + 1) - cut(g, n, r);
+    return group_cut(g, n, r + 1) - group_cut(g, n, r);
 }
 
 static void end_group(void)
 {
-    check(nccl.GroupEnd(), under_way);
+    nccl_check(nccl.GroupEnd(), under_way);
     rt_cuda_await(settled);
 }
 
 /* Piece r of x goes to number r of the group, whose own goes to scratch; or, back: this rank's piece to all, theirs to where they belong. */
-static void exchange(const Group *g, real *x, int64_t n, bool back)
+static void exchange_pieces(const Group *g, real *x, int64_t n, bool back)
 {
     const int self = g->self, size = g->size;
-    check(nccl.GroupStart(), under_way);
+    nccl_check(nccl.GroupStart(), under_way);
     for (int d = 1; d < size; d++) {
         const int to = (self + d) % size, from = (self + size - d) % size;
         const int out = back ? self : to, in = back ? from : self;
-        real *place = back ? x + cut(g, n, from) : scratch + from * piece(g, n);
+        real *place = back ? x + group_cut(g, n, from) : scratch + from * piece_size(g, n);
         if (length(g, n, out) > 0)
-            check(nccl.Send(x + cut(g, n, out), (size_t)length(g, n, out), type,
+            nccl_check(nccl.Send(x + group_cut(g, n, out), (size_t)length(g, n, out), type,
                             g->first + to * g->step, comm, stream),
                   "sending gradients");
         if (length(g, n, in) > 0)
-            check(nccl.Recv(place, (size_t)length(g, n, in), type, g->first + from * g->step, comm,
+            nccl_check(nccl.Recv(place, (size_t)length(g, n, in), type, g->first + from * g->step, comm,
                             stream),
                   "receiving gradients");
     }
@@ -229,74 +229,74 @@ static void exchange(const Group *g, real *x, int64_t n, bool back)
 }
 
 /* What has been added in a group is one node of the tree; the next group adds those of its ranks. */
-static void add_all(int level, real *x, int64_t n)
+static void add_groups(int level, real *x, int64_t n)
 {
     const Group *g = &group[level];
-    real *own = x + cut(g, n, g->self);
+    real *own = x + group_cut(g, n, g->self);
     const int64_t mine = length(g, n, g->self);
-    exchange(g, x, n, false);
+    exchange_pieces(g, x, n, false);
     if (mine > 0)
-        rt_rank_sum(stream, own, scratch, piece(g, n), mine, g->self, g->size);
+        rt_rank_sum(stream, own, scratch, piece_size(g, n), mine, g->self, g->size);
     if (mine > 0 && level == 0 && group[1].size > 0)
-        add_all(1, own, mine);
-    exchange(g, x, n, true);
+        add_groups(1, own, mine);
+    exchange_pieces(g, x, n, true);
 }
 
 static void sum_by_nccl(real *x, int64_t n)
 {
-    check(nccl.AllReduce(x, x, (size_t)n, type, NCCL_SUM, comm, stream), under_way);
+    nccl_check(nccl.AllReduce(x, x, (size_t)n, type, NCCL_SUM, comm, stream), under_way);
     rt_cuda_await(settled);
 }
 
 /* What is asked for next in the stream of sums comes behind the step's; and the other way round. */
-static void begin(cudaEvent_t pair[EVENTS], const char *what)
+static void begin_events(cudaEvent_t pair[EVENTS], const char *what)
 {
     under_way = what;
     rt_cuda_check(cudaEventRecord(pair[0], rt_cuda_stream), what);
     rt_cuda_check(cudaStreamWaitEvent(stream, pair[0], 0), what);
 }
-static void end(cudaEvent_t pair[EVENTS])
+static void end_events(cudaEvent_t pair[EVENTS])
 {
     rt_cuda_check(cudaEventRecord(pair[1], stream), under_way);
 }
-static void join(cudaEvent_t pair[EVENTS])
+static void join_events(cudaEvent_t pair[EVENTS])
 {
     rt_cuda_check(cudaStreamWaitEvent(rt_cuda_stream, pair[1], 0), under_way);
 }
 
 static void sum(int number, void *there, int64_t n)
 {
-    begin(event[number], "a sum of gradients");
+    begin_events(event[number], "a sum of gradients");
     if (any_order)
         sum_by_nccl(there, n);
     else
-        add_all(0, there, n);
-    end(event[number]);
+        add_groups(0, there, n);
+    end_events(event[number]);
 }
 
 static void await(int number)
 {
-    join(event[number]);
+    join_events(event[number]);
 }
 
 /* ---- what all know */
 
 static void gather(char *there, const RtKnown *row, int n, int shards)
 {
-    begin(told, "the statistics of the batch");
-    check(nccl.GroupStart(), under_way);
+    begin_events(told, "the statistics of the batch");
+    nccl_check(nccl.GroupStart(), under_way);
     for (int i = 0; i < n; i++) {
         char *const all = there + row[i].offset;
         const int64_t each = shards * row[i].bytes;
-        check(nccl.AllGather(all + rank * each, all, (size_t)each / sizeof(real), type, comm, stream),
+        nccl_check(nccl.AllGather(all + rank * each, all, (size_t)each / sizeof(real), type, comm, stream),
               under_way);
     }
     end_group();
-    end(told);
-    join(told);
+    end_events(told);
+    join_events(told);
 }
 
-static void look(void)
+static void nccl_look(void)
 {
     settled();
 }
@@ -308,7 +308,7 @@ static void let_go(void)
         nccl.CommAbort(comm);
 }
 
-static const char *describe(void)
+static const char *nccl_describe(void)
 {
     return description;
 }
@@ -321,6 +321,6 @@ const RtLink rt_nccl = {.name = "nccl",
                         .sum = sum,
                         .await = await,
                         .gather = gather,
-                        .look = look,
+                        .look = nccl_look,
                         .let_go = let_go,
-                        .describe = describe};
+                        .describe = nccl_describe};

@@ -75,7 +75,7 @@ static uint32_t pair_slot(const Pairs *p, int32_t left, int32_t right)
     return s;
 }
 
-static void grow(Pairs *p)
+static void grow_pairs(Pairs *p)
 {
     p->room = p->room ? 2 * p->room : 1024;
     p->slots = 2 * (uint32_t)p->room;
@@ -89,7 +89,7 @@ static void grow(Pairs *p)
 static void count_pair(Pairs *p, int32_t left, int32_t right, int64_t times)
 {
     if (p->n == p->room)
-        grow(p);
+        grow_pairs(p);
     const uint32_t s = pair_slot(p, left, right);
     if (!p->slot[s]) {
         p->pair[p->n] = (Pair){left, right, 0};
@@ -112,7 +112,7 @@ static void count_all(Pairs *p, const Split *s, int64_t sign)
         count_pair(p, s->token[i], s->token[i + 1], sign * s->count);
 }
 
-static bool holds(const Split *s, const Pair *b)
+static bool split_holds(const Split *s, const Pair *b)
 {
     for (int32_t i = 0; i + 1 < s->n; i++)
         if (s->token[i] == b->left && s->token[i + 1] == b->right)
@@ -121,7 +121,7 @@ static bool holds(const Split *s, const Pair *b)
 }
 
 /* Every pair becomes `token`, from the left. */
-static int32_t join(int32_t *t, int32_t n, int32_t left, int32_t right, int32_t token)
+static int32_t join_pairs(int32_t *t, int32_t n, int32_t left, int32_t right, int32_t token)
 {
     int32_t k = 0;
     for (int32_t i = 0; i < n; i++)
@@ -173,9 +173,9 @@ void bpe_train(Vocab *v, const Table *seen, int64_t tokens)
         v->pair[v->n - BYTES][0] = now.left;
         v->pair[v->n - BYTES][1] = now.right;
         for (int32_t i = 0; i < seen->n; i++)
-            if (holds(&s[i], &now)) {
+            if (split_holds(&s[i], &now)) {
                 count_all(&pairs, &s[i], -1);
-                s[i].n = join(s[i].token, s[i].n, now.left, now.right, v->n);
+                s[i].n = join_pairs(s[i].token, s[i].n, now.left, now.right, v->n);
                 count_all(&pairs, &s[i], 1);
             }
     }
@@ -235,7 +235,7 @@ void bpe_encode(const Vocab *v, const char *bytes, int32_t n, Tokens *out)
             first = k && k < first ? k : first;
         }
         if (first != INT32_MAX)
-            n = join(t, n, v->pair[first - 1][0], v->pair[first - 1][1], BYTES + first - 1);
+            n = join_pairs(t, n, v->pair[first - 1][0], v->pair[first - 1][1], BYTES + first - 1);
     } while (first != INT32_MAX);
     for (int32_t i = 0; i < n; i++)
         tokens_add(out, t[i]);

@@ -38,7 +38,7 @@ static void open_file(Cifar *c, Stream *s)
 }
 
 /* A test file, or as many of the five as the limit asks for. */
-static bool open_files(Cifar *c, const RtProgram *p, const char *directory, const char *split,
+static bool open_batches(Cifar *c, const RtProgram *p, const char *directory, const char *split,
                        int64_t limit)
 {
     const bool test = strcmp(split, "test") == 0;
@@ -60,7 +60,7 @@ bool cifar_open(const RtProgram *p, const char *directory, const char *split, in
                 Data *d)
 {
     Cifar *c = rt_alloc(sizeof *c);
-    if (!open_files(c, p, directory, split, limit))
+    if (!open_batches(c, p, directory, split, limit))
         return false;
     const char *path = stream_path(c->file[0]);
     data_take_shape(d, p, path, 3, shape);

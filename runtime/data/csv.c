@@ -131,7 +131,7 @@ static void __attribute__((noreturn)) no_number(const Csv *c, const Field *f, in
 }
 
 /* The numbers of a line into row[0 .. n-1]; returns how many there are. */
-static int64_t numbers(const Csv *c, const char *line, double *row, int64_t n)
+static int64_t read_row(const Csv *c, const char *line, double *row, int64_t n)
 {
     for (int64_t column = 1;; column++, line++) {
         const Field f = take_field(c, &line, column);
@@ -157,7 +157,7 @@ static const char *behind_mark(const Csv *c, const char *line)
     return line + (strncmp(line, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0);
 }
 
-static void grow(Data *d, int64_t *room)
+static void grow_rows(Data *d, int64_t *room)
 {
     *room = *room ? 2 * *room : 256;
     d->x = realloc(d->x, (size_t)(*room * d->stride) + MEMORY_SLACK);
@@ -177,8 +177,8 @@ static void take_line(Csv *c, const RtProgram *p, const char *line, Data *d, int
     if (first && is_header(c, line))
         return;
     if (d->n == *room)
-        grow(d, room);
-    const int64_t found = numbers(c, line, (double *)(d->x + d->n * d->stride), features);
+        grow_rows(d, room);
+    const int64_t found = read_row(c, line, (double *)(d->x + d->n * d->stride), features);
     if (found != features)
         rt_die("%s:%lld: %lld number%s where a sample of %s has %lld", c->path, (long long)c->row,
                (long long)found, found == 1 ? "" : "s", p->model, (long long)features);

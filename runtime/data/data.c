@@ -28,7 +28,7 @@ int64_t data_label_stride(const Data *d)
 }
 
 /* "28 x 28" */
-static const char *shape_text(char text[128], int rank, const int64_t *dim)
+static const char *sample_shape_text(char text[128], int rank, const int64_t *dim)
 {
     int n = snprintf(text, 128, rank ? "" : "a number");
     for (int i = 0; i < rank && n < 100; i++)
@@ -68,8 +68,8 @@ void data_take_shape(Data *d, const RtProgram *p, const char *path, int rank, co
         return;
     if (!resizable(p, rank, dim)) {
         char a[128], b[128];
-        rt_die("%s holds samples of shape %s, but %s takes %s", path, shape_text(a, rank, dim),
-               p->model, shape_text(b, p->input_rank, p->input_dim));
+        rt_die("%s holds samples of shape %s, but %s takes %s", path, sample_shape_text(a, rank, dim),
+               p->model, sample_shape_text(b, p->input_rank, p->input_dim));
     }
     d->features = product;
     d->height = dim[rank - 2];
@@ -238,7 +238,7 @@ typedef struct Making {
     int first; /* place of unit 0 */
 } Making;
 
-static void make(void *arg, int thread, int unit)
+static void make_samples(void *arg, int thread, int unit)
 {
     (void)thread;
     const Making *m = arg;
@@ -262,7 +262,7 @@ Data *data_in_memory(const RtProgram *p, int64_t n, Pool *pool)
     d->n = n;
     synthetic_room(d, n);
     Making m = {.d = d};
-    pool_run(pool, make, &m, (int)n);
+    pool_run(pool, make_samples, &m, (int)n);
     return d;
 }
 
@@ -386,7 +386,7 @@ void data_wrong_token(const Data *d)
                  d->x_path ? d->x_path : d->place, (long long)d->vocab);
 }
 
-static void look_at_tokens(void *arg, int thread, int unit)
+static void scan_tokens(void *arg, int thread, int unit)
 {
     const Looking *l = arg;
     const Data *d = l->d;
@@ -404,7 +404,7 @@ static void check_batch(const Data *d, Pool *pool, const uint32_t *index)
     if (d->images)
         images_check(d, pool, index);
     if (d->device && d->vocab && d->x_path)
-        pool_run(pool, look_at_tokens, &l, (d->batch + TOKEN_ROWS - 1) / TOKEN_ROWS);
+        pool_run(pool, scan_tokens, &l, (d->batch + TOKEN_ROWS - 1) / TOKEN_ROWS);
 }
 
 /* Of samples that are made for their place. */
@@ -443,7 +443,7 @@ void data_batch(const Data *d, Pool *pool, const Order *order, int64_t step, int
     if (!d->synthetic)
         return;
     Making m = {.d = d, .order = b->index, .first = d->part_first};
-    pool_run(pool, make, &m, d->part);
+    pool_run(pool, make_samples, &m, d->part);
     for (int i = 0; i < d->batch; i++)
         d->position[i] = (uint32_t)(first + i);
     b->x = (const void *)((uintptr_t)d->x - (uintptr_t)(first * d->stride));

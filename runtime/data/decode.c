@@ -23,14 +23,14 @@ enum { LARGE = 1 << 24 };
 
 static pthread_mutex_t one_large = PTHREAD_MUTEX_INITIALIZER;
 
-static bool refuse(char why[DECODE_WHY], const char *text)
+static bool decode_refuse(char why[DECODE_WHY], const char *text)
 {
     snprintf(why, DECODE_WHY, "%s", text);
     return false;
 }
 
 /* Large ones wait for each other, so that a folder of them takes the memory of one, and not of one a thread. */
-static bool room(Pixels *p, size_t channels, int64_t width, int64_t height, char why[DECODE_WHY])
+static bool pixels_room(Pixels *p, size_t channels, int64_t width, int64_t height, char why[DECODE_WHY])
 {
     if (width < 1 || height < 1 || width > DECODE_PIXELS / height) {
         snprintf(why, DECODE_WHY, "it has %lld x %lld pixels, more than the %d that are read: make it smaller",
@@ -43,10 +43,10 @@ static bool room(Pixels *p, size_t channels, int64_t width, int64_t height, char
     if (p->alone)
         pthread_mutex_lock(&one_large);
     p->rgb = malloc((size_t)(width * height) * channels);
-    return p->rgb || refuse(why, "no memory is left for it");
+    return p->rgb || decode_refuse(why, "no memory is left for it");
 }
 
-static void done(Pixels *p)
+static void pixels_done(Pixels *p)
 {
     free(p->rgb);
     p->rgb = NULL;
@@ -55,10 +55,10 @@ static void done(Pixels *p)
     p->alone = false;
 }
 
-static bool fail(Pixels *p, char why[DECODE_WHY], const char *text)
+static bool decode_fail(Pixels *p, char why[DECODE_WHY], const char *text)
 {
-    done(p);
-    return refuse(why, text);
+    pixels_done(p);
+    return decode_refuse(why, text);
 }
 
 /* n pixels of four bytes become three, in place; CMYK is inverted: 255 is no ink. */
@@ -93,7 +93,7 @@ static void png_give(png_structp png, png_bytep to, size_t n)
 static void png_refuse(png_structp png, png_const_charp text)
 {
     const Png *r = png_get_error_ptr(png);
-    refuse(r->why, text);
+    decode_refuse(r->why, text);
     png_longjmp(png, 1);
 }
 
@@ -121,7 +121,7 @@ static bool png_read(Png *r)
     png_want_rgb(r->png);
     png_read_update_info(r->png, r->info);
     const int64_t height = png_get_image_height(r->png, r->info);
-    if (!room(r->p, 3, png_get_image_width(r->png, r->info), height, r->why))
+    if (!pixels_room(r->p, 3, png_get_image_width(r->png, r->info), height, r->why))
         return false;
     const size_t bytes = png_get_rowbytes(r->png, r->info);
     r->row = malloc(sizeof *r->row * (size_t)height);
@@ -138,11 +138,11 @@ static bool png(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_WH
     Png r = {.at = file, .end = file + bytes, .p = p, .why = why};
     r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, png_refuse, png_remark);
     r.info = r.png ? png_create_info_struct(r.png) : NULL;
-    const bool ok = r.info ? png_read(&r) : refuse(why, "libpng cannot start");
+    const bool ok = r.info ? png_read(&r) : decode_refuse(why, "libpng cannot start");
     png_destroy_read_struct(&r.png, &r.info, NULL);
     free(r.row);
     if (!ok)
-        done(p);
+        pixels_done(p);
     return ok;
 }
 
@@ -153,16 +153,16 @@ static bool jpeg_with(tjhandle h, const uint8_t *file, size_t bytes, Pixels *p,
 {
     int width, height, sampling, colors;
     if (tjDecompressHeader3(h, file, bytes, &width, &height, &sampling, &colors) != 0)
-        return refuse(why, tjGetErrorStr2(h));
+        return decode_refuse(why, tjGetErrorStr2(h));
     const bool cmyk = colors == TJCS_CMYK || colors == TJCS_YCCK;
-    if (!room(p, cmyk ? 4 : 3, width, height, why)) {
-        done(p);
+    if (!pixels_room(p, cmyk ? 4 : 3, width, height, why)) {
+        pixels_done(p);
         return false;
     }
     if (tjDecompress2(h, file, bytes, p->rgb, width, 0, height, cmyk ? TJPF_CMYK : TJPF_RGB,
                       TJFLAG_ACCURATEDCT) != 0 &&
         (tjGetErrorCode(h) != TJERR_WARNING || strstr(tjGetErrorStr2(h), "Premature end")))
-        return fail(p, why, tjGetErrorStr2(h));
+        return decode_fail(p, why, tjGetErrorStr2(h));
     if (cmyk)
         drop_fourth(p->rgb, (int64_t)width * height, true);
     return true;
@@ -172,32 +172,32 @@ static bool jpeg(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_W
 {
     tjhandle h = tjInitDecompress();
     if (!h)
-        return refuse(why, "libturbojpeg cannot start");
+        return decode_refuse(why, "libturbojpeg cannot start");
     const bool ok = jpeg_with(h, file, bytes, p, why);
     tjDestroy(h);
     return ok;
 }
 
-static bool image(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_WHY])
+static bool decode_image(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_WHY])
 {
     *p = (Pixels){0};
     if (bytes == 0)
-        return refuse(why, "it is empty");
+        return decode_refuse(why, "it is empty");
     if (bytes > 8 && memcmp(file, "\x89PNG\r\n\x1a\n", 8) == 0)
         return png(file, bytes, p, why);
     if (bytes > 3 && memcmp(file, "\xff\xd8\xff", 3) == 0)
         return jpeg(file, bytes, p, why);
-    return refuse(why, "it is neither PNG nor JPEG");
+    return decode_refuse(why, "it is neither PNG nor JPEG");
 }
 #else
 #include <stdio.h>
 
-static void done(Pixels *p)
+static void pixels_done(Pixels *p)
 {
     (void)p;
 }
 
-static bool image(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_WHY])
+static bool decode_image(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_WHY])
 {
     (void)file, (void)bytes, (void)p;
     snprintf(why, DECODE_WHY, "this tenon was built without libpng and libturbojpeg");
@@ -205,4 +205,4 @@ static bool image(const uint8_t *file, size_t bytes, Pixels *p, char why[DECODE_
 }
 #endif
 
-const RtDecode rt_decode_images = {image, done};
+const RtDecode rt_decode_images = {decode_image, pixels_done};

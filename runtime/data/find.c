@@ -19,7 +19,7 @@ static bool is_directory(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-static void look(Search *s, const char *directory, const char *name)
+static void look_in(Search *s, const char *directory, const char *name)
 {
     if (s->found || !directory || !*directory)
         return;
@@ -40,11 +40,11 @@ char *find_data(const RtProgram *p, const char *name)
         return rt_format("%s", name);
     }
     Search s = {.tried = ""};
-    look(&s, getenv(VARIABLE(TENON_DATA)), name);
+    look_in(&s, getenv(VARIABLE(TENON_DATA)), name);
     for (int i = 0; p->data_dirs && p->data_dirs[i]; i++)
-        look(&s, p->data_dirs[i], name);
-    look(&s, "./models/data", name);
-    look(&s, ".", name);
+        look_in(&s, p->data_dirs[i], name);
+    look_in(&s, "./models/data", name);
+    look_in(&s, ".", name);
     if (!s.found)
         rt_die("no data set %s; looked for%s\n  give a directory with --data DIR, or set "
                "TENON_DATA",

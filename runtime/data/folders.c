@@ -21,7 +21,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void add(Names *s, char *name)
+static void add_name(Names *s, char *name)
 {
     if (s->n == s->room) {
         s->room = s->room ? 2 * s->room : 64;
@@ -55,7 +55,7 @@ static bool list(const char *directory, bool folders, Names *s, int64_t *others)
         const bool known = e->d_name[0] != '.';
         if (known && stat(path, &info) == 0 &&
             (folders ? S_ISDIR(info.st_mode) : S_ISREG(info.st_mode) && folders_is_image(e->d_name)))
-            add(s, rt_format("%s", e->d_name));
+            add_name(s, rt_format("%s", e->d_name));
         else
             *others += known;
         free(path);
@@ -69,7 +69,7 @@ static bool list(const char *directory, bool folders, Names *s, int64_t *others)
 }
 
 /* "cat, dog, ..." */
-static char *words(const Names *s)
+static char *list_names(const Names *s)
 {
     char *text = rt_format("%s", s->n ? s->name[0] : "none");
     for (int64_t i = 1; i < s->n && i < 8; i++)
@@ -93,12 +93,12 @@ static bool find_classes(const RtProgram *p, const char *directory, const char *
     if (p->softmax_output && class->n != p->classes)
         rt_die("%s holds %lld classes (%s), but %s has %lld: build it with the same number (--set model.classes=%lld, "
                "where it is a parameter)",
-               path, (long long)class->n, words(class), p->model, (long long)p->classes,
+               path, (long long)class->n, list_names(class), p->model, (long long)p->classes,
                (long long)class->n);
     return true;
 }
 
-static ImageFile describe(const char *folder, const char *name, int label, Hash *h)
+static ImageFile describe_image(const char *folder, const char *name, int label, Hash *h)
 {
     struct stat info;
     ImageFile f = {.path = rt_format("%s/%s", folder, name), .label = label};
@@ -120,7 +120,7 @@ static void take_turns(Folders *out, const Names *class, const Names *file, cons
         for (int c = 0; c < class->n; c++)
             if (k < file[c].n) {
                 char *folder = rt_format("%s/%s", split, class->name[c]);
-                out->image[out->n - left--] = describe(folder, file[c].name[k], c, &h);
+                out->image[out->n - left--] = describe_image(folder, file[c].name[k], c, &h);
                 free(folder);
             }
     out->hash = hash_end(&h);
@@ -135,7 +135,7 @@ static void check_folders(const Names *class, const char *path)
     for (int64_t i = 0; i < here.n; i++)
         if (!bsearch(&here.name[i], class->name, (size_t) class->n, sizeof *class->name, by_name))
             rt_die("%s/%s: there is no class '%s' among the folders to train on (%s)", path,
-                   here.name[i], here.name[i], words(class));
+                   here.name[i], here.name[i], list_names(class));
 }
 
 static void say_left_out(const char *path, int64_t others)
@@ -188,8 +188,8 @@ void folders_input(const char *path, Folders *out)
         const char *slash = strrchr(path, '/');
         out->image = rt_alloc(sizeof *out->image);
         out->image[out->n++] =
-            slash ? describe(rt_format("%.*s", (int)(slash - path), path), slash + 1, 0, &h)
-                  : describe(".", path, 0, &h);
+            slash ? describe_image(rt_format("%.*s", (int)(slash - path), path), slash + 1, 0, &h)
+                  : describe_image(".", path, 0, &h);
         out->image[0].path = rt_format("%s", path);
         return;
     }
@@ -201,5 +201,5 @@ void folders_input(const char *path, Folders *out)
         say_left_out(path, others);
     out->image = rt_alloc(sizeof *out->image * (size_t)file.n);
     for (; out->n < file.n; out->n++)
-        out->image[out->n] = describe(path, file.name[out->n], 0, &h);
+        out->image[out->n] = describe_image(path, file.name[out->n], 0, &h);
 }

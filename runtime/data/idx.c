@@ -12,7 +12,7 @@
 
 enum { IDX_U8 = 8 };
 
-static int64_t word(Stream *s, const char *what)
+static int64_t read_word(Stream *s, const char *what)
 {
     uint8_t b[4];
     if (stream_read(s, b, 4) < 4)
@@ -21,14 +21,14 @@ static int64_t word(Stream *s, const char *what)
 }
 
 /* Reads a header of unsigned bytes in `least` .. 4 dimensions; returns the rank. */
-static int header(Stream *s, int least, int64_t dim[4])
+static int read_idx_header(Stream *s, int least, int64_t dim[4])
 {
-    const int64_t magic = word(s, "magic number"), rank = magic & 0xFF;
+    const int64_t magic = read_word(s, "magic number"), rank = magic & 0xFF;
     if (magic >> 8 != IDX_U8 || rank < least || rank > 4)
         rt_die("%s is not the IDX file it should be: its magic number is 0x%08llx, not 0x%08x",
                stream_path(s), (unsigned long long)magic, IDX_U8 << 8 | (least == 1 ? 1 : 3));
     for (int i = 0; i < rank; i++)
-        dim[i] = word(s, "header");
+        dim[i] = read_word(s, "header");
     int64_t bytes = 4 + 4 * rank, content = 1;
     for (int i = 0; i < rank; i++)
         if (__builtin_mul_overflow(content, dim[i], &content))
@@ -59,8 +59,8 @@ bool idx_open(const RtProgram *p, const char *directory, const char *split, int6
     if (!d->y_file)
         rt_die("%s has no labels beside it: %s-labels-idx1-ubyte, or that with .gz",
                stream_path(d->x_file), strcmp(split, "test") == 0 ? "t10k" : split);
-    const int rank = header(d->x_file, 3, dim);
-    if (header(d->y_file, 1, labels) != 1)
+    const int rank = read_idx_header(d->x_file, 3, dim);
+    if (read_idx_header(d->y_file, 1, labels) != 1)
         rt_die("%s should have one dimension", stream_path(d->y_file));
     if (dim[0] != labels[0])
         rt_die("%s holds %lld images, but %s %lld labels", stream_path(d->x_file),
@@ -77,7 +77,7 @@ bool idx_open(const RtProgram *p, const char *directory, const char *split, int6
 
 /* The first n samples, `size` bytes each, and a look at the others: the file holds what its
  * header says. */
-static void fill(Stream *s, void *to, int64_t n, int64_t size, int64_t whole)
+static void read_samples(Stream *s, void *to, int64_t n, int64_t size, int64_t whole)
 {
     int64_t bytes = stream_read(s, to, n * size);
     bytes += stream_end(s, whole * size - bytes);
@@ -94,9 +94,9 @@ void idx_fill(Data *d)
 {
     if (d->n == 0)
         rt_die("%s holds no sample", stream_path(d->x_file));
-    fill(d->x_file, d->x, d->n, d->stride, d->whole);
+    read_samples(d->x_file, d->x, d->n, d->stride, d->whole);
     const uint8_t *byte = (uint8_t *)d->label + 3 * d->n;
-    fill(d->y_file, (uint8_t *)d->label + 3 * d->n, d->n, 1, d->whole);
+    read_samples(d->y_file, (uint8_t *)d->label + 3 * d->n, d->n, 1, d->whole);
     for (int64_t i = 0; i < d->n; i++) {
         const int32_t label = byte[i];
         data_check_label(d, stream_path(d->y_file), i, label);

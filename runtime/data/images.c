@@ -53,14 +53,14 @@ struct Images {
 /* ---- the packed file */
 
 /* Of all images; the samples of one have the same stride for every Data that reads them. */
-static int64_t piece_of(const Images *m)
+static int64_t image_bytes(const Images *m)
 {
     return data_piece(&(Data){.stride = data_features(m->p)});
 }
 
 static int64_t pieces(const Images *m)
 {
-    return (m->folders.n + piece_of(m) - 1) / piece_of(m);
+    return (m->folders.n + image_bytes(m) - 1) / image_bytes(m);
 }
 
 /* Good: maps it.  What is there but of other images will be replaced. */
@@ -137,7 +137,7 @@ static const char *users_place(const Images *m, const char *directory)
 
 /* ---- decoding */
 
-static uint8_t *read_file(const ImageFile *f)
+static uint8_t *read_image(const ImageFile *f)
 {
     uint8_t *data = malloc((size_t)f->bytes + 1);
     const int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -162,7 +162,7 @@ static void decode(void *arg, int thread, int unit)
     const ImageFile *f = &m->folders.image[unit];
     Pixels p;
     char why[DECODE_WHY];
-    uint8_t *file = read_file(f);
+    uint8_t *file = read_image(f);
     if (!m->p->decode->image(file, (size_t)f->bytes, &p, why)) {
         rt_die("%s cannot be read as an image: %s", f->path, why);
     }
@@ -263,20 +263,20 @@ void images_fill(Data *d, Pool *pool)
 uint64_t images_hash(const Data *d)
 {
     const Images *m = d->images;
-    const int64_t whole = d->n == m->folders.n ? pieces(m) : d->n / piece_of(m);
+    const int64_t whole = d->n == m->folders.n ? pieces(m) : d->n / image_bytes(m);
     uint64_t sum = 0;
     for (int64_t i = 0; i < whole; i++)
         sum += hash_place(m->sum[i], i);
-    for (int64_t i = whole; i * piece_of(m) < d->n; i++) /* --limit-samples ends inside of it */
+    for (int64_t i = whole; i * image_bytes(m) < d->n; i++) /* --limit-samples ends inside of it */
         sum += hash_place(data_piece_hash(d, i, d->n), i);
     return sum;
 }
 
-static void compare(void *arg, int thread, int unit)
+static void compare_images(void *arg, int thread, int unit)
 {
     const Data *d = arg;
     const Images *m = d->images;
-    const int64_t piece = m->to_do[unit], first = piece * piece_of(m);
+    const int64_t piece = m->to_do[unit], first = piece * image_bytes(m);
     (void)thread;
     if (data_piece_hash(d, piece, m->folders.n) != m->sum[piece])
         mapped_wrong("%s is damaged: image %lld of %lld in it, %s, is not what was packed; remove "
@@ -288,7 +288,7 @@ static void compare(void *arg, int thread, int unit)
 void images_check(const Data *d, Pool *pool, const uint32_t *index)
 {
     Images *m = d->images;
-    const int64_t size = piece_of(m);
+    const int64_t size = image_bytes(m);
     int n = 0;
     for (int i = 0; m->unseen && i < d->batch; i++) {
         const int64_t piece = index[i] / size;
@@ -299,7 +299,7 @@ void images_check(const Data *d, Pool *pool, const uint32_t *index)
         m->unseen--;
     }
     if (n)
-        pool_run(pool, compare, (void *)d, n);
+        pool_run(pool, compare_images, (void *)d, n);
 }
 
 void images_open_input(const RtProgram *p, const char *path, Data *d)

@@ -22,7 +22,7 @@ static double element(const Batch *b, const char *row, int64_t e)
                                  : ((const double *)row)[e];
 }
 
-static void add(void *arg, int thread, int unit)
+static void add_samples(void *arg, int thread, int unit)
 {
     (void)thread;
     const Mean *m = arg;
@@ -34,7 +34,7 @@ static void add(void *arg, int thread, int unit)
             m->sum[e] += element(b, (const char *)b->x + (int64_t)b->index[i] * b->x_stride, e);
 }
 
-static void put(const RtProgram *p, char *memory, const double *mean, int64_t features)
+static void put_mean(const RtProgram *p, char *memory, const double *mean, int64_t features)
 {
     for (int64_t first = 0; first < features; first += PARAMS_CHUNK) {
         const int n = (int)(features - first < PARAMS_CHUNK ? features - first : PARAMS_CHUNK);
@@ -53,11 +53,11 @@ void data_mean(const Data *d, const RtProgram *p, Pool *pool, char *fixed)
     for (int64_t s = 0; s < steps; s++) {
         const int64_t left = d->n - s * p->batch;
         data_batch(d, pool, &order, s, left < p->batch ? (int)left : p->batch, &b);
-        pool_run(pool, add, &m, (int)((features + RANGE - 1) / RANGE));
+        pool_run(pool, add_samples, &m, (int)((features + RANGE - 1) / RANGE));
     }
     for (int64_t e = 0; e < features; e++)
         m.sum[e] *= (d->type == RT_U8 ? d->scale : 1) / (double)d->n;
-    put(p, fixed + p->input_mean->offset, m.sum, features);
+    put_mean(p, fixed + p->input_mean->offset, m.sum, features);
     free(m.sum);
     free(order.sample);
 }

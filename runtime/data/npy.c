@@ -32,7 +32,7 @@ static char *map_file(const char *path, int64_t *bytes)
 }
 
 /* What follows 'key': in the dictionary of the header, or dies. */
-static const char *value_of(const char *head, const char *key, const char *path)
+static const char *npy_value(const char *head, const char *key, const char *path)
 {
     const char *at = strstr(head, key);
     if (!at)
@@ -67,7 +67,7 @@ static void read_type(Npy *a, const char *text)
         unusable(a, text);
 }
 
-static int64_t read_shape(Npy *a, const char *text)
+static int64_t npy_shape(Npy *a, const char *text)
 {
     int64_t count = 1;
     if (*text++ != '(')
@@ -102,10 +102,10 @@ bool npy_map(Npy *a, const char *path)
     if (start + length > bytes || length > 65536)
         rt_die("%s is truncated: it ends inside its header", path);
     char *head = rt_format("%.*s", (int)length, file + start);
-    read_type(a, value_of(head, "'descr'", path));
-    if (strncmp(value_of(head, "'fortran_order'", path), "False", 5) != 0)
+    read_type(a, npy_value(head, "'descr'", path));
+    if (strncmp(npy_value(head, "'fortran_order'", path), "False", 5) != 0)
         rt_die("%s is in Fortran order: save numpy.ascontiguousarray(x)", path);
-    const int64_t count = read_shape(a, value_of(head, "'shape'", path));
+    const int64_t count = npy_shape(a, npy_value(head, "'shape'", path));
     free(head);
     if (__builtin_mul_overflow(count, a->size, &wanted) || wanted > bytes - start - length)
         rt_die("%s is truncated: it holds %lld bytes of data where its shape needs %lld", path,

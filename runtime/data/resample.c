@@ -58,7 +58,7 @@ static uint8_t byte(float v)
 }
 
 /* Grey is PIL's: ITU-R 601-2. */
-static void put(uint8_t *dst, int channels, int64_t area, int64_t at, const float rgb[3])
+static void put_pixel(uint8_t *dst, int channels, int64_t area, int64_t at, const float rgb[3])
 {
     if (channels == 1)
         dst[at] = byte(.299f * rgb[0] + .587f * rgb[1] + .114f * rgb[2]);
@@ -86,7 +86,7 @@ void resample(uint8_t *dst, int channels, int height, int width, const uint8_t *
                     rgb[c] +=
                         y.weight[i * y.taps + k] *
                         half[(size_t)(y.first[i] + k - low) * row + 3 * (size_t)j + (size_t)c];
-            put(dst, channels, (int64_t)height * width, (int64_t)i * width + j, rgb);
+            put_pixel(dst, channels, (int64_t)height * width, (int64_t)i * width + j, rgb);
         }
     free(half);
     axis_free(&x);

@@ -43,7 +43,7 @@ static void *give(void *opaque, unsigned items, unsigned size)
     return s->room + s->used - bytes;
 }
 
-static void keep(void *opaque, void *p)
+static void keep_memory(void *opaque, void *p)
 {
     (void)opaque, (void)p;
 }
@@ -139,7 +139,7 @@ Stream *stream_open(const RtProgram *p, const char *directory, const char *name)
     refill(s);
     s->gz = s->have >= 2 && s->piece[0] == 0x1f && s->piece[1] == 0x8b;
     s->z.zalloc = give;
-    s->z.zfree = keep;
+    s->z.zfree = keep_memory;
     s->z.opaque = s;
     if (s->gz && inflateInit2(&s->z, 16 + MAX_WBITS) != Z_OK)
         rt_die("%s: zlib could not start", path);
@@ -167,7 +167,7 @@ static void check_content(const Stream *s, int64_t content, const char *what)
 }
 
 /* A .gz ends in its content's size, 32 bits with the lowest first. */
-static int64_t content(const Stream *s)
+static int64_t gzip_content(const Stream *s)
 {
     uint8_t b[4];
     if (s->xz)
@@ -182,12 +182,12 @@ static int64_t content(const Stream *s)
 
 int64_t stream_content(const Stream *s)
 {
-    const int64_t bytes = content(s);
+    const int64_t bytes = gzip_content(s);
     check_content(s, bytes, "says to hold");
     return bytes;
 }
 
-static int64_t copy(Stream *s, uint8_t *to, int64_t bytes)
+static int64_t copy_bytes(Stream *s, uint8_t *to, int64_t bytes)
 {
     int64_t done = 0;
     while (done < bytes && s->have) {
@@ -241,7 +241,7 @@ static bool xz_step(Stream *s, uint8_t **out, size_t *room)
 int64_t stream_read(Stream *s, void *to, int64_t bytes)
 {
     if (!s->gz && !s->xz)
-        return copy(s, to, bytes);
+        return copy_bytes(s, to, bytes);
     uint8_t *out = to, *const end = out + bytes;
     while (out < end && !s->whole) {
         const int64_t left = end - out;

@@ -38,7 +38,7 @@ static int32_t class_of(const Data *d, int64_t i)
 }
 
 /* `features` bytes of class `label`. */
-static void numbers(uint8_t *x, int64_t features, int32_t label, int64_t i)
+static void synthetic_pixels(uint8_t *x, int64_t features, int32_t label, int64_t i)
 {
     uint32_t w[4], proto[4];
     for (int64_t e = 0; e < features; e += 16) {
@@ -78,6 +78,6 @@ void synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i)
     for (int64_t e = 0; !d->vocab && e < d->labels; e++) {
         if (d->labels > 1)
             label[e] = class_of(d, i * d->labels + e);
-        numbers((uint8_t *)x + e * each, each, label[e], i * d->labels + e);
+        synthetic_pixels((uint8_t *)x + e * each, each, label[e], i * d->labels + e);
     }
 }

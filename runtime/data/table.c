@@ -48,7 +48,7 @@ static void *grown(void *old, size_t bytes)
     return p;
 }
 
-static void grow(Table *t)
+static void grow_table(Table *t)
 {
     t->room = t->room ? 2 * t->room : 256;
     t->slots = 2 * (uint32_t)t->room;
@@ -58,7 +58,7 @@ static void grow(Table *t)
     index_all(t);
 }
 
-static const char *copy(Table *t, const char *bytes, int32_t length)
+static const char *copy_key(Table *t, const char *bytes, int32_t length)
 {
     if (t->left < length) {
         t->used = 0;
@@ -81,11 +81,11 @@ int32_t table_find(const Table *t, const char *bytes, int32_t length)
 int32_t table_add(Table *t, const char *bytes, int32_t length)
 {
     if (t->n == t->room)
-        grow(t);
+        grow_table(t);
     const uint32_t s = slot_of(t, bytes, length);
     if (t->slot[s])
         return t->slot[s] - 1;
-    t->piece[t->n] = (Piece){copy(t, bytes, length), length};
+    t->piece[t->n] = (Piece){copy_key(t, bytes, length), length};
     t->count[t->n] = 0;
     t->slot[s] = ++t->n;
     return t->n - 1;

@@ -18,7 +18,7 @@ typedef struct Row {
     Text text;
 } Row;
 
-static const char *base_of(const char *directory)
+static const char *directory_base(const char *directory)
 {
     const char *slash = strrchr(directory, '/');
     return slash && slash[1] ? slash + 1 : directory;
@@ -27,7 +27,7 @@ static const char *base_of(const char *directory)
 static Text find_table(const RtProgram *p, const char *directory, const char *split)
 {
     Text t;
-    const char *long_name = rt_format("%s_%s.tsv", base_of(directory), split),
+    const char *long_name = rt_format("%s_%s.tsv", directory_base(directory), split),
                *name = rt_format("%s.tsv", split);
     if (!text_read(p, directory, name, &t) && !text_read(p, directory, long_name, &t))
         rt_die("%s holds no labelled texts: neither %s nor %s (plain or .gz)", directory, name,

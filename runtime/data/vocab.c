@@ -55,7 +55,7 @@ static int utf8_length(const char *at, const char *end)
 }
 
 /* "tale.txt:12: " and the byte in that line, for messages about what stands at `at`. */
-static const char *place(const Text *t, const char *at)
+static const char *place_in_text(const Text *t, const char *at)
 {
     int64_t line = t->line;
     const char *begin = t->bytes;
@@ -74,7 +74,7 @@ void text_check_utf8(const Text *t)
         if (n == 0)
             rt_die("%s, 0x%02X, is no UTF-8: convert the text (iconv -t UTF-8), or take unit = "
                    "\"byte\"",
-                   place(t, c), (unsigned char)*c);
+                   place_in_text(t, c), (unsigned char)*c);
         c += n;
     }
 }
@@ -127,7 +127,7 @@ static void name_bytes(Vocab *v)
 }
 
 /* The first `most` of a sorted table. */
-static Table first_of(const Table *seen, int64_t most)
+static Table first_entries(const Table *seen, int64_t most)
 {
     Table t = {.n = 0};
     for (int32_t i = 0; i < seen->n && i < most; i++)
@@ -148,7 +148,7 @@ static int64_t escaped(char *to, Piece p)
     return n;
 }
 
-static void write_text(Vocab *v)
+static void write_vocab(Vocab *v)
 {
     int64_t room = 64;
     for (int32_t i = 0; i < v->known.n; i++)
@@ -168,7 +168,7 @@ static void write_text(Vocab *v)
 }
 
 /* v is the vocabulary of this process from here on. */
-static void take(const Vocab *v)
+static void take_vocab(const Vocab *v)
 {
     for (int32_t i = BYTES; now.unit == RT_TEXT_BPE && i < now.n; i++)
         free((char *)now.piece[i].bytes);
@@ -191,7 +191,7 @@ const Vocab *vocab_make(VocabMaker *m, const char *what)
     if (v.unit == RT_TEXT_CHAR || v.unit == RT_TEXT_WORD) {
         const int32_t first = v.unit == RT_TEXT_WORD ? VOCAB_WORDS : 0;
         table_sort(&m->seen, v.unit == RT_TEXT_WORD);
-        v.known = first_of(&m->seen, p->vocab - first);
+        v.known = first_entries(&m->seen, p->vocab - first);
         name_pieces(&v, first);
     } else if (v.unit == RT_TEXT_BPE) {
         table_sort(&m->seen, 1);
@@ -201,8 +201,8 @@ const Vocab *vocab_make(VocabMaker *m, const char *what)
         name_bytes(&v);
     }
     table_free(&m->seen);
-    write_text(&v);
-    take(&v);
+    write_vocab(&v);
+    take_vocab(&v);
     return &now;
 }
 
@@ -288,8 +288,8 @@ void vocab_take(const RtProgram *p, const char *path, const char *text, int64_t 
         ok = v.unit == RT_TEXT_BPE ? read_pairs(&v, path, at, end) : read_pieces(&v, at, end);
     if (!ok)
         rt_die("%s holds a vocabulary that is damaged", path);
-    write_text(&v);
-    take(&v);
+    write_vocab(&v);
+    take_vocab(&v);
 }
 
 bool vocab_of_weights(const RtProgram *p, const char *path)
@@ -311,7 +311,7 @@ unknown(const Vocab *v, const Text *t, const char *at, int32_t n)
 {
     rt_die("%s, the character '%.*s', is not one of the %d in the vocabulary that the weights were "
            "trained with",
-           place(t, at), n, at, v->n);
+           place_in_text(t, at), n, at, v->n);
 }
 
 void vocab_encode(const Vocab *v, const Text *t, Tokens *out)

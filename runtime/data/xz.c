@@ -46,7 +46,7 @@ static lzma_index *read_index(int fd, int64_t bytes)
     return index;
 }
 
-static int64_t content(int fd, int64_t bytes)
+static int64_t xz_content(int fd, int64_t bytes)
 {
     lzma_index *index = read_index(fd, bytes);
     if (!index)
@@ -57,14 +57,14 @@ static int64_t content(int fd, int64_t bytes)
     return n;
 }
 
-static void *begin(void)
+static void *xz_begin(void)
 {
     lzma_stream *s = rt_alloc(sizeof *s);
     *s = (lzma_stream)LZMA_STREAM_INIT;
     return lzma_stream_decoder(s, MEMORY, 0) == LZMA_OK ? s : NULL;
 }
 
-static int step(void *state, const uint8_t **in, size_t *have, uint8_t **out, size_t *room,
+static int xz_decode(void *state, const uint8_t **in, size_t *have, uint8_t **out, size_t *room,
                 const char **why)
 {
     lzma_stream *s = state;
@@ -79,26 +79,26 @@ static int step(void *state, const uint8_t **in, size_t *have, uint8_t **out, si
                                                  : UNPACK_BROKEN;
 }
 
-static void end(void *state)
+static void xz_end(void *state)
 {
     lzma_end(state);
     free(state);
 }
 #else
 
-static int64_t content(int fd, int64_t bytes)
+static int64_t xz_content(int fd, int64_t bytes)
 {
     (void)fd, (void)bytes;
     rt_die("this version of Tenon was built without liblzma and cannot read .xz: unpack the data with xz -d, or "
            "install the library (Debian: apt-get install liblzma-dev) and build Tenon again");
 }
 
-static void *begin(void)
+static void *xz_begin(void)
 {
     return NULL;
 }
 
-static int step(void *state, const uint8_t **in, size_t *have, uint8_t **out, size_t *room,
+static int xz_decode(void *state, const uint8_t **in, size_t *have, uint8_t **out, size_t *room,
                 const char **why)
 {
     (void)state, (void)in, (void)have, (void)out, (void)room;
@@ -106,10 +106,10 @@ static int step(void *state, const uint8_t **in, size_t *have, uint8_t **out, si
     return UNPACK_BROKEN;
 }
 
-static void end(void *state)
+static void xz_end(void *state)
 {
     (void)state;
 }
 #endif
 
-const RtUnpack rt_unpack_xz = {content, begin, step, end};
+const RtUnpack rt_unpack_xz = {xz_content, xz_begin, xz_decode, xz_end};

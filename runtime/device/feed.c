@@ -55,7 +55,7 @@ int64_t feed_bytes(const Feed *f, const Batch *b)
 }
 
 /* Larger samples than before get places of their own: once or twice a run. */
-static void make_room(Feed *f, const Batch *b, int n)
+static void make_places(Feed *f, const Batch *b, int n)
 {
     f->steps = n > f->steps ? n : f->steps;
     const int64_t bytes = place_bytes(f, b, f->steps);
@@ -88,9 +88,9 @@ static void gather_rows(void *arg, int thread, int unit)
 }
 
 /* What a copy to this place from here may still be under way of nobody reads: the launches of all that were read have been waited for. */
-static void send(Feed *f, int place, const Batch *b, int n)
+static void send_samples(Feed *f, int place, const Batch *b, int n)
 {
-    make_room(f, b, n);
+    make_places(f, b, n);
     char *const here = f->here + place * f->bytes;
     Gathering g = {f, b, here, n};
     pool_run(f->pool, gather_rows, &g, (n * f->rows + ROWS_EACH - 1) / ROWS_EACH);
@@ -102,7 +102,7 @@ static Content content_of(const Batch *b, int n)
     return n > 0 ? (Content){b->x, b->label, b->index, b->epoch, n} : (Content){.n = 0};
 }
 
-static bool holds(const Content *c, const Batch *b, int n)
+static bool content_holds(const Content *c, const Batch *b, int n)
 {
     const Content w = content_of(b, n);
     return c->n == n && c->x == w.x && c->label == w.label && c->index == w.index &&
@@ -118,8 +118,8 @@ void feed_take(Feed *f, const Batch *b, int n)
 {
     f->at = other(f);
     f->n = n;
-    if (!holds(&f->ahead, b, n))
-        send(f, f->at, b, n);
+    if (!content_holds(&f->ahead, b, n))
+        send_samples(f, f->at, b, n);
     f->ahead.n = 0;
     f->device->arrived();
 }
@@ -141,5 +141,5 @@ void feed_ahead(Feed *f, const Batch *b, int n)
 {
     f->ahead = content_of(b, n);
     if (n > 0)
-        send(f, other(f), b, n);
+        send_samples(f, other(f), b, n);
 }

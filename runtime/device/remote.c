@@ -68,7 +68,7 @@ static void wait_with_ranks(bool (*done)(void))
 }
 
 /* In this order, so that a process that lacks NCCL says so before the others wait for it. */
-static void join(const RtProgram *p, const RtDevice *d, Comm *c)
+static void join_ranks(const RtProgram *p, const RtDevice *d, Comm *c)
 {
     char id[LINK_ID] = "";
     int64_t most = 0;
@@ -138,7 +138,7 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
     if (p->libraries)
         p->libraries();
     if (c->size > 1)
-        join(p, d, c);
+        join_ranks(p, d, c);
     m->grad = linked && grad > 0 ? linked->memory(grad) : NULL;
     m->fixed = d->memory(memory_round(p->fixed_bytes) + shards + memory_round(p->thread_bytes) +
                              (m->grad ? 0 : grad),
@@ -176,7 +176,7 @@ char *remote_grad(const Remote *m)
     return m->grad;
 }
 
-static int find(const Remote *m, const void *here, int64_t bytes)
+static int find_piece(const Remote *m, const void *here, int64_t bytes)
 {
     int i = 0;
     while (i < m->npiece && !(m->piece[i].here == here && m->piece[i].room >= bytes))
@@ -184,7 +184,7 @@ static int find(const Remote *m, const void *here, int64_t bytes)
     return i;
 }
 
-static void keep(Remote *m, const void *here, char *there, int64_t bytes)
+static void keep_piece(Remote *m, const void *here, char *there, int64_t bytes)
 {
     if (m->npiece == PIECES)
         rt_die("more data sets than a device's program keeps");
@@ -194,11 +194,11 @@ static void keep(Remote *m, const void *here, char *there, int64_t bytes)
 /* Where the memory that begins `here` lies there: brought over once, or anew when it changes from batch to batch. */
 static char *bring(Remote *m, const void *here, int64_t bytes, bool fresh, const char *what)
 {
-    const int i = find(m, here, bytes);
+    const int i = find_piece(m, here, bytes);
     if (i < m->npiece && !fresh)
         return m->piece[i].there;
     if (i == m->npiece)
-        keep(m, here, m->device->memory(bytes, what), bytes);
+        keep_piece(m, here, m->device->memory(bytes, what), bytes);
     m->device->put(m->piece[i].there, here, bytes);
     return m->piece[i].there;
 }
@@ -215,17 +215,17 @@ static bool stays(Remote *m, const Batch *b)
 {
     if (b->fresh || b->x_row == 0)
         return false;
-    const int i = find(m, b->stored, b->stored_bytes);
+    const int i = find_piece(m, b->stored, b->stored_bytes);
     if (i < m->npiece)
         return !m->piece[i].there;
     const bool here = m->where ? strcmp(m->where, "host") == 0 : !fits(m, b);
     if (here)
-        keep(m, b->stored, NULL, b->stored_bytes);
+        keep_piece(m, b->stored, NULL, b->stored_bytes);
     return here;
 }
 
 /* Samples of so many steps, and parameters as they are here. */
-static void begin(Remote *m, const Batch *b, int steps)
+static void bring_inputs(Remote *m, const Batch *b, int steps)
 {
     m->fed = stays(m, b);
     if (m->fed)
@@ -247,7 +247,7 @@ static void point(Remote *m, Rt *r, const Batch *b)
 }
 
 /* Step i as its kernels read it. */
-static void fill(Remote *m, int i, Rt *r, int64_t room, const Batch *b, bool output)
+static void fill_arguments(Remote *m, int i, Rt *r, int64_t room, const Batch *b, bool output)
 {
     char *here = m->arguments_here + i * m->arguments_room, *there = m->arguments + i * m->arguments_room;
     r->fixed = m->fixed;
@@ -270,16 +270,16 @@ static void fill(Remote *m, int i, Rt *r, int64_t room, const Batch *b, bool out
 
 void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output)
 {
-    begin(m, b, 1);
-    fill(m, 0, r, room, b, output);
+    bring_inputs(m, b, 1);
+    fill_arguments(m, 0, r, room, b, output);
     m->device->put(m->arguments, m->arguments_here, m->arguments_room);
 }
 
 void remote_begin_steps(Remote *m, void *structs, int64_t room, const Batch *b, int n)
 {
-    begin(m, b, n);
+    bring_inputs(m, b, n);
     for (int i = 0; i < n; i++)
-        fill(m, i, (Rt *)((char *)structs + i * room), room, &b[i], false);
+        fill_arguments(m, i, (Rt *)((char *)structs + i * room), room, &b[i], false);
     m->device->put(m->arguments, m->arguments_here, n * m->arguments_room);
 }
 

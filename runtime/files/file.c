@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static void __attribute__((noreturn)) fail(const File *f)
+static void __attribute__((noreturn)) file_fail(const File *f)
 {
     rt_die("%s cannot be written: %s", f->path, strerror(errno));
 }
@@ -81,7 +81,7 @@ static const char *other_than_file(const char *path)
     return is_own_output(&there) ? "what this program's output goes to" : NULL;
 }
 
-static bool find_place(File *f, const char *path)
+static bool find_directory(File *f, const char *path)
 {
     if (snprintf(f->path, sizeof f->path, "%s", path) < (int)sizeof f->path)
         return resolve(f->path);
@@ -96,8 +96,8 @@ static void must_find_place(File *f, const char *path)
         rt_die("the path %.60s... is too long", path);
     if (other)
         rt_die("%s is %s: name another place", path, other);
-    if (!find_place(f, path))
-        fail(f);
+    if (!find_directory(f, path))
+        file_fail(f);
 }
 
 static void directory_of(const char *path, char directory[PATH_MAX])
@@ -112,7 +112,7 @@ static void directory_of(const char *path, char directory[PATH_MAX])
 enum { OLD = 24 * 3600 }; /* seconds */
 enum { STEM = 64, TRIES = 100 }; /* bytes of the name that are kept: some file systems take 143 */
 
-static const char *base_of(const char *path)
+static const char *file_base(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -151,12 +151,12 @@ bool file_others(const char *path)
     static File f;
     char directory[PATH_MAX];
     bool others = false;
-    if (!find_place(&f, path))
+    if (!find_directory(&f, path))
         return false;
     directory_of(f.path, directory);
     DIR *d = opendir(directory);
     for (struct dirent *e; d && (e = readdir(d));) {
-        const char *owner = owner_in(e->d_name, base_of(f.path));
+        const char *owner = owner_in(e->d_name, file_base(f.path));
         if (owner && owner_is_gone(owner))
             unlinkat(dirfd(d), e->d_name, 0);
         else if (owner && (owner_is_here(owner) || !is_old(dirfd(d), e->d_name)))
@@ -172,7 +172,7 @@ static bool make_temporary(File *f)
 {
     static atomic_int made;
     char owner[OWNER_TEXT];
-    const char *base = base_of(f->path);
+    const char *base = file_base(f->path);
     owner_text(owner);
     f->fd = -1;
     errno = EEXIST;
@@ -198,11 +198,11 @@ void file_check(const char *path)
     must_find_place(&f, path);
     directory_of(f.path, directory);
     if (access(directory, W_OK | X_OK) != 0)
-        fail(&f);
+        file_fail(&f);
     file_others(path);
 }
 
-static bool begin(File *f)
+static bool begin_temporary(File *f)
 {
     f->have = 0;
     f->bytes = 0;
@@ -219,24 +219,24 @@ bool file_try(File *f, const char *path)
         errno = EEXIST;
         return false;
     }
-    return find_place(f, path) && begin(f);
+    return find_directory(f, path) && begin_temporary(f);
 }
 
 void file_create(File *f, const char *path)
 {
     must_find_place(f, path);
-    if (!begin(f))
-        fail(f);
+    if (!begin_temporary(f))
+        file_fail(f);
 }
 
-static void put(File *f, const char *data, int64_t bytes)
+static void file_put(File *f, const char *data, int64_t bytes)
 {
     while (bytes > 0) {
         const ssize_t n = write(f->fd, data, (size_t)bytes);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            fail(f);
+            file_fail(f);
         data += n;
         bytes -= n;
     }
@@ -244,7 +244,7 @@ static void put(File *f, const char *data, int64_t bytes)
 
 static void flush(File *f)
 {
-    put(f, f->piece, f->have);
+    file_put(f, f->piece, f->have);
     f->have = 0;
 }
 
@@ -254,7 +254,7 @@ void file_write(File *f, const void *data, int64_t bytes)
     if (bytes > FILE_PIECE - f->have)
         flush(f);
     if (bytes > FILE_PIECE) {
-        put(f, data, bytes);
+        file_put(f, data, bytes);
         return;
     }
     memcpy(f->piece + f->have, data, (size_t)bytes);
@@ -265,7 +265,7 @@ void file_patch(File *f, int64_t at, const void *data, int64_t bytes)
 {
     flush(f);
     if (pwrite(f->fd, data, (size_t)bytes, at) != bytes)
-        fail(f);
+        file_fail(f);
 }
 
 void file_read(File *f, int64_t at, void *to, int64_t bytes)
@@ -285,7 +285,7 @@ void file_sync(File *f)
 {
     flush(f);
     if (fsync(f->fd) != 0 && errno != EINVAL)
-        fail(f);
+        file_fail(f);
 }
 
 /* The name is safe on disk when its directory is. */
@@ -331,5 +331,5 @@ void file_commit(File *f)
 {
     flush(f);
     if (!file_try_commit(f))
-        fail(f);
+        file_fail(f);
 }

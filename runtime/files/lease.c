@@ -61,7 +61,7 @@ static Found read_lease(const Lease *l, char text[TEXT])
     return n >= 0 ? READ : fd < 0 && errno == ENOENT ? GONE : UNREADABLE;
 }
 
-static int write_text(Lease *l, char text[TEXT])
+static int write_lease(Lease *l, char text[TEXT])
 {
     return snprintf(text, TEXT, "%s%0*u host %s\n", l->head, BEAT_DIGITS, l->beat, l->host);
 }
@@ -80,7 +80,7 @@ static bool is_lost(const Lease *l)
     return found == GONE || (found == READ && strncmp(text, l->head, strlen(l->head)) != 0);
 }
 
-static void __attribute__((noreturn)) refuse(const Lease *l, const char *text)
+static void __attribute__((noreturn)) lease_refuse(const Lease *l, const char *text)
 {
     char host[65] = "another host";
     const char *dash = strchr(owner_of(text), '-'), *at = strstr(text, " host ");
@@ -92,7 +92,7 @@ static void __attribute__((noreturn)) refuse(const Lease *l, const char *text)
            dash ? atoi(dash + 1) : 0, host, l->directory);
 }
 
-static void __attribute__((noreturn)) fail(const Lease *l)
+static void __attribute__((noreturn)) lease_fail(const Lease *l)
 {
     rt_die("checkpoints cannot be written into %s: %s", l->directory, strerror(errno));
 }
@@ -114,10 +114,10 @@ static bool outlive(const Lease *l, const char *was)
         if (found == GONE)
             return false;
         if (found == READ && strcmp(now, was) != 0 && *owner_of(now))
-            refuse(l, now);
+            lease_refuse(l, now);
     }
     if (here)
-        refuse(l, was);
+        lease_refuse(l, was);
     return read_lease(l, now) == READ && strcmp(now, was) == 0;
 }
 
@@ -127,8 +127,8 @@ static bool replace(Lease *l, const char *was)
     static File f;
     char text[TEXT];
     if (!file_try(&f, l->path))
-        fail(l);
-    file_write(&f, text, write_text(l, text));
+        lease_fail(l);
+    file_write(&f, text, write_lease(l, text));
     file_sync(&f);
     if (read_lease(l, text) != READ || strcmp(text, was) != 0) {
         file_abandon(&f);
@@ -141,7 +141,7 @@ static bool replace(Lease *l, const char *was)
         return l->fd >= 0;
     }
     if (read_lease(l, text) == READ)
-        refuse(l, text);
+        lease_refuse(l, text);
     return false;
 }
 
@@ -151,16 +151,16 @@ static void take_file(Lease *l)
     while (l->fd < 0) {
         l->fd = open(l->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (l->fd < 0 && errno != EEXIST)
-            fail(l);
+            lease_fail(l);
         const Found found = l->fd < 0 ? read_lease(l, text) : GONE;
         if (found == UNREADABLE)
-            fail(l);
+            lease_fail(l);
         if (found == READ && outlive(l, text))
             replace(l, text);
     }
-    const int n = write_text(l, text);
+    const int n = write_lease(l, text);
     if (pwrite(l->fd, text, (size_t)n, 0) != n || fsync(l->fd) != 0)
-        fail(l);
+        lease_fail(l);
     rt_unfinished_shared(l->path, l->fd);
 }
 
@@ -176,7 +176,7 @@ void lease_check(Lease *l)
            l->directory, LEASE_SILENT_MS / 1000);
 }
 
-static void *work(void *arg)
+static void *lease_thread(void *arg)
 {
     Lease *l = arg;
     char text[TEXT];
@@ -191,7 +191,7 @@ static void *work(void *arg)
             break;
         lease_check(l);
         l->beat++;
-        const int n = write_text(l, text);
+        const int n = write_lease(l, text);
         if (pwrite(l->fd, text, (size_t)n, 0) ==
             n) /* else others see no beat, and lease_check that they came */
             fdatasync(l->fd);
@@ -209,7 +209,7 @@ static void start_beat(Lease *l)
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->ends, NULL);
     pthread_sigmask(SIG_BLOCK, &all, &old);
-    const int error = pthread_create(&l->thread, NULL, work, l);
+    const int error = pthread_create(&l->thread, NULL, lease_thread, l);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (error)
         rt_die("the thread of the lease could not be started: %s", strerror(error));
@@ -259,7 +259,7 @@ Lease *lease_take(const char *directory)
         snprintf(l->host, sizeof l->host, "unknown");
     const bool locked = lock_directory(l);
     if (access(directory, W_OK | X_OK) != 0)
-        fail(l);
+        lease_fail(l);
     if (locked) {
         look_for_file(l);
         return l;

@@ -29,7 +29,7 @@ static bool is_pipe(const char *path)
 }
 
 /* Waits for the reader of a pipe, as a plain open would, but ends when the run is asked to stop. */
-static int open_log(const char *path, int flags)
+static int open_log_file(const char *path, int flags)
 {
     const double began = clock_now();
     for (bool told = false;;) {
@@ -55,7 +55,7 @@ void log_open(Log *l, const char *path, bool append)
     l->lost = false;
     if (!path)
         return;
-    l->fd = open_log(path, append ? 0 : O_TRUNC);
+    l->fd = open_log_file(path, append ? 0 : O_TRUNC);
     if (l->fd < 0 && !output_stopping())
         rt_die("the log %s cannot be opened: %s", path, strerror(errno));
 }
@@ -96,7 +96,7 @@ void log_real(Log *l, const char *name, double value)
 }
 
 /* A part of a record at the end of a file, which a full disk leaves, would spoil the next one. */
-static void cut(int fd, off_t whole, int n)
+static void cut_partial_record(int fd, off_t whole, int n)
 {
     struct stat now;
     if (fstat(fd, &now) == 0 && now.st_size > whole && now.st_size < whole + n && ftruncate(fd, whole) != 0)
@@ -115,7 +115,7 @@ void log_end(Log *l)
         return;
     const int why = errno;
     if (file)
-        cut(l->fd, before.st_size, l->n);
+        cut_partial_record(l->fd, before.st_size, l->n);
     if (!l->lost && why == EAGAIN)
         rt_note("the log %s is a pipe whose reader does not read: the run stops without the last records", l->path);
     else if (!l->lost)

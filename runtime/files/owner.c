@@ -16,7 +16,7 @@ typedef struct Owner {
 } Owner;
 
 /* The bytes of a small file, "" when it cannot be read. */
-static void slurp(const char *path, char text[1024])
+static void read_small_file(const char *path, char text[1024])
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     const ssize_t n = fd >= 0 ? read(fd, text, 1023) : 0;
@@ -30,7 +30,7 @@ static uint64_t host(void)
     char text[1024];
     struct stat space = {.st_ino = 0};
     Hash h = hash_new();
-    slurp("/proc/sys/kernel/random/boot_id", text);
+    read_small_file("/proc/sys/kernel/random/boot_id", text);
     if (!*text && gethostname(text, sizeof text) != 0)
         *text = '\0';
     text[sizeof text - 1] = '\0';
@@ -46,7 +46,7 @@ static unsigned long long start_of(int pid, bool *ended)
     char path[64], text[1024], state = 0;
     unsigned long long start = 0;
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    slurp(path, text);
+    read_small_file(path, text);
     const char *name_end = strrchr(text, ')'); /* a name may hold anything */
     if (!name_end ||
         sscanf(name_end + 1,

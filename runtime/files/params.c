@@ -73,7 +73,7 @@ void params_set_real(char *memory, int real_bytes, int64_t place, double v)
         ((float *)memory)[place] = (float)v;
 }
 
-static int piece(int64_t count, int64_t first)
+static int params_piece(int64_t count, int64_t first)
 {
     return (int)(count - first < PARAMS_CHUNK ? count - first : PARAMS_CHUNK);
 }
@@ -86,7 +86,7 @@ uint64_t params_hash(const RtProgram *p, const char *fixed)
         const int64_t count = params_count(w);
         for (int64_t first = 0; first < count; first += PARAMS_CHUNK) {
             double chunk[PARAMS_CHUNK];
-            const int n = piece(count, first);
+            const int n = params_piece(count, first);
             params_get(w, fixed + w->offset, p->real_bytes, first, n, chunk);
             hash_add(&h, chunk, (size_t)n * (size_t)p->real_bytes);
         }

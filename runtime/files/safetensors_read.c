@@ -42,7 +42,7 @@ bool st_is_float(const StEntry *e)
 /* ---- the header */
 
 /* Room for one item more; rooms are powers of two. */
-static void *grow(void *list, int64_t n, size_t bytes)
+static void *grow_list(void *list, int64_t n, size_t bytes)
 {
     if (n & (n - 1))
         return list;
@@ -68,7 +68,7 @@ static const char *read_string(Json *j, StFile *f)
     return text;
 }
 
-static bool read_shape(Json *j, StFile *f, StEntry *e)
+static bool read_entry_shape(Json *j, StFile *f, StEntry *e)
 {
     bool first = true;
     e->first = f->ndim;
@@ -76,7 +76,7 @@ static bool read_shape(Json *j, StFile *f, StEntry *e)
     if (!json_char(j, '['))
         return false;
     while (json_next(j, ']', &first)) {
-        f->dims = grow(f->dims, f->ndim, sizeof *f->dims);
+        f->dims = grow_list(f->dims, f->ndim, sizeof *f->dims);
         if (!json_whole(j, &f->dims[f->ndim]))
             return false;
         f->ndim++;
@@ -105,7 +105,7 @@ static bool read_entry(Json *j, StFile *f, StEntry *e)
         if (strcmp(key, "dtype") == 0)
             ok = (e->dtype = read_string(j, f)) != NULL;
         else if (strcmp(key, "shape") == 0)
-            ok = read_shape(j, f, e);
+            ok = read_entry_shape(j, f, e);
         else if (strcmp(key, "data_offsets") == 0)
             ok = read_offsets(j, e);
         else
@@ -132,7 +132,7 @@ static bool read_metadata(Json *j, StFile *f)
     if (!json_char(j, '{'))
         return false;
     while (json_next(j, '}', &first)) {
-        f->meta = grow(f->meta, f->nmeta, sizeof *f->meta);
+        f->meta = grow_list(f->meta, f->nmeta, sizeof *f->meta);
         StMeta *m = &f->meta[f->nmeta];
         if (!(m->key = read_string(j, f)) || !json_char(j, ':') || !(m->value = read_string(j, f)))
             return false;
@@ -141,9 +141,9 @@ static bool read_metadata(Json *j, StFile *f)
     return !j->wrong;
 }
 
-static bool read_tensor(Json *j, StFile *f, const char *name, char why[256])
+static bool read_header_entry(Json *j, StFile *f, const char *name, char why[256])
 {
-    f->entry = grow(f->entry, f->n, sizeof *f->entry);
+    f->entry = grow_list(f->entry, f->n, sizeof *f->entry);
     StEntry *e = &f->entry[f->n++];
     *e = (StEntry){.name = name};
     if (!read_entry(j, f, e))
@@ -166,7 +166,7 @@ static bool read_header(StFile *f, char why[256])
         const char *name = read_string(&j, f);
         ok = name && json_char(&j, ':') &&
              (strcmp(name, "__metadata__") == 0 ? read_metadata(&j, f)
-                                                : read_tensor(&j, f, name, why));
+                                                : read_header_entry(&j, f, name, why));
     }
     ok = ok && json_end(&j);
     if (!ok && !*why)
@@ -317,7 +317,7 @@ static double half(uint16_t h)
     return sign * __builtin_ldexp(1024 + fraction, exponent - 25);
 }
 
-static double number(const char *at, const char *dtype)
+static double read_number(const char *at, const char *dtype)
 {
     if (dtype[0] == 'F' && dtype[1] == '6') {
         double v;
@@ -347,7 +347,7 @@ void st_load(const StFile *f, const StEntry *e, const RtParam *p, int real_bytes
         double chunk[PARAMS_CHUNK];
         const int n = (int)(count - first < PARAMS_CHUNK ? count - first : PARAMS_CHUNK);
         for (int k = 0; k < n; k++)
-            chunk[k] = number(f->data + e->begin + (first + k) * size, e->dtype);
+            chunk[k] = read_number(f->data + e->begin + (first + k) * size, e->dtype);
         params_put(p, to, real_bytes, first, n, chunk);
     }
 }

@@ -65,7 +65,7 @@ static int64_t metadata(char *to, int64_t room, const StWriter *w)
 }
 
 /* The header behind its 8 bytes of length, filled up with blanks to a multiple of 8. */
-static int64_t header(StWriter *w)
+static int64_t write_header(StWriter *w)
 {
     char *h = w->head + 8;
     const int64_t room = w->room - 8;
@@ -98,7 +98,7 @@ void st_writer_ready(StWriter *w, const char *path)
         later += json_room(w->item[i].most);
     w->room = room_of(w);
     w->head = rt_alloc((size_t)w->room);
-    const int64_t n = header(w);
+    const int64_t n = write_header(w);
     if (n + later > ST_HEAD_WRITTEN)
         rt_die("%s cannot be written: names of %d tensors make a header of %lld bytes, and "
                "safetensors files have at most %d",
@@ -138,7 +138,7 @@ static void read_back(StWriter *w, int64_t digits, uint64_t want)
 void st_write(StWriter *w, const char *path)
 {
     Hash hash = hash_new();
-    const int64_t n = header(w);
+    const int64_t n = write_header(w);
     char digits[ST_DIGITS + 1];
     hash_add(&hash, w->head, (size_t)n);
     file_create(&w->file, path);

@@ -76,7 +76,7 @@ static Peak peak_of(const RtProgram *p)
     return f64 ? (Peak){f64_any, 2} : (Peak){f32_any, 4};
 }
 
-static void run(void *arg, int thread, int unit)
+static void run_fma(void *arg, int thread, int unit)
 {
     (void)thread, (void)unit;
     volatile double result = ((const Peak *)arg)->burst();
@@ -91,7 +91,7 @@ double fma_peak(const RtProgram *p, Pool *pool)
     double best = 0;
     for (int i = 0; i < REPEATS; i++) {
         const double began = clock_now();
-        pool_run(pool, run, &peak, threads);
+        pool_run(pool, run_fma, &peak, threads);
         const double rate = flops / (clock_now() - began) / 1e9;
         best = rate > best ? rate : best;
     }

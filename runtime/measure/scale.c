@@ -30,14 +30,14 @@ double scale_sum(Link l, int ranks, double bytes)
 }
 
 /* The step before may still be adding while this one goes forward. */
-static bool goes_on(int ranks, const RtBucket *bucket, int nbucket)
+static bool sums_go_on(int ranks, const RtBucket *bucket, int nbucket)
 {
     return (ranks & (ranks - 1)) == 0 && nbucket > 0 && bucket[0].due > bucket[nbucket - 1].due;
 }
 
 Scaled scale_step(Link l, int ranks, const RtBucket *bucket, int nbucket, double own)
 {
-    const bool late = goes_on(ranks, bucket, nbucket);
+    const bool late = sums_go_on(ranks, bucket, nbucket);
     Scaled s = {.step = own};
     double end = own;
     if (ranks == 1)

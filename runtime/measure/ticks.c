@@ -14,7 +14,7 @@ _Thread_local int64_t *rt_ticks;
 static _Thread_local Lane *mine;
 static _Thread_local int64_t last;
 
-static int64_t now(void)
+static int64_t ticks_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -23,7 +23,7 @@ static int64_t now(void)
 
 /* ---- what happened from `begin` to `end` on a thread */
 
-static void add(Lane *l, int64_t entry, int64_t begin, int64_t end)
+static void add_ticks(Lane *l, int64_t entry, int64_t begin, int64_t end)
 {
     l->sum[entry] += end - begin;
     if (l->nevent < l->room && end > begin)
@@ -32,13 +32,13 @@ static void add(Lane *l, int64_t entry, int64_t begin, int64_t end)
 
 static void add_wait(Lane *l, Wait w, int64_t begin, int64_t end)
 {
-    add(l, l->ncall + w, begin, end);
+    add_ticks(l, l->ncall + w, begin, end);
 }
 
 void rt_tick(int call)
 {
-    const int64_t t = now();
-    add(mine, call, last, t);
+    const int64_t t = ticks_now();
+    add_ticks(mine, call, last, t);
     last = t;
 }
 
@@ -50,7 +50,7 @@ void ticks_unit_begin(Ticks *t, int thread)
     }
     mine = &t->lane[thread];
     rt_ticks = mine->sum;
-    last = now();
+    last = ticks_now();
     if (mine->first)
         add_wait(mine, TICKS_OTHER, mine->end, last);
     else {
@@ -64,13 +64,13 @@ void ticks_unit_end(Ticks *t, int thread)
     if (!t)
         return;
     Lane *l = &t->lane[thread];
-    l->end = now();
+    l->end = ticks_now();
     add_wait(l, TICKS_OTHER, last, l->end);
 }
 
 /* ---- the main thread's view */
 
-static void add_all(Ticks *t, Wait w, int64_t begin, int64_t end)
+static void add_to_lanes(Ticks *t, Wait w, int64_t begin, int64_t end)
 {
     for (int i = 0; i < t->threads; i++)
         add_wait(&t->lane[i], w, begin, end);
@@ -78,20 +78,20 @@ static void add_all(Ticks *t, Wait w, int64_t begin, int64_t end)
 
 void ticks_step_begin(Ticks *t)
 {
-    t->began = t->between = now();
+    t->began = t->between = ticks_now();
 }
 
 void ticks_batch_ready(Ticks *t)
 {
-    const int64_t at = now();
-    add_all(t, TICKS_DATA, t->between, at);
+    const int64_t at = ticks_now();
+    add_to_lanes(t, TICKS_DATA, t->between, at);
     t->between = at;
 }
 
 void ticks_step_end(Ticks *t)
 {
-    const int64_t at = now();
-    add_all(t, TICKS_ALONE, t->between, at);
+    const int64_t at = ticks_now();
+    add_to_lanes(t, TICKS_ALONE, t->between, at);
     t->wall += at - t->began;
     t->steps++;
 }
@@ -100,8 +100,8 @@ void ticks_phase_begin(Ticks *t)
 {
     if (!t)
         return;
-    t->phase = now();
-    add_all(t, TICKS_ALONE, t->between, t->phase);
+    t->phase = ticks_now();
+    add_to_lanes(t, TICKS_ALONE, t->between, t->phase);
     for (int i = 0; i < t->threads; i++)
         t->lane[i].first = t->lane[i].end = 0;
 }
@@ -112,7 +112,7 @@ void ticks_phase_end(Ticks *t)
 {
     if (!t)
         return;
-    const int64_t at = now();
+    const int64_t at = ticks_now();
     int64_t slowest = t->phase;
     for (int i = 0; i < t->threads; i++)
         slowest = t->lane[i].end > slowest ? t->lane[i].end : slowest;

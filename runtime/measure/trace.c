@@ -12,7 +12,7 @@
 
 enum { TRACE_TEXT = 1024 }; /* of a quoted name */
 
-static void __attribute__((format(printf, 2, 3))) put(File *f, const char *format, ...)
+static void __attribute__((format(printf, 2, 3))) trace_put(File *f, const char *format, ...)
 {
     char line[4 * TRACE_TEXT];
     va_list ap;
@@ -31,13 +31,13 @@ static const char *quoted(char to[TRACE_TEXT], const char *s)
 /* Microseconds since the first event, exactly. */
 static void put_time(File *f, const char *key, int64_t ns)
 {
-    put(f, ",\"%s\":%lld.%03d", key, (long long)(ns / 1000), (int)(ns % 1000));
+    trace_put(f, ",\"%s\":%lld.%03d", key, (long long)(ns / 1000), (int)(ns % 1000));
 }
 
 static void put_call(File *f, const RtCall *c)
 {
     char kernel[TRACE_TEXT], place[TRACE_TEXT], algorithm[TRACE_TEXT];
-    put(f, ",\"args\":{\"kernel\":%s,\"place\":%s,\"algorithm\":%s,\"flops_per_sample\":%.0f}",
+    trace_put(f, ",\"args\":{\"kernel\":%s,\"place\":%s,\"algorithm\":%s,\"flops_per_sample\":%.0f}",
         quoted(kernel, c->kernel), quoted(place, c->place), quoted(algorithm, c->algorithm),
         c->flops);
 }
@@ -46,13 +46,13 @@ static void put_event(File *f, const Ticks *t, int thread, const Event *e, int64
 {
     char name[TRACE_TEXT];
     const bool call = e->entry < t->p->ncall;
-    put(f, ",\n{\"name\":%s,\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%d",
+    trace_put(f, ",\n{\"name\":%s,\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%d",
         quoted(name, ticks_name(t->p, e->entry)), call ? "kernel" : "wait", thread);
     put_time(f, "ts", e->begin - zero);
     put_time(f, "dur", e->end - e->begin);
     if (call)
         put_call(f, &t->p->call[e->entry]);
-    put(f, "}");
+    trace_put(f, "}");
 }
 
 void trace_write(const Ticks *t, const char *path)
@@ -65,21 +65,21 @@ void trace_write(const Ticks *t, const char *path)
         if (t->lane[i].nevent && t->lane[i].event[0].begin < zero)
             zero = t->lane[i].event[0].begin;
     file_create(&f, path);
-    put(&f,
+    trace_put(&f,
         "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"program\":\"%s\",\"batch\":%d,\"threads\":%d,"
         "\"steps\":%lld,"
         "\"flops_per_sample\":%.0f},\n\"traceEvents\":[\n",
         t->p->source_hash, t->p->batch, t->threads, (long long)t->steps, t->p->flops_per_sample);
-    put(&f, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"tid\":0,\"args\":{\"name\":%s}}",
+    trace_put(&f, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"tid\":0,\"args\":{\"name\":%s}}",
         quoted(name, t->p->model));
     for (int i = 0; i < t->threads; i++)
-        put(&f,
+        trace_put(&f,
             ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"args\":{\"name\":"
             "\"thread %d\"}}",
             i, i);
     for (int i = 0; i < t->threads; i++)
         for (int64_t k = 0; k < t->lane[i].nevent; k++)
             put_event(&f, t, i, &t->lane[i].event[k], zero);
-    put(&f, "\n]}\n");
+    trace_put(&f, "\n]}\n");
     file_commit(&f);
 }

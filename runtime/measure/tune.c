@@ -17,14 +17,14 @@
 enum { TURNS = 15 };
 static const double TURN_SECONDS = 5e-4;
 
-static int ascending(const void *a, const void *b)
+static int ascending_times(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* Numbers of about the size of activations: zeros and denormals would be no fair input. */
-static void fill(const RtProgram *p, char *m, int64_t bytes)
+static void fill_trials(const RtProgram *p, char *m, int64_t bytes)
 {
     uint32_t r[4];
     for (int64_t i = 0; i < bytes / p->real_bytes; i++) {
@@ -72,7 +72,7 @@ typedef struct Trials {
     int64_t bytes;
 } Trials;
 
-static int compare(void *arg)
+static int run_trials(void *arg)
 {
     const Trials *t = arg;
     const RtProgram *p = t->p;
@@ -84,14 +84,14 @@ static int compare(void *arg)
     int *calls = rt_alloc(sizeof *calls * (size_t)n);
 
     processor_check(p);
-    fill(p, m, t->bytes);
+    fill_trials(p, m, t->bytes);
     for (int i = 0; i < n; i++)
         calls[i] = calls_of(&trial[i], m);
     for (int turn = 0; turn < TURNS; turn++)
         for (int i = 0; i < n; i++)
             time[i * TURNS + turn] = seconds_of(&trial[i], m, calls[i]) / calls[i];
     for (int i = 0; i < n; i++) {
-        qsort(time + i * TURNS, TURNS, sizeof *time, ascending);
+        qsort(time + i * TURNS, TURNS, sizeof *time, ascending_times);
         printf("%d %.3f\n", i, 1e6 * time[i * TURNS + TURNS / 2]);
     }
     printf("peak %.1f\n", fma_peak(p, pool));
@@ -100,5 +100,5 @@ static int compare(void *arg)
 
 int rt_tune(const RtProgram *p, const RtTrial *trial, int n, int64_t bytes)
 {
-    return threads_run(compare, &(Trials){p, trial, n, bytes});
+    return threads_run(run_trials, &(Trials){p, trial, n, bytes});
 }

@@ -40,7 +40,7 @@ static int near(size_t n)
     return n < 3 ? 2 : n < 5 ? 3 : 4;
 }
 
-static const ProgramSample *samples_of(const RtProgram *p)
+static const ProgramSample *sample_kind(const RtProgram *p)
 {
     const ProgramSample *s = program_samples;
     while (!s->is(p))
@@ -62,11 +62,11 @@ static const char *help_of(const RtProgram *p, const ProgramOption *t, int comma
 {
     const char *text = t->help, *otherwise = t->otherwise;
     if (t->at == AT(data))
-        text = rt_format("%.*s, or %s", (int)(strrchr(text, ',') - text), text, samples_of(p)->data);
+        text = rt_format("%.*s, or %s", (int)(strrchr(text, ',') - text), text, sample_kind(p)->data);
     if (t->at == AT(input))
-        text = rt_format(samples_of(p)->input, arrays_of(p));
+        text = rt_format(sample_kind(p)->input, arrays_of(p));
     if (t->at == AT(output) && command == PREDICT)
-        otherwise = samples_of(p)->output;
+        otherwise = sample_kind(p)->output;
     if (t->ranks && p->transport)
         text = rt_format("%s; %s", text, t->ranks);
     return otherwise ? rt_format("%s (default: %s)", text, otherwise) : text;
@@ -113,7 +113,7 @@ static void __attribute__((noreturn)) lacking(const char *what, const ProgramNee
 }
 
 /* The row of an option.  Two commands may have rows of the same name. */
-static const ProgramOption *find(const RtProgram *p, const char *word, size_t length, Command command)
+static const ProgramOption *find_option(const RtProgram *p, const char *word, size_t length, Command command)
 {
     const char *nearest = NULL, *of = program_commands[command].name;
     const ProgramOption *elsewhere = NULL;
@@ -162,7 +162,7 @@ static Command command_of(const RtProgram *p, const char *word)
            program_invocation_short_name);
 }
 
-static double number(const ProgramOption *t, const char *value, const char *end_with, double low,
+static double option_number(const ProgramOption *t, const char *value, const char *end_with, double low,
                      double high)
 {
     char *end;
@@ -191,7 +191,7 @@ static void every(Options *o, const ProgramOption *t, const char *value)
 {
     const size_t n = strlen(value);
     const bool seconds = n > 0 && value[n - 1] == 's';
-    const double v = number(t, value, seconds ? "s" : "", t->low, t->high);
+    const double v = option_number(t, value, seconds ? "s" : "", t->low, t->high);
     o->every_seconds = seconds ? v : 0;
     o->every_steps = seconds ? 0 : (int64_t)v;
 }
@@ -206,7 +206,7 @@ static const char *choice(const ProgramOption *t, const char *value)
     return value;
 }
 
-static void set(Options *o, const ProgramOption *t, const char *value)
+static void set_option(Options *o, const ProgramOption *t, const char *value)
 {
     void *field = (char *)o + t->at;
     switch (t->kind) {
@@ -230,16 +230,16 @@ static void set(Options *o, const ProgramOption *t, const char *value)
         *(uint64_t *)field = seed_of(value);
         break;
     case OPTION_REAL:
-        *(double *)field = number(t, value, "", t->low, t->high);
+        *(double *)field = option_number(t, value, "", t->low, t->high);
         break;
     case OPTION_EVERY:
         every(o, t, value);
         break;
     case OPTION_COUNT:
         if (t->at == AT(threads) || t->at == AT(groups))
-            *(int *)field = (int)number(t, value, "", t->low, t->high);
+            *(int *)field = (int)option_number(t, value, "", t->low, t->high);
         else
-            *(int64_t *)field = (int64_t)number(t, value, "", t->low, t->high);
+            *(int64_t *)field = (int64_t)option_number(t, value, "", t->low, t->high);
         o->epochs_given |= t->at == AT(epochs);
         o->threads_given |= t->at == AT(threads);
     }
@@ -252,7 +252,7 @@ static void complete(const Options *o, const RtProgram *p)
                program_invocation_short_name);
     if (o->command == PREDICT && !o->input && !o->text)
         rt_die("predict needs --input FILE%s; %s", program_lacks(p, NEED_TEXTS) ? "" : " or --text TEXT",
-               rt_format(samples_of(p)->input, arrays_of(p)));
+               rt_format(sample_kind(p)->input, arrays_of(p)));
     if (o->input && o->text)
         rt_die("--input and --text are given: predict takes one of the two");
     if (o->command == GRADS && !o->output)
@@ -299,12 +299,12 @@ void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
                    program_invocation_short_name);
         const char *equals = strchr(word, '=');
         const size_t length = equals ? (size_t)(equals - word - 2) : strlen(word + 2);
-        const ProgramOption *t = find(p, word + 2, length, o->command);
+        const ProgramOption *t = find_option(p, word + 2, length, o->command);
         if (!t->arg && equals)
             rt_die("--%s takes no value", t->name);
         if (t->arg && !equals && i + 1 == argc)
             rt_die("--%s wants %s", t->name, t->arg);
-        set(o, t, !t->arg ? "" : equals ? equals + 1 : argv[++i]);
+        set_option(o, t, !t->arg ? "" : equals ? equals + 1 : argv[++i]);
     }
     complete(o, p);
     if (o->timeout_start == 0)

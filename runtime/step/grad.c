@@ -34,7 +34,7 @@ int64_t grad_blocks(const RtProgram *p)
     return blocks_of(p, p->nsum);
 }
 
-static Block block(const RtProgram *p, int unit)
+static Block block_of(const RtProgram *p, int unit)
 {
     const RtSum *s = p->sum;
     for (int64_t blocks; unit >= (blocks = (s->count + BLOCK - 1) / BLOCK); s++)
@@ -80,28 +80,28 @@ static void add_buffers(void *arg, int to, int from)
         add_f32((float *)a, (const float *)b, x->b.n);
 }
 
-static void add(void *arg, int thread, int unit)
+static void add_block(void *arg, int thread, int unit)
 {
     (void)thread;
     const Job *j = arg;
-    Adding x = {j, block(j->p, unit)};
+    Adding x = {j, block_of(j->p, unit)};
     tree_add(j->node, j->n, add_buffers, &x);
 }
 
-static void square(void *arg, int thread, int unit)
+static void block_squares(void *arg, int thread, int unit)
 {
     (void)thread;
     const Job *j = arg;
-    const Block b = block(j->p, unit);
+    const Block b = block_of(j->p, unit);
     j->partial[unit] = j->p->real_bytes == 8 ? squares_f64((const double *)(j->grad + b.at), b.n)
                                              : squares_f32((const float *)(j->grad + b.at), b.n);
 }
 
-static void scale(void *arg, int thread, int unit)
+static void scale_block(void *arg, int thread, int unit)
 {
     (void)thread;
     const Job *j = arg;
-    const Block b = block(j->p, unit);
+    const Block b = block_of(j->p, unit);
     if (j->p->real_bytes == 8)
         scale_f64((double *)(j->grad + b.at), b.n, j->factor);
     else
@@ -111,14 +111,14 @@ static void scale(void *arg, int thread, int unit)
 void grad_tree(const RtProgram *p, Pool *pool, char *grad, int64_t next, const Node *node, int n)
 {
     Job j = {.p = p, .grad = grad, .next = next, .node = node, .n = n};
-    pool_run(pool, add, &j, (int)grad_blocks(p));
+    pool_run(pool, add_block, &j, (int)grad_blocks(p));
 }
 
 void grad_clip(const RtProgram *p, Pool *pool, char *grad, double *partial, double limit)
 {
     const int blocks = (int)blocks_of(p, p->ngradient);
     Job j = {.p = p, .grad = grad, .partial = partial};
-    pool_run(pool, square, &j, blocks);
+    pool_run(pool, block_squares, &j, blocks);
     double sum = 0;
     for (int i = 0; i < blocks; i++)
         sum += partial[i];
@@ -126,5 +126,5 @@ void grad_clip(const RtProgram *p, Pool *pool, char *grad, double *partial, doub
     if (!(norm > limit))
         return;
     j.factor = limit / norm;
-    pool_run(pool, scale, &j, blocks);
+    pool_run(pool, scale_block, &j, blocks);
 }

@@ -35,7 +35,7 @@ struct Checkpoint {
     int64_t kept[2]; /* of the last two that are known to be good; -1 */
 };
 
-static void path_of(const Checkpoint *c, int64_t step, char path[4096])
+static void checkpoint_path(const Checkpoint *c, int64_t step, char path[4096])
 {
     snprintf(path, 4096, "%s/" FILE_CHECKPOINT, c->o->checkpoint, (long long)step);
 }
@@ -142,7 +142,7 @@ static bool sums_read(const char *text, Position *at)
     return true;
 }
 
-static void describe(Checkpoint *c, const Position *at)
+static void describe_state(Checkpoint *c, const Position *at)
 {
     snprintf(c->position, sizeof c->position, "%lld %lld %lld %lld", (long long)at->epoch,
              (long long)at->step, (long long)at->total, (long long)at->samples);
@@ -153,8 +153,8 @@ static void describe(Checkpoint *c, const Position *at)
 void checkpoint_save(Checkpoint *c, const Position *at)
 {
     char path[4096];
-    path_of(c, at->total, path);
-    describe(c, at);
+    checkpoint_path(c, at->total, path);
+    describe_state(c, at);
     lease_check(c->lease);
     st_write(c->writer, path); /* it is read back there: only then an older one may go */
     if (c->kept[0] == at->total)
@@ -165,14 +165,14 @@ void checkpoint_save(Checkpoint *c, const Position *at)
     c->found[c->nfound++] = old; /* what was there before, and is not kept, goes */
     for (int i = 0; i < c->nfound; i++)
         if (c->found[i] >= 0 && c->found[i] != c->kept[0] && c->found[i] != c->kept[1]) {
-            path_of(c, c->found[i], path);
+            checkpoint_path(c, c->found[i], path);
             unlink(path);
         }
     c->nfound = 0;
 }
 
 /* A piece of such a list as people say it. */
-static const char *words(const char *piece, const char *none)
+static const char *piece_words(const char *piece, const char *none)
 {
     piece = piece ? piece + (*piece == ' ') : none;
     return strcmp(piece, "limit-samples 0") == 0 ? "all samples" : piece;
@@ -188,7 +188,7 @@ static void __attribute__((noreturn)) differ(const Checkpoint *c, const char *pa
     while (a && b && strcmp(a, b) == 0)
         a = strtok_r(NULL, ",", &save_then), b = strtok_r(NULL, ",", &save_now);
     rt_die("%s cannot be resumed by this run: it was made with %s, this run has %s", path,
-           words(a, "other settings"), words(b, "others"));
+           piece_words(a, "other settings"), piece_words(b, "others"));
 }
 
 /* What a checkpoint says that was written before samples were hashed, and agrees in the rest. */
@@ -214,7 +214,7 @@ static bool read_position(const StFile *f, Position *at)
 }
 
 /* False when the file is damaged. */
-static bool load(Checkpoint *c, const char *path, Position *at)
+static bool load_checkpoint(Checkpoint *c, const char *path, Position *at)
 {
     char why[256];
     StFile *f = st_open(path, why);
@@ -263,8 +263,8 @@ bool checkpoint_resume(Checkpoint *c, Position *at)
 {
     for (int i = 0; i < c->nfound; i++) {
         char path[4096];
-        path_of(c, c->found[i], path);
-        if (!load(c, path, at))
+        checkpoint_path(c, c->found[i], path);
+        if (!load_checkpoint(c, path, at))
             continue;
         c->kept[0] = c->found[i];
         say_where(c, path, at);

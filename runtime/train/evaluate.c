@@ -8,7 +8,7 @@ int64_t evaluate_batches(const RtProgram *p, int64_t samples)
     return (samples + p->batch - 1) / p->batch;
 }
 
-static Batch batch_of(const Net *n, const Data *d, const Order *order, int64_t step)
+static Batch batch_at(const Net *n, const Data *d, const Order *order, int64_t step)
 {
     const int batch = n->p->batch;
     const int64_t left = d->n - step * batch;
@@ -22,9 +22,9 @@ Batch evaluate_batch(Net *n, const Data *d, const Order *order, int64_t step)
     static Batch next;
     const bool more = !d->synthetic && step + 1 < evaluate_batches(n->p, d->n);
     if (more)
-        next = batch_of(n, d, order, step + 1);
+        next = batch_at(n, d, order, step + 1);
     net_ahead(n, &next, more);
-    return batch_of(n, d, order, step);
+    return batch_at(n, d, order, step);
 }
 
 void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_METRICS])

@@ -5,7 +5,7 @@
 #include "train/evaluate.h"
 #include <string.h>
 
-static double value_of(const RtProgram *p, const Result *r, const char *metric)
+static double reached_value(const RtProgram *p, const Result *r, const char *metric)
 {
     const bool test = strncmp(metric, "test_", 5) == 0;
     if (strstr(metric, "_perplexity"))
@@ -14,7 +14,7 @@ static double value_of(const RtProgram *p, const Result *r, const char *metric)
     return m < 0 ? __builtin_nan("") : test ? r->test[m] : r->train[m];
 }
 
-static bool holds(double a, const char *op, double b)
+static bool relation_holds(double a, const char *op, double b)
 {
     if (op[0] == '>')
         return op[1] ? a >= b : a > b;
@@ -28,11 +28,11 @@ bool expect_reached(const RtProgram *p, const Options *o, const Result *r)
 }
 
 /* 1 when a --strict run has missed it. */
-static int compare(const RtProgram *p, const Options *o, const Result *r)
+static int compare_expected(const RtProgram *p, const Options *o, const Result *r)
 {
     const RtRecipe *q = &p->recipe;
-    const double v = value_of(p, r, q->expect_metric);
-    const bool met = holds(v, q->expect_op, q->expect_value);
+    const double v = reached_value(p, r, q->expect_metric);
+    const bool met = relation_holds(v, q->expect_op, q->expect_value);
     rt_print("expected %s %s %.6g: %.4f, %s\n", q->expect_metric, q->expect_op, q->expect_value, v,
              met ? "met" : "missed");
     return o->strict && !met;
@@ -46,7 +46,7 @@ int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t
     const char *s = epochs == 1 ? "" : "s";
     int code = 0;
     if (p->recipe.expect_metric && full)
-        code = compare(p, o, r);
+        code = compare_expected(p, o, r);
     if (accuracy >= 0)
         rt_print("test accuracy %.4f, %lld epoch%s, %.1f s\n", r->test[accuracy],
                  (long long)epochs, s, seconds);

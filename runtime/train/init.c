@@ -59,7 +59,7 @@ static Law law(const RtParam *p)
 }
 
 /* Elements first .. first + n - 1 (first is even) drawn from the law. */
-static void draw(double *v, const RtParam *p, Law l, uint64_t seed, int64_t first, int n)
+static void draw_weights(double *v, const RtParam *p, Law l, uint64_t seed, int64_t first, int n)
 {
     const uint64_t name = hash_text(p->name);
     for (int k = 0; k < n; k += 2) {
@@ -104,7 +104,7 @@ static void orthogonal(const Job *j, const RtParam *p)
     double *q = rt_alloc(sizeof *q * (size_t)count);
     for (int64_t first = 0; first < count; first += PARAMS_CHUNK) {
         const int n = (int)(count - first < PARAMS_CHUNK ? count - first : PARAMS_CHUNK);
-        draw(q + first, p, (Law){true, 0, 1}, j->seed, first, n);
+        draw_weights(q + first, p, (Law){true, 0, 1}, j->seed, first, n);
     }
     if (rows <= columns)
         orthonormal(q, rows, columns, columns, 1);
@@ -120,7 +120,7 @@ static void orthogonal(const Job *j, const RtParam *p)
 }
 
 /* Unit u of the job: chunk u of all parameters counted through. */
-static void fill(void *arg, int thread, int unit)
+static void fill_chunk(void *arg, int thread, int unit)
 {
     (void)thread;
     const Job *j = arg;
@@ -142,7 +142,7 @@ static void fill(void *arg, int thread, int unit)
                        ? p->init.a
                        : 0;
     else
-        draw(v, p, law(p), j->seed, first, n);
+        draw_weights(v, p, law(p), j->seed, first, n);
     params_put(p, j->fixed + p->offset, j->p->real_bytes, first, n, v);
 }
 
@@ -163,7 +163,7 @@ void init_params(const RtProgram *p, char *fixed, uint64_t seed, Pool *pool)
     int64_t chunks = 0;
     for (int i = 0; i < p->nparam; i++)
         chunks += (params_count(&p->param[i]) + PARAMS_CHUNK - 1) / PARAMS_CHUNK;
-    pool_run(pool, fill, &j, (int)chunks);
+    pool_run(pool, fill_chunk, &j, (int)chunks);
     for (int i = 0; i < p->nparam; i++)
         if (p->param[i].blank > 0)
             clear_blank(p, fixed, &p->param[i]);

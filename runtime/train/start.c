@@ -151,7 +151,7 @@ static void read_data(Trainer *t)
         checkpoint_bind(t->checkpoint, data_hash(t->data), data_hash_samples(t->data, t->pool));
 }
 
-static void open_log(Trainer *t)
+static void start_log(Trainer *t)
 {
     log_open(&t->log, t->o->log, t->at.total > 0);
     if (t->o->log_ranks)
@@ -187,7 +187,7 @@ void start_training(Trainer *t)
         loader_wait(t->loader);
         compare_ranks(t);
     }
-    open_log(t);
+    start_log(t);
     t->saved_total = t->at.total;
     t->saved_time = clock_now();
     OrderJob *first = &t->order[t->at.epoch % 2];

@@ -15,18 +15,18 @@ void steps_end_trace(Trainer *t)
 }
 
 /* Samples of the step `ahead` steps from now.  The last step of an epoch may have fewer. */
-static int samples_of(const Trainer *t, int ahead)
+static int step_samples(const Trainer *t, int ahead)
 {
     const int64_t left = t->data->n - (t->at.step + ahead) * t->p->batch;
     return left < t->p->batch ? (int)left : t->p->batch;
 }
 
-static Batch batch_of(Trainer *t, int ahead)
+static Batch step_batch(Trainer *t, int ahead)
 {
     const Position *a = &t->at;
     Batch b = {.seed = t->o->seed, .epoch = a->epoch};
     data_batch(t->data, t->pool, &t->order[a->epoch % 2].order, a->step + ahead,
-               samples_of(t, ahead), &b);
+               step_samples(t, ahead), &b);
     return b;
 }
 
@@ -40,7 +40,7 @@ static Hyper hyper_of(const Trainer *t, int ahead)
 static void count_step(Trainer *t)
 {
     Position *a = &t->at;
-    const int samples = samples_of(t, 0);
+    const int samples = step_samples(t, 0);
     for (int m = 0; m < RT_METRICS; m++)
         a->sum[m] += t->net->metric[m];
     a->samples += samples;
@@ -55,7 +55,7 @@ static void one_step(Trainer *t)
     t->net->ticks = t->ticks;
     if (t->ticks)
         ticks_step_begin(t->ticks);
-    const Batch b = batch_of(t, 0);
+    const Batch b = step_batch(t, 0);
     stop_if_files_broke(t, true);
     if (t->ticks)
         ticks_batch_ready(t->ticks);
@@ -98,14 +98,14 @@ static void prefetch_next(Trainer *t, int n)
     const bool more = t->p->device && !t->data->synthetic && t->at.step + n < t->steps;
     const int next = more ? steps_at_once(t, n) : 0;
     for (int i = 0; i < next; i++)
-        t->ahead[i] = batch_of(t, n + i);
+        t->ahead[i] = step_batch(t, n + i);
     net_ahead(t->net, t->ahead, next);
 }
 
 static void several_steps(Trainer *t, int n)
 {
     for (int i = 0; i < n; i++) {
-        t->batch[i] = batch_of(t, i);
+        t->batch[i] = step_batch(t, i);
         t->hyper[i] = hyper_of(t, i);
     }
     stop_if_files_broke(t, true);

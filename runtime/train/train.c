@@ -61,7 +61,7 @@ static void finish_epoch(Trainer *t)
         trainer_save(t);
 }
 
-static void finish(Trainer *t)
+static void finish_run(Trainer *t)
 {
     char hash[17];
     net_fetch(t->net);
@@ -94,6 +94,6 @@ int train_run(const RtProgram *p, const Options *o)
     steps_end_trace(t);
     if (!t->result.known) /* nothing was left to train */
         test(t);
-    finish(t);
+    finish_run(t);
     return expect_report(p, o, &t->result, t->at.epoch, clock_now() - clock_start());
 }

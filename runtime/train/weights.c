@@ -13,7 +13,7 @@ typedef struct Report {
     int lines;
 } Report;
 
-static void shape_text(char *to, size_t room, int rank, const int64_t *dim)
+static void param_shape_text(char *to, size_t room, int rank, const int64_t *dim)
 {
     size_t n = (size_t)snprintf(to, room, "(");
     for (int i = 0; i < rank && n < room - 24; i++)
@@ -21,27 +21,27 @@ static void shape_text(char *to, size_t room, int rank, const int64_t *dim)
     snprintf(to + n, room - n, ")");
 }
 
-static void report(Report *r, const char *what, const char *name, const char *more)
+static void add_difference(Report *r, const char *what, const char *name, const char *more)
 {
     const size_t have = strlen(r->text);
     if (r->lines++ < SHOWN)
         snprintf(r->text + have, sizeof r->text - have, "\n  %s %.100s%.200s", what, name, more);
 }
 
-static void check(const RtParam *p, const StEntry *e, Report *r)
+static void compare_param(const RtParam *p, const StEntry *e, Report *r)
 {
     char want[160], more[420], have[160];
-    shape_text(want, sizeof want, p->rank, p->dim);
+    param_shape_text(want, sizeof want, p->rank, p->dim);
     if (!e) {
         snprintf(more, sizeof more, " %s", want);
-        report(r, "missing: ", p->name, more);
+        add_difference(r, "missing: ", p->name, more);
     } else if (!st_same_shape(e, p)) {
-        shape_text(have, sizeof have, e->rank, e->dim);
+        param_shape_text(have, sizeof have, e->rank, e->dim);
         snprintf(more, sizeof more, " is %s in the file, but %s in the program", have, want);
-        report(r, "mismatch:", p->name, more);
+        add_difference(r, "mismatch:", p->name, more);
     } else if (!st_is_float(e)) {
         snprintf(more, sizeof more, " is of type %s, not of floating point", e->dtype);
-        report(r, "mismatch:", p->name, more);
+        add_difference(r, "mismatch:", p->name, more);
     }
 }
 
@@ -60,7 +60,7 @@ static bool known(const RtProgram *p, const char *name)
     return false;
 }
 
-static void __attribute__((noreturn)) refuse(const StFile *f, const RtProgram *p, const Report *r)
+static void __attribute__((noreturn)) refuse_weights(const StFile *f, const RtProgram *p, const Report *r)
 {
     const char *model = st_meta(f, "model");
     const bool other = model && strcmp(model, p->model) != 0;
@@ -79,12 +79,12 @@ void weights_load(Net *n, const char *path)
     if (!f)
         rt_die("%s cannot be read: %s", path, why);
     for (int i = 0; i < p->nparam; i++)
-        check(&p->param[i], st_find(f, p->param[i].name), &r);
+        compare_param(&p->param[i], st_find(f, p->param[i].name), &r);
     for (int64_t i = 0; i < f->n; i++)
         if (!known(p, f->entry[i].name))
-            report(&r, "unknown: ", f->entry[i].name, "");
+            add_difference(&r, "unknown: ", f->entry[i].name, "");
     if (r.lines)
-        refuse(f, p, &r);
+        refuse_weights(f, p, &r);
     if (!st_intact(f, false))
         rt_die("%s is damaged: its content does not match its checksum", path);
     for (int i = 0; i < p->nparam; i++)
