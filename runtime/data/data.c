@@ -1,4 +1,4 @@
-/* data.c -- a data set by name, whatever its format, and the batches of it. */
+/* data.c -- a data set by name, in any format, and its hash.  batch.c makes batches of it. */
 #include "data/data.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -20,6 +20,13 @@ int64_t data_features(const RtProgram *p)
     for (int i = 0; i < p->input_rank; i++)
         n *= p->input_dim[i];
     return n;
+}
+
+int64_t data_bytes(int64_t n, int type)
+{
+    static const int64_t each[] = {
+        [RT_U8] = 1, [RT_F32] = 4, [RT_F64] = 8, [RT_U16] = 2, [RT_I32] = 4, [RT_I64] = 8};
+    return n * each[type];
 }
 
 int64_t data_label_stride(const Data *d)
@@ -232,43 +239,13 @@ Data *data_open_text(const RtProgram *p, const char *text)
     return text_lines(p, new_data(p, "--text"), &t);
 }
 
-typedef struct Making {
-    const Data *d;
-    const uint32_t *order;
-    int first; /* place of unit 0 */
-} Making;
-
-static void make_samples(void *arg, int thread, int unit)
-{
-    (void)thread;
-    const Making *m = arg;
-    const Data *d = m->d;
-    const int at = m->first + unit;
-    const int64_t sample = d->first + (m->order ? m->order[at] : (uint32_t)at);
-    synthetic_sample(d, d->x + at * d->stride, d->label + at * d->labels, sample);
-}
-
-void data_share(Data *d, int rank, int ranks)
-{
-    if (!d->synthetic)
-        return;
-    d->part = d->batch / ranks;
-    d->part_first = rank * d->part;
-}
-
 Data *data_in_memory(const RtProgram *p, int64_t n, Pool *pool)
 {
     Data *d = new_data(p, "synthetic");
     d->n = n;
     synthetic_room(d, n);
-    Making m = {.d = d};
-    pool_run(pool, make_samples, &m, (int)n);
+    synthetic_fill(d, pool, NULL, 0, (int)n);
     return d;
-}
-
-static int64_t token_bytes(int type)
-{
-    return type == RT_U8 ? 1 : type == RT_U16 ? 2 : type == RT_I32 ? 4 : 8;
 }
 
 uint64_t data_hash(const Data *d)
@@ -279,7 +256,7 @@ uint64_t data_hash(const Data *d)
     if (d->label && !d->synthetic)
         hash_add(&h, d->label, (size_t)(d->n * data_label_stride(d)));
     if (d->vocab && !d->synthetic) {
-        const int64_t row = d->features * token_bytes(d->type);
+        const int64_t row = data_bytes(d->features, d->type);
         hash_add(&h, d->x, (size_t)((d->n - 1) * d->stride + row));
     }
     return hash_end(&h);
@@ -290,164 +267,10 @@ uint64_t data_hash_rows(const Data *d)
     enum { MOST = 1 << 24 };
     Hash h = hash_new();
     const uint64_t rest = data_hash(d), images = d->images ? images_hash(d) : 0;
-    const int64_t row = d->features * (d->type == RT_F32 ? 4 : token_bytes(d->type)), each = d->n * row / MOST + 1;
+    const int64_t row = data_bytes(d->features, d->type), each = d->n * row / MOST + 1;
     hash_add(&h, &rest, sizeof rest);
     hash_add(&h, &images, sizeof images);
     for (int64_t i = 0; d->x && !d->synthetic && !d->vocab && !d->images && i < d->n; i += each)
         hash_add(&h, d->x + i * d->stride, (size_t)row);
     return hash_end(&h);
-}
-
-/* Of a sample that is read where it lies, without what lies between two. */
-static int64_t row_bytes(int64_t n, int type)
-{
-    static const int64_t each[] = {
-        [RT_U8] = 1, [RT_F32] = 4, [RT_F64] = 8, [RT_U16] = 2, [RT_I32] = 4, [RT_I64] = 8};
-    return n * each[type];
-}
-
-/* Windows of a text and the tokens behind them; from the second epoch on they begin somewhere else. */
-static void next_tokens(const Data *d, Batch *b)
-{
-    int64_t shift = 0;
-    if (d->shift > 1 && b->epoch > 0) {
-        Random r = random_from(b->seed, RT_PURPOSE_DATA, (uint32_t)b->epoch, 0);
-        shift = random_below(&r, (uint32_t)d->shift) * token_bytes(d->type);
-    }
-    b->x = d->x + shift;
-    b->label = d->next + shift;
-    b->label_stride = d->stride;
-    b->label_type = d->type;
-    b->stored_label = b->stored = d->x;
-    b->stored_bytes = b->label_bytes =
-        d->next - d->x + (d->n - 1) * d->stride +
-        (d->labels + (d->shift > 1 ? d->shift - 1 : 0)) * token_bytes(d->type);
-}
-
-static bool is_scored(const Batch *b, const char *row, int64_t i)
-{
-    return b->label_type == RT_U16 ? ((const uint16_t *)row)[i] != UINT16_MAX
-                                   : ((const int32_t *)row)[i] >= 0;
-}
-
-double data_scored(const RtProgram *p, const Batch *b)
-{
-    int64_t count = 0;
-    if (p->labels == 1)
-        return 1;
-    for (int i = 0; i < p->batch; i++) {
-        const char *row = (const char *)b->label + (int64_t)b->index[i] * b->label_stride;
-        for (int64_t k = 0; k < p->labels; k++)
-            count += is_scored(b, row, k);
-    }
-    return (double)(count ? count : 1) / p->batch;
-}
-
-/* ---- tokens of a mapped file, which somebody may write to while it is read */
-
-enum { TOKEN_ROWS = 16, LANES = 64 }; /* rows that a thread looks at at a time; tokens that a loop does */
-
-typedef struct Looking {
-    const Data *d;
-    const uint32_t *index;
-} Looking;
-
-/* By LANES at once, so that the C compiler makes vectors of it.  A negative number is a large one here. */
-#define BEYOND(type, row, most, padding)                                                           \
-    do {                                                                                           \
-        const type *v_ = (const type *)(const void *)(row), least_ = (type)(most);                 \
-        type any_ = 0;                                                                             \
-        int64_t k_ = 0;                                                                            \
-        for (; k_ + LANES <= d->features; k_ += LANES)                                             \
-            for (int j_ = 0; j_ < LANES; j_++)                                                     \
-                any_ |= (type)((v_[k_ + j_] >= least_) & (v_[k_ + j_] != (type)(padding)));        \
-        for (; k_ < d->features; k_++)                                                             \
-            any_ |= (type)((v_[k_] >= least_) & (v_[k_] != (type)(padding)));                      \
-        return any_ != 0;                                                                          \
-    } while (0)
-
-static bool tokens_beyond(const Data *d, const char *row)
-{
-    if (d->type == RT_U8 && d->vocab <= UINT8_MAX)
-        BEYOND(uint8_t, row, d->vocab, 0); /* without padding */
-    if (d->type == RT_U16)
-        BEYOND(uint16_t, row, d->vocab, -1);
-    if (d->type == RT_I32)
-        BEYOND(uint32_t, row, d->vocab, -1);
-    if (d->type == RT_I64)
-        BEYOND(uint64_t, row, d->vocab, -1);
-    return false;
-}
-
-void data_wrong_token(const Data *d)
-{
-    mapped_wrong("%s has changed while it was read: it holds a token that is not one of the %lld of "
-                 "the vocabulary; put it back as it was",
-                 d->x_path ? d->x_path : d->place, (long long)d->vocab);
-}
-
-static void scan_tokens(void *arg, int thread, int unit)
-{
-    const Looking *l = arg;
-    const Data *d = l->d;
-    const int end = (unit + 1) * TOKEN_ROWS < d->batch ? (unit + 1) * TOKEN_ROWS : d->batch;
-    (void)thread;
-    for (int i = unit * TOKEN_ROWS; i < end; i++)
-        if (tokens_beyond(d, d->x + l->index[i] * d->stride))
-            data_wrong_token(d);
-}
-
-/* For a device, before a launch that nobody can take back; on the processor rt_tokens looks at what it reads. */
-static void check_batch(const Data *d, Pool *pool, const uint32_t *index)
-{
-    Looking l = {d, index};
-    if (d->images)
-        images_check(d, pool, index);
-    if (d->device && d->vocab && d->x_path)
-        pool_run(pool, scan_tokens, &l, (d->batch + TOKEN_ROWS - 1) / TOKEN_ROWS);
-}
-
-/* Of samples that are made for their place. */
-static const RtOrder one_by_one = {.n = (int64_t)1 << 32};
-
-/* Synthetic samples are made here, for this batch, by all threads: those that this rank reads.  (Of the others' labels data_scored
- * asks whether they count, and made-up labels all do, as what stands in their places does.) Their index is their place in
- * the epoch, and x and label are set so far back that index finds them: a mask keyed by the index
- * is then another one in every step. */
-void data_batch(const Data *d, Pool *pool, const Order *order, int64_t step, int valid, Batch *b)
-{
-    const int64_t first = step * d->batch;
-    b->x_stride = d->stride;
-    b->x_type = d->type;
-    b->x_scale = d->scale;
-    b->x_height = (int)d->height;
-    b->x_width = (int)d->width;
-    b->valid = valid;
-    b->x = d->x;
-    b->label = d->label;
-    b->label_stride = data_label_stride(d);
-    b->label_type = RT_I32;
-    b->index = order->sample + first;
-    b->order = &order->by;
-    b->first = first;
-    b->stored = d->x + d->part_first * d->stride;
-    b->stored_label = d->label + d->part_first * d->labels;
-    b->stored_bytes = (d->synthetic ? d->part : d->n) * d->stride;
-    b->label_bytes = (d->synthetic ? d->part : d->n) * b->label_stride;
-    b->fresh = d->synthetic;
-    if (d->next)
-        next_tokens(d, b);
-    b->x_row = row_bytes(d->features, d->type);
-    b->label_row = b->label ? row_bytes(d->labels, b->label_type) : 0;
-    check_batch(d, pool, b->index);
-    if (!d->synthetic)
-        return;
-    Making m = {.d = d, .order = b->index, .first = d->part_first};
-    pool_run(pool, make_samples, &m, d->part);
-    for (int i = 0; i < d->batch; i++)
-        d->position[i] = (uint32_t)(first + i);
-    b->x = (const void *)((uintptr_t)d->x - (uintptr_t)(first * d->stride));
-    b->label = (const void *)((uintptr_t)d->label - (uintptr_t)(first * b->label_stride));
-    b->index = d->position;
-    b->order = &one_by_one;
 }

@@ -121,6 +121,9 @@ void     data_wrong_token(const Data *d);
  * every rank.  At least one counts, so that it can divide. */
 double   data_scored(const RtProgram *p, const Batch *b);
 
+/* Bytes of n numbers of a stored type, RT_U8 ... */
+int64_t  data_bytes(int64_t n, int type);
+
 /* Bytes from a sample's labels to the next one's, as Data.label holds them. */
 int64_t  data_label_stride(const Data *d);
 
@@ -129,6 +132,9 @@ int64_t  data_features(const RtProgram *p);
 
 /* synthetic.c: sample `i` of the stream and its labels; the same for ever.  x: d->stride bytes. */
 void     synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i);
+/* Makes the samples of places first .. first + n - 1 in memory, with all threads: those that `order`
+ * lists there; without it, sample i at place i. */
+void     synthetic_fill(const Data *d, Pool *pool, const uint32_t *order, int first, int n);
 
 /* find.c: the directory of a data set, as text of rt_alloc; dies with the list of all places when
  * there is none. */

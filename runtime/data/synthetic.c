@@ -81,3 +81,25 @@ void synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i)
         synthetic_pixels((uint8_t *)x + e * each, each, label[e], i * d->labels + e);
     }
 }
+
+typedef struct Making {
+    const Data *d;
+    const uint32_t *order;
+    int first; /* place of unit 0 */
+} Making;
+
+static void make_sample(void *arg, int thread, int unit)
+{
+    (void)thread;
+    const Making *m = arg;
+    const Data *d = m->d;
+    const int at = m->first + unit;
+    const int64_t sample = d->first + (m->order ? m->order[at] : (uint32_t)at);
+    synthetic_sample(d, d->x + at * d->stride, d->label + at * d->labels, sample);
+}
+
+void synthetic_fill(const Data *d, Pool *pool, const uint32_t *order, int first, int n)
+{
+    Making m = {.d = d, .order = order, .first = first};
+    pool_run(pool, make_sample, &m, n);
+}
