@@ -26,7 +26,7 @@ enum {
 /* Kernels for processors (runtime/cpu). */
 enum {
     RT_TILE_ROWS_MOST = 8,        /* of a register tile two vectors wide: tile.h */
-    RT_CONV_NARROW = 512,         /* products of a position, at most, of a wide tile: conv_gather.h */
+    RT_CONV_NARROW = 512,         /* products of a position, at most, of a wide tile: conv_box.h */
     RT_TAPS_POSITIONS = 256,      /* positions in a block: conv_dw_taps.h */
     RT_TAPS_FEW = 64,             /* positions of a sample that are copied tap by tap */
     RT_SQUARE_CHANNELS = 512,     /* channels in a unit of conv2d_dw_update: conv_dw_units.h */

@@ -1,0 +1,208 @@
+/* batch_moments.h -- mean and variance of batch_norm: of a slice's rows, of a shard, of the batch.
+ *
+ *   moments (2, C)     mean, and sum of (x - mean)^2 ("m2"), of the rows seen so far
+ *   statistics (2, C)  mean, rstd = 1 / sqrt(m2 / count + eps), of the shard
+ *
+ * Moments are taken in blocks of rows that stay in the first-level cache, each about its own mean,
+ * and joined pairwise: as exact as two passes, in one.  In --plain programs x is (n, C, hw).
+ *
+ * Statistics of the whole batch (sync) are made of a row a shard, which all ranks know.
+ *
+ * Source: Chan, Golub, LeVeque 1983, "Algorithms for computing the sample variance", for joining.
+ */
+#ifndef CPU_BATCH_MOMENTS_H
+#define CPU_BATCH_MOMENTS_H
+#include "cpu/update.h"
+
+typedef struct BatchNorm {
+    int n, c, hw; /* samples of the chunk, channels, positions */
+    int ldx, ldy; /* fast: from a row of x, of y to the next, in reals; 0: c */
+} BatchNorm;
+
+RT_INLINE int norm_row(int ld, BatchNorm s)
+{
+    return ld ? ld : s.c;
+}
+
+enum { NORM_BLOCK_BYTES = 16 * 1024 };
+
+/* Rows of a block: what half the first-level cache holds, at least 4. */
+RT_INLINE int norm_block(BatchNorm s)
+{
+    const int rows = NORM_BLOCK_BYTES / (int)sizeof(real) / s.c;
+    return rows < 4 ? 4 : rows > 256 ? 256 : rows;
+}
+
+/* Mean and m2 of `have` rows and of `more` rows become those of both. */
+RT_INLINE void norm_join(vec *mean, vec *m2, vec mean_b, vec m2_b, real have, real more)
+{
+    const vec delta = mean_b - *mean;
+    *mean = v_fma(delta, v_set(more / (have + more)), *mean);
+    *m2 = v_fma(delta * delta, v_set(have * (more / (have + more))), *m2 + m2_b);
+}
+
+/* ----------------------------------------------------------------------------------- moments */
+
+/* seen: samples of the slice that are in the moments already */
+RT_INLINE void batch_moments_plain(real *moments, const real *x, int seen, BatchNorm s)
+{
+    const int64_t rows = (int64_t)s.n * s.hw, have = (int64_t)seen * s.hw;
+    for (int c = 0; c < s.c; c++) {
+        real mean = 0, m2 = 0;
+        for (int64_t i = 0; i < rows; i++)
+            mean += x[(i / s.hw * s.c + c) * s.hw + i % s.hw];
+        mean /= (real)rows;
+        for (int64_t i = 0; i < rows; i++) {
+            const real d = x[(i / s.hw * s.c + c) * s.hw + i % s.hw] - mean;
+            m2 += d * d;
+        }
+        const real delta = mean - moments[c], share = (real)rows / (real)(have + rows);
+        moments[c] += delta * share;
+        moments[s.c + c] += m2 + delta * delta * (real)have * share;
+    }
+}
+
+/* The sum over the rows of x - mean, or of its square.  Four chains: one alone waits for its additions. */
+RT_INLINE vec norm_sum(const real *x, vec mean, bool square, int rows, int ldx, int lanes)
+{
+    vec sum[4] = {v_set(0), v_set(0), v_set(0), v_set(0)};
+    int i = 0;
+    for (; i + 4 <= rows; i += 4)
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; k++) {
+            const vec d = v_load_lanes(x + (int64_t)(i + k) * ldx, lanes) - mean;
+            sum[k] = square ? v_fma(d, d, sum[k]) : sum[k] + d;
+        }
+    for (; i < rows; i++) {
+        const vec d = v_load_lanes(x + (int64_t)i * ldx, lanes) - mean;
+        sum[0] = square ? v_fma(d, d, sum[0]) : sum[0] + d;
+    }
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+RT_INLINE void norm_block_moments(real *moments, const real *x, int rows, real have, int c, int ldx,
+                                  int lanes)
+{
+    const vec mean = norm_sum(x, v_set(0), false, rows, ldx, lanes) * v_set((real)1 / (real)rows);
+    const vec m2 = norm_sum(x, mean, true, rows, ldx, lanes);
+    vec all = v_load_lanes(moments, lanes), all2 = v_load_lanes(moments + c, lanes);
+    norm_join(&all, &all2, mean, m2, have, (real)rows);
+    v_store_lanes(moments, all, lanes);
+    v_store_lanes(moments + c, all2, lanes);
+}
+
+RT_INLINE void batch_moments(real *restrict moments, const real *restrict x, int seen, BatchNorm s)
+{
+    const int rows = s.n * s.hw, block = norm_block(s), ldx = norm_row(s.ldx, s);
+    const int64_t have = (int64_t)seen * s.hw;
+    for (int at = 0; at < rows; at += block, x += (int64_t)block * ldx) {
+        const int count = rows - at < block ? rows - at : block;
+        for (int c = 0; c < s.c; c += V)
+            norm_block_moments(moments + c, x + c, count, (real)(have + at), s.c, ldx,
+                               s.c - c < V ? s.c - c : V);
+    }
+}
+
+/* -------------------------------------------------------------------------------- statistics */
+
+/* Moments on their way up the tree: of `count` rows. */
+typedef struct NormSum {
+    vec mean, m2;
+    real count;
+} NormSum;
+
+RT_INLINE void norm_push(NormSum *stack, int *depth, int i, NormSum x)
+{
+    for (; i & 1; i >>= 1) {
+        NormSum a = stack[--*depth];
+        norm_join(&a.mean, &a.m2, x.mean, x.m2, a.count, x.count);
+        a.count += x.count;
+        x = a;
+    }
+    stack[(*depth)++] = x;
+}
+
+RT_INLINE NormSum norm_finish(const NormSum *stack, int depth)
+{
+    NormSum x = stack[--depth];
+    while (depth > 0) {
+        NormSum a = stack[--depth];
+        norm_join(&a.mean, &a.m2, x.mean, x.m2, a.count, x.count);
+        a.count += x.count;
+        x = a;
+    }
+    return x;
+}
+
+/* A shard's moments, channels c .. c + lanes: its slices as adjacent pairs.  count: rows a slice. */
+RT_INLINE NormSum norm_shard(const char *moments, int64_t slice_bytes, int slices, real count,
+                             int c, int channels, int lanes)
+{
+    NormSum stack[TREE_DEPTH];
+    int depth = 0;
+    for (int i = 0; i < slices; i++) {
+        const real *m = (const real *)(moments + i * slice_bytes) + c;
+        norm_push(stack, &depth, i,
+                  (NormSum){v_load_lanes(m, lanes), v_load_lanes(m + channels, lanes), count});
+    }
+    return norm_finish(stack, depth);
+}
+
+/* What a shard has, for all ranks: its slices' moments joined, (2, C). */
+RT_INLINE void batch_known(real *restrict y, const char *restrict moments, int64_t slice_bytes,
+                           int slices, int64_t count, int channels)
+{
+    for (int c = 0; c < channels; c += V) {
+        const int lanes = channels - c < V ? channels - c : V;
+        const NormSum m = norm_shard(moments, slice_bytes, slices, (real)count, c, channels, lanes);
+        v_store_lanes(y + c, m.mean, lanes);
+        v_store_lanes(y + channels + c, m.m2, lanes);
+    }
+}
+
+/* All shards' moments, channels c .. c + lanes: shards as adjacent pairs.  count: rows a slice. */
+RT_INLINE NormSum norm_batch(const char *moments, int64_t slice_bytes, int slices,
+                             int64_t shard_bytes, int shards, real count, int c, int channels,
+                             int lanes)
+{
+    NormSum stack[TREE_DEPTH];
+    int depth = 0;
+    for (int s = 0; s < shards; s++)
+        norm_push(stack, &depth, s,
+                  norm_shard(moments + s * shard_bytes, slice_bytes, slices, count, c, channels,
+                             lanes));
+    return norm_finish(stack, depth);
+}
+
+/* moments: of the shard's first slice; or (sync) of the batch's first shard, its slices joined, and of all other shards. */
+RT_INLINE void batch_statistics(real *restrict t, const char *restrict moments, int64_t slice_bytes,
+                                int slices, int64_t shard_bytes, int shards, int64_t count,
+                                real eps, int channels)
+{
+    for (int c = 0; c < channels; c += V) {
+        const int lanes = channels - c < V ? channels - c : V;
+        const NormSum all = norm_batch(moments, slice_bytes, slices, shard_bytes, shards,
+                                       (real)count, c, channels, lanes);
+        v_store_lanes(t + c, all.mean, lanes);
+        v_store_lanes(t + channels + c, v_set(1) / v_sqrt(all.m2 / v_set(all.count) + v_set(eps)),
+                      lanes);
+    }
+}
+
+/* The sum of what a shard's slices, or (sync) all shards, left behind. */
+RT_INLINE void batch_total(real *restrict t, const char *restrict sums, int64_t slice_bytes,
+                           int slices, int64_t shard_bytes, int shards, int count)
+{
+    for (int i = 0; i < count; i += V) {
+        const int lanes = count - i < V ? count - i : V;
+        vec stack[TREE_DEPTH];
+        int depth = 0;
+        for (int s = 0; s < shards; s++)
+            tree_push(stack, &depth, s,
+                      tree_sum(sums + s * shard_bytes + i * (int64_t)sizeof(real), slice_bytes,
+                               slices, lanes));
+        v_store_lanes(t + i, tree_finish(stack, depth), lanes);
+    }
+}
+
+#endif
