@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include <string.h>
 
-enum { PLACES = 2, ROWS_EACH = 32 }; /* rows that a thread gathers at a time */
+enum { PLACES = 2, ROWS_EACH = 32 }; /* rows of a unit of work */
 
 /* Which samples lie in a place. */
 typedef struct Content {
@@ -19,12 +19,12 @@ struct Feed {
     Pool *pool;
     int first, rows, steps;
     int64_t bytes; /* of a place */
-    char *here, *there;
-    int at, n;     /* the place of the launch at hand, and its steps */
-    Content ahead; /* of the next one */
+    char *host, *there; /* the places */
+    int at, n;          /* the place of the current launch, and its steps */
+    Content ahead;      /* of the place of the next launch */
 };
 
-/* Rows of a launch that are being gathered: x, and behind them all labels. */
+/* Rows of a launch that are being gathered: all x, then all labels. */
 typedef struct Gathering {
     const Feed *f;
     const Batch *b;
@@ -39,7 +39,7 @@ Feed *feed_new(const RtDevice *d, Pool *pool, int first, int rows, int steps)
     return f;
 }
 
-/* Of so many steps. */
+/* Of n steps. */
 static int64_t samples_bytes(const Feed *f, const Batch *b, int n)
 {
     return memory_round(n * f->rows * b->x_row);
@@ -54,7 +54,7 @@ int64_t feed_bytes(const Feed *f, const Batch *b)
     return PLACES * place_bytes(f, b, f->steps);
 }
 
-/* Larger samples than before get places of their own: once or twice a run. */
+/* Makes larger places for larger samples: once or twice a run. */
 static void make_places(Feed *f, const Batch *b, int n)
 {
     f->steps = n > f->steps ? n : f->steps;
@@ -62,7 +62,7 @@ static void make_places(Feed *f, const Batch *b, int n)
     if (bytes <= f->bytes)
         return;
     f->bytes = bytes;
-    f->here = f->device->pinned(PLACES * bytes, "two places for samples");
+    f->host = f->device->pinned(PLACES * bytes, "two places for samples");
     f->there = f->device->memory(PLACES * bytes, "two places for samples");
     rt_note("samples stay in the host's memory, %.1f MB of it pinned: those of each launch are copied to the GPU "
             "during the launch before it",
@@ -87,14 +87,15 @@ static void gather_rows(void *arg, int thread, int unit)
     }
 }
 
-/* What a copy to this place from here may still be under way of nobody reads: the launches of all that were read have been waited for. */
+/* An earlier copy to this place can still be pending only if no launch reads it: the host has
+ * waited for all launches that read this place. */
 static void send_samples(Feed *f, int place, const Batch *b, int n)
 {
     make_places(f, b, n);
-    char *const here = f->here + place * f->bytes;
-    Gathering g = {f, b, here, n};
+    char *const host = f->host + place * f->bytes;
+    Gathering g = {f, b, host, n};
     pool_run(f->pool, gather_rows, &g, (n * f->rows + ROWS_EACH - 1) / ROWS_EACH);
-    f->device->send(f->there + place * f->bytes, here, place_bytes(f, b, n));
+    f->device->send(f->there + place * f->bytes, host, place_bytes(f, b, n));
 }
 
 static Content content_of(const Batch *b, int n)
@@ -124,7 +125,7 @@ void feed_take(Feed *f, const Batch *b, int n)
     f->device->arrived();
 }
 
-/* Rows are counted from the first of the batch, of which another rank may have that. */
+/* x and label count rows from the first of the batch, which can be another rank's. */
 void feed_point(const Feed *f, int i, const Batch *b, Rt *r)
 {
     const uintptr_t x = (uintptr_t)(f->there + f->at * f->bytes),

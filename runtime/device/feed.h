@@ -1,10 +1,12 @@
-/* feed.h -- samples that stay in the host's memory: each launch's go to a device (device.h) while the launch before it runs.
+/* feed.h -- samples that stay in the host's memory: those of a launch are copied to the device
+ * while the launch before it runs.
  *
- * A place is the rows of a launch, step by step, those of this rank alone.  There are two in pinned memory here and two there: what a
- * launch reads lies in one of them, what the next one will read is gathered into the other and copied, in a stream of its own.
+ * A place holds the rows that this rank reads in a launch, step by step.  There are two places in
+ * pinned memory of the host and two on the device.  A launch reads one place; the rows of the next
+ * launch are gathered and copied, in a stream of their own, to the other.
  *
- *   launch n         reads place n % 2, behind its copy (device.h: arrived)
- *   meanwhile        launch n + 1's rows go to place (n + 1) % 2, which launch n - 1 has read: the host has waited for that one
+ *   launch n     reads place n % 2, after its copy (device.h: arrived)
+ *   meanwhile    rows of launch n + 1 go to place (n + 1) % 2: launch n - 1, which read it, is done
  */
 #ifndef FEED_H
 #define FEED_H
@@ -15,13 +17,13 @@ typedef struct Feed Feed;
 
 /* first, rows: of a batch, what this rank reads; steps: of a launch, at most. */
 Feed *feed_new(const RtDevice *d, Pool *pool, int first, int rows, int steps);
-int64_t feed_bytes(const Feed *f, const Batch *b);    /* of both places, for such samples */
+int64_t feed_bytes(const Feed *f, const Batch *b); /* both places, for such samples */
 
-/* What is launched from here on may read the samples of n batches; those that feed_ahead was given are on their way already. */
-void  feed_take(Feed *f, const Batch *b, int n);
-/* Where step i finds them: x, label and how far rows lie apart. */
-void  feed_point(const Feed *f, int i, const Batch *b, Rt *r);
-/* Behind a launch: that of n more batches will come, n = 0: it is not known. */
-void  feed_ahead(Feed *f, const Batch *b, int n);
+/* Later launches may read the samples of n batches; a copy that feed_ahead has begun is used. */
+void feed_take(Feed *f, const Batch *b, int n);
+/* Where step i finds its samples: sets x, label and their strides. */
+void feed_point(const Feed *f, int i, const Batch *b, Rt *r);
+/* After a launch: begins the copy for n more batches; n = 0: they are not known. */
+void feed_ahead(Feed *f, const Batch *b, int n);
 
 #endif

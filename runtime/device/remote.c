@@ -9,8 +9,8 @@
 enum { PIECES = 8 }; /* samples and labels of a few data sets */
 
 typedef struct Piece {
-    const char *here;
-    char *there; /* NULL: samples that stay here */
+    const char *host;
+    char *there; /* NULL: samples that stay in the host's memory */
     int64_t room;
 } Piece;
 
@@ -23,35 +23,35 @@ typedef struct List {
 struct Remote {
     const RtProgram *p;
     const RtDevice *device;
-    char *fixed_here, *fixed, *shard, *scratch, *grad;
-    int *halted;    /* Rt.halted, in front of the metrics */
+    char *fixed_host, *fixed, *shard, *scratch, *grad;
+    int *halted; /* Rt.halted, before the metrics */
     double *metric;
     char *output;
-    char *arguments, *arguments_here; /* of each step Rt, then RtPlaces */
+    char *arguments, *arguments_host; /* of each step Rt, then RtPlaces */
     int64_t arguments_room;
-    uint32_t *index; /* of each step's batch */
-    int shards; /* this rank's */
-    int steps;  /* of a launch, at most */
+    uint32_t *index;   /* of each step's batch */
+    int shards;        /* this rank's */
+    int steps;         /* of a launch, at most */
     unsigned *arrived; /* blocks, where they are several */
-    double *metric_here;
-    bool changed, ahead; /* the copy here is newer; the device's is */
+    double *metric_host;
+    bool changed, ahead; /* the host's copy of `fixed` is newer; the device's is newer */
     Piece piece[PIECES];
     int npiece;
     int rank;
-    Feed *feed;        /* of samples that stay here */
-    const char *where; /* they lie: --samples-in */
-    bool fed;          /* the launch at hand reads from it */
+    Feed *feed;        /* samples that stay in the host's memory */
+    const char *where; /* --samples-in */
+    bool fed;          /* the current launch reads from `feed` */
     List list[REMOTE_LISTS];
 };
 
-enum { STRUCT_ROOM = 1024, HALTED_ROOM = 64 }; /* bytes: of Rt in either type; in front of metrics */
-_Static_assert(sizeof(Rt) * 2 <= STRUCT_ROOM, "Rt must fit in front of the places");
+enum { STRUCT_ROOM = 1024, HALTED_ROOM = 64 }; /* bytes: of Rt in either type; before the metrics */
+_Static_assert(sizeof(Rt) * 2 <= STRUCT_ROOM, "Rt must fit before the places");
 _Static_assert(1 << (REMOTE_LISTS - REMOTE_TRAIN - 1) == RT_STEPS_MOST,
                "there must be a list for each number of steps");
 
 /* ---- other ranks */
 
-static Comm *ranks; /* of the one program that this is */
+static Comm *ranks; /* a process has one program */
 static const RtLink *linked;
 static bool (*awaited)(void);
 
@@ -67,7 +67,7 @@ static void wait_with_ranks(bool (*done)(void))
     comm_poll(ranks, done_or_failed, "a step of the GPU");
 }
 
-/* In this order, so that a process that lacks NCCL says so before the others wait for it. */
+/* identify comes first, so that a process without NCCL reports it before the others wait for it. */
 static void join_ranks(const RtProgram *p, const RtDevice *d, Comm *c)
 {
     char id[LINK_ID] = "";
@@ -108,7 +108,7 @@ void remote_gather(Remote *m, const RtKnown *row, int n)
 
 /* ---- memory */
 
-/* Of a step: a row a shard, and one for what the update has to tell of the loss's scale. */
+/* Of a step: a row a shard, and a row for the loss scale after the update. */
 static int metric_count(const Remote *m)
 {
     return RT_METRICS * (m->shards + 1);
@@ -124,16 +124,16 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
     const RtDevice *d = p->device;
     *m = (Remote){.p = p,
                   .device = d,
-                  .fixed_here = fixed,
+                  .fixed_host = fixed,
                   .changed = true,
                   .shards = p->shards / c->size,
                   .rank = c->rank,
                   .steps = p->steps_most > 1 ? p->steps_most : 1};
     const int64_t shards = m->shards * memory_round(p->shard_bytes),
                   grad = grads ? memory_round(p->grad_bytes) : 0;
-    m->metric_here = rt_alloc((size_t)metric_bytes(m, m->steps));
+    m->metric_host = rt_alloc((size_t)metric_bytes(m, m->steps));
     m->arguments_room = memory_round(STRUCT_ROOM + sizeof(RtPlaces));
-    m->arguments_here = rt_alloc((size_t)(m->arguments_room * m->steps));
+    m->arguments_host = rt_alloc((size_t)(m->arguments_room * m->steps));
     d->open(p, c->local_rank);
     if (p->libraries)
         p->libraries();
@@ -176,41 +176,41 @@ char *remote_grad(const Remote *m)
     return m->grad;
 }
 
-static int find_piece(const Remote *m, const void *here, int64_t bytes)
+static int find_piece(const Remote *m, const void *host, int64_t bytes)
 {
     int i = 0;
-    while (i < m->npiece && !(m->piece[i].here == here && m->piece[i].room >= bytes))
+    while (i < m->npiece && !(m->piece[i].host == host && m->piece[i].room >= bytes))
         i++;
     return i;
 }
 
-static void keep_piece(Remote *m, const void *here, char *there, int64_t bytes)
+static void keep_piece(Remote *m, const void *host, char *there, int64_t bytes)
 {
     if (m->npiece == PIECES)
         rt_die("more data sets than a device's program keeps");
-    m->piece[m->npiece++] = (Piece){here, there, bytes};
+    m->piece[m->npiece++] = (Piece){host, there, bytes};
 }
 
-/* Where the memory that begins `here` lies there: brought over once, or anew when it changes from batch to batch. */
-static char *bring(Remote *m, const void *here, int64_t bytes, bool fresh, const char *what)
+/* The device's copy of the host's memory `host`: made once, or anew for each batch (fresh). */
+static char *bring(Remote *m, const void *host, int64_t bytes, bool fresh, const char *what)
 {
-    const int i = find_piece(m, here, bytes);
+    const int i = find_piece(m, host, bytes);
     if (i < m->npiece && !fresh)
         return m->piece[i].there;
     if (i == m->npiece)
-        keep_piece(m, here, m->device->memory(bytes, what), bytes);
-    m->device->put(m->piece[i].there, here, bytes);
+        keep_piece(m, host, m->device->memory(bytes, what), bytes);
+    m->device->put(m->piece[i].there, host, bytes);
     return m->piece[i].there;
 }
 
-/* With room for places besides: other samples, to test with, may have to stay here. */
+/* Also leaves room for a feed: other samples, of the test set, may have to stay on the host. */
 static bool fits(const Remote *m, const Batch *b)
 {
     const int64_t labels = b->label && b->stored_label != b->stored ? b->label_bytes : 0;
     return b->stored_bytes + labels + feed_bytes(m->feed, b) <= m->device->room();
 }
 
-/* Do the samples of this batch stay here?  Decided once for each data set. */
+/* Do the samples of this batch stay in the host's memory?  Decided once for each data set. */
 static bool stays(Remote *m, const Batch *b)
 {
     if (b->fresh || b->x_row == 0)
@@ -218,25 +218,25 @@ static bool stays(Remote *m, const Batch *b)
     const int i = find_piece(m, b->stored, b->stored_bytes);
     if (i < m->npiece)
         return !m->piece[i].there;
-    const bool here = m->where ? strcmp(m->where, "host") == 0 : !fits(m, b);
-    if (here)
+    const bool host = m->where ? strcmp(m->where, "host") == 0 : !fits(m, b);
+    if (host)
         keep_piece(m, b->stored, NULL, b->stored_bytes);
-    return here;
+    return host;
 }
 
-/* Samples of so many steps, and parameters as they are here. */
+/* Samples of so many steps, and parameters that the host has changed. */
 static void bring_inputs(Remote *m, const Batch *b, int steps)
 {
     m->fed = stays(m, b);
     if (m->fed)
         feed_take(m->feed, b, steps);
     if (m->changed)
-        m->device->put(m->fixed, m->fixed_here, m->p->fixed_bytes);
+        m->device->put(m->fixed, m->fixed_host, m->p->fixed_bytes);
     m->changed = false;
     m->ahead = true;
 }
 
-/* Where the batch's samples lie there. */
+/* Where the batch's samples are on the device. */
 static void point(Remote *m, Rt *r, const Batch *b)
 {
     r->x = bring(m, b->stored, b->stored_bytes, b->fresh, "the samples") +
@@ -249,7 +249,8 @@ static void point(Remote *m, Rt *r, const Batch *b)
 /* Step i as its kernels read it. */
 static void fill_arguments(Remote *m, int i, Rt *r, int64_t room, const Batch *b, bool output)
 {
-    char *here = m->arguments_here + i * m->arguments_room, *there = m->arguments + i * m->arguments_room;
+    char *host = m->arguments_host + i * m->arguments_room,
+         *there = m->arguments + i * m->arguments_room;
     r->fixed = m->fixed;
     r->metric = m->metric + i * metric_count(m);
     r->halted = m->halted;
@@ -264,15 +265,15 @@ static void fill_arguments(Remote *m, int i, Rt *r, int64_t room, const Batch *b
         point(m, r, b);
     r->index = m->index + (int64_t)i * m->p->batch;
     r->there = (const Rt *)there;
-    memcpy(here, r, (size_t)room);
-    memcpy(here + STRUCT_ROOM, &(RtPlaces){*b->order, b->first}, sizeof(RtPlaces));
+    memcpy(host, r, (size_t)room);
+    memcpy(host + STRUCT_ROOM, &(RtPlaces){*b->order, b->first}, sizeof(RtPlaces));
 }
 
 void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output)
 {
     bring_inputs(m, b, 1);
     fill_arguments(m, 0, r, room, b, output);
-    m->device->put(m->arguments, m->arguments_here, m->arguments_room);
+    m->device->put(m->arguments, m->arguments_host, m->arguments_room);
 }
 
 void remote_begin_steps(Remote *m, void *structs, int64_t room, const Batch *b, int n)
@@ -280,7 +281,7 @@ void remote_begin_steps(Remote *m, void *structs, int64_t room, const Batch *b, 
     bring_inputs(m, b, n);
     for (int i = 0; i < n; i++)
         fill_arguments(m, i, (Rt *)((char *)structs + i * room), room, &b[i], false);
-    m->device->put(m->arguments, m->arguments_here, n * m->arguments_room);
+    m->device->put(m->arguments, m->arguments_host, n * m->arguments_room);
 }
 
 void remote_ready(Remote *m, int n)
@@ -327,12 +328,13 @@ void remote_played(Remote *m, int list)
 
 void remote_wait(Remote *m, int steps)
 {
-    m->device->get(m->metric_here, m->metric, metric_bytes(m, steps));
+    m->device->get(m->metric_host, m->metric, metric_bytes(m, steps));
 }
 
 void remote_metrics(const Remote *m, int i, double *slot, RtScaling *scaling)
 {
-    const double *metric = m->metric_here + i * metric_count(m), *told = metric + m->shards * RT_METRICS;
+    const double *metric = m->metric_host + i * metric_count(m),
+                 *told = metric + m->shards * RT_METRICS;
     memcpy(slot, metric, sizeof *slot * RT_METRICS * (size_t)m->shards);
     if (told[0] > 0)
         *scaling = (RtScaling){(float)told[0], (float)told[1], (float)told[2], (float)told[3]};
@@ -357,7 +359,7 @@ void remote_changed(Remote *m)
 void remote_fetch(Remote *m)
 {
     if (m && m->ahead)
-        m->device->get(m->fixed_here, m->fixed, m->p->fixed_bytes);
+        m->device->get(m->fixed_host, m->fixed, m->p->fixed_bytes);
     if (m)
         m->ahead = false;
 }

@@ -1,8 +1,10 @@
-/* remote.h -- a program's memory on a device (device.h), and what goes to and fro.
+/* remote.h -- a program's memory on a device (device.h), and the copies between it and the host.
  *
- * The arena lies there.  `fixed` has a copy here, for files, hashes and initialisation: whoever writes to the copy says
- * remote_changed, whoever reads it asks remote_fetch first.  Data sets are brought over when a batch first points into them, a
- * batch itself is some places of an order: which samples they are is found out there, and the step reads them there.  Of those that find no room each launch's are brought over (feed.h).
+ * The arena lies on the device.  The host has a copy of `fixed`, for files, hashes and
+ * initialisation: call remote_changed after a write to the copy, and remote_fetch before a read of
+ * it.  A data set is copied to the device when a batch first refers to it.  A batch is a range of
+ * places of an order; the device computes which samples they are.  If a data set does not fit, the
+ * samples of each launch are copied (feed.h).
  */
 #ifndef REMOTE_H
 #define REMOTE_H
@@ -12,41 +14,46 @@
 
 typedef struct Remote Remote;
 
-/* grads: room for gradients outside of the update.  Where there are several ranks, their devices are linked (link.h). */
+/* grads: room for gradients outside of the update.  Devices of several ranks are linked
+ * (link.h). */
 Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c);
-/* Where samples lie: "gpu", "host", NULL: there where they fit.  steps: of a launch, at most.  Before the first batch. */
-void    remote_samples(Remote *m, Pool *pool, const char *where, int steps);
-char   *remote_shard(const Remote *m);                /* first shard's region, scratch, gradients: there */
-char   *remote_scratch(const Remote *m);
-char   *remote_grad(const Remote *m);
+/* Before the first batch.  Where samples are kept: "gpu", "host", NULL: on the device if they fit.
+ * steps: of a launch, at most. */
+void remote_samples(Remote *m, Pool *pool, const char *where, int steps);
+/* Addresses on the device: the first shard's region, scratch, gradients. */
+char *remote_shard(const Remote *m);
+char *remote_scratch(const Remote *m);
+char *remote_grad(const Remote *m);
 
-/* Makes r, with b's data, places and parameters as they are here, true there; *r gets the address of its copy.  room: bytes of the
- * struct that r is part of. */
+/* Copies to the device what a step needs: r, the batch's data and places, changed parameters.  *r
+ * gets the device's addresses.  room: bytes of the struct that begins with r. */
 void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output);
-/* The same of n training steps, at most p->steps_most: their structs, `room` bytes apart, of which each begins with an Rt, and batches. */
+/* The same for n training steps, at most p->steps_most: structs of `room` bytes, and batches. */
 void remote_begin_steps(Remote *m, void *structs, int64_t room, const Batch *b, int n);
-/* The first of what n steps launch: the index that their kernels read, and metrics cleared.  remote_steps and remote_play see to it. */
+/* The first launch of n steps: the index that kernels read, and cleared metrics.  remote_steps and
+ * remote_play include it. */
 void remote_ready(Remote *m, int n);
-void remote_steps(Remote *m, int n);                  /* which are one launch (p->steps) */
+void remote_steps(Remote *m, int n); /* n steps as one launch (p->steps) */
 
-/* A list of launches that is the same each time: true when it has been played from its recording.  Else the caller launches, and
- * says so: the second time they are recorded (the first loads the kernels).  REMOTE_TRAIN + i: of 2^i steps. */
+/* A list of launches that is the same each time.  True: its recording has been played.  False: the
+ * caller launches, and then calls remote_played.  The first time loads the kernels, the second time
+ * is recorded.  REMOTE_TRAIN + i: the list of 2^i steps. */
 enum { REMOTE_TEST, REMOTE_TRAIN, REMOTE_LISTS = REMOTE_TRAIN + 7 };
 bool remote_play(Remote *m, int list);
 void remote_played(Remote *m, int list);
 
-/* Of the buffer of gradients: reals from .. from + n - 1 over all ranks, as number `bucket` of the step; what is launched after
- * remote_await sees the sum. */
+/* Starts the sum over all ranks of reals from .. from + n - 1 in the gradient buffer, bucket
+ * `bucket` of the step.  Launches after remote_await see the sum. */
 void remote_sum(Remote *m, int bucket, int64_t from, int64_t n);
 void remote_await(Remote *m, int bucket);
-/* Rows in `fixed`, of which each rank has made those of its own shards: from here on all have all. */
+/* Rows in `fixed`, of which each rank has made its own shards': all ranks get all. */
 void remote_gather(Remote *m, const RtKnown *row, int n);
 
-/* Behind a launch: the batches of the next one, n = 0: it is not known. */
+/* After a launch: the batches of the next one, for a prefetch; n = 0: they are not known. */
 void remote_ahead(Remote *m, const Batch *b, int n);
 
-/* After the phases, or so many steps: waits; then what step i has left, 0 where there was one.  *scaling is left alone where no update has
- * changed it. */
+/* Waits for the phases, or steps; then the results of step i (0 if there was one).  *scaling stays
+ * as it is if no update has changed it. */
 void remote_wait(Remote *m, int steps);
 void remote_metrics(const Remote *m, int i, double *slot, RtScaling *scaling);
 void remote_output(Remote *m, void *output);
