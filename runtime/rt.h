@@ -35,9 +35,9 @@ typedef float real;
  * bias1, bias2: 1 - beta^t of Adam, computed in double and rounded once. */
 typedef struct RtOpt { real lr, decay, momentum, rho, beta1, beta2, eps, bias1, bias2, clip_value; bool nesterov; } RtOpt;
 
-/* --dtype f16: what the loss's gradient is multiplied by; steps since it changed, of which every so many double it (0: it stays as it
- * is); steps whose gradients were not finite, which were left out and halved it.  In `fixed`, where the update changes it; checkpoints
- * keep it as a tensor of four numbers.  Never below 1, never beyond 2^24. */
+/* --dtype f16: the factor of the loss's gradient (scale); steps since the factor changed (good); steps that were left out and
+ * halved it, because a gradient was not finite (skipped); it doubles after this number of good steps, 0: never (every).  It lies
+ * in `fixed`, where the update changes it; checkpoints keep it as a tensor of four numbers.  It stays between 1 and 2^24. */
 typedef struct RtScaling { float scale, good, skipped, every; } RtScaling;
 #define RT_SCALING     "loss-scale"                   /* in files: no name of a parameter */
 #define RT_SCALE_LEAST 1.0f
@@ -56,42 +56,43 @@ typedef struct Rt {
     int64_t     x_stride;                             /* bytes a stored sample */
     int         x_type;                               /* RT_U8, RT_F32 ...; tokens are integers */
     double      x_scale;                              /* multiplies u8 */
-    int         x_height, x_width;                    /* of stored images; read where they are resized */
+    int         x_height, x_width;                    /* of stored images, if they are resized */
     const void *label;                                /* of stored samples; NULL when there are none (predict) */
     int64_t     label_stride;                         /* bytes from a sample's labels to the next one's */
     int         label_type;                           /* RT_I32 ... */
     const uint32_t *index;                            /* global batch -> stored sample; valid entries only: count of them below */
     int         valid;                                /* samples of index that count (evaluation's last batch is filled up) */
-    bool        in_order;                             /* a device's, which has the samples of the batch alone: row i of x and label is sample i of it; index still says which that is */
-    double      scored;                               /* labels that count, a sample of the batch: in training without those that are -1 */
+    bool        in_order;                             /* x and label hold this batch only (device/feed.h): row i is sample i; index still names it */
+    double      scored;                               /* labels that count, divided by samples; in training without labels of -1 */
     /* randomness: counters, never state */
     uint64_t    seed;
     int64_t     epoch;                                /* 0-based */
     /* results, a slot a slice, summed by the runtime in slice order within a shard, shards in the tree */
     double     *metric;                               /* [slices of this process][RT_METRICS] */
-    const struct Rt *there;                           /* a device's own copy of this, which its kernels read; NULL on the processor */
-    char       *scratch;                              /* there: a device's one thread region; NULL on the processor */
+    const struct Rt *there;                           /* the device's copy of this struct, for its kernels; NULL on the processor */
+    char       *scratch;                              /* the device's one thread region; NULL on the processor */
     real       *output;                               /* predict: [batch][outputs] in logical order, else NULL */
     double      loss_scale;                           /* 1 / global batch */
-    RtScaling  *scaling;                              /* of a device's program in f16: there; else NULL */
-    /* of a device's program, several of whose steps may be one launch: */
-    int        *halted;                               /* there: not 0 once the loss of one of them is not finite: from then on nothing is updated */
-    int64_t     stride;                               /* bytes from `there` of a step to that of the next one */
-    float       skipped;                              /* scaling->skipped before the launch: `opt` counts all of its steps as done */
-    /* a token at a time: states as the token before left them and for the next one, keys and values, tokens before this one */
+    RtScaling  *scaling;                              /* in f16: on the device; else NULL */
+    /* on a device, where one launch can have several steps: */
+    int        *halted;                               /* on the device: not 0 after a loss that is not finite; then nothing is updated */
+    int64_t     stride;                               /* bytes from a step's `there` to the next step's */
+    float       skipped;                              /* scaling->skipped before the launch; `opt` counts all steps of the launch */
+    /* a token at a time: states from the last token and for the next one, keys and values, tokens so far */
     const char *carried;
     char       *carry, *cache;
     int64_t     position;
-    /* tokens are below vocab, or padding; beside x these two would move what every call reads to other cache lines: 7 % of a step of 16,384 tokens */
+    /* Tokens are below vocab, or padding.  These two fields stand here, because beside x they move fields that each call reads to
+     * other cache lines: 7 % of a step of 16,384 tokens. */
     int64_t     vocab;
-    int        *wrong;                                /* 1 once one was not: a file has changed while it was read; NULL on a device */
-    RtOpt       opt;                                  /* last: the one part whose size follows `real`; the runtime is compiled once for both */
+    int        *wrong;                                /* becomes 1 if a token is not: a file changed during the run; NULL on a device */
+    RtOpt       opt;                                  /* last, because its size depends on `real`; the runtime is compiled once for both types */
 } Rt;
-/* Types of stored samples and labels.  U16's largest number, and any negative one, is padding as a token and -1 as a label:
- * a position that is not scored. */
+/* Types of stored samples and labels.  The largest number of U16, and any negative number, is padding if it is a token, and -1 if
+ * it is a label: a position that is not scored. */
 enum { RT_U8, RT_F32, RT_F64, RT_U16, RT_I32, RT_I64 };
 
-/* What each shard has, for all ranks: in fixed, a row of so many bytes for every shard of the batch. */
+/* Statistics of shards that all ranks exchange: in fixed at `offset`, a row of `bytes` bytes for every shard of the batch. */
 typedef struct RtKnown { int64_t offset, bytes; } RtKnown;
 
 /* A phase.  units = per_slice ? slices held by this process : count. */
@@ -99,15 +100,15 @@ typedef struct RtPhase {
     void      (*run)(const Rt *r, char *thread, int unit);
     bool        per_slice;
     int         count;
-    bool        from_grad;                            /* runs only when r->grad is set: the update after a reduction */
+    bool        from_grad;                            /* runs only if r->grad is set: the update after a reduction */
     const char *what;                                 /* "forward and backward, a slice of 16 samples" */
-    bool        to_grad;                              /* sums: where r->grad is set they run bucket by bucket instead */
-    /* Behind a phase of slices, a unit a shard held by this process: its rows, which ranks then tell each other.  NULL: there are none. */
+    bool        to_grad;                              /* sums; if r->grad is set, they run bucket by bucket */
+    /* After a phase of slices, a unit a shard held by this process: writes the shard's rows, which ranks then exchange; or NULL. */
     void      (*known)(const Rt *r, char *thread, int unit);
     const RtKnown *row; int nrow;
 } RtPhase;
 
-/* Consecutive units of the phase to_grad that take about as long each; predicted: microseconds of all of them. */
+/* Consecutive units of the phase to_grad that take about the same time; predicted: microseconds of all of them. */
 typedef struct RtRange { int units; double predicted; } RtRange;
 
 /* File order to memory order of a parameter: see the generated table. Index i of an axis lies at (i / block) * outer + (i % block) * inner. */
@@ -127,20 +128,20 @@ typedef struct RtParam {
     int64_t     fan_in, fan_out;
     RtInit      init;
     bool        frozen;                               /* the recipe lets nothing train it */
-    int64_t     blank;                                /* row blank - 1 of a table begins with zeros: nobody reads it; 0: none does */
+    int64_t     blank;                                /* row blank - 1 of a table begins with zeros, because it is not read; 0: no row */
 } RtParam;
 
-/* A sum over samples that a step reduces: where it stands in r->grad, and for gradcheck/--groups its length.
+/* A sum over samples that a step reduces: its place in r->grad, and for gradcheck/--groups its length.
  * In the region of a group or rank, sums lie one after another; `grad_bytes` in all. */
-/* Gradients come first; behind them, sums that are none (statistics for running averages). */
+/* Gradients come first, then other sums (statistics for running averages). */
 typedef struct RtSum { int64_t offset, count; int param; } RtSum;          /* count in reals; param: index whose whole gradient it is, or -1 */
 
-/* Neighbours in r->grad that ranks add as one, in the order in which the backward pass is done with them. */
+/* Neighbouring sums in r->grad that ranks add in one operation, in the order in which the backward pass completes them. */
 typedef struct RtBucket {
     int64_t     offset, bytes;                        /* in r->grad */
-    int         ready;                                /* the phase of `train` behind which its sums may run */
-    int         due;                                  /* the phase of the next step's that needs its update, at the latest */
-    int         units, updates;                       /* of the gradient phase, of the update phase; those of bucket b follow b - 1's */
+    int         ready;                                /* the phase of `train` after which its sums can run */
+    int         due;                                  /* the first phase of the next step that needs its update */
+    int         units, updates;                       /* of the gradient phase, of the update phase; bucket b's follow b - 1's */
 } RtBucket;
 
 enum { RT_SGD, RT_RMSPROP, RT_ADAM, RT_ADAMW };
@@ -148,7 +149,7 @@ enum { RT_SCHED_CONSTANT, RT_SCHED_STEP, RT_SCHED_COSINE, RT_SCHED_POLYNOMIAL };
 enum { RT_TEXT_NONE, RT_TEXT_CHAR, RT_TEXT_BYTE, RT_TEXT_WORD, RT_TEXT_BPE };
 typedef struct RtText {
     int         unit;                                 /* RT_TEXT_*: what a token is; NONE: the data are no text */
-    bool        table;                                /* labelled lines; else one text, to go on with */
+    bool        table;                                /* labelled lines; else one text, whose next tokens are the labels */
     int64_t     step;                                 /* tokens from a window to the next; 0: end to end, or 1 with one label a window */
 } RtText;
 typedef struct RtRecipe {
@@ -168,13 +169,13 @@ typedef struct RtRecipe {
     double      expect_value;
 } RtRecipe;
 
-/* bench --layers: a clock behind each call of a training step.  rt_ticks is this thread's sum of nanoseconds by call, or NULL
- * while nobody measures. */
+/* bench --layers: a clock after each call of a training step.  rt_ticks is this thread's sum of nanoseconds by call, or NULL
+ * while nothing is measured. */
 typedef struct RtCall {
     const char *what, *kernel, *place;                /* "conv1", "conv2d_pool_1", "lenet.tn:8" */
     double      flops;                                /* a sample, textbook count; 0 = not counted */
-    const char *algorithm;                            /* "direct, pooled before tanh"; "": there is but one */
-    double      executed;                             /* FLOPs a sample that the kernel does: idle lanes too, known zeros not */
+    const char *algorithm;                            /* "direct, pooled before tanh"; "": there is only one */
+    double      executed;                             /* FLOPs a sample that the kernel executes: with idle lanes, without known zeros */
     double      predicted;                            /* microseconds a step of the nominal core */
     double      bytes;                                /* read and written a step, as the price counts them */
 } RtCall;
@@ -194,10 +195,10 @@ extern const RtDecode rt_decode_images;
 typedef struct RtTransport RtTransport;               /* comm/transport.h */
 extern const RtTransport rt_mpi, rt_tcp;
 
-typedef struct RtDevice RtDevice;                     /* device.h */
+typedef struct RtDevice RtDevice;                     /* device/device.h */
 extern const RtDevice rt_cuda;
 
-typedef struct RtLink RtLink;                         /* link.h */
+typedef struct RtLink RtLink;                         /* device/link.h */
 extern const RtLink rt_nccl;
 
 typedef struct RtProgram {
@@ -209,25 +210,25 @@ typedef struct RtProgram {
     int64_t     parameters;                           /* numbers in files */
     double      flops_per_sample;
     int64_t     fixed_bytes, shard_bytes, thread_bytes, grad_bytes;
-    int64_t     more_stack;                           /* bytes that its kernels want of a thread's stack beyond RT_STACK */
+    int64_t     more_stack;                           /* bytes of a thread's stack that its kernels need beyond RT_STACK */
     bool        fused_update;                         /* the update happens inside the gradient phases when r->grad is NULL */
     int         input_rank; int64_t input_dim[4];     /* (C, H, W) or (F) */
     int64_t     vocab;                                /* samples are tokens 0 .. vocab-1; 0: they are numbers */
     int64_t     classes;                              /* labels are 0 .. classes-1 */
     int64_t     labels;                               /* a sample: 1, or one a position of the input */
-    int64_t     outputs;                              /* numbers a sample: labels * classes; 1 where there is but a truth, 0 or 1 */
+    int64_t     outputs;                              /* numbers a sample: labels * classes; 1 for a binary label */
     bool        softmax_output;                       /* predict prints probabilities: softmax of the output */
-    const struct RtParam *input_mean;                 /* the mean training sample, which is subtracted; NULL: none */
+    const struct RtParam *input_mean;                 /* the mean training sample, which is subtracted; or NULL */
     int         nmetric; const char *metric[RT_METRICS];                   /* "loss", "accuracy" */
-    bool        perplexity;                           /* exp of the mean loss is reported as well: tokens as likely as the next one is */
+    bool        perplexity;                           /* exp of the mean loss is reported, too */
     const RtParam *param;  int nparam;
     const RtSum   *sum;    int nsum, ngradient;
     const RtBucket *bucket; int nbucket;
     const RtRange *range;  int nrange;                /* of the units of the phase to_grad; 0: all alike */
     const RtPhase *train;  int ntrain;                /* one training step */
     const RtPhase *test;   int ntest;                 /* one evaluation batch: same slices; thread_bytes covers both */
-    /* generate: one token of one text, index[0]; reals of states, and of keys and values; positions at most, 0: any number.
-     * NULL: only whole windows can be looked at. */
+    /* generate: one token of one text, index[0]; reals of states, and of keys and values; most positions, 0: any number.
+     * NULL: the program evaluates whole windows only. */
     const RtPhase *token; int ntoken;
     int64_t     carried, cached, window;
     RtRecipe    recipe;
@@ -242,23 +243,23 @@ typedef struct RtProgram {
     const RtLink *link;                               /* between the devices of ranks: &rt_nccl; NULL: one device at most */
     const RtDecode *decode;                           /* &rt_decode_images: data may be folders of images; NULL: linked without libpng */
     const char *const *data_dirs;                     /* where data are looked up by name after $TENON_DATA, ended by NULL; may be NULL */
-    const RtDevice *device;                           /* whose memory the step works in: &rt_cuda; NULL: the processor's own */
-    /* Up to steps_most training steps are one launch, where they are several: a function's, or, where it is NULL, of a recording of their
-     * phases.  The Rt of step i lies i * stride bytes behind `first`, which is there, and *arrived too; one whose loss is not finite is the
-     * last.  how: "one cluster of 16 blocks", whose blocks meet; "a CUDA graph". */
+    const RtDevice *device;                           /* the device that runs the step: &rt_cuda; NULL: the processor */
+    /* Up to steps_most training steps are one launch: of this function, or, if it is NULL, of a recording of their phases.  The Rt of
+     * step i lies i * stride bytes after `first`; `first` and `arrived` are on the device.  A step whose loss is not finite is the last.
+     * steps_how: "one cluster of 16 blocks", "a CUDA graph". */
     void      (*steps)(const Rt *first, int64_t stride, int n, unsigned *arrived);
     int         steps_most; const char *steps_how;
-    void      (*libraries)(void);                     /* once, when the device is open: readies what the step asks of libraries; may be NULL */
-    const char *products;                             /* "tf32": what these round factors to; "bf16", "f16": read and write; NULL: f32 or f64 */
-    const RtParam *scaling;                           /* in f16: RtScaling, as it lies in fixed; NULL: nothing is scaled */
+    void      (*libraries)(void);                     /* once, when the device is open: prepares calls of libraries; may be NULL */
+    const char *products;                             /* "tf32": libraries round factors; "bf16", "f16": they read and write these; NULL: f32 or f64 */
+    const RtParam *scaling;                           /* in f16: RtScaling in fixed; NULL: the loss is not scaled */
 } RtProgram;
 
 enum { RT_ISA_ANY, RT_ISA_X86_V3, RT_ISA_X86_V4, RT_ISA_ARMV8 };
 
 int rt_main(const RtProgram *p, int argc, char **argv);
 
-/* tenon build --tune: kernels that take turns on `bytes` of made-up numbers, timed; needs isa and real_bytes of p alone.
- * 0, or 1 when the figures could not be printed. */
+/* tenon build --tune: times kernels in turn on `bytes` bytes of synthetic numbers.  Of p it reads isa and real_bytes only.
+ * Returns 0, or 1 if the times could not be printed. */
 typedef struct RtTrial { void (*run)(char *memory); } RtTrial;
 int rt_tune(const RtProgram *p, const RtTrial *trial, int n, int64_t bytes);
 
@@ -325,7 +326,7 @@ static inline RT_EVERYWHERE uint32_t rt_order_walk(const RtOrder *o, uint32_t at
     } while (at >= o->n);
     return at;
 }
-/* The sample of a place; behind the last one they begin again. */
+/* The sample of a place; after the last place the order repeats. */
 static inline RT_EVERYWHERE uint32_t rt_order_at(const RtOrder *o, int64_t place)
 {
     const uint32_t at = (uint32_t)(place < o->n ? place : place % o->n);

@@ -17,13 +17,13 @@ void rt_die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2))
 /* The same with EXIT_LOST. */
 void rt_lost(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-/* Ends as rank `rank` did, which has said why. */
+/* Ends like rank `rank`, which has reported the reason. */
 void rt_follow(int code, int rank) __attribute__((noreturn));
 void rt_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 void rt_said(void);            /* before a good end: dies when standard output could not be written */
 
-/* Progress of a run on standard output, by one thread: a run that nobody looks at goes on, with one note. */
+/* Progress of a run on standard output, by one thread.  If nobody reads it, the run continues, with one note. */
 void rt_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* A file that goes away when rt_die, SIGHUP, SIGINT or SIGTERM ends the program, because it is half

@@ -16,7 +16,7 @@ void mapped_watch(const void *at, int64_t bytes, const char *path);
 void mapped_leave(const void *at);
 void mapped_renamed(const void *at, const char *path);      /* the file has that name now */
 
-/* What somebody has found to be wrong with a file; from any thread, the first message stays. */
+/* Reports that a file is wrong; from any thread, the first message stays. */
 void mapped_wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 const char *mapped_why(void);  /* the file, what was expected and what is there; NULL: all is well */

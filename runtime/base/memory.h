@@ -6,7 +6,7 @@
 
 #include "constants.h"
 
-enum { MEMORY_SLACK = 4096 };                         /* readable bytes behind every mapping */
+enum { MEMORY_SLACK = 4096 };                         /* readable bytes after every mapping */
 
 static inline int64_t memory_round(int64_t bytes)
 {

@@ -1,23 +1,22 @@
-/* threads.h -- a pool of threads that lives as long as the program: the units of a phase, shared
- * out.
+/* threads.h -- a pool of threads that lives as long as the program and runs the units of a phase.
  *
- * Each thread starts on its own contiguous range of the units, the same in every step, so that
- * weights stay in its caches; one that is done early takes from the others.  Ranges are of as many units
- * each, or where the caller says. Who runs a unit
- * never changes a result: units share nothing that they write. Threads spin for a while between
- * jobs (a barrier costs 0.2 us), then sleep.
+ * Each thread starts with its own contiguous range of units, the same in every step, so that weights
+ * stay in its caches; a thread that finishes early takes units of other ranges.  Ranges have equal
+ * numbers of units, or end where the caller says.  No result depends on the thread that runs a unit,
+ * because units share nothing that they write.  Between jobs, threads spin for a while (a barrier
+ * costs 0.2 us), then sleep.
  */
 #ifndef THREADS_H
 #define THREADS_H
 #include <pthread.h>
 #include <stdint.h>
 
-/* Every thread has a stack of a size that the program knows: RT_STACK bytes, or what threads_stack() has said before it starts.  The
- * limit of the shell (ulimit -s) would give threads 2 MB where it is "unlimited". */
+/* Each thread's stack has RT_STACK bytes, or what threads_stack() has set before.  With the shell's
+ * limit (ulimit -s), threads would get 2 MB if the limit is "unlimited". */
 void  threads_stack(int64_t bytes);
 int   threads_start(pthread_t *id, void *(*run)(void *), void *arg);   /* 0, or the number of an error */
-/* run(arg) on this thread, the program's first, where its stack has room for as much; else on one that has, while this one waits
- * without signals. */
+/* run(arg) on this thread, the program's first, if its stack is large enough; else on another thread,
+ * while this one waits and blocks signals. */
 int   threads_run(int (*run)(void *), void *arg);
 
 enum { THREADS_MOST = 1024 };                         /* that --threads accepts */

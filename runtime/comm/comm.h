@@ -1,8 +1,8 @@
-/* comm.h -- the processes ("ranks") of one run: who is there, what all know, sums of what each has.
+/* comm.h -- the processes ("ranks") of one run: comparison, broadcast, gather and sums.
  *
  * A program built with --comm none, or started alone, has a Comm of size 1 whose calls cost nothing.
- * Everything here is called by all ranks in the same order.  No result depends on who arrives
- * first. A wait that lasts longer than the limit ends the run and names the ranks that are missing.
+ * All ranks call these functions in the same order.  No result depends on the order in which ranks
+ * arrive.  A wait that is longer than the limit ends the run and names the ranks that are missing.
  */
 #ifndef COMM_H
 #define COMM_H
@@ -44,40 +44,40 @@ void comm_broadcast(Comm *c, void *bytes, int64_t n, const char *during);
 /* all: `each` bytes a rank, in order of ranks; this rank's own are there already. */
 void comm_gather(Comm *c, void *all, int64_t each, const char *during);
 
-/* Several at once, in as many messages one after another as one takes. */
+/* Several gathers with the messages of one. */
 typedef struct CommPart { void *all; int64_t each; } CommPart;
 void comm_gather_parts(Comm *c, const CommPart *part, int n, const char *during);
 
-/* What is to be added over all shards: n reals of each node of this rank's shards, the i-th at buffer + i * next.  Rank r
- * has shards r * shards / size and following; nodes: see tree.h. */
+/* A sum over all shards: n reals of each node (tree.h) of this rank's shards, node i at buffer + i * next.  Rank r has the
+ * shards from r * shards / size on. */
 typedef struct CommSum {
     char   *buffer;
     int64_t next, n;
     int     real_bytes, shards;
-    int     places;                                   /* so many sums of parts of it are under way at a time; 0: one */
+    int     places;                                   /* sums of its parts that can be pending at a time; 0: one */
     /* by comm_sum_plan: */
     int64_t scratch_bytes;
     char   *scratch;                                  /* to be set by the caller */
     Node   *node;                                     /* of all ranks; NULL: halves are exchanged */
     int    *first;                                    /* [size + 1]: a rank's first one */
     struct Halving *halving;                          /* [places]: where halves are exchanged, */
-    int64_t stretch;                                  /* so many reals at a time */
+    int64_t stretch;                                  /* reals of an exchange */
 } CommSum;
 
-void comm_sum_plan(Comm *c, CommSum *s);              /* all ranks: they look how fast their links are */
+void comm_sum_plan(Comm *c, CommSum *s);              /* all ranks: measures the links */
 void comm_sum(Comm *c, const CommSum *s);             /* the sum of all into the first buffer of every rank */
 
-/* The same beside other work: posts are done by a thread of their own. All ranks post the same in the same order, and wait for them in the
- * same order. Gathers, and sums that go in one piece, are done in the order of posts. Of sums in halves all are under way, each with messages
- * of its own: the one that is waited for goes first, then the latest, which holds the first layers' gradients.  Anything else in
- * here waits first for all posts to be done.  A post returns its number; comm_await returns when that one is done. */
-void    comm_posts(Comm *c, int most);                /* room for so many at a time */
+/* Asynchronous sums and gathers, by a thread of their own ("posts").  All ranks post the same in the same order, and wait in the same
+ * order.  Gathers, and sums that go in one piece, run in the order of posts.  Sums in halves all run at the same time, each with its
+ * own messages: the sum that is waited for has priority, then the latest, which holds the first layers' gradients.  All other
+ * functions of this header wait for all posts first.  A post returns its number; comm_await(number) waits for it. */
+void    comm_posts(Comm *c, int most);                /* most: pending posts */
 /* Of reals from .. from + n - 1.  place: below s->places, not in use.  during: "the sum of gradients, bucket 2" */
 int64_t comm_post_sum(Comm *c, const CommSum *s, int place, int64_t from, int64_t n, const char *during);
 int64_t comm_post_gather(Comm *c, void *all, int64_t each, const char *during);
 void    comm_await(Comm *c, int64_t post);
 
-/* Until done(): for what devices do between them.  The limit and the blame are those of messages. */
+/* Waits until done(), with the time limit and the messages of other waits: for work between devices. */
 void    comm_poll(Comm *c, bool (*done)(void), const char *during);
 
 #endif

@@ -21,7 +21,7 @@ static const struct {
                 {VARIABLE(PMI_SIZE), VARIABLE(PMI_RANK), VARIABLE(MPI_LOCALNRANKS), NULL, false},
                 {VARIABLE(SLURM_STEP_NUM_TASKS), VARIABLE(SLURM_PROCID), NULL, VARIABLE(SLURM_STEP_NUM_NODES), false}};
 
-/* What tells this run from others. */
+/* Identifies this run among others. */
 static const char *const job[] = {VARIABLE(PMIX_NAMESPACE), VARIABLE(SLURM_JOB_ID), VARIABLE(SLURM_STEP_ID),
                                   VARIABLE(SLURM_RESTART_COUNT)};
 

@@ -9,7 +9,7 @@ enum { TAG_DATA = 1, TAG_ASK, TAG_ANSWER, TAG_SUM };  /* TAG_SUM + i: of the pos
 enum { MESSAGE = 1 << 26 };                           /* bytes of one message at most */
 enum { COMM_REQUESTS = 256 };                         /* under way beside sums in halves: one exchange, questions and answers */
 
-/* Where a rank is, as it tells others that miss it. */
+/* What a rank is doing: its answer to ranks that wait for it. */
 typedef struct Whereabouts {
     char    doing[64];                                /* "the sum of gradients"; "" while it computes */
     int64_t step;
@@ -29,12 +29,12 @@ typedef struct Post {
 } Post;
 
 typedef struct Posts {
-    pthread_mutex_t lock;                             /* around changes of what stands here */
+    pthread_mutex_t lock;                             /* around changes of this struct */
     pthread_cond_t  posted, finished;
     pthread_t       thread;
     Post           *post; int most;                   /* number k at k % most */
     int64_t         next, oldest;                     /* the number of the next one; those below `oldest` are done */
-    int64_t         awaited;                          /* 1 + the number of the one that somebody waits for */
+    int64_t         awaited;                          /* 1 + the number of the post that a thread waits for */
 } Posts;
 
 typedef struct CommState {
@@ -55,7 +55,7 @@ typedef struct CommState {
 
 /* Starts the thread of posts, which also answers for this rank while it computes. */
 void comm_start(CommState *s);
-bool comm_hurry(CommState *s);                        /* does somebody wait for a post? */
+bool comm_hurry(CommState *s);                        /* does a thread wait for a post? */
 void comm_await_all(Comm *c);
 
 /* Around everything that a rank does with others; nothing nests.  Returns the seconds between. */

@@ -10,13 +10,13 @@
 
 struct RtTransport {
     const char *name; /* "mpi" */
-    bool asks;        /* it has a library of its own to ask who is there; else the launcher's variables say it */
+    bool asks;        /* its library knows the ranks; else the launcher's variables say who they are */
 
     /* Joins the run, within `limit` seconds where it can tell; local: those of the ranks that share this machine. */
     void (*open)(double limit, int *rank, int *size, int *local_rank, int *local_size);
     const char *(*describe)(void); /* "Open MPI v4.1.4", one line */
 
-    /* Makes memory for so many requests under way at a time; called before the first step.  A smaller
+    /* Allocates for this number of pending requests; called before the first step.  A smaller
      * number than before changes nothing.  Between calls no transport allocates. */
     void (*room)(int requests);
 
@@ -25,7 +25,7 @@ struct RtTransport {
     int  (*receive)(int from, int tag, void *to, int bytes);
     bool (*done)(int request);  /* true once, then the request is gone */
 
-    /* Has a message with this tag come that nobody waits for?  Its sender, or -1. */
+    /* The sender of a message with this tag that has no receive yet, or -1. */
     int  (*waiting)(int tag);
 
     /* A rank that is known to have ended too early, or -1; at_end: one that has said goodbye has not.  NULL: nobody can tell. */

@@ -2,7 +2,7 @@
  * data set, and what the machine could do at most.
  *
  * A step is all of it: gathering the samples, forward, backward, update. With --layers or --trace a
- * second round of steps has a clock behind each call.
+ * second round of steps has a clock after each call.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -41,7 +41,7 @@ static int ascending_steps(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* So many behind the next one. */
+/* The batch `ahead` batches after the next one. */
 static Batch bench_batch(const Bench *b, int64_t ahead)
 {
     const int64_t at = b->total + ahead;
@@ -107,7 +107,7 @@ static void warm_up(Bench *b)
     steps(b, n, time);
 }
 
-/* A second round of steps, on all ranks, with a clock behind every call; a trace is of the first of them, and the
+/* A second round of steps, on all ranks, with a clock after every call; a trace is of the first of them, and the
  * account then of the same. */
 static void layers(Bench *b, double peak, Log *log)
 {

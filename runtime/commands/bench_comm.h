@@ -4,7 +4,7 @@
 #include "files/log.h"
 #include "step/net.h"
 
-/* After measured steps: the median step, and of it what went to communication, and what of that was not hidden behind other work.
+/* After measured steps: the median step, its time of communication, and the part of that time that no other work hides.
  * All ranks, two or more, call it; rank 0 prints on standard output and records "comm" to the log. */
 void bench_comm(const Net *n, double step_seconds, double sum_seconds, double waited_seconds, Log *log);
 

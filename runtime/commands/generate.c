@@ -1,4 +1,4 @@
-/* generate.c -- the command `generate`: a text goes on, token by token, each drawn from what the network says comes next.
+/* generate.c -- the command `generate`: continues a text, token by token, each drawn from the predicted distribution.
  *
  *   p[i] = exp((x[i] - max x) / temperature) / sum, over the top-k largest x
  *

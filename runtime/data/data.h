@@ -52,7 +52,7 @@ typedef struct Data {
     Cifar      *cifar;                                /* CIFAR-10: its opened files */
     Images     *images;                               /* folders: the list of files, and the packed one */
     const char *next;                                 /* text: labels of the first sample, as far apart as samples; NULL: `label` */
-    int64_t     shift;                                /* text: windows begin up to so many tokens less 1 later, another number each epoch */
+    int64_t     shift;                                /* text: windows begin 0 .. shift - 1 tokens later, another number each epoch */
     int64_t     scored;                               /* labels that count; 0: all */
     const char *x_path;                               /* npy: where the samples are from */
     const char *y_numbers;                            /* npy: labels not yet converted, */
@@ -61,7 +61,7 @@ typedef struct Data {
     const char *y_path;                               /* from here */
     bool        synthetic;
     int64_t     first;  /* synthetic: number of sample 0 of this split */
-    uint32_t   *position;  /* synthetic: [batch] places of the batch at hand */
+    uint32_t   *position;  /* synthetic: [batch] places of the current batch */
     int         batch;
     bool        device;                               /* the program's: tokens are looked at before they go there */
     int         part_first, part;                     /* synthetic: which of a batch are made here; data_share */
@@ -87,13 +87,13 @@ Data    *data_in_memory(const RtProgram *p, int64_t n, Pool *pool);
 /* mean.c: the mean of all samples into the parameter where the program keeps it; nothing without one. */
 void     data_mean(const Data *d, const RtProgram *p, Pool *pool, char *fixed);
 
-/* Are these the same data?  Of size, type, labels and tokens; of the samples' bytes (samples.c), 0 where there are none stored
- * or they are tokens. */
+/* Hashes that tell whether data are the same: of size, type, labels and tokens; of the samples' bytes (samples.c), 0 if none are
+ * stored or they are tokens. */
 uint64_t data_hash(const Data *d);
 uint64_t data_hash_samples(const Data *d, Pool *pool);
 
-/* Ranks compare this: both, but of arrays above 16 MB only evenly spread samples, for each rank would read all of them, and a
- * shared file system give as many copies. */
+/* The hash that ranks compare: of both, but of arrays above 16 MB only evenly spread samples.  Otherwise each rank would read all
+ * samples, from a shared file system. */
 uint64_t data_hash_rows(const Data *d);
 
 /* Samples of a piece that has a hash of its own, and that hash; `samples`: how many there are, for the last piece. */
@@ -110,15 +110,15 @@ void     images_check(const Data *d, Pool *pool, const uint32_t *index);
 void     data_batch(const Data *d, Pool *pool, const Order *order, int64_t step, int valid,
                     Batch *b);
 
-/* From here on rank `rank` makes of each batch its own part alone: of synthetic samples.  What is stored lies in the memory of every
- * rank, for an epoch's order scatters each batch over all of it; a step reads its part. */
+/* From here on rank `rank` makes only its own part of each batch of synthetic samples.  Stored samples are in the memory of every
+ * rank, because the order of an epoch scatters each batch over all of them. */
 void     data_share(Data *d, int rank, int ranks);
 
-/* Tokens of this file were read that are none: it has changed. */
+/* A token of this file is not in the vocabulary: the file changed during the run. */
 void     data_wrong_token(const Data *d);
 
-/* Labels of the batch that are scored, divided by its samples: of all `batch` samples, also those that fill it up; the same on
- * every rank.  At least one counts, so that it can divide. */
+/* Labels of the batch that are scored, divided by its samples: all `batch` samples, also those that fill it up; the same on every
+ * rank.  At least one label counts, so that the result can divide. */
 double   data_scored(const RtProgram *p, const Batch *b);
 
 /* Bytes of n numbers of a stored type, RT_U8 ... */

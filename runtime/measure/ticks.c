@@ -1,4 +1,4 @@
-/* ticks.c -- a clock behind each call of a step, and the account that it adds up to.
+/* ticks.c -- a clock after each call of a step, and the account of all times.
  *
  * The clock costs about 25 ns a call and only where somebody measures: otherwise a call is followed
  * by one test of a thread-local pointer.

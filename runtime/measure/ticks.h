@@ -11,13 +11,13 @@
 #include "files/log.h"
 #include "rt.h"
 
-/* What is no call; in this order behind the calls. */
+/* Entries after the calls, in this order. */
 typedef enum { TICKS_OTHER, TICKS_FORK, TICKS_IDLE, TICKS_JOIN, TICKS_DATA, TICKS_ALONE, TICKS_WAITS } Wait;
 
 /* A slice of a thread's time: entry k of [0, ncall + TICKS_WAITS), nanoseconds. */
 typedef struct Event { int64_t begin, end; int entry; } Event;
 
-/* One thread's sums and events; `first` and `end` of its units in the phase at hand, 0: none yet. */
+/* One thread's sums and events; `first` and `end` of its units in the current phase, 0: none yet. */
 typedef struct Lane {
     int64_t *sum;                                     /* [ncall + TICKS_WAITS] nanoseconds */
     int64_t  first, end;

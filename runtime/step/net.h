@@ -75,7 +75,7 @@ void    net_samples(Net *n, const char *where, int64_t steps);
 void    net_ahead(Net *n, const Batch *b, int count);
 /* If another rank's loss is not finite: waits until that rank has reported it, which ends the
  * run. */
-void    net_leave_word(Net *n);
+void    net_await_failure(Net *n);
 
 /* output: NULL or [batch][outputs] reals. */
 void    net_evaluate(Net *n, const Batch *b, void *output);

@@ -217,7 +217,7 @@ void net_step_metrics(Net *n, int i)
     report_read(n, i);
 }
 
-void net_leave_word(Net *n)
+void net_await_failure(Net *n)
 {
     char *here = rt_alloc((size_t)n->comm->size);
     if (n->device && n->device->of_others)

@@ -1,10 +1,10 @@
-/* checkpoint.h -- a run that was interrupted goes on to the same bits. */
+/* checkpoint.h -- an interrupted run resumes to the same bits. */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
 #include "options/options.h"
 #include "step/net.h"
 
-/* Where a run stands.  Random numbers need no place here: they are counters of these. */
+/* The position of a run.  Random numbers have no state: they are functions of these counters. */
 typedef struct Position {
     int64_t epoch;                                    /* finished ones */
     int64_t step;                                     /* finished steps of the current one */
@@ -20,7 +20,7 @@ typedef struct Checkpoint Checkpoint;
  * --resume it. */
 Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n);
 
-/* What must be the same in a run that goes on; before resume and save. */
+/* Data that a resumed run must have, too; before resume and save. */
 void checkpoint_bind(Checkpoint *c, uint64_t data_hash, uint64_t samples_hash);
 
 /* Loads the newest one that is whole; false, with a notice, when there is none at all. Dies,

@@ -98,7 +98,7 @@ void stop_nonfinite(Trainer *t, const Batch *b)
 {
     const RtProgram *p = t->p;
     stop_if_files_broke(t, true);
-    net_leave_word(t->net);
+    net_await_failure(t->net);
     net_fetch(t->net);
     const RtParam *bad = params_nonfinite(p, t->net->fixed);
     const int layer = net_first_nonfinite(t->net, b);
