@@ -93,7 +93,7 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
 }
 
 /* Commands that take long, and leave more than what they print: closing a pager must not end them.  The others end as usual tools
- * do when nobody reads their output. */
+ * do when their output is not read. */
 static void choose_signals(Command command)
 {
     signal(SIGXFSZ, SIG_IGN); /* a file too large is an error like a full disk */

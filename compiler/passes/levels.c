@@ -68,7 +68,7 @@ static bool reads_forward(const Node *n, const bool *reads)
     return n->mark >= SLICE && n->mark <= TOTAL && !n->backward && reads[n->id];
 }
 
-/* Ranks update a bucket's parameters no sooner than the next step's forward pass reads them (runtime/step/net.c), those of its first layers, the
+/* Ranks update a bucket's parameters no sooner than the next step's forward pass reads them (runtime/step/on_host.c), those of its first layers, the
  * last bucket, first: what reads another bucket's waits for a phase of its own, so that it can go on under the first layers. */
 static void cut_forward(const Graph *g, const Step *s, int *level, int *least)
 {

@@ -63,7 +63,7 @@ void rt_end_by_signal(int number)
     raise(number);
 }
 
-/* Signals that somebody handles, or has had ignored, are left as they are. */
+/* Leaves signals as they are if they have a handler, or are ignored. */
 static void watch_signals(void)
 {
     static const int ends[] = {SIGHUP, SIGINT, SIGTERM};

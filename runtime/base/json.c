@@ -66,7 +66,7 @@ static int hex4(Json *j)
     return v;
 }
 
-/* The number behind \u. Two in a row are one character beyond U+FFFF; half of such a pair is none. */
+/* The number after \u. Two in a row are one character beyond U+FFFF; half of such a pair is none. */
 static int code_point(Json *j)
 {
     const int code = hex4(j);

@@ -26,6 +26,6 @@ bool json_next(Json *j, char close, bool *first);
  * mark.  Bytes that are no UTF-8, as names of files may have, become U+FFFD.  In json_room(bytes of s)
  * bytes nothing is cut off. */
 int  json_quote(char *to, int64_t room, const char *s);
-int64_t json_room(int64_t bytes);                     /* for a string of so many bytes */
+int64_t json_room(int64_t bytes);                     /* for a string of `bytes` bytes */
 
 #endif

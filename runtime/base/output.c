@@ -20,7 +20,7 @@ static const double PATIENCE = 1; /* seconds for all writes together after the r
 
 static const volatile sig_atomic_t *stop_flag;
 static atomic_bool hurry;
-static _Atomic double give_up; /* 0: nobody has waited since the request */
+static _Atomic double give_up; /* 0: no write has waited since the request */
 
 void output_begin(void)
 {

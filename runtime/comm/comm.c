@@ -1,4 +1,4 @@
-/* comm.c -- joining a run, and what its ranks tell each other: see comm.h. */
+/* comm.c -- see comm.h: joining a run, comparisons, broadcasts and gathers. */
 #define _GNU_SOURCE
 #include "comm/comm.h"
 #include "base/clock.h"
@@ -46,7 +46,8 @@ void comm_receive(Comm *c, Exchange *e, int from, void *to, int64_t bytes)
 
 /* ---- what all know */
 
-/* Rank r gets it from the rank without r's highest bit: the tree of a broadcast in log2(size) rounds. */
+/* Rank r gets it from the rank without r's highest bit: the tree of a broadcast in log2(size)
+ * rounds. */
 void comm_broadcast(Comm *c, void *bytes, int64_t n, const char *during)
 {
     if (c->size == 1)
@@ -69,7 +70,8 @@ void comm_broadcast(Comm *c, void *bytes, int64_t n, const char *during)
     comm_leave(c);
 }
 
-/* What ranks from .. from + count - 1 have goes to one rank, what those of `theirs` have comes from another. */
+/* What ranks from .. from + count - 1 have goes to one rank, what those of `theirs` have comes
+ * from another. */
 static void trade_parts(Comm *c, const CommPart *part, int n, int to, int mine, int from, int theirs,
                   int count)
 {
@@ -158,7 +160,7 @@ static void yield_when_crowded(void)
         setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
 }
 
-/* Unless told otherwise, mpirun notices after eight minutes that a line between hosts is cut, and ends nothing before. */
+/* By default, mpirun notices only after eight minutes that the link between hosts is cut. */
 static void hint_at_keepalive(const Comm *c)
 {
     static const char *const variable = VARIABLE(OMPI_MCA_oob_tcp_keepalive_time);
@@ -176,7 +178,8 @@ typedef struct Card {
     uint64_t program;
 } Card;
 
-/* Of what it was made, by whom, and how it came out: two versions of tenon may cut one model's step in two ways. */
+/* Of what it was made, by whom, and how it came out: two versions of tenon may cut one model's
+ * step in two ways. */
 static uint64_t program_hash(const RtProgram *p)
 {
     const int64_t plan[] = {p->batch,       p->shards,      p->slices,       p->chunk,
@@ -226,7 +229,8 @@ static void comm_end_all(int code)
         the_run->let_go();
 }
 
-/* MPI's own start and end have no limit, and no message of ours comes through meanwhile: another thread counts the seconds. */
+/* MPI's own start and end have no limit, and no message of ours comes through meanwhile: another
+ * thread counts the seconds. */
 typedef struct Guard {
     pthread_t thread;
     pthread_mutex_t lock;

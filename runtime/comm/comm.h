@@ -1,8 +1,9 @@
 /* comm.h -- the processes ("ranks") of one run: comparison, broadcast, gather and sums.
  *
- * A program built with --comm none, or started alone, has a Comm of size 1 whose calls cost nothing.
- * All ranks call these functions in the same order.  No result depends on the order in which ranks
- * arrive.  A wait that is longer than the limit ends the run and names the ranks that are missing.
+ * A program built with --comm none, or started alone, has a Comm of size 1 whose calls cost
+ * nothing. All ranks call these functions in the same order.  No result depends on the order in
+ * which ranks arrive.  A wait that is longer than the limit ends the run and names the ranks that
+ * are missing.
  */
 #ifndef COMM_H
 #define COMM_H
@@ -23,8 +24,9 @@ typedef struct Comm {
 } Comm;
 
 /* Joins the run when a launcher (mpirun, srun) started several processes, and compares the
- * programs.  limit: seconds that a wait may last; at_start: until comm_started, because ranks then read their data, and touch
- * their memory for the first time.  Dies when launch and program do not fit each other. */
+ * programs.  limit: seconds that a wait may last; at_start: until comm_started, because ranks
+ * then read their data, and touch their memory for the first time.  Dies when launch and program
+ * do not fit each other. */
 void comm_open(Comm *c, const RtProgram *p, double limit, double at_start);
 void comm_started(Comm *c);                           /* the first step is done; again: nothing */
 void comm_close(Comm *c);
@@ -48,8 +50,8 @@ void comm_gather(Comm *c, void *all, int64_t each, const char *during);
 typedef struct CommPart { void *all; int64_t each; } CommPart;
 void comm_gather_parts(Comm *c, const CommPart *part, int n, const char *during);
 
-/* A sum over all shards: n reals of each node (tree.h) of this rank's shards, node i at buffer + i * next.  Rank r has the
- * shards from r * shards / size on. */
+/* A sum over all shards: n reals of each node (tree.h) of this rank's shards, node i at buffer +
+ * i * next.  Rank r has the shards from r * shards / size on. */
 typedef struct CommSum {
     char   *buffer;
     int64_t next, n;
@@ -67,17 +69,21 @@ typedef struct CommSum {
 void comm_sum_plan(Comm *c, CommSum *s);              /* all ranks: measures the links */
 void comm_sum(Comm *c, const CommSum *s);             /* the sum of all into the first buffer of every rank */
 
-/* Asynchronous sums and gathers, by a thread of their own ("posts").  All ranks post the same in the same order, and wait in the same
- * order.  Gathers, and sums that go in one piece, run in the order of posts.  Sums in halves all run at the same time, each with its
- * own messages: the sum that is waited for has priority, then the latest, which holds the first layers' gradients.  All other
- * functions of this header wait for all posts first.  A post returns its number; comm_await(number) waits for it. */
+/* Asynchronous sums and gathers, by a thread of their own ("posts").  All ranks post the same in
+ * the same order, and wait in the same order.  Gathers, and sums that go in one piece, run in
+ * the order of posts.  Sums in halves all run at the same time, each with its own messages: the
+ * sum that is waited for has priority, then the latest, which holds the first layers' gradients.
+ * All other functions of this header wait for all posts first.  A post returns its number;
+ * comm_await(number) waits for it. */
 void    comm_posts(Comm *c, int most);                /* most: pending posts */
-/* Of reals from .. from + n - 1.  place: below s->places, not in use.  during: "the sum of gradients, bucket 2" */
+/* Of reals from .. from + n - 1.  place: below s->places, not in use.  during: "the sum of
+ * gradients, bucket 2" */
 int64_t comm_post_sum(Comm *c, const CommSum *s, int place, int64_t from, int64_t n, const char *during);
 int64_t comm_post_gather(Comm *c, void *all, int64_t each, const char *during);
 void    comm_await(Comm *c, int64_t post);
 
-/* Waits until done(), with the time limit and the messages of other waits: for work between devices. */
+/* Waits until done(), with the time limit and the messages of other waits: for work between
+ * devices. */
 void    comm_poll(Comm *c, bool (*done)(void), const char *during);
 
 #endif

@@ -1,16 +1,19 @@
-/* post.c -- communication beside other work: a thread that does posted sums and gathers.
+/* post.c -- asynchronous communication: a thread that runs posted sums and gathers.
  *
- * All ranks post the same in the same order. Gathers, and sums that go in one piece, are done in that order, so that their messages need no
- * numbers.  Sums in halves are all under way at a time, each with messages of its own, and go first that one for which
- * somebody waits, then the latest: the gradients of the first layers come last in the backward pass and are needed first in the
- * next forward pass, when those of the last layers may still be on their way.  Where two are, the more urgent has the link to itself as
- * soon as its partner is heard of; until then the others go on.
+ * All ranks post the same in the same order.  Gathers, and sums that go in one piece, run in this
+ * order, so that their messages need no numbers.  Sums in halves are all pending at the same time,
+ * each with its own messages.  The sum that is waited for has priority, then the latest sum: the
+ * gradients of the first layers come last in the backward pass, and the next forward pass needs
+ * them first, when the sums of the last layers may still be pending.  Of two sums, the more urgent
+ * one has the link to itself as soon as a message of its partner arrives; until then the others
+ * continue.
  *
- * No rank waits for ever: of the ranks that wait for a post, those that wait for the earliest put it before all others,
- * and all other ranks are done with it.
+ * No rank waits for ever: ranks that wait for the earliest post give it priority, and all other
+ * ranks have completed it.
  *
- * While there is nothing to do the thread answers those who ask where this rank is.  MPI is used by one
- * thread at a time (MPI_THREAD_SERIALIZED): this one, or the main thread when all posts are done.
+ * While there is nothing to do, the thread answers ranks that ask what this rank is doing.  MPI is
+ * used by one thread at a time (MPI_THREAD_SERIALIZED): this one, or the main thread after all
+ * posts.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"

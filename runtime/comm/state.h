@@ -69,15 +69,15 @@ void   comm_attend(CommState *s);                     /* answers who asks where 
 void comm_gather_now(Comm *c, const CommPart *part, int n);
 void comm_sum_now(Comm *c, const CommSum *s, int64_t from, int64_t n);
 
-/* A sum in halves without waiting: go_on does what can be done, and says whether anything could; fills: its partner is there,
- * and it has more to send. */
+/* A sum in halves without waiting: go_on does what can be done, and says whether anything could;
+ * fills: its partner is there, and it has more to send. */
 void comm_sum_begin(const CommSum *s, int place, int tag, int64_t from, int64_t n);
 bool comm_sum_go_on(Comm *c, const CommSum *s, int place);
 bool comm_sum_fills(const CommSum *s, int place);
 bool comm_sum_done(const CommSum *s, int place);
 
-/* Between two looks at what one waits for: leaves the processor, answers others; gives up, naming who is missing, when
- * nothing has come for too long. */
+/* Between two looks at what one waits for: leaves the processor, answers others; gives up,
+ * naming who is missing, when nothing has come for too long. */
 typedef struct Wait { double began; int polls; } Wait;
 Wait comm_wait_from_now(void);
 void comm_rest(CommState *s, Wait *w);

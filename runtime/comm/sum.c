@@ -1,16 +1,17 @@
 /* sum.c -- sums over the shards of all ranks, in the fixed tree.
  *
- * Where each rank holds one node of the tree and the ranks are a power of two, vector halving with
- * distance doubling is the tree itself: partners exchange halves of what they have and add, first
- * neighbours, then pairs; then the finished pieces go back the same way (Rabenseifner 2004). Each rank sends
- * 2 (size - 1) / size of the vector in 2 log2(size) messages.
+ * If each rank holds one node of the tree and the number of ranks is a power of two, vector halving
+ * with distance doubling is the tree itself: partners exchange halves of their vectors and add,
+ * first neighbours, then pairs; then the finished pieces go back the same way (Rabenseifner 2004).
+ * Each rank sends 2 (size - 1) / size of the vector in 2 log2(size) messages.
  *
- * Otherwise every rank adds one piece of the vector, for which all others send it their nodes'
- * parts, and sends the sum back: up to a few times the bytes, the same bits.
+ * Otherwise every rank adds one piece of the vector: the others send it the piece of their nodes,
+ * and it sends the sum back.  That takes up to a few times the bytes, and gives the same bits.
  *
- * Long vectors go stretch by stretch. With halving several are under way, each one message further than the next: while what has
- * come of one is added, the link carries another; and such a sum can stand still between two messages, so that
- * a more urgent one goes first (post.c). Otherwise what is received stays in the cache until it is added.
+ * A long vector is cut into stretches.  With halving, several stretches are pending, each one
+ * message ahead of the next: while one is added, the link carries another.  Such a sum can pause
+ * between two messages, so that a more urgent sum goes first (post.c).  Without halving, received
+ * numbers stay in the cache until they are added.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -19,13 +20,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reals of a stretch: in pieces; in halves at most, where several sums are under way, and at least. */
+/* Reals of a stretch: in pieces; in halves at most, where several sums are under way, and at
+ * least. */
 enum { STRETCH = 1 << 18, HALVED = 1 << 15, LEAST = 1 << 12 };
 enum { PROBE = 48 << 10 }; /* bytes of a message that MPI sends at once */
 enum { GRAIN = 16 };       /* reals that pieces are multiples of */
 enum { LEVELS = 20 };      /* log2 of the ranks at most */
 
-/* Seconds: of a message of HALVED / 2 reals on a slow link; that a more urgent sum waits for one that is on its way. */
+/* Seconds: of a message of HALVED / 2 reals on a slow link; that a more urgent sum waits for one
+ * that is on its way. */
 static const double SLOW = 0.3e-3, PREEMPTED = 1.5e-3;
 
 static void add_reals(char *to, const char *from, int64_t n, int real_bytes)
@@ -97,8 +100,8 @@ static int ascending_rates(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Seconds of a message to a partner, when both send one, of some as a rule: a few may find an empty line, which takes more than it can carry, and many
- * wait for a processor. */
+/* Seconds of a message to a partner, when both send one, of some as a rule: a few may find an
+ * empty line, which takes more than it can carry, and many wait for a processor. */
 static double message_seconds(Comm *c, int partner, char *out, char *in, int bytes)
 {
     enum { TIMES = 21 };
@@ -115,8 +118,9 @@ static double message_seconds(Comm *c, int partner, char *out, char *in, int byt
     return seconds[TIMES * 2 / 5];
 }
 
-/* Of a few sums at a time short stretches on slow links, so that the urgent ones need not wait.  One alone has long stretches there, which fill the link
- * best; on fast links those that stay in the cache.  The slowest of all ranks decides. A short message takes as long to be noticed,
+/* Of a few sums at a time short stretches on slow links, so that the urgent ones need not wait.
+ * One alone has long stretches there, which fill the link best; on fast links those that stay in
+ * the cache.  The slowest of all ranks decides. A short message takes as long to be noticed,
  * where ranks take turns on a processor, and says nothing of the link. */
 static int64_t find_stretch(Comm *c, const CommSum *s)
 {
@@ -218,7 +222,8 @@ void comm_sum_begin(const CommSum *s, int place, int tag, int64_t from, int64_t 
                    .tag = tag};
 }
 
-/* All ranks begin and await the messages of all stretches in one order, so that none needs a number. */
+/* All ranks begin and await the messages of all stretches in one order, so that none needs a
+ * number. */
 bool comm_sum_go_on(Comm *c, const CommSum *s, int place)
 {
     Halving *h = &s->halving[place];
@@ -312,8 +317,8 @@ static void sum_pieces(Comm *c, const CommSum *s, char *x, int64_t n)
 
 /* ---- */
 
-/* For the messages of all sums that can be under way at a time: each has at most so many stretches,
- * and a stretch waits for one message that it sends and one that it receives. */
+/* For the messages of all sums that can be pending at a time: each has at most 2 levels + 1
+ * stretches, and a stretch waits for one message that it sends and one that it receives. */
 static void reserve_requests(Comm *c, int places)
 {
     CommState *s = c->state;

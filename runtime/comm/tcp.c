@@ -1,12 +1,14 @@
-/* tcp.c -- bytes between ranks over TCP, for programs whose launcher starts processes and no more: two lines between any two.
+/* tcp.c -- messages between ranks over TCP, for programs whose launcher only starts processes: two
+ * connections ("lines") between any two ranks.
  *
- * A message is its tag, its length, its bytes and a code over them (tcp_greet.h): one that is not what the rank at the other end has sent
- * ends the run.  Those of a line are read in the order in which they come: what is sent is asked for
- * in the same order (comm.c does), and questions have a line of their own.  Nothing is read before somebody wants it, so nothing is
- * stored here.
+ * A message is its tag, its length, its bytes and a code over them (tcp_greet.h); a message that
+ * the other rank has not sent ends the run.  Messages of a line are read in the order in which they
+ * were sent: comm.c receives in the same order, and questions have a line of their own.  A message
+ * is only read when it is asked for, so nothing is stored here.
  *
- * A process that ends closes its lines: the others see who it was at once, where MPI's would wait.  Who ends well says so first,
- * and who ends the run tells all.
+ * A process that ends closes its lines, so that the others know at once which rank it was; with MPI
+ * they would wait.  A rank that finishes normally announces it first, and a rank that ends the run
+ * tells all others.
  */
 #define _GNU_SOURCE
 #include "comm/tcp.h"
@@ -117,7 +119,7 @@ static void finish_transfer(List *l)
     q->over = true;
 }
 
-/* What cannot be sent any more is not missed: reading tells why. */
+/* A message that cannot be sent is dropped: reading reports the reason. */
 static void send_some(Line *l)
 {
     while (l->sending.first != NONE) {
@@ -277,7 +279,7 @@ static int tcp_waiting(int tag)
     return NONE;
 }
 
-/* Unless it has said why, on the other line.  A farewell before the end is no better than none. */
+/* Unless it has reported a reason on the other line.  An early farewell counts as none. */
 static int gone(bool at_end)
 {
     if (lost_rank != NONE)

@@ -1,8 +1,10 @@
-/* tcp_join.c -- greetings side by side: this rank's calls and those who come, until all lines of a run are there.
+/* tcp_join.c -- many greetings at a time: this rank's outgoing connections and incoming ones, until
+ * all connections of a run exist.
  *
- * Whoever can reach the port can connect to it.  So nothing blocks on a single greeting (tcp_greet.h), and each has a few seconds.
- * Incoming connections share a fixed number of slots; when all are taken, the oldest connection that has said nothing is closed.
- * A rank whose greeting is cut short calls again.
+ * Any process that can reach the port can connect to it.  So nothing blocks on a single greeting
+ * (tcp_greet.h), and each has a few seconds.  Incoming connections share a fixed number of slots;
+ * when all are taken, the oldest connection that has sent nothing is closed.  A rank whose greeting
+ * is cut short connects again.
  */
 #define _GNU_SOURCE
 #include "comm/tcp_join.h"
@@ -18,7 +20,8 @@
 #include <unistd.h>
 
 enum { MOST_SLOTS = 256, LEAST_SLOTS = 4, ACCEPTED = 16 };
-/* Seconds: of a greeting at most; until the next call where nobody was there, and where somebody else was. */
+/* Seconds: of a greeting at most; until the next call where nobody was there, and where somebody
+ * else was. */
 static const double PATIENCE = 5, SOON = 0.02, NOT_SO_SOON = 0.2;
 
 static void set_up(int fd)
@@ -111,7 +114,7 @@ static void drop_greeting(Greeting *g)
     g->step = NONE;
 }
 
-/* Closes the connection of somebody who is no rank of this run, or cannot prove it. */
+/* Closes a connection whose other end is no rank of this run, or cannot prove it. */
 static void refuse_greeting(Meeting *m, Greeting *g, const char *why)
 {
     Address a = {.any = {.sa_family = AF_UNSPEC}};
@@ -213,7 +216,7 @@ static void hear_caller(Meeting *m, Greeting *g)
     m->taken++;
 }
 
-/* The oldest of those who have said nothing yet, else the oldest of all; NULL: nobody is there. */
+/* The oldest connection that has sent nothing, else the oldest of all; NULL: there is none. */
 static Greeting *oldest(Meeting *m)
 {
     Greeting *old = NULL;
@@ -273,7 +276,8 @@ static void call_rank(Meeting *m, Greeting *g, double now)
         call_later(m, g, now, SOON, strerror(errno)); /* it may not be there yet */
 }
 
-/* Other ranks call this one at the address that rank 0 sees it come from, so the door is of the same kind. */
+/* Other ranks call this one at the address that rank 0 sees it come from, so the door is of the
+ * same kind. */
 static void open_door_for_guests(Meeting *m, const Greeting *g)
 {
     const Address *to = join_address(m, g);

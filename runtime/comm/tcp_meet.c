@@ -1,7 +1,9 @@
-/* tcp_meet.c -- how the processes of a run find each other without MPI: rank 0 waits at a place that all know.
+/* tcp_meet.c -- how the processes of a run find each other without MPI: rank 0 waits at an address
+ * that all ranks know.
  *
- * Every rank opens a port of its own, says so to rank 0, and gets the list of all; then rank r calls those below it and is called by
- * those above.  Each line begins with the greeting of tcp_greet.h; who does not know the job's secret is sent away.
+ * Every rank opens a port of its own, reports it to rank 0, and gets the list of all ports; then
+ * rank r connects to the ranks below it, and the ranks above connect to r.  Each connection begins
+ * with the greeting of tcp_greet.h; a process that does not know the secret of the job is refused.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -101,7 +103,8 @@ static void find_meeting_place(Meeting *m)
     m->private = address_is_loopback(&m->at[0]) && (numeric || strcmp(host, "localhost") == 0);
 }
 
-/* A rank of this host that is seen at a loopback address would be sought there by ranks of other hosts. */
+/* A rank of this host that is seen at a loopback address would be sought there by ranks of other
+ * hosts. */
 static void check_places(const Meeting *m)
 {
     int near = 0, far = 0;

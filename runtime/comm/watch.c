@@ -1,13 +1,13 @@
-/* watch.c -- waiting for other ranks, and who is to blame when it lasts too long.
+/* watch.c -- waiting for other ranks, and which rank to name when a wait is too long.
  *
- * MPI has no time limit: a rank that is stopped, or behind a cut line, leaves all others waiting for
- * ever.  So every wait here polls; one that lasts longer than the limit asks all ranks where they
- * are.  A rank that waits itself answers from its own polling, one that computes by the thread of
- * comm/post.c, which wakes a few times a second.  Who does not answer is named, or, when all do, who is
- * somewhere else.
+ * MPI has no time limit: if a rank is stopped or its link is cut, all others wait for ever.  So
+ * every wait polls; a wait that is longer than the limit asks all ranks what they are doing.  A
+ * rank that waits itself answers from its own polling; for a rank that computes, the thread of
+ * comm/post.c answers, which wakes a few times a second.  The message names the ranks that do not
+ * answer, or, if all answer, the ranks that are doing something else.
  *
- * Until the first step is done the limit is another one: reading data, and the first touch of memory, last longer than any step, and
- * not equally long on all hosts.
+ * Another limit holds until the first step is done: reading data, and touching memory for the first
+ * time, take longer than any step, and not equally long on all hosts.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -32,7 +32,7 @@ static int64_t posts_made(const CommState *s)
     return __atomic_load_n(&s->posts.next, __ATOMIC_RELAXED);
 }
 
-/* The thread of posts is not what a rank is doing, unless somebody waits for it. */
+/* A rank is "in" its posts only if a thread waits for one. */
 static Whereabouts whereabouts(CommState *s)
 {
     const bool waits = s->doing && (!s->background || comm_hurry(s));
@@ -106,7 +106,8 @@ static bool started(const CommState *s)
     return __atomic_load_n(&s->started, __ATOMIC_RELAXED);
 }
 
-/* It has not come as far as this rank has; beside other work one may look while this one computes. */
+/* It has not come as far as this rank has; beside other work one may look while this one
+ * computes. */
 static bool elsewhere(const CommState *s, int r)
 {
     const Whereabouts *w = &s->of[r];
@@ -187,8 +188,10 @@ Wait comm_wait_from_now(void)
     return (Wait){.began = clock_now()};
 }
 
-/* The thread of posts may share its processor with one that computes. What it does while it waits, also when the other waits for it, counts against it
- * when both have something to do (a step of 17 ms had its first bucket begun 3 ms late): it sleeps soon, and runs at once when it wakes. */
+/* The thread of posts may share its processor with one that computes. What it does while it
+ * waits, also when the other waits for it, counts against it when both have something to do (a
+ * step of 17 ms had its first bucket begun 3 ms late): it sleeps soon, and runs at once when it
+ * wakes. */
 void comm_rest(CommState *s, Wait *w)
 {
     const int polls = w->polls++;

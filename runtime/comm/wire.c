@@ -1,10 +1,13 @@
-/* wire.c -- sums whose numbers travel as bf16 (--wire bf16): half the bytes, and not the bits of f32.
+/* wire.c -- sums whose numbers travel as bf16 (--wire bf16): half the bytes, but not the bits of
+ * f32.
  *
- * Each rank adds one piece of the vector.  The others send it their numbers rounded to bf16; it adds them in f32, in the order of the
- * tree, and sends the sum back, rounded too.  Whoever rounds keeps what was lost and adds it to the next step's numbers
- * (error feedback: Seide et al. 2014, "1-bit stochastic gradient descent"; Karimireddy et al. 2019), so that no error grows.
+ * Each rank adds one piece of the vector.  The others send it their numbers, rounded to bf16; it
+ * adds them in f32, in the order of the tree, and sends back the rounded sum.  A rank that rounds
+ * keeps the error and adds it to the numbers of the next step, so that errors do not grow (error
+ * feedback: Seide et al. 2014, "1-bit stochastic gradient descent"; Karimireddy et al. 2019).
  *
- * All ranks have the same weights after it, but they depend on the number of ranks; a run that resumes begins with nothing kept.
+ * All ranks have the same weights afterwards, but these depend on the number of ranks.  A resumed
+ * run begins without kept errors.
  */
 #include "base/error.h"
 #include "comm/state.h"

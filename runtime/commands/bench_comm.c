@@ -16,7 +16,7 @@ enum { SIZES = 9, ROUNDS = 5 };
 static const int64_t smallest =
     1 << 10;                      /* bytes; each size is four times the one before: up to 64 MiB */
 static const double burst = 0.05; /* seconds of sums in a round, about */
-static const double slow = 0.5;   /* seconds of a sum behind which no larger one is measured */
+static const double slow = 0.5;   /* seconds: after a sum that takes longer, no larger one is measured */
 
 /* Sums by size. */
 typedef struct Sizes {

@@ -35,7 +35,7 @@ typedef struct Check {
     Batch batch;
     int loss;     /* index of the metric */
     double value; /* the loss where nothing is moved */
-    int kinks;    /* elements of the parameter at hand that lie at a kink */
+    int kinks;    /* elements of the current parameter that lie at a kink */
 } Check;
 
 static void open_check(Check *c, const RtProgram *p, const Options *o)

@@ -1,4 +1,4 @@
-/* cifar.c -- CIFAR-10's binary version: records of a label and an image, one behind the other.
+/* cifar.c -- CIFAR-10's binary version: consecutive records of a label and an image.
  *
  *   data_batch_1.bin .. data_batch_5.bin   to train on       each plain, .gz or .xz;
  *   test_batch.bin                         to test on        10,000 records as distributed, fewer are welcome

@@ -22,7 +22,7 @@ typedef struct Csv {
     char separator; /* 0: not yet known */
 } Csv;
 
-/* What stands between two separators, without quotes and the blanks around it. */
+/* The text between two separators, without quotes and surrounding blanks. */
 typedef struct Field {
     const char *text;
     int length;
@@ -54,7 +54,7 @@ static char find_separator(const char *line)
     return tab && !comma ? '\t' : ',';
 }
 
-/* Behind the closing quote; two quotes are one that stands in the text. */
+/* After the closing quote; two quotes are one quote of the text. */
 static const char *end_of_quoted(const Csv *c, const char *at, int64_t column)
 {
     for (; !is_end(*at); at++)

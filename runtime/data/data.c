@@ -134,7 +134,7 @@ static void open_synthetic(const RtProgram *p, const char *split, int64_t limit,
     d->position = rt_alloc(sizeof *d->position * (size_t)p->batch);
 }
 
-/* A directory of tokens that somebody else has made of a text. */
+/* A directory with tokens of a text, as another program has made them. */
 static bool holds_arrays(const char *directory)
 {
     return access(rt_format("%s/train_x.npy", directory), F_OK) == 0;
@@ -194,7 +194,7 @@ static void open_lines(const RtProgram *p, const char *path, Data *d)
     text_lines(p, d, &t);
 }
 
-/* In training the loss tells of such numbers; here nothing else would. */
+/* In training the loss shows such numbers; without a loss, nothing else does. */
 static void check_finite(const RtProgram *p, const Data *d)
 {
     const double most = p->real_bytes == 8 ? DBL_MAX : FLT_MAX;

@@ -84,24 +84,26 @@ Data    *data_open_text(const RtProgram *p, const char *text);  /* one */
 /* `n` synthetic samples held in memory, for bench and where no data are at hand. */
 Data    *data_in_memory(const RtProgram *p, int64_t n, Pool *pool);
 
-/* mean.c: the mean of all samples into the parameter where the program keeps it; nothing without one. */
+/* mean.c: the mean of all samples into the parameter where the program keeps it; nothing without
+ * one. */
 void     data_mean(const Data *d, const RtProgram *p, Pool *pool, char *fixed);
 
-/* Hashes that tell whether data are the same: of size, type, labels and tokens; of the samples' bytes (samples.c), 0 if none are
- * stored or they are tokens. */
+/* Hashes that tell whether data are the same: of size, type, labels and tokens; of the samples'
+ * bytes (samples.c), 0 if none are stored or they are tokens. */
 uint64_t data_hash(const Data *d);
 uint64_t data_hash_samples(const Data *d, Pool *pool);
 
-/* The hash that ranks compare: of both, but of arrays above 16 MB only evenly spread samples.  Otherwise each rank would read all
- * samples, from a shared file system. */
+/* The hash that ranks compare: of both, but of arrays above 16 MB only evenly spread samples.
+ * Otherwise each rank would read all samples, from a shared file system. */
 uint64_t data_hash_rows(const Data *d);
 
-/* Samples of a piece that has a hash of its own, and that hash; `samples`: how many there are, for the last piece. */
+/* Samples of a piece that has a hash of its own, and that hash; `samples`: how many there are,
+ * for the last piece. */
 int64_t  data_piece(const Data *d);
 uint64_t data_piece_hash(const Data *d, int64_t piece, int64_t samples);
 
-/* images.c: as data_hash_samples; and looks at those of the samples that this run reads for the first time: mapped_wrong where
- * they are not what was packed. */
+/* images.c: as data_hash_samples; and looks at those of the samples that this run reads for the
+ * first time: mapped_wrong where they are not what was packed. */
 uint64_t images_hash(const Data *d);
 void     images_check(const Data *d, Pool *pool, const uint32_t *index);
 
@@ -110,15 +112,17 @@ void     images_check(const Data *d, Pool *pool, const uint32_t *index);
 void     data_batch(const Data *d, Pool *pool, const Order *order, int64_t step, int valid,
                     Batch *b);
 
-/* From here on rank `rank` makes only its own part of each batch of synthetic samples.  Stored samples are in the memory of every
- * rank, because the order of an epoch scatters each batch over all of them. */
+/* From here on rank `rank` makes only its own part of each batch of synthetic samples.  Stored
+ * samples are in the memory of every rank, because the order of an epoch scatters each batch
+ * over all of them. */
 void     data_share(Data *d, int rank, int ranks);
 
 /* A token of this file is not in the vocabulary: the file changed during the run. */
 void     data_wrong_token(const Data *d);
 
-/* Labels of the batch that are scored, divided by its samples: all `batch` samples, also those that fill it up; the same on every
- * rank.  At least one label counts, so that the result can divide. */
+/* Labels of the batch that are scored, divided by its samples: all `batch` samples, also those
+ * that fill it up; the same on every rank.  At least one label counts, so that the result can
+ * divide. */
 double   data_scored(const RtProgram *p, const Batch *b);
 
 /* Bytes of n numbers of a stored type, RT_U8 ... */
@@ -132,15 +136,16 @@ int64_t  data_features(const RtProgram *p);
 
 /* synthetic.c: sample `i` of the stream and its labels; the same for ever.  x: d->stride bytes. */
 void     synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i);
-/* Makes the samples of places first .. first + n - 1 in memory, with all threads: those that `order`
- * lists there; without it, sample i at place i. */
+/* Makes the samples of places first .. first + n - 1 in memory, with all threads: those that
+ * `order` lists there; without it, sample i at place i. */
 void     synthetic_fill(const Data *d, Pool *pool, const uint32_t *order, int first, int n);
 
 /* find.c: the directory of a data set, as text of rt_alloc; dies with the list of all places when
  * there is none. */
 char    *find_data(const RtProgram *p, const char *name);
 
-/* idx.c, cifar.c, images.c, npy.c: open a split in a directory; false when it holds no such files. */
+/* idx.c, cifar.c, images.c, npy.c: open a split in a directory; false when it holds no such
+ * files. */
 bool     idx_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
                   Data *d);
 void     idx_fill(Data *d);
@@ -158,8 +163,8 @@ void     npy_fill(Data *d);
 void     npy_open_input(const RtProgram *p, const char *path, Data *d);
 void     csv_open_input(const RtProgram *p, const char *path, Data *d);
 
-/* Takes the dimensions of stored samples; dies unless they can be fed to the program: equal up to 1s, or
- * one of the two is flat, or the recipe resizes images and the channels are as many. */
+/* Takes the dimensions of stored samples; dies unless they can be fed to the program: equal up
+ * to 1s, or one of the two is flat, or the recipe resizes images and the channels are as many. */
 void     data_take_shape(Data *d, const RtProgram *p, const char *path, int rank, const int64_t *dim);
 void     data_check_label(const Data *d, const char *path, int64_t sample, int64_t label);
 

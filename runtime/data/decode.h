@@ -16,7 +16,7 @@ typedef struct Pixels {
 enum { DECODE_WHY = 200 };
 enum { DECODE_PIXELS = 178956970 };                   /* of an image at most, the limit of Pillow */
 struct RtDecode {
-    /* The image in a file of so many bytes; false: `why` says what is wrong with it. */
+    /* The image in a file of `bytes` bytes; false: `why` says what is wrong with it. */
     bool (*image)(const uint8_t *file, size_t bytes, Pixels *out, char why[DECODE_WHY]);
     void (*done)(Pixels *p);                          /* after image() was true: gives its memory back */
 };

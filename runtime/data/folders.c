@@ -126,7 +126,7 @@ static void take_turns(Folders *out, const Names *class, const Names *file, cons
     out->hash = hash_end(&h);
 }
 
-/* A folder of the split that is no class would be silently left out: said instead. */
+/* Reports a folder of the split that is no class, instead of leaving it out silently. */
 static void check_folders(const Names *class, const char *path)
 {
     Names here;

@@ -54,7 +54,7 @@ static int utf8_length(const char *at, const char *end)
     return wrong ? 0 : n;
 }
 
-/* "tale.txt:12: " and the byte in that line, for messages about what stands at `at`. */
+/* "tale.txt:12: " and the byte in that line, for messages about the byte at `at`. */
 static const char *place_in_text(const Text *t, const char *at)
 {
     int64_t line = t->line;

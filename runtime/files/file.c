@@ -69,7 +69,7 @@ static bool is_own_output(const struct stat *there)
     return false;
 }
 
-/* What stands there, in words, when it is nothing that a file may replace; else NULL. */
+/* What is at this path, in words, if a file must not replace it; else NULL. */
 static const char *other_than_file(const char *path)
 {
     struct stat there;

@@ -64,7 +64,7 @@ static int64_t metadata(char *to, int64_t room, const StWriter *w)
     return n;
 }
 
-/* The header behind its 8 bytes of length, filled up with blanks to a multiple of 8. */
+/* The header after its 8 bytes of length, padded with blanks to a multiple of 8. */
 static int64_t write_header(StWriter *w)
 {
     char *h = w->head + 8;

@@ -57,7 +57,7 @@ typedef struct ProgramOption {
 extern const ProgramOption program_options[];
 extern const int program_option_count;
 
-/* What --data and --input can name and predict prints, by the kind of the program's samples; the first row that holds.  In `input` stands %s for the
+/* What --data and --input can name and predict prints, by the kind of the program's samples; the first row that holds.  In `input`, %s is for the
  * arrays: ".npy (N, 1, 28, 28) or .csv, a row a sample". */
 typedef struct ProgramSample {
     const char *recipe;                               /* "data = imagefolder(...)"; in the reference only */

@@ -146,7 +146,7 @@ static void fill_chunk(void *arg, int thread, int unit)
     params_put(p, j->fixed + p->offset, j->p->real_bytes, first, n, v);
 }
 
-/* The row of a table that stands for padding. */
+/* The row of a table for padding. */
 static void clear_blank(const RtProgram *p, char *fixed, const RtParam *w)
 {
     static const double zero[PARAMS_CHUNK];
