@@ -9,23 +9,6 @@
 #include "ops/step_price.h"
 #include <string.h>
 
-/* Nothing is left to do: a slice that lies in what it is cut from, a concat whose parts lie in it. */
-static bool lies_there(const Node *n)
-{
-    bool all = node_is(n, "concat");
-    for (int i = 0; all && i < n->nin; i++)
-        all = n->in[i]->within == n;
-    return all || (node_is(n, "slice") && n->within == n->in[0]) || scan_in_place(n) ||
-           (node_is(n, "scan_stack") && n->in[0]->within == n);
-}
-
-bool kernel_needed(const Node *n)
-{
-    return !lies_there(n) && !(n->op->flags & OP_VIEW) && !node_is(n, "const") &&
-           !node_is(n, "param") && !node_is(n, "side") && !(n->op->flags & OP_UPDATE) &&
-           !node_attr(n, "inline");
-}
-
 /* Is there a call for n?  Elementwise trees and sums are loops, written from the graph; the rest says what it calls. */
 bool emit_is_call(const Node *n)
 {

@@ -91,7 +91,6 @@ typedef struct Statements {
 } Statements;
 
 /* kernel.c: the statement that computes n: a call of a kernel made once */
-bool        kernel_needed(const Node *n);             /* false: view, constant, inlined, input of another kind */
 const char *kernel_statement(Writer *w, const Node *n);
 const char *kernel_image(Writer *w, const Node *n);   /* "(Image){ ... }" of an input; "(Augment){ ... }" of the recipe */
 const char *kernel_augment(Writer *w, const Augment *a);

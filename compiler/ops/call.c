@@ -1,5 +1,7 @@
 /* call.c -- kernel calls as data. */
 #include "ops/call.h"
+#include "ops/op.h"
+#include "ops/scan.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -61,4 +63,21 @@ void call_text(Call *c, const char *fmt, ...)
     va_start(ap, fmt);
     add(c, (CallArg){.kind = CALL_TEXT, .text = arena_vprintf(c->arena, fmt, ap)});
     va_end(ap);
+}
+
+/* Nothing is left to compute: a slice that lies in its input, a concat or a sequence whose parts lie in it. */
+static bool lies_there(const Node *n)
+{
+    bool all = node_is(n, "concat");
+    for (int i = 0; all && i < n->nin; i++)
+        all = n->in[i]->within == n;
+    return all || (node_is(n, "slice") && n->within == n->in[0]) || scan_in_place(n) ||
+           (node_is(n, "scan_stack") && n->in[0]->within == n);
+}
+
+bool kernel_needed(const Node *n)
+{
+    return !lies_there(n) && !(n->op->flags & OP_VIEW) && !node_is(n, "const") &&
+           !node_is(n, "param") && !node_is(n, "side") && !(n->op->flags & OP_UPDATE) &&
+           !node_attr(n, "inline");
 }

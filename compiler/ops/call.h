@@ -24,6 +24,9 @@ typedef struct Call {
     CallArg     arg[CALL_ARGS];
 } Call;
 
+/* After the pass plan: a statement of its own computes n.  False: a view, a constant, a value in its reader's loop, ... */
+bool kernel_needed(const Node *n);
+
 void call_fn(Call *c, const char *name);              /* call_fn(c, c->plain ? "conv2d_plain" : "conv2d") */
 /* name, name_plain or name_blas: whose kernel this program uses for a product. */
 void call_product(Call *c, const char *name);
