@@ -253,13 +253,14 @@ static const struct {
 
 static Node *simplify(Graph *g, Node *n)
 {
+    const int made = g->next_id;
     Node *by = fold(g, n);
     for (size_t i = 0; !by && i < sizeof rule / sizeof *rule; i++)
         if (node_is(n, rule[i].op)) {
             by = rule[i].rule(g, n);
             by = by && shape_same(&by->shape, &n->shape) ? by : NULL;
         }
-    if (by && by->id >= n->id) /* a new node stands for n, wherever n stood */
+    if (by && by->id >= made) /* a new node stands for n; an old one may belong to the forward pass */
         by->backward = n->backward, by->needs_grad = n->needs_grad;
     return by;
 }

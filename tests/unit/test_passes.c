@@ -412,6 +412,21 @@ START_TEST(broadcasting_is_kept)
 }
 END_TEST
 
+/* A node of the backward pass that is replaced by a value of the forward pass does not move this value to the backward pass. */
+START_TEST(forward_values_stay_forward)
+{
+    Bench b = bench_new();
+    Node *x = input(&b, BATCHED(4)), *y = call2(&b, "pow", x, graph_const(b.g, 2, SINGLE(4), (Span){0}));
+    Node *z = call2(&b, "mul", y, graph_const(b.g, 1, SINGLE(4), (Span){0}));
+    z->backward = true;
+    b.g->output = call2(&b, "add", y, z);
+    run(&b, pass_simplify);
+    ck_assert_str_eq(spelled(&b, b.g->output), "add(square(x), square(x))");
+    ck_assert(!first_op(b.g, "square")->backward);
+    arena_free(b.a);
+}
+END_TEST
+
 /* ---- cse, dce */
 
 START_TEST(equal_values_are_one)
@@ -495,5 +510,5 @@ END_TEST
 
 TEST_MAIN("passes", rules_agree_with_differences, gradient_of_two_layers, shared_parameters_sum,
           broadcasting_is_undone, unreached_parameters_are_reported, optimizers_have_states,
-          parameters_start_as_the_recipe_says, algebra, broadcasting_is_kept, equal_values_are_one,
+          parameters_start_as_the_recipe_says, algebra, broadcasting_is_kept, forward_values_stay_forward, equal_values_are_one,
           different_values_stay, dead_values_go, passes_stand_in_order, an_error_stops_the_pipeline)
