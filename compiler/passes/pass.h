@@ -27,6 +27,9 @@ bool pass_check(const Graph *g, Diag *d);
 /* The evaluation graph `from`, not yet through the passes, for a token at a time; NULL when there is none.  token.c */
 Graph *pass_token(const Graph *from);
 
+/* Proves the plan of g, and of the training graph whose memory it shares: NULL, or what is wrong.  replay.c */
+const char *replay_verify(const Graph *g, const Options *o);
+
 struct Step;
 void schedule_cut(const Graph *g, struct Step *s);    /* batch, shards, slices and chunks alone, for prices before pass schedule */
 

@@ -65,7 +65,10 @@ static void dump(const Graph *g, const Pass *p, const Options *o)
 
 static bool verify(const Graph *g, const Pass *p, const Options *o, Diag *d)
 {
+    const bool last = !p[1].name, planned = last || p->run == pass_plan;
     const char *wrong = o->verify ? graph_verify(g, diag_new(g->arena, DIAG_NEVER)) : NULL;
+    if (!wrong && planned && (last || o->verify)) /* always: 1 to 3 % of the time of `tenon emit` */
+        wrong = replay_verify(g, o);
     if (wrong)
         diag_error(d, (Span){0}, "internal error after pass %s: %s", p->name, wrong);
     return !wrong;

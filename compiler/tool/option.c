@@ -160,7 +160,7 @@ const OptionRow option_table[] = {
     {"--dump", "PASS", OPTION_TEXT, AT(options.dump), SHOW | MAKE, false, NULL,
      "print the graph to stderr, after the pass PASS or after each pass (all)"},
     {"--verify", NULL, OPTION_TRUE, AT(options.verify), SHOW | MAKE, false, NULL,
-     "check the graph after every pass"},
+     "check the graph after every pass, and the plan of memory after pass plan too"},
     {"--driver", "VERSION", OPTION_TEXT, AT(driver), SHOW | BUILD | RUN, true, "13.0",
      "with --target cuda --kernels=cudnn: the CUDA version of the driver that cuDNN's graphs are "
      "planned for"},

@@ -1,0 +1,198 @@
+/* replay_phase.c -- the calls of a phase, in the replay of a step: chunks, loops over time,
+ * stretches. */
+#include "ops/op.h"
+#include "ops/scan.h"
+#include "ops/step_price.h"
+#include "passes/replay.h"
+
+static void call(Steps *t, const Node *n)
+{
+    if (!t->forward || !n->backward)
+        replay_call(&t->v, n);
+}
+
+/* A step of a loop begins with its states: the first as they were made before the loop, the
+ * others as the step before has handed them on, in the same bytes. */
+static void begin_iteration(Steps *t, const Loop *l, bool first)
+{
+    Replay *v = &t->v;
+    int64_t *wrote = v->track->wrote;
+    for (int i = 0; i < l->ncarry && !v->wrong; i++) {
+        const Carry *c = &l->carry[i];
+        const Extent e = replay_extent(v, c->state);
+        const bool made = wrote[first ? c->state->id : c->next->id] >=
+                          (first ? v->chunk : v->track->iteration[l->id]);
+        if ((t->forward && c->next->backward) || !made ||
+            !replay_holds(v, c->state, first ? c->state : c->next, e))
+            continue; /* whoever reads a state that was not made is at fault */
+        replay_put(v, c->state, e);
+        wrote[c->state->id] = v->now + 1;
+    }
+    v->track->iteration[l->id] = ++v->now;
+}
+
+/* A stretch of the loop that runs inside of another one, its nodes from `from` on; returns where
+ * the other one's begin. */
+static int run_stretch(Steps *t, const Phase *p, int from, bool runs)
+{
+    const Loop *l = p->node[from]->loop;
+    int end = from;
+    for (; end < p->nnode && p->node[end]->loop == l; end++)
+        if (runs && scan_begins(p->node[end]))
+            call(t, p->node[end]);
+    for (int64_t step = 0; runs && step < 2 && step < l->every; step++) {
+        begin_iteration(t, l, step == 0);
+        for (int i = from; i < end; i++)
+            if (!scan_begins(p->node[i]))
+                call(t, p->node[i]);
+    }
+    t->v.track->iteration[l->id] = 0;
+    return end;
+}
+
+static void run_loop(Steps *t, const Phase *p, int from, int end)
+{
+    const Loop *inner = p->node[from]->loop, *l = loop_outer(inner);
+    const int64_t most = inner->inside ? 3 : 2;
+    for (int i = from; i < end; i++)
+        if (node_is(p->node[i], "scan_state"))
+            call(t, p->node[i]);
+    for (int64_t step = 0; step < most && step < l->steps; step++) {
+        int first = from;
+        begin_iteration(t, l, step == 0);
+        if (inner->inside)
+            first = run_stretch(t, p, from, step != 1 || inner->every == 1);
+        for (int i = first; i < end; i++)
+            if (!node_is(p->node[i], "scan_state"))
+                call(t, p->node[i]);
+    }
+    t->v.track->iteration[l->id] = 0;
+}
+
+bool replay_goes_forward(const Phase *p, int from, int end)
+{
+    for (int i = from; i < end; i++)
+        if (!p->node[i]->backward)
+            return true;
+    return false;
+}
+
+static void run_calls(Steps *t, const Phase *p)
+{
+    for (int i = 0; i < p->nnode && !t->v.wrong;) {
+        const int end = loop_end(p->node, p->nnode, i);
+        if (end > i && (!t->forward || replay_goes_forward(p, i, end)))
+            run_loop(t, p, i, end);
+        else if (end == i && !(p->node[i]->op->flags & OP_TOTAL))
+            call(t, p->node[i]);
+        i = end > i ? end : i + 1;
+    }
+}
+
+/* Sums that begin in this phase. */
+static void set_to_zero(Steps *t)
+{
+    Replay *v = &t->v;
+    const Step *s = v->graph->step;
+    for (int i = 0; i < s->nbuffer && !v->wrong; i++) {
+        const Node *n = s->buffer[i].node;
+        if (s->buffer[i].place != PLACE_PARTIAL || s->buffer[i].first != v->at ||
+            (t->forward && n->backward) || step_writes_sum(v->graph, n, v->options))
+            continue;
+        const Extent e = replay_extent(v, n);
+        v->now++;
+        replay_inside(v, n, e);
+        if (replay_touch(v, n, e, true))
+            replay_put(v, n, e);
+        v->track->wrote[n->id] = v->now;
+    }
+}
+
+/* Metrics, and the output of an evaluation, are reported at the end of a chunk. */
+static void report(Steps *t)
+{
+    Replay *v = &t->v;
+    const Graph *g = v->graph;
+    for (int i = 0; i < g->nmetric && !t->forward; i++)
+        if (g->metric[i].node->phase == v->at)
+            replay_read(v, g->metric[i].node, g->metric[i].node);
+    if (!g->training && g->output->phase == v->at)
+        replay_read(v, g->output, g->output);
+}
+
+static Region copied(const Replay *v, const Region *r)
+{
+    Region c = *r;
+    c.held = arena_alloc(v->arena, (size_t)(r->n + 1) * sizeof *c.held);
+    c.room = r->n;
+    for (int i = 0; i < r->n; i++)
+        c.held[i] = r->held[i];
+    return c;
+}
+
+static void run_slice(Steps *t, const Phase *p)
+{
+    Replay *v = &t->v;
+    const Step *s = v->graph->step;
+    set_to_zero(t);
+    for (int i = 0; i < p->nnode; i++)
+        if (p->node[i]->op->flags & OP_TOTAL)
+            call(t, p->node[i]);
+    v->in_slice = true;
+    const Region shard = copied(v, &v->memory[REGION_SHARD]);
+    for (int64_t row = 0; row < s->slice && row < 2 * s->chunk && !v->wrong; row += s->chunk) {
+        v->chunk = ++v->now;
+        if (row > 0) /* these samples are others, a thread's region and sums are the same */
+            v->memory[REGION_SHARD] = copied(v, &shard);
+        run_calls(t, p);
+        report(t);
+    }
+    v->in_slice = false;
+    if (t->forward)
+        return; /* what ranks know is still there */
+    if (p->nknown)
+        replay_barrier(v);
+    for (int i = 0; i < p->nknown; i++)
+        call(t, p->known[i]);
+}
+
+static void run_all(Steps *t, const Phase *p)
+{
+    for (int i = 0; i < p->nnode; i++)
+        call(t, p->node[i]);
+}
+
+/* Without ranks: sums, and updates as part of them where nothing comes between. */
+static void run_gradient(Steps *t)
+{
+    const Step *s = t->base->step;
+    for (int i = 0; i < s->nsum; i++) {
+        replay_add_up(t, i);
+        if (s->fused_update)
+            replay_update(t, i);
+    }
+    replay_barrier(&t->v);
+    for (int i = 0; i < s->nsum; i++)
+        replay_update(t, i);
+}
+
+void replay_phase_at(Steps *t, int at)
+{
+    Replay *v = &t->v;
+    const Step *s = v->graph->step;
+    const Phase *p = &s->phase[at];
+    v->at = at;
+    replay_barrier(v);
+    if (p->kind == PHASE_SLICE)
+        run_slice(t, p);
+    else if (p->kind == PHASE_PREPARE || p->kind == PHASE_WIDE)
+        run_all(t, p);
+    else if (p->kind == PHASE_GRADIENT && !t->ranks)
+        run_gradient(t);
+    for (int b = 0; t->ranks && v->graph == t->base && b < s->nbucket; b++)
+        if (s->bucket[b].ready == at) {
+            replay_barrier(v);
+            for (int i = s->bucket[b].first; i < s->bucket[b].first + s->bucket[b].sums; i++)
+                replay_add_up(t, i);
+        }
+}
