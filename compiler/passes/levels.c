@@ -156,6 +156,19 @@ static int *backward_levels(const Graph *g, const Readers *r, const int *level)
     return by;
 }
 
+/* Running averages are updated from what ranks know of the batch: before the first level that
+ * makes it anew. */
+static int first_known(const Step *s, int bucket, const int *level, int due)
+{
+    const Bucket *b = &s->bucket[bucket];
+    for (int i = b->first; i < b->first + b->sums; i++) {
+        const Sum *m = &s->sum[i];
+        if (m->known && level[m->update->in[1]->id] < due)
+            due = level[m->update->in[1]->id];
+    }
+    return due;
+}
+
 /* Before which level of slices each bucket's parameters are updated at the latest; by[node]: and what is prepared from them is made. */
 int *levels_due(const Graph *g, const Step *s, const Readers *r, const int *level, int *due)
 {
@@ -163,7 +176,7 @@ int *levels_due(const Graph *g, const Step *s, const Readers *r, const int *leve
                       : arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *by);
     for (int b = 0; b < s->nbucket && s->late; b++) {
         const bool *reads = buckets_read(g, s, b);
-        due[b] = first_reader(g, s, b, level);
+        due[b] = first_known(s, b, level, first_reader(g, s, b, level));
         for (int i = 0; i < g->nnode; i++)
             if (reads[g->node[i]->id] && by[g->node[i]->id] < due[b])
                 by[g->node[i]->id] = due[b];

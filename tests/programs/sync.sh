@@ -83,6 +83,11 @@ if deep "other numbers of ranks and threads"; then
     done
 fi
 [ $six = 0 ] || for n in 2 3; do same "6 shards, $n ranks" "$(shared $n "$work/mpi6" --threads 1)" "$want6"; done
+# the running averages of a first layer are updated before the next step's statistics take their place
+sed -e 's/|> batch_norm(sync = true) |> tanh$/|> tanh/' -e 's/^    h = conv2d(image/    x = batch_norm(image, sync = true, scale = false, shift = false)\n    h = conv2d(x/' "$work/net.tn" > "$work/first.tn"
+grep -q 'x = batch_norm' "$work/first.tn" && ok || bad "no batch_norm of the samples"
+"$TENON" build "$work/first.tn" -o "$work/first" --comm mpi
+same "batch_norm of the samples, 2 ranks" "$(shared 2 "$work/first" --threads 1)" "$(hash "$work/first" --threads 1)"
 same "sums of buckets between the statistics" "$(shared 2 "$work/small" --threads 1)" "$want"
 
 # ---- stopped and gone on with, each time by another number of ranks
