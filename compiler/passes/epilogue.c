@@ -147,6 +147,7 @@ static void join_dense_dx(Graph *g, Readers *r, Node *n)
 
 void pass_epilogue(Graph *g, const Options *o, Diag *d)
 {
+    (void)d;
     if (!o->libraries)
         return;
     Readers *r = readers_new(g);
@@ -162,5 +163,4 @@ void pass_epilogue(Graph *g, const Options *o, Diag *d)
             join_dense_dx(g, r, n);
     }
     graph_sort(g);
-    pass_dce(g, o, d);
 }

@@ -350,8 +350,8 @@ void pass_fuse(Graph *g, const Options *o, Diag *d)
 {
     Fuse f = {g, readers_new(g)};
 
+    (void)o, (void)d;
     join(&f, true); /* an activation moves into its conv only after the pool between them has */
     join(&f, false);
     graph_sort(g);
-    pass_dce(g, o, d);
 }

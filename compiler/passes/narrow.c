@@ -167,6 +167,7 @@ static bool wants_other(const Narrow *a, const Node *n, int i)
 
 void pass_narrow(Graph *g, const Options *o, Diag *d)
 {
+    (void)d;
     if (!o->half)
         return;
     const int before = g->nnode;
@@ -183,5 +184,4 @@ void pass_narrow(Graph *g, const Options *o, Diag *d)
                 n->in[k] = converted(&a, n->in[k]);
     }
     graph_sort(g);
-    pass_dce(g, o, d);
 }

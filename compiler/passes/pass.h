@@ -11,10 +11,17 @@ typedef struct Pass {
     bool        optional;                             /* left out by --plain */
     bool        training;                             /* only for the training graph */
     bool        own;                                  /* only for Tenon's own kernels of the processor: not with --kernels=blas, --target cuda */
+    bool        dce;                                  /* leaves values that nobody reads: pass dce runs behind it */
     const char *why;
 } Pass;
 
 extern const Pass pass_table[];                       /* ended by a row without a name */
+
+/* Why one pass stands before another one. */
+typedef struct PassOrder { const char *first, *second, *why; } PassOrder;
+extern const PassOrder pass_order[];                  /* ended by a row without a name */
+/* NULL, or which two passes of a table stand in a wrong order, and the reason. */
+const char *pass_misplaced(Arena *a, const Pass *table);
 bool pass_run_all(Graph *g, const Options *o, Diag *d);               /* false after an error */
 
 #define PASS(name) void pass_##name(Graph *g, const Options *o, Diag *d)

@@ -1,59 +1,91 @@
 /* pipeline.c -- the pass table: every transformation between the front end and the emitter, in
- * order, and why it stands there. */
+ * order; and the reasons for this order. */
 #include "passes/pass.h"
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
+enum { OPTIONAL = 1, TRAINING = 2, OWN = 4, DCE = 8 };
+
+#define ROW(name, set, why)                                                                        \
+    {                                                                                              \
+        #name, pass_##name, (set)&OPTIONAL, (set)&TRAINING, (set)&OWN, (set)&DCE, why              \
+    }
+
 const Pass pass_table[] = {
-    /* name, function, optional, training, own */
-    {"infer", pass_infer, false, false, false,
-     "shapes proved by each op's own rule; which values a parameter reaches"},
-    {"hoist", pass_hoist, true, false, false,
-     "what a scan does with its elements alone leaves the loop; before gradient, which follows it"},
-    {"gradient", pass_gradient, false, true, false,
-     "the backward pass and the updates join the graph; later passes see one program"},
-    {"simplify", pass_simplify, true, false, false,
-     "algebra that makes nodes vanish; first, so that equals look equal to cse"},
-    {"store", pass_store, false, false, false,
-     "a number that is read as a tensor in memory gets a place there; after simplify, which makes numbers"},
-    {"cse", pass_cse, true, false, false,
-     "values computed twice are computed once; before dce, which sweeps up"},
-    {"dce", pass_dce, false, false, false,
-     "what reaches no output, loss, metric or update goes; fuse must not count its uses"},
-    {"stretch", pass_stretch, true, false, false,
-     "loops back make stretches of steps again (`recompute`); before fuse, which may then not "
-     "store"},
-    {"fuse", pass_fuse, true, false, true,
-     "bias, activation and pooling join their producer, masks the backward kernels"},
-    {"epilogue", pass_epilogue, true, false, false,
-     "with --kernels=cudnn bias and relu join products; in fuse's place, which is the processor's"},
-    {"narrow", pass_narrow, true, false, false,
-     "with --dtype bf16 or f16 products read and write it, and so does what lies between them; after "
-     "epilogue, which decides what a product is"},
-    {"chains", pass_chains, true, false, false,
-     "elementwise operations behind each other are one loop; after narrow, which stores what it converts"},
-    {"choose", pass_choose, true, false, true,
-     "which algorithm computes a convolution; before layout, which packs weights for it"},
-    {"wide", pass_wide, true, true, true,
-     "large dense layers of small batches take all samples at once; before layout, which turns "
-     "the weights of others"},
-    {"layout", pass_layout, true, false, false,
-     "channels innermost, weights in panels; after fuse, which decides who reads what"},
-    {"lanes", pass_lanes, true, false, false,
-     "samples of few channels lie as 8 where cuDNN's engines want that; after layout, which puts "
-     "channels innermost"},
-    {"steps", pass_steps, true, false, true,
-     "sequences of scans lie step by step; after layout, before what it lays out is cut up"},
-    {"slices", pass_slices, true, false, true,
-     "parts of a concat are written, and slices read, where they lie; needs the layout"},
-    {"schedule", pass_schedule, false, false, false,
-     "phases and places: what runs per slice, what once, where a barrier stands"},
-    {"plan", pass_plan, false, false, false,
-     "lifetimes become offsets in one arena; after all that changes the order of calls"},
-    {"recompute", pass_recompute, false, false, false,
-     "values made again instead of kept: cheap ones, more under --memory-limit; last, for it asks "
-     "what plans need"},
+    ROW(infer, 0, "shapes proved by each op's own rule; which values a parameter reaches"),
+    ROW(hoist, OPTIONAL, "what a scan does with its elements alone leaves the loop"),
+    ROW(gradient, TRAINING, "the backward pass and the updates join the graph"),
+    ROW(simplify, OPTIONAL, "algebra that makes nodes vanish"),
+    ROW(store, 0, "a number that is read as a tensor in memory gets a place there"),
+    ROW(cse, OPTIONAL, "values computed twice are computed once"),
+    ROW(dce, 0, "what reaches no output, loss, metric or update goes"),
+    ROW(stretch, OPTIONAL | DCE, "loops back make stretches of steps again (`recompute`)"),
+    ROW(fuse, OPTIONAL | OWN | DCE,
+        "bias, activation and pooling join their producer, masks the backward kernels"),
+    ROW(epilogue, OPTIONAL | DCE, "with --kernels=cudnn bias and relu join products"),
+    ROW(narrow, OPTIONAL | DCE,
+        "with --dtype bf16 or f16 products read and write it, and so does what lies between them"),
+    ROW(chains, OPTIONAL, "elementwise operations behind each other are one loop"),
+    ROW(choose, OPTIONAL | OWN, "which algorithm computes a convolution"),
+    ROW(wide, OPTIONAL | TRAINING | OWN,
+        "large dense layers of small batches take all samples at once"),
+    ROW(layout, OPTIONAL, "channels innermost, weights in panels"),
+    ROW(lanes, OPTIONAL, "samples of few channels lie as 8 where cuDNN's engines want that"),
+    ROW(steps, OPTIONAL | OWN, "sequences of scans lie step by step"),
+    ROW(slices, OPTIONAL | OWN, "parts of a concat are written, and slices read, where they lie"),
+    ROW(schedule, 0, "phases and places: what runs per slice, what once, where a barrier stands"),
+    ROW(plan, 0, "lifetimes become offsets in one arena"),
+    ROW(recompute, 0,
+        "values made again instead of kept: cheap ones, more under --memory-limit; repeats schedule "
+        "and plan"),
     {0}};
+
+/* `first` stands before `second`, because: why. */
+const PassOrder pass_order[] = {
+    {"infer", "hoist", "hoist copies shapes, which infer proves"},
+    {"hoist", "gradient", "the backward pass follows what has left the loop"},
+    {"gradient", "simplify", "later passes see forward, backward and updates as one program"},
+    {"simplify", "store", "simplify makes numbers, and store gives them memory"},
+    {"simplify", "cse", "equal values look equal to cse once algebra has brought them into one form"},
+    {"cse", "dce", "dce removes what cse has replaced"},
+    {"dce", "stretch", "stretch copies for each stack that is read, and dce drops the others"},
+    {"dce", "fuse", "fuse joins what has one reader, and must not count dead ones"},
+    {"stretch", "fuse", "fuse may store nothing that stretch computes again"},
+    {"fuse", "narrow", "fuse decides what a product is, and narrow stores products"},
+    {"epilogue", "narrow", "epilogue decides what a product is, and narrow stores products"},
+    {"narrow", "chains", "narrow stores what it converts, and chains may not inline it"},
+    {"fuse", "chains", "fuse takes the elementwise operations that a kernel can compute"},
+    {"fuse", "choose", "the algorithm of a convolution depends on what is joined to it"},
+    {"choose", "layout", "layout packs weights for the chosen algorithm"},
+    {"wide", "layout", "layout turns the weights of all layers but the wide ones"},
+    {"fuse", "layout", "fuse decides who reads what"},
+    {"layout", "lanes", "layout puts channels innermost"},
+    {"layout", "steps", "steps lays out by time what layout has left in rows"},
+    {"layout", "slices", "channels of a slice are neighbours only in the layout of images"},
+    {"steps", "slices", "slices leaves alone what lies in a sequence"},
+    {"slices", "schedule", "phases contain the calls that are left"},
+    {"schedule", "plan", "lifetimes are counted in the calls of the phases"},
+    {"plan", "recompute", "recompute asks what plans need"},
+    {0}};
+
+static const Pass *find(const Pass *table, const char *name)
+{
+    while (table->name && strcmp(table->name, name))
+        table++;
+    return table->name ? table : NULL;
+}
+
+const char *pass_misplaced(Arena *a, const Pass *table)
+{
+    for (const PassOrder *o = pass_order; o->first; o++) {
+        const Pass *first = find(table, o->first), *second = find(table, o->second);
+        if (!first || !second || first > second)
+            return arena_printf(a, "pass %s must run before pass %s: %s", o->first, o->second,
+                                o->why);
+    }
+    return NULL;
+}
 
 static void dump(const Graph *g, const Pass *p, const Options *o)
 {
@@ -74,15 +106,23 @@ static bool verify(const Graph *g, const Pass *p, const Options *o, Diag *d)
     return !wrong;
 }
 
+static bool runs(const Pass *p, const Graph *g, const Options *o)
+{
+    return !(p->optional && o->plain) && !(p->own && (o->blas || o->cuda)) &&
+           (!p->training || g->training);
+}
+
 /* The first pass that reports an error is the last that runs. */
 bool pass_run_all(Graph *g, const Options *o, Diag *d)
 {
     const int before = diag_errors(d);
+    assert(!pass_misplaced(g->arena, pass_table));
     for (const Pass *p = pass_table; p->name; p++) {
-        if ((p->optional && o->plain) || (p->own && (o->blas || o->cuda)) ||
-            (p->training && !g->training))
+        if (!runs(p, g, o))
             continue;
         p->run(g, o, d);
+        if (p->dce)
+            pass_dce(g, o, d);
         if (diag_errors(d) > before || !verify(g, p, o, d))
             return false;
         dump(g, p, o);

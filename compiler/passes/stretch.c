@@ -191,11 +191,10 @@ static void run_again(Graph *g, const Options *o, Loop *l)
 void pass_stretch(Graph *g, const Options *o, Diag *d)
 {
     const int count = g->nloop;
+    (void)d;
     if (o->cuda)
         return;
     for (int i = 0; i < count; i++)
         if (g->loop[i]->every > 0 && g->loop[i]->mirror)
             run_again(g, o, g->loop[i]);
-    if (g->nloop > count)
-        pass_dce(g, o, d);
 }

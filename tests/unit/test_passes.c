@@ -495,6 +495,22 @@ START_TEST(passes_stand_in_order)
 }
 END_TEST
 
+START_TEST(a_wrong_order_is_named_with_its_reason)
+{
+    Bench b = bench_new();
+    Pass table[32];
+    memcpy(table, pass_table, 22 * sizeof *table);
+    ck_assert_ptr_null(pass_misplaced(b.a, table));
+    int at = 0;
+    while (strcmp(table[at].name, "layout"))
+        at++;
+    table[at] = pass_table[at + 1], table[at + 1] = pass_table[at]; /* lanes, layout */
+    ck_assert_str_eq(pass_misplaced(b.a, table),
+                     "pass layout must run before pass lanes: layout puts channels innermost");
+    arena_free(b.a);
+}
+END_TEST
+
 START_TEST(an_error_stops_the_pipeline)
 {
     Bench b = bench_new();
@@ -511,4 +527,5 @@ END_TEST
 TEST_MAIN("passes", rules_agree_with_differences, gradient_of_two_layers, shared_parameters_sum,
           broadcasting_is_undone, unreached_parameters_are_reported, optimizers_have_states,
           parameters_start_as_the_recipe_says, algebra, broadcasting_is_kept, forward_values_stay_forward, equal_values_are_one,
-          different_values_stay, dead_values_go, passes_stand_in_order, an_error_stops_the_pipeline)
+          different_values_stay, dead_values_go, passes_stand_in_order, a_wrong_order_is_named_with_its_reason,
+          an_error_stops_the_pipeline)
