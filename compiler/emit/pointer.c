@@ -29,7 +29,7 @@ static int64_t element_bytes(const Writer *w, const Node *n)
     return n->dtype == DT_U8    ? 1
            : n->half            ? 2
            : n->dtype == DT_I32 ? 4
-                                : strcmp(w->in->dtype, "f64") ? 4 : 8;
+                                : dtype_bytes(w->in->dtype);
 }
 
 int64_t pointer_bytes(const Writer *w, const Node *n)

@@ -7,13 +7,12 @@
 #include "emit/trial.h"
 #include "emit/writer.h"
 #include "ops/conv_price.h"
-#include <string.h>
 
 Trials trials_new(Arena *a, const Options *o, const char *dtype, int64_t chunk)
 {
     return (Trials){.options = o,
                     .chunk = chunk,
-                    .real = strcmp(dtype, "f64") ? 4 : 8,
+                    .real = dtype_bytes(dtype),
                     .functions = text_new(a),
                     .table = text_new(a)};
 }

@@ -115,4 +115,6 @@ typedef struct Recipe {
     Span      span;
 } Recipe;
 
+int dtype_bytes(const char *dtype);                   /* of a number: 8 of "f64", else 4; NULL is "f32" */
+
 #endif

@@ -1,6 +1,8 @@
 /* shape.c -- shapes of samples: making, counting, comparing, printing. */
 #include "ir/shape.h"
 #include "base/text.h"
+#include "ir/recipe.h"
+#include <string.h>
 
 /* axes: one letter a dimension, NULL for none.  A rank above SHAPE_MAX is cut (callers report it
  * before). */
@@ -48,4 +50,9 @@ int64_t shape_axis(const Shape *s, char letter)
         if (s->axis[i] == letter)
             return s->dim[i];
     return 0;
+}
+
+int dtype_bytes(const char *dtype)
+{
+    return dtype && !strcmp(dtype, "f64") ? 8 : 4;
 }

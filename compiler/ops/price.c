@@ -21,7 +21,7 @@ int64_t price_ceil(int64_t n, int64_t unit)
 
 Market market_of(const Graph *g, const Options *o, int64_t chunk)
 {
-    const int real = strcmp(g->recipe.dtype ? g->recipe.dtype : "f32", "f64") ? 4 : 8;
+    const int real = dtype_bytes(g->recipe.dtype);
     const Core *c = core_of(o->cpu);
     return (Market){.core = c,
                     .n = chunk,

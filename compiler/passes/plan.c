@@ -34,7 +34,7 @@ static int64_t element(const Graph *g, const Node *n)
     return n->dtype == DT_U8    ? 1
            : n->half            ? 2
            : n->dtype == DT_I32 ? 4
-                                : strcmp(g->recipe.dtype, "f64") ? 4 : 8;
+                                : dtype_bytes(g->recipe.dtype);
 }
 
 static int64_t bytes_of(const Graph *g, const Node *n)
@@ -309,7 +309,7 @@ static bool in_shard(const Buffer *b)
 static void parameters(Graph *g, const Options *o)
 {
     Step *s = g->step;
-    const int64_t size = strcmp(g->recipe.dtype, "f64") ? 4 : 8;
+    const int64_t size = dtype_bytes(g->recipe.dtype);
 
     for (int i = 0; i < g->nparam; i++) {
         Param *p = g->param[i];
@@ -395,7 +395,7 @@ static int64_t kept_apart(const Graph *g, const Options *o)
 /* What kernels make and forget: a thread runs one at a time, so that all have the same place, behind its values. */
 static void leave_room_for_kernels(const Graph *g, const Options *o, Step *s)
 {
-    const int lanes = o->vector > 0 ? (int)o->vector : 1, real = strcmp(g->recipe.dtype, "f64") ? 4 : 8;
+    const int lanes = o->vector > 0 ? (int)o->vector : 1, real = dtype_bytes(g->recipe.dtype);
     int64_t most = 0;
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];

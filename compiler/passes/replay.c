@@ -248,7 +248,7 @@ const char *replay_verify(const Graph *g, const Options *o)
     const Graph *base = g->peer ? g->peer : g;
     Steps t = {.v = {.arena = g->arena,
                      .options = o,
-                     .real = strcmp(g->recipe.dtype, "f64") ? 4 : 8},
+                     .real = dtype_bytes(g->recipe.dtype)},
                .base = base};
     follow(&t.v, &t.of[0], base);
     if (g != base)

@@ -110,7 +110,7 @@ static void add_sum(Graph *g, Step *s, Node *root, const Readers *r, const Optio
     if (sum.update && node_is(sum.update, "update"))
         sum.param = sum.update->in[0]->param;
     sum.known = sum.update && sum.update->in[1] != root;
-    const int64_t real = strcmp(g->recipe.dtype, "f64") ? 4 : 8;
+    const int64_t real = dtype_bytes(g->recipe.dtype);
     const bool product = node_is(root, "dense_dw") || node_is(root, "embedding_dw") || (node_is(root, "conv2d_dw") && sum.param);
     sum.panels = !o->plain && !o->blas && !o->cuda && product && sum.update && by_panels(s, root, real);
     sum.stored = sum.panels && reads_stored(g, root);

@@ -14,7 +14,6 @@
 #include "ops/dense_price.h"
 #include "ops/op.h"
 #include "passes/pass.h"
-#include <string.h>
 
 static const int64_t WEIGHTS = 1 << 20;     /* bytes; as runtime/cpu/dense.h: dense_far */
 static const int64_t VALUES = 64 << 20;     /* bytes of all values of a batch at most */
@@ -49,7 +48,7 @@ static bool is_large(const Node *n, int64_t real)
 
 void pass_wide(Graph *g, const Options *o, Diag *d)
 {
-    const int64_t real = strcmp(g->recipe.dtype, "f64") ? 4 : 8;
+    const int64_t real = dtype_bytes(g->recipe.dtype);
     const char *key = o->overlap || o->memory_limit ? "turned" : "wide";
     Step s = {0};
 

@@ -79,7 +79,7 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
         diag_help(d, "set CC to a C compiler for that family, or use tenon emit");
         return false;
     }
-    const int real = f->recipe.dtype && strcmp(f->recipe.dtype, "f64") == 0 ? 8 : 4;
+    const int real = dtype_bytes(f->recipe.dtype);
     c->options.cpu = m->name;
     c->options.vector = m->vector_bytes ? m->vector_bytes / real : 1;
     if (c->tune && f->train)
