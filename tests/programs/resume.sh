@@ -10,15 +10,19 @@ build mlp "$work/p"
 small_mnist "$work/mnist" 3000 500 || true
 train=("$work/p" --data "$work/mnist" --epochs $epochs --threads 2)
 
+begin=$(date +%s%3N)
 "${train[@]}" --log "$work/whole.jsonl" > /dev/null
+whole=$(($(date +%s%3N) - begin))
 want=$(hashes "$work/whole.jsonl" | tr ' ' '\n' | grep . | tail -n 1)
 
+# A run is killed after 50 ms and up to 1.2 times its share of the whole run: 0.6 of the whole run in all, so the last run, too, has work left.
 RANDOM=20
 killed=0
 for _ in $(seq $kills); do
     "${train[@]}" --checkpoint "$work/c" --checkpoint-every 5 --resume --log "$work/broken.jsonl" > /dev/null 2> "$work/err" &
     pid=$!
-    sleep "$(printf "0.%03d" $(((kills == 8 ? 150 : 50) + RANDOM % (kills == 8 ? 700 : 300))))"
+    delay=$((50 + (RANDOM << 15 | RANDOM) % (whole * 6 / 5 / kills + 1)))
+    sleep "$((delay / 1000)).$(printf %03d $((delay % 1000)))"
     kill -9 $pid 2> /dev/null && killed=$((killed + 1))
     wait $pid 2> /dev/null || true
 done
