@@ -171,13 +171,6 @@ static void add_pointer(Writer *w, Signature *s, const Node *n, bool out)
     text_add(&s->inner, out ? "y" : letter);
 }
 
-/* The step of a loop over time, alone or reckoned with: "step % 8". */
-static bool reads_step(const char *text)
-{
-    const char *at = strstr(text, "step");
-    return at && (at == text || at[-1] == ' ') && (!at[4] || strchr(" )", at[4]));
-}
-
 /* What the host says at each launch. */
 static void add_variable(Signature *s, const char *param, const char *arg, bool *seen)
 {
@@ -186,32 +179,42 @@ static void add_variable(Signature *s, const char *param, const char *arg, bool 
     *seen = true;
 }
 
-/* "r", "first" and "step" are the step's; all else is a literal, of which the number of blocks may depend.  (Conv){ ... } is C's
- * way to write Conv{ ... }. */
-static void add_text(Writer *w, Signature *s, const char *text)
+static void add_given(Signature *s, CallArgKind kind, const char *text)
 {
     comma(&s->inner);
-    if (!strcmp(text, "NULL")) {
-        text_add(&s->inner, "nullptr");
-        return;
-    }
-    const bool rt = !strcmp(text, "r") || !strncmp(text, "r->", 3), first = !strcmp(text, "first");
-    if (rt || first || reads_step(text)) {
+    if (kind == CALL_RT || kind == CALL_SCORED) {
+        text_add(&s->inner, kind == CALL_RT ? "r" : "r->scored");
+        add_variable(s, "const Rt *r", "r->there", &s->rt);
+    } else if (kind == CALL_FIRST) {
+        text_add(&s->inner, "first");
+        add_variable(s, "int first", "first", &s->first);
+    } else {
         text_add(&s->inner, text);
-        if (rt)
-            add_variable(s, "const Rt *r", "r->there", &s->rt);
-        else if (first)
-            add_variable(s, "int first", "first", &s->first);
-        else
-            add_variable(s, "int step", "step", &s->step);
-        return;
+        add_variable(s, "int step", "step", &s->step);
     }
-    const char *close = strchr(text, ')');
-    if (text[0] == '(' && text[1] >= 'A' && text[1] <= 'Z' && close)
-        text = arena_printf(w->arena, "%.*s%s", (int)(close - text - 1), text + 1, close + 1);
-    comma(&s->sizes);
-    text_add(&s->sizes, text);
+}
+
+/* A literal, on which the number of blocks may depend. */
+static void add_literal(Signature *s, const char *text)
+{
+    comma(&s->inner), comma(&s->sizes);
     text_add(&s->inner, text);
+    text_add(&s->sizes, text);
+}
+
+/* What a call takes besides values. */
+static void add_other(Writer *w, Signature *s, const CallArg *a)
+{
+    if (a->kind == CALL_NULL) {
+        comma(&s->inner);
+        text_add(&s->inner, "nullptr");
+    } else if (a->kind == CALL_TEXT) {
+        add_literal(s, a->text);
+    } else if (a->kind == CALL_SIZES) {
+        add_literal(s, sizes_text(w->arena, a->sizes, true));
+    } else if (a->kind >= CALL_RT && a->kind != CALL_SEEN) {
+        add_given(s, a->kind, a->text);
+    }
 }
 
 /* What a shard's samples have been added up to, or what is known of every shard of the batch.  A shard is one slice, so the arguments that
@@ -275,12 +278,12 @@ static const char *call_statement(Writer *w, const Node *n)
     if (!c.fn)
         return "";
     for (int i = 0; i < c.narg; i++)
-        if (c.arg[i].kind == CALL_TEXT && strcmp(c.arg[i].text, "seen") != 0)
-            add_text(w, &s, c.arg[i].text);
-        else if (c.arg[i].kind == CALL_SUMS)
+        if (c.arg[i].kind == CALL_SUMS)
             add_sums(w, &s, c.arg[i].node);
-        else if (c.arg[i].kind != CALL_TEXT && c.arg[i].kind != CALL_SCRATCH)
+        else if (c.arg[i].kind == CALL_OUT || c.arg[i].kind == CALL_IN || c.arg[i].kind == CALL_SIDE)
             add_pointer(w, &s, c.arg[i].node, c.arg[i].kind == CALL_OUT);
+        else
+            add_other(w, &s, &c.arg[i]);
     if (n->op->flags & OP_SUM && !n->shape.batched)
         text_printf(&s.inner, ", %s", step_writes_sum(w->g, n, w->in->options) ? "true" : "false");
     const char *joined = own_join(w, n, without_plain(a, c.fn), s.sizes.s);

@@ -78,40 +78,36 @@ static void add_const(Writer *w, Signature *s, Text *body, const Node *n)
     text_printf(&s->inner, "k%d", s->letters++);
 }
 
-/* The text is that variable, or reckons with it: "step % 8". */
-static bool mentions_word(const char *text, const char *word)
+static void sign_literal(Signature *s, const char *text)
 {
-    const size_t len = strlen(word);
-    const char *at = strstr(text, word);
-    if (!at || strcmp(word, "step") != 0)
-        return !strcmp(text, word);
-    return (at == text || at[-1] == ' ') && (at[len] == 0 || strchr(" )", at[len]));
-}
-
-static void sign_text(Signature *s, const char *text)
-{
-    const struct {
-        const char *word, *param, *arg;
-        bool *seen;
-    } extra[] = {{"r", "const Rt *r", "r", &s->rt},
-                 {"r->scored", "const Rt *r", "r", &s->rt},
-                 {"first", "int first", "first", &s->first},
-                 {"seen", "int seen", "row - slice * SLICE", &s->seen},
-                 {"unit", "int unit", "unit", &s->unit},
-                 {"step", "int step", "step", &s->step}};
-
-    if (!strcmp(text, "units"))
-        text = PREPARE_UNITS_TEXT;
-
     sign_comma(&s->inner);
     text_add(&s->inner, text);
-    for (size_t i = 0; i < sizeof extra / sizeof *extra; i++)
-        if (mentions_word(text, extra[i].word) && !*extra[i].seen) {
-            *extra[i].seen = true;
-            sign_comma(&s->params), sign_comma(&s->args);
-            text_add(&s->params, extra[i].param);
-            text_add(&s->args, extra[i].arg);
-        }
+}
+
+/* What the kernel is given at run time, as a parameter once. */
+static void sign_given(Signature *s, CallArgKind kind, const char *text)
+{
+    const struct {
+        CallArgKind kind;
+        const char *text, *param, *arg;
+        bool *seen;
+    } given[] = {{CALL_RT, "r", "const Rt *r", "r", &s->rt},
+                 {CALL_SCORED, "r->scored", "const Rt *r", "r", &s->rt},
+                 {CALL_FIRST, "first", "int first", "first", &s->first},
+                 {CALL_SEEN, "seen", "int seen", "row - slice * SLICE", &s->seen},
+                 {CALL_UNIT, "unit", "int unit", "unit", &s->unit},
+                 {CALL_STEP, text, "int step", "step", &s->step}};
+    size_t i = 0;
+
+    while (given[i].kind != kind)
+        i++;
+    sign_literal(s, given[i].text);
+    if (*given[i].seen)
+        return;
+    *given[i].seen = true;
+    sign_comma(&s->params), sign_comma(&s->args);
+    text_add(&s->params, given[i].param);
+    text_add(&s->args, given[i].arg);
 }
 
 /* All parts of a sum: where the first lies, how far to the next, how many. */
@@ -166,12 +162,14 @@ static const char *call_of_kernel(Writer *w, const Node *n)
             text_add(&s.params, "real *room");
             text_printf(&s.args, "LOCAL(real, %sSCRATCH)", w->prefix);
             text_add(&s.inner, "room");
-        } else if (a->kind == CALL_TEXT) {
-            sign_text(&s, a->text);
+        } else if (call_literal(w->arena, a, false)) {
+            sign_literal(&s, call_literal(w->arena, a, false));
+        } else if (a->kind >= CALL_RT) {
+            sign_given(&s, a->kind, a->text);
         } else if (a->kind == CALL_SUMS) {
             sign_sums(w, &s, node);
-        } else if (!node) {
-            sign_text(&s, "NULL");
+        } else if (!node) { /* nobody reads what would be made besides */
+            sign_literal(&s, "NULL");
         } else if (node_is(node, "const")) {
             add_const(w, &s, &body, node);
         } else {
@@ -179,8 +177,8 @@ static const char *call_of_kernel(Writer *w, const Node *n)
         }
     }
     if (n->op->flags & OP_PACK) { /* threads share the packing */
-        sign_text(&s, "unit");
-        sign_text(&s, "units");
+        sign_given(&s, CALL_UNIT, NULL);
+        sign_literal(&s, PREPARE_UNITS_TEXT);
     }
     text_printf(&body, "    %s(%s);\n", c.fn, s.inner.s);
     const int before = w->nkernel;

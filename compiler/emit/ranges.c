@@ -218,7 +218,7 @@ static const char *sizes_of(Writer *w, const Node *n, int64_t samples)
 {
     Call c = {.arena = w->arena, .n = samples};
     n->op->kernel(n, &c);
-    return c.arg[c.narg - 1].text;
+    return call_literal(w->arena, &c.arg[c.narg - 1], false);
 }
 
 /* Of large filters over few positions: in squares, of what shards have kept of x and dy. */

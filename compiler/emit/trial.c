@@ -56,8 +56,9 @@ static void argument(Trials *t, Line *l, const Node *n, const CallArg *a)
     const bool reads = a->kind == CALL_IN;
 
     put_comma(&l->inner);
-    if (a->kind == CALL_TEXT) {
-        text_add(&l->inner, a->text);
+    const char *literal = call_literal(t->functions.arena, a, false);
+    if (literal) {
+        text_add(&l->inner, literal);
         return;
     }
     put_comma(&l->params), put_comma(&l->args);

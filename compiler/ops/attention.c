@@ -233,12 +233,14 @@ static void call(const Node *n, Call *c, const char *fn)
     for (int i = 0; i < n->nin; i++)
         call_in(c, n->in[i]);
     call_scratch(c);
-    call_text(c,
-              "(Attention){ .n = %lld, .t = %lld, .heads = %lld, .d = %lld, .causal = %s, .scale = "
-              "%.17g }",
-              (long long)c->n, (long long)x->dim[0], (long long)heads,
-              (long long)(x->dim[1] / 3 / heads), is_causal(n) ? "true" : "false",
-              node_float(n, "scale"));
+    Sizes *s = sizes_new(c->arena, "Attention");
+    sizes_int(s, "n", c->n);
+    sizes_int(s, "t", x->dim[0]);
+    sizes_int(s, "heads", heads);
+    sizes_int(s, "d", x->dim[1] / 3 / heads);
+    sizes_bool(s, "causal", is_causal(n));
+    sizes_real(s, "scale", node_float(n, "scale"));
+    call_sizes(c, s);
 }
 
 static void kernel(const Node *n, Call *c)

@@ -163,17 +163,17 @@ static void name(Call *c, const char *fn)
 /* y: NULL when it is none of the kernel's.  Either may lie within another value, its rows as far apart as that one's. */
 static void size(const Node *n, const Node *x, const Node *y, Call *c)
 {
-    Text t = text_new(c->arena);
-    text_printf(&t, "(BatchNorm){ .n = %lld, .c = %lld, .hw = %lld", (long long)c->n,
-                (long long)x->shape.dim[0], (long long)positions(&x->shape));
+    Sizes *s = sizes_new(c->arena, "BatchNorm");
+    sizes_int(s, "n", c->n);
+    sizes_int(s, "c", x->shape.dim[0]);
+    sizes_int(s, "hw", positions(&x->shape));
     if (x->within)
-        text_printf(&t, ", .ldx = %lld", (long long)node_row(x));
+        sizes_int(s, "ldx", node_row(x));
     if (y && y->within)
-        text_printf(&t, ", .ldy = %lld", (long long)node_row(y));
+        sizes_int(s, "ldy", node_row(y));
     if (node_attr(n, "last"))
-        text_add(&t, ", .last = true");
-    text_add(&t, " }");
-    call_text(c, "%s", t.s);
+        sizes_bool(s, "last", true);
+    call_sizes(c, s);
 }
 
 static void kernel_moments(const Node *n, Call *c)
@@ -181,7 +181,7 @@ static void kernel_moments(const Node *n, Call *c)
     name(c, "batch_moments");
     call_out(c, n);
     call_in(c, n->in[0]);
-    call_text(c, "seen");
+    call_given(c, CALL_SEEN);
     size(n, n->in[0], NULL, c);
 }
 

@@ -1,9 +1,107 @@
 /* call.c -- kernel calls as data. */
 #include "ops/call.h"
+#include "base/text.h"
 #include "ops/op.h"
 #include "ops/scan.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- sizes */
+
+Sizes *sizes_new(Arena *a, const char *type)
+{
+    Sizes *s = arena_alloc(a, sizeof *s);
+    s->type = type;
+    return s;
+}
+
+static void push(Sizes *s, SizeField f)
+{
+    if (s->n == SIZE_FIELDS) {
+        fprintf(stderr, "tenon: internal error: a %s has too many fields\n", s->type);
+        abort();
+    }
+    s->field[s->n++] = f;
+}
+
+void sizes_int(Sizes *s, const char *field, int64_t v)
+{
+    push(s, (SizeField){.name = field, .kind = SIZE_INT, .i = v});
+}
+
+void sizes_real(Sizes *s, const char *field, double v)
+{
+    push(s, (SizeField){.name = field, .kind = SIZE_REAL, .f = v});
+}
+
+void sizes_bool(Sizes *s, const char *field, bool v)
+{
+    push(s, (SizeField){.name = field, .kind = SIZE_BOOL, .i = v});
+}
+
+void sizes_word(Sizes *s, const char *field, const char *c)
+{
+    push(s, (SizeField){.name = field, .kind = SIZE_WORD, .word = c});
+}
+
+int64_t sizes_get(const Sizes *s, const char *field)
+{
+    for (int i = 0; i < s->n; i++)
+        if (strcmp(s->field[i].name, field) == 0)
+            return s->field[i].i;
+    return 0;
+}
+
+static bool same_field(const SizeField *a, const SizeField *b)
+{
+    return a->kind == b->kind && a->i == b->i && a->f == b->f && !strcmp(a->name, b->name) &&
+           (a->kind != SIZE_WORD || !strcmp(a->word, b->word));
+}
+
+bool sizes_same(const Sizes *a, const Sizes *b)
+{
+    if (!a || !b)
+        return a == b;
+    bool same = a->n == b->n && !strcmp(a->type, b->type) && sizes_same(a->inner, b->inner);
+    for (int i = 0; same && i < a->n; i++)
+        same = same_field(&a->field[i], &b->field[i]);
+    return same;
+}
+
+static void add_field(Text *t, const SizeField *f)
+{
+    switch (f->kind) {
+    case SIZE_INT:
+        text_printf(t, ".%s = %lld", f->name, (long long)f->i);
+        break;
+    case SIZE_REAL:
+        text_printf(t, ".%s = %.17g", f->name, f->f);
+        break;
+    case SIZE_BOOL:
+        text_printf(t, ".%s = %s", f->name, f->i ? "true" : "false");
+        break;
+    case SIZE_WORD:
+        text_printf(t, ".%s = %s", f->name, f->word);
+        break;
+    }
+}
+
+const char *sizes_text(Arena *a, const Sizes *s, bool cpp)
+{
+    Text t = text_new(a);
+    if (s->inner)
+        return arena_printf(a, cpp ? "%s{%s}" : "(%s){%s}", s->type, sizes_text(a, s->inner, cpp));
+    text_printf(&t, cpp ? "%s{ " : "(%s){ ", s->type);
+    for (int i = 0; i < s->n; i++) {
+        text_add(&t, i ? ", " : "");
+        add_field(&t, &s->field[i]);
+    }
+    text_add(&t, " }");
+    return t.s;
+}
+
+/* ---- calls */
 
 static void add(Call *c, CallArg arg)
 {
@@ -34,7 +132,7 @@ void call_in(Call *c, const Node *n)
     if (n)
         add(c, (CallArg){.kind = CALL_IN, .node = n});
     else
-        add(c, (CallArg){.kind = CALL_TEXT, .text = "NULL"});
+        add(c, (CallArg){.kind = CALL_NULL});
 }
 
 void call_side(Call *c, const Node *n)
@@ -54,7 +152,7 @@ void call_scratch(Call *c)
 
 void call_place(Call *c, int64_t at)
 {
-    add(c, (CallArg){CALL_PLACE, NULL, arena_printf(c->arena, "%lld", (long long)at)});
+    add(c, (CallArg){.kind = CALL_PLACE, .text = arena_printf(c->arena, "%lld", (long long)at)});
 }
 
 void call_text(Call *c, const char *fmt, ...)
@@ -63,6 +161,29 @@ void call_text(Call *c, const char *fmt, ...)
     va_start(ap, fmt);
     add(c, (CallArg){.kind = CALL_TEXT, .text = arena_vprintf(c->arena, fmt, ap)});
     va_end(ap);
+}
+
+void call_sizes(Call *c, const Sizes *s)
+{
+    add(c, (CallArg){.kind = CALL_SIZES, .sizes = s});
+}
+
+void call_given(Call *c, CallArgKind kind)
+{
+    add(c, (CallArg){.kind = kind});
+}
+
+void call_step(Call *c, const char *at)
+{
+    add(c, (CallArg){.kind = CALL_STEP, .text = at});
+}
+
+const char *call_literal(Arena *a, const CallArg *arg, bool cpp)
+{
+    return arg->kind == CALL_NULL    ? (cpp ? "nullptr" : "NULL")
+           : arg->kind == CALL_TEXT  ? arg->text
+           : arg->kind == CALL_SIZES ? sizes_text(a, arg->sizes, cpp)
+                                     : NULL;
 }
 
 /* Nothing is left to compute: a slice that lies in its input, a concat or a sequence whose parts lie in it. */

@@ -135,29 +135,31 @@ static Cost cost(const Node *n)
     return (Cost){.flops = 2 * y * taps, .bytes = 4 * (x + y)};
 }
 
-/* (Conv){ .n = 16, .c = 20, ... }: fields that would be 0 are left out. */
+/* Sizes of the convolution: fields that would be 0 are left out. */
 static void literal(const Node *n, Call *call)
 {
     const Conv c = conv_of(n, image_of(n));
-    Text t = text_new(call->arena);
-    text_printf(&t, "(Conv){ .n = %lld, .c = %lld, .h = %lld, .w = %lld, .o = %lld",
-                (long long)call->n, (long long)c.c, (long long)c.h, (long long)c.w, (long long)c.o);
-    window_print_pair(&t, "r", "s", c.v.kernel);
-    window_print_pair(&t, "stride_h", "stride_w", c.v.stride);
-    window_print_pair(&t, "pad_h", "pad_w", c.v.before);
-    window_print_pair(&t, "dil_h", "dil_w", c.v.dilation);
-    text_printf(&t, ", .groups = %lld", (long long)c.groups);
-    window_print_pair(&t, "oh", "ow", c.v.out);
+    Sizes *s = sizes_new(call->arena, "Conv");
+    sizes_int(s, "n", call->n);
+    sizes_int(s, "c", c.c);
+    sizes_int(s, "h", c.h);
+    sizes_int(s, "w", c.w);
+    sizes_int(s, "o", c.o);
+    window_sizes(s, "r", "s", c.v.kernel);
+    window_sizes(s, "stride_h", "stride_w", c.v.stride);
+    window_sizes(s, "pad_h", "pad_w", c.v.before);
+    window_sizes(s, "dil_h", "dil_w", c.v.dilation);
+    sizes_int(s, "groups", c.groups);
+    window_sizes(s, "oh", "ow", c.v.out);
     if (c.pool)
-        text_printf(&t, ", .pool = %lld", (long long)c.pool);
+        sizes_int(s, "pool", c.pool);
     if (call->writes)
-        text_add(&t, ", .write = true");
+        sizes_bool(s, "write", true);
     if (node_is(n, "conv2d") && n->within)
-        text_printf(&t, ", .ldy = %lld", (long long)node_row(n));
+        sizes_int(s, "ldy", node_row(n));
     if (node_attr(n, "last"))
-        text_add(&t, ", .last = true");
-    text_add(&t, " }");
-    call_text(call, "%s", t.s);
+        sizes_bool(s, "last", true);
+    call_sizes(call, s);
 }
 
 /* Pass choose may ask for Winograd's algorithm: the size of its output tiles is the last argument. */

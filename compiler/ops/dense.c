@@ -96,10 +96,17 @@ static void gradient_dx(Grad *gr, Node *n, Node *dy)
         grad_add(gr, n->in[0], op_make_like(g, "dense_dw", n, 2, dy, n->in[1]));
 }
 
-static void literal(const Node *n, Call *c)
+/* NULL: as many rows as the call has. */
+static void literal(const Node *n, Call *c, const char *rows)
 {
-    call_text(c, "(Dense){ .n = %lld, .k = %lld, .o = %lld }", (long long)(c->n * dense_rows(n)),
-              (long long)node_attr(n, "x_shape")->list[0], (long long)node_int(n, "units"));
+    Sizes *s = sizes_new(c->arena, "Dense");
+    if (rows)
+        sizes_word(s, "n", rows);
+    else
+        sizes_int(s, "n", c->n * dense_rows(n));
+    sizes_int(s, "k", node_attr(n, "x_shape")->list[0]);
+    sizes_int(s, "o", node_int(n, "units"));
+    call_sizes(c, s);
 }
 
 /* All samples of all shards, a few panels: pass wide. */
@@ -115,10 +122,9 @@ static void kernel_wide(const Node *n, Call *c, const char *name)
     } else {
         elementwise_call_mask(n, 2, c);
     }
-    call_text(c, "(Dense){ .n = SHARD, .k = %lld, .o = %lld }", (long long)node_attr(n, "x_shape")->list[0],
-              (long long)node_int(n, "units"));
-    call_text(c, "r");
-    call_text(c, "unit");
+    literal(n, c, "SHARD");
+    call_given(c, CALL_RT);
+    call_given(c, CALL_UNIT);
 }
 
 static void kernel(const Node *n, Call *c)
@@ -138,7 +144,7 @@ static void kernel(const Node *n, Call *c)
         call_in(c, n->nin > 2 ? n->in[2] : NULL);
         elementwise_call_act(n, c);
     }
-    literal(n, c);
+    literal(n, c, NULL);
 }
 
 /* dense_sparse: the places of the inputs that are not zero, and sums of four panels (runtime/cpu/dense_sparse.h). */
@@ -164,7 +170,7 @@ static void kernel_dx(const Node *n, Call *c)
     call_in(c, n->in[1]);
     if (!c->plain)
         elementwise_call_mask(n, 2, c);
-    literal(n, c);
+    literal(n, c, NULL);
 }
 
 static void kernel_dw(const Node *n, Call *c)
@@ -173,7 +179,7 @@ static void kernel_dw(const Node *n, Call *c)
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
-    literal(n, c);
+    literal(n, c, NULL);
 }
 
 static bool shape_turn(Node *n, Diag *d)
@@ -187,7 +193,7 @@ static void kernel_turn(const Node *n, Call *c)
     call_fn(c, "dense_turn");
     call_out(c, n);
     call_in(c, n->in[0]);
-    literal(n, c);
+    literal(n, c, NULL);
 }
 
 const Op op_dense[] =

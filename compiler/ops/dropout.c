@@ -63,9 +63,9 @@ static void call(const Node *n, Call *c, const char *fn)
     call_fn(c, last ? arena_printf(c->arena, "%s_last", fn) : fn);
     call_out(c, n);
     call_in(c, n->in[0]);
-    call_text(c, "r");
+    call_given(c, CALL_RT);
     call_text(c, "%lld", (long long)node_int(n, "purpose"));
-    call_text(c, "first");
+    call_given(c, CALL_FIRST);
     call_text(c, "(real)%.17g", node_float(n, "rate"));
     if (last)
         call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)chw[0],

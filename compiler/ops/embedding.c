@@ -114,9 +114,12 @@ static void call(const Node *n, Call *c, const char *fn, const Node *w)
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
-    call_text(c, "(Embedding){ .rows = %lld, .width = %lld, .padding = %lld, .panels = %s }",
-              (long long)(c->n * shape_count(&n->in[0]->shape)), (long long)node_int(n, "width"),
-              padding ? (long long)padding->i : -1LL, in_panels(p) ? "true" : "false");
+    Sizes *s = sizes_new(c->arena, "Embedding");
+    sizes_int(s, "rows", c->n * shape_count(&n->in[0]->shape));
+    sizes_int(s, "width", node_int(n, "width"));
+    sizes_int(s, "padding", padding ? padding->i : -1);
+    sizes_bool(s, "panels", in_panels(p));
+    call_sizes(c, s);
 }
 
 static void kernel(const Node *n, Call *c)

@@ -166,11 +166,14 @@ static void call(const Node *n, Call *c, const char *fn, const Shape *x, const N
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
-    call_text(c,
-              "(Gather){ .n = %lld, .outer = %lld, .k = %lld, .inner = %lld, .places = %lld, "
-              ".numbers = %s }",
-              (long long)c->n, (long long)outer, (long long)x->dim[axis], (long long)inner,
-              (long long)shape_count(&index->shape), index->dtype == DT_REAL ? "true" : "false");
+    Sizes *s = sizes_new(c->arena, "Gather");
+    sizes_int(s, "n", c->n);
+    sizes_int(s, "outer", outer);
+    sizes_int(s, "k", x->dim[axis]);
+    sizes_int(s, "inner", inner);
+    sizes_int(s, "places", shape_count(&index->shape));
+    sizes_bool(s, "numbers", index->dtype == DT_REAL);
+    call_sizes(c, s);
 }
 
 static void kernel(const Node *n, Call *c)

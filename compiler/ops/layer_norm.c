@@ -119,10 +119,13 @@ static void call(const Node *n, Call *c, const char *fn, bool center)
     for (int i = 0; i < n->nin; i++)
         call_in(c, n->in[i]);
     if (!center && n->nin == 2 && node_is(n, "rms_norm"))
-        call_text(c, "NULL");
-    call_text(c, "(LayerNorm){ .rows = %lld, .k = %lld, .center = %s, .epsilon = %.17g }",
-              (long long)(c->n * (shape_count(x) / width(x))), (long long)width(x),
-              center ? "true" : "false", node_float(n, "epsilon"));
+        call_in(c, NULL);
+    Sizes *s = sizes_new(c->arena, "LayerNorm");
+    sizes_int(s, "rows", c->n * (shape_count(x) / width(x)));
+    sizes_int(s, "k", width(x));
+    sizes_bool(s, "center", center);
+    sizes_real(s, "epsilon", node_float(n, "epsilon"));
+    call_sizes(c, s);
 }
 
 static void kernel(const Node *n, Call *c)

@@ -29,7 +29,7 @@ void loss_call_labelled(const Node *n, Call *c, const char *fn)
     call_out(c, n);
     for (int i = 0; i < n->nin; i++)
         call_in(c, n->in[i]);
-    call_text(c, "r->scored");
+    call_given(c, CALL_SCORED);
     call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)x->dim[0], (long long)x->dim[1]);
 }
 

@@ -18,7 +18,7 @@ static void kernel(const Node *n, Call *c)
     call_fn(c, "loss_scale");
     call_out(c, n);
     call_in(c, n->in[0]);
-    call_text(c, "r");
+    call_given(c, CALL_RT);
     call_text(c, "%lld", (long long)(shape_count(&n->shape) * c->n));
 }
 

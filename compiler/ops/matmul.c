@@ -160,12 +160,14 @@ static void kernel(const Node *n, Call *c)
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
-    call_text(c,
-              "(Gemm){ .count = %lld, .m = %lld, .n = %lld, .k = %lld, .turn_a = %s, .turn_b = %s "
-              "}",
-              (long long)(c->n * matrices(n)), (long long)s->dim[s->rank - 2],
-              (long long)s->dim[s->rank - 1], (long long)columns_of(&n->in[0]->shape, turned(n, 0)),
-              turned(n, 0) ? "true" : "false", turned(n, 1) ? "true" : "false");
+    Sizes *z = sizes_new(c->arena, "Gemm");
+    sizes_int(z, "count", c->n * matrices(n));
+    sizes_int(z, "m", s->dim[s->rank - 2]);
+    sizes_int(z, "n", s->dim[s->rank - 1]);
+    sizes_int(z, "k", columns_of(&n->in[0]->shape, turned(n, 0)));
+    sizes_bool(z, "turn_a", turned(n, 0));
+    sizes_bool(z, "turn_b", turned(n, 1));
+    call_sizes(c, z);
 }
 
 const Op op_matmul[] =

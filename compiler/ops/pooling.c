@@ -53,19 +53,20 @@ void pooling_literal(const Node *n, const Node *y, Call *c)
     const int64_t *x = node_attr(n, "x_shape")->list;
     const Attr *count_pad = node_attr(n, "count_include_pad");
     const Window v = window_of(n, x[1], x[2]);
-    Text t = text_new(c->arena);
-    text_printf(&t, "(Pool){ .n = %lld, .c = %lld, .h = %lld, .w = %lld", (long long)c->n,
-                (long long)x[0], (long long)x[1], (long long)x[2]);
-    window_print_pair(&t, "r", "s", v.kernel);
-    window_print_pair(&t, "stride_h", "stride_w", v.stride);
-    window_print_pair(&t, "pad_h", "pad_w", v.before);
-    window_print_pair(&t, "oh", "ow", v.out);
+    Sizes *s = sizes_new(c->arena, "Pool");
+    sizes_int(s, "n", c->n);
+    sizes_int(s, "c", x[0]);
+    sizes_int(s, "h", x[1]);
+    sizes_int(s, "w", x[2]);
+    window_sizes(s, "r", "s", v.kernel);
+    window_sizes(s, "stride_h", "stride_w", v.stride);
+    window_sizes(s, "pad_h", "pad_w", v.before);
+    window_sizes(s, "oh", "ow", v.out);
     if (count_pad && count_pad->i)
-        text_add(&t, ", .count_pad = 1");
+        sizes_int(s, "count_pad", 1);
     if (y->within)
-        text_printf(&t, ", .ldy = %lld", (long long)node_row(y));
+        sizes_int(s, "ldy", node_row(y));
     if (node_attr(n, "last"))
-        text_add(&t, ", .last = true");
-    text_add(&t, " }");
-    call_text(c, "%s", t.s);
+        sizes_bool(s, "last", true);
+    call_sizes(c, s);
 }

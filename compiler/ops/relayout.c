@@ -3,6 +3,7 @@
  * made by pass steps.
  */
 #include "ops/check.h"
+#include "ops/scan.h"
 #include <string.h>
 
 static bool shape(Node *n, Diag *d)
@@ -21,8 +22,7 @@ static void kernel(const Node *n, Call *c)
         call_fn(c, "time_from_row");
         call_out(c, n);
         call_in(c, n->in[0]);
-        call_text(c, "(Scan){ .n = %lld, .steps = %lld, .size = %lld }", (long long)c->n,
-                  (long long)x->dim[0], (long long)x->dim[1]);
+        call_sizes(c, scan_sizes(c->arena, c->n, x->dim[0], x->dim[1]));
         return;
     }
     const bool row = !strcmp(node_string(n, "to"), "row");

@@ -79,11 +79,14 @@ static void call(const Node *n, Call *c, const char *fn, int64_t heads, bool bac
     call_fn(c, arena_printf(c->arena, "%s%s", fn, c->plain ? "_plain" : ""));
     call_out(c, n);
     call_in(c, n->in[0]);
-    call_text(c,
-              "(Rotary){ .n = %lld, .t = %lld, .heads = %lld, .d = %lld, .back = %s, .base = %.17g "
-              "}",
-              (long long)c->n, (long long)x->dim[0], (long long)heads,
-              (long long)(x->dim[1] / heads), back ? "true" : "false", node_float(n, "base"));
+    Sizes *s = sizes_new(c->arena, "Rotary");
+    sizes_int(s, "n", c->n);
+    sizes_int(s, "t", x->dim[0]);
+    sizes_int(s, "heads", heads);
+    sizes_int(s, "d", x->dim[1] / heads);
+    sizes_bool(s, "back", back);
+    sizes_real(s, "base", node_float(n, "base"));
+    call_sizes(c, s);
 }
 
 static void kernel(const Node *n, Call *c)

@@ -211,6 +211,15 @@ static void kernel_copy(const Node *n, Call *c)
     call_text(c, "%lld", numbers(n, c));
 }
 
+Sizes *scan_sizes(Arena *a, int64_t n, int64_t steps, int64_t size)
+{
+    Sizes *s = sizes_new(a, "Scan");
+    sizes_int(s, "n", n);
+    sizes_int(s, "steps", steps);
+    sizes_int(s, "size", size);
+    return s;
+}
+
 /* A call on element `at` of a sequence. */
 static void strided(const Node *n, Call *c, const char *fn, const char *at, const Shape *step,
                     int64_t steps)
@@ -218,9 +227,8 @@ static void strided(const Node *n, Call *c, const char *fn, const char *at, cons
     call_fn(c, fn);
     call_out(c, n);
     call_in(c, n->in[0]);
-    call_text(c, "%s", at);
-    call_text(c, "(Scan){ .n = %lld, .steps = %lld, .size = %lld }", (long long)c->n,
-              (long long)steps, (long long)shape_count(step));
+    call_step(c, at);
+    call_sizes(c, scan_sizes(c->arena, c->n, steps, shape_count(step)));
 }
 
 static void kernel_item(const Node *n, Call *c)
@@ -250,9 +258,8 @@ static void kernel_stack(const Node *n, Call *c)
         call_fn(c, "scan_put");
         call_out(c, n);
         call_in(c, n->in[0]);
-        call_text(c, "%s", scan_place(c->arena, n));
-        call_text(c, "(Scan){ .n = 1, .steps = %lld, .size = %lld }", (long long)n->shape.dim[0],
-                  numbers(n->in[0], c));
+        call_step(c, scan_place(c->arena, n));
+        call_sizes(c, scan_sizes(c->arena, 1, n->shape.dim[0], numbers(n->in[0], c)));
         return;
     }
     strided(n, c, "scan_put", scan_place(c->arena, n), &n->in[0]->shape, n->shape.dim[0]);

@@ -19,5 +19,6 @@ int64_t scan_stretches(const Loop *l);                /* of `every` steps: so ma
 /* In generated code: the place of this step's element in the sequence x; in which stretch a step of l is. */
 const char *scan_place(Arena *a, const Node *x);
 const char *scan_stretch(Arena *a, const Loop *l);
+Sizes *scan_sizes(Arena *a, int64_t n, int64_t steps, int64_t size);     /* of a sequence */
 
 #endif

@@ -36,7 +36,7 @@ static void open(const Node *n, Call *c, const char *fn)
     call_out(c, n);
     if (!node_is(n->in[0], "const"))
         call_in(c, n->in[0]);
-    call_text(c, "r");
+    call_given(c, CALL_RT);
 }
 
 static long long count(const Node *n)
@@ -82,8 +82,12 @@ static void kernel_attention(const Node *n, Call *c)
     const long long heads = (long long)node_int(n, "heads");
     open(n, c, c->plain ? "token_attention_plain" : "token_attention");
     call_place(c, node_int(n, "at"));
-    call_text(c, "(TokenAttention){ .t = %lld, .heads = %lld, .d = %lld, .scale = %.17g }",
-              (long long)node_int(n, "time"), heads, count(n) / heads, node_float(n, "scale"));
+    Sizes *s = sizes_new(c->arena, "TokenAttention");
+    sizes_int(s, "t", node_int(n, "time"));
+    sizes_int(s, "heads", heads);
+    sizes_int(s, "d", count(n) / heads);
+    sizes_real(s, "scale", node_float(n, "scale"));
+    call_sizes(c, s);
 }
 
 #define AT                                                                                         \

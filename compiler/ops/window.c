@@ -98,8 +98,8 @@ void window_resolve(Node *n, const Window *v, const int64_t *chw, Diag *d)
     node_set_attr(a, n, attr_ints(a, "x_shape", chw, 3));
 }
 
-void window_print_pair(Text *t, const char *a, const char *b, const int64_t v[2])
+void window_sizes(Sizes *s, const char *a, const char *b, const int64_t v[2])
 {
     if (v[0] || v[1])
-        text_printf(t, ", .%s = %lld, .%s = %lld", a, (long long)v[0], b, (long long)v[1]);
+        sizes_int(s, a, v[0]), sizes_int(s, b, v[1]);
 }

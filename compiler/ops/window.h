@@ -8,7 +8,6 @@
  */
 #ifndef WINDOW_H
 #define WINDOW_H
-#include "base/text.h"
 #include "ops/op.h"
 
 typedef struct Window {
@@ -30,6 +29,6 @@ bool window_check(const Node *n, int64_t h, int64_t w, Diag *d);
 void window_resolve(Node *n, const Window *v, const int64_t *chw, Diag *d);
 
 /* ", .stride_h = 2, .stride_w = 2" for a struct literal; nothing when both are 0. */
-void window_print_pair(Text *t, const char *a, const char *b, const int64_t v[2]);
+void window_sizes(Sizes *s, const char *a, const char *b, const int64_t v[2]);
 
 #endif

@@ -10,7 +10,10 @@ static const char *call_of(Bench *b, const Node *n, bool plain)
     const char *s = arena_printf(b->a, "%s(", c.fn);
     for (int i = 0; i < c.narg; i++) {
         const CallArg *g = &c.arg[i];
-        const char *text = g->kind == CALL_TEXT   ? g->text
+        const char *literal = call_literal(b->a, g, false);
+        const char *text = literal                ? literal
+                           : g->kind == CALL_RT    ? "r"
+                           : g->kind == CALL_FIRST ? "first"
                            : g->kind == CALL_OUT  ? "out"
                            : g->kind == CALL_SIDE ? "side"
                                                   : arena_printf(b->a, "%%%d", g->node->id);
