@@ -5,6 +5,7 @@
  * The first launch leaves the sums of a part of the rows each behind the libraries' workspace, the second adds these.
  */
 #include "emit/cuda_library.h"
+#include "emit/cuda_lower.h"
 #include "ops/step_price.h"
 #include "runtime/constants.h"
 #include <string.h>
@@ -23,56 +24,57 @@ static int64_t rows_of(const Writer *w, const Node *x, int64_t columns)
     return w->g->step->chunk * (shape_count(&x->shape) / columns);
 }
 
-static void room(Writer *w, int64_t reals)
+/* The first of two calls: `sums` for each column of each part of the rows. */
+static CudaCall *lower_first(Writer *w, const char *form, const Node *n, int64_t columns, int64_t parts, int sums)
 {
-    const int64_t bytes = reals * (int64_t)sizeof(float);
-    w->apart = bytes > w->apart ? bytes : w->apart;
+    const int64_t bytes = parts * sums * columns * (int64_t)sizeof(float);
+    CudaCall *c = cuda_add(w, form, n);
+    Argument *size = arena_alloc(w->arena, sizeof *size);
+
+    w->behind_bytes = bytes > w->behind_bytes ? bytes : w->behind_bytes;
+    cuda_address(w, c, "real", "part", "APART(real)", true);
+    size->inner = arena_printf(w->arena, "%lld, %lld", (long long)columns, (long long)parts);
+    c->blocks = (Blocks){.form = "column", .arg = size, .narg = 1};
+    return c;
 }
 
-/* `params`, `args`, `body` of the second launch; the first's are "real *part, ..." and so on. */
-typedef struct Launches {
-    const char *params, *args, *body;
-} Launches;
-
-static const char *both(Writer *w, const char *base, Launches parts, Launches join, int64_t columns, int64_t n,
-                        int sums)
+/* The second writes n.  It reads the parts behind what else its function takes first. */
+static CudaCall *lower_second(Writer *w, const char *form, const char *name, const Node *n, int64_t columns)
 {
-    Arena *a = w->arena;
-    room(w, n * sums * columns);
-    const char *first = kernel_launch(w, arena_printf(a, "%s_parts", base),
-                                      arena_printf(a, "real *part, %s", parts.params), parts.body,
-                                      arena_printf(a, "APART(real), %s", parts.args),
-                                      arena_printf(a, "column_blocks(%lld, %lld)",
-                                                   (long long)columns, (long long)n));
-    const char *then = kernel_launch(w, arena_printf(a, "%s_join", base), join.params, join.body,
-                                     join.args,
-                                     arena_printf(a, "each_blocks(%lld)", (long long)columns));
-    return arena_printf(a, "%s %s", first, then);
+    CudaCall *c = cuda_add(w, form, n);
+    cuda_value(w, c, name, n, true);
+    cuda_blocks(w, c, "each", columns);
+    return c;
 }
 
-/* "BatchNorm{ .n = 8, ... }, 17" */
-static const char *norm_size(Writer *w, const Node *x, int64_t parts)
+static void add_part(Writer *w, CudaCall *c)
 {
-    const int64_t c = x->shape.dim[0];
-    return arena_printf(w->arena, "BatchNorm{ .n = %lld, .c = %lld, .hw = %lld, .last = true }, %lld",
-                        (long long)w->g->step->chunk, (long long)c,
-                        (long long)(shape_count(&x->shape) / c), (long long)parts);
+    cuda_address(w, c, "real", "part", "APART(real)", false);
 }
 
-static const char *moments(Writer *w, const Node *n)
+static void add_norm_size(Writer *w, CudaCall *c, const Node *x, int64_t parts)
 {
-    Arena *a = w->arena;
+    const int64_t channels = x->shape.dim[0];
+    Sizes *s = sizes_new(w->arena, "BatchNorm");
+    sizes_int(s, "n", w->g->step->chunk);
+    sizes_int(s, "c", channels);
+    sizes_int(s, "hw", shape_count(&x->shape) / channels);
+    sizes_bool(s, "last", true);
+    cuda_sizes(w, c, s);
+    cuda_number(w, c, parts);
+}
+
+static void lower_moments(Writer *w, const Node *n)
+{
     const Node *x = n->in[0];
-    const int64_t c = x->shape.dim[0], parts = parts_of(c, rows_of(w, x, c));
-    const char *size = norm_size(w, x, parts), *type = pointer_type(x);
-    return both(w, "batch_moments",
-                (Launches){arena_printf(a, "const %s *x", type), pointer_to(w, x),
-                           arena_printf(a, "    batch_moments_parts(part, x, %s);\n", size)},
-                (Launches){arena_printf(a, "real *moments, const real *part, const %s *x", type),
-                           arena_printf(a, "%s, APART(real), %s", pointer_to(w, n),
-                                        pointer_to(w, x)),
-                           arena_printf(a, "    batch_moments_join(moments, part, x, %s);\n", size)},
-                c, parts, 2);
+    const int64_t channels = x->shape.dim[0], parts = parts_of(channels, rows_of(w, x, channels));
+    CudaCall *first = lower_first(w, "batch_moments_parts", n, channels, parts, 2);
+    cuda_value(w, first, "x", x, false);
+    add_norm_size(w, first, x, parts);
+    CudaCall *second = lower_second(w, "batch_moments_join", "moments", n, channels);
+    add_part(w, second);
+    cuda_value(w, second, "x", x, false);
+    add_norm_size(w, second, x, parts);
 }
 
 /* Is b the gradient of the shift of the layer whose scale's gradient is dw? */
@@ -83,36 +85,37 @@ static bool shift_of(const Writer *w, const Node *b, const Node *dw)
            step_writes_sum(w->g, b, w->in->options) && step_writes_sum(w->g, dw, w->in->options);
 }
 
-static const char *norm_dw(Writer *w, const Node *n)
+static void lower_norm_dw(Writer *w, const Node *n)
 {
-    Arena *a = w->arena;
     const Node *dy = n->in[0], *x = n->in[1], *t = n->in[2], *db = library_companion(w, n, shift_of);
-    const int64_t c = x->shape.dim[0], parts = parts_of(c, rows_of(w, x, c));
-    const char *size = norm_size(w, x, parts);
-    return both(
-        w, "batch_norm_dw",
-        (Launches){arena_printf(a, "const %s *dy, const %s *x, const real *t", pointer_type(dy),
-                                pointer_type(x)),
-                   arena_printf(a, "%s, %s, %s", pointer_to(w, dy), pointer_to(w, x),
-                                pointer_to(w, t)),
-                   arena_printf(a, "    batch_norm_dw_parts(part, dy, x, t, %s);\n", size)},
-        (Launches){db ? "real *dw, real *db, const real *part, const real *t"
-                      : "real *dw, const real *part, const real *t",
-                   arena_printf(a, "%s, %s%sAPART(real), %s", pointer_to(w, n),
-                                db ? pointer_to(w, db) : "", db ? ", " : "", pointer_to(w, t)),
-                   arena_printf(a, "    batch_norm_dw_join(dw, %s, part, t, %s, %s);\n",
-                                db ? "db" : "nullptr", size,
-                                step_writes_sum(w->g, n, w->in->options) ? "true" : "false")},
-        c, parts, 2);
+    const int64_t channels = x->shape.dim[0], parts = parts_of(channels, rows_of(w, x, channels));
+    CudaCall *first = lower_first(w, "batch_norm_dw_parts", n, channels, parts, 2);
+    cuda_value(w, first, "dy", dy, false);
+    cuda_value(w, first, "x", x, false);
+    cuda_value(w, first, "t", t, false);
+    add_norm_size(w, first, x, parts);
+    CudaCall *second = lower_second(w, "batch_norm_dw_join", "dw", n, channels);
+    if (db)
+        cuda_value(w, second, "db", db, true);
+    else
+        cuda_literal(w, second, "nullptr");
+    add_part(w, second);
+    cuda_value(w, second, "t", t, false);
+    add_norm_size(w, second, x, parts);
+    cuda_literal(w, second, step_writes_sum(w->g, n, w->in->options) ? "true" : "false");
 }
 
-const char *columns_statement(Writer *w, const Node *n)
+bool columns_lower(Writer *w, const Node *n)
 {
     if (!node_attr(n, "last"))
-        return NULL;
+        return false;
     if (graph_brings(w, n))
-        return "";
-    return node_is(n, "batch_moments") ? moments(w, n) : node_is(n, "batch_norm_dw") ? norm_dw(w, n) : NULL;
+        return true;
+    if (node_is(n, "batch_moments"))
+        lower_moments(w, n);
+    else if (node_is(n, "batch_norm_dw"))
+        lower_norm_dw(w, n);
+    return node_is(n, "batch_moments") || node_is(n, "batch_norm_dw");
 }
 
 bool columns_bring(const Writer *w, const Node *n)
@@ -120,20 +123,17 @@ bool columns_bring(const Writer *w, const Node *n)
     return node_is(n, "sum_to") && library_companion(w, n, shift_of);
 }
 
-const char *columns_sum(Writer *w, const Node *n, int64_t columns, int64_t rows, bool adds)
+void columns_lower_sum(Writer *w, const Node *n, int64_t columns, int64_t rows, bool adds)
 {
     Arena *a = w->arena;
-    const Node *x = n->in[0];
     const int64_t parts = parts_of(columns, rows);
-    const char *sizes = arena_printf(a, "%lld, %lld, %lld", (long long)columns, (long long)rows,
-                                     (long long)parts);
-    return both(w, "sum_to",
-                (Launches){arena_printf(a, "const %s *a", pointer_type(x)), pointer_to(w, x),
-                           arena_printf(a, "    column_total_parts(part, a, %s);\n", sizes)},
-                (Launches){"real *y, const real *part",
-                           arena_printf(a, "%s, APART(real)", pointer_to(w, n)),
-                           arena_printf(a, "    column_total_join(y, part, %lld, %lld, %s);\n",
-                                        (long long)columns, (long long)parts,
-                                        adds ? "true" : "false")},
-                columns, parts, 1);
+    CudaCall *first = lower_first(w, "sum_to_parts", n, columns, parts, 1);
+    first->device = "column_total_parts";
+    cuda_value(w, first, "a", n->in[0], false);
+    cuda_literal(w, first, arena_printf(a, "%lld, %lld, %lld", (long long)columns, (long long)rows, (long long)parts));
+    CudaCall *second = lower_second(w, "sum_to_join", "y", n, columns);
+    second->device = "column_total_join";
+    add_part(w, second);
+    cuda_literal(w, second, arena_printf(a, "%lld, %lld", (long long)columns, (long long)parts));
+    cuda_literal(w, second, adds ? "true" : "false");
 }

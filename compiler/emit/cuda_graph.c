@@ -9,6 +9,7 @@
  * bytes has two bytes as well, and a kernel of ours takes it to f32.
  */
 #include "emit/cuda_library.h"
+#include "emit/cuda_lower.h"
 #include "emit/launch.h"
 #include "ops/step_price.h"
 #include <string.h>
@@ -201,74 +202,73 @@ static EmitPlan taken(const Writer *w, const Node *n)
 
 /* ---- calls */
 
-/* What has been joined to a convolution and is not inside of its graph, in place. */
-static const char *rest_launch(Writer *w, const Node *n, bool bias, bool residual)
+/* What epilogue has put into a convolution and is not inside of its graph, in place. */
+static void lower_rest(Writer *w, const Node *n, bool bias, bool residual)
 {
     Arena *a = w->arena;
-    const long long channels = n->shape.dim[0], pixels = n->shape.dim[1] * n->shape.dim[2],
-                    count = w->g->step->chunk * channels * pixels,
-                    run = node_attr(n, "last") ? 1 : pixels;
-    const char *params = arena_printf(a, "%s *y", pointer_type(n)), *args = pointer_to(w, n);
+    const int64_t channels = n->shape.dim[0], pixels = n->shape.dim[1] * n->shape.dim[2],
+                  count = w->g->step->chunk * channels * pixels, run = node_attr(n, "last") ? 1 : pixels;
+    CudaCall *c = cuda_add(w, "conv2d_rest", n);
 
-    if (bias) {
-        params = arena_printf(a, "%s, const %s *b", params, pointer_type(n->in[2]));
-        args = arena_printf(a, "%s, %s", args, pointer_to(w, n->in[2]));
-    }
-    if (residual) {
-        params = arena_printf(a, "%s, const %s *a", params, pointer_type(residual_of(n)));
-        args = arena_printf(a, "%s, %s", args, pointer_to(w, residual_of(n)));
-    }
-    return kernel_launch(w, "conv2d_rest", params,
-                         arena_printf(a, "    conv2d_rest(y, %s, %s, %lld, %lld, %lld, %s);\n",
-                                      bias ? "b" : "(const real *)nullptr",
-                                      residual ? "a" : "(const real *)nullptr", count, channels, run,
-                                      node_attr(n, "act") ? "true" : "false"),
-                         args, arena_printf(a, "each_blocks(%lld)", count));
+    cuda_value(w, c, "y", n, true);
+    if (bias)
+        cuda_value(w, c, "b", n->in[2], false);
+    else
+        cuda_literal(w, c, "(const real *)nullptr");
+    if (residual)
+        cuda_value(w, c, "a", residual_of(n), false);
+    else
+        cuda_literal(w, c, "(const real *)nullptr");
+    cuda_literal(w, c, arena_printf(a, "%lld, %lld, %lld", (long long)count, (long long)channels, (long long)run));
+    cuda_literal(w, c, node_attr(n, "act") ? "true" : "false");
+    cuda_blocks(w, c, "each", count);
 }
 
-const char *graph_rest_dx(Writer *w, const Node *n)
+CudaCall *graph_lower_rest_dx(Writer *w, const Node *n)
 {
-    Arena *a = w->arena;
-    const long long count = w->g->step->chunk * (long long)shape_count(&n->shape);
-    return kernel_launch(w, node_is(n, "dense_dx") ? "dense_dx_rest" : "conv2d_dx_rest",
-                         arena_printf(a, "%s *dx, const %s *y", pointer_type(n),
-                                      pointer_type(n->in[2])),
-                         arena_printf(a, "    relu_undone(dx, y, %lld);\n", count),
-                         arena_printf(a, "%s, %s", pointer_to(w, n), pointer_to(w, n->in[2])),
-                         arena_printf(a, "each_blocks(%lld)", count));
+    const int64_t count = w->g->step->chunk * shape_count(&n->shape);
+    CudaCall *c = cuda_add(w, node_is(n, "dense_dx") ? "dense_dx_rest" : "conv2d_dx_rest", n);
+
+    c->device = "relu_undone";
+    cuda_value(w, c, "dx", n, true);
+    cuda_value(w, c, "y", n->in[2], false);
+    cuda_number(w, c, count);
+    cuda_blocks(w, c, "each", count);
+    return c;
 }
 
-const char *graph_rest(Writer *w, const Node *n)
+bool graph_lower_rest(Writer *w, const Node *n)
 {
-    if ((node_is(n, "conv2d_dx") || node_is(n, "dense_dx")) && node_attr(n, "mask"))
-        return graph_rest_dx(w, n);
-    return node_is(n, "conv2d") && (n->nin > 2 || node_attr(n, "act"))
-               ? rest_launch(w, n, bias_of(n), residual_of(n))
-               : NULL;
+    const bool dx = (node_is(n, "conv2d_dx") || node_is(n, "dense_dx")) && node_attr(n, "mask"),
+               forward = node_is(n, "conv2d") && (n->nin > 2 || node_attr(n, "act"));
+    if (dx)
+        graph_lower_rest_dx(w, n);
+    else if (forward)
+        lower_rest(w, n, bias_of(n), residual_of(n));
+    return dx || forward;
 }
 
 /* Where a graph leaves the sums of its result and of its squares: behind the workspace, as graphs want them aligned. */
 static const char *sums_at(Writer *w, int64_t channels, bool squares)
 {
     const int64_t each = (channels + 3) / 4 * 4, bytes = 2 * each * (int64_t)sizeof(float);
-    w->apart = bytes > w->apart ? bytes : w->apart;
+    w->behind_bytes = bytes > w->behind_bytes ? bytes : w->behind_bytes;
     return squares ? arena_printf(w->arena, "APART(real) + %lld", (long long)each) : "APART(real)";
 }
 
 /* They become what batch_norm reads. */
-static const char *sums_launch(Writer *w, const Node *n)
+static void lower_moments(Writer *w, const Node *n)
 {
-    Arena *a = w->arena;
     const Node *m = moments_of(w->g, n, w->in->options);
     const int64_t channels = n->shape.dim[0],
                   rows = w->g->step->chunk * n->shape.dim[1] * n->shape.dim[2];
-    return kernel_launch(w, "batch_moments_sums",
-                         "real *moments, const real *sums, const real *squares",
-                         arena_printf(a, "    batch_moments_sums(moments, sums, squares, %lld, %lld);\n",
-                                      (long long)rows, (long long)channels),
-                         arena_printf(a, "%s, %s, %s", pointer_to(w, m), sums_at(w, channels, false),
-                                      sums_at(w, channels, true)),
-                         arena_printf(a, "each_blocks(%lld)", (long long)channels));
+    CudaCall *c = cuda_add(w, "batch_moments_sums", n);
+
+    cuda_value(w, c, "moments", m, true);
+    cuda_address(w, c, "real", "sums", sums_at(w, channels, false), false);
+    cuda_address(w, c, "real", "squares", sums_at(w, channels, true), false);
+    cuda_literal(w, c, arena_printf(w->arena, "%lld, %lld", (long long)rows, (long long)channels));
+    cuda_blocks(w, c, "each", channels);
 }
 
 bool graph_brings(const Writer *w, const Node *n)
@@ -284,31 +284,25 @@ bool graph_brings(const Writer *w, const Node *n)
     return p.way == 0 && !strcmp(p.joined[p.njoined - 1], n->op->name);
 }
 
-static const char *apart_of(const Writer *w, const Node *n)
+static const char *behind_of(const Writer *w, const Node *n)
 {
     return arena_printf(w->arena, "APART(%s)", pointer_half(n->in[0]->half));
 }
 
 /* The gradient of filters, for whose narrow numbers room is behind the workspace, as the f32 sum that it is. */
-static const char *taken_over(Writer *w, const Node *n)
+static void lower_conversion(Writer *w, const Node *n)
 {
-    Arena *a = w->arena;
-    const long long count = (long long)shape_count(&n->shape), lanes = node_lanes(n->in[0]),
-                    channels = n->shape.dim[1], apart = 2 * (lanes ? count / channels * lanes : count);
+    const int64_t count = shape_count(&n->shape), lanes = node_lanes(n->in[0]), channels = n->shape.dim[1],
+                  bytes = 2 * (lanes ? count / channels * lanes : count);
+    CudaCall *c = cuda_add(w, lanes ? "convert_unpadded" : "convert", n);
 
-    w->apart = apart > w->apart ? apart : w->apart;
+    w->behind_bytes = bytes > w->behind_bytes ? bytes : w->behind_bytes;
+    cuda_value(w, c, "y", n, true);
+    cuda_address(w, c, pointer_half(n->in[0]->half), "a", behind_of(w, n), false);
+    cuda_number(w, c, count);
     if (lanes)
-        return kernel_launch(w, "convert_unpadded",
-                             arena_printf(a, "real *y, const %s *a", pointer_half(n->in[0]->half)),
-                             arena_printf(a, "    convert_unpadded(y, a, %lld, %lld, %lld);\n", count,
-                                          channels, lanes),
-                             arena_printf(a, "%s, %s", pointer_to(w, n), apart_of(w, n)),
-                             arena_printf(a, "convert_blocks(%lld)", count));
-    return kernel_launch(w, "convert",
-                         arena_printf(a, "real *y, const %s *a", pointer_half(n->in[0]->half)),
-                         arena_printf(a, "    convert(y, a, %lld);\n", count),
-                         arena_printf(a, "%s, %s", pointer_to(w, n), apart_of(w, n)),
-                         arena_printf(a, "convert_blocks(%lld)", count));
+        cuda_literal(w, c, arena_printf(w->arena, "%lld, %lld", (long long)channels, (long long)lanes));
+    cuda_blocks(w, c, "convert", count);
 }
 
 /* "{"conv1 (lenet.tn:8)", 0}, [what is inside of what could be]" */
@@ -329,42 +323,50 @@ static const char *call_row(Writer *w, const EmitPlan *p, const Node *n, int gra
     return t.s;
 }
 
-const char *graph_statement(Writer *w, const Node *n)
+/* Does a kernel of ours stand behind the graph? */
+static void lower_behind(Writer *w, const Node *n, const EmitPlan *p, const Node *const *inside)
+{
+    const bool forward = node_is(n, "conv2d"), bias = forward && bias_of(n), residual = forward && residual_of(n);
+    const bool rest = forward ? *p->behind && strcmp(p->behind, "batch_moments") : n->nin > 2 && !inside[0];
+
+    if (n->in[0]->half && !n->half)
+        lower_conversion(w, n);
+    else if (!strcmp(p->inside, "batch_moments"))
+        lower_moments(w, n);
+    else if (rest && forward)
+        lower_rest(w, n, bias && !inside[0], residual && inside[bias] == NULL);
+    else if (rest)
+        graph_lower_rest_dx(w, n);
+}
+
+bool graph_lower(Writer *w, const Node *n)
 {
     if (!is_graph(w->g, n, w->in->options, w->in->dtype))
-        return NULL;
-    Arena *a = w->arena;
-    const bool forward = node_is(n, "conv2d"), apart = n->in[0]->half && !n->half;
+        return false;
+    const bool forward = node_is(n, "conv2d");
     const EmitPlan p = taken(w, n);
-    const Node *more[2] = {NULL, NULL}; /* the graph's fourth and fifth tensor */
-    const bool sums = strcmp(p.inside, "batch_moments") == 0;
-    int inside = p.njoined - p.way;
-    for (int k = 0, i = 2; i < n->nin && inside-- > 0; i++)
-        more[k++] = n->in[i];
-    if (!forward && inside > 0)
-        more[1] = sum_of(w->g, n, w->in->options);
-    const bool bias = forward && bias_of(n), residual = forward && residual_of(n);
-    const int64_t channels = n->shape.dim[0];
-    const int graph = library_row(w, &w->graphs, launch_way(a, p.ways, p.way));
-    const int row = library_row(w, &w->graph_calls, call_row(w, &p, n, graph));
-    const char *call =
-        arena_printf(a, "rt_graph(%d, %s, %s, %s, %s, %s, WORKSPACE);", row,
-                     pointer_to(w, n->in[forward ? 0 : 1]), pointer_to(w, n->in[forward ? 1 : 0]),
-                     apart ? apart_of(w, n) : pointer_to(w, n),
-                     sums      ? sums_at(w, channels, false)
-                     : more[0] ? pointer_to(w, more[0])
-                               : "nullptr",
-                     sums      ? sums_at(w, channels, true)
-                     : more[1] ? pointer_to(w, more[1])
-                               : "nullptr");
-    const bool rest = forward ? *p.behind && strcmp(p.behind, "batch_moments") : n->nin > 2 && !more[0];
-    const char *then = apart   ? taken_over(w, n)
-                       : sums  ? sums_launch(w, n)
-                       : !rest ? NULL
-                       : forward
-                           ? rest_launch(w, n, bias && !more[0], residual && more[bias] == NULL)
-                           : graph_rest_dx(w, n);
-    return then ? arena_printf(a, "%s %s", call, then) : call;
+    const Node *inside[2] = {NULL, NULL}; /* the graph's fourth and fifth tensor */
+    int more = p.njoined - p.way;
+    for (int k = 0, i = 2; i < n->nin && more-- > 0; i++)
+        inside[k++] = n->in[i];
+    if (!forward && more > 0)
+        inside[1] = sum_of(w->g, n, w->in->options);
+    const int graph = library_row(w, &w->graphs, launch_way(w->arena, p.ways, p.way));
+    CudaCall *c = library_call(w, "rt_graph", n, library_row(w, &w->graph_calls, call_row(w, &p, n, graph)));
+    library_value(w, c, n->in[forward ? 0 : 1], false);
+    library_value(w, c, n->in[forward ? 1 : 0], false);
+    if (n->in[0]->half && !n->half)
+        cuda_literal(w, c, behind_of(w, n));
+    else
+        library_value(w, c, n, true);
+    for (int k = 0; k < 2; k++)
+        if (!strcmp(p.inside, "batch_moments"))
+            cuda_literal(w, c, sums_at(w, n->shape.dim[0], k));
+        else
+            library_value(w, c, inside[k], !forward && k);
+    cuda_literal(w, c, "WORKSPACE");
+    lower_behind(w, n, &p, inside);
+    return true;
 }
 
 int64_t graph_workspace(const Writer *w)

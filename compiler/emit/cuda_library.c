@@ -6,6 +6,7 @@
  * the program finds that the library has no algorithm for either, y says the same to a kernel of ours behind dx.
  */
 #include "emit/cuda_library.h"
+#include "emit/cuda_lower.h"
 #include "ops/dense_price.h"
 #include "ops/step_price.h"
 #include <string.h>
@@ -210,28 +211,45 @@ static int row_of(Writer *w, const Node *n)
     return library_row(w, &w->products, product_row(w, n, &p));
 }
 
-static const char *product_statement(Writer *w, const Node *n)
+CudaCall *library_call(Writer *w, const char *fn, const Node *n, int row)
 {
-    Arena *a = w->arena;
-    const Product p = product_of(w, n);
-    const char *operands = arena_printf(a, "%d, %s, %s, %s, %s", row_of(w, n), pointer_to(w, n),
-                                        pointer_to(w, p.a), pointer_to(w, p.b),
-                                        p.bias   ? pointer_to(w, p.bias)
-                                        : p.sums ? pointer_to(w, p.sums)
-                                                 : "nullptr");
-    const char *call =
-        p.mask ? arena_printf(a, "rt_product_masked(%s, %s, WORKSPACE)", operands, pointer_to(w, p.mask))
-               : arena_printf(a, "rt_product(%s, WORKSPACE)", operands);
-    if (!node_is(n, "dense_dx") || !node_attr(n, "mask"))
-        return arena_printf(a, "%s;", call);
-    const char *rest = graph_rest_dx(w, n);
-    return p.mask ? arena_printf(a, "if (!%s) %s", call, rest) : arena_printf(a, "%s; %s", call, rest);
+    CudaCall *c = cuda_add(w, fn, n);
+    c->kind = KIND_LIBRARY;
+    cuda_literal(w, c, arena_printf(w->arena, "%d", row));
+    return c;
 }
 
-const char *library_statement(Writer *w, const Node *n)
+void library_value(Writer *w, CudaCall *c, const Node *n, bool writes)
 {
-    const char *graph = graph_statement(w, n);
-    return graph || !takes_product(w, n) ? graph : product_statement(w, n);
+    cuda_literal(w, c, n ? pointer_to(w, n) : "nullptr");
+    if (n)
+        cuda_touch_value(w, c, n, writes);
+}
+
+static void lower_product(Writer *w, const Node *n)
+{
+    const Product p = product_of(w, n);
+    CudaCall *c = library_call(w, p.mask ? "rt_product_masked" : "rt_product", n, row_of(w, n));
+
+    library_value(w, c, n, true);
+    library_value(w, c, p.a, false);
+    library_value(w, c, p.b, false);
+    library_value(w, c, p.bias ? p.bias : p.sums, p.sums != NULL);
+    if (p.mask)
+        library_value(w, c, p.mask, !p.undoes);
+    cuda_literal(w, c, "WORKSPACE");
+    if (!node_is(n, "dense_dx") || !node_attr(n, "mask"))
+        return;
+    graph_lower_rest_dx(w, n)->fallback = p.mask != NULL;
+}
+
+bool library_lower(Writer *w, const Node *n)
+{
+    if (graph_lower(w, n))
+        return true;
+    if (takes_product(w, n))
+        lower_product(w, n);
+    return takes_product(w, n);
 }
 
 /* ---- the program's part */
@@ -252,7 +270,7 @@ static int64_t workspace_of(const Writer *w)
 
 int64_t library_workspace(const Writer *w)
 {
-    return workspace_of(w) + w->apart;
+    return workspace_of(w) + w->behind_bytes;
 }
 
 void library_includes(const Writer *w, Text *t)
@@ -279,14 +297,14 @@ void library_tables(const Writer *w, Text *t)
     const Options *o = w->in->options;
     const long long workspace = workspace_of(w);
 
-    if (!takes_libraries(w) && !w->apart)
+    if (!takes_libraries(w) && !w->behind_bytes)
         return;
     product_table(w, t);
     graph_tables(w, t);
     text_printf(t,
                 "#define WORKSPACE (t + %lld) /* of the libraries: the end of the scratch */\n",
                 (long long)w->in->train->step->thread_bytes);
-    if (w->apart)
+    if (w->behind_bytes)
         text_printf(t,
                     "#define APART(type) ((type *)(WORKSPACE + %lld)) /* gradients of filters before "
                     "conversion to f32; partial sums */\n",

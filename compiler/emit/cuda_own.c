@@ -1,43 +1,48 @@
 /* cuda_own.c -- parameters that stay on the chip through a launch of many steps (runtime/cuda/own.cuh).
  *
- * Where the threads that sum a gradient are known, each updates the numbers that it has summed itself: between the sum and the update nobody
- * meets, and weights and states of these numbers lie in its block's shared memory for the whole launch.  Not so where the update wants to
- * know all gradients first (clipping by norm), nor where a gradient is made in another order (batch_norm's, a table's): these are
- * updated by a stage of their own.
+ * Where the threads that sum a gradient are known, each updates the numbers that it has summed itself: no barrier
+ * stands between the sum and the update, and weights and states of these numbers lie in its block's shared memory for
+ * the whole launch.  Not so where the update wants to know all gradients first (clipping by norm), nor where a gradient
+ * is made in another order (batch_norm's, a table's): these are updated by a stage of their own.
  */
-#include "emit/cuda_stage.h"
+#include "emit/cuda_own.h"
+#include "emit/cuda_spell.h"
+#include "emit/cuda_update.h"
 #include "ops/step_price.h"
-#include "runtime/constants.h"
 #include <string.h>
 
-static const struct {
-    const char *order, *type;
-} kinds[] = {{"dense_dw_results(", "DenseOwn"}, {"conv2d_dw_results(", "ConvOwn"}, {"sum_results(", "SumOwn"}};
+static const char *const types[] = {"DenseOwn", "ConvOwn", "SumOwn"};
 enum { DENSE, CONV, SUM, KINDS };
 
-static int kind_of(const char *order)
+static int kind_of(const Order *o)
 {
-    int k = 0;
-    while (k < KINDS && strncmp(order, kinds[k].order, strlen(kinds[k].order)) != 0)
-        k++;
-    return k;
+    const bool product = o->walk == WALK_RESULTS;
+    return o->walk == WALK_SUMS                           ? SUM
+           : product && strcmp(o->form, "dense_dw") == 0  ? DENSE
+           : product && strcmp(o->form, "conv2d_dw") == 0 ? CONV
+                                                          : KINDS;
 }
 
-static bool is_owned(const Stages *s, int sum)
+static void choose(const Writer *w, const CudaCall *c)
 {
-    return s->order_of[sum] != NULL;
-}
-
-void own_note(Writer *w, const Node *n)
-{
-    Stages *s = w->stages;
     const Step *step = w->g->step;
-
-    if (w->g->recipe.clip_norm > 0 || !s->order.text || !(s->order.which & 1) || kind_of(s->order.text) == KINDS)
+    if (!c->node || !c->natural || !c->operand[0].walked || kind_of(c->natural) == KINDS)
         return;
     for (int i = 0; i < step->nsum; i++)
-        if (step->sum[i].param && step->sum[i].root == n && step->sum[i].count == s->order.count)
-            s->order_of[i] = s->order.text;
+        if (step->sum[i].param && step->sum[i].root == c->node && step->sum[i].count == c->natural->count)
+            w->owned[i] = c->natural;
+}
+
+void own_choose(Writer *w, const CudaCalls *l)
+{
+    const Step *step = w->g->step;
+    w->owned = arena_alloc(w->arena, sizeof *w->owned * (size_t)(step->nsum + 1));
+    w->nowned = 0;
+    for (int i = 0; i < l->n && w->g->recipe.clip_norm <= 0; i++)
+        if (l->call[i]->kind == KIND_KERNEL)
+            choose(w, l->call[i]);
+    for (int i = 0; i < step->nsum; i++)
+        w->nowned += w->owned[i] != NULL;
 }
 
 /* ------------------------------------------------------------------------------- room */
@@ -55,20 +60,23 @@ static int64_t up(int64_t n, int64_t unit)
 /* Of a gradient (O, K): product_tile and product_blocks of product.cuh. */
 static Room room_of_product(int64_t o, int64_t k)
 {
-    int64_t tile = RT_TILE;
-    while (tile > RT_TILE_SIDE && up(o, tile) * up(k, tile) < RT_FEW_BLOCKS)
+    enum { SIDE = 16, FEW = 64 };
+    int64_t tile = 64;
+    while (tile > SIDE && up(o, tile) * up(k, tile) < FEW)
         tile /= 2;
     return (Room){up(o, tile) * up(k, tile), tile * tile};
 }
 
-static Room room_of(const Stages *s, const Step *step, int sum)
+static Room room_of(const Writer *w, int sum)
 {
+    enum { WARP = 32 };
+    const Step *step = w->g->step;
     const Shape *shape = &step->sum[sum].root->shape;
-    switch (kind_of(s->order_of[sum])) {
+    switch (kind_of(w->owned[sum])) {
     case DENSE:
         return room_of_product(shape->dim[0], shape->dim[1]);
     case CONV:
-        return (Room){shape->dim[0] * shape->dim[1], up(shape->dim[2] * shape->dim[3], RT_WARP) * RT_WARP};
+        return (Room){shape->dim[0] * shape->dim[1], up(shape->dim[2] * shape->dim[3], WARP) * WARP};
     default:
         return (Room){step->sum[sum].count, 1};
     }
@@ -79,13 +87,8 @@ static int states(const Writer *w)
     return w->g->nstate;
 }
 
-static int real_bytes(const Writer *w)
-{
-    return strcmp(w->in->dtype, "f64") ? 4 : 8;
-}
-
 /* What chip_of of own.cuh finds room for on the nominal GPU: bytes a block; where `fits` is given, which of the sums. */
-static int64_t chip_bytes(const Writer *w, const Stages *s, int cluster, bool *fits)
+static int64_t chip_bytes(const Writer *w, int cluster, bool *fits)
 {
     const Gpu *g = gpu_of(w->in->options->arch);
     const Step *step = w->g->step;
@@ -94,10 +97,10 @@ static int64_t chip_bytes(const Writer *w, const Stages *s, int cluster, bool *f
     int64_t all = 0;
 
     for (int i = 0; i < step->nsum; i++) {
-        if (!is_owned(s, i))
+        if (!w->owned[i])
             continue;
-        const Room r = room_of(s, step, i);
-        const int64_t bytes = up(r.parts, blocks) * r.reals * (1 + states(w)) * real_bytes(w);
+        const Room r = room_of(w, i);
+        const int64_t bytes = up(r.parts, blocks) * r.reals * (1 + states(w)) * cuda_real_bytes(w);
         const bool does = all + bytes <= limit;
         if (fits)
             fits[i] = does;
@@ -106,33 +109,32 @@ static int64_t chip_bytes(const Writer *w, const Stages *s, int cluster, bool *f
     return all;
 }
 
-/* ------------------------------------------------------------------------------- the update */
+/* ------------------------------------------------------------------------------- what the update takes */
 
 /* Of numbers that have been fetched already a weight goes out; else weight and states come and go.  Each reads its gradient. */
 static double bytes_of(const Writer *w, int sum, bool chip)
 {
     const double each = chip ? 2 : 3 + 2 * states(w);
-    return (double)w->g->step->sum[sum].count * each * real_bytes(w);
+    return (double)w->g->step->sum[sum].count * each * cuda_real_bytes(w);
 }
 
-static void own_work(Writer *w, int sum)
+void own_cost(const Writer *w, Stages *s, int sum)
 {
-    Stages *s = w->stages;
     const Gpu *g = gpu_of(w->in->options->arch);
-    const double parts = (double)room_of(s, w->g->step, sum).parts;
+    const double parts = (double)room_of(w, sum).parts;
     bool *fits = arena_alloc(w->arena, sizeof *fits * (size_t)w->g->step->nsum);
 
-    chip_bytes(w, s, 0, fits);
+    chip_bytes(w, 0, fits);
     s->all += stage_seconds(g, 0, bytes_of(w, sum, fits[sum]), parts, g->processors);
-    chip_bytes(w, s, CLUSTER, fits);
+    chip_bytes(w, CLUSTER, fits);
     s->few += stage_seconds(g, 0, bytes_of(w, sum, fits[sum]), parts, CLUSTER);
     s->stages++;
 }
 
 /* What the stages of the update take that are not owned, and what all of it takes as a launch of its own. */
-static void rest_work(Writer *w)
+void own_cost_rest(const Writer *w, Stages *s)
 {
-    Stages *s = w->stages;
+    enum { EACH = 1024 }; /* UPDATE_EACH of runtime/cuda/update.cuh */
     const Gpu *g = gpu_of(w->in->options->arch);
     double all = 0, rest = 0, of_all = 0, of_rest = 0;
 
@@ -140,16 +142,18 @@ static void rest_work(Writer *w)
         const Sum *m = &w->g->step->sum[i];
         if (!m->param)
             continue;
-        all += bytes_of(w, i, false), of_all += (double)up(m->count, RT_UPDATE_EACH);
-        if (!is_owned(s, i))
-            rest += bytes_of(w, i, false), of_rest += (double)up(m->count, RT_UPDATE_EACH);
+        all += bytes_of(w, i, false), of_all += (double)up(m->count, EACH);
+        if (!w->owned[i])
+            rest += bytes_of(w, i, false), of_rest += (double)up(m->count, EACH);
     }
-    s->apart += stage_seconds(g, 0, all, of_all, g->processors);
+    s->launches += stage_seconds(g, 0, all, of_all, g->processors);
     if (of_rest == 0)
         return;
     s->all += stage_seconds(g, 0, rest, of_rest, g->processors);
     s->few += stage_seconds(g, 0, rest, of_rest, CLUSTER);
 }
+
+/* ------------------------------------------------------------------------------- the update */
 
 /* Number `sum` of the step's sums: its row of update_rows, and its place in Chip. */
 static int row_of(const Step *s, int sum)
@@ -160,158 +164,127 @@ static int row_of(const Step *s, int sum)
     return n;
 }
 
-/* Bytes of a parameter and its states in `fixed`. */
-static int touch_param(const Writer *w, const Param *p, Order o, Touch *touch)
+static void add_row(Writer *w, CudaCall *c, int row)
 {
-    int n = 0;
-    for (int k = -1; k < states(w); k++) {
-        const int64_t at = k < 0 ? p->offset : p->offset_state[k];
-        if (at >= 0)
-            touch[n++] = (Touch){MEMORY_FIXED, at, at + p->count_memory * real_bytes(w), o.count, o.text, true};
-    }
-    return n;
+    cuda_literal(w, c, arena_printf(w->arena, "&update_rows[%d]", row));
+    cuda_given(w, c, "int ", "at", arena_printf(w->arena, "chip.at[%d]", row));
+    cuda_number(w, c, states(w));
 }
 
-static int touch_sum(Writer *w, const Sum *m, Order o, Touch *touch)
+/* Its order: "DenseOwn{Dense{ .n = 64, ... }}". */
+static const Sizes *own_sizes(Writer *w, const Order *o)
 {
-    const char *at = pointer_to(w, m->root);
-    return touch_in_order(w, at, strlen(at), o, touch);
+    Sizes *s = sizes_new(w->arena, types[kind_of(o)]);
+    s->inner = o->sizes;
+    if (!o->sizes)
+        sizes_int(s, NULL, o->count);
+    return s;
 }
 
-static const char *own_call(Writer *w, int sum, const char *what)
+static CudaCall *lower_own(Writer *w, int sum, const char *what)
 {
     const Step *step = w->g->step;
-    const char *order = w->stages->order_of[sum];
-    const int k = kind_of(order);
-    const char *body = arena_printf(w->arena, "    own(what, r, &update_rows[%d], at, %d, %lld, %d, %s{%s}, %s);\n", row_of(step, sum), states(w),
-                                    (long long)step->shards, cuda_loss(w->g), kinds[k].type, order + strlen(kinds[k].order), cuda_rule(w->g));
-    return kernel_launch(w, "own", "OwnWhat what, const Rt *r, int at", body, arena_printf(w->arena, "%s, r, chip.at[%d]", what, row_of(step, sum)), "1");
+    CudaCall *c = cuda_add(w, "own", NULL);
+
+    cuda_given(w, c, "OwnWhat ", "what", what);
+    cuda_rt(w, c);
+    add_row(w, c, row_of(step, sum));
+    cuda_number(w, c, step->shards);
+    cuda_number(w, c, update_loss(w->g));
+    cuda_sizes(w, c, own_sizes(w, w->owned[sum]));
+    cuda_literal(w, c, update_rule(w->g));
+    cuda_touch(w, c, MEMORY_METRIC, 0, INT64_MAX, false);
+    update_touch(w, c, sum, false);
+    c->owned = sum, c->comment = step->sum[sum].param->name, c->blocks.number = "1";
+    c->natural = w->owned[sum];
+    return c;
 }
 
-void own_stages(Writer *w)
+void own_lower(Writer *w)
 {
-    const Step *step = w->g->step;
-
-    for (int i = 0; i < step->nsum; i++) {
-        const Sum *m = &step->sum[i];
-        if (!is_owned(w->stages, i) || w->stages->joined[i])
-            continue;
-        const Order o = {w->stages->order_of[i], m->count, 1};
-        Touch touch[6] = {{.memory = MEMORY_METRIC, .to = INT64_MAX}};
-        int n = 1;
-        n += touch_sum(w, m, o, touch + n);
-        n += touch_param(w, m->param, o, touch + n);
-        own_work(w, i);
-        stage_before_touches(w, touch, n, "    ");
-        statement_wrapped(&w->body, arena_printf(w->arena, "%s /* %s */", own_call(w, i, "OWN_UPDATE"), m->param->name), "    ");
-    }
-    rest_work(w);
-}
-
-int own_rest(Writer *w, Touch **touch)
-{
-    const Stages *s = w->stages;
-    const Step *step = w->g->step;
-    const Touch clipped = {.memory = MEMORY_SCRATCH, .to = INT64_MAX, .writes = true}, metric = {.memory = MEMORY_METRIC, .to = INT64_MAX};
-    int n = 0, rest = 0;
-
-    w->owned = arena_alloc(w->arena, sizeof *w->owned * (size_t)(step->nsum + 1));
-    w->nowned = 0;
-    *touch = arena_alloc(w->arena, sizeof **touch * (size_t)(8 * step->nsum + 2));
-    for (int i = 0; i < step->nsum; i++) {
-        const Sum *m = &step->sum[i];
-        w->owned[i] = is_owned(s, i);
-        w->nowned += w->owned[i];
-        if (w->owned[i] || !(m->param || m->update))
-            continue;
-        rest++;
-        n += touch_sum(w, m, (Order){0}, *touch + n);
-        for (int k = 0; !m->param && k < m->update->nin; k++)
-            if (m->update->in[k]->param)
-                n += touch_param(w, m->update->in[k]->param, (Order){0}, *touch + n);
-        if (m->param)
-            n += touch_param(w, m->param, (Order){0}, *touch + n);
-        if (m->known) /* what all shards have */
-            (*touch)[n++] = (Touch){.memory = MEMORY_FIXED, .to = INT64_MAX};
-    }
-    if (rest == 0)
-        return 0;
-    (*touch)[n++] = metric;
-    if (w->g->recipe.clip_norm > 0)
-        (*touch)[n++] = clipped;
-    return n;
+    for (int i = 0; i < w->g->step->nsum; i++)
+        if (w->owned[i])
+            lower_own(w, i, "OWN_UPDATE");
 }
 
 /* ------------------------------------------------------------------------------- inside of the product */
 
 /* Has all that reads the parameter in this step been written, and does nobody but the update want its gradient? */
-static bool all_have_read(const Writer *w, const Param *p, const Node *dw)
+static bool all_have_read(const Writer *w, const Stages *s, const Param *p, const Node *dw)
 {
     for (int i = 0; i < w->g->nnode; i++) {
         const Node *n = w->g->node[i];
         for (int k = 0; k < n->nin; k++)
-            if ((n->in[k] == p->node && !node_is(n, "update") && !w->stages->done[n->id]) || (n->in[k] == dw && !node_is(n, "update")))
+            if ((n->in[k] == p->node && !node_is(n, "update") && !s->done[n->id]) || (n->in[k] == dw && !node_is(n, "update")))
                 return false;
     }
     return true;
 }
 
-static bool told(const Writer *w)
+/* A dense layer's gradient of its weights, where nothing stands between it and the update. */
+void own_lower_product(Writer *w, const Node *n, CudaCall *c)
 {
-    const int loss = cuda_loss(w->g);
-    return loss < 0 || w->stages->told >> loss & 1;
+    const Step *step = w->g->step;
+    int sum = 0;
+
+    while (sum < step->nsum && !(step->sum[sum].param && step->sum[sum].root == n))
+        sum++;
+    if (strcmp(c->form, "dense_dw") != 0 || sum == step->nsum || w->g->recipe.clip_norm > 0 || step->shards > 1 ||
+        n->loop || !step_writes_sum(w->g, n, w->in->options))
+        return;
+    const Param *p = step->sum[sum].param;
+    CudaCall *u = cuda_add(w, "dense_dw_own", n);
+    w->list->n--; /* in the place of c, if at all */
+    *u = (CudaCall){.form = u->form, .node = n, .indent = c->indent, .phase = c->phase, .metric = -1, .owned = -1,
+                    .first = true, .needs_barrier = c->needs_barrier, .times = c->times, .updates = sum};
+    cuda_rt(w, u);
+    add_row(w, u, row_of(step, sum));
+    cuda_number(w, u, update_loss(w->g));
+    cuda_value(w, u, "a", n->in[0], false);
+    cuda_value(w, u, "b", n->in[1], false);
+    cuda_sizes(w, u, own_sizes(w, c->natural));
+    cuda_literal(w, u, update_rule(w->g));
+    cuda_touch(w, u, MEMORY_METRIC, 0, INT64_MAX, false);
+    cuda_touch(w, u, MEMORY_FIXED, p->offset, p->offset + step->sum[sum].count * cuda_real_bytes(w), true);
+    u->operand[u->noperand - 1].param = p;
+    u->blocks.number = "1";
+    c->with_update = u;
 }
 
-const char *own_join(Writer *w, const Node *n, const char *fn, const char *size)
+/* The loss is known, and all that reads the weights has been computed. */
+bool own_can_update(Writer *w, const Stages *s, CudaCall *c)
 {
-    Stages *s = w->stages;
-    const Step *step = w->g->step;
-    int i = 0;
+    const int loss = update_loss(w->g);
+    return (loss < 0 || s->written >> loss & 1) &&
+           all_have_read(w, s, c->operand[c->noperand - 1].param, c->node) &&
+           !pending_conflict(&s->pending, c->operand, c->noperand);
+}
 
-    if (!stage_together(w) || strcmp(fn, "dense_dw") != 0)
-        return NULL;
-    while (i < step->nsum && !(step->sum[i].param && step->sum[i].root == n))
-        i++;
-    if (i == step->nsum || w->g->recipe.clip_norm > 0 || step->shards > 1 || n->loop || s->must || !step_writes_sum(w->g, n, w->in->options))
-        return NULL;
-    const Sum *m = &step->sum[i];
-    const Touch extra[] = {{.memory = MEMORY_METRIC, .to = INT64_MAX},
-                           {MEMORY_FIXED, m->param->offset, m->param->offset + m->count * real_bytes(w), 0, NULL, true}};
-    if (s->decided != n)
-        s->joins = told(w) && all_have_read(w, m->param, n) && stage_free(w, n->in[0]) && stage_free(w, n->in[1]) &&
-                   !stage_clashes(w, extra, 2);
-    s->decided = n;
-    if (!s->joins)
-        return NULL;
-    s->order_of[i] = arena_printf(w->arena, "%s%s", kinds[DENSE].order, size);
-    s->joined[i] = true;
-    s->order = s->other = (Order){0};
-    memcpy(s->extra, extra, sizeof extra);
-    s->nextra = 2;
-    const char *body = arena_printf(w->arena, "    dense_dw_own(r, &update_rows[%d], at, %d, %d, a, b, %s{%s}, %s);\n", row_of(step, i), states(w),
-                                    cuda_loss(w->g), kinds[DENSE].type, size, cuda_rule(w->g));
-    return kernel_launch(w, "dense_dw_own", "const Rt *r, int at, const real *a, const real *b", body,
-                         arena_printf(w->arena, "r, chip.at[%d], %s, %s", row_of(step, i), pointer_to(w, n->in[0]), pointer_to(w, n->in[1])), "1");
+bool own_is_updated(const Stages *s, const CudaCall *c)
+{
+    return s->updated[c->owned];
 }
 
 /* ------------------------------------------------------------------------------- for the kernel of many steps */
 
-void own_finish(Writer *w, Stages *s, Text *t)
+void own_spell(Writer *w, Text *t)
 {
     const Step *step = w->g->step;
     Text rooms = text_new(w->arena), calls = text_new(w->arena);
 
-    w->stages = s;
+    cuda_list(w, 0, 1);
     for (int i = 0; i < step->nsum; i++) {
-        if (!is_owned(s, i) && step->sum[i].param)
-            text_printf(&rooms, "    {}, /* %s */\n", step->sum[i].param->name);
-        if (!is_owned(s, i))
+        const Param *p = step->sum[i].param;
+        if (!w->owned[i] && p)
+            text_printf(&rooms, "    {}, /* %s */\n", p->name);
+        if (!w->owned[i])
             continue;
-        const char *call = own_call(w, i, "what");
-        text_printf(&rooms, "    own_room(%.*s_size(), %d), /* %s */\n", (int)(strstr(call, "_stage(") - call), call, states(w), step->sum[i].param->name);
+        const CudaCall *c = lower_own(w, i, "what");
+        const char *call = spell_stage(w, c);
+        text_printf(&rooms, "    own_room(%s, %d), /* %s */\n", spell_sizes(w, c), states(w), p->name);
         text_printf(&calls, "    %s\n", call);
     }
-    w->stages = NULL;
+    w->list = NULL;
     text_printf(t,
                 "/* Weights and states that stay on the chip during a launch if there is room: a row for each row of update_rows. */\n"
                 "static const OwnRoom own_rooms[RT_OWNED] = {\n%s};\n"
@@ -319,11 +292,11 @@ void own_finish(Writer *w, Stages *s, Text *t)
                 rooms.s, calls.s);
 }
 
-const char *own_said(const Writer *w, const Stages *s, int cluster)
+const char *own_said(const Writer *w, int cluster)
 {
     const Step *step = w->g->step;
     bool *fits = arena_alloc(w->arena, sizeof *fits * (size_t)(step->nsum + 1));
-    const double bytes = (double)chip_bytes(w, s, cluster, fits);
+    const double bytes = (double)chip_bytes(w, cluster, fits);
     int stay = 0, all = 0;
 
     for (int i = 0; i < step->nsum; i++)

@@ -1,19 +1,23 @@
-/* cuda_stage.c -- a stage of a step that is one launch with others: what it takes, in which order it goes, whether blocks meet before it. */
+/* cuda_stage.c -- --kernels=persistent: where blocks wait for each other.
+ *
+ * A barrier stands before a stage that accesses what another thread has written since the last barrier, or writes what
+ * another accesses.  Two stages that share out the same numbers in the same order need none: the thread that wrote a
+ * number reads it.  An elementwise stage has no order of its own and follows that of a product
+ * (runtime/cuda/results.cuh).  In loops over time, between shards and between phases there always is a barrier.
+ */
 #include "emit/cuda_stage.h"
+#include "emit/cuda_own.h"
 #include "ops/step_price.h"
-#include "runtime/constants.h"
-#include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ------------------------------------------------------------------------------- what a stage takes */
 
 /* Blocks that have something to do. */
 static double parts_of(const Node *n, double results)
 {
+    enum { FEW = 64 }; /* FEW_BLOCKS of runtime/cuda/product.cuh */
     const bool sum = node_is(n, "sum_to") || node_is(n, "batch_moments") || node_is(n, "batch_norm_dw");
-    double each = sum ? 1 : !emit_counts_flops(n) ? RT_THREADS : node_is(n, "conv2d_dw") ? 9 : RT_TILE * RT_TILE;
-    for (; each > RT_TILE_SIDE * RT_TILE_SIDE && results / each < RT_FEW_BLOCKS; each /= 4)
+    double each = sum ? 1 : !emit_counts_flops(n) ? 256 : node_is(n, "conv2d_dw") ? 9 : 64 * 64;
+    for (; each > 256 && results / each < FEW; each /= 4)
         ;
     return results > each ? results / each : 1;
 }
@@ -25,340 +29,169 @@ double stage_seconds(const Gpu *g, double flops, double bytes, double parts, dou
     return whole * g->processors / (parts < most ? parts : most);
 }
 
-void stage_work(const Writer *w, double flops, double bytes, double parts, double times)
+/* Of the program's memory: what the host reads is small. */
+static bool is_moved(const Operand *o)
+{
+    return o->to != INT64_MAX && o->memory != MEMORY_UNKNOWN && o->memory != MEMORY_METRIC && o->memory != MEMORY_GRADIENT;
+}
+
+static void add_cost(Writer *w, Stages *s, CudaCall *const *call, int n)
 {
     const Gpu *g = gpu_of(w->in->options->arch);
-    Stages *s = w->stages;
-    const double all = times * stage_seconds(g, flops, bytes, parts, g->processors);
+    const Node *node = call[0]->node;
+    const double flops = node ? statement_flops(node) * (double)w->g->step->chunk : 0,
+                 times = node ? (double)node_steps(node) : 1;
+    double bytes = 0, results = 1;
 
-    s->all += all, s->apart += all;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < call[i]->noperand; k++) {
+            const Operand *o = &call[i]->operand[k];
+            const double one = is_moved(o) ? (double)(o->to - o->from) : 0;
+            bytes += one;
+            results = o->writes && one / 4 > results ? one / 4 : results;
+        }
+    const double parts = node ? parts_of(node, results) : 1,
+                 all = times * stage_seconds(g, flops, bytes, parts, g->processors);
+    s->all += all, s->launches += all;
     s->few += times * stage_seconds(g, flops, bytes, parts, CLUSTER);
     s->stages += (int)times;
 }
 
-void stage_cost(const Writer *w, const Touch *touch, int n)
+/* The update counts as a whole (cuda_own.c). */
+static void add_costs(Writer *w, Stages *s, CudaCall *const *call, int n)
 {
-    const Stages *s = w->stages;
-    const double flops = s->node ? statement_flops(s->node) * (double)w->g->step->chunk : 0;
-    double bytes = 0, results = 1;
+    const bool update = w->g->step->phase[call[0]->phase].kind == PHASE_GRADIENT;
+    if (call[0]->owned >= 0)
+        own_cost(w, s, call[0]->owned);
+    else if (update && !call[0]->node)
+        for (int i = 0; i < n; i++)
+            s->stages += call[i]->kind == KIND_KERNEL;
+    else
+        add_cost(w, s, call, n);
+    s->stages += call[0]->node ? n - 1 : 0;
+}
 
-    for (int i = 0; i < n; i++) {
-        const double one = touch[i].to == INT64_MAX ? 0 : (double)(touch[i].to - touch[i].from);
-        bytes += one;
-        results = touch[i].writes && one / 4 > results ? one / 4 : results;
+/* ------------------------------------------------------------------------------- barriers */
+
+static void push(Writer *w, Stages *s, CudaCall *c, bool first)
+{
+    if (c->kind != KIND_LINE || first)
+        c->barrier = s->barrier, s->barrier = false;
+    ARENA_PUSH(w->arena, s->out->call, s->out->n, c);
+    pending_add(w, &s->pending, c->operand, c->noperand);
+    if (c->node)
+        s->done[c->node->id] = true;
+}
+
+static void place(Writer *w, Stages *s, CudaCall **call, int n);
+
+static void place_metrics(Writer *w, Stages *s, const char *indent)
+{
+    for (int i = 0; i < 4; i++) {
+        CudaCall *c = s->metric[i];
+        if (!c)
+            continue;
+        s->metric[i] = NULL, s->written |= 1u << i;
+        c->indent = indent;
+        place(w, s, &c, 1);
     }
-    stage_work(w, flops, bytes, s->node ? parts_of(s->node, results) : 1, s->node ? (double)node_steps(s->node) : 1);
 }
 
-/* ------------------------------------------------------------------------------- stages as they are written */
-
-bool stage_together(const Writer *w)
+/* Metrics are written as soon as a barrier stands behind their values, so that the update need not wait for them. */
+static void add_barrier(Writer *w, Stages *s, const CudaCall *c)
 {
-    return w->stages && !w->stages->groups;
+    const Node *n = c->owned < 0 ? c->node : NULL;
+
+    s->barrier = true, s->must = false;
+    s->barriers += n ? (int)node_steps(n) : 1;
+    s->pending.n = 0;
+    if (!(n && n->loop))
+        place_metrics(w, s, c->indent);
 }
 
-bool stage_groups(const Writer *w)
-{
-    return w->stages && w->stages->groups;
-}
-
-const char *stage_meeting(const Writer *w)
-{
-    return w->stages->cluster ? "cluster_meet(arrived);" : "grid_meet(arrived);";
-}
-
-void stage_meet(Writer *w)
-{
-    w->stages->must = true;
-}
-
-static bool clashes(const Stages *s, const Touch *touch, int n)
+static bool has_conflict(const Stages *s, CudaCall *const *call, int n)
 {
     for (int i = 0; i < n; i++)
-        for (int k = 0; k < s->ntouch; k++)
-            if (touch_conflict(&touch[i], &s->touch[k]))
-                return true;
-    return false;
-}
-
-bool stage_clashes(const Writer *w, const Touch *touch, int n)
-{
-    return clashes(w->stages, touch, n);
-}
-
-bool stage_free(Writer *w, const Node *n)
-{
-    const char *at = pointer_to(w, n);
-    Touch t;
-    return touch_of(w, at, strlen(at), &t) && !clashes(w->stages, &t, 1);
-}
-
-void stage_remember(Writer *w, const Touch *touch, int n)
-{
-    Stages *s = w->stages;
-    for (int i = 0; i < n; i++)
-        ARENA_PUSH(w->arena, s->touch, s->ntouch, touch[i]);
-}
-
-/* A metric is told as soon as blocks have met behind its value, so that the update need not wait for it. */
-void stage_metric(Writer *w, int i, const char *indent)
-{
-    const char *statement = cuda_metric(w, i);
-    const Touch told = {.memory = MEMORY_METRIC, .from = i, .to = i + 1, .writes = true};
-
-    w->stages->told |= 1u << i;
-    w->stages->order = w->stages->other = (Order){0};
-    stage_before(w, statement, indent);
-    stage_remember(w, &told, 1);
-    statement_wrapped(&w->body, statement, indent);
-}
-
-static void meet_here(Writer *w, const char *indent)
-{
-    Stages *s = w->stages;
-    const Node *node = s->node;
-    const Order order = s->order, other = s->other;
-
-    text_printf(&w->body, "%s%s\n", indent, stage_meeting(w));
-    s->meetings += node ? (int)node_steps(node) : 1;
-    s->ntouch = 0, s->must = false, s->node = NULL;
-    for (int i = 0; i < w->g->nmetric; i++)
-        if ((s->pending & ~s->told) >> i & 1 && !(node && node->loop))
-            stage_metric(w, i, indent);
-    s->node = node, s->order = order, s->other = other;
-}
-
-void stage_before_touches(Writer *w, const Touch *touch, int n, const char *indent)
-{
-    if (w->stages->must || clashes(w->stages, touch, n))
-        meet_here(w, indent);
-    stage_remember(w, touch, n);
-}
-
-void stage_before(Writer *w, const char *statement, const char *indent)
-{
-    Stages *s = w->stages;
-    Touch touch[4 * STAGE_ARGUMENTS] = {0};
-    int n = 0;
-
-    for (const char *at = statement; at && n <= 3 * STAGE_ARGUMENTS; at = strstr(at, "; ")) {
-        at += at > statement ? 2 : 0;
-        if (strncmp(at, stage_meeting(w), 8) == 0)
-            s->meetings++, s->stages++;
-        else if (strncmp(at, "/*", 2) != 0)
-            n += touches_of(w, at, s->order, s->other, touch + n);
-    }
-    for (int i = 0; i < s->nextra; i++)
-        touch[n++] = s->extra[i];
-    s->nextra = 0;
-    stage_cost(w, touch, n);
-    stage_before_touches(w, touch, n, indent);
-}
-
-void stage_write(Writer *w, const char *statement)
-{
-    w->stages->order = w->stages->other = (Order){0};
-    stage_before(w, statement, "    ");
-    statement_wrapped(&w->body, statement, "    ");
-}
-
-void stage_unordered(Writer *w, const char *statement)
-{
-    if (w->stages->must)
-        meet_here(w, "    ");
-    stage_cost(w, NULL, 0);
-    statement_wrapped(&w->body, statement, "    ");
-}
-
-/* ------------------------------------------------------------------------------- orders */
-
-static const char any_thread[] = "FOR_EACH";
-
-/* The loops walk an operand as numbers 0, 1, 2 ... in their order. */
-bool stage_in_order(const Nest *t, const int64_t *stride)
-{
-    int64_t each = 1;
-    for (int i = t->n - 1; i >= 0; i--) {
-        if (stride[i] != each)
-            return false;
-        each *= t->count[i];
-    }
-    return true;
-}
-
-/* May it follow that order from where blocks last met? */
-static bool can_follow(Writer *w, const Nest *t, const Node *n, Order o)
-{
-    Touch touch[LOOP_LEAVES + 1] = {0};
-    int found = 0;
-
-    for (int k = -1; k < t->nleaf; k++) {
-        const char *at = pointer_to(w, k < 0 ? n : t->leaf[k].node);
-        touch[found].writes = false;
-        if (touch_in_order(w, at, strlen(at), o.which >> (k + 1) & 1 ? o : (Order){0}, &touch[found]))
-            touch[found++].writes = k < 0;
-    }
-    return !clashes(w->stages, touch, found);
-}
-
-void stage_begin(Writer *w)
-{
-    w->stages->nextra = 0;
-    w->stages->order = w->stages->other = (Order){0}, w->stages->decided = NULL;
-}
-
-/* In the order of one of the stages since blocks last met that has one of its own. */
-static bool follow_product(Writer *w, const Nest *t, const Node *n)
-{
-    Stages *s = w->stages;
-    for (int k = 0; k < s->ntouch; k++) {
-        Order o = s->order;
-        o.text = s->touch[k].order;
-        if (o.text && strchr(o.text, '(') && s->touch[k].count == o.count && can_follow(w, t, n, o)) {
-            s->order = o;
+        if (pending_conflict(&s->pending, call[i]->operand, call[i]->noperand))
             return true;
-        }
-    }
     return false;
 }
 
-const char *stage_elementwise(Writer *w, const Nest *t, const Node *n, int64_t count)
+static void reset(Writer *w, CudaCall *c)
 {
-    Stages *s = w->stages;
+    c->barrier = false, c->behind_order = NULL;
+    cuda_give_order(w, c, c->natural);
+}
 
-    if (!s)
-        return NULL;
-    if (s->decided != n) {
-        s->order = (Order){any_thread, count, stage_in_order(t, t->out)};
-        for (int k = 0; k < t->nleaf; k++)
-            s->order.which |= (unsigned)stage_in_order(t, t->leaf[k].stride) << (k + 1);
-        const bool wishes = node_is(n, "scan_item"); /* whoever reads it goes on with the product */
-        if (!(wishes && follow_product(w, t, n)) && !s->must && !can_follow(w, t, n, s->order))
-            follow_product(w, t, n);
-        s->decided = n;
+/* Calls of a unit, of which the first alone looks back.  A barrier that stands there anyway comes before the decisions. */
+static void place(Writer *w, Stages *s, CudaCall **call, int n)
+{
+    CudaCall *update = call[0]->with_update;
+
+    for (int i = 0; i < n; i++)
+        s->must |= call[i]->needs_barrier, reset(w, call[i]);
+    if (s->must)
+        add_barrier(w, s, call[0]);
+    if (update && own_can_update(w, s, update))
+        call[0] = update, s->updated[update->updates] = true;
+    pending_order(w, &s->pending, call[0]);
+    add_costs(w, s, call, n);
+    if (has_conflict(s, call, n))
+        add_barrier(w, s, call[0]);
+    for (int i = 0; i < n; i++) {
+        if (call[i]->inner_barrier)
+            s->barrier = true, s->barriers++, s->pending.n = 0;
+        push(w, s, call[i], i == 0);
     }
-    return s->order.text == any_thread ? NULL : s->order.text;
 }
 
-void stage_move(Writer *w, int64_t count, unsigned which)
+/* ------------------------------------------------------------------------------- a step */
+
+/* How many calls and lines from i on have one barrier before them. */
+static int unit(const CudaCalls *l, int i)
 {
-    if (w->stages)
-        w->stages->order = (Order){any_thread, count, which};
+    int end = i + 1;
+    while (end < l->n && l->call[end]->continues)
+        end++;
+    return end - i;
 }
 
-const char *stage_scan(Writer *w, const Node *n, const char *fn)
+static void schedule_call(Writer *w, Stages *s, const CudaCalls *l, int i)
 {
-    const bool item = !strcmp(fn, "scan_item"), put = !strcmp(fn, "scan_put");
-    const Node *x = n->in[0];
-    const int64_t all = stage_numbers(w, put ? x : n);
-    const Nest t = {.n = 1, .count = {all}, .out = {!put}, .nleaf = 1, .leaf = {{.node = x, .stride = {!item}}}};
+    CudaCall *c = l->call[i];
 
-    if (!stage_groups(w) || (!item && !put && strcmp(fn, "scan_copy") != 0) || node_is(x, "const"))
-        return NULL;
-    const char *order = stage_elementwise(w, &t, n, all);
-    return order ? arena_printf(w->arena, "[=](auto f) { %s, f); }", order) : NULL;
-}
-
-/* "conv2d_blocks(Conv{ ... })" of "conv2d_results(Conv{ ... }", or of a walk of pool_results through that. */
-const char *stage_order_blocks(Arena *a, const char *order)
-{
-    static const char word[] = "_results(";
-    const char *at = order, *sizes = NULL;
-
-    for (const char *next = order; (next = strstr(next, word)); next += strlen(word))
-        at = next, sizes = next + strlen(word);
-    const char *name = at, *end = sizes + strcspn(sizes, "}");
-    while (name > order && (isalnum((unsigned char)name[-1]) || name[-1] == '_'))
-        name--;
-    if (*sizes >= '0' && *sizes <= '9') /* sum_results(20 */
-        return arena_printf(a, "sum_blocks(%.*s)", (int)strspn(sizes, "0123456789"), sizes);
-    return arena_printf(a, "%.*s_blocks(%.*s})", (int)(at - name), name, (int)(end - sizes), sizes);
-}
-
-int64_t stage_numbers(const Writer *w, const Node *n)
-{
-    return shape_count(&n->shape) * (n->shape.batched ? w->g->step->chunk : 1);
-}
-
-/* Of the loops that are not summed over, whose stride is not 0. */
-static bool kept_in_order(const Nest *t)
-{
-    int64_t each = 1;
-    for (int i = t->n - 1; i >= 0; i--) {
-        if (t->out[i] != 0 && t->out[i] != each)
-            return false;
-        each *= t->out[i] != 0 ? t->count[i] : 1;
+    if (c->phase != s->phase)
+        s->phase = c->phase, s->written = 0;
+    if (c->kind == KIND_METRICS) {
+        place_metrics(w, s, "    ");
+    } else if (c->kind == KIND_LINE && unit(l, i) == 1) {
+        ARENA_PUSH(w->arena, s->out->call, s->out->n, c);
+    } else if (c->metric >= 0) {
+        s->metric[c->metric] = c;
+    } else if (c->owned >= 0 && own_is_updated(s, c)) {
+        return;
+    } else {
+        const int n = unit(l, i);
+        CudaCall **call = arena_alloc(w->arena, sizeof *call * (size_t)n);
+        for (int k = 0; k < n; k++)
+            call[k] = l->call[i + k];
+        place(w, s, call, n);
     }
-    return true;
 }
 
-void stage_sums(Writer *w, const Nest *t, const Node *n, int64_t kept)
+void stage_schedule(Writer *w, const CudaCalls *list, const Pending *last, Stages *s)
 {
-    if (w->stages && kept_in_order(t) && stage_numbers(w, n) == kept)
-        w->stages->order = (Order){arena_printf(w->arena, "sum_results(%lld", (long long)kept), kept, 1};
-}
-
-void stage_kernel(Writer *w, const Node *n, const char *fn, const char *sizes)
-{
-    static const char *const products[] = {"dense", "dense_dx", "dense_dw", "conv2d", "conv2d_dx", "conv2d_dw"};
-    /* y[i] = something of a[i] and b[i], if those bits are set, and of others */
-    static const struct {
-        const char *fn;
-        unsigned which;
-    } eachs[] = {{"max_pool", 1}, {"max_pool_dx", 1}, {"avg_pool", 1}, {"avg_pool_dx", 1}, {"global_avg_pool_dx", 1}, {"batch_total", 3},
-                 {"batch_norm", 3}, {"batch_norm_then", 3}, {"batch_norm_dx", 7}},
-      channels[] = {{"batch_moments", 1}, {"batch_statistics", 3}, {"batch_norm_dw", 8}}; /* of which they hold two each */
-    Stages *s = w->stages;
-
-    for (size_t i = 0; s && i < sizeof products / sizeof *products; i++)
-        if (!strcmp(products[i], fn))
-            s->order = (Order){arena_printf(w->arena, "%s_results(%s", fn, sizes), stage_numbers(w, n), 1};
-    for (size_t i = 0; s && i < sizeof eachs / sizeof *eachs; i++)
-        if (!strcmp(eachs[i].fn, fn))
-            s->order = (Order){any_thread, stage_numbers(w, n), eachs[i].which};
-    for (size_t i = 0; s && i < sizeof channels / sizeof *channels; i++)
-        if (!strcmp(channels[i].fn, fn))
-            s->order = (Order){"FOR_CHANNELS", 2 * n->shape.dim[n->shape.rank - 1], channels[i].which};
-}
-
-/* ------------------------------------------------------------------------------- behind pooling */
-
-/* ".stride_h = 2" of a size as it is written. */
-static int64_t field(const char *size, const char *name)
-{
-    const char *at = strstr(size, name);
-    return at ? atoll(at + strlen(name) + strlen(" = ")) : 0;
-}
-
-/* Is each pixel in one window, and that whole? */
-static bool windows_apart(const char *size)
-{
-    return field(size, ".r") == field(size, ".stride_h") && field(size, ".s") == field(size, ".stride_w") && field(size, ".pad_h") == 0 &&
-           field(size, ".pad_w") == 0 && field(size, ".oh") * field(size, ".r") == field(size, ".h") &&
-           field(size, ".ow") * field(size, ".s") == field(size, ".w");
-}
-
-const char *stage_pool(Writer *w, const Node *n, const char *fn, const char *size)
-{
-    Stages *s = w->stages;
-    const bool max = !strcmp(fn, "max_pool_dx");
-    if (!s || s->must || !(max || !strcmp(fn, "avg_pool_dx")) || !windows_apart(size))
-        return NULL;
-    if (s->decided != n) {
-        const Node *d = n->in[n->nin - 1];
-        const char *at = pointer_to(w, d);
-        const int64_t count = stage_numbers(w, d);
-        s->pool = NULL;
-        for (int k = 0; k < s->ntouch && !s->pool; k++) {
-            const Order o = {s->touch[k].order, count, max ? 4 : 2};
-            Touch t;
-            if (!o.text || !strchr(o.text, '(') || s->touch[k].count != count || !touch_in_order(w, at, strlen(at), o, &t) || clashes(s, &t, 1))
-                continue;
-            s->pool = arena_printf(w->arena, "[=](auto f) { %s, f); }", o.text), s->other = o;
-        }
-        s->decided = n;
+    *s = (Stages){.must = !last, .phase = -1};
+    s->out = arena_alloc(w->arena, sizeof *s->out);
+    s->done = arena_alloc(w->arena, sizeof *s->done * (size_t)(w->g->next_id + 1));
+    s->updated = arena_alloc(w->arena, sizeof *s->updated * (size_t)(w->g->step->nsum + 1));
+    for (int i = 0; last && i < last->n; i++) {
+        Operand o = last->operand[i];
+        o.memory = o.memory == MEMORY_NEXT ? MEMORY_SAMPLES : o.memory == MEMORY_SAMPLES ? MEMORY_NEXT : o.memory;
+        pending_add(w, &s->pending, &o, 1);
     }
-    if (s->pool)
-        s->order = (Order){arena_printf(w->arena, "pool_results(%s, %s", size, s->pool), stage_numbers(w, n), 1};
-    return s->pool;
+    for (int i = 0; i < list->n; i++)
+        if (!list->call[i]->continues)
+            schedule_call(w, s, list, i);
+    own_cost_rest(w, s);
 }

@@ -27,8 +27,7 @@ const char *kernel_define(Writer *w, const char *base, const char *params, const
     for (int i = 0; i < w->nkernel; i++) {
         if (!strcmp(w->kernel[i].key, key))
             return w->kernel[i].name;
-        const size_t len = strlen(base);
-        same += !strncmp(w->kernel[i].key, base, len) && w->kernel[i].key[len] == '(';
+        same += !strcmp(w->kernel[i].base, base);
     }
     Kernel k = {.name = arena_printf(w->arena, "%s_%d", base, same),
                 .key = key,
@@ -188,44 +187,47 @@ static const char *call_of_kernel(Writer *w, const Node *n)
     return arena_printf(w->arena, "%s(%s);", name, s.args.s);
 }
 
-static void print_doubles(Text *t, const char *name, const double *v, int64_t n)
+static const char *print_doubles(Arena *a, const double *v, int64_t n)
 {
-    text_printf(t, ", .%s = {", name);
+    Text t = text_new(a);
     for (int64_t k = 0; k < n; k++)
-        text_printf(t, "%s%.17g", k ? ", " : "", v[k]);
-    text_add(t, "}");
+        text_printf(&t, "%s%.17g", k ? ", " : "{", v[k]);
+    text_add(&t, "}");
+    return t.s;
 }
 
-const char *kernel_image(Writer *w, const Node *n)
+const Sizes *kernel_image(Writer *w, const Node *n)
 {
     const Shape *s = &n->shape;
     const Normalize *z = &w->g->recipe.normalize;
     const int64_t c = s->rank == 3 ? s->dim[0] : 1, h = s->rank == 3 ? s->dim[1] : 1;
-    Text t = text_new(w->arena);
+    Sizes *t = sizes_new(w->arena, "Image");
 
-    text_printf(&t, "(Image){ .c = %lld, .h = %lld, .w = %lld", (long long)c, (long long)h,
-                (long long)(shape_count(s) / (c * h)));
+    sizes_int(t, "c", c);
+    sizes_int(t, "h", h);
+    sizes_int(t, "w", shape_count(s) / (c * h));
     if (w->g->recipe.resize)
-        text_add(&t, ", .resize = true");
+        sizes_bool(t, "resize", true);
     if (z->kind == NORM_CHANNEL) {
-        print_doubles(&t, "mean", z->mean, c);
-        print_doubles(&t, "std", z->std, c);
+        sizes_word(t, "mean", print_doubles(w->arena, z->mean, c));
+        sizes_word(t, "std", print_doubles(w->arena, z->std, c));
     }
     if (w->in->options->cuda && n->layout == LAYOUT_LAST)
-        text_add(&t, ", .last = true");
+        sizes_bool(t, "last", true);
     if (node_lanes(n))
-        text_printf(&t, ", .lanes = %lld", (long long)node_lanes(n));
-    text_add(&t, " }");
-    return t.s;
+        sizes_int(t, "lanes", node_lanes(n));
+    return t;
 }
 
-const char *kernel_augment(Writer *w, const Augment *a)
+const Sizes *kernel_augment(Writer *w, const Augment *a)
 {
-    return arena_printf(w->arena,
-                        "(Augment){ .shift = %lld, .edge = %s, .flip = %s, .cutout = %lld, "
-                        ".brightness = %.17g }",
-                        (long long)a->shift, a->edge ? "true" : "false", a->flip ? "true" : "false",
-                        (long long)a->cutout, a->brightness);
+    Sizes *s = sizes_new(w->arena, "Augment");
+    sizes_int(s, "shift", a->shift);
+    sizes_bool(s, "edge", a->edge);
+    sizes_bool(s, "flip", a->flip);
+    sizes_int(s, "cutout", a->cutout);
+    sizes_real(s, "brightness", a->brightness);
+    return s;
 }
 
 /* Samples normalised, in training augmented: with the recipe's numbers as literals. */
@@ -237,9 +239,9 @@ static const char *load_of_images(Writer *w, const Node *n, bool augmented)
     text_printf(&body, "    %s(y, r, first, %lld, %s, %s, %s",
                 augmented ? "rt_input_augmented" : "rt_input_normalized",
                 (long long)w->g->step->chunk, n->layout == LAYOUT_LAST ? "true" : "false",
-                mean ? "mean" : "NULL", kernel_image(w, n));
+                mean ? "mean" : "NULL", sizes_text(w->arena, kernel_image(w, n), false));
     if (augmented)
-        text_printf(&body, ",\n        %s", kernel_augment(w, &w->g->recipe.augment));
+        text_printf(&body, ",\n        %s", sizes_text(w->arena, kernel_augment(w, &w->g->recipe.augment), false));
     text_add(&body, ");\n");
     return arena_printf(w->arena, "%s(%s, r, first%s%s);",
                         kernel_define(w, augmented ? "rt_input_augmented" : "rt_input_normalized",
@@ -271,15 +273,15 @@ static const char *load_of_input(Writer *w, const Node *n)
 
 const char *kernel_statement(Writer *w, const Node *n)
 {
-    static const Statements processor = {load_of_input, move_statement, call_of_kernel};
-    const Statements *s = w->in->options->cuda ? &cuda_statements : &processor;
+    if (w->in->options->cuda)
+        return cuda_statement(w, n);
     if (node_is(n, "input") || node_is(n, "label"))
-        return s->input(w, n);
+        return load_of_input(w, n);
     if (n->op->flags & OP_ELEMENTWISE || node_is(n, "bias"))
         return loop_statement(w, n);
     if (node_is(n, "sum_to") || node_is(n, "amax_to"))
         return loop_sum(w, n);
     if (n->op->move)
-        return s->move(w, n);
-    return n->op->kernel ? s->call(w, n) : "";
+        return move_statement(w, n);
+    return n->op->kernel ? call_of_kernel(w, n) : "";
 }

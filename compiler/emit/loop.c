@@ -5,7 +5,7 @@
  * runtime/cpu/vec.h); else, and under --plain, plain C.
  */
 #include "emit/cuda_library.h"
-#include "emit/cuda_steps.h"
+#include "emit/cuda_lower.h"
 #include "emit/nest.h"
 #include "ops/elementwise.h"
 #include "ops/step_price.h"
@@ -89,26 +89,46 @@ static const char *arguments(Writer *w, const Nest *t, const Node *n)
     return p.s;
 }
 
-/* On a GPU a thread takes a number, and the next one as many on as there are threads. */
-static const char *spread_threads(Writer *w, const Nest *t, const Node *n)
+/* y and the leaves. */
+static CudaCall *lower_operands(Writer *w, const Nest *t, const Node *n)
 {
-    const int64_t all = nest_trips(t, false) * nest_trips(t, true);
-    const char *value = expression(w, t, n, false), *at = nest_offset(w, t, t->out, t->n);
+    CudaCall *c = cuda_add(w, n->op->name, n);
+    cuda_value(w, c, "y", n, true);
+    for (int k = 0; k < t->nleaf; k++) {
+        const char letter[2] = {t->leaf[k].letter, 0};
+        cuda_value(w, c, arena_strdup(w->arena, letter), t->leaf[k].node, false);
+    }
+    return c;
+}
+
+static void open_nest(Writer *w, const Node *n, Nest *t)
+{
+    nest_open(w, n, t);
+    nest_walk(n, n, false, t->out);
+    collect_leaves(n, n, t);
+    nest_collapse(t);
+}
+
+/* On a GPU a thread takes a number, and the next one as many on as there are threads; or those that the order of
+ * another call gives it. */
+void loop_lower(Writer *w, const Node *n)
+{
+    Nest t = {0};
     Text b = text_new(w->arena);
 
-    const char *order = stage_elementwise(w, t, n, all), *i = t->n == 1 ? "i" : "at";
-    if (order)
-        text_printf(&b, "    %s, [=](unsigned %s, int) {\n", order, i);
-    else
-        text_printf(&b, "    FOR_EACH(%s, %lld)%s\n", i, (long long)all, t->n == 1 ? "" : " {");
-    if (t->n > 1)
-        nest_indices(&b, t, false, "at");
-    text_printf(&b, "        y[%s] = %s;\n%s", *at ? at + 3 : "0", value,
-                order      ? "    });\n"
-                : t->n > 1 ? "    }\n"
-                           : "");
-    return kernel_launch(w, n->op->name, loop_parameters(w, t, n), b.s, arguments(w, t, n),
-                         order ? stage_order_blocks(w->arena, order) : arena_printf(w->arena, "each_blocks(%lld)", (long long)all));
+    open_nest(w, n, &t);
+    const int64_t all = nest_trips(&t, false) * nest_trips(&t, true);
+    const char *at = nest_offset(w, &t, t.out, t.n);
+    CudaCall *c = lower_operands(w, &t, n);
+    if (t.n > 1)
+        nest_indices(&b, &t, false, "at");
+    text_printf(&b, "        y[%s] = %s;\n", *at ? at + 3 : "0", expression(w, &t, n, false));
+    c->code = b.s, c->index = t.n == 1 ? "i" : "at", c->follows = true;
+    cuda_blocks(w, c, "each", all);
+    for (int i = 0; i < c->noperand; i++)
+        c->operand[i].walked = nest_in_order(&t, i ? t.leaf[i - 1].stride : t.out, NULL);
+    c->natural = cuda_order(w->arena, (Order){.walk = WALK_EACH, .count = all});
+    cuda_give_order(w, c, c->natural);
 }
 
 const char *loop_statement(Writer *w, const Node *n)
@@ -116,12 +136,7 @@ const char *loop_statement(Writer *w, const Node *n)
     Nest t = {0};
     Text b = text_new(w->arena);
 
-    nest_open(w, n, &t);
-    nest_walk(n, n, false, t.out);
-    collect_leaves(n, n, &t);
-    nest_collapse(&t);
-    if (w->in->options->cuda)
-        return spread_threads(w, &t, n);
+    open_nest(w, n, &t);
     const bool vector = !w->in->options->plain && nest_vectorizable(&t);
     const char *value = expression(w, &t, n, vector);
     nest_open_loops(&b, &t, vector ? t.n - 1 : t.n);
@@ -181,49 +196,69 @@ static void write_join(Writer *w, Text *b, const Nest *t, bool max)
     }
 }
 
+static void open_sum(Writer *w, const Node *n, Nest *t)
+{
+    const Node *x = n->in[0];
+
+    *t = (Nest){.nleaf = 1};
+    nest_open(w, x, t);
+    nest_walk(x, x, false, t->leaf[0].stride);
+    nest_walk(x, n, along_first(n), t->out);
+    t->leaf[0].node = x, t->leaf[0].letter = 'a';
+    nest_collapse(t);
+}
+
+/* Sums over the rows of a matrix. */
+static bool is_columns(const Nest *t)
+{
+    const int64_t *in = t->leaf[0].stride;
+    return t->n == 2 && !t->out[0] && t->out[1] == 1 && in[1] == 1 && in[0] == t->count[1];
+}
+
 /* On a GPU a block adds what one number of y is the sum of. */
-static const char *spread_sum(Writer *w, const Nest *t, const Node *n)
+void loop_lower_sum(Writer *w, const Node *n)
 {
     const bool max = node_is(n, "amax_to");
     const bool adds = !n->shape.batched && !max && !step_writes_sum(w->g, n, w->in->options);
-    const char *to = nest_offset(w, t, t->out, t->n),
-               *from = nest_offset(w, t, t->leaf[0].stride, t->n);
-    const int64_t kept = nest_trips(t, false), summed = nest_trips(t, true);
+    Nest t;
     Text b = text_new(w->arena);
 
+    if (library_brings(w, n) || columns_bring(w, n) || graph_brings(w, n))
+        return;
+    open_sum(w, n, &t);
+    const int64_t kept = nest_trips(&t, false), summed = nest_trips(&t, true);
+    if (options_gpu_last(w->in->options) && !max && !n->shape.batched && is_columns(&t)) {
+        columns_lower_sum(w, n, t.count[1], t.count[0], adds);
+        return;
+    }
+    const char *to = nest_offset(w, &t, t.out, t.n),
+               *from = nest_offset(w, &t, t.leaf[0].stride, t.n);
     const char *const at = *to ? " at" : "", *const of = summed > 1 ? " of" : "";
-    if (options_gpu_last(w->in->options) && !max && !n->shape.batched && t->n == 2 && !t->out[0] &&
-        t->out[1] == 1 && t->leaf[0].stride[1] == 1 && t->leaf[0].stride[0] == t->count[1])
-        return columns_sum(w, n, t->count[1], t->count[0], adds);
-    stage_sums(w, t, n, kept);
     text_printf(&b, "    block_%s(%lld, %lld, [=](int%s, int%s) {\n", max ? "maxima" : "sums",
                 (long long)kept, (long long)summed, at, of);
-    nest_indices(&b, t, false, "at");
-    nest_indices(&b, t, true, "of");
+    nest_indices(&b, &t, false, "at");
+    nest_indices(&b, &t, true, "of");
     text_printf(&b, "        return %sa[%s];\n    }, [=](int%s, real sum) {\n",
                 n->in[0]->half ? "(real)" : "", *from ? from + 3 : "0", at);
-    nest_indices(&b, t, false, "at");
+    nest_indices(&b, &t, false, "at");
     text_printf(&b, "        y[%s] %s sum;\n    });\n", *to ? to + 3 : "0", adds ? "+=" : "=");
-    return kernel_launch(w, n->op->name, loop_parameters(w, t, n), b.s, arguments(w, t, n),
-                         arena_printf(w->arena, "sum_blocks(%lld)", (long long)kept));
+    CudaCall *c = lower_operands(w, &t, n);
+    c->code = b.s;
+    cuda_blocks(w, c, "sum", kept);
+    if (!nest_in_order(&t, t.out, t.out) || cuda_numbers(w, n) != kept)
+        return;
+    c->operand[0].walked = true;
+    c->natural = cuda_order(w->arena, (Order){.walk = WALK_SUMS, .count = kept});
+    cuda_give_order(w, c, c->natural);
 }
 
 const char *loop_sum(Writer *w, const Node *n)
 {
-    const Node *x = n->in[0];
     const bool max = node_is(n, "amax_to");
-    Nest t = {.nleaf = 1};
+    Nest t;
     Text b = text_new(w->arena);
 
-    if (library_brings(w, n) || columns_bring(w, n) || graph_brings(w, n))
-        return "";
-    nest_open(w, x, &t);
-    nest_walk(x, x, false, t.leaf[0].stride);
-    nest_walk(x, n, along_first(n), t.out);
-    t.leaf[0].node = x, t.leaf[0].letter = 'a';
-    nest_collapse(&t);
-    if (w->in->options->cuda)
-        return spread_sum(w, &t, n);
+    open_sum(w, n, &t);
     write_first(w, &b, n);
     const bool rows =
         t.out[t.n - 1] == 1 && t.leaf[0].stride[t.n - 1] == 1 &&

@@ -5,7 +5,7 @@
  * it takes a number of y and asks whether it lies in that part.
  */
 #include "ops/move.h"
-#include "emit/cuda_steps.h"
+#include "emit/cuda_lower.h"
 #include "emit/nest.h"
 
 /* " + 64": where the walk begins. */
@@ -132,8 +132,8 @@ static int64_t spread_input(Writer *w, Text *b, const Node *n, int i, bool *y_wh
     follow(m.scatter ? x : n, n, NULL, t.out);
     follow(m.scatter ? x : n, x, m.scatter ? NULL : m.axis, t.leaf[0].stride);
     nest_collapse(&t);
-    *y_whole = !m.scatter && stage_in_order(&t, t.out);
-    *x_whole = m.scatter && stage_in_order(&t, t.leaf[0].stride);
+    *y_whole = !m.scatter && nest_in_order(&t, t.out, NULL);
+    *x_whole = m.scatter && nest_in_order(&t, t.leaf[0].stride, NULL);
     text_printf(b, "    FOR_EACH(at, %lld) {\n", (long long)nest_trips(&t, false));
     nest_indices(b, &t, false, "at");
     text_printf(b, "        y[%s] = %s[%s];\n    }\n",
@@ -144,35 +144,52 @@ static int64_t spread_input(Writer *w, Text *b, const Node *n, int i, bool *y_wh
     return nest_trips(&t, false);
 }
 
+/* Inputs that lie in y already are written where they belong. */
+static const char *input_name(Writer *w, const Node *n, int i)
+{
+    return n->nin == 1 ? "x" : arena_printf(w->arena, "x%d", i);
+}
+
+/* Calls that walk all of their operands in one loop have an order. */
+void move_lower(Writer *w, const Node *n)
+{
+    CudaCall *c = cuda_add(w, n->op->name, n);
+    Text body = text_new(w->arena);
+    int64_t most = 0, least = INT64_MAX;
+
+    cuda_value(w, c, "y", n, true);
+    for (int i = 0; i < n->nin; i++) {
+        bool y_whole = false, x_whole = false;
+        if (n->in[i]->within == n)
+            continue;
+        cuda_value(w, c, input_name(w, n, i), n->in[i], false);
+        const int64_t count = spread_input(w, &body, n, i, &y_whole, &x_whole);
+        most = count > most ? count : most, least = count < least ? count : least;
+        c->operand[0].walked |= y_whole;
+        c->operand[c->noperand - 1].walked = x_whole;
+    }
+    c->code = body.s;
+    cuda_blocks(w, c, "each", most);
+    if (most == least)
+        c->natural = cuda_order(w->arena, (Order){.walk = WALK_EACH, .count = most});
+    cuda_give_order(w, c, c->natural);
+}
+
 /* ------------------------------------------------------------------------------- the statement */
 
 const char *move_statement(Writer *w, const Node *n)
 {
     Text body = text_new(w->arena), params = text_new(w->arena), args = text_new(w->arena);
-    int64_t most = 0, least = INT64_MAX;
-    unsigned which = 0;
-    int argument = 0;
 
     text_printf(&params, "%s *y", pointer_type(n));
     text_add(&args, pointer_to(w, n));
     for (int i = 0; i < n->nin; i++) {
-        if (n->in[i]->within == n) /* written where it belongs */
+        if (n->in[i]->within == n)
             continue;
-        text_printf(&params, n->nin == 1 ? ", const %s *x" : ", const %s *x%d",
-                    pointer_type(n->in[i]), i);
+        text_printf(&params, ", const %s *%s", pointer_type(n->in[i]), input_name(w, n, i));
         text_printf(&args, ", %s", pointer_to(w, n->in[i]));
-        bool y_whole = false, x_whole = false;
-        const int64_t count = w->in->options->cuda ? spread_input(w, &body, n, i, &y_whole, &x_whole) : 0;
-        most = count > most ? count : most, least = count < least ? count : least;
-        which |= (unsigned)y_whole | (unsigned)x_whole << ++argument;
-        if (!w->in->options->cuda)
-            write_input(w, &body, n, i);
+        write_input(w, &body, n, i);
     }
-    if (w->in->options->cuda && most == least)
-        stage_move(w, most, which);
-    if (w->in->options->cuda)
-        return kernel_launch(w, n->op->name, params.s, body.s, args.s,
-                             arena_printf(w->arena, "each_blocks(%lld)", (long long)most));
     return arena_printf(w->arena, "%s(%s);", kernel_define(w, n->op->name, params.s, body.s),
                         args.s);
 }

@@ -96,6 +96,19 @@ void nest_collapse(Nest *t)
         }
 }
 
+bool nest_in_order(const Nest *t, const int64_t *stride, const int64_t *kept)
+{
+    int64_t each = 1;
+    for (int i = t->n - 1; i >= 0; i--) {
+        if (kept && !kept[i])
+            continue;
+        if (stride[i] != each)
+            return false;
+        each *= t->count[i];
+    }
+    return true;
+}
+
 bool nest_vectorizable(const Nest *t)
 {
     if (t->out[t->n - 1] != 1)

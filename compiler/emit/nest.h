@@ -29,6 +29,8 @@ void nest_open(const Writer *w, const Node *over, Nest *nest);
 void nest_walk(const Node *over, const Node *v, bool first_axis, int64_t *stride);
 
 void nest_collapse(Nest *t);                          /* loops that all walk as one become one, those of one trip go */
+/* Do the loops walk an operand as numbers 0, 1, 2 ... ?  Loops whose stride in `kept` (may be NULL) is 0 are left out. */
+bool nest_in_order(const Nest *t, const int64_t *stride, const int64_t *kept);
 bool nest_vectorizable(const Nest *t);                /* the innermost loop: strides 1 and 0 */
 
 char        nest_letter(int loop);                    /* of its index: i, j, k ... */

@@ -3,7 +3,7 @@
  * They are meant to be read: every call stands under the model's line that it comes from, with
  * shapes and price.
  */
-#include "emit/writer.h"
+#include "emit/cuda_call.h"
 #include "ops/scan.h"
 #include "ops/step_price.h"
 #include <string.h>
@@ -95,35 +95,49 @@ static const char *inner(Writer *w, const char *indent, int levels)
     return arena_printf(w->arena, "%s%*s", indent, 4 * levels, "");
 }
 
-static void open_loop(Text *t, const Loop *l, const char *indent)
+/* Code between two calls; a GPU's program keeps it among them. */
+static void put_line(Writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void put_line(Writer *w, const char *fmt, ...)
 {
-    text_printf(t,
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = arena_vprintf(w->arena, fmt, ap);
+    va_end(ap);
+    if (w->list)
+        cuda_line(w, text);
+    else
+        text_add(&w->body, text);
+}
+
+static void open_loop(Writer *w, const Loop *l, const char *indent)
+{
+    put_line(w,
                 l->reversed ? "\n%sfor (int step = %lld; step >= 0; step--) {\n"
                             : "\n%sfor (int step = 0; step < %lld; step++) {\n",
                 indent, (long long)(l->reversed ? l->steps - 1 : l->steps));
 }
 
 /* A stretch of the steps of a loop that runs inside of another, which goes the other way. */
-static void open_stretch(Text *t, const Loop *l, const char *indent)
+static void open_stretch(Writer *w, const Loop *l, const char *indent)
 {
     const long long last = l->steps - 1, k = l->every;
-    text_printf(t,
+    put_line(w,
                 l->reversed ? "%sif (step == 0 || (%lld - step) %% %lld == %lld) {\n"
                             : "%sif (step == %lld || step %% %lld == %lld) {\n",
                 indent, last, k, k - 1);
 }
 
-static void open_stretch_steps(Text *t, const Loop *l, const char *indent)
+static void open_stretch_steps(Writer *w, const Loop *l, const char *indent)
 {
     const long long last = l->steps - 1, k = l->every;
-    text_printf(t, "%sconst int last = step;\n", indent);
+    put_line(w, "%sconst int last = step;\n", indent);
     if (l->reversed)
-        text_printf(t,
+        put_line(w,
                     "%sfor (int step = %lld - (%lld - last) / %lld * %lld; step >= last; step--) "
                     "{\n",
                     indent, last, last, k, k);
     else
-        text_printf(t, "%sfor (int step = last / %lld * %lld; step <= last; step++) {\n", indent, k,
+        put_line(w, "%sfor (int step = last / %lld * %lld; step <= last; step++) {\n", indent, k,
                     k);
 }
 
@@ -133,17 +147,15 @@ static int stretch_calls(Writer *w, const Phase *p, PhaseEach *each, int *line, 
 {
     const Loop *l = p->node[first]->loop;
     int end = first;
-    open_stretch(&w->body, l, indent);
+    open_stretch(w, l, indent);
     for (; end < p->nnode && p->node[end]->loop == l; end++)
         if (scan_begins(p->node[end]))
             each(w, p->node[end], line, inner(w, indent, 1));
-    statement_settle(w);
-    open_stretch_steps(&w->body, l, inner(w, indent, 1));
+    open_stretch_steps(w, l, inner(w, indent, 1));
     for (int i = first; i < end; i++)
         if (!scan_begins(p->node[i]))
             each(w, p->node[i], line, inner(w, indent, 2));
-    statement_settle(w);
-    text_printf(&w->body, "%s    }\n%s}\n", indent, indent);
+    put_line(w, "%s    }\n%s}\n", indent, indent);
     return end;
 }
 
@@ -154,15 +166,13 @@ static void loop_calls(Writer *w, const Phase *p, PhaseEach *each, int *line, in
     for (int i = first; i < end; i++)
         if (node_is(p->node[i], "scan_state"))
             each(w, p->node[i], line, indent);
-    statement_settle(w);
-    open_loop(&w->body, loop_outer(p->node[first]->loop), indent);
+    open_loop(w, loop_outer(p->node[first]->loop), indent);
     if (p->node[first]->loop->inside)
         first = stretch_calls(w, p, each, line, first, inner(w, indent, 1));
     for (int i = first; i < end; i++)
         if (!node_is(p->node[i], "scan_state"))
             each(w, p->node[i], line, inner(w, indent, 1));
-    statement_settle(w);
-    text_printf(&w->body, "%s}\n", indent);
+    put_line(w, "%s}\n", indent);
 }
 
 void phase_calls(Writer *w, const Phase *p, PhaseEach *each, int *line, bool forward,

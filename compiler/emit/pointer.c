@@ -53,7 +53,7 @@ static const char *begin_of(Writer *w, const Node *n)
     const Node *b = node_root(n);
     const char *type = pointer_type(n), *at = name_of(w, b);
 
-    if (w->stages && b == w->samples)
+    if (b == w->samples)
         return arena_printf(w->arena, "SAMPLES(%s, %s)", type, at);
     switch (b->place) {
     case PLACE_FIXED:

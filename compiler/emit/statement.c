@@ -1,7 +1,7 @@
 /* statement.c -- a call of a step as it is printed: under the model's line that it comes from, with shapes, algorithm and price, and
  * with the clock behind it.
  */
-#include "emit/cuda_group.h"
+#include "emit/writer.h"
 #include "ops/step_price.h"
 #include <string.h>
 
@@ -114,33 +114,30 @@ double statement_flops(const Node *n)
     return emit_counts_flops(n) ? n->op->cost(n).flops * (double)node_steps(n) : 0;
 }
 
+const char *statement_about(Writer *w, const Node *n, int *line, const char *indent)
+{
+    const Price cost = step_price(w->g, n, w->in->options);
+    Text about = text_new(w->arena), p = text_new(w->arena);
+
+    origin(w, &about, n, line, indent);
+    price_comment(w, &p, n, &cost, indent);
+    text_printf(&about, "%s/* %s */\n", indent, p.s);
+    return about.s;
+}
+
 void statement_write(Writer *w, Text *t, const Node *n, int *line, const char *indent)
 {
     const char *s = kernel_needed(n) ? kernel_statement(w, n) : "";
-    Text p = text_new(w->arena);
 
     if (!*s)
         return;
     const Price cost = step_price(w->g, n, w->in->options);
     const char *serves = node_serves(w->arena, n);
-    Text about = text_new(w->arena);
-    origin(w, &about, n, line, indent);
-    price_comment(w, &p, n, &cost, indent);
-    text_printf(&about, "%s/* %s */\n", indent, p.s);
-    if (stage_groups(w)) {
-        group_write(w, n, about.s, s, indent);
-        return;
-    }
-    text_add(t, about.s);
+    text_add(t, statement_about(w, n, line, indent));
     statement_wrapped(t,
                       arena_printf(w->arena, "%s%s", s,
                                    statement_tick(w, *serves ? serves : n->op->name, s, n->span,
                                                   statement_flops(n),
                                                   step_price_words(w->arena, n, &cost), cost)),
                       indent);
-}
-
-void statement_settle(Writer *w)
-{
-    group_settle(w);
 }

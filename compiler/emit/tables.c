@@ -1,4 +1,5 @@
 /* tables.c -- the end of a generated file: parameters, sums, recipe, program, main. */
+#include "emit/cuda_library.h"
 #include "emit/cuda_steps.h"
 #include "ops/price.h"
 #include "runtime/constants.h"

@@ -14,8 +14,12 @@ typedef struct Kernel {
     const char *key;                                  /* equal for equal kernels */
     const char *base, *params, *body;                 /* "dense", "real *y, const real *a", the statements */
     const char *ways;                                 /* RT_WAYS of its own file, or NULL */
-    const char *blocks;                               /* CUDA: how many blocks of threads run it */
-    bool        launched, staged, joined;             /* CUDA: it is launched; it is a stage of a step that is one launch with others; part of a launch */
+    /* CUDA: its sizes, which the body says from byte size_at to size_end; number of blocks; whether it is launched by itself, is a
+     * member of a launch with others, or a stage of --kernels=persistent */
+    const Sizes *sizes;
+    size_t      size_at, size_end;
+    struct Blocks *blocks;
+    bool        launched, member, staged;
 } Kernel;
 
 /* A constant of the generated file; the number to try when it is wanted again.  Or a parameter, and its constant. */
@@ -44,16 +48,18 @@ typedef struct Writer {
     int          nlayer, nforward;                    /* their number; the number of those functions */
     int          nkernel;
     Kernel      *kernel;
-    int64_t      apart;                               /* bytes behind the libraries' workspace */
+    int64_t      behind_bytes;                        /* of GPU memory behind the libraries' workspace */
     Rows         products, graphs, graph_calls;       /* what libraries compute: cuda_library.c, cuda_graph.c */
-    struct Stages *stages;                            /* while those of a step are written: cuda_steps.c */
-    int64_t      launches;                            /* of a training step: cuda_group.c */
+    struct CudaCalls *list;                           /* CUDA: calls are added to it (cuda_call.h) */
+    struct CudaCalls **function;                      /* the calls of each function, and of the steps of --kernels=persistent */
+    int          nfunction;
+    int64_t      launches;                            /* of a training step: cuda_launch.c */
     Text         steps;                               /* --kernels=persistent: the kernel of many steps */
     const Node  *samples;                             /* of its steps: the value that has a place of its own, two in turns */
     int64_t      samples_bytes;                       /* of each, behind the scratch */
-    bool        *owned;                               /* of the step's sums: it is updated by the threads that make it (cuda_own.c) */
+    const struct Order **owned;                       /* of the step's sums: the order of the threads that update it (cuda_own.c), or NULL */
     int          nowned;
-    double       apart_seconds, together_seconds;     /* of a step, expected: as launches, as one launch with others */
+    double       launches_seconds, persistent_seconds; /* of a step, expected: as launches, in a launch of many steps */
     int          steps_most;                          /* of one launch; 0: there is none */
     const char  *steps_how, *steps_said[4];           /* how its blocks meet; what is expected of it */
     uint64_t     nname, room;
@@ -83,17 +89,10 @@ int64_t     pointer_slice_bytes(const Writer *w, const Node *n);          /* of 
 int64_t     pointer_align(const Writer *w, const Node *n);  /* bytes of which its address is a multiple in every step of a loop: 64 at most */
 int64_t     pointer_bytes(const Writer *w, const Node *n);      /* bytes of one sample, or of the whole when not batched */
 
-/* What a target writes in its own way. */
-typedef struct Statements {
-    const char *(*input)(Writer *w, const Node *n);
-    const char *(*move)(Writer *w, const Node *n);
-    const char *(*call)(Writer *w, const Node *n);
-} Statements;
-
 /* kernel.c: the statement that computes n: a call of a kernel made once */
 const char *kernel_statement(Writer *w, const Node *n);
-const char *kernel_image(Writer *w, const Node *n);   /* "(Image){ ... }" of an input; "(Augment){ ... }" of the recipe */
-const char *kernel_augment(Writer *w, const Augment *a);
+const Sizes *kernel_image(Writer *w, const Node *n);  /* of an input; of the recipe */
+const Sizes *kernel_augment(Writer *w, const Augment *a);
 const char *kernel_define(Writer *w, const char *base, const char *params, const char *body);
 
 /* loop.c: elementwise trees and sums as loops with literal bounds */
@@ -106,7 +105,8 @@ const char *move_statement(Writer *w, const Node *n);
 /* statement.c: a call under its line of the model, with its price, broken at its commas; the clock behind a call, and its row in the table of calls */
 void        statement_write(Writer *w, Text *t, const Node *n, int *line, const char *indent);
 void        statement_wrapped(Text *t, const char *s, const char *indent);
-void        statement_settle(Writer *w);              /* before what is no statement is written: launches that wait for others to share them */
+/* The comment above it: the model's line, if it is another than *line, shapes and price. */
+const char *statement_about(Writer *w, const Node *n, int *line, const char *indent);
 const char *statement_tick(Writer *w, const char *what, const char *call, Span at, double flops, const char *algorithm, Price p);
 double      statement_flops(const Node *n);           /* the textbook's, a sample: of convolutions and products, as in flops_per_sample */
 
@@ -138,9 +138,8 @@ void program_offsets(Writer *w, bool parameters);
 void program_head(Writer *w, const char *suffix, Text *t);
 void program_end(Writer *w, Text *out);               /* the tables behind the phases, and main */
 
-/* cuda_kernel.c: launches of runtime/cuda's kernels; kernel_launch: of one made here, in so many blocks (a C expression) */
-const char *kernel_launch(Writer *w, const char *base, const char *params, const char *body, const char *args, const char *blocks);
-extern const Statements cuda_statements;
+/* cuda_spell.c: the launches that compute n, one kernel each */
+const char *cuda_statement(Writer *w, const Node *n);
 /* tables.c */
 const char *emit_flop_text(Arena *a, double flops);   /* "13.18 MFLOP", "576.0 kFLOP" */
 const char *emit_isa(const char *cpu);                /* "RT_ISA_X86_V4" */

@@ -55,8 +55,8 @@ int64_t sizes_get(const Sizes *s, const char *field)
 
 static bool same_field(const SizeField *a, const SizeField *b)
 {
-    return a->kind == b->kind && a->i == b->i && a->f == b->f && !strcmp(a->name, b->name) &&
-           (a->kind != SIZE_WORD || !strcmp(a->word, b->word));
+    return a->kind == b->kind && a->i == b->i && a->f == b->f && !a->name == !b->name &&
+           (!a->name || !strcmp(a->name, b->name)) && (a->kind != SIZE_WORD || !strcmp(a->word, b->word));
 }
 
 bool sizes_same(const Sizes *a, const Sizes *b)
@@ -92,6 +92,8 @@ const char *sizes_text(Arena *a, const Sizes *s, bool cpp)
     Text t = text_new(a);
     if (s->inner)
         return arena_printf(a, cpp ? "%s{%s}" : "(%s){%s}", s->type, sizes_text(a, s->inner, cpp));
+    if (s->n == 1 && !s->field[0].name)
+        return arena_printf(a, cpp ? "%s{%lld}" : "(%s){%lld}", s->type, (long long)s->field[0].i);
     text_printf(&t, cpp ? "%s{ " : "(%s){ ", s->type);
     for (int i = 0; i < s->n; i++) {
         text_add(&t, i ? ", " : "");

@@ -20,7 +20,7 @@ typedef struct Sizes {
 } Sizes;
 
 Sizes      *sizes_new(Arena *a, const char *type);
-void        sizes_int(Sizes *s, const char *field, int64_t v);
+void        sizes_int(Sizes *s, const char *field, int64_t v);            /* field NULL: the struct's only member */
 void        sizes_real(Sizes *s, const char *field, double v);
 void        sizes_bool(Sizes *s, const char *field, bool v);
 void        sizes_word(Sizes *s, const char *field, const char *c);     /* a C expression */

@@ -590,7 +590,6 @@ KERNEL rt_metric_rt_output_1(const Rt *a, int unit, int metric, int first, const
 {
     rt_metric_1_body(a, unit, metric, first, e);
     rt_metric_1_body(a, unit, f, first, g);
-    rt_metric_1_body(a, unit, metric, first, e);
     rt_output_1_body(a, first, h);
 }
 
@@ -755,7 +754,6 @@ static void test_slice(const Rt *r, char *t, int unit)
         LOCAL(real, TEST_DENSE3), LOCAL(int32_t, TEST_LABEL), LOCAL(real, TEST_ACCURACY));
     /* loss */
     /* accuracy */
-    /* loss */
     LAUNCH(rt_metric_rt_output_1, r->there, unit, 0, first, LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY),
         1, LOCAL(real, TEST_ACCURACY), LOCAL(real, TEST_DENSE3));
 }
