@@ -104,6 +104,7 @@ typedef struct CudaCall {
 typedef struct CudaCalls {
     CudaCall **call;
     int n;
+    const Graph *graph;
     const char *indent; /* of the calls that are being added */
     int phase;
     int64_t times;

@@ -372,6 +372,7 @@ static int launch_statement(Writer *w, const CudaCalls *l, int i, int *line)
 void spell_function(Writer *w, CudaCalls *l)
 {
     int line = 0;
+    l->graph = w->g;
     ARENA_PUSH(w->arena, w->function, w->nfunction, l);
     for (int i = 0; i < l->n;)
         if (l->call[i]->kind == KIND_LINE)

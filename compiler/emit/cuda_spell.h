@@ -14,4 +14,7 @@ const char *spell_sizes(Writer *w, const CudaCall *c);    /* "own_1_size()" */
 void spell_function(Writer *w, CudaCalls *list);
 void spell_kernels(const Writer *w, Text *t);             /* the kernels themselves */
 
+/* cuda_dump.c: the calls of a function as text, one a line. */
+void calls_dump(const Graph *g, const CudaCalls *l, Text *t);
+
 #endif

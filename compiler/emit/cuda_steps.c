@@ -224,7 +224,7 @@ static Functions spell_step(Writer *w, CudaCalls *l, int cluster)
     int line = 0, number = 0, of = 0;
 
     ARENA_PUSH(w->arena, w->function, w->nfunction, l);
-    l->persistent = true;
+    l->persistent = true, l->graph = w->g;
     for (int i = 0; i < s->nphase; i++)
         of += s->phase[i].kind == PHASE_SLICE;
     for (int i = 0; i < s->nphase; i++)

@@ -44,6 +44,7 @@ void emit_c(const EmitInput *in, Text *out);          /* the whole generated fil
  * reported at its line. */
 bool emit_cuda_able(const Graph *train, const Graph *test, Diag *d);
 void emit_cuda(const EmitInput *in, Text *out);
+void emit_calls(const EmitInput *in, Text *out);      /* its calls, a line each: --dump=calls */
 bool emit_steps_able(const EmitInput *in, Diag *d);   /* --kernels=persistent: says what stands in the way */
 /* Seconds of a step, by a roofline: of launches of several kernels, of many steps in one launch. */
 typedef struct EmitSteps {

@@ -254,29 +254,36 @@ void cuda_phases(Writer *w)
     graph_phases(w, w->in->train, &w->train);
 }
 
+/* All parts of the file but its head, and the table of parameters.  *in has no graph of one token: generate looks at
+ * whole windows. */
+static Text write_parts(Writer *w, const EmitInput *in, Arena *a)
+{
+    program_begin(w, in, a);
+    bucket_units(w, in->train->step);
+    cuda_phases(w);
+    Text rows = text_new(a);
+    w->g = in->train, w->prefix = "";
+    update_rows(w, &rows, false);
+    w->steps = text_new(a);
+    if (in->options->persistent)
+        steps_write(w);
+    else
+        steps_of_graph(w);
+    if (w->nowned > 0 && w->nowned < update_parameters(w))
+        update_rows(w, &rows, true);
+    program_offsets(w, true);
+    graph_phases(w, in->test, &w->test);
+    program_offsets(w, false);
+    return rows;
+}
+
 void emit_cuda(const EmitInput *in, Text *out)
 {
-    EmitInput windows = *in; /* generate looks at whole ones */
+    EmitInput windows = *in;
     Writer w;
 
     windows.token = NULL;
-    program_begin(&w, &windows, out->arena);
-    bucket_units(&w, in->train->step);
-    cuda_phases(&w);
-    Text rows = text_new(out->arena);
-    w.g = in->train, w.prefix = "";
-    update_rows(&w, &rows, false);
-    w.steps = text_new(out->arena);
-    if (in->options->persistent)
-        steps_write(&w);
-    else
-        steps_of_graph(&w);
-    if (w.nowned > 0 && w.nowned < update_parameters(&w))
-        update_rows(&w, &rows, true);
-    program_offsets(&w, true);
-    graph_phases(&w, in->test, &w.test);
-    program_offsets(&w, false);
-
+    const Text rows = write_parts(&w, &windows, out->arena);
     head(&w, out);
     text_add(out, w.offsets.s);
     text_add(out, rows.s);
@@ -289,4 +296,15 @@ void emit_cuda(const EmitInput *in, Text *out)
                 w.body.s);
     text_add(out, w.steps.s);
     program_end(&w, out);
+}
+
+void emit_calls(const EmitInput *in, Text *out)
+{
+    EmitInput windows = *in;
+    Writer w;
+
+    windows.token = NULL;
+    write_parts(&w, &windows, out->arena);
+    for (int i = 0; i < w.nfunction; i++)
+        calls_dump(w.function[i]->graph, w.function[i], out);
 }

@@ -158,7 +158,8 @@ const OptionRow option_table[] = {
     {"--verbose", NULL, OPTION_TRUE, AT(verbose), BUILD | RUN, false, NULL,
      "print the command lines of the C compiler"},
     {"--dump", "PASS", OPTION_TEXT, AT(options.dump), SHOW | MAKE, false, NULL,
-     "print the graph to stderr, after the pass PASS or after each pass (all)"},
+     "print the graph to stderr, after the pass PASS or after each pass (all); calls: the calls of "
+     "a GPU program"},
     {"--verify", NULL, OPTION_TRUE, AT(options.verify), SHOW | MAKE, false, NULL,
      "check the graph after every pass, and the plan of memory after pass plan too"},
     {"--driver", "VERSION", OPTION_TEXT, AT(driver), SHOW | BUILD | RUN, true, "13.0",

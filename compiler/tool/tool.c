@@ -47,11 +47,17 @@ bool tool_answer(const Command *c, Diag *d)
 
 /* ---- before the passes */
 
+static bool dumps_calls(const Command *c)
+{
+    return c->options.dump && strcmp(c->options.dump, "calls") == 0;
+}
+
 static bool dump_known(Arena *a, const char *name, Diag *d)
 {
     const char **known = NULL;
     int n = 0;
     ARENA_PUSH(a, known, n, "all");
+    ARENA_PUSH(a, known, n, "calls");
     for (const Pass *p = pass_table; p->name; p++)
         ARENA_PUSH(a, known, n, p->name);
     for (int i = 0; i < n; i++)
@@ -135,6 +141,11 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
         return false;
     if (c->options.dump && !dump_known(diag_arena(d), c->options.dump, d))
         return false;
+    if (dumps_calls(c) && !(c->options.cuda && f->train)) {
+        diag_error(d, nowhere, "--dump=calls prints the calls of a GPU program, and this is none");
+        diag_help(d, "add --target cuda; the model needs a train block");
+        return false;
+    }
     if (c->kind == COMMAND_SHOW)
         show_layers(diag_arena(d), f->layers, c->all, c->cost);
     if (c->kind == COMMAND_EMIT && !write_forward(c, f, d))
@@ -327,13 +338,19 @@ bool tool_finish(const Command *c, const Front *f, Diag *d)
 {
     Arena *a = diag_arena(d);
     const bool program = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN ||
-                         (c->kind == COMMAND_EMIT && !strcmp(c->to, "cuda"));
+                         (c->kind == COMMAND_EMIT && !strcmp(c->to, "cuda")) || dumps_calls(c);
     if (program && c->options.cuda && !emit_cuda_able(f->train, f->test, d))
         return false;
     if (program && c->options.persistent) {
         const EmitInput in = tool_emit_input(c, f);
         if (!emit_steps_able(&in, d))
             return false;
+    }
+    if (dumps_calls(c)) {
+        const EmitInput in = tool_emit_input(c, f);
+        Text calls = text_new(a);
+        emit_calls(&in, &calls);
+        fputs(calls.s, stderr);
     }
     switch (c->kind) {
     case COMMAND_SHOW:

@@ -42,6 +42,7 @@ refuses "--set without a value" "KEY=VALUE" "$TENON" check "$lenet" --set optimi
 refuses "--set of an unknown key" "did you mean" "$TENON" check "$lenet" --set optimizer.lrr=1
 refuses "shards that do not divide" "divide" "$TENON" check "$lenet" --shards 7
 refuses "an unknown pass" "did you mean 'fuse'" "$TENON" emit "$lenet" --dump fues
+refuses "calls of a program for a processor" "add --target cuda" "$TENON" show "$lenet" --dump calls
 refuses "an unknown operation" "did you mean 'conv2d'" "$TENON" ops conv2
 refuses "an operation like no other" "tenon ops. lists them" "$TENON" ops nosuch
 refuses "ranks that do not divide" "3 ranks" "$TENON" show "$lenet" --ranks 3
