@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# layers.sh -- fails on an include against the order of the rooms, and on memory that does not come from the arena.
+# layers.sh -- fails on an include against the order of the rooms, on memory that does not come from the arena, and on a CUDA
+# emitter that scans the text that it has printed.
 #
 #   compiler/   base <- ir <- ops <- {front (+ grammar), passes, emit, scripts, pictures} <- tool <- main.c        read "is included by"
 #   runtime/    rt.h <- base <- files <- {comm, data, measure} <- {options, device} <- {step, cuda} <- train <- commands <- main.c
@@ -48,6 +49,17 @@ check_memory() {
     [ -z "$hits" ] || bad "$1" "takes memory outside the arena: $hits"
 }
 
+# The emitter for GPUs decides from calls as data (emit/cuda_call.h): printed C is for nvcc alone.  May be scanned, each for a reason:
+#   cuda_lower.c  without_plain   the name of a device function, as an op gives it: "dense_plain"
+scans='strstr|strchr|strrchr|strncmp|strspn|strcspn|strpbrk|strtok|atoi|atol|atoll|strtol|strtoll|strtod|sscanf|memmem|regexec'
+check_scans() {
+    local hits
+    hits=$(awk -v scans="(^|[^_[:alnum:]])($scans)[[:space:]]*[(]" '
+        /^[a-z].*[(]/ { name = $0 }
+        $0 ~ scans && !(FILENAME ~ /cuda_lower[.]c$/ && name ~ /without_plain/) { print FNR ": " $0 }' "$1")
+    [ -z "$hits" ] || bad "$1" "scans text: $hits"
+}
+
 # runtime/ROOM/FILE may include rt.h, its own room and the rooms below it; cpu/ is for generated code and for device code.
 check_runtime() {
     local file=$1 room=$2 header to
@@ -76,6 +88,10 @@ for file in compiler/main.c compiler/*/*.[ch] grammar/*.[ly]; do
     fine=1 room=${file#compiler/} room=${room%%/*}
     check_compiler "$file" "$room"
     case $file in compiler/base/arena.c | grammar/*) ;; *) check_memory "$file" ;; esac
+    case $file in
+    compiler/emit/cuda_* | compiler/emit/target_cuda.c | compiler/emit/loop.c | compiler/emit/move.c | compiler/emit/nest.? | \
+        compiler/emit/pointer.c | compiler/emit/kernel.c | compiler/ops/call.?) check_scans "$file" ;;
+    esac
     close
 done
 for file in runtime/*.[ch] runtime/*/*.[ch] runtime/cuda/*.cu runtime/cuda/*.cuh runtime/cuda/*/*.c; do
@@ -99,6 +115,7 @@ printf '#include "train/train.h"\n' > "$self/runtime.c"
 printf '#include "data/data.h"\n' > "$self/beside.h"
 printf '#include "step/net.h"\n' > "$self/kernel.h"
 printf 'void *f(void) { return malloc(1); }\n' > "$self/memory.c"
+printf 'static int f(const char *s)\n{\n    return strstr(s, "LOCAL(") != 0;\n}\n' > "$self/scan.c"
 expect() { if [ $fine = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL layers.sh does not see $1"; fi; }
 fine=1; check_compiler "$self/up.h" ir > /dev/null; expect "an include of a higher room"
 fine=1; check_compiler "$self/side.c" passes > /dev/null; expect "an include of a room of the same level"
@@ -107,6 +124,7 @@ fine=1; check_runtime "$self/runtime.c" step > /dev/null; expect "an include of 
 fine=1; check_runtime "$self/beside.h" comm > /dev/null; expect "an include of a room of the same level in the runtime"
 fine=1; check_runtime "$self/kernel.h" cpu > /dev/null; expect "a kernel that sees more than rt.h"
 fine=1; check_memory "$self/memory.c" > /dev/null; expect "malloc outside the arena"
+fine=1; check_scans "$self/scan.c" > /dev/null; expect "printed text that is scanned"
 
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

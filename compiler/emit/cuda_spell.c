@@ -87,14 +87,29 @@ static Body body_of(Arena *a, const CudaCall *c)
 
 /* ------------------------------------------------------------------------------- kernels */
 
-static const char *parameters_of(Arena *a, const CudaCall *c)
+/* Of the kernel around a device function: "real *y, const real *a", "y, a", and what a launch passes. */
+typedef struct Signature {
+    Text params, names, values;
+} Signature;
+
+static const char *value_of(const Argument *g, bool staged)
 {
-    Text t = text_new(a);
-    for (int i = 0; i < c->narg; i++)
-        if (c->arg[i].type)
-            text_printf(&t, "%s%s%s%s", t.len ? ", " : "", c->arg[i].constant ? "const " : "", c->arg[i].type,
-                        c->arg[i].name);
-    return t.s;
+    return g->rt ? (staged ? "r" : "r->there") : g->value;
+}
+
+static Signature signature_of(Arena *a, const Argument *arg, int n, bool staged)
+{
+    Signature s = {text_new(a), text_new(a), text_new(a)};
+    for (int i = 0; i < n; i++) {
+        const Argument *g = &arg[i];
+        const char *comma = s.names.len ? ", " : "";
+        if (!g->type)
+            continue;
+        text_printf(&s.params, "%s%s%s%s", comma, g->constant ? "const " : "", g->type, g->name);
+        text_printf(&s.names, "%s%s", comma, g->name);
+        text_printf(&s.values, "%s%s", comma, value_of(g, staged));
+    }
+    return s;
 }
 
 /* Those of a call that goes on with the results of another are that one's. */
@@ -120,17 +135,17 @@ static Blocks *blocks_of(Arena *a, const CudaCall *c)
 }
 
 /* Its index in Writer.kernel. */
-static int kernel_add(Writer *w, const char *base, const char *params, const Body *body, Blocks *blocks)
+static int kernel_add(Writer *w, const char *base, const Signature *s, const Body *body, Blocks *blocks)
 {
     const int before = w->nkernel;
-    const char *name = kernel_define(w, base, params, body->text.s);
+    const char *name = kernel_define(w, base, s->params.s, body->text.s);
     int i = 0;
 
     while (w->kernel[i].name != name)
         i++;
     if (i == before) {
         Kernel *k = &w->kernel[i];
-        k->blocks = blocks;
+        k->blocks = blocks, k->names = s->names.s;
         k->sizes = body->sizes, k->size_at = body->at, k->size_end = body->end;
     }
     return i;
@@ -141,7 +156,8 @@ static int kernel_of(Writer *w, const CudaCall *c)
     const Body b = body_of(w->arena, c);
     const bool behind = c->behind_order && !c->index;
     const char *base = behind ? arena_printf(w->arena, "%s_behind", c->form) : c->form;
-    return kernel_add(w, base, parameters_of(w->arena, c), &b, blocks_of(w->arena, c));
+    const Signature s = signature_of(w->arena, c->arg, c->narg, false);
+    return kernel_add(w, base, &s, &b, blocks_of(w->arena, c));
 }
 
 void spell_define(Writer *w, CudaCall *const *call, int n)
@@ -153,26 +169,12 @@ void spell_define(Writer *w, CudaCall *const *call, int n)
 
 /* ------------------------------------------------------------------------------- a call */
 
-static const char *value_of(const Argument *g, bool staged)
-{
-    return g->rt ? (staged ? "r" : "r->there") : g->value;
-}
-
-static const char *values_of(Arena *a, const CudaCall *c, bool staged)
-{
-    Text t = text_new(a);
-    for (int i = 0; i < c->narg; i++)
-        if (c->arg[i].type)
-            text_printf(&t, "%s%s", t.len ? ", " : "", value_of(&c->arg[i], staged));
-    return t.s;
-}
-
 const char *spell_stage(Writer *w, const CudaCall *c)
 {
     const int i = kernel_of(w, c);
     Kernel *k = &w->kernel[i];
     k->staged = true;
-    return arena_printf(w->arena, "%s_stage(%s);", k->name, values_of(w->arena, c, true));
+    return arena_printf(w->arena, "%s_stage(%s);", k->name, signature_of(w->arena, c->arg, c->narg, true).values.s);
 }
 
 const char *spell_sizes(Writer *w, const CudaCall *c)
@@ -196,7 +198,7 @@ static const char *launch_alone(Writer *w, const CudaCall *c)
     const int i = kernel_of(w, c);
     Kernel *k = &w->kernel[i];
     k->launched = true;
-    return arena_printf(w->arena, "LAUNCH(%s, %s);", k->name, values_of(w->arena, c, false));
+    return arena_printf(w->arena, "LAUNCH(%s, %s);", k->name, signature_of(w->arena, c->arg, c->narg, false).values.s);
 }
 
 /* ------------------------------------------------------------------------------- a launch of several calls */
@@ -294,16 +296,11 @@ static const char *launch_group(Writer *w, CudaCall *const *call, int n)
         }
         text_add(&body.text, ");\n");
     }
-    Text params = text_new(a), values = text_new(a);
-    for (int i = 0; i < p.n; i++) {
-        const Argument *g = &p.arg[i];
-        text_printf(&params, "%s%s%s%s", i ? ", " : "", g->constant ? "const " : "", g->type, g->name);
-        text_printf(&values, "%s%s", i ? ", " : "", value_of(g, false));
-    }
-    const int i = kernel_add(w, group_name(w, member, n), params.s, &body, group_blocks(w, member, n));
+    const Signature s = signature_of(a, p.arg, p.n, false);
+    const int i = kernel_add(w, group_name(w, member, n), &s, &body, group_blocks(w, member, n));
     Kernel *k = &w->kernel[i];
     k->launched = true;
-    return arena_printf(a, "LAUNCH(%s, %s);", k->name, values.s);
+    return arena_printf(a, "LAUNCH(%s, %s);", k->name, s.values.s);
 }
 
 const char *spell_launch(Writer *w, CudaCall *const *call, int n)
@@ -422,23 +419,6 @@ static const char *blocks_text(Arena *a, const Kernel *k)
     return t.s;
 }
 
-/* "y, a, b" of "real *y, const real *a, const real *b". */
-static const char *parameter_names(Arena *a, const char *params)
-{
-    Text t = text_new(a);
-    const char *name = params;
-
-    for (const char *p = params;; p++) {
-        if (*p == ' ' || *p == '*')
-            name = p + 1;
-        if (*p && *p != ',')
-            continue;
-        text_printf(&t, "%s%.*s", t.len ? ", " : "", (int)(p - name), name);
-        if (!*p)
-            return t.s;
-    }
-}
-
 /* Its sizes, how many blocks they take, the kernel: sizes once, however often they are used; the body, too. */
 static void spell_kernel(const Writer *w, Text *t, const Kernel *k)
 {
@@ -455,7 +435,7 @@ static void spell_kernel(const Writer *w, Text *t, const Kernel *k)
         text_printf(t, "constexpr int %s_blocks = %s;\n", k->name, blocks_text(a, k));
     if (k->member || (k->staged && k->launched)) {
         text_printf(t, "DEVICE void %s_body(%s)\n{\n%s}\n", k->name, k->params, body);
-        body = arena_printf(a, "    %s_body(%s);\n", k->name, parameter_names(a, k->params));
+        body = arena_printf(a, "    %s_body(%s);\n", k->name, k->names);
     }
     if (k->staged)
         text_printf(t, "STAGE %s_stage(%s)\n{\n%s}\n", k->name, k->params, body);

@@ -16,6 +16,7 @@ typedef struct Kernel {
     const char *ways;                                 /* RT_WAYS of its own file, or NULL */
     /* CUDA: its sizes, which the body says from byte size_at to size_end; number of blocks; whether it is launched by itself, is a
      * member of a launch with others, or a stage of --kernels=persistent */
+    const char *names;                                /* of its parameters: "y, a" */
     const Sizes *sizes;
     size_t      size_at, size_end;
     struct Blocks *blocks;
