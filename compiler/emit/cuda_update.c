@@ -167,6 +167,7 @@ static CudaCall *lower_average(Writer *w, const char *form, const Node *n)
     cuda_value(w, c, "mean", n->in[0], true);
     cuda_value(w, c, "var", n->in[2], true);
     cuda_blocks(w, c, "each", n->shape.dim[0]);
+    c->comment = arena_printf(w->arena, "running averages of batch_norm %s", param_layer(w->arena, n->in[0]->param));
     return c;
 }
 

@@ -21,9 +21,18 @@ static double expected_share(Writer *w, const Price *p)
     return p->textbook / (1e9 * core_peak_gflops(m.core, m.real) * market_seconds(&m, p->cycles));
 }
 
+/* Its own layer, or that of the value it reads first: "conv1" of a tanh behind conv1. */
+static const char *layer_of(Arena *a, const Node *n)
+{
+    const char *layer = node_serves(a, n);
+    while (!*layer && n->nin > 0)
+        n = n->in[0], layer = node_serves(a, n);
+    return layer;
+}
+
 /* "(N, 1, 28, 28) -> (N, 20, 12, 12)   direct, pooled before tanh   576.0 kFLOP a sample, 58 % of
  * peak expected", on two lines where one is too long; the name of the sum where samples are added
- * up. */
+ * up.  On a GPU "conv2d conv1: (N, 1, 28, 28) -> ...": operation and layer. */
 static void price_comment(Writer *w, Text *t, const Node *n, const Price *p, const char *indent)
 {
     const double f = n->op->cost ? n->op->cost(n).flops * (double)node_steps(n) : 0;
@@ -31,7 +40,10 @@ static void price_comment(Writer *w, Text *t, const Node *n, const Price *p, con
     const char *words = step_price_words(w->arena, n, p);
     Text how = text_new(w->arena);
 
-    if (n->place == PLACE_PARTIAL && n->name)
+    const char *layer = layer_of(w->arena, n);
+    if (w->in->options->cuda) /* one launch runs several calls, so each says which it is */
+        text_printf(t, "%s%s%s: ", n->op->name, *layer ? " " : "", layer);
+    else if (n->place == PLACE_PARTIAL && n->name)
         text_printf(t, "%s: ", n->name);
     if (from)
         text_printf(t, "%s -> ", shape_text(w->arena, &from->shape));

@@ -618,82 +618,82 @@ static void train_slice(const Rt *r, char *t, int unit)
     (void)shard, (void)first, (void)t;
 
     /* lenet.tn:7  model lenet(image: f32[1, 28, 28], classes: int = 10) { */
-    /* (N, 1, 28, 28) */
+    /* input image: (N, 1, 28, 28) */
     LAUNCH(rt_input_1, LOCAL(real, IMAGE), r->there, first);
 
     /* lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
-    /* (N, 1, 28, 28) -> (N, 20, 24, 24)   576.0 kFLOP a sample */
-    /* (N, 20, 24, 24) -> (N, 20, 24, 24) */
+    /* conv2d conv1: (N, 1, 28, 28) -> (N, 20, 24, 24)   576.0 kFLOP a sample */
+    /* tanh conv1: (N, 20, 24, 24) -> (N, 20, 24, 24) */
     LAUNCH(conv2d_tanh_1, LOCAL(real, CONV1), LOCAL(real, IMAGE), FIXED(real, CONV1_WEIGHT),
         FIXED(real, CONV1_BIAS));
-    /* (N, 20, 24, 24) -> (N, 20, 12, 12) */
+    /* max_pool h: (N, 20, 24, 24) -> (N, 20, 12, 12) */
     LAUNCH(max_pool_1, LOCAL(real, H), LOCAL(real, CONV1));
 
     /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
-    /* (N, 20, 12, 12) -> (N, 50, 8, 8)   3.20 MFLOP a sample */
-    /* (N, 50, 8, 8) -> (N, 50, 8, 8) */
+    /* conv2d conv2: (N, 20, 12, 12) -> (N, 50, 8, 8)   3.20 MFLOP a sample */
+    /* tanh conv2: (N, 50, 8, 8) -> (N, 50, 8, 8) */
     LAUNCH(conv2d_tanh_2, LOCAL(real, CONV2), LOCAL(real, H), FIXED(real, CONV2_WEIGHT),
         FIXED(real, CONV2_BIAS));
-    /* (N, 50, 8, 8) -> (N, 50, 4, 4) */
+    /* max_pool h: (N, 50, 8, 8) -> (N, 50, 4, 4) */
     LAUNCH(max_pool_2, LOCAL(real, H_2), LOCAL(real, CONV2));
 
     /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
-    /* (N, 800) -> (N, 500)   800.0 kFLOP a sample */
-    /* (N, 500) -> (N, 500) */
+    /* dense dense1: (N, 800) -> (N, 500)   800.0 kFLOP a sample */
+    /* tanh h: (N, 500) -> (N, 500) */
     LAUNCH(dense_tanh_1, LOCAL(real, DENSE1), LOCAL(real, H_2), FIXED(real, DENSE1_WEIGHT),
         FIXED(real, DENSE1_BIAS));
 
     /* lenet.tn:11  return dense(h, classes) */
-    /* (N, 500) -> (N, 10)   10.0 kFLOP a sample */
-    /* (N, 10) -> (N, 10) */
+    /* dense dense2: (N, 500) -> (N, 10)   10.0 kFLOP a sample */
+    /* bias dense2: (N, 10) -> (N, 10) */
 
     /* lenet.tn:16  loss      = softmax_cross_entropy */
-    /* (N) */
+    /* label label: (N) */
     LAUNCH(dense_bias_rt_labels_1, LOCAL(real, DENSE2), LOCAL(real, DENSE1),
         FIXED(real, DENSE2_WEIGHT), FIXED(real, DENSE2_BIAS), LOCAL(int32_t, LABEL), r->there,
         first);
-    /* (N, 10) -> (N) */
-    /* (N, 10) -> (N) */
-    /* (N, 10) -> (N, 10) */
+    /* softmax_cross_entropy dense2: (N, 10) -> (N) */
+    /* accuracy dense2: (N, 10) -> (N) */
+    /* softmax_cross_entropy_dx ddense2: (N, 10) -> (N, 10) */
     LAUNCH(softmax_cross_entropy_accuracy_more_1, LOCAL(real, SOFTMAX_CROSS_ENTROPY),
         LOCAL(real, DENSE2), LOCAL(int32_t, LABEL), LOCAL(real, ACCURACY), LOCAL(real, DDENSE2));
     /* loss */
     /* accuracy */
 
     /* backward of lenet.tn:11  return dense(h, classes) */
-    /* ddense2.bias: (N, 10) -> (10) */
-    /* (N, 10) -> (N, 500)   10.0 kFLOP a sample */
-    /* ddense2.weight: (N, 500) -> (10, 500)   10.0 kFLOP a sample */
+    /* sum_to ddense2.bias: (N, 10) -> (10) */
+    /* dense_dx dh: (N, 10) -> (N, 500)   10.0 kFLOP a sample */
+    /* dense_dw ddense2.weight: (N, 500) -> (10, 500)   10.0 kFLOP a sample */
 
     /* backward of lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
-    /* (N, 500) -> (N, 500) */
+    /* tanh_d ddense1: (N, 500) -> (N, 500) */
     LAUNCH(rt_metric_sum_to_dense_dx_dense_dw_tanh_d_1, r->there, unit, 0, first,
         LOCAL(real, SOFTMAX_CROSS_ENTROPY), 1, LOCAL(real, ACCURACY),
         PARTIAL(real, DDENSE2_BIAS, 128), LOCAL(real, DDENSE2), LOCAL(real, DH),
         FIXED(real, DENSE2_WEIGHT), PARTIAL(real, DDENSE2_WEIGHT, 20096), LOCAL(real, DENSE1));
-    /* ddense1.bias: (N, 500) -> (500) */
-    /* (N, 500) -> (N, 800)   800.0 kFLOP a sample */
-    /* ddense1.weight: (N, 800) -> (500, 800)   800.0 kFLOP a sample */
+    /* sum_to ddense1.bias: (N, 500) -> (500) */
+    /* dense_dx dense1: (N, 500) -> (N, 800)   800.0 kFLOP a sample */
+    /* dense_dw ddense1.weight: (N, 800) -> (500, 800)   800.0 kFLOP a sample */
 
     /* backward of lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
-    /* (N, 50, 8, 8) -> (N, 50, 8, 8) */
-    /* (N, 50, 8, 8) -> (N, 50, 8, 8) */
+    /* max_pool_dx conv2: (N, 50, 8, 8) -> (N, 50, 8, 8) */
+    /* tanh_d dconv2: (N, 50, 8, 8) -> (N, 50, 8, 8) */
     LAUNCH(sum_to_dense_dx_dense_dw_more_1, PARTIAL(real, DDENSE1_BIAS, 2112), LOCAL(real, DH),
         LOCAL(real, D_DENSE_DX), FIXED(real, DENSE1_WEIGHT), PARTIAL(real, DDENSE1_WEIGHT, 1600064),
         LOCAL(real, H_2), LOCAL(real, D_MAX_POOL_DX), LOCAL(real, CONV2));
-    /* dconv2.bias: (N, 50, 8, 8) -> (50) */
-    /* (N, 50, 8, 8) -> (N, 20, 12, 12)   3.20 MFLOP a sample */
-    /* dconv2.weight: (N, 20, 12, 12) -> (50, 20, 5, 5)   3.20 MFLOP a sample */
+    /* sum_to dconv2.bias: (N, 50, 8, 8) -> (50) */
+    /* conv2d_dx dh: (N, 50, 8, 8) -> (N, 20, 12, 12)   3.20 MFLOP a sample */
+    /* conv2d_dw dconv2.weight: (N, 20, 12, 12) -> (50, 20, 5, 5)   3.20 MFLOP a sample */
 
     /* backward of lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
-    /* (N, 20, 24, 24) -> (N, 20, 24, 24) */
-    /* (N, 20, 24, 24) -> (N, 20, 24, 24) */
+    /* max_pool_dx conv1: (N, 20, 24, 24) -> (N, 20, 24, 24) */
+    /* tanh_d dconv1: (N, 20, 24, 24) -> (N, 20, 24, 24) */
     LAUNCH(sum_to_conv2d_dx_conv2d_dw_more_1, PARTIAL(real, DCONV2_BIAS, 320),
         LOCAL(real, D_MAX_POOL_DX), LOCAL(real, DH_2), FIXED(real, CONV2_WEIGHT),
         PARTIAL(real, DCONV2_WEIGHT, 100096), LOCAL(real, H), LOCAL(real, D_MAX_POOL_DX_2),
         LOCAL(real, CONV1));
-    /* dconv1.bias: (N, 20, 24, 24) -> (20) */
-    /* dconv1.weight: (N, 1, 28, 28) -> (20, 1, 5, 5)   576.0 kFLOP a sample */
+    /* sum_to dconv1.bias: (N, 20, 24, 24) -> (20) */
+    /* conv2d_dw dconv1.weight: (N, 1, 28, 28) -> (20, 1, 5, 5)   576.0 kFLOP a sample */
     LAUNCH(sum_to_conv2d_dw_1, PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, D_MAX_POOL_DX_2),
         PARTIAL(real, DCONV1_WEIGHT, 2112), LOCAL(real, IMAGE));
 }
@@ -772,42 +772,42 @@ static void test_slice(const Rt *r, char *t, int unit)
     (void)shard, (void)first, (void)t;
 
     /* lenet.tn:7  model lenet(image: f32[1, 28, 28], classes: int = 10) { */
-    /* (N, 1, 28, 28) */
+    /* input image: (N, 1, 28, 28) */
     LAUNCH(rt_input_1, LOCAL(real, TEST_IMAGE), r->there, first);
 
     /* lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
-    /* (N, 1, 28, 28) -> (N, 20, 24, 24)   576.0 kFLOP a sample */
-    /* (N, 20, 24, 24) -> (N, 20, 24, 24) */
+    /* conv2d conv1: (N, 1, 28, 28) -> (N, 20, 24, 24)   576.0 kFLOP a sample */
+    /* tanh conv1: (N, 20, 24, 24) -> (N, 20, 24, 24) */
     LAUNCH(conv2d_tanh_1, LOCAL(real, TEST_CONV1), LOCAL(real, TEST_IMAGE),
         FIXED(real, CONV1_WEIGHT), FIXED(real, CONV1_BIAS));
-    /* (N, 20, 24, 24) -> (N, 20, 12, 12) */
+    /* max_pool h: (N, 20, 24, 24) -> (N, 20, 12, 12) */
     LAUNCH(max_pool_1, LOCAL(real, TEST_H), LOCAL(real, TEST_CONV1));
 
     /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
-    /* (N, 20, 12, 12) -> (N, 50, 8, 8)   3.20 MFLOP a sample */
-    /* (N, 50, 8, 8) -> (N, 50, 8, 8) */
+    /* conv2d conv2: (N, 20, 12, 12) -> (N, 50, 8, 8)   3.20 MFLOP a sample */
+    /* tanh conv2: (N, 50, 8, 8) -> (N, 50, 8, 8) */
     LAUNCH(conv2d_tanh_2, LOCAL(real, TEST_CONV2), LOCAL(real, TEST_H), FIXED(real, CONV2_WEIGHT),
         FIXED(real, CONV2_BIAS));
-    /* (N, 50, 8, 8) -> (N, 50, 4, 4) */
+    /* max_pool h: (N, 50, 8, 8) -> (N, 50, 4, 4) */
     LAUNCH(max_pool_2, LOCAL(real, TEST_H_2), LOCAL(real, TEST_CONV2));
 
     /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
-    /* (N, 800) -> (N, 500)   800.0 kFLOP a sample */
-    /* (N, 500) -> (N, 500) */
+    /* dense dense1: (N, 800) -> (N, 500)   800.0 kFLOP a sample */
+    /* tanh h: (N, 500) -> (N, 500) */
     LAUNCH(dense_tanh_1, LOCAL(real, TEST_DENSE1), LOCAL(real, TEST_H_2),
         FIXED(real, DENSE1_WEIGHT), FIXED(real, DENSE1_BIAS));
 
     /* lenet.tn:11  return dense(h, classes) */
-    /* (N, 500) -> (N, 10)   10.0 kFLOP a sample */
-    /* (N, 10) -> (N, 10) */
+    /* dense dense2: (N, 500) -> (N, 10)   10.0 kFLOP a sample */
+    /* bias dense2: (N, 10) -> (N, 10) */
     LAUNCH(dense_bias_1, LOCAL(real, TEST_DENSE2), LOCAL(real, TEST_DENSE1),
         FIXED(real, DENSE2_WEIGHT), FIXED(real, DENSE2_BIAS));
 
     /* lenet.tn:16  loss      = softmax_cross_entropy */
-    /* (N) */
+    /* label label: (N) */
     LAUNCH(rt_labels_1, LOCAL(int32_t, TEST_LABEL), r->there, first);
-    /* (N, 10) -> (N) */
-    /* (N, 10) -> (N) */
+    /* softmax_cross_entropy dense2: (N, 10) -> (N) */
+    /* accuracy dense2: (N, 10) -> (N) */
     LAUNCH(softmax_cross_entropy_accuracy_1, LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY),
         LOCAL(real, TEST_DENSE2), LOCAL(int32_t, TEST_LABEL), LOCAL(real, TEST_ACCURACY));
     /* loss */

@@ -604,60 +604,60 @@ static void train_slice(const Rt *r, char *t, int unit)
     (void)shard, (void)first, (void)t;
 
     /* mlp.tn:7  model mlp(image: f32[1, 28, 28], classes: int = 10) { */
-    /* (N, 1, 28, 28) */
+    /* input image: (N, 1, 28, 28) */
     LAUNCH(rt_input_1, LOCAL(real, IMAGE), r->there, first);
 
     /* mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
-    /* (N, 784) -> (N, 128)   200.7 kFLOP a sample */
-    /* (N, 128) -> (N, 128) */
+    /* dense dense1: (N, 784) -> (N, 128)   200.7 kFLOP a sample */
+    /* relu h: (N, 128) -> (N, 128) */
     LAUNCH(dense_relu_1, LOCAL(real, DENSE1), LOCAL(real, IMAGE), FIXED(real, DENSE1_WEIGHT),
         FIXED(real, DENSE1_BIAS));
 
     /* mlp.tn:9  h = dense(h, 64) |> relu */
-    /* (N, 128) -> (N, 64)   16.4 kFLOP a sample */
-    /* (N, 64) -> (N, 64) */
+    /* dense dense2: (N, 128) -> (N, 64)   16.4 kFLOP a sample */
+    /* relu h: (N, 64) -> (N, 64) */
     LAUNCH(dense_relu_2, LOCAL(real, DENSE2), LOCAL(real, DENSE1), FIXED(real, DENSE2_WEIGHT),
         FIXED(real, DENSE2_BIAS));
 
     /* mlp.tn:10  return dense(h, classes) */
-    /* (N, 64) -> (N, 10)   1.3 kFLOP a sample */
-    /* (N, 10) -> (N, 10) */
+    /* dense dense3: (N, 64) -> (N, 10)   1.3 kFLOP a sample */
+    /* bias dense3: (N, 10) -> (N, 10) */
 
     /* mlp.tn:15  loss      = softmax_cross_entropy */
-    /* (N) */
+    /* label label: (N) */
     LAUNCH(dense_bias_rt_labels_1, LOCAL(real, DENSE3), LOCAL(real, DENSE2),
         FIXED(real, DENSE3_WEIGHT), FIXED(real, DENSE3_BIAS), LOCAL(int32_t, LABEL), r->there,
         first);
-    /* (N, 10) -> (N) */
-    /* (N, 10) -> (N) */
-    /* (N, 10) -> (N, 10) */
+    /* softmax_cross_entropy dense3: (N, 10) -> (N) */
+    /* accuracy dense3: (N, 10) -> (N) */
+    /* softmax_cross_entropy_dx ddense3: (N, 10) -> (N, 10) */
     LAUNCH(softmax_cross_entropy_accuracy_more_1, LOCAL(real, SOFTMAX_CROSS_ENTROPY),
         LOCAL(real, DENSE3), LOCAL(int32_t, LABEL), LOCAL(real, ACCURACY), LOCAL(real, DDENSE3));
     /* loss */
     /* accuracy */
 
     /* backward of mlp.tn:10  return dense(h, classes) */
-    /* ddense3.bias: (N, 10) -> (10) */
-    /* (N, 10) -> (N, 64)   1.3 kFLOP a sample */
-    /* ddense3.weight: (N, 64) -> (10, 64)   1.3 kFLOP a sample */
+    /* sum_to ddense3.bias: (N, 10) -> (10) */
+    /* dense_dx dh: (N, 10) -> (N, 64)   1.3 kFLOP a sample */
+    /* dense_dw ddense3.weight: (N, 64) -> (10, 64)   1.3 kFLOP a sample */
 
     /* backward of mlp.tn:9  h = dense(h, 64) |> relu */
-    /* (N, 64) -> (N, 64) */
+    /* relu_d ddense2: (N, 64) -> (N, 64) */
     LAUNCH(rt_metric_sum_to_dense_dx_dense_dw_relu_d_1, r->there, unit, 0, first,
         LOCAL(real, SOFTMAX_CROSS_ENTROPY), 1, LOCAL(real, ACCURACY),
         PARTIAL(real, DDENSE3_BIAS, 128), LOCAL(real, DDENSE3), LOCAL(real, DH),
         FIXED(real, DENSE3_WEIGHT), PARTIAL(real, DDENSE3_WEIGHT, 2624), LOCAL(real, DENSE2));
-    /* ddense2.bias: (N, 64) -> (64) */
-    /* (N, 64) -> (N, 128)   16.4 kFLOP a sample */
-    /* ddense2.weight: (N, 128) -> (64, 128)   16.4 kFLOP a sample */
+    /* sum_to ddense2.bias: (N, 64) -> (64) */
+    /* dense_dx dh: (N, 64) -> (N, 128)   16.4 kFLOP a sample */
+    /* dense_dw ddense2.weight: (N, 128) -> (64, 128)   16.4 kFLOP a sample */
 
     /* backward of mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
-    /* (N, 128) -> (N, 128) */
+    /* relu_d ddense1: (N, 128) -> (N, 128) */
     LAUNCH(sum_to_dense_dx_dense_dw_relu_d_1, PARTIAL(real, DDENSE2_BIAS, 320), LOCAL(real, DH),
         LOCAL(real, DH_2), FIXED(real, DENSE2_WEIGHT), PARTIAL(real, DDENSE2_WEIGHT, 32832),
         LOCAL(real, DENSE1));
-    /* ddense1.bias: (N, 128) -> (128) */
-    /* ddense1.weight: (N, 784) -> (128, 784)   200.7 kFLOP a sample */
+    /* sum_to ddense1.bias: (N, 128) -> (128) */
+    /* dense_dw ddense1.weight: (N, 784) -> (128, 784)   200.7 kFLOP a sample */
     LAUNCH(sum_to_dense_dw_1, PARTIAL(real, DDENSE1_BIAS, 576), LOCAL(real, DH_2),
         PARTIAL(real, DDENSE1_WEIGHT, 401472), LOCAL(real, IMAGE));
 }
@@ -724,32 +724,32 @@ static void test_slice(const Rt *r, char *t, int unit)
     (void)shard, (void)first, (void)t;
 
     /* mlp.tn:7  model mlp(image: f32[1, 28, 28], classes: int = 10) { */
-    /* (N, 1, 28, 28) */
+    /* input image: (N, 1, 28, 28) */
     LAUNCH(rt_input_1, LOCAL(real, TEST_IMAGE), r->there, first);
 
     /* mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
-    /* (N, 784) -> (N, 128)   200.7 kFLOP a sample */
-    /* (N, 128) -> (N, 128) */
+    /* dense dense1: (N, 784) -> (N, 128)   200.7 kFLOP a sample */
+    /* relu h: (N, 128) -> (N, 128) */
     LAUNCH(dense_relu_1, LOCAL(real, TEST_DENSE1), LOCAL(real, TEST_IMAGE),
         FIXED(real, DENSE1_WEIGHT), FIXED(real, DENSE1_BIAS));
 
     /* mlp.tn:9  h = dense(h, 64) |> relu */
-    /* (N, 128) -> (N, 64)   16.4 kFLOP a sample */
-    /* (N, 64) -> (N, 64) */
+    /* dense dense2: (N, 128) -> (N, 64)   16.4 kFLOP a sample */
+    /* relu h: (N, 64) -> (N, 64) */
     LAUNCH(dense_relu_2, LOCAL(real, TEST_DENSE2), LOCAL(real, TEST_DENSE1),
         FIXED(real, DENSE2_WEIGHT), FIXED(real, DENSE2_BIAS));
 
     /* mlp.tn:10  return dense(h, classes) */
-    /* (N, 64) -> (N, 10)   1.3 kFLOP a sample */
-    /* (N, 10) -> (N, 10) */
+    /* dense dense3: (N, 64) -> (N, 10)   1.3 kFLOP a sample */
+    /* bias dense3: (N, 10) -> (N, 10) */
     LAUNCH(dense_bias_1, LOCAL(real, TEST_DENSE3), LOCAL(real, TEST_DENSE2),
         FIXED(real, DENSE3_WEIGHT), FIXED(real, DENSE3_BIAS));
 
     /* mlp.tn:15  loss      = softmax_cross_entropy */
-    /* (N) */
+    /* label label: (N) */
     LAUNCH(rt_labels_1, LOCAL(int32_t, TEST_LABEL), r->there, first);
-    /* (N, 10) -> (N) */
-    /* (N, 10) -> (N) */
+    /* softmax_cross_entropy dense3: (N, 10) -> (N) */
+    /* accuracy dense3: (N, 10) -> (N) */
     LAUNCH(softmax_cross_entropy_accuracy_1, LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY),
         LOCAL(real, TEST_DENSE3), LOCAL(int32_t, TEST_LABEL), LOCAL(real, TEST_ACCURACY));
     /* loss */
@@ -807,35 +807,35 @@ DEVICE void slice(const Rt *r, int unit, bool odd, unsigned *arrived, const Chip
     grid_meet(arrived);
 
     /* mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
-    /* (N, 784) -> (N, 128)   200.7 kFLOP a sample */
+    /* dense dense1: (N, 784) -> (N, 128)   200.7 kFLOP a sample */
     dense_1_stage(LOCAL(real, DENSE1), SAMPLES(real, IMAGE), FIXED(real, DENSE1_WEIGHT));
-    /* (N, 128) -> (N, 128) */
+    /* relu h: (N, 128) -> (N, 128) */
     relu_1_stage(LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
     grid_meet(arrived);
 
     /* mlp.tn:9  h = dense(h, 64) |> relu */
-    /* (N, 128) -> (N, 64)   16.4 kFLOP a sample */
+    /* dense dense2: (N, 128) -> (N, 64)   16.4 kFLOP a sample */
     dense_2_stage(LOCAL(real, DENSE2), LOCAL(real, DENSE1), FIXED(real, DENSE2_WEIGHT));
-    /* (N, 64) -> (N, 64) */
+    /* relu h: (N, 64) -> (N, 64) */
     relu_2_stage(LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
     grid_meet(arrived);
 
     /* mlp.tn:10  return dense(h, classes) */
-    /* (N, 64) -> (N, 10)   1.3 kFLOP a sample */
+    /* dense dense3: (N, 64) -> (N, 10)   1.3 kFLOP a sample */
     dense_3_stage(LOCAL(real, DENSE3), LOCAL(real, DENSE2), FIXED(real, DENSE3_WEIGHT));
-    /* (N, 10) -> (N, 10) */
+    /* bias dense3: (N, 10) -> (N, 10) */
     bias_1_stage(LOCAL(real, DENSE3), LOCAL(real, DENSE3), FIXED(real, DENSE3_BIAS));
 
     /* mlp.tn:15  loss      = softmax_cross_entropy */
-    /* (N) */
+    /* label label: (N) */
     rt_labels_1_stage(LOCAL(int32_t, LABEL), r, first);
     grid_meet(arrived);
-    /* (N, 10) -> (N) */
+    /* softmax_cross_entropy dense3: (N, 10) -> (N) */
     softmax_cross_entropy_1_stage(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE3),
         LOCAL(int32_t, LABEL));
-    /* (N, 10) -> (N) */
+    /* accuracy dense3: (N, 10) -> (N) */
     accuracy_1_stage(LOCAL(real, ACCURACY), LOCAL(real, DENSE3), LOCAL(int32_t, LABEL));
-    /* (N, 10) -> (N, 10) */
+    /* softmax_cross_entropy_dx ddense3: (N, 10) -> (N, 10) */
     softmax_cross_entropy_dx_1_stage(LOCAL(real, DDENSE3), LOCAL(real, DENSE3),
         LOCAL(int32_t, LABEL));
     grid_meet(arrived);
@@ -843,32 +843,32 @@ DEVICE void slice(const Rt *r, int unit, bool odd, unsigned *arrived, const Chip
     rt_metric_1_stage(r, unit, 1, first, LOCAL(real, ACCURACY)); /* accuracy */
 
     /* backward of mlp.tn:10  return dense(h, classes) */
-    /* ddense3.bias: (N, 10) -> (10) */
+    /* sum_to ddense3.bias: (N, 10) -> (10) */
     sum_to_1_stage(PARTIAL(real, DDENSE3_BIAS, 128), LOCAL(real, DDENSE3));
-    /* (N, 10) -> (N, 64)   1.3 kFLOP a sample */
+    /* dense_dx dh: (N, 10) -> (N, 64)   1.3 kFLOP a sample */
     dense_dx_1_stage(LOCAL(real, DH), FIXED(real, DENSE3_WEIGHT), LOCAL(real, DDENSE3));
-    /* ddense3.weight: (N, 64) -> (10, 64)   1.3 kFLOP a sample */
+    /* dense_dw ddense3.weight: (N, 64) -> (10, 64)   1.3 kFLOP a sample */
     dense_dw_1_stage(PARTIAL(real, DDENSE3_WEIGHT, 2624), LOCAL(real, DENSE2),
         LOCAL(real, DDENSE3));
 
     /* backward of mlp.tn:9  h = dense(h, 64) |> relu */
-    /* (N, 64) -> (N, 64) */
+    /* relu_d ddense2: (N, 64) -> (N, 64) */
     relu_d_1_stage(LOCAL(real, DH), LOCAL(real, DH), LOCAL(real, DENSE2));
     grid_meet(arrived);
-    /* ddense2.bias: (N, 64) -> (64) */
+    /* sum_to ddense2.bias: (N, 64) -> (64) */
     sum_to_2_stage(PARTIAL(real, DDENSE2_BIAS, 320), LOCAL(real, DH));
-    /* (N, 64) -> (N, 128)   16.4 kFLOP a sample */
+    /* dense_dx dh: (N, 64) -> (N, 128)   16.4 kFLOP a sample */
     dense_dx_2_stage(LOCAL(real, DH_2), FIXED(real, DENSE2_WEIGHT), LOCAL(real, DH));
-    /* ddense2.weight: (N, 128) -> (64, 128)   16.4 kFLOP a sample */
+    /* dense_dw ddense2.weight: (N, 128) -> (64, 128)   16.4 kFLOP a sample */
     dense_dw_2_stage(PARTIAL(real, DDENSE2_WEIGHT, 32832), LOCAL(real, DENSE1), LOCAL(real, DH));
 
     /* backward of mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
-    /* (N, 128) -> (N, 128) */
+    /* relu_d ddense1: (N, 128) -> (N, 128) */
     relu_d_2_stage(LOCAL(real, DH_2), LOCAL(real, DH_2), LOCAL(real, DENSE1));
     grid_meet(arrived);
-    /* ddense1.bias: (N, 128) -> (128) */
+    /* sum_to ddense1.bias: (N, 128) -> (128) */
     sum_to_3_stage(PARTIAL(real, DDENSE1_BIAS, 576), LOCAL(real, DH_2));
-    /* ddense1.weight: (N, 784) -> (128, 784)   200.7 kFLOP a sample */
+    /* dense_dw ddense1.weight: (N, 784) -> (128, 784)   200.7 kFLOP a sample */
     dense_dw_own_1_stage(r, chip.at[5], SAMPLES(real, IMAGE), LOCAL(real, DH_2));
 }
 
