@@ -1,4 +1,5 @@
-/* cuda_call.c -- calls of a GPU's program: how they are made, what they touch, which of them conflict. */
+/* cuda_call.c -- calls of a GPU's program: how they are made, what they touch, which of them
+ * conflict. */
 #include "emit/cuda_call.h"
 #include <string.h>
 
@@ -91,13 +92,15 @@ void cuda_touch_value(Writer *w, CudaCall *c, const Node *n, bool writes)
     push_operand(w, c, (Operand){n, p, memory_of(w, b), from, from + bytes, writes, false, NULL});
 }
 
-static void push_pointer(Writer *w, CudaCall *c, const char *type, const char *name, const char *at, bool writes)
+static void push_pointer(Writer *w, CudaCall *c, const char *type, const char *name, const char *at,
+                         bool writes)
 {
     const char *star = arena_printf(w->arena, "%s *", type);
     push_argument(w, c, (Argument){.type = star, .name = name, .constant = !writes, .value = at});
 }
 
-void cuda_value_at(Writer *w, CudaCall *c, const char *name, const Node *n, const char *at, bool writes)
+void cuda_value_at(Writer *w, CudaCall *c, const char *name, const Node *n, const char *at,
+                   bool writes)
 {
     push_pointer(w, c, pointer_type(n), name, at, writes);
     cuda_touch_value(w, c, n, writes);
@@ -108,7 +111,8 @@ void cuda_value(Writer *w, CudaCall *c, const char *name, const Node *n, bool wr
     cuda_value_at(w, c, name, n, pointer_to(w, n), writes);
 }
 
-void cuda_address(Writer *w, CudaCall *c, const char *type, const char *name, const char *at, bool writes)
+void cuda_address(Writer *w, CudaCall *c, const char *type, const char *name, const char *at,
+                  bool writes)
 {
     push_pointer(w, c, type, name, at, writes);
     cuda_touch(w, c, MEMORY_UNKNOWN, 0, INT64_MAX, writes);
@@ -225,7 +229,8 @@ void pending_add(Writer *w, Pending *p, const Operand *o, int n)
         ARENA_PUSH(w->arena, p->operand, p->n, o[i]);
 }
 
-/* Calls without any operand in common go on in any order; else the one of a product that stands before can save the barrier. */
+/* Calls without any operand in common go on in any order; else the one of a product that stands
+ * before can save the barrier. */
 static bool can_follow(Writer *w, const Pending *p, CudaCall *c, const Order *o)
 {
     cuda_give_order(w, c, o);
@@ -246,7 +251,8 @@ static bool follow_product(Writer *w, const Pending *p, CudaCall *c)
     return false;
 }
 
-/* The pixels of a window belong to the thread that has made its number of dy, where that one's order allows it. */
+/* The pixels of a window belong to the thread that has made its number of dy, where that one's
+ * order allows it. */
 static void follow_pool(Writer *w, const Pending *p, CudaCall *c)
 {
     Operand *dy = &c->operand[c->noperand - 1];

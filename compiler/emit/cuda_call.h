@@ -1,27 +1,39 @@
 /* cuda_call.h -- the step of a GPU's program as data: an array of calls.
  *
- *   lowering   cuda_lower.c, loop.c, move.c, cuda_library.c ...   nodes to calls: form, sizes, operands, order of the results
- *   passes     cuda_launch.c (which calls share a launch), cuda_stage.c (barriers of --kernels=persistent), cuda_own.c
- *   spelling   cuda_spell.c   calls to C++, once, when all passes have run
+ *   lowering   nodes to calls with form, sizes, operands and order of the results: cuda_lower.c,
+ *              loop.c, move.c, cuda_library.c, cuda_graph.c, cuda_columns.c, cuda_update.c
+ *   passes     cuda_launch.c: which calls share a launch; cuda_stage.c and cuda_own.c: barriers and
+ *              updates of --kernels=persistent
+ *   spelling   calls to C++, once, when all passes have run: cuda_spell.c, cuda_steps.c
  *
- * A pass decides from operands alone.  Texts in a call are for the speller; no pass looks into them.
+ * A pass decides from operands alone.  Texts in a call are for the speller: no pass looks into one.
  */
 #ifndef CUDA_CALL_H
 #define CUDA_CALL_H
 #include "emit/nest.h"
 #include "emit/writer.h"
 
-/* Regions of memory.  UNKNOWN: any address, so it conflicts with every other access.  GRADIENT: the buffer that ranks add.
- * SAMPLES and NEXT: the two buffers of samples of --kernels=persistent, of this step and of the next one. */
+/* Regions of memory.  UNKNOWN: any address, so it conflicts with every other access.  GRADIENT: the
+ * buffer that ranks add.  SAMPLES and NEXT: the two buffers of samples of --kernels=persistent, of
+ * this step and of the next one. */
 typedef enum {
-    MEMORY_UNKNOWN, MEMORY_FIXED, MEMORY_SCRATCH, MEMORY_SHARD, MEMORY_GRADIENT, MEMORY_METRIC, MEMORY_OUTPUT,
-    MEMORY_SAMPLES, MEMORY_NEXT
+    MEMORY_UNKNOWN,
+    MEMORY_FIXED,
+    MEMORY_SCRATCH,
+    MEMORY_SHARD,
+    MEMORY_GRADIENT,
+    MEMORY_METRIC,
+    MEMORY_OUTPUT,
+    MEMORY_SAMPLES,
+    MEMORY_NEXT
 } Memory;
 
-/* How a kernel shares out `count` numbers over its threads.  Calls of one order give a number to the same thread.
+/* How a kernel shares out `count` numbers over its threads: calls of one order give a number to the
+ * same thread.
  *   EACH       FOR_EACH: number i to thread i, and so on in turns
  *   RESULTS    as the product `form` of these sizes computes its results (runtime/cuda/results.cuh)
- *   SUMS       a block a number        CHANNELS   FOR_CHANNELS
+ *   SUMS       a block a number
+ *   CHANNELS   FOR_CHANNELS
  *   POOL       windows of these sizes, each by the thread that has its number in order `through` */
 typedef enum { WALK_EACH, WALK_RESULTS, WALK_SUMS, WALK_CHANNELS, WALK_POOL } Walk;
 typedef struct Order {
@@ -32,18 +44,18 @@ typedef struct Order {
     const struct Order *through;
 } Order;
 
-/* Bytes from .. to - 1 of a region.  walked: the call's order goes through its numbers from the first to the last.
- * order: which thread has which number; NULL: not known. */
+/* Bytes from .. to - 1 of a region. */
 typedef struct Operand {
     const Node *node; /* whose value, or NULL */
     const Param *param;
     Memory memory;
     int64_t from, to;
-    bool writes, walked;
-    const Order *order;
+    bool writes;
+    bool walked;        /* the call's order goes through its numbers from the first to the last */
+    const Order *order; /* which thread has which number; NULL: not known */
 } Operand;
 
-/* An argument of the device function: a parameter of the kernel around it (type), or a literal. */
+/* An argument of the device function: a parameter of the kernel around it, or a literal. */
 typedef struct Argument {
     const char *type, *name; /* "real *", "a"; NULL: a literal */
     bool constant;           /* a pointer that is read only */
@@ -61,44 +73,47 @@ typedef struct Blocks {
     int narg;
 } Blocks;
 
-/* LIBRARY: a function that the host calls, or that all blocks call, instead of a kernel.  LINE: code between calls.
- * METRICS: metrics that have waited for a launch or a barrier are written here at the latest. */
+/* LIBRARY: a function that the host, or all blocks, call instead of a kernel.  LINE: code between
+ * calls.  METRICS: metrics that wait for a launch or a barrier are written here at the latest. */
 typedef enum { KIND_KERNEL, KIND_LIBRARY, KIND_LINE, KIND_METRICS } CudaKind;
 
 typedef struct CudaCall {
     CudaKind kind;
-    const char *form; /* "conv2d"; "rt_product"; LINE: code of the host that stands between calls, the head of a loop */
+    const char *form;    /* "conv2d"; "rt_product"; LINE: the code */
     const char *device;  /* the device function, if it has another name */
     const Node *node;    /* NULL: no node's */
     const char *comment; /* "loss" */
     const char *indent;
-    int phase; /* of Step.phase */
+    int phase;     /* of Step.phase */
+    int64_t times; /* how often a step runs it; 0: a step does not */
 
     int narg, noperand;
     Argument *arg;
     Operand *operand;
-    const Order *natural, *order;        /* of its results, of its own, and as a pass has it; NULL: none is known */
-    bool follows;                        /* a loop over numbers, which may go in the order of another call */
-    const char *code;                    /* the body, where it is more than a call of the device function; */
-    const char *index;                   /* what FOR_EACH or another order counts in it, NULL: it has no such loop */
+    const char *code;  /* the body, where it is more than a call of the device function; */
+    const char *index; /* what FOR_EACH or another order counts in it, NULL: it has no such loop */
     Blocks blocks;
-    const Sizes *pool;                   /* gradient of a pooling: it may go in the order of what it reads last */
-    int metric;                          /* the metric that it writes, -1: none */
-    int owned;                           /* the sum of the step whose update it is (cuda_own.c), -1: none */
-    bool first;                          /* of the calls of its node */
-    bool continues;                      /* belongs to the call before: they have one barrier before them */
-    bool inner_barrier;                  /* of these: it reads what the one before has written */
-    bool fallback;                       /* runs if the library's call before it has no algorithm */
-    bool alone;                          /* shares no launch */
-    const char *before, *behind;         /* code of the host around the launch: "case 0: ", " break;" */
-    bool needs_barrier;                  /* behind a loop, between shards, between phases */
-    int64_t times;                       /* how often a step runs it; 0: a step does not */
 
-    int launch;                          /* cuda_launch.c: calls of one number share a launch */
-    bool barrier;                        /* cuda_stage.c: all blocks meet before it */
-    const Order *behind_order;           /* order that it follows: RESULTS, SUMS or POOL of another call */
-    struct CudaCall *with_update;        /* cuda_own.c: the product that updates its weights itself, */
-    int updates;                         /* those of this sum of the step */
+    const Order *natural; /* of its results, of its own; NULL: none is known */
+    bool follows;         /* a loop over numbers, which may go in the order of another call */
+    const Sizes *pool;    /* a pooling's gradient: may go in the order of what it reads last */
+    int metric;           /* the metric that it writes, -1: none */
+    int owned;            /* the sum of the step whose update it is (cuda_own.c), -1: none */
+    bool first;           /* of the calls of its node */
+    bool continues;       /* one barrier stands before it and the call before it */
+    bool inner_barrier;   /* of these: it reads what the one before has written */
+    bool needs_barrier;   /* behind a loop, between shards, between phases */
+    bool fallback;        /* runs if the library's call before it has no algorithm */
+    bool alone;           /* shares no launch */
+    const char *before, *behind; /* code of the host around the launch: "case 0: ", " break;" */
+
+    /* What passes decide. */
+    const Order *order;
+    const Order *behind_order;    /* of another call, which it goes on with: RESULTS, SUMS or POOL */
+    int launch;                   /* calls of one number share a launch */
+    bool barrier;                 /* all blocks meet before it */
+    struct CudaCall *with_update; /* the same product, which updates its weights itself: */
+    int updates;                  /* those of this sum of the step */
 } CudaCall;
 
 typedef struct CudaCalls {
@@ -108,8 +123,8 @@ typedef struct CudaCalls {
     const char *indent; /* of the calls that are being added */
     int phase;
     int64_t times;
-    bool needs_barrier; /* of the next one */
-    bool persistent;    /* of --kernels=persistent */
+    bool needs_barrier;   /* of the next one */
+    bool persistent;      /* of --kernels=persistent */
     const Node **waiting; /* cuda_launch.c: elements of sequences that nobody has read yet */
     int nwaiting;
 } CudaCalls;
@@ -118,31 +133,36 @@ typedef struct CudaCalls {
 void cuda_list(Writer *w, int phase, int64_t times); /* a new list */
 CudaCall *cuda_add(Writer *w, const char *form, const Node *n);
 void cuda_line(Writer *w, const char *text);
-void cuda_metrics_here(Writer *w);                   /* KIND_METRICS */
-void cuda_number(Writer *w, CudaCall *c, int64_t n); /* a literal */
-void cuda_value(Writer *w, CudaCall *c, const char *name, const Node *n, bool writes);   /* a pointer to n's value */
-/* The same at an address that is computed from n's. */
-void cuda_value_at(Writer *w, CudaCall *c, const char *name, const Node *n, const char *at, bool writes);
-/* The same of any address, whose region is not known; `type` without the star. */
-void cuda_address(Writer *w, CudaCall *c, const char *type, const char *name, const char *at, bool writes);
-void cuda_rt(Writer *w, CudaCall *c);                                        /* const Rt *r */
-void cuda_given(Writer *w, CudaCall *c, const char *type, const char *name, const char *value);     /* "int ", "first", "first" */
+void cuda_metrics_here(Writer *w); /* KIND_METRICS */
+
+/* Parameters: a pointer to n's value; the same at an address that is computed from n's; an address
+ * whose region is not known, `type` without the star; const Rt *r; "int ", "first", "first". */
+void cuda_value(Writer *w, CudaCall *c, const char *name, const Node *n, bool writes);
+void cuda_value_at(Writer *w, CudaCall *c, const char *name, const Node *n, const char *at,
+                   bool writes);
+void cuda_address(Writer *w, CudaCall *c, const char *type, const char *name, const char *at,
+                  bool writes);
+void cuda_rt(Writer *w, CudaCall *c);
+void cuda_given(Writer *w, CudaCall *c, const char *type, const char *name, const char *value);
+/* Literals; a literal and a struct on which the number of blocks depends. */
 void cuda_literal(Writer *w, CudaCall *c, const char *text);
+void cuda_number(Writer *w, CudaCall *c, int64_t n);
+void cuda_count(Writer *w, CudaCall *c, const char *text);
 void cuda_sizes(Writer *w, CudaCall *c, const Sizes *s);
-void cuda_count(Writer *w, CudaCall *c, const char *text);   /* a literal on which the number of blocks depends */
-void cuda_blocks(Writer *w, CudaCall *c, const char *form, int64_t n); /* form(n): each_blocks(1024) */
+void cuda_blocks(Writer *w, CudaCall *c, const char *form, int64_t n); /* each_blocks(1024) */
+/* Accesses that no argument says. */
 void cuda_touch(Writer *w, CudaCall *c, Memory m, int64_t from, int64_t to, bool writes);
-void cuda_touch_value(Writer *w, CudaCall *c, const Node *n, bool writes);      /* what no argument says */
-int64_t cuda_numbers(const Writer *w, const Node *n); /* of a value, of all samples that a call takes */
+void cuda_touch_value(Writer *w, CudaCall *c, const Node *n, bool writes);
+int64_t cuda_numbers(const Writer *w, const Node *n); /* of a value: all samples of a call */
 int cuda_real_bytes(const Writer *w);
 
 /* ---- orders and conflicts */
 const Order *cuda_order(Arena *a, Order o);
 bool cuda_same_order(const Order *a, const Order *b);
-bool cuda_is_product(const Order *o);  /* threads have fixed numbers of their own, which others can follow */
-void cuda_give_order(const Writer *w, CudaCall *c, const Order *o);  /* to all operands that the call walks */
-bool cuda_conflict(const Operand *a, const Operand *b);   /* does one write what another thread touches? */
-const char *cuda_order_text(Arena *a, const Order *o);    /* "dense_results(Dense{ ... }" */
+bool cuda_is_product(const Order *o); /* threads have numbers of their own: others can follow */
+void cuda_give_order(const Writer *w, CudaCall *c, const Order *o); /* to all that it walks */
+bool cuda_conflict(const Operand *a, const Operand *b); /* one writes what another thread accesses */
+const char *cuda_order_text(Arena *a, const Order *o);  /* "dense_results(Dense{ ... }" */
 
 /* Operands that no barrier, or no launch, has separated from the next call. */
 typedef struct Pending {

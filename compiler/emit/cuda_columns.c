@@ -1,16 +1,18 @@
-/* cuda_columns.c -- sums over samples and pixels of channels that lie innermost, for a GPU: two launches (runtime/cuda/columns.cuh).
+/* cuda_columns.c -- sums over samples and pixels of channels that lie innermost, for a GPU: two
+ * launches (runtime/cuda/columns.cuh).
  *
  *   sum_to (gradient of a bias)      batch_moments      batch_norm_dw, and the gradient of its shift with it, which reads dy as well
  *
- * The first launch leaves the sums of a part of the rows each behind the libraries' workspace, the second adds these.
- */
+ * The first launch leaves the sums of a part of the rows each behind the libraries' workspace,
+ * the second adds these. */
 #include "emit/cuda_library.h"
 #include "emit/cuda_lower.h"
 #include "ops/step_price.h"
 #include "runtime/constants.h"
 #include <string.h>
 
-/* As many parts as fill a GPU twice, of 64 rows at least; a program's bits must not depend on the GPU that runs it. */
+/* As many parts as fill a GPU twice, of 64 rows at least; a program's bits must not depend on
+ * the GPU that runs it. */
 static int64_t parts_of(int64_t columns, int64_t rows)
 {
     enum { BLOCKS = 264, ROWS = 64 };
@@ -25,7 +27,8 @@ static int64_t rows_of(const Writer *w, const Node *x, int64_t columns)
 }
 
 /* The first of two calls: `sums` for each column of each part of the rows. */
-static CudaCall *lower_first(Writer *w, const char *form, const Node *n, int64_t columns, int64_t parts, int sums)
+static CudaCall *lower_first(Writer *w, const char *form, const Node *n, int64_t columns,
+                             int64_t parts, int sums)
 {
     const int64_t bytes = parts * sums * columns * (int64_t)sizeof(float);
     CudaCall *c = cuda_add(w, form, n);
@@ -39,7 +42,8 @@ static CudaCall *lower_first(Writer *w, const char *form, const Node *n, int64_t
 }
 
 /* The second writes n.  It reads the parts behind what else its function takes first. */
-static CudaCall *lower_second(Writer *w, const char *form, const char *name, const Node *n, int64_t columns)
+static CudaCall *lower_second(Writer *w, const char *form, const char *name, const Node *n,
+                              int64_t columns)
 {
     CudaCall *c = cuda_add(w, form, n);
     cuda_value(w, c, name, n, true);
@@ -87,7 +91,8 @@ static bool shift_of(const Writer *w, const Node *b, const Node *dw)
 
 static void lower_norm_dw(Writer *w, const Node *n)
 {
-    const Node *dy = n->in[0], *x = n->in[1], *t = n->in[2], *db = library_companion(w, n, shift_of);
+    const Node *dy = n->in[0], *x = n->in[1], *t = n->in[2],
+               *db = library_companion(w, n, shift_of);
     const int64_t channels = x->shape.dim[0], parts = parts_of(channels, rows_of(w, x, channels));
     CudaCall *first = lower_first(w, "batch_norm_dw_parts", n, channels, parts, 2);
     cuda_value(w, first, "dy", dy, false);
@@ -130,7 +135,9 @@ void columns_lower_sum(Writer *w, const Node *n, int64_t columns, int64_t rows, 
     CudaCall *first = lower_first(w, "sum_to_parts", n, columns, parts, 1);
     first->device = "column_total_parts";
     cuda_value(w, first, "a", n->in[0], false);
-    cuda_literal(w, first, arena_printf(a, "%lld, %lld, %lld", (long long)columns, (long long)rows, (long long)parts));
+    cuda_literal(w, first,
+                 arena_printf(a, "%lld, %lld, %lld", (long long)columns, (long long)rows,
+                              (long long)parts));
     CudaCall *second = lower_second(w, "sum_to_join", "y", n, columns);
     second->device = "column_total_join";
     add_part(w, second);

@@ -2,8 +2,8 @@
  *
  *   4  launch 3  dense Dense{ .n = 64, ... }  as dense  w scratch[0,256000) h as dense, r fixed[0,800)  %12 h lenet.tn:9
  *
- * Index, launch or barrier, form and sizes, order of the results, operands with their bytes, node and line of the model.
- */
+ * Index, launch or barrier, form and sizes, order of the results, operands with their bytes,
+ * node and line of the model. */
 #include "emit/cuda_spell.h"
 #include <string.h>
 
@@ -96,7 +96,8 @@ void calls_dump(const Graph *g, const CudaCalls *l, Text *t)
         const CudaCall *c = l->call[i];
         if (c->phase != phase)
             text_printf(t, "# %s, phase %d: %s%s\n", g->training ? "train" : "test", c->phase,
-                        kind[g->step->phase[c->phase].kind], l->persistent ? ", as stages of one kernel" : "");
+                        kind[g->step->phase[c->phase].kind],
+                        l->persistent ? ", as stages of one kernel" : "");
         phase = c->phase;
         if (c->kind == KIND_LINE)
             dump_line(t, c->form);

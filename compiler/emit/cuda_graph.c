@@ -1,13 +1,15 @@
-/* cuda_graph.c -- convolutions that a GPU's program leaves to cuDNN (--kernels=cudnn): their graphs, calls and plans.
+/* cuda_graph.c -- convolutions that a GPU's program leaves to cuDNN (--kernels=cudnn): their
+ * graphs, calls and plans.
  *
  *   y = relu(conv2d(x, w) + b)   one graph, in f32, bf16 or f16 as it lies in memory; dx and dw are graphs of their own
  *
- * What pass epilogue has put into a convolution can be inside of its graph, where cuDNN has an engine for that, and so can the sums of its
- * result for batch_norm, and a relu undone behind dx.  `build` has the ways planned, takes
- * the first that has one and embeds its plan: the rest is a kernel of ours behind it, in place.  Without plans (what `emit` writes) a graph is
- * the convolution alone, for which there are engines everywhere, and is planned when the program first starts.  The gradient of filters in two
- * bytes has two bytes as well, and a kernel of ours takes it to f32.
- */
+ * What pass epilogue has put into a convolution can be inside of its graph, where cuDNN has an
+ * engine for that, and so can the sums of its result for batch_norm, and a relu undone behind
+ * dx.  `build` has the ways planned, takes the first that has one and embeds its plan: the rest
+ * is a kernel of ours behind it, in place.  Without plans (what `emit` writes) a graph is the
+ * convolution alone, for which there are engines everywhere, and is planned when the program
+ * first starts.  The gradient of filters in two bytes has two bytes as well, and a kernel of
+ * ours takes it to f32. */
 #include "emit/cuda_library.h"
 #include "emit/cuda_lower.h"
 #include "emit/launch.h"
@@ -30,7 +32,8 @@ static bool is_graph(const Graph *g, const Node *n, const Options *o, const char
 
 /* ---- what is in a graph */
 
-/* The sums of a convolution's result that batch_norm wants; NULL: nobody does, or kernels of ours add them in the order of the language. */
+/* The sums of a convolution's result that batch_norm wants; NULL: nobody does, or kernels of
+ * ours add them in the order of the language. */
 static const Node *moments_of(const Graph *g, const Node *n, const Options *o)
 {
     if (!node_is(n, "conv2d") || !g->training || !node_attr(n, "last") || n->phase < 0)
@@ -44,7 +47,8 @@ static const Node *moments_of(const Graph *g, const Node *n, const Options *o)
     return NULL;
 }
 
-/* The gradient of a bias, the sum of dx over samples and pixels; NULL: none, or it comes with that of a scale. */
+/* The gradient of a bias, the sum of dx over samples and pixels; NULL: none, or it comes with
+ * that of a scale. */
 static const Node *sum_of(const Graph *g, const Node *dx, const Options *o)
 {
     if (!node_is(dx, "conv2d_dx") || !node_attr(dx, "mask") || !node_attr(dx, "last") ||
@@ -75,7 +79,8 @@ static const Node *bias_of(const Node *n)
     return n->nin > (residual_of(n) ? 3 : 2) ? n->in[2] : NULL;
 }
 
-/* What pass epilogue has put into a convolution or its gradient, in order, and what comes along; returns how many. */
+/* What pass epilogue has put into a convolution or its gradient, in order, and what comes along;
+ * returns how many. */
 static int joined(const Graph *g, const Node *n, const Options *o, const char *what[3])
 {
     int k = 0;
@@ -207,7 +212,8 @@ static void lower_rest(Writer *w, const Node *n, bool bias, bool residual)
 {
     Arena *a = w->arena;
     const int64_t channels = n->shape.dim[0], pixels = n->shape.dim[1] * n->shape.dim[2],
-                  count = w->g->step->chunk * channels * pixels, run = node_attr(n, "last") ? 1 : pixels;
+                  count = w->g->step->chunk * channels * pixels,
+                  run = node_attr(n, "last") ? 1 : pixels;
     CudaCall *c = cuda_add(w, "conv2d_rest", n);
 
     cuda_value(w, c, "y", n, true);
@@ -219,7 +225,9 @@ static void lower_rest(Writer *w, const Node *n, bool bias, bool residual)
         cuda_value(w, c, "a", residual_of(n), false);
     else
         cuda_literal(w, c, "(const real *)nullptr");
-    cuda_literal(w, c, arena_printf(a, "%lld, %lld, %lld", (long long)count, (long long)channels, (long long)run));
+    cuda_literal(w, c,
+                 arena_printf(a, "%lld, %lld, %lld", (long long)count, (long long)channels,
+                              (long long)run));
     cuda_literal(w, c, node_attr(n, "act") ? "true" : "false");
     cuda_blocks(w, c, "each", count);
 }
@@ -248,7 +256,8 @@ bool graph_lower_rest(Writer *w, const Node *n)
     return dx || forward;
 }
 
-/* Where a graph leaves the sums of its result and of its squares: behind the workspace, as graphs want them aligned. */
+/* Where a graph leaves the sums of its result and of its squares: behind the workspace, as
+ * graphs want them aligned. */
 static const char *sums_at(Writer *w, int64_t channels, bool squares)
 {
     const int64_t each = (channels + 3) / 4 * 4, bytes = 2 * each * (int64_t)sizeof(float);
@@ -289,10 +298,12 @@ static const char *behind_of(const Writer *w, const Node *n)
     return arena_printf(w->arena, "APART(%s)", pointer_half(n->in[0]->half));
 }
 
-/* The gradient of filters, for whose narrow numbers room is behind the workspace, as the f32 sum that it is. */
+/* The gradient of filters, for whose narrow numbers room is behind the workspace, as the f32 sum
+ * that it is. */
 static void lower_conversion(Writer *w, const Node *n)
 {
-    const int64_t count = shape_count(&n->shape), lanes = node_lanes(n->in[0]), channels = n->shape.dim[1],
+    const int64_t count = shape_count(&n->shape), lanes = node_lanes(n->in[0]),
+                  channels = n->shape.dim[1],
                   bytes = 2 * (lanes ? count / channels * lanes : count);
     CudaCall *c = cuda_add(w, lanes ? "convert_unpadded" : "convert", n);
 
@@ -301,7 +312,8 @@ static void lower_conversion(Writer *w, const Node *n)
     cuda_address(w, c, pointer_half(n->in[0]->half), "a", behind_of(w, n), false);
     cuda_number(w, c, count);
     if (lanes)
-        cuda_literal(w, c, arena_printf(w->arena, "%lld, %lld", (long long)channels, (long long)lanes));
+        cuda_literal(w, c,
+                     arena_printf(w->arena, "%lld, %lld", (long long)channels, (long long)lanes));
     cuda_blocks(w, c, "convert", count);
 }
 
@@ -326,8 +338,10 @@ static const char *call_row(Writer *w, const EmitPlan *p, const Node *n, int gra
 /* Does a kernel of ours stand behind the graph? */
 static void lower_behind(Writer *w, const Node *n, const EmitPlan *p, const Node *const *inside)
 {
-    const bool forward = node_is(n, "conv2d"), bias = forward && bias_of(n), residual = forward && residual_of(n);
-    const bool rest = forward ? *p->behind && strcmp(p->behind, "batch_moments") : n->nin > 2 && !inside[0];
+    const bool forward = node_is(n, "conv2d"), bias = forward && bias_of(n),
+               residual = forward && residual_of(n);
+    const bool rest =
+        forward ? *p->behind && strcmp(p->behind, "batch_moments") : n->nin > 2 && !inside[0];
 
     if (n->in[0]->half && !n->half)
         lower_conversion(w, n);
@@ -352,7 +366,8 @@ bool graph_lower(Writer *w, const Node *n)
     if (!forward && more > 0)
         inside[1] = sum_of(w->g, n, w->in->options);
     const int graph = library_row(w, &w->graphs, launch_way(w->arena, p.ways, p.way));
-    CudaCall *c = library_call(w, "rt_graph", n, library_row(w, &w->graph_calls, call_row(w, &p, n, graph)));
+    CudaCall *c =
+        library_call(w, "rt_graph", n, library_row(w, &w->graph_calls, call_row(w, &p, n, graph)));
     library_value(w, c, n->in[forward ? 0 : 1], false);
     library_value(w, c, n->in[forward ? 1 : 0], false);
     if (n->in[0]->half && !n->half)
@@ -383,7 +398,8 @@ void graph_tables(const Writer *w, Text *t)
 
     if (!w->graphs.n)
         return;
-    text_add(t, "/* ---- convolutions through cuDNN: graphs without duplicates, and a row a call ---- */\n\n");
+    text_add(t, "/* ---- convolutions through cuDNN: graphs without duplicates, and a row a call "
+                "---- */\n\n");
     for (int i = 0; i < w->graphs.n; i++)
         if (plan_of(w, w->graphs.row[i], &number))
             text_printf(t, "extern \"C\" const char rt_plan_%d[];\n", number);

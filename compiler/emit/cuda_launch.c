@@ -1,25 +1,29 @@
 /* cuda_launch.c -- which calls share a launch.
  *
- * A launch takes 1.3 us even in a CUDA graph.  Calls that follow one another share one where the later reads nothing
- * that another thread of the earlier has written, and writes nothing that another thread accesses: either they have no
- * operand in common, as a layer's two gradients, or each thread goes on with its own numbers, as tanh behind a
- * convolution, which walks that one's results in its order (runtime/cuda/results.cuh).  The kernel of such a launch
- * runs its members one after another, in as many blocks as the largest takes.  A library's call stands alone, and so
- * does a call with an address whose region is not known.
- */
+ * A launch takes 1.3 us even in a CUDA graph.  Calls that follow one another share one where the
+ * later reads nothing that another thread of the earlier has written, and writes nothing that
+ * another thread accesses: either they have no operand in common, as a layer's two gradients, or
+ * each thread goes on with its own numbers, as tanh behind a convolution, which walks that one's
+ * results in its order (runtime/cuda/results.cuh).  The kernel of such a launch runs its members
+ * one after another, in as many blocks as the largest takes.  A library's call stands alone, and
+ * so does a call with an address whose region is not known. */
 #include "emit/cuda_launch.h"
 #include "emit/cuda_lower.h"
 
-enum { MEMBERS = 32, PARAMETERS = 104 }; /* of one launch, at most: parameters of all but its last member */
+enum {
+    MEMBERS = 32,
+    PARAMETERS = 104
+}; /* of one launch, at most: parameters of all but its last member */
 
-/* ------------------------------------------------------------------------------- order of the calls of a phase */
+/* ------------------------------------------------------------------------------- order of the
+ * calls of a phase */
 
-/* In a loop over time an element of a sequence is fetched where it is read first: there it can follow the order of a
- * product that has come between. */
+/* In a loop over time an element of a sequence is fetched where it is read first: there it can
+ * follow the order of a product that has come between. */
 static bool can_wait(const Node *n)
 {
-    return node_is(n, "scan_item") && n->loop && loop_outer(n->loop) == n->loop && !n->loop->inside &&
-           kernel_needed(n);
+    return node_is(n, "scan_item") && n->loop && loop_outer(n->loop) == n->loop &&
+           !n->loop->inside && kernel_needed(n);
 }
 
 static bool reads(const Node *n, const Node *x)
@@ -172,7 +176,8 @@ int64_t launch_count(const CudaCalls *l)
 {
     int64_t n = 0;
     for (int i = 0; i < l->n; i++)
-        if (l->call[i]->kind != KIND_LINE && (i + 1 == l->n || l->call[i + 1]->launch != l->call[i]->launch))
+        if (l->call[i]->kind != KIND_LINE &&
+            (i + 1 == l->n || l->call[i + 1]->launch != l->call[i]->launch))
             n += l->call[i]->times;
     return n;
 }

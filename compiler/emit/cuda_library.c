@@ -1,10 +1,12 @@
-/* cuda_library.c -- what a GPU's program leaves to NVIDIA's libraries: a row for each call, and the line that makes it.
+/* cuda_library.c -- what a GPU's program leaves to NVIDIA's libraries: a row for each call, and
+ * the line that makes it.
  *
- * With --kernels=cudnn products of dense layers and matrices are cuBLASLt's (runtime/cuda/cublas.h), with the bias and the relu that pass
- * epilogue has put into them, convolutions cuDNN's (cuda_graph.c).  A dense layer's weight gradient brings its bias's along: the product
- * reads all that this is the sum of.  A dense layer with a relu inside leaves a mask of it, by which the product of the next layer's dx undoes it; where
- * the program finds that the library has no algorithm for either, y says the same to a kernel of ours behind dx.
- */
+ * With --kernels=cudnn products of dense layers and matrices are cuBLASLt's
+ * (runtime/cuda/cublas.h), with the bias and the relu that pass epilogue has put into them,
+ * convolutions cuDNN's (cuda_graph.c).  A dense layer's weight gradient brings its bias's along:
+ * the product reads all that this is the sum of.  A dense layer with a relu inside leaves a mask
+ * of it, by which the product of the next layer's dx undoes it; where the program finds that the
+ * library has no algorithm for either, y says the same to a kernel of ours behind dx. */
 #include "emit/cuda_library.h"
 #include "emit/cuda_lower.h"
 #include "ops/dense_price.h"
@@ -32,12 +34,12 @@ int library_row(Writer *w, Rows *rows, const char *row)
 const char *library_layer(Writer *w, const Node *n)
 {
     const char *file = n->span.source ? source_base(n->span.source) : "";
-    return quote_c(w->arena,
-                         arena_printf(w->arena, "%s (%s:%d)", n->name ? n->name : n->op->name, file,
-                                      n->span.line));
+    return quote_c(w->arena, arena_printf(w->arena, "%s (%s:%d)", n->name ? n->name : n->op->name,
+                                          file, n->span.line));
 }
 
-/* y (count, rows, columns) = a b + bias; turned: a (count, depth, rows), b (count, columns, depth). */
+/* y (count, rows, columns) = a b + bias; turned: a (count, depth, rows), b (count, columns,
+ * depth). */
 typedef struct Product {
     const Node *a, *b, *bias, *sums; /* sums (rows): of a's numbers, over its depth */
     const Node *mask;
@@ -57,7 +59,8 @@ static bool is_written_sum(const Writer *w, const Node *n)
     return !n->loop && step_writes_sum(w->g, n, w->in->options);
 }
 
-/* Is b the gradient of the bias whose layer's weight gradient is dw?  Not along the first of two dimensions, which is of steps. */
+/* Is b the gradient of the bias whose layer's weight gradient is dw?  Not along the first of two
+ * dimensions, which is of steps. */
 static bool sums_for(const Writer *w, const Node *b, const Node *dw)
 {
     const Attr *align = node_attr(b, "align");
@@ -301,19 +304,20 @@ void library_tables(const Writer *w, Text *t)
         return;
     product_table(w, t);
     graph_tables(w, t);
-    text_printf(t,
-                "#define WORKSPACE (t + %lld) /* of the libraries: the end of the scratch */\n",
+    text_printf(t, "#define WORKSPACE (t + %lld) /* of the libraries: the end of the scratch */\n",
                 (long long)w->in->train->step->thread_bytes);
     if (w->behind_bytes)
         text_printf(t,
-                    "#define APART(type) ((type *)(WORKSPACE + %lld)) /* gradients of filters before "
+                    "#define APART(type) ((type *)(WORKSPACE + %lld)) /* gradients of filters "
+                    "before "
                     "conversion to f32; partial sums */\n",
                     workspace);
     if (!takes_libraries(w)) {
         text_add(t, "\n");
         return;
     }
-    text_add(t, "\n/* Called once, when the GPU has been opened. */\nstatic void libraries(void)\n{\n");
+    text_add(t, "\n/* Called once, when the GPU has been opened. */\nstatic void "
+                "libraries(void)\n{\n");
     if (w->products.n)
         text_printf(t, "    rt_products_open(products, %d, %s, %lld);\n", w->products.n,
                     o->tf32                ? "RT_TF32"

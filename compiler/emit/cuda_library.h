@@ -5,21 +5,24 @@
 
 /* The calls that compute n; false: a kernel of ours does. */
 bool library_lower(Writer *w, const Node *n);
-/* Function fn of runtime/cuda with that row of its table; a pointer to a value as its next argument, NULL: nullptr. */
+/* Function fn of runtime/cuda with that row of its table; a pointer to a value as its next
+ * argument, NULL: nullptr. */
 CudaCall *library_call(Writer *w, const char *fn, const Node *n, int row);
 void library_value(Writer *w, CudaCall *c, const Node *n, bool writes);
 
-/* A sum that another call brings along (the gradient of a dense layer's bias): it needs none of its own. */
+/* A sum that another call brings along (the gradient of a dense layer's bias): it needs none of
+ * its own. */
 bool library_brings(const Writer *w, const Node *n);
 
 /* Does the call of `gradient` bring `sum` along, which reads the same? */
 typedef bool Brings(const Writer *w, const Node *sum, const Node *gradient);
 
-/* The other of such a pair, of n, which is either; NULL: there is none.  A layer may share its gradient with others, so that there are several of either:
- * each goes with the first at most. */
+/* The other of such a pair, of n, which is either; NULL: there is none.  A layer may share its
+ * gradient with others, so that there are several of either: each goes with the first at most. */
 const Node *library_companion(const Writer *w, const Node *n, Brings *brings);
 
-/* When all calls are written: bytes at the end of the scratch; headers; tables, and the function that opens the libraries. */
+/* When all calls are written: bytes at the end of the scratch; headers; tables, and the function
+ * that opens the libraries. */
 int64_t library_workspace(const Writer *w);
 void library_includes(const Writer *w, Text *t);
 void library_tables(const Writer *w, Text *t);
@@ -32,13 +35,15 @@ CudaCall *graph_lower_rest_dx(Writer *w, const Node *n); /* of a gradient that i
 int64_t graph_workspace(const Writer *w);
 void graph_tables(const Writer *w, Text *t);
 
-/* cuda_columns.c: sums over channels that lie innermost.  columns_lower: false: another call does; columns_bring: as
- * library_brings; columns_lower_sum: of a value's rows to n, written or added to what is there. */
+/* cuda_columns.c: sums over channels that lie innermost.  columns_lower: false: another call
+ * does; columns_bring: as library_brings; columns_lower_sum: of a value's rows to n, written or
+ * added to what is there. */
 bool columns_lower(Writer *w, const Node *n);
 bool columns_bring(const Writer *w, const Node *n);
 void columns_lower_sum(Writer *w, const Node *n, int64_t columns, int64_t rows, bool adds);
 
-/* The number of a row among its equals, of which each is kept once; a node's name and place as a string of C. */
+/* The number of a row among its equals, of which each is kept once; a node's name and place as a
+ * string of C. */
 int library_row(Writer *w, Rows *rows, const char *row);
 const char *library_layer(Writer *w, const Node *n);
 

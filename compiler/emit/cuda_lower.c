@@ -1,91 +1,34 @@
 /* cuda_lower.c -- from nodes to calls of a GPU's program (cuda_call.h).
  *
- * An op describes its call as for the processor's plain kernels (ops/call.h): runtime/cuda has a device function of
- * the same name and arguments.  What is a sum over samples says at the end whether it is written, or added to what
- * other calls have left there.
- */
+ * An op describes its call as for the processor's plain kernels (ops/call.h): runtime/cuda has a
+ * device function of the same name and arguments.  What is a sum over samples says at the end
+ * whether it is written, or added to what other calls have left there. */
 #include "emit/cuda_lower.h"
 #include "emit/cuda_library.h"
 #include "ops/step_price.h"
 #include <string.h>
 
 /* The functions of runtime/cuda: without _plain, as ops name them. */
-static const char *const form[] = {"conv2d",
-                                   "conv2d_dx",
-                                   "conv2d_dw",
-                                   "dense",
-                                   "dense_dx",
-                                   "dense_dw",
-                                   "max_pool",
-                                   "max_pool_dx",
-                                   "avg_pool",
-                                   "global_avg_pool",
-                                   "global_avg_pool_dx",
-                                   "avg_pool_dx",
-                                   "softmax_cross_entropy",
-                                   "softmax_cross_entropy_dx",
-                                   "softmax_cross_entropy_smooth",
-                                   "softmax_cross_entropy_dx_smooth",
-                                   "accuracy",
-                                   "dropout",
-                                   "dropout_dx",
-                                   "batch_moments",
-                                   "batch_known",
-                                   "batch_statistics",
-                                   "batch_total",
-                                   "batch_norm",
-                                   "batch_norm_test",
-                                   "batch_fold",
-                                   "batch_fold_padded",
-                                   "batch_fold_bias",
-                                   "batch_norm_then",
-                                   "batch_norm_test_then",
-                                   "batch_norm_dw",
-                                   "batch_norm_dx",
-                                   "embedding",
-                                   "embedding_dw",
-                                   "one_hot",
-                                   "mask",
-                                   "gather",
-                                   "gather_dx",
-                                   "layer_norm",
-                                   "layer_norm_dx",
-                                   "layer_norm_dw",
-                                   "attention",
-                                   "attention_dx",
-                                   "rotary",
-                                   "sinusoidal",
-                                   "softmax",
-                                   "softmax_dx",
-                                   "softmax_causal",
-                                   "softmax_along",
-                                   "softmax_dx_along",
-                                   "sigmoid_cross_entropy",
-                                   "sigmoid_cross_entropy_dx",
-                                   "binary_accuracy",
-                                   "mse",
-                                   "mse_dx",
-                                   "l2",
-                                   "l2_dx",
-                                   "accuracy_each",
-                                   "softmax_cross_entropy_each",
-                                   "softmax_cross_entropy_smooth_each",
-                                   "softmax_cross_entropy_dx_each",
-                                   "softmax_cross_entropy_dx_smooth_each",
-                                   "scan_copy",
-                                   "scan_item",
-                                   "scan_put",
-                                   "scan_save",
-                                   "matmul",
-                                   "convert",
-                                   "convert_padded",
-                                   "hwc_from_chw",
-                                   "chw_from_hwc",
-                                   "global_avg_pool_last",
-                                   "global_avg_pool_dx_last",
-                                   "dropout_last",
-                                   "dropout_dx_last",
-                                   "loss_scale"};
+/* clang-format off */
+static const char *const form[] = {
+    "conv2d", "conv2d_dx", "conv2d_dw", "dense", "dense_dx", "dense_dw", "max_pool",
+    "max_pool_dx", "avg_pool", "global_avg_pool", "global_avg_pool_dx", "avg_pool_dx",
+    "softmax_cross_entropy", "softmax_cross_entropy_dx", "softmax_cross_entropy_smooth",
+    "softmax_cross_entropy_dx_smooth", "accuracy", "dropout", "dropout_dx", "batch_moments",
+    "batch_known", "batch_statistics", "batch_total", "batch_norm", "batch_norm_test",
+    "batch_fold", "batch_fold_padded", "batch_fold_bias", "batch_norm_then",
+    "batch_norm_test_then", "batch_norm_dw", "batch_norm_dx", "embedding", "embedding_dw",
+    "one_hot", "mask", "gather", "gather_dx", "layer_norm", "layer_norm_dx", "layer_norm_dw",
+    "attention", "attention_dx", "rotary", "sinusoidal", "softmax", "softmax_dx",
+    "softmax_causal", "softmax_along", "softmax_dx_along", "sigmoid_cross_entropy",
+    "sigmoid_cross_entropy_dx", "binary_accuracy", "mse", "mse_dx", "l2", "l2_dx",
+    "accuracy_each", "softmax_cross_entropy_each", "softmax_cross_entropy_smooth_each",
+    "softmax_cross_entropy_dx_each", "softmax_cross_entropy_dx_smooth_each", "scan_copy",
+    "scan_item", "scan_put", "scan_save", "matmul", "convert", "convert_padded", "hwc_from_chw",
+    "chw_from_hwc", "global_avg_pool_last", "global_avg_pool_dx_last", "dropout_last",
+    "dropout_dx_last", "loss_scale"
+};
+/* clang-format on */
 
 static const char *without_plain(Arena *a, const char *fn)
 {
@@ -125,8 +68,8 @@ static void lower_value(Writer *w, CudaCall *c, const Node *n, bool out, Given *
     cuda_value_at(w, c, out ? "y" : arena_strdup(w->arena, letter), n, at, out);
 }
 
-/* What a shard's samples have been added up to, or what is known of every shard of the batch.  A shard is one slice, so
- * the arguments that tell slices apart are left out. */
+/* What a shard's samples have been added up to, or what is known of every shard of the batch.  A
+ * shard is one slice, so the arguments that tell slices apart are left out. */
 static void lower_sums(Writer *w, CudaCall *c, const Node *n)
 {
     const Node *root = node_root(n);
@@ -137,9 +80,13 @@ static void lower_sums(Writer *w, CudaCall *c, const Node *n)
 /* A parameter of the kernel once, however often its function is given it. */
 static void lower_given(Writer *w, CudaCall *c, const CallArg *arg, Given *given)
 {
-    const bool rt = arg->kind == CALL_RT || arg->kind == CALL_SCORED, first = arg->kind == CALL_FIRST;
+    const bool rt = arg->kind == CALL_RT || arg->kind == CALL_SCORED,
+               first = arg->kind == CALL_FIRST;
     bool *seen = rt ? &given->rt : first ? &given->first : &given->step;
-    const char *inner = arg->kind == CALL_SCORED ? "r->scored" : rt ? "r" : first ? "first" : arg->text;
+    const char *inner = arg->kind == CALL_SCORED ? "r->scored"
+                        : rt                     ? "r"
+                        : first                  ? "first"
+                                                 : arg->text;
 
     if (*seen) {
         cuda_literal(w, c, inner);
@@ -209,8 +156,9 @@ static void set_order(Writer *w, CudaCall *c, Order o, unsigned walked)
 static bool windows_apart(const Sizes *p)
 {
     const int64_t r = sizes_get(p, "r"), s = sizes_get(p, "s");
-    return r == sizes_get(p, "stride_h") && s == sizes_get(p, "stride_w") && !sizes_get(p, "pad_h") &&
-           !sizes_get(p, "pad_w") && sizes_get(p, "oh") * r == sizes_get(p, "h") &&
+    return r == sizes_get(p, "stride_h") && s == sizes_get(p, "stride_w") &&
+           !sizes_get(p, "pad_h") && !sizes_get(p, "pad_w") &&
+           sizes_get(p, "oh") * r == sizes_get(p, "h") &&
            sizes_get(p, "ow") * s == sizes_get(p, "w");
 }
 
@@ -228,22 +176,32 @@ static void order_scan(Writer *w, CudaCall *c, const Node *n)
     c->follows = true;
 }
 
-/* What is known of kernels of runtime/cuda: which threads have which numbers of these operands, a bit each. */
+/* What is known of kernels of runtime/cuda: which threads have which numbers of these operands,
+ * a bit each. */
 static void order_kernel(Writer *w, CudaCall *c, const Node *n)
 {
     static const struct {
         const char *form;
         Walk walk;
         unsigned walked;
-    } orders[] = {{"dense", WALK_RESULTS, 1},       {"dense_dx", WALK_RESULTS, 1},
-                  {"dense_dw", WALK_RESULTS, 1},    {"conv2d", WALK_RESULTS, 1},
-                  {"conv2d_dx", WALK_RESULTS, 1},   {"conv2d_dw", WALK_RESULTS, 1},
-                  {"max_pool", WALK_EACH, 1},       {"max_pool_dx", WALK_EACH, 1},
-                  {"avg_pool", WALK_EACH, 1},       {"avg_pool_dx", WALK_EACH, 1},
-                  {"batch_total", WALK_EACH, 3},    {"global_avg_pool_dx", WALK_EACH, 1},
-                  {"batch_norm", WALK_EACH, 3},     {"batch_norm_then", WALK_EACH, 3},
-                  {"batch_norm_dx", WALK_EACH, 7},  {"batch_moments", WALK_CHANNELS, 1},
-                  {"batch_statistics", WALK_CHANNELS, 3}, {"batch_norm_dw", WALK_CHANNELS, 8}};
+    } orders[] = {{"dense", WALK_RESULTS, 1},
+                  {"dense_dx", WALK_RESULTS, 1},
+                  {"dense_dw", WALK_RESULTS, 1},
+                  {"conv2d", WALK_RESULTS, 1},
+                  {"conv2d_dx", WALK_RESULTS, 1},
+                  {"conv2d_dw", WALK_RESULTS, 1},
+                  {"max_pool", WALK_EACH, 1},
+                  {"max_pool_dx", WALK_EACH, 1},
+                  {"avg_pool", WALK_EACH, 1},
+                  {"avg_pool_dx", WALK_EACH, 1},
+                  {"batch_total", WALK_EACH, 3},
+                  {"global_avg_pool_dx", WALK_EACH, 1},
+                  {"batch_norm", WALK_EACH, 3},
+                  {"batch_norm_then", WALK_EACH, 3},
+                  {"batch_norm_dx", WALK_EACH, 7},
+                  {"batch_moments", WALK_CHANNELS, 1},
+                  {"batch_statistics", WALK_CHANNELS, 3},
+                  {"batch_norm_dw", WALK_CHANNELS, 8}};
     const bool pool = !strcmp(c->form, "max_pool_dx") || !strcmp(c->form, "avg_pool_dx");
     size_t i = 0;
 
@@ -260,7 +218,8 @@ static void order_kernel(Writer *w, CudaCall *c, const Node *n)
     c->pool = pool && windows_apart(sizes_of(c)) ? sizes_of(c) : NULL;
 }
 
-/* ------------------------------------------------------------------------------- calls that ops describe */
+/* ------------------------------------------------------------------------------- calls that ops
+ * describe */
 
 /* Forms that are more than one kernel, all with the same arguments. */
 static const struct {
@@ -289,7 +248,8 @@ static CudaCall *lower_form(Writer *w, const Node *n, const char *form, const Ca
     if (n->op->flags & OP_SUM && !n->shape.batched)
         cuda_literal(w, c, step_writes_sum(w->g, n, w->in->options) ? "true" : "false");
     if (node_is(n, "loss_scale"))
-        cuda_touch(w, c, MEMORY_FIXED, w->g->step->offset_scaling, w->g->step->offset_scaling + 1, false);
+        cuda_touch(w, c, MEMORY_FIXED, w->g->step->offset_scaling, w->g->step->offset_scaling + 1,
+                   false);
     return c;
 }
 
@@ -341,7 +301,9 @@ static void lower_image(Writer *w, const Node *n, bool augmented)
         cuda_literal(w, c, "nullptr");
     cuda_sizes(w, c, kernel_image(w, n));
     if (augmented)
-        cuda_literal(w, c, arena_printf(a, "\n        %s", sizes_text(a, kernel_augment(w, &w->g->recipe.augment), true)));
+        cuda_literal(w, c,
+                     arena_printf(a, "\n        %s",
+                                  sizes_text(a, kernel_augment(w, &w->g->recipe.augment), true)));
     cuda_blocks(w, c, "each", w->g->step->chunk * node_reals(n));
 }
 
@@ -364,7 +326,8 @@ static void lower_input(Writer *w, const Node *n)
                            : last   ? "rt_input_last"
                                     : "rt_input",
                            n);
-    const int64_t size[] = {chunk, last ? dim[0] : shape_count(&n->shape), last ? dim[1] * dim[2] : 0, lanes};
+    const int64_t size[] = {chunk, last ? dim[0] : shape_count(&n->shape),
+                            last ? dim[1] * dim[2] : 0, lanes};
     cuda_value(w, c, "y", n, true);
     cuda_rt(w, c);
     cuda_given(w, c, "int ", "first", "first");
@@ -412,7 +375,8 @@ void cuda_lower_metric(Writer *w, int i)
     w->list->needs_barrier = c->needs_barrier, c->needs_barrier = false;
 }
 
-/* ------------------------------------------------------------------------------- what has no form */
+/* ------------------------------------------------------------------------------- what has no
+ * form */
 
 static bool missing(const Node *n, const char *what, Diag *d)
 {

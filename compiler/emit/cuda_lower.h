@@ -1,4 +1,5 @@
-/* cuda_lower.h -- from nodes to calls of a GPU's program: to the end of Writer.list (cuda_call.h). */
+/* cuda_lower.h -- from nodes to calls of a GPU's program: to the end of Writer.list
+ * (cuda_call.h). */
 #ifndef CUDA_LOWER_H
 #define CUDA_LOWER_H
 #include "emit/cuda_call.h"

@@ -1,10 +1,11 @@
-/* cuda_own.c -- parameters that stay on the chip through a launch of many steps (runtime/cuda/own.cuh).
+/* cuda_own.c -- parameters that stay on the chip through a launch of many steps
+ * (runtime/cuda/own.cuh).
  *
- * Where the threads that sum a gradient are known, each updates the numbers that it has summed itself: no barrier
- * stands between the sum and the update, and weights and states of these numbers lie in its block's shared memory for
- * the whole launch.  Not so where the update wants to know all gradients first (clipping by norm), nor where a gradient
- * is made in another order (batch_norm's, a table's): these are updated by a stage of their own.
- */
+ * Where the threads that sum a gradient are known, each updates the numbers that it has summed
+ * itself: no barrier stands between the sum and the update, and weights and states of these
+ * numbers lie in its block's shared memory for the whole launch.  Not so where the update wants
+ * to know all gradients first (clipping by norm), nor where a gradient is made in another order
+ * (batch_norm's, a table's): these are updated by a stage of their own. */
 #include "emit/cuda_own.h"
 #include "emit/cuda_spell.h"
 #include "emit/cuda_update.h"
@@ -29,7 +30,8 @@ static void choose(const Writer *w, const CudaCall *c)
     if (!c->node || !c->natural || !c->operand[0].walked || kind_of(c->natural) == KINDS)
         return;
     for (int i = 0; i < step->nsum; i++)
-        if (step->sum[i].param && step->sum[i].root == c->node && step->sum[i].count == c->natural->count)
+        if (step->sum[i].param && step->sum[i].root == c->node &&
+            step->sum[i].count == c->natural->count)
             w->owned[i] = c->natural;
 }
 
@@ -76,7 +78,8 @@ static Room room_of(const Writer *w, int sum)
     case DENSE:
         return room_of_product(shape->dim[0], shape->dim[1]);
     case CONV:
-        return (Room){shape->dim[0] * shape->dim[1], up(shape->dim[2] * shape->dim[3], WARP) * WARP};
+        return (Room){shape->dim[0] * shape->dim[1],
+                      up(shape->dim[2] * shape->dim[3], WARP) * WARP};
     default:
         return (Room){step->sum[sum].count, 1};
     }
@@ -87,7 +90,8 @@ static int states(const Writer *w)
     return w->g->nstate;
 }
 
-/* What chip_of of own.cuh finds room for on the nominal GPU: bytes a block; where `fits` is given, which of the sums. */
+/* What chip_of of own.cuh finds room for on the nominal GPU: bytes a block; where `fits` is
+ * given, which of the sums. */
 static int64_t chip_bytes(const Writer *w, int cluster, bool *fits)
 {
     const Gpu *g = gpu_of(w->in->options->arch);
@@ -109,9 +113,11 @@ static int64_t chip_bytes(const Writer *w, int cluster, bool *fits)
     return all;
 }
 
-/* ------------------------------------------------------------------------------- what the update takes */
+/* ------------------------------------------------------------------------------- what the
+ * update takes */
 
-/* Of numbers that have been fetched already a weight goes out; else weight and states come and go.  Each reads its gradient. */
+/* Of numbers that have been fetched already a weight goes out; else weight and states come and
+ * go.  Each reads its gradient. */
 static double bytes_of(const Writer *w, int sum, bool chip)
 {
     const double each = chip ? 2 : 3 + 2 * states(w);
@@ -131,7 +137,8 @@ void own_cost(const Writer *w, Stages *s, int sum)
     s->stages++;
 }
 
-/* What the stages of the update take that are not owned, and what all of it takes as a launch of its own. */
+/* What the stages of the update take that are not owned, and what all of it takes as a launch of
+ * its own. */
 void own_cost_rest(const Writer *w, Stages *s)
 {
     enum { EACH = 1024 }; /* UPDATE_EACH of runtime/cuda/update.cuh */
@@ -207,15 +214,18 @@ void own_lower(Writer *w)
             lower_own(w, i, "OWN_UPDATE");
 }
 
-/* ------------------------------------------------------------------------------- inside of the product */
+/* ------------------------------------------------------------------------------- inside of the
+ * product */
 
-/* Has all that reads the parameter in this step been written, and does nobody but the update want its gradient? */
+/* Has all that reads the parameter in this step been written, and does nobody but the update
+ * want its gradient? */
 static bool all_have_read(const Writer *w, const Stages *s, const Param *p, const Node *dw)
 {
     for (int i = 0; i < w->g->nnode; i++) {
         const Node *n = w->g->node[i];
         for (int k = 0; k < n->nin; k++)
-            if ((n->in[k] == p->node && !node_is(n, "update") && !s->done[n->id]) || (n->in[k] == dw && !node_is(n, "update")))
+            if ((n->in[k] == p->node && !node_is(n, "update") && !s->done[n->id]) ||
+                (n->in[k] == dw && !node_is(n, "update")))
                 return false;
     }
     return true;
@@ -229,14 +239,22 @@ void own_lower_product(Writer *w, const Node *n, CudaCall *c)
 
     while (sum < step->nsum && !(step->sum[sum].param && step->sum[sum].root == n))
         sum++;
-    if (strcmp(c->form, "dense_dw") != 0 || sum == step->nsum || w->g->recipe.clip_norm > 0 || step->shards > 1 ||
-        n->loop || !step_writes_sum(w->g, n, w->in->options))
+    if (strcmp(c->form, "dense_dw") != 0 || sum == step->nsum || w->g->recipe.clip_norm > 0 ||
+        step->shards > 1 || n->loop || !step_writes_sum(w->g, n, w->in->options))
         return;
     const Param *p = step->sum[sum].param;
     CudaCall *u = cuda_add(w, "dense_dw_own", n);
     w->list->n--; /* in the place of c, if at all */
-    *u = (CudaCall){.form = u->form, .node = n, .indent = c->indent, .phase = c->phase, .metric = -1, .owned = -1,
-                    .first = true, .needs_barrier = c->needs_barrier, .times = c->times, .updates = sum};
+    *u = (CudaCall){.form = u->form,
+                    .node = n,
+                    .indent = c->indent,
+                    .phase = c->phase,
+                    .metric = -1,
+                    .owned = -1,
+                    .first = true,
+                    .needs_barrier = c->needs_barrier,
+                    .times = c->times,
+                    .updates = sum};
     cuda_rt(w, u);
     add_row(w, u, row_of(step, sum));
     cuda_number(w, u, update_loss(w->g));
@@ -245,7 +263,8 @@ void own_lower_product(Writer *w, const Node *n, CudaCall *c)
     cuda_sizes(w, u, own_sizes(w, c->natural));
     cuda_literal(w, u, update_rule(w->g));
     cuda_touch(w, u, MEMORY_METRIC, 0, INT64_MAX, false);
-    cuda_touch(w, u, MEMORY_FIXED, p->offset, p->offset + step->sum[sum].count * cuda_real_bytes(w), true);
+    cuda_touch(w, u, MEMORY_FIXED, p->offset, p->offset + step->sum[sum].count * cuda_real_bytes(w),
+               true);
     u->operand[u->noperand - 1].param = p;
     u->blocks.number = "1";
     c->with_update = u;
@@ -265,7 +284,8 @@ bool own_is_updated(const Stages *s, const CudaCall *c)
     return s->updated[c->owned];
 }
 
-/* ------------------------------------------------------------------------------- for the kernel of many steps */
+/* ------------------------------------------------------------------------------- for the kernel
+ * of many steps */
 
 void own_spell(Writer *w, Text *t)
 {
@@ -281,14 +301,17 @@ void own_spell(Writer *w, Text *t)
             continue;
         const CudaCall *c = lower_own(w, i, "what");
         const char *call = spell_stage(w, c);
-        text_printf(&rooms, "    own_room(%s, %d), /* %s */\n", spell_sizes(w, c), states(w), p->name);
+        text_printf(&rooms, "    own_room(%s, %d), /* %s */\n", spell_sizes(w, c), states(w),
+                    p->name);
         text_printf(&calls, "    %s\n", call);
     }
     w->list = NULL;
     text_printf(t,
-                "/* Weights and states that stay on the chip during a launch if there is room: a row for each row of update_rows. */\n"
+                "/* Weights and states that stay on the chip during a launch if there is room: a "
+                "row for each row of update_rows. */\n"
                 "static const OwnRoom own_rooms[RT_OWNED] = {\n%s};\n"
-                "DEVICE void owned(OwnWhat what, const Rt *r, const Chip &chip)\n{\n    (void)what, (void)r, (void)chip;\n%s}\n\n",
+                "DEVICE void owned(OwnWhat what, const Rt *r, const Chip &chip)\n{\n    "
+                "(void)what, (void)r, (void)chip;\n%s}\n\n",
                 rooms.s, calls.s);
 }
 
@@ -301,6 +324,8 @@ const char *own_said(const Writer *w, int cluster)
 
     for (int i = 0; i < step->nsum; i++)
         stay += fits[i], all += step->sum[i].param != NULL;
-    return arena_printf(w->arena, "Weights%s of %d of %d parameters stay on the chip through a launch: %.1f KB a block.",
+    return arena_printf(w->arena,
+                        "Weights%s of %d of %d parameters stay on the chip through a launch: %.1f "
+                        "KB a block.",
                         states(w) ? " and states" : "", stay, all, bytes / 1024);
 }

@@ -1,4 +1,5 @@
-/* cuda_own.h -- --kernels=persistent: parameters that the threads which sum their gradients update, and keep on the chip. */
+/* cuda_own.h -- --kernels=persistent: parameters that the threads which sum their gradients
+ * update, and keep on the chip. */
 #ifndef CUDA_OWN_H
 #define CUDA_OWN_H
 #include "emit/cuda_stage.h"

@@ -1,13 +1,15 @@
-/* cuda_spell.c -- calls of a GPU's program as C++: kernels with literal sizes, launches, functions of phases.
+/* cuda_spell.c -- calls of a GPU's program as C++: kernels with literal sizes, launches,
+ * functions of phases.
  *
- * Around a device function stands a __global__ function with literal sizes, so that nvcc specialises it, and
- * `NAME_blocks`, how many blocks of threads it takes.  Equal kernels are written once.
- */
+ * Around a device function stands a __global__ function with literal sizes, so that nvcc
+ * specialises it, and `NAME_blocks`, how many blocks of threads it takes.  Equal kernels are
+ * written once. */
 #include "emit/cuda_spell.h"
 #include "emit/cuda_lower.h"
 #include <string.h>
 
-/* ------------------------------------------------------------------------------- the body of a kernel */
+/* ------------------------------------------------------------------------------- the body of a
+ * kernel */
 
 typedef struct Body {
     Text text;
@@ -28,11 +30,13 @@ static void separate(Text *t, const char *next)
     text_add(t, *next == '\n' ? "," : ", ");
 }
 
-/* "    conv2d(y, a, b, Conv{ ... });": behind another call with that one's results as its last argument. */
+/* "    conv2d(y, a, b, Conv{ ... });": behind another call with that one's results as its last
+ * argument. */
 static void spell_device(Body *b, const CudaCall *c)
 {
     Arena *a = b->text.arena;
-    text_printf(&b->text, "    %s%s(", c->device ? c->device : c->form, c->behind_order ? "_behind" : "");
+    text_printf(&b->text, "    %s%s(", c->device ? c->device : c->form,
+                c->behind_order ? "_behind" : "");
     for (int i = 0; i < c->narg; i++) {
         const Argument *g = &c->arg[i];
         const char *inner = g->inner ? g->inner : g->name;
@@ -87,7 +91,8 @@ static Body body_of(Arena *a, const CudaCall *c)
 
 /* ------------------------------------------------------------------------------- kernels */
 
-/* Of the kernel around a device function: "real *y, const real *a", "y, a", and what a launch passes. */
+/* Of the kernel around a device function: "real *y, const real *a", "y, a", and what a launch
+ * passes. */
 typedef struct Signature {
     Text params, names, values;
 } Signature;
@@ -123,7 +128,8 @@ static Blocks *blocks_of(Arena *a, const CudaCall *c)
     while (o && o->through)
         o = o->through;
     if (o) {
-        *size = (Argument){.sizes = o->sizes, .inner = arena_printf(a, "%lld", (long long)o->count)};
+        *size =
+            (Argument){.sizes = o->sizes, .inner = arena_printf(a, "%lld", (long long)o->count)};
         *b = (Blocks){.form = o->walk == WALK_SUMS ? "sum" : o->form, .arg = size, .narg = 1};
     } else if (!b->form && !b->number) {
         b->form = c->form, b->arg = size;
@@ -135,7 +141,8 @@ static Blocks *blocks_of(Arena *a, const CudaCall *c)
 }
 
 /* Its index in Writer.kernel. */
-static int kernel_add(Writer *w, const char *base, const Signature *s, const Body *body, Blocks *blocks)
+static int kernel_add(Writer *w, const char *base, const Signature *s, const Body *body,
+                      Blocks *blocks)
 {
     const int before = w->nkernel;
     const char *name = kernel_define(w, base, s->params.s, body->text.s);
@@ -174,7 +181,8 @@ const char *spell_stage(Writer *w, const CudaCall *c)
     const int i = kernel_of(w, c);
     Kernel *k = &w->kernel[i];
     k->staged = true;
-    return arena_printf(w->arena, "%s_stage(%s);", k->name, signature_of(w->arena, c->arg, c->narg, true).values.s);
+    return arena_printf(w->arena, "%s_stage(%s);", k->name,
+                        signature_of(w->arena, c->arg, c->narg, true).values.s);
 }
 
 const char *spell_sizes(Writer *w, const CudaCall *c)
@@ -198,10 +206,12 @@ static const char *launch_alone(Writer *w, const CudaCall *c)
     const int i = kernel_of(w, c);
     Kernel *k = &w->kernel[i];
     k->launched = true;
-    return arena_printf(w->arena, "LAUNCH(%s, %s);", k->name, signature_of(w->arena, c->arg, c->narg, false).values.s);
+    return arena_printf(w->arena, "LAUNCH(%s, %s);", k->name,
+                        signature_of(w->arena, c->arg, c->narg, false).values.s);
 }
 
-/* ------------------------------------------------------------------------------- a launch of several calls */
+/* ------------------------------------------------------------------------------- a launch of
+ * several calls */
 
 /* Parameters of its kernel: equal arguments once. */
 typedef struct Parameters {
@@ -219,7 +229,8 @@ static const char *fresh_name(Arena *a, const Parameters *p, const char *wish)
     if (!used)
         return wish;
     const int k = p->n, all = (int)strlen(letters);
-    return k < all ? arena_printf(a, "%c", letters[k]) : arena_printf(a, "%c%d", letters[k % all], k / all);
+    return k < all ? arena_printf(a, "%c", letters[k])
+                   : arena_printf(a, "%c%d", letters[k % all], k / all);
 }
 
 /* The parameter that a member's gets: without const where another member writes there. */
@@ -227,7 +238,8 @@ static const char *share_argument(Arena *a, Parameters *p, const Argument *g)
 {
     for (int i = 0; i < p->n; i++) {
         Argument *its = &p->arg[i];
-        if (strcmp(value_of(its, false), value_of(g, false)) != 0 || strcmp(its->type, g->type) != 0)
+        if (strcmp(value_of(its, false), value_of(g, false)) != 0 ||
+            strcmp(its->type, g->type) != 0)
             continue;
         its->constant &= g->constant;
         return its->name;
@@ -310,13 +322,15 @@ const char *spell_launch(Writer *w, CudaCall *const *call, int n)
 
 /* ------------------------------------------------------------------------------- a function */
 
-/* A library's call, with the kernel that runs where the library has no algorithm; returns how many calls that is. */
+/* A library's call, with the kernel that runs where the library has no algorithm; returns how
+ * many calls that is. */
 static int library_statement(Writer *w, const CudaCalls *l, int i, const char **statement)
 {
     const char *call = spell_library(w, l->call[i]);
     const bool fallback = i + 1 < l->n && l->call[i + 1]->fallback;
-    *statement = fallback ? arena_printf(w->arena, "if (!%s) %s", call, launch_alone(w, l->call[i + 1]))
-                          : arena_printf(w->arena, "%s;", call);
+    *statement = fallback
+                     ? arena_printf(w->arena, "if (!%s) %s", call, launch_alone(w, l->call[i + 1]))
+                     : arena_printf(w->arena, "%s;", call);
     return 1 + fallback;
 }
 
@@ -361,7 +375,8 @@ static int launch_statement(Writer *w, const CudaCalls *l, int i, int *line)
     }
     for (int k = i; k < end; k++)
         spell_comment(w, l->call[k], line);
-    statement = arena_printf(w->arena, "%s%s%s", c->before ? c->before : "", statement, c->behind ? c->behind : "");
+    statement = arena_printf(w->arena, "%s%s%s", c->before ? c->before : "", statement,
+                             c->behind ? c->behind : "");
     statement_wrapped(&w->body, statement, l->call[end - 1]->indent);
     return end;
 }
@@ -413,13 +428,17 @@ static const char *blocks_text(Arena *a, const Kernel *k)
         const Sizes *s = b->arg[i].sizes;
         const bool same = s && !named && k->sizes && sizes_same(s, k->sizes);
         named |= same;
-        text_printf(&t, "%s%s", i ? ", " : "", !s ? b->arg[i].inner : same ? arena_printf(a, "%s_size()", k->name) : sizes_text(a, s, true));
+        text_printf(&t, "%s%s", i ? ", " : "",
+                    !s     ? b->arg[i].inner
+                    : same ? arena_printf(a, "%s_size()", k->name)
+                           : sizes_text(a, s, true));
     }
     text_add(&t, ")");
     return t.s;
 }
 
-/* Its sizes, how many blocks they take, the kernel: sizes once, however often they are used; the body, too. */
+/* Its sizes, how many blocks they take, the kernel: sizes once, however often they are used; the
+ * body, too. */
 static void spell_kernel(const Writer *w, Text *t, const Kernel *k)
 {
     Arena *a = w->arena;
@@ -429,7 +448,8 @@ static void spell_kernel(const Writer *w, Text *t, const Kernel *k)
         text_printf(t, "SIZE %s %s_size()\n{\n", k->sizes->type, k->name);
         statement_wrapped(t, arena_printf(a, "return %s;", sizes_text(a, k->sizes, true)), "    ");
         text_add(t, "}\n");
-        body = arena_printf(a, "%.*s%s_size()%s", (int)k->size_at, k->body, k->name, k->body + k->size_end);
+        body = arena_printf(a, "%.*s%s_size()%s", (int)k->size_at, k->body, k->name,
+                            k->body + k->size_end);
     }
     if (k->launched || k->member)
         text_printf(t, "constexpr int %s_blocks = %s;\n", k->name, blocks_text(a, k));

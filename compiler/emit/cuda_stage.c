@@ -1,21 +1,23 @@
 /* cuda_stage.c -- --kernels=persistent: where blocks wait for each other.
  *
- * A barrier stands before a stage that accesses what another thread has written since the last barrier, or writes what
- * another accesses.  Two stages that share out the same numbers in the same order need none: the thread that wrote a
- * number reads it.  An elementwise stage has no order of its own and follows that of a product
- * (runtime/cuda/results.cuh).  In loops over time, between shards and between phases there always is a barrier.
- */
+ * A barrier stands before a stage that accesses what another thread has written since the last
+ * barrier, or writes what another accesses.  Two stages that share out the same numbers in the
+ * same order need none: the thread that wrote a number reads it.  An elementwise stage has no
+ * order of its own and follows that of a product (runtime/cuda/results.cuh).  In loops over
+ * time, between shards and between phases there always is a barrier. */
 #include "emit/cuda_stage.h"
 #include "emit/cuda_own.h"
 #include "ops/step_price.h"
 
-/* ------------------------------------------------------------------------------- what a stage takes */
+/* ------------------------------------------------------------------------------- what a stage
+ * takes */
 
 /* Blocks that have something to do. */
 static double parts_of(const Node *n, double results)
 {
     enum { FEW = 64 }; /* FEW_BLOCKS of runtime/cuda/product.cuh */
-    const bool sum = node_is(n, "sum_to") || node_is(n, "batch_moments") || node_is(n, "batch_norm_dw");
+    const bool sum =
+        node_is(n, "sum_to") || node_is(n, "batch_moments") || node_is(n, "batch_norm_dw");
     double each = sum ? 1 : !emit_counts_flops(n) ? 256 : node_is(n, "conv2d_dw") ? 9 : 64 * 64;
     for (; each > 256 && results / each < FEW; each /= 4)
         ;
@@ -25,14 +27,16 @@ static double parts_of(const Node *n, double results)
 /* A roofline's time, by as many multiprocessors as its parts, or the launch's blocks, occupy. */
 double stage_seconds(const Gpu *g, double flops, double bytes, double parts, double most)
 {
-    const double work = flops / g->f32, move = bytes / g->bandwidth, whole = work > move ? work : move;
+    const double work = flops / g->f32, move = bytes / g->bandwidth,
+                 whole = work > move ? work : move;
     return whole * g->processors / (parts < most ? parts : most);
 }
 
 /* Of the program's memory: what the host reads is small. */
 static bool is_moved(const Operand *o)
 {
-    return o->to != INT64_MAX && o->memory != MEMORY_UNKNOWN && o->memory != MEMORY_METRIC && o->memory != MEMORY_GRADIENT;
+    return o->to != INT64_MAX && o->memory != MEMORY_UNKNOWN && o->memory != MEMORY_METRIC &&
+           o->memory != MEMORY_GRADIENT;
 }
 
 static void add_cost(Writer *w, Stages *s, CudaCall *const *call, int n)
@@ -97,7 +101,8 @@ static void place_metrics(Writer *w, Stages *s, const char *indent)
     }
 }
 
-/* Metrics are written as soon as a barrier stands behind their values, so that the update need not wait for them. */
+/* Metrics are written as soon as a barrier stands behind their values, so that the update need
+ * not wait for them. */
 static void add_barrier(Writer *w, Stages *s, const CudaCall *c)
 {
     const Node *n = c->owned < 0 ? c->node : NULL;
@@ -123,7 +128,8 @@ static void reset(Writer *w, CudaCall *c)
     cuda_give_order(w, c, c->natural);
 }
 
-/* Calls of a unit, of which the first alone looks back.  A barrier that stands there anyway comes before the decisions. */
+/* Calls of a unit, of which the first alone looks back.  A barrier that stands there anyway
+ * comes before the decisions. */
 static void place(Writer *w, Stages *s, CudaCall **call, int n)
 {
     CudaCall *update = call[0]->with_update;
@@ -187,7 +193,9 @@ void stage_schedule(Writer *w, const CudaCalls *list, const Pending *last, Stage
     s->updated = arena_alloc(w->arena, sizeof *s->updated * (size_t)(w->g->step->nsum + 1));
     for (int i = 0; last && i < last->n; i++) {
         Operand o = last->operand[i];
-        o.memory = o.memory == MEMORY_NEXT ? MEMORY_SAMPLES : o.memory == MEMORY_SAMPLES ? MEMORY_NEXT : o.memory;
+        o.memory = o.memory == MEMORY_NEXT      ? MEMORY_SAMPLES
+                   : o.memory == MEMORY_SAMPLES ? MEMORY_NEXT
+                                                : o.memory;
         pending_add(w, &s->pending, &o, 1);
     }
     for (int i = 0; i < list->n; i++)

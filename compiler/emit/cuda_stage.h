@@ -1,4 +1,5 @@
-/* cuda_stage.h -- --kernels=persistent: the calls of a step as stages of one kernel, and the barriers between them. */
+/* cuda_stage.h -- --kernels=persistent: the calls of a step as stages of one kernel, and the
+ * barriers between them. */
 #ifndef CUDA_STAGE_H
 #define CUDA_STAGE_H
 #include "emit/cuda_call.h"
@@ -24,7 +25,8 @@ typedef struct Stages {
 
 /* A step behind one that has left these operands without a barrier; NULL: behind a barrier. */
 void stage_schedule(Writer *w, const CudaCalls *list, const Pending *last, Stages *s);
-/* Seconds by a roofline, on as many multiprocessors as `parts` of the work, or `most` blocks, occupy. */
+/* Seconds by a roofline, on as many multiprocessors as `parts` of the work, or `most` blocks,
+ * occupy. */
 double stage_seconds(const Gpu *g, double flops, double bytes, double parts, double most);
 int stage_shared(const Writer *w); /* target_cuda.c: bytes of shared memory, for one stage after another */
 

@@ -1,8 +1,8 @@
-/* cuda_steps.c -- --kernels=persistent: many training steps in one launch (runtime/cuda/persistent.cuh).
+/* cuda_steps.c -- --kernels=persistent: many training steps in one launch
+ * (runtime/cuda/persistent.cuh).
  *
- * The calls of a step are the stages of one kernel.  cuda_stage.c puts barriers between them; here stand the step as a
- * list of calls, and the functions of which the kernel is made.
- */
+ * The calls of a step are the stages of one kernel.  cuda_stage.c puts barriers between them;
+ * here stand the step as a list of calls, and the functions of which the kernel is made. */
 #include "emit/cuda_steps.h"
 #include "emit/cuda_library.h"
 #include "emit/cuda_lower.h"
@@ -19,7 +19,8 @@ enum {
     LAUNCH_MS = 50      /* and as many as take about so long: a signal is answered between two */
 };
 
-/* ------------------------------------------------------------------------------- the calls of a step */
+/* ------------------------------------------------------------------------------- the calls of a
+ * step */
 
 /* In loops over time a barrier stands before and behind each stage. */
 static void lower_node(Writer *w, const Node *n, int *line, const char *indent)
@@ -58,8 +59,8 @@ static void lower_slice(Writer *w, int phase)
     l->needs_barrier |= w->g->step->shards > 1;
 }
 
-/* Where a step is one shard its samples are gathered at the end of the step before, beside the update, into the buffer
- * that this one does not read. */
+/* Where a step is one shard its samples are gathered at the end of the step before, beside the
+ * update, into the buffer that this one does not read. */
 static void choose_samples(Writer *w)
 {
     enum { ALIGN = 64 };
@@ -67,7 +68,8 @@ static void choose_samples(Writer *w)
     const bool able = w->g->step->shards == 1 && node_root(x) == x && !x->loop && kernel_needed(x);
 
     w->samples = able ? x : NULL;
-    w->samples_bytes = able ? (pointer_bytes(w, x) * w->g->step->chunk + ALIGN - 1) / ALIGN * ALIGN : 0;
+    w->samples_bytes =
+        able ? (pointer_bytes(w, x) * w->g->step->chunk + ALIGN - 1) / ALIGN * ALIGN : 0;
 }
 
 static void lower_gather(Writer *w)
@@ -83,7 +85,8 @@ static void lower_gather(Writer *w)
 static void lower_gradient(Writer *w)
 {
     w->list->needs_barrier |= w->g->step->shards > 1;
-    cuda_line(w, "\n    /* sums over shards in the fixed tree, and the update of all parameters */\n");
+    cuda_line(w,
+              "\n    /* sums over shards in the fixed tree, and the update of all parameters */\n");
     own_choose(w, w->list);
     own_lower(w);
     update_lower(w, false);
@@ -115,14 +118,14 @@ static bool same_pending(const Pending *a, const Pending *b)
     bool same = a->n == b->n;
     for (int i = 0; same && i < a->n; i++) {
         const Operand *x = &a->operand[i], *y = &b->operand[i];
-        same = x->memory == y->memory && x->from == y->from && x->to == y->to && x->writes == y->writes &&
-               cuda_same_order(x->order, y->order);
+        same = x->memory == y->memory && x->from == y->from && x->to == y->to &&
+               x->writes == y->writes && cuda_same_order(x->order, y->order);
     }
     return same;
 }
 
-/* Steps follow one another: what the last stages of one leave pending stands before the first of the next.  Where that
- * does not settle, a barrier stands between two steps. */
+/* Steps follow one another: what the last stages of one leave pending stands before the first of
+ * the next.  Where that does not settle, a barrier stands between two steps. */
 static void schedule_step(Writer *w, Stages *s)
 {
     enum { TRIES = 6 };
@@ -152,10 +155,12 @@ static const char *barrier_text(int cluster)
 
 static const char *stage_text(Writer *w, const CudaCall *c)
 {
-    return c->kind == KIND_LIBRARY ? arena_printf(w->arena, "%s;", spell_library(w, c)) : spell_stage(w, c);
+    return c->kind == KIND_LIBRARY ? arena_printf(w->arena, "%s;", spell_library(w, c))
+                                   : spell_stage(w, c);
 }
 
-/* Call i under its comment and behind its barrier, with the others of its node; returns the next one. */
+/* Call i under its comment and behind its barrier, with the others of its node; returns the next
+ * one. */
 static int spell_call(Writer *w, Text *t, const CudaCalls *l, int i, int cluster, int *line)
 {
     const CudaCall *c = l->call[i++];
@@ -194,7 +199,8 @@ static Text spell_phase(Writer *w, const CudaCalls *l, int phase, int cluster, i
 }
 
 /* A phase of the shards: a function, and the calls of it. */
-static void spell_slice(Writer *w, Functions *f, const CudaCalls *l, int phase, int number, int of, int cluster)
+static void spell_slice(Writer *w, Functions *f, const CudaCalls *l, int phase, int number, int of,
+                        int cluster)
 {
     const Step *s = w->g->step;
     const char *fn = of > 1 ? arena_printf(w->arena, "slice_%d", number) : "slice";
@@ -203,7 +209,8 @@ static void spell_slice(Writer *w, Functions *f, const CudaCalls *l, int phase, 
     text_printf(&f->slices, "/* Forward, loss and backward of one shard%s. */\n",
                 of > 1 ? arena_printf(w->arena, ": part %d of %d", number, of) : "");
     text_printf(&f->slices,
-                "DEVICE void %s(const Rt *r, int unit, bool odd, unsigned *arrived, const Chip &chip)\n{\n"
+                "DEVICE void %s(const Rt *r, int unit, bool odd, unsigned *arrived, const Chip "
+                "&chip)\n{\n"
                 "    const Scratch t = {r};\n    const Region shard = {r, unit};\n"
                 "    const int first = (r->first_shard + unit) * SHARD;\n%s\n"
                 "    (void)t, (void)shard, (void)first, (void)odd, (void)chip;\n%s}\n\n",
@@ -213,7 +220,8 @@ static void spell_slice(Writer *w, Functions *f, const CudaCalls *l, int phase, 
         text_printf(&f->step, "    %s(r, 0, odd, arrived, chip);\n", fn);
     else
         text_printf(&f->step,
-                    "    for (int unit = 0; unit < %lld; unit++)\n        %s(r, unit, odd, arrived, chip);\n",
+                    "    for (int unit = 0; unit < %lld; unit++)\n        %s(r, unit, odd, "
+                    "arrived, chip);\n",
                     (long long)s->shards, fn);
 }
 
@@ -245,10 +253,12 @@ static void spell_gather(Writer *w, Text *t)
     w->list = NULL;
     if (l->n)
         text_printf(t,
-                    "/* Samples have two buffers behind the scratch, used in turn: those of a step are gathered at the end of the previous step. */\n"
+                    "/* Samples have two buffers behind the scratch, used in turn: those of a step "
+                    "are gathered at the end of the previous step. */\n"
                     "#define SAMPLES(type, at) ((type *)(t + (%lld + (odd ? %lld : 0))))\n",
                     (long long)w->g->step->thread_bytes, (long long)w->samples_bytes);
-    text_add(t, "DEVICE void gather(const Rt *r, bool odd)\n{\n    const Scratch t = {r};\n    const int first = r->first_shard * SHARD;\n\n"
+    text_add(t, "DEVICE void gather(const Rt *r, bool odd)\n{\n    const Scratch t = {r};\n    "
+                "const int first = r->first_shard * SHARD;\n\n"
                 "    (void)t, (void)first, (void)odd;\n");
     statement_wrapped(t, l->n ? spell_stage(w, l->call[0]) : "", "    ");
     text_add(t, "}\n\n");
@@ -283,33 +293,48 @@ void steps_write(Writer *w)
 
     w->launches_seconds = launches, w->persistent_seconds = seconds;
     w->steps_most = steps_of_launch(seconds);
-    w->steps_how = cluster ? arena_printf(w->arena, "one cluster of %d blocks", cluster) : "all blocks that fit on the GPU";
-    const char *said = g->clusters ? arena_printf(w->arena, "%.0f us by one cluster of %d; the program uses %s.", 1e6 * few, CLUSTER, w->steps_how)
-                                   : "and this GPU has no clusters.";
-    w->steps_said[0] = arena_printf(w->arena, "%d stages and %d barriers a step, up to %d steps a launch", s.stages, s.barriers, w->steps_most);
-    w->steps_said[1] = arena_printf(w->arena, "Predicted for an %s, not measured: %.0f us as %lld launches; as one launch %.0f us by all blocks that fit,",
+    w->steps_how = cluster ? arena_printf(w->arena, "one cluster of %d blocks", cluster)
+                           : "all blocks that fit on the GPU";
+    const char *said =
+        g->clusters ? arena_printf(w->arena, "%.0f us by one cluster of %d; the program uses %s.",
+                                   1e6 * few, CLUSTER, w->steps_how)
+                    : "and this GPU has no clusters.";
+    w->steps_said[0] =
+        arena_printf(w->arena, "%d stages and %d barriers a step, up to %d steps a launch",
+                     s.stages, s.barriers, w->steps_most);
+    w->steps_said[1] = arena_printf(w->arena,
+                                    "Predicted for an %s, not measured: %.0f us as %lld launches; "
+                                    "as one launch %.0f us by all blocks that fit,",
                                     g->name, 1e6 * launches, (long long)w->launches, 1e6 * all);
     w->steps_said[2] = said;
     w->steps_said[3] = own_said(w, cluster);
-    text_printf(&t, "/* ---- many steps in one launch: %s ----\n *\n * %s\n * %s\n * %s\n */\n\n", w->steps_said[0], w->steps_said[1], said,
-                w->steps_said[3]);
+    text_printf(&t, "/* ---- many steps in one launch: %s ----\n *\n * %s\n * %s\n * %s\n */\n\n",
+                w->steps_said[0], w->steps_said[1], said, w->steps_said[3]);
     const Functions f = spell_step(w, s.out, cluster);
     own_spell(w, &t);
     spell_gather(w, &t);
     text_printf(&t,
-                "%s/* One step, by all blocks.  Its first stages touch no data of the last stages of the previous step, or wait at a barrier. */\n"
-                "DEVICE void train_step(const Rt *r, const Rt *next, bool odd, unsigned *arrived, const Chip &chip)\n{\n    const Scratch t = {r};\n\n    (void)t, (void)next, (void)odd, (void)chip;\n%s}\n\n",
+                "%s/* One step, by all blocks.  Its first stages touch no data of the last stages "
+                "of the previous step, or wait at a barrier. */\n"
+                "DEVICE void train_step(const Rt *r, const Rt *next, bool odd, unsigned *arrived, "
+                "const Chip &chip)\n{\n    const Scratch t = {r};\n\n    (void)t, (void)next, "
+                "(void)odd, (void)chip;\n%s}\n\n",
                 f.slices.s, f.step.s);
     text_printf(&t,
                 "/* n steps.  A step whose loss is not finite updates nothing and is the last. */\n"
-                "KERNEL_OF_STEPS train_steps(const Rt *first, int64_t stride, int n, unsigned *arrived, const Chip chip)\n{\n"
+                "KERNEL_OF_STEPS train_steps(const Rt *first, int64_t stride, int n, unsigned "
+                "*arrived, const Chip chip)\n{\n"
                 "    owned(OWN_FETCH, first, chip);\n    gather(first, false);\n"
-                "    for (int i = 0; i < n; i++) {\n        const Rt *r = step_of(first, stride, i);\n"
-                "        train_step(r, i + 1 < n ? step_of(first, stride, i + 1) : nullptr, i %% 2, arrived, chip);\n"
-                "        if (!update_allowed(r, %d))\n            break;\n    }\n    owned(OWN_PUT, first, chip);\n}\n\n",
+                "    for (int i = 0; i < n; i++) {\n        const Rt *r = step_of(first, stride, "
+                "i);\n"
+                "        train_step(r, i + 1 < n ? step_of(first, stride, i + 1) : nullptr, i %% "
+                "2, arrived, chip);\n"
+                "        if (!update_allowed(r, %d))\n            break;\n    }\n    "
+                "owned(OWN_PUT, first, chip);\n}\n\n",
                 update_loss(w->g));
     text_printf(&t,
-                "static void train_launch(const Rt *first, int64_t stride, int n, unsigned *arrived)\n{\n"
+                "static void train_launch(const Rt *first, int64_t stride, int n, unsigned "
+                "*arrived)\n{\n"
                 "    LAUNCH_STEPS(train_steps, %d, own_rooms, first, stride, n, arrived);\n}\n\n",
                 cluster);
     w->steps = t;
@@ -331,13 +356,16 @@ const char *emit_steps_said(Arena *a, const EmitInput *in)
     program_begin(&w, in, a);
     cuda_phases(&w);
     steps_write(&w);
-    return arena_printf(a, "%s\n  %s %s\n  %s", w.steps_said[0], w.steps_said[1], w.steps_said[2], w.steps_said[3]);
+    return arena_printf(a, "%s\n  %s %s\n  %s", w.steps_said[0], w.steps_said[1], w.steps_said[2],
+                        w.steps_said[3]);
 }
 
-/* ------------------------------------------------------------------------------- steps of a graph */
+/* ------------------------------------------------------------------------------- steps of a
+ * graph */
 
-/* 16 steps leave each 2 us of what the host does between two launches, assumed to be 30.  Fewer where the products alone take long, which
- * are a floor of the time of a step, or where a graph would be large: a step of many launches takes long, too. */
+/* 16 steps leave each 2 us of what the host does between two launches, assumed to be 30.  Fewer
+ * where the products alone take long, which are a floor of the time of a step, or where a graph
+ * would be large: a step of many launches takes long, too. */
 void steps_of_graph(Writer *w)
 {
     const Graph *g = w->g;
@@ -346,8 +374,8 @@ void steps_of_graph(Writer *w)
                  seconds = emit_flops(g) * (double)g->recipe.batch / peak;
 
     w->steps_most = GRAPH_STEPS;
-    while (w->steps_most > 1 &&
-           (w->steps_most * seconds > 1e-3 * LAUNCH_MS || w->steps_most * w->launches > GRAPH_NODES))
+    while (w->steps_most > 1 && (w->steps_most * seconds > 1e-3 * LAUNCH_MS ||
+                                 w->steps_most * w->launches > GRAPH_NODES))
         w->steps_most /= 2;
     w->steps_how = "a CUDA graph";
 }
@@ -355,24 +383,30 @@ void steps_of_graph(Writer *w)
 void steps_row(const Writer *w, Text *t)
 {
     if (w->steps_most > 0)
-        text_printf(t, "    %s.steps_most = %d, .steps_how = \"%s\",\n", w->steps.len ? ".steps = train_launch, " : "",
-                    w->steps_most, w->steps_how);
+        text_printf(t, "    %s.steps_most = %d, .steps_how = \"%s\",\n",
+                    w->steps.len ? ".steps = train_launch, " : "", w->steps_most, w->steps_how);
 }
 
-/* ------------------------------------------------------------------------------- what cannot be one launch */
+/* ------------------------------------------------------------------------------- what cannot be
+ * one launch */
 
 static bool stands(Diag *d, Span at, const char *why)
 {
-    diag_error(d, at, "--kernels=persistent takes a training step that is one launch on one GPU, and %s", why);
-    diag_help(d, "leave --kernels=persistent out: a step is then a launch a kernel, recorded as a graph");
+    diag_error(d, at,
+               "--kernels=persistent takes a training step that is one launch on one GPU, and %s",
+               why);
+    diag_help(d, "leave --kernels=persistent out: a step is then a launch a kernel, recorded as a "
+                 "graph");
     return false;
 }
 
 bool emit_steps_able(const EmitInput *in, Diag *d)
 {
     if (in->nccl)
-        return stands(d, (Span){0}, "with --comm nccl GPUs add their gradients in the middle of it");
+        return stands(d, (Span){0},
+                      "with --comm nccl GPUs add their gradients in the middle of it");
     if (!in->train->step->fused_update)
-        return stands(d, in->train->recipe.span, "this one's update waits for gradients that the host has asked for");
+        return stands(d, in->train->recipe.span,
+                      "this one's update waits for gradients that the host has asked for");
     return true;
 }

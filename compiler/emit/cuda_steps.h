@@ -3,7 +3,8 @@
 #define CUDA_STEPS_H
 #include "emit/cuda_stage.h"
 
-/* --kernels=persistent, when the phases of training are written: the kernel of many steps, into Writer.steps. */
+/* --kernels=persistent, when the phases of training are written: the kernel of many steps, into
+ * Writer.steps. */
 void steps_write(Writer *w);
 void steps_of_graph(Writer *w);                       /* otherwise: how many steps are one graph at most */
 void steps_row(const Writer *w, Text *t);             /* of the program's table */

@@ -1,19 +1,21 @@
 /* cuda_update.c -- the update of a GPU's program: sums over shards, running averages, parameters.
  *
- * All parameters are one launch, whose rows are a table (UpdateRow).  Ranks add gradients bucket by bucket, and then
- * each bucket is a launch of its own.  Clipping by norm, and --dtype f16, want all gradients first: these are three.
- */
+ * All parameters are one launch, whose rows are a table (UpdateRow).  Ranks add gradients bucket
+ * by bucket, and then each bucket is a launch of its own.  Clipping by norm, and --dtype f16,
+ * want all gradients first: these are three. */
 #include "emit/cuda_update.h"
 #include <string.h>
 
-/* The table of updates: one row for each parameter, with offsets, number of elements, and factors of rate and decay. */
+/* The table of updates: one row for each parameter, with offsets, number of elements, and
+ * factors of rate and decay. */
 void update_rows(Writer *w, Text *t, bool rest)
 {
     const Step *s = w->in->train->step;
 
     text_printf(t, "%sstatic RT_TABLE UpdateRow %s[] = {\n",
                 rest ? "/* The rows of parameters that a stage of their own updates. */\n"
-                     : "/* One row for each parameter: offsets of its sum in a shard and in the gradients, of its weights "
+                     : "/* One row for each parameter: offsets of its sum in a shard and in the "
+                       "gradients, of its weights "
                        "and its states; their number;\n"
                        " * factors of the recipe's learning rate and decay. */\n",
                 rest ? "rest_rows" : "update_rows");
@@ -50,11 +52,13 @@ int update_loss(const Graph *g)
 
 const char *update_rule(const Graph *g)
 {
-    static const char *const rule[] = {"update_sgd", "update_rmsprop", "update_adam", "update_adamw"};
+    static const char *const rule[] = {"update_sgd", "update_rmsprop", "update_adam",
+                                       "update_adamw"};
     return rule[g->recipe.optimizer.kind];
 }
 
-/* ------------------------------------------------------------------------------- parts of the table */
+/* ------------------------------------------------------------------------------- parts of the
+ * table */
 
 /* Some of the step's sums: all of them, or a bucket's. */
 typedef struct Part {
@@ -71,7 +75,8 @@ static Part bucket_part(const Step *s, int b)
     return (Part){s->bucket[b].first, s->bucket[b].sums};
 }
 
-/* Parameters: the other sums are statistics.  With --kernels=persistent those that no other call updates. */
+/* Parameters: the other sums are statistics.  With --kernels=persistent those that no other call
+ * updates. */
 static bool is_updated(const Writer *w, int sum)
 {
     return w->g->step->sum[sum].param && !(w->list->persistent && w->owned[sum]);
@@ -110,7 +115,8 @@ static void add_rows(Writer *w, CudaCall *c, Part p)
     c->blocks.number = blocks;
 }
 
-/* ------------------------------------------------------------------------------- what it accesses */
+/* ------------------------------------------------------------------------------- what it
+ * accesses */
 
 static void touch_bytes(Writer *w, CudaCall *c, int64_t at, int64_t numbers, const Param *p)
 {
@@ -125,7 +131,8 @@ void update_touch(Writer *w, CudaCall *c, int sum, bool from_grad)
     const Param *p = s->param;
 
     if (from_grad)
-        cuda_touch(w, c, MEMORY_GRADIENT, s->offset, s->offset + s->count * cuda_real_bytes(w), false);
+        cuda_touch(w, c, MEMORY_GRADIENT, s->offset, s->offset + s->count * cuda_real_bytes(w),
+                   false);
     else
         cuda_touch_value(w, c, s->root, false);
     c->operand[c->noperand - 1].walked = true;
@@ -158,7 +165,8 @@ static void add_gradients(Writer *w, CudaCall *c, const char *type, const char *
     cuda_touch(w, c, MEMORY_GRADIENT, 0, INT64_MAX, writes);
 }
 
-/* ------------------------------------------------------------------------------- running averages */
+/* ------------------------------------------------------------------------------- running
+ * averages */
 
 static CudaCall *lower_average(Writer *w, const char *form, const Node *n)
 {
@@ -167,7 +175,8 @@ static CudaCall *lower_average(Writer *w, const char *form, const Node *n)
     cuda_value(w, c, "mean", n->in[0], true);
     cuda_value(w, c, "var", n->in[2], true);
     cuda_blocks(w, c, "each", n->shape.dim[0]);
-    c->comment = arena_printf(w->arena, "running averages of batch_norm %s", param_layer(w->arena, n->in[0]->param));
+    c->comment = arena_printf(w->arena, "running averages of batch_norm %s",
+                              param_layer(w->arena, n->in[0]->param));
     return c;
 }
 
@@ -192,7 +201,8 @@ static void lower_record(Writer *w, const Sum *s, bool from_grad)
         touch_loss(w, c);
     }
     cuda_given(w, c, "int64_t ", "grad", arena_printf(w->arena, "%lld", (long long)s->offset));
-    cuda_touch(w, c, MEMORY_GRADIENT, s->offset, s->offset + s->count * cuda_real_bytes(w), !from_grad);
+    cuda_touch(w, c, MEMORY_GRADIENT, s->offset, s->offset + s->count * cuda_real_bytes(w),
+               !from_grad);
     if (!from_grad) {
         cuda_number(w, c, update_loss(w->g));
         cuda_number(w, c, rows);
@@ -208,7 +218,8 @@ static void lower_record_known(Writer *w, const Sum *s)
                   rows = w->g->step->shard * shape_count(&s->root->in[0]->shape) / channels;
     CudaCall *c = lower_average(w, "batch_record_known", n);
 
-    cuda_value_at(w, c, "known", n->in[1], arena_printf(w->arena, "FIXED(real, %s)", name_of(w, n->in[1])), false);
+    cuda_value_at(w, c, "known", n->in[1],
+                  arena_printf(w->arena, "FIXED(real, %s)", name_of(w, n->in[1])), false);
     touch_loss(w, c);
     cuda_number(w, c, update_loss(w->g));
     cuda_number(w, c, rows);
@@ -238,8 +249,8 @@ static void lower_averages(Writer *w, bool from_grad, bool known, const char *co
         cuda_line(w, "    }\n");
 }
 
-/* Sums of shards' statistics stand in the last bucket; of what is known nothing is left to add, so the phase that
- * updates is enough. */
+/* Sums of shards' statistics stand in the last bucket; of what is known nothing is left to add,
+ * so the phase that updates is enough. */
 static void lower_all_averages(Writer *w, bool from_grad)
 {
     const int buckets = w->g->step->nbucket;
@@ -303,14 +314,16 @@ static CudaCall *lower_part(Writer *w, bool from_grad, Part p)
     return looks_at_all(w) && !from_grad ? lower_sums(w, p) : lower_update(w, from_grad, p);
 }
 
-/* The norm of all gradients, which is finite where they are; the update: scratch holds the sums where nobody else wants
- * them, and the parts of the norm behind them (pass plan leaves the room). */
+/* The norm of all gradients, which is finite where they are; the update: scratch holds the sums
+ * where nobody else wants them, and the parts of the norm behind them (pass plan leaves the
+ * room). */
 static void lower_clipped(Writer *w)
 {
     const Graph *g = w->g;
     const Part p = whole(g->step);
 
-    cuda_line(w, arena_printf(w->arena, "    double *const parts = (double *)(t + %lld);\n", (long long)g->step->grad_bytes));
+    cuda_line(w, arena_printf(w->arena, "    double *const parts = (double *)(t + %lld);\n",
+                              (long long)g->step->grad_bytes));
     CudaCall *squares = open_update(w, "update_squares");
     squares->inner_barrier = true;
     add_gradients(w, squares, "double", "parts", true);
@@ -323,7 +336,9 @@ static void lower_clipped(Writer *w)
     add_rows(w, update, p);
     add_gradients(w, update, "char", "grad", false);
     add_gradients(w, update, "double", "parts", false);
-    cuda_literal(w, update, g->recipe.clip_norm > 0 ? arena_printf(w->arena, "%.17g", g->recipe.clip_norm) : "INFINITY");
+    cuda_literal(w, update,
+                 g->recipe.clip_norm > 0 ? arena_printf(w->arena, "%.17g", g->recipe.clip_norm)
+                                         : "INFINITY");
     cuda_number(w, update, update_loss(g));
     cuda_literal(w, update, update_rule(g));
     touch_part(w, update, p, true);
@@ -337,7 +352,8 @@ static void lower_case(Writer *w, bool from_grad, int unit, Part p)
     c->times = unit < 0 ? w->list->times : 0;
 }
 
-/* A unit is a bucket where r->grad is set, which ranks add and update by themselves; else all is done at once. */
+/* A unit is a bucket where r->grad is set, which ranks add and update by themselves; else all is
+ * done at once. */
 static void lower_buckets(Writer *w, bool from_grad)
 {
     const Step *s = w->g->step;
@@ -369,7 +385,10 @@ void update_lower(Writer *w, bool from_grad)
     if (!clips || !from_grad)
         lower_buckets(w, from_grad);
     else if (s->nbucket > 1)
-        cuda_line(w, arena_printf(w->arena, "    if (unit < %d) /* the norm is that of all buckets */\n        return;\n", s->nbucket - 1));
+        cuda_line(w, arena_printf(w->arena,
+                                  "    if (unit < %d) /* the norm is that of all buckets */\n      "
+                                  "  return;\n",
+                                  s->nbucket - 1));
     if (clips && !from_grad && !w->list->persistent)
         cuda_line(w, "    if (r->grad)\n        return;\n");
     if (clips)

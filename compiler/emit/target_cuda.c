@@ -1,9 +1,10 @@
-/* target_cuda.c -- the generated program for a GPU: the same step as the processor's, a kernel launch for each call.
+/* target_cuda.c -- the generated program for a GPU: the same step as the processor's, a kernel
+ * launch for each call.
  *
- * A phase is a function of the host that launches kernels one after another; a unit of a slice phase is a shard, and a kernel
- * takes all its samples.  One stream keeps the order, so barriers between phases need no words.  The file is C++ for nvcc and,
- * for the tests, for any C++ compiler (runtime/cuda/cuda.cuh); tables and main are the processor's.
- */
+ * A phase is a function of the host that launches kernels one after another; a unit of a slice
+ * phase is a shard, and a kernel takes all its samples.  One stream keeps the order, so barriers
+ * between phases need no words.  The file is C++ for nvcc and, for the tests, for any C++
+ * compiler (runtime/cuda/cuda.cuh); tables and main are the processor's. */
 #include "emit/cuda_launch.h"
 #include "emit/cuda_library.h"
 #include "emit/cuda_lower.h"
@@ -254,8 +255,8 @@ void cuda_phases(Writer *w)
     graph_phases(w, w->in->train, &w->train);
 }
 
-/* All parts of the file but its head, and the table of parameters.  *in has no graph of one token: generate looks at
- * whole windows. */
+/* All parts of the file but its head, and the table of parameters.  *in has no graph of one
+ * token: generate looks at whole windows. */
 static Text write_parts(Writer *w, const EmitInput *in, Arena *a)
 {
     program_begin(w, in, a);

@@ -8,7 +8,8 @@
 #define CALL_H
 #include "ir/graph.h"
 
-/* Literal sizes: a struct of the kernels, "Dense" with .n = 16 and so on.  Fields that would be 0 may be left out. */
+/* Literal sizes: a struct of the kernels, "Dense" with .n = 16 and so on.  Fields that would be
+ * 0 may be left out. */
 typedef enum { SIZE_INT, SIZE_REAL, SIZE_BOOL, SIZE_WORD } SizeKind;
 typedef struct SizeField { const char *name; SizeKind kind; int64_t i; double f; const char *word; } SizeField;
 enum { SIZE_FIELDS = 24 };
@@ -65,12 +66,14 @@ void call_product(Call *c, const char *name);
 void call_out(Call *c, const Node *n);                /* pointer to n's own storage (written) */
 void call_in(Call *c, const Node *n);                 /* pointer to an input's storage; a NULL node is a null pointer */
 void call_side(Call *c, const Node *n);               /* pointer to what n makes besides its value: see op "side" */
-/* Three arguments: where the first slice of the shard has its part of the sum n, bytes to the next slice, slices; or, where n is
- * what every shard has (OP_KNOWN), where the batch's first shard has its row, which is one part alone. */
+/* Three arguments: where the first slice of the shard has its part of the sum n, bytes to the
+ * next slice, slices; or, where n is what every shard has (OP_KNOWN), where the batch's first
+ * shard has its row, which is one part alone. */
 void call_sums(Call *c, const Node *n);
 /* The bytes of the thread's scratch that Op.scratch asks for, as reals; nothing on a GPU. */
 void call_scratch(Call *c);
-/* A number that is no literal of the kernel, so that calls which differ in it share one: "at" inside; one a call. */
+/* A number that is no literal of the kernel, so that calls which differ in it share one: "at"
+ * inside; one a call. */
 void call_place(Call *c, int64_t at);
 void call_text(Call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));   /* literals as C writes them */
 void call_sizes(Call *c, const Sizes *s);
