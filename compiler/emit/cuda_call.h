@@ -109,7 +109,7 @@ typedef struct CudaCall {
 
     /* What passes decide. */
     const Order *order;
-    const Order *behind_order;    /* of another call, which it goes on with: RESULTS, SUMS or POOL */
+    const Order *behind_order;    /* of another call, with which it goes on: not EACH */
     int launch;                   /* calls of one number share a launch */
     bool barrier;                 /* all blocks meet before it */
     struct CudaCall *with_update; /* the same product, which updates its weights itself: */
@@ -161,7 +161,7 @@ const Order *cuda_order(Arena *a, Order o);
 bool cuda_same_order(const Order *a, const Order *b);
 bool cuda_is_product(const Order *o); /* threads have numbers of their own: others can follow */
 void cuda_give_order(const Writer *w, CudaCall *c, const Order *o); /* to all that it walks */
-bool cuda_conflict(const Operand *a, const Operand *b); /* one writes what another thread accesses */
+bool cuda_conflict(const Operand *a, const Operand *b); /* by different threads */
 const char *cuda_order_text(Arena *a, const Order *o);  /* "dense_results(Dense{ ... }" */
 
 /* Operands that no barrier, or no launch, has separated from the next call. */

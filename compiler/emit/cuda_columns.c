@@ -1,7 +1,7 @@
 /* cuda_columns.c -- sums over samples and pixels of channels that lie innermost, for a GPU: two
  * launches (runtime/cuda/columns.cuh).
  *
- *   sum_to (gradient of a bias)      batch_moments      batch_norm_dw, and the gradient of its shift with it, which reads dy as well
+ *   sum_to (gradient of a bias), batch_moments, batch_norm_dw and the gradient of its shift
  *
  * The first launch leaves the sums of a part of the rows each behind the libraries' workspace,
  * the second adds these. */

@@ -1,6 +1,6 @@
 /* cuda_dump.c -- the calls of a GPU's program as text: --dump=calls.
  *
- *   4  launch 3  dense Dense{ .n = 64, ... }  as dense  w scratch[0,256000) h as dense, r fixed[0,800)  %12 h lenet.tn:9
+ *   4  launch 3  dense Dense{ ... }  as dense  w scratch[0,256) %5 as dense, r fixed[0,8)  %5 h a.tn:9
  *
  * Index, launch or barrier, form and sizes, order of the results, operands with their bytes,
  * node and line of the model. */

@@ -1,7 +1,7 @@
 /* cuda_graph.c -- convolutions that a GPU's program leaves to cuDNN (--kernels=cudnn): their
  * graphs, calls and plans.
  *
- *   y = relu(conv2d(x, w) + b)   one graph, in f32, bf16 or f16 as it lies in memory; dx and dw are graphs of their own
+ *   y = relu(conv2d(x, w) + b)   one graph, in f32, bf16 or f16; dx and dw are graphs of their own
  *
  * What pass epilogue has put into a convolution can be inside of its graph, where cuDNN has an
  * engine for that, and so can the sums of its result for batch_norm, and a relu undone behind
@@ -81,7 +81,7 @@ static const Node *bias_of(const Node *n)
 
 /* What pass epilogue has put into a convolution or its gradient, in order, and what comes along;
  * returns how many. */
-static int joined(const Graph *g, const Node *n, const Options *o, const char *what[3])
+static int epilogue_of(const Graph *g, const Node *n, const Options *o, const char *what[3])
 {
     int k = 0;
     if (node_is(n, "conv2d") && bias_of(n))
@@ -102,12 +102,12 @@ static int joined(const Graph *g, const Node *n, const Options *o, const char *w
 static const char *graph_ways(Arena *a, const Graph *g, const Node *n, const Options *o)
 {
     const char *what[3];
-    const int k = joined(g, n, o, what);
+    const int k = epilogue_of(g, n, o, what);
     const LaunchOrder order = node_attr(n, "last") ? LAUNCH_LAST : LAUNCH_ROW;
     return launch_ways(a, g->step->chunk, gpu_half(n->in[0]->half), order, n, what, k);
 }
 
-static const char *words(Arena *a, const char *const *what, int n)
+static const char *join_words(Arena *a, const char *const *what, int n)
 {
     Text t = text_new(a);
     for (int i = 0; i < n; i++)
@@ -119,16 +119,16 @@ static const char *words(Arena *a, const char *const *what, int n)
 void emit_plan_take(Arena *a, EmitPlan *p, int way)
 {
     p->way = way;
-    p->inside = words(a, p->joined, p->njoined - way);
-    p->behind = words(a, p->joined + p->njoined - way, way);
+    p->inside = join_words(a, p->epilogue, p->nepilogue - way);
+    p->behind = join_words(a, p->epilogue + p->nepilogue - way, way);
 }
 
 /* The convolution alone. */
 static EmitPlan unplanned(Arena *a, const Graph *g, const Node *n, const Options *o)
 {
     EmitPlan p = {.node = n, .ways = graph_ways(a, g, n, o)};
-    p.njoined = joined(g, n, o, p.joined);
-    emit_plan_take(a, &p, p.njoined);
+    p.nepilogue = epilogue_of(g, n, o, p.epilogue);
+    emit_plan_take(a, &p, p.nepilogue);
     return p;
 }
 
@@ -156,7 +156,7 @@ int emit_plans(Arena *a, const EmitInput *in, EmitPlan **plan)
 }
 
 /* Bytes as a string of C, in lines of about 100. */
-static void quote(Text *t, const char *s, size_t n)
+static void quote_bytes(Text *t, const char *s, size_t n)
 {
     enum { LINE = 90 };
     text_add(t, "    \"");
@@ -180,7 +180,7 @@ void emit_plans_text(const EmitPlan *plan, int n, Text *t)
                 "driver and cuDNN. */\n");
     for (int i = 0; i < n; i++) {
         text_printf(t, "\nextern const char rt_plan_%d[];\nconst char rt_plan_%d[] =\n", i, i);
-        quote(t, plan[i].text, plan[i].bytes);
+        quote_bytes(t, plan[i].text, plan[i].bytes);
         text_add(t, ";\n");
     }
 }
@@ -290,7 +290,7 @@ bool graph_brings(const Writer *w, const Node *n)
     if (!known || !is_graph(w->g, x, o, w->in->dtype))
         return false;
     const EmitPlan p = taken(w, x);
-    return p.way == 0 && !strcmp(p.joined[p.njoined - 1], n->op->name);
+    return p.way == 0 && !strcmp(p.epilogue[p.nepilogue - 1], n->op->name);
 }
 
 static const char *behind_of(const Writer *w, const Node *n)
@@ -360,7 +360,7 @@ bool graph_lower(Writer *w, const Node *n)
     const bool forward = node_is(n, "conv2d");
     const EmitPlan p = taken(w, n);
     const Node *inside[2] = {NULL, NULL}; /* the graph's fourth and fifth tensor */
-    int more = p.njoined - p.way;
+    int more = p.nepilogue - p.way;
     for (int k = 0, i = 2; i < n->nin && more-- > 0; i++)
         inside[k++] = n->in[i];
     if (!forward && more > 0)

@@ -26,12 +26,12 @@ static bool can_wait(const Node *n)
            !n->loop->inside && kernel_needed(n);
 }
 
-static bool reads(const Node *n, const Node *x)
+static bool reads_value(const Node *n, const Node *x)
 {
     bool any = false;
     for (int i = 0; i < n->nin && !any; i++)
         any = n->in[i] == x || node_root(n->in[i]) == node_root(x) ||
-              (node_attr(n->in[i], "inline") && reads(n->in[i], x));
+              (node_attr(n->in[i], "inline") && reads_value(n->in[i], x));
     return any;
 }
 
@@ -55,7 +55,7 @@ void launch_node(Writer *w, const Node *n, int *line, const char *indent)
         return;
     }
     for (int i = 0; i < l->nwaiting; i++)
-        if (kernel_needed(n) && reads(n, l->waiting[i]))
+        if (kernel_needed(n) && reads_value(n, l->waiting[i]))
             lower_node(w, l->waiting[i]);
         else
             l->waiting[left++] = l->waiting[i];
@@ -81,7 +81,7 @@ static void close_launch(Launches *s)
     s->alone = false;
 }
 
-static int parameters_of(const CudaCall *c)
+static int count_parameters(const CudaCall *c)
 {
     int n = 0;
     for (int i = 0; i < c->narg; i++)
@@ -89,11 +89,11 @@ static int parameters_of(const CudaCall *c)
     return n;
 }
 
-static void push(Launches *s, CudaCall *c)
+static void push_member(Launches *s, CudaCall *c)
 {
     c->launch = s->number;
     ARENA_PUSH(s->w->arena, s->out->call, s->out->n, c);
-    s->members++, s->parameters += parameters_of(c);
+    s->members++, s->parameters += count_parameters(c);
     pending_add(s->w, &s->pending, c->operand, c->noperand);
 }
 
@@ -112,11 +112,11 @@ static void push_metrics(Launches *s, const char *indent)
         CudaCall *c = s->metric[i];
         s->metric[i] = NULL;
         if (c)
-            c->indent = indent, push(s, c);
+            c->indent = indent, push_member(s, c);
     }
 }
 
-static void add(Launches *s, CudaCall *c)
+static void launch_call(Launches *s, CudaCall *c)
 {
     const bool alone = c->alone || is_unknown(c);
 
@@ -129,11 +129,11 @@ static void add(Launches *s, CudaCall *c)
     if (pending_conflict(&s->pending, c->operand, c->noperand))
         close_launch(s);
     s->alone = alone;
-    push(s, c);
+    push_member(s, c);
 }
 
 /* What the host does between two launches. */
-static void add_host(Launches *s, CudaCall *c)
+static void launch_host(Launches *s, CudaCall *c)
 {
     if (!c->fallback)
         close_launch(s);
@@ -143,7 +143,7 @@ static void add_host(Launches *s, CudaCall *c)
 }
 
 /* Those that have waited for a launch in vain. */
-static void add_metrics(Launches *s)
+static void launch_metrics(Launches *s)
 {
     for (int i = 0; i < 4; i++) {
         CudaCall *c = s->metric[i];
@@ -151,7 +151,7 @@ static void add_metrics(Launches *s)
         if (c && (s->alone || pending_conflict(&s->pending, c->operand, c->noperand)))
             close_launch(s);
         if (c)
-            c->indent = "    ", push(s, c);
+            c->indent = "    ", push_member(s, c);
     }
 }
 
@@ -162,13 +162,13 @@ CudaCalls *launch_share(Writer *w)
 
     for (int i = 0; i < l->n; i++)
         if (l->call[i]->kind == KIND_METRICS)
-            add_metrics(&s);
+            launch_metrics(&s);
         else if (l->call[i]->metric >= 0)
             s.metric[l->call[i]->metric] = l->call[i];
         else if (l->call[i]->kind != KIND_KERNEL || l->call[i]->fallback)
-            add_host(&s, l->call[i]);
+            launch_host(&s, l->call[i]);
         else
-            add(&s, l->call[i]);
+            launch_call(&s, l->call[i]);
     return s.out;
 }
 

@@ -29,9 +29,12 @@ void library_tables(const Writer *w, Text *t);
 
 /* cuda_graph.c: the same of convolutions alone */
 bool graph_lower(Writer *w, const Node *n);
-bool graph_brings(const Writer *w, const Node *n); /* sums for batch_norm, of a bias's gradient: as library_brings */
-bool graph_lower_rest(Writer *w, const Node *n); /* behind a convolution or a product of ours: what epilogue has put into it */
-CudaCall *graph_lower_rest_dx(Writer *w, const Node *n); /* of a gradient that is there: the relu of y undone, in place */
+/* Sums for batch_norm, of a bias's gradient: as library_brings. */
+bool graph_brings(const Writer *w, const Node *n);
+/* Behind a convolution or a product of ours: what pass epilogue has put into it. */
+bool graph_lower_rest(Writer *w, const Node *n);
+/* Of a gradient: the relu of y undone, in place. */
+CudaCall *graph_lower_rest_dx(Writer *w, const Node *n);
 int64_t graph_workspace(const Writer *w);
 void graph_tables(const Writer *w, Text *t);
 

@@ -136,7 +136,7 @@ static void lower_argument(Writer *w, CudaCall *c, const CallArg *arg, Given *gi
 
 /* ------------------------------------------------------------------------------- orders */
 
-static const Sizes *sizes_of(const CudaCall *c)
+static const Sizes *first_sizes(const CudaCall *c)
 {
     for (int i = 0; i < c->narg; i++)
         if (c->arg[i].sizes)
@@ -211,11 +211,11 @@ static void order_kernel(Writer *w, CudaCall *c, const Node *n)
         return;
     Order o = {.walk = orders[i].walk, .count = cuda_numbers(w, n)};
     if (o.walk == WALK_RESULTS)
-        o.form = c->form, o.sizes = sizes_of(c);
+        o.form = c->form, o.sizes = first_sizes(c);
     if (o.walk == WALK_CHANNELS) /* a mean and a variance each */
         o.count = 2 * n->shape.dim[n->shape.rank - 1];
     set_order(w, c, o, orders[i].walked);
-    c->pool = pool && windows_apart(sizes_of(c)) ? sizes_of(c) : NULL;
+    c->pool = pool && windows_apart(first_sizes(c)) ? first_sizes(c) : NULL;
 }
 
 /* ------------------------------------------------------------------------------- calls that ops
@@ -411,8 +411,7 @@ static bool graph_able(const Graph *g, Diag *d)
 {
     bool able = true;
     for (int i = 0; i < g->nnode; i++)
-        if (!g->node[i]
-                 ->backward) /* a forward op without a form is said once, not for its gradients too */
+        if (!g->node[i]->backward) /* one message for an op without a form, not for its gradients */
             able &= node_able(g, g->node[i], d);
     for (int i = 0; able && i < g->nnode; i++)
         able &= node_able(g, g->node[i], d);

@@ -24,7 +24,7 @@ static int kind_of(const Order *o)
                                                           : KINDS;
 }
 
-static void choose(const Writer *w, const CudaCall *c)
+static void choose_owner(const Writer *w, const CudaCall *c)
 {
     const Step *step = w->g->step;
     if (!c->node || !c->natural || !c->operand[0].walked || kind_of(c->natural) == KINDS)
@@ -42,7 +42,7 @@ void own_choose(Writer *w, const CudaCalls *l)
     w->nowned = 0;
     for (int i = 0; i < l->n && w->g->recipe.clip_norm <= 0; i++)
         if (l->call[i]->kind == KIND_KERNEL)
-            choose(w, l->call[i]);
+            choose_owner(w, l->call[i]);
     for (int i = 0; i < step->nsum; i++)
         w->nowned += w->owned[i] != NULL;
 }
@@ -96,8 +96,8 @@ static int64_t chip_bytes(const Writer *w, int cluster, bool *fits)
 {
     const Gpu *g = gpu_of(w->in->options->arch);
     const Step *step = w->g->step;
-    const int64_t blocks = cluster ? cluster : (int64_t)g->processors * RT_RESIDENT,
-                  limit = (cluster ? g->shared : g->shared / RT_RESIDENT) - 1024 - stage_shared(w);
+    const int64_t blocks = cluster ? cluster : (int64_t)g->processors * TOGETHER,
+                  limit = (cluster ? g->shared : g->shared / TOGETHER) - 1024 - stage_shared(w);
     int64_t all = 0;
 
     for (int i = 0; i < step->nsum; i++) {
@@ -163,7 +163,7 @@ void own_cost_rest(const Writer *w, Stages *s)
 /* ------------------------------------------------------------------------------- the update */
 
 /* Number `sum` of the step's sums: its row of update_rows, and its place in Chip. */
-static int row_of(const Step *s, int sum)
+static int update_row_of(const Step *s, int sum)
 {
     int n = 0;
     for (int i = 0; i < sum; i++)
@@ -195,7 +195,7 @@ static CudaCall *lower_own(Writer *w, int sum, const char *what)
 
     cuda_given(w, c, "OwnWhat ", "what", what);
     cuda_rt(w, c);
-    add_row(w, c, row_of(step, sum));
+    add_row(w, c, update_row_of(step, sum));
     cuda_number(w, c, step->shards);
     cuda_number(w, c, update_loss(w->g));
     cuda_sizes(w, c, own_sizes(w, w->owned[sum]));
@@ -256,7 +256,7 @@ void own_lower_product(Writer *w, const Node *n, CudaCall *c)
                     .times = c->times,
                     .updates = sum};
     cuda_rt(w, u);
-    add_row(w, u, row_of(step, sum));
+    add_row(w, u, update_row_of(step, sum));
     cuda_number(w, u, update_loss(w->g));
     cuda_value(w, u, "a", n->in[0], false);
     cuda_value(w, u, "b", n->in[1], false);

@@ -4,9 +4,11 @@
 #define CUDA_OWN_H
 #include "emit/cuda_stage.h"
 
-void own_choose(Writer *w, const CudaCalls *l);       /* Writer.owned: which of the step's sums, from the calls so far */
+/* Writer.owned: which of the step's sums, from the calls so far. */
+void own_choose(Writer *w, const CudaCalls *l);
 void own_lower(Writer *w);                            /* their update, at the end of a step */
-void own_lower_product(Writer *w, const Node *n, CudaCall *c); /* n's call with the update inside, as c->with_update */
+/* n's call with the update inside, as c->with_update. */
+void own_lower_product(Writer *w, const Node *n, CudaCall *c);
 bool own_can_update(Writer *w, const Stages *s, CudaCall *c);  /* may that one stand here? */
 bool own_is_updated(const Stages *s, const CudaCall *c);       /* has a product made this update? */
 void own_cost(const Writer *w, Stages *s, int sum);

@@ -13,7 +13,7 @@
  * takes */
 
 /* Blocks that have something to do. */
-static double parts_of(const Node *n, double results)
+static double busy_parts(const Node *n, double results)
 {
     enum { FEW = 64 }; /* FEW_BLOCKS of runtime/cuda/product.cuh */
     const bool sum =
@@ -54,7 +54,7 @@ static void add_cost(Writer *w, Stages *s, CudaCall *const *call, int n)
             bytes += one;
             results = o->writes && one / 4 > results ? one / 4 : results;
         }
-    const double parts = node ? parts_of(node, results) : 1,
+    const double parts = node ? busy_parts(node, results) : 1,
                  all = times * stage_seconds(g, flops, bytes, parts, g->processors);
     s->all += all, s->launches += all;
     s->few += times * stage_seconds(g, flops, bytes, parts, CLUSTER);
@@ -77,7 +77,7 @@ static void add_costs(Writer *w, Stages *s, CudaCall *const *call, int n)
 
 /* ------------------------------------------------------------------------------- barriers */
 
-static void push(Writer *w, Stages *s, CudaCall *c, bool first)
+static void push_stage(Writer *w, Stages *s, CudaCall *c, bool first)
 {
     if (c->kind != KIND_LINE || first)
         c->barrier = s->barrier, s->barrier = false;
@@ -87,7 +87,7 @@ static void push(Writer *w, Stages *s, CudaCall *c, bool first)
         s->done[c->node->id] = true;
 }
 
-static void place(Writer *w, Stages *s, CudaCall **call, int n);
+static void place_unit(Writer *w, Stages *s, CudaCall **call, int n);
 
 static void place_metrics(Writer *w, Stages *s, const char *indent)
 {
@@ -97,7 +97,7 @@ static void place_metrics(Writer *w, Stages *s, const char *indent)
             continue;
         s->metric[i] = NULL, s->written |= 1u << i;
         c->indent = indent;
-        place(w, s, &c, 1);
+        place_unit(w, s, &c, 1);
     }
 }
 
@@ -122,7 +122,7 @@ static bool has_conflict(const Stages *s, CudaCall *const *call, int n)
     return false;
 }
 
-static void reset(Writer *w, CudaCall *c)
+static void forget_decisions(Writer *w, CudaCall *c)
 {
     c->barrier = false, c->behind_order = NULL;
     cuda_give_order(w, c, c->natural);
@@ -130,12 +130,12 @@ static void reset(Writer *w, CudaCall *c)
 
 /* Calls of a unit, of which the first alone looks back.  A barrier that stands there anyway
  * comes before the decisions. */
-static void place(Writer *w, Stages *s, CudaCall **call, int n)
+static void place_unit(Writer *w, Stages *s, CudaCall **call, int n)
 {
     CudaCall *update = call[0]->with_update;
 
     for (int i = 0; i < n; i++)
-        s->must |= call[i]->needs_barrier, reset(w, call[i]);
+        s->must |= call[i]->needs_barrier, forget_decisions(w, call[i]);
     if (s->must)
         add_barrier(w, s, call[0]);
     if (update && own_can_update(w, s, update))
@@ -147,14 +147,14 @@ static void place(Writer *w, Stages *s, CudaCall **call, int n)
     for (int i = 0; i < n; i++) {
         if (call[i]->inner_barrier)
             s->barrier = true, s->barriers++, s->pending.n = 0;
-        push(w, s, call[i], i == 0);
+        push_stage(w, s, call[i], i == 0);
     }
 }
 
 /* ------------------------------------------------------------------------------- a step */
 
 /* How many calls and lines from i on have one barrier before them. */
-static int unit(const CudaCalls *l, int i)
+static int unit_length(const CudaCalls *l, int i)
 {
     int end = i + 1;
     while (end < l->n && l->call[end]->continues)
@@ -170,18 +170,18 @@ static void schedule_call(Writer *w, Stages *s, const CudaCalls *l, int i)
         s->phase = c->phase, s->written = 0;
     if (c->kind == KIND_METRICS) {
         place_metrics(w, s, "    ");
-    } else if (c->kind == KIND_LINE && unit(l, i) == 1) {
+    } else if (c->kind == KIND_LINE && unit_length(l, i) == 1) {
         ARENA_PUSH(w->arena, s->out->call, s->out->n, c);
     } else if (c->metric >= 0) {
         s->metric[c->metric] = c;
     } else if (c->owned >= 0 && own_is_updated(s, c)) {
         return;
     } else {
-        const int n = unit(l, i);
+        const int n = unit_length(l, i);
         CudaCall **call = arena_alloc(w->arena, sizeof *call * (size_t)n);
         for (int k = 0; k < n; k++)
             call[k] = l->call[i + k];
-        place(w, s, call, n);
+        place_unit(w, s, call, n);
     }
 }
 

@@ -4,13 +4,13 @@
 #define CUDA_STAGE_H
 #include "emit/cuda_call.h"
 #include "ir/gpu.h"
-#include "runtime/constants.h"
 
-enum { CLUSTER = 16 }; /* blocks of the largest cluster */
+/* Blocks of the largest cluster; of a multiprocessor, where all of them work: KERNEL_OF_STEPS. */
+enum { CLUSTER = 16, TOGETHER = 2 };
 
 /* A step as it has been scheduled. */
 typedef struct Stages {
-    CudaCalls *out;      /* the calls in order, with metrics where a barrier has made their values visible */
+    CudaCalls *out;      /* the calls in order, with metrics behind a barrier after their values */
     Pending pending;     /* since the last barrier */
     bool must, barrier;  /* a barrier stands before the next call: it is wanted; it is there */
     int stages, barriers; /* of a step, as they are executed */
@@ -28,6 +28,6 @@ void stage_schedule(Writer *w, const CudaCalls *list, const Pending *last, Stage
 /* Seconds by a roofline, on as many multiprocessors as `parts` of the work, or `most` blocks,
  * occupy. */
 double stage_seconds(const Gpu *g, double flops, double bytes, double parts, double most);
-int stage_shared(const Writer *w); /* target_cuda.c: bytes of shared memory, for one stage after another */
+int stage_shared(const Writer *w); /* target_cuda.c: bytes of shared memory, which stages share */
 
 #endif

@@ -65,7 +65,7 @@ typedef struct Part {
     int first, sums;
 } Part;
 
-static Part whole(const Step *s)
+static Part all_sums(const Step *s)
 {
     return (Part){0, s->nsum};
 }
@@ -320,7 +320,7 @@ static CudaCall *lower_part(Writer *w, bool from_grad, Part p)
 static void lower_clipped(Writer *w)
 {
     const Graph *g = w->g;
-    const Part p = whole(g->step);
+    const Part p = all_sums(g->step);
 
     cuda_line(w, arena_printf(w->arena, "    double *const parts = (double *)(t + %lld);\n",
                               (long long)g->step->grad_bytes));
@@ -358,10 +358,10 @@ static void lower_buckets(Writer *w, bool from_grad)
 {
     const Step *s = w->g->step;
 
-    if (w->list->persistent && update_count(w, whole(s)) == 0)
+    if (w->list->persistent && update_count(w, all_sums(s)) == 0)
         return;
     if (s->nbucket == 1 || w->list->persistent) {
-        lower_part(w, from_grad, whole(s));
+        lower_part(w, from_grad, all_sums(s));
         return;
     }
     cuda_line(w, from_grad ? "    switch (unit) {\n" : "    switch (r->grad ? unit : -1) {\n");
@@ -369,7 +369,7 @@ static void lower_buckets(Writer *w, bool from_grad)
         if (update_count(w, bucket_part(s, b)) > 0)
             lower_case(w, from_grad, b, bucket_part(s, b));
     if (!from_grad)
-        lower_case(w, from_grad, -1, whole(s));
+        lower_case(w, from_grad, -1, all_sums(s));
     cuda_line(w, "    }\n");
 }
 

@@ -7,7 +7,8 @@
  * the calls of Writer.list. from_grad: from gradients that ranks have added, instead of the sums
  * of the shards. */
 void update_lower(Writer *w, bool from_grad);
-void update_rows(Writer *w, Text *t, bool rest);     /* the table of parameters; rest: without those of cuda_own.c */
+/* The table of parameters; rest: without those of cuda_own.c. */
+void update_rows(Writer *w, Text *t, bool rest);
 int  update_parameters(const Writer *w);             /* in the table */
 int  update_loss(const Graph *g);                    /* which metric; -1: none */
 const char *update_rule(const Graph *g);             /* of the optimizer: "update_sgd" */

@@ -9,8 +9,8 @@
 typedef struct EmitPlan {
     const Node    *node;
     const char    *ways;                              /* with all of that inside, with one less and so on to none, split at " | " */
-    const char    *joined[3];                         /* what can be inside: "bias", "add", "relu" */
-    int            njoined;
+    const char    *epilogue[3];                       /* what can be inside: "bias", "add", "relu" */
+    int            nepilogue;
     const char    *inside, *behind;                   /* "bias + relu", "": of the way that has been taken, what is a kernel of ours */
     int            way;                               /* the first one that has an engine */
     const char    *text;

@@ -20,7 +20,7 @@ int stage_shared(const Writer *w)
     return strcmp(w->in->dtype, "f64") ? 16384 : 32768;
 }
 
-static void head(Writer *w, Text *t)
+static void write_head(Writer *w, Text *t)
 {
     const Step *s = w->in->train->step;
 
@@ -29,10 +29,15 @@ static void head(Writer *w, Text *t)
                 " *   for %s; a step takes %lld launches; each library call counts as one\n "
                 "*/\n",
                 w->in->options->arch, (long long)w->launches);
-    text_printf(t, "#define RT_ROOM %d /* bytes of shared memory of a block; the kernels of a launch use it in turn */\n", stage_shared(w));
+    text_printf(t,
+                "#define RT_ROOM %d /* bytes of shared memory of a block; the kernels of a launch "
+                "use it in turn */\n",
+                stage_shared(w));
     if (w->in->options->persistent)
-        text_printf(t, "#define RT_PERSISTENT /* many steps are one launch */\n"
-                       "#define RT_OWNED %d /* rows of update_rows: parameters that can stay on the chip */\n",
+        text_printf(t,
+                    "#define RT_PERSISTENT /* many steps are one launch */\n"
+                    "#define RT_OWNED %d /* rows of update_rows: parameters that can stay on the "
+                    "chip */\n",
                     update_parameters(w));
     text_add(t, "#include \"rt.h\"\n#include \"cuda/kernels.cuh\"\n");
     if (w->in->options->persistent)
@@ -44,8 +49,7 @@ static void head(Writer *w, Text *t)
     text_add(t, w->in->options->persistent
                     ? "#define FIXED(type, at) ((type *)(fixed_of(r) + (at)))\n"
                     : "#define FIXED(type, at) ((type *)(r->fixed + (at)))\n");
-    text_add(t,
-                "#define LOCAL(type, at) ((type *)(t + (at)))\n"
+    text_add(t, "#define LOCAL(type, at) ((type *)(t + (at)))\n"
                 "#define BATCH(type, at, bytes) ((type *)(shard + (at)))\n"
                 "#define PARTIAL(type, at, bytes) ((type *)(shard + (at)))\n\n");
 }
@@ -64,7 +68,7 @@ static void open_phase(Writer *w, const char *type, const char *fn, const char *
 
 /* ------------------------------------------------------------------------------- phases */
 
-/* Sums that several calls add to begin as 0; those of the forward pass only, where that runs alone. */
+/* Sums that several calls add to begin as 0; without `backward` those of the forward pass. */
 void cuda_clear_sums(Writer *w, int phase, bool backward)
 {
     const Step *s = w->g->step;
@@ -105,7 +109,7 @@ static void close_phase(Writer *w)
     text_add(&w->body, "}\n\n");
 }
 
-static void prepare(Writer *w, int phase, const char *fn)
+static void write_prepare(Writer *w, int phase, const char *fn)
 {
     const Phase *p = &w->g->step->phase[phase];
 
@@ -116,7 +120,7 @@ static void prepare(Writer *w, int phase, const char *fn)
     close_phase(w);
 }
 
-static void slice(Writer *w, int phase, const char *fn)
+static void write_slice(Writer *w, int phase, const char *fn)
 {
     const Graph *g = w->g;
 
@@ -134,19 +138,21 @@ static void slice(Writer *w, int phase, const char *fn)
     close_phase(w);
 }
 
-/* ------------------------------------------------------------------------------- values that are not finite */
+/* ------------------------------------------------------------------------------- checks */
 
 static void clear_sums_here(Writer *w, int phase)
 {
     cuda_list(w, phase, 0);
     cuda_clear_sums(w, phase, false);
     for (int i = 0; i < w->list->n; i++)
-        statement_wrapped(&w->body, arena_printf(w->arena, "%s;", spell_library(w, w->list->call[i])), "    ");
+        statement_wrapped(&w->body,
+                          arena_printf(w->arena, "%s;", spell_library(w, w->list->call[i])),
+                          "    ");
     w->list = NULL;
 }
 
 /* One call of the forward pass again, and the look at what it made. */
-static void check(Writer *w, const Node *n, int *line, const char *indent)
+static void check_node(Writer *w, const Node *n, int *line, const char *indent)
 {
     Text *t = &w->body;
     const char *s = n->backward || !kernel_needed(n) ? "" : kernel_statement(w, n);
@@ -158,13 +164,16 @@ static void check(Writer *w, const Node *n, int *line, const char *indent)
     if (n->within || n->dtype != DT_REAL || !n->shape.batched)
         return;
     text_printf(t, "%sif (!rt_cuda_finite%s(%s, %lld))\n%s    return %d;\n", indent,
-                n->half == HALF_F16 ? "_f16" : n->half ? "_bf16" : "", pointer_to(w, n),
-                (long long)(node_reals(n) * w->g->step->chunk), indent, w->nlayer);
+                n->half == HALF_F16 ? "_f16"
+                : n->half           ? "_bf16"
+                                    : "",
+                pointer_to(w, n), (long long)(node_reals(n) * w->g->step->chunk), indent,
+                w->nlayer);
     phase_layer_name(w, n);
 }
 
 /* After a loss that is not finite: forward again, and a look at each value. */
-static void nonfinite(Writer *w, int phase)
+static void write_nonfinite(Writer *w, int phase)
 {
     Text *t = &w->body;
     const Phase *p = &w->g->step->phase[phase];
@@ -176,11 +185,11 @@ static void nonfinite(Writer *w, int phase)
                "that is not.",
                true);
     clear_sums_here(w, phase);
-    phase_calls(w, p, check, NULL, true, "    ");
+    phase_calls(w, p, check_node, NULL, true, "    ");
     text_add(t, "    return -1;\n}\n\n");
 }
 
-static void update(Writer *w, int phase, const char *fn, bool from_grad)
+static void write_update(Writer *w, int phase, const char *fn, bool from_grad)
 {
     open_phase(w, "void", fn,
                from_grad ? "The update from gradients that ranks have added, bucket by bucket."
@@ -195,7 +204,7 @@ static void update(Writer *w, int phase, const char *fn, bool from_grad)
 /* ------------------------------------------------------------------------------- the whole */
 
 /* more: the fields behind the others. */
-static void row(Text *t, const char *fn, PhaseKind kind, const char *what, const char *more)
+static void phase_row(Text *t, const char *fn, PhaseKind kind, const char *what, const char *more)
 {
     text_printf(t,
                 "    {.run = %s, .per_slice = %s, .count = %d, .from_grad = %s, .what = "
@@ -227,24 +236,26 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
             arena_printf(w->arena, number > 1 ? "%s_%s_%d" : "%s_%s", word, kind[p->kind], number);
         switch (p->kind) {
         case PHASE_PREPARE:
-            prepare(w, i, fn);
-            row(table, fn, p->kind, "what depends on parameters only", "");
+            write_prepare(w, i, fn);
+            phase_row(table, fn, p->kind, "what depends on parameters only", "");
             break;
         case PHASE_SLICE: {
-            slice(w, i, fn);
+            write_slice(w, i, fn);
             if (g->training)
-                nonfinite(w, i);
+                write_nonfinite(w, i);
             const char *known = phase_known_fields(w, i, word, number);
-            row(table, fn, p->kind,
-                g->training ? "forward and backward of a shard" : "forward of a shard", known);
+            phase_row(table, fn, p->kind,
+                      g->training ? "forward and backward of a shard" : "forward of a shard",
+                      known);
             break;
         }
         case PHASE_WIDE: /* pass wide is the processor's */
             break;
         case PHASE_GRADIENT:
         case PHASE_UPDATE:
-            update(w, i, fn, p->kind == PHASE_UPDATE);
-            row(table, fn, p->kind, p->kind == PHASE_UPDATE ? "update" : "sum gradients, update", "");
+            write_update(w, i, fn, p->kind == PHASE_UPDATE);
+            phase_row(table, fn, p->kind,
+                      p->kind == PHASE_UPDATE ? "update" : "sum gradients, update", "");
             break;
         }
     }
@@ -285,7 +296,7 @@ void emit_cuda(const EmitInput *in, Text *out)
 
     windows.token = NULL;
     const Text rows = write_parts(&w, &windows, out->arena);
-    head(&w, out);
+    write_head(&w, out);
     text_add(out, w.offsets.s);
     text_add(out, rows.s);
     text_add(out, "/* ---- kernels: sizes are literals, so nvcc specialises each ---- */\n\n");

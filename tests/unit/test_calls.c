@@ -1,0 +1,117 @@
+/* test_calls.c -- calls of a GPU program: which accesses conflict, which calls share a launch. */
+#include "build.h"
+#include "emit/cuda_launch.h"
+
+static Operand operand(Memory m, int64_t from, int64_t to, bool writes, const Order *o)
+{
+    return (Operand){.memory = m, .from = from, .to = to, .writes = writes, .order = o};
+}
+
+START_TEST(accesses_conflict)
+{
+    const Order each = {.walk = WALK_EACH, .count = 16};
+    const Operand write = operand(MEMORY_SCRATCH, 0, 64, true, NULL);
+    const Operand read = operand(MEMORY_SCRATCH, 32, 96, false, NULL);
+    const Operand behind = operand(MEMORY_SCRATCH, 64, 96, true, NULL);
+    const Operand fixed = operand(MEMORY_FIXED, 0, 64, true, NULL);
+    const Operand mine = operand(MEMORY_SCRATCH, 0, 64, true, &each);
+    const Operand yours = operand(MEMORY_SCRATCH, 0, 64, false, &each);
+    const Operand part = operand(MEMORY_SCRATCH, 0, 32, false, &each);
+
+    ck_assert(cuda_conflict(&write, &read));
+    ck_assert(!cuda_conflict(&read, &read));     /* two that read */
+    ck_assert(!cuda_conflict(&write, &behind));  /* bytes side by side */
+    ck_assert(!cuda_conflict(&write, &fixed));   /* another region */
+    ck_assert(!cuda_conflict(&mine, &yours));    /* each thread its own numbers */
+    ck_assert(cuda_conflict(&mine, &read));      /* of which one has no order */
+    ck_assert(cuda_conflict(&mine, &part));      /* of which one has other bytes */
+}
+END_TEST
+
+/* What a kernel does with an address that no plan knows must wait for all that stands before it. */
+START_TEST(unknown_addresses_conflict_with_everything)
+{
+    const Operand unknown = operand(MEMORY_UNKNOWN, 0, INT64_MAX, false, NULL);
+    for (int m = MEMORY_UNKNOWN; m <= MEMORY_NEXT; m++) {
+        const Operand other = operand((Memory)m, 8, 16, false, NULL);
+        ck_assert(cuda_conflict(&unknown, &other));
+        ck_assert(cuda_conflict(&other, &unknown));
+    }
+}
+END_TEST
+
+START_TEST(orders_are_equal_by_value)
+{
+    Arena *a = arena_new();
+    Sizes *s = sizes_new(a, "Dense"), *t = sizes_new(a, "Dense");
+    sizes_int(s, "n", 8);
+    sizes_int(t, "n", 8);
+    const Order x = {WALK_RESULTS, 64, "dense", s, NULL}, y = {WALK_RESULTS, 64, "dense", t, NULL};
+    const Order dx = {WALK_RESULTS, 64, "dense_dx", t, NULL}, pool = {WALK_POOL, 64, NULL, s, &x};
+    const Order other = {WALK_POOL, 64, NULL, s, &dx};
+
+    ck_assert(cuda_same_order(&x, &y));
+    ck_assert(!cuda_same_order(&x, &dx));
+    ck_assert(!cuda_same_order(&pool, &other));
+    ck_assert(cuda_is_product(&pool));
+    sizes_int(t, "o", 8);
+    ck_assert(!cuda_same_order(&x, &y));
+    ck_assert_str_eq(cuda_order_text(a, &pool),
+                     "pool_results(Dense{ .n = 8 }, [=](auto f) { dense_results(Dense{ .n = 8 }, f); }");
+    arena_free(a);
+}
+END_TEST
+
+/* A call of a kernel with one operand. */
+static CudaCall *add(Writer *w, Memory m, int64_t from, int64_t to, bool writes)
+{
+    CudaCall *c = cuda_add(w, "kernel", NULL);
+    cuda_touch(w, c, m, from, to, writes);
+    return c;
+}
+
+START_TEST(calls_share_launches)
+{
+    EmitInput in = {.dtype = "f32"};
+    Writer w = {.arena = arena_new(), .in = &in};
+    cuda_list(&w, 0, 3);
+    CudaCall *x = add(&w, MEMORY_SCRATCH, 0, 64, true), *y = add(&w, MEMORY_SHARD, 0, 64, true);
+    CudaCall *reads = add(&w, MEMORY_SCRATCH, 0, 64, false);
+    CudaCall *unknown = add(&w, MEMORY_UNKNOWN, 0, INT64_MAX, false);
+    CudaCall *last = cuda_add(&w, "kernel", NULL); /* touches nothing */
+
+    const CudaCalls *l = launch_share(&w);
+    ck_assert_int_eq(l->n, 5);
+    ck_assert_int_eq(x->launch, y->launch);
+    ck_assert_int_lt(y->launch, reads->launch);
+    ck_assert_int_lt(reads->launch, unknown->launch);
+    ck_assert_int_lt(unknown->launch, last->launch);
+    ck_assert_int_eq(launch_count(l), 4 * 3); /* each three times a step */
+    arena_free(w.arena);
+}
+END_TEST
+
+/* A metric is one call, in the first launch behind its value. */
+START_TEST(metrics_are_written_once)
+{
+    EmitInput in = {.dtype = "f32"};
+    Writer w = {.arena = arena_new(), .in = &in};
+    cuda_list(&w, 0, 1);
+    CudaCall *value = add(&w, MEMORY_SCRATCH, 0, 64, true);
+    CudaCall *metric = add(&w, MEMORY_SCRATCH, 0, 64, false);
+    cuda_touch(&w, metric, MEMORY_METRIC, 0, 1, true);
+    metric->metric = 0;
+    CudaCall *beside = add(&w, MEMORY_SHARD, 0, 64, true), *behind = add(&w, MEMORY_SHARD, 0, 64, true);
+    cuda_metrics_here(&w);
+
+    const CudaCalls *l = launch_share(&w);
+    ck_assert_int_eq(l->n, 4);
+    ck_assert_int_eq(beside->launch, value->launch);
+    ck_assert_int_eq(metric->launch, behind->launch);
+    ck_assert_int_lt(value->launch, metric->launch);
+    arena_free(w.arena);
+}
+END_TEST
+
+TEST_MAIN("calls", accesses_conflict, unknown_addresses_conflict_with_everything,
+          orders_are_equal_by_value, calls_share_launches, metrics_are_written_once)
