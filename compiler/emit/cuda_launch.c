@@ -15,8 +15,7 @@ enum {
     PARAMETERS = 104
 }; /* of one launch, at most: parameters of all but its last member */
 
-/* ------------------------------------------------------------------------------- order of the
- * calls of a phase */
+/* ---------------------------------------- order of the calls of a phase */
 
 /* In a loop over time an element of a sequence is fetched where it is read first: there it can
  * follow the order of a product that has come between. */

@@ -218,8 +218,7 @@ static void order_kernel(Writer *w, CudaCall *c, const Node *n)
     c->pool = pool && windows_apart(first_sizes(c)) ? first_sizes(c) : NULL;
 }
 
-/* ------------------------------------------------------------------------------- calls that ops
- * describe */
+/* ---------------------------------------- calls that ops describe */
 
 /* Forms that are more than one kernel, all with the same arguments. */
 static const struct {
@@ -375,8 +374,7 @@ void cuda_lower_metric(Writer *w, int i)
     w->list->needs_barrier = c->needs_barrier, c->needs_barrier = false;
 }
 
-/* ------------------------------------------------------------------------------- what has no
- * form */
+/* ---------------------------------------- what has no form */
 
 static bool missing(const Node *n, const char *what, Diag *d)
 {

@@ -113,8 +113,7 @@ static int64_t chip_bytes(const Writer *w, int cluster, bool *fits)
     return all;
 }
 
-/* ------------------------------------------------------------------------------- what the
- * update takes */
+/* ---------------------------------------- what the update takes */
 
 /* Of numbers that have been fetched already a weight goes out; else weight and states come and
  * go.  Each reads its gradient. */
@@ -214,8 +213,7 @@ void own_lower(Writer *w)
             lower_own(w, i, "OWN_UPDATE");
 }
 
-/* ------------------------------------------------------------------------------- inside of the
- * product */
+/* ---------------------------------------- inside of the product */
 
 /* Has all that reads the parameter in this step been written, and does nobody but the update
  * want its gradient? */
@@ -284,8 +282,7 @@ bool own_is_updated(const Stages *s, const CudaCall *c)
     return s->updated[c->owned];
 }
 
-/* ------------------------------------------------------------------------------- for the kernel
- * of many steps */
+/* ---------------------------------------- for the kernel of many steps */
 
 void own_spell(Writer *w, Text *t)
 {

@@ -8,8 +8,7 @@
 #include "emit/cuda_lower.h"
 #include <string.h>
 
-/* ------------------------------------------------------------------------------- the body of a
- * kernel */
+/* ---------------------------------------- the body of a kernel */
 
 typedef struct Body {
     Text text;
@@ -64,15 +63,13 @@ static void spell_loop(Body *b, const CudaCall *c)
                     braces ? " {" : "", c->code, braces ? "    }\n" : "");
         return;
     }
-    const char *order = cuda_order_text(t->arena, o);
-    text_add(t, "    ");
-    if (o->sizes) { /* NAME_results(SIZES and the rest */
-        text_printf(t, "%s_results(", o->walk == WALK_POOL ? "pool" : o->form);
+    if (o->sizes) { /* the sizes of the order are those of the kernel */
+        text_printf(t, "    %s_results(", o->walk == WALK_POOL ? "pool" : o->form);
         body_sizes(b, o->sizes);
         if (o->walk == WALK_POOL)
             text_printf(t, ", [=](auto f) { %s, f); }", cuda_order_text(t->arena, o->through));
     } else {
-        text_add(t, order);
+        text_printf(t, "    %s", cuda_order_text(t->arena, o));
     }
     text_printf(t, ", [=](unsigned %s, int) {\n%s    });\n", c->index, c->code);
 }
@@ -210,8 +207,7 @@ static const char *launch_alone(Writer *w, const CudaCall *c)
                         signature_of(w->arena, c->arg, c->narg, false).values.s);
 }
 
-/* ------------------------------------------------------------------------------- a launch of
- * several calls */
+/* ---------------------------------------- a launch of several calls */
 
 /* Parameters of its kernel: equal arguments once. */
 typedef struct Parameters {

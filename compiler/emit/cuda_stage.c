@@ -9,8 +9,7 @@
 #include "emit/cuda_own.h"
 #include "ops/step_price.h"
 
-/* ------------------------------------------------------------------------------- what a stage
- * takes */
+/* ---------------------------------------- what a stage takes */
 
 /* Blocks that have something to do. */
 static double busy_parts(const Node *n, double results)

@@ -19,8 +19,7 @@ enum {
     LAUNCH_MS = 50      /* and as many as take about so long: a signal is answered between two */
 };
 
-/* ------------------------------------------------------------------------------- the calls of a
- * step */
+/* ---------------------------------------- the calls of a step */
 
 /* In loops over time a barrier stands before and behind each stage. */
 static void lower_node(Writer *w, const Node *n, int *line, const char *indent)
@@ -360,8 +359,7 @@ const char *emit_steps_said(Arena *a, const EmitInput *in)
                         w.steps_said[3]);
 }
 
-/* ------------------------------------------------------------------------------- steps of a
- * graph */
+/* ---------------------------------------- steps of a graph */
 
 /* 16 steps leave each 2 us of what the host does between two launches, assumed to be 30.  Fewer
  * where the products alone take long, which are a floor of the time of a step, or where a graph
@@ -387,8 +385,7 @@ void steps_row(const Writer *w, Text *t)
                     w->steps.len ? ".steps = train_launch, " : "", w->steps_most, w->steps_how);
 }
 
-/* ------------------------------------------------------------------------------- what cannot be
- * one launch */
+/* ---------------------------------------- what cannot be one launch */
 
 static bool stands(Diag *d, Span at, const char *why)
 {

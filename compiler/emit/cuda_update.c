@@ -57,8 +57,7 @@ const char *update_rule(const Graph *g)
     return rule[g->recipe.optimizer.kind];
 }
 
-/* ------------------------------------------------------------------------------- parts of the
- * table */
+/* ---------------------------------------- parts of the table */
 
 /* Some of the step's sums: all of them, or a bucket's. */
 typedef struct Part {
@@ -115,8 +114,7 @@ static void add_rows(Writer *w, CudaCall *c, Part p)
     c->blocks.number = blocks;
 }
 
-/* ------------------------------------------------------------------------------- what it
- * accesses */
+/* ---------------------------------------- what it accesses */
 
 static void touch_bytes(Writer *w, CudaCall *c, int64_t at, int64_t numbers, const Param *p)
 {
@@ -165,8 +163,7 @@ static void add_gradients(Writer *w, CudaCall *c, const char *type, const char *
     cuda_touch(w, c, MEMORY_GRADIENT, 0, INT64_MAX, writes);
 }
 
-/* ------------------------------------------------------------------------------- running
- * averages */
+/* ---------------------------------------- running averages */
 
 static CudaCall *lower_average(Writer *w, const char *form, const Node *n)
 {

@@ -13,8 +13,7 @@
 
 static const char letters[] = "abcdefghrsuv"; /* not those of the loops, nor y */
 
-/* ------------------------------------------------------------------------------- elementwise
- * trees */
+/* ---------------------------------------- elementwise trees */
 
 static bool is_inlined(const Node *n)
 {
@@ -152,8 +151,7 @@ const char *loop_statement(Writer *w, const Node *n)
                         arguments(w, &t, n));
 }
 
-/* ------------------------------------------------------------------------------- sums over what
- * was broadcast */
+/* ---------------------------------------- sums over what was broadcast */
 
 static bool along_first(const Node *n) /* a vector over dimension 0: the gradient of a bias */
 {
