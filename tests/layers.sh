@@ -90,7 +90,7 @@ for file in compiler/main.c compiler/*/*.[ch] grammar/*.[ly]; do
     case $file in compiler/base/arena.c | grammar/*) ;; *) check_memory "$file" ;; esac
     case $file in
     compiler/emit/cuda_* | compiler/emit/target_cuda.c | compiler/emit/loop.c | compiler/emit/move.c | compiler/emit/nest.? | \
-        compiler/emit/pointer.c | compiler/emit/kernel.c | compiler/ops/call.?) check_scans "$file" ;;
+        compiler/emit/pointer.c | compiler/emit/kernel.c | compiler/emit/phases.c | compiler/ops/call.?) check_scans "$file" ;;
     esac
     close
 done

@@ -5,6 +5,7 @@
  * whether it is written, or added to what other calls have left there. */
 #include "emit/cuda_lower.h"
 #include "emit/cuda_library.h"
+#include "emit/cuda_update.h"
 #include "ops/step_price.h"
 #include <string.h>
 
@@ -247,8 +248,7 @@ static CudaCall *lower_form(Writer *w, const Node *n, const char *form, const Ca
     if (n->op->flags & OP_SUM && !n->shape.batched)
         cuda_literal(w, c, step_writes_sum(w->g, n, w->in->options) ? "true" : "false");
     if (node_is(n, "loss_scale"))
-        cuda_touch(w, c, MEMORY_FIXED, w->g->step->offset_scaling, w->g->step->offset_scaling + 1,
-                   false);
+        update_touch_scaling(w, c, false);
     return c;
 }
 

@@ -140,11 +140,18 @@ void update_touch(Writer *w, CudaCall *c, int sum, bool from_grad)
             touch_bytes(w, c, p->offset_state[k], p->count_memory, p);
 }
 
+/* Sums that are made here go to the gradients, too, where ranks add these. */
 static void touch_part(Writer *w, CudaCall *c, Part p, bool from_grad)
 {
-    for (int i = p.first; i < p.first + p.sums; i++)
-        if (is_updated(w, i))
-            update_touch(w, c, i, from_grad);
+    for (int i = p.first; i < p.first + p.sums; i++) {
+        const Sum *s = &w->g->step->sum[i];
+        if (!is_updated(w, i))
+            continue;
+        update_touch(w, c, i, from_grad);
+        if (!from_grad)
+            cuda_touch(w, c, MEMORY_GRADIENT, s->offset,
+                       s->offset + s->count * cuda_real_bytes(w), true);
+    }
 }
 
 /* No update where the loss is not finite. */
@@ -153,6 +160,15 @@ static void touch_loss(Writer *w, CudaCall *c)
     const int loss = update_loss(w->g);
     if (loss >= 0)
         cuda_touch(w, c, MEMORY_METRIC, loss, loss + 1, false);
+}
+
+/* RtScaling of runtime/rt.h: the scale of the loss with --dtype f16. */
+void update_touch_scaling(Writer *w, CudaCall *c, bool writes)
+{
+    enum { BYTES = 16 };
+    const int64_t at = w->g->step->offset_scaling;
+    if (at > 0)
+        cuda_touch(w, c, MEMORY_FIXED, at, at + BYTES, writes);
 }
 
 /* `grad` is the buffer that ranks add, or the scratch. */
@@ -303,6 +319,7 @@ static CudaCall *lower_sums(Writer *w, Part p)
     for (int i = p.first; i < p.first + p.sums; i++)
         if (is_updated(w, i))
             cuda_touch_value(w, c, w->g->step->sum[i].root, false);
+    update_touch_scaling(w, c, false);
     return c;
 }
 
@@ -339,6 +356,7 @@ static void lower_clipped(Writer *w)
     cuda_number(w, update, update_loss(g));
     cuda_literal(w, update, update_rule(g));
     touch_part(w, update, p, true);
+    update_touch_scaling(w, update, true);
     touch_loss(w, update);
 }
 

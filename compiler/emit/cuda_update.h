@@ -15,5 +15,6 @@ const char *update_rule(const Graph *g);             /* of the optimizer: "updat
 /* What the update of a parameter accesses: its sum over the shards, the parameter and its
  * states. */
 void update_touch(Writer *w, CudaCall *c, int sum, bool from_grad);
+void update_touch_scaling(Writer *w, CudaCall *c, bool writes); /* the scale of the loss */
 
 #endif
