@@ -391,7 +391,7 @@ static bool node_able(const Graph *g, const Node *n, Diag *d)
         return true;
     if (node_is(n, "attention")) {
         const int64_t size = n->shape.dim[1] / node_int(n, "heads");
-        if (size < 2 || size > GPU_HEAD_MAX) /* ATTENTION_STRIPS of runtime/cuda/attention.cuh */
+        if (size < 2 || size > GPU_HEAD_MAX)
             return missing(n,
                            arena_printf(g->arena, "%s of heads of %lld features",
                                         op_written(g->arena, n), (long long)size),

@@ -10,6 +10,7 @@
 #include "emit/cuda_spell.h"
 #include "emit/cuda_update.h"
 #include "ops/step_price.h"
+#include "runtime/constants.h"
 #include <string.h>
 
 static const char *const types[] = {"DenseOwn", "ConvOwn", "SumOwn"};
@@ -62,16 +63,14 @@ static int64_t up(int64_t n, int64_t unit)
 /* Of a gradient (O, K): product_tile and product_blocks of product.cuh. */
 static Room room_of_product(int64_t o, int64_t k)
 {
-    enum { SIDE = 16, FEW = 64 };
-    int64_t tile = 64;
-    while (tile > SIDE && up(o, tile) * up(k, tile) < FEW)
+    int64_t tile = RT_TILE;
+    while (tile > RT_TILE_SIDE && up(o, tile) * up(k, tile) < RT_FEW_BLOCKS)
         tile /= 2;
     return (Room){up(o, tile) * up(k, tile), tile * tile};
 }
 
 static Room room_of(const Writer *w, int sum)
 {
-    enum { WARP = 32 };
     const Step *step = w->g->step;
     const Shape *shape = &step->sum[sum].root->shape;
     switch (kind_of(w->owned[sum])) {
@@ -79,7 +78,7 @@ static Room room_of(const Writer *w, int sum)
         return room_of_product(shape->dim[0], shape->dim[1]);
     case CONV:
         return (Room){shape->dim[0] * shape->dim[1],
-                      up(shape->dim[2] * shape->dim[3], WARP) * WARP};
+                      up(shape->dim[2] * shape->dim[3], RT_WARP) * RT_WARP};
     default:
         return (Room){step->sum[sum].count, 1};
     }
@@ -96,8 +95,8 @@ static int64_t chip_bytes(const Writer *w, int cluster, bool *fits)
 {
     const Gpu *g = gpu_of(w->in->options->arch);
     const Step *step = w->g->step;
-    const int64_t blocks = cluster ? cluster : (int64_t)g->processors * TOGETHER,
-                  limit = (cluster ? g->shared : g->shared / TOGETHER) - 1024 - stage_shared(w);
+    const int64_t blocks = cluster ? cluster : (int64_t)g->processors * RT_RESIDENT,
+                  limit = (cluster ? g->shared : g->shared / RT_RESIDENT) - 1024 - stage_shared(w);
     int64_t all = 0;
 
     for (int i = 0; i < step->nsum; i++) {
@@ -140,7 +139,6 @@ void own_cost(const Writer *w, Stages *s, int sum)
  * its own. */
 void own_cost_rest(const Writer *w, Stages *s)
 {
-    enum { EACH = 1024 }; /* UPDATE_EACH of runtime/cuda/update.cuh */
     const Gpu *g = gpu_of(w->in->options->arch);
     double all = 0, rest = 0, of_all = 0, of_rest = 0;
 
@@ -148,9 +146,9 @@ void own_cost_rest(const Writer *w, Stages *s)
         const Sum *m = &w->g->step->sum[i];
         if (!m->param)
             continue;
-        all += bytes_of(w, i, false), of_all += (double)up(m->count, EACH);
+        all += bytes_of(w, i, false), of_all += (double)up(m->count, RT_UPDATE_EACH);
         if (!w->owned[i])
-            rest += bytes_of(w, i, false), of_rest += (double)up(m->count, EACH);
+            rest += bytes_of(w, i, false), of_rest += (double)up(m->count, RT_UPDATE_EACH);
     }
     s->launches += stage_seconds(g, 0, all, of_all, g->processors);
     if (of_rest == 0)

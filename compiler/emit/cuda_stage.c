@@ -8,17 +8,20 @@
 #include "emit/cuda_stage.h"
 #include "emit/cuda_own.h"
 #include "ops/step_price.h"
+#include "runtime/constants.h"
 
 /* ---------------------------------------- what a stage takes */
 
 /* Blocks that have something to do. */
 static double busy_parts(const Node *n, double results)
 {
-    enum { FEW = 64 }; /* FEW_BLOCKS of runtime/cuda/product.cuh */
     const bool sum =
         node_is(n, "sum_to") || node_is(n, "batch_moments") || node_is(n, "batch_norm_dw");
-    double each = sum ? 1 : !emit_counts_flops(n) ? 256 : node_is(n, "conv2d_dw") ? 9 : 64 * 64;
-    for (; each > 256 && results / each < FEW; each /= 4)
+    double each = sum                       ? 1
+                  : !emit_counts_flops(n)   ? RT_THREADS
+                  : node_is(n, "conv2d_dw") ? 9
+                                            : RT_TILE * RT_TILE;
+    for (; each > RT_TILE_SIDE * RT_TILE_SIDE && results / each < RT_FEW_BLOCKS; each /= 4)
         ;
     return results > each ? results / each : 1;
 }

@@ -5,8 +5,7 @@
 #include "emit/cuda_call.h"
 #include "ir/gpu.h"
 
-/* Blocks of the largest cluster; of a multiprocessor, where all of them work: KERNEL_OF_STEPS. */
-enum { CLUSTER = 16, TOGETHER = 2 };
+enum { CLUSTER = 16 }; /* blocks of the largest cluster */
 
 /* A step as it has been scheduled. */
 typedef struct Stages {

@@ -10,11 +10,11 @@
 #include "emit/cuda_spell.h"
 #include "emit/cuda_update.h"
 #include "ops/step_price.h"
+#include "runtime/constants.h"
 #include <string.h>
 
 enum {
-    STEPS = 64,         /* of a launch of our own at most: RT_STEPS_MOST of runtime/rt.h, */
-    GRAPH_STEPS = 16,   /* of a CUDA graph, as a power of two, */
+    GRAPH_STEPS = 16,   /* steps of a CUDA graph at most: a power of two, */
     GRAPH_NODES = 4096, /* of so many launches, */
     LAUNCH_MS = 50      /* and as many as take about so long: a signal is answered between two */
 };
@@ -62,13 +62,12 @@ static void lower_slice(Writer *w, int phase)
  * update, into the buffer that this one does not read. */
 static void choose_samples(Writer *w)
 {
-    enum { ALIGN = 64 };
     const Node *x = w->g->input;
     const bool able = w->g->step->shards == 1 && node_root(x) == x && !x->loop && kernel_needed(x);
 
     w->samples = able ? x : NULL;
     w->samples_bytes =
-        able ? (pointer_bytes(w, x) * w->g->step->chunk + ALIGN - 1) / ALIGN * ALIGN : 0;
+        able ? (pointer_bytes(w, x) * w->g->step->chunk + RT_ALIGN - 1) / RT_ALIGN * RT_ALIGN : 0;
 }
 
 static void lower_gather(Writer *w)
@@ -273,7 +272,7 @@ static double seconds_together(const Gpu *g, const Stages *s, int cluster)
 static int steps_of_launch(double seconds)
 {
     const double n = LAUNCH_MS / (1e3 * seconds);
-    return n < 1 ? 1 : n > STEPS ? STEPS : (int)n;
+    return n < 1 ? 1 : n > RT_STEPS_MOST ? RT_STEPS_MOST : (int)n;
 }
 
 void steps_write(Writer *w)

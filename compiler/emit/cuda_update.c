@@ -4,6 +4,7 @@
  * by bucket, and then each bucket is a launch of its own.  Clipping by norm, and --dtype f16,
  * want all gradients first: these are three. */
 #include "emit/cuda_update.h"
+#include "runtime/constants.h"
 #include <string.h>
 
 /* The table of updates: one row for each parameter, with offsets, number of elements, and
@@ -92,11 +93,10 @@ static int update_count(const Writer *w, Part p)
 static int64_t update_blocks(const Writer *w, Part p)
 {
     const Step *s = w->g->step;
-    enum { EACH = 1024 }; /* numbers a block of threads: UPDATE_EACH of runtime/cuda/update.cuh */
     int64_t n = 0;
 
     for (int i = p.first; i < p.first + p.sums; i++)
-        n += is_updated(w, i) ? (s->sum[i].count + EACH - 1) / EACH : 0;
+        n += is_updated(w, i) ? (s->sum[i].count + RT_UPDATE_EACH - 1) / RT_UPDATE_EACH : 0;
     return n;
 }
 
@@ -149,8 +149,8 @@ static void touch_part(Writer *w, CudaCall *c, Part p, bool from_grad)
             continue;
         update_touch(w, c, i, from_grad);
         if (!from_grad)
-            cuda_touch(w, c, MEMORY_GRADIENT, s->offset,
-                       s->offset + s->count * cuda_real_bytes(w), true);
+            cuda_touch(w, c, MEMORY_GRADIENT, s->offset, s->offset + s->count * cuda_real_bytes(w),
+                       true);
     }
 }
 
