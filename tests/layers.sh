@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# layers.sh -- fails on an include against the order of the rooms, on memory that does not come from the arena, and on a CUDA
-# emitter that scans the text that it has printed.
+# layers.sh -- fails on an include against the order of the rooms, on memory that does not come from the arena, on a CUDA
+# emitter that scans the text that it has printed, and on a pass that calls another pass.
 #
 #   compiler/   base <- ir <- ops <- {front (+ grammar), passes, emit, scripts, pictures} <- tool <- main.c        read "is included by"
 #   runtime/    rt.h <- base <- files <- {comm, data, measure} <- {options, device} <- {step, cuda} <- train <- commands <- main.c
@@ -60,6 +60,14 @@ check_scans() {
     [ -z "$hits" ] || bad "$1" "scans text: $hits"
 }
 
+# A pass runs by its row of the table: no pass calls another one.
+check_calls() {
+    local hits
+    hits=$(grep -nE '(^|[^_[:alnum:]])pass_[a-z]+\(' "$1" |
+           grep -vE '^[0-9]+:([[:space:]]*(\*|/\*|//)|(void|bool|Graph \*)[[:space:]]*\*?pass_)|pass_repeat\(' || true)
+    [ -z "$hits" ] || bad "$1" "calls a pass that has a row of its own: $hits"
+}
+
 # runtime/ROOM/FILE may include rt.h, its own room and the rooms below it; cpu/ is for generated code and for device code.
 check_runtime() {
     local file=$1 room=$2 header to
@@ -87,6 +95,7 @@ check_runtime() {
 for file in compiler/main.c compiler/*/*.[ch] grammar/*.[ly]; do
     fine=1 room=${file#compiler/} room=${room%%/*}
     check_compiler "$file" "$room"
+    case $file in */pipeline.c) ;; compiler/passes/*.c) check_calls "$file" ;; esac
     case $file in compiler/base/arena.c | grammar/*) ;; *) check_memory "$file" ;; esac
     case $file in
     compiler/emit/cuda_* | compiler/emit/target_cuda.c | compiler/emit/loop.c | compiler/emit/move.c | compiler/emit/nest.? | \
@@ -116,6 +125,7 @@ printf '#include "data/data.h"\n' > "$self/beside.h"
 printf '#include "step/net.h"\n' > "$self/kernel.h"
 printf 'void *f(void) { return malloc(1); }\n' > "$self/memory.c"
 printf 'static int f(const char *s)\n{\n    return strstr(s, "LOCAL(") != 0;\n}\n' > "$self/scan.c"
+printf 'void f(Graph *g)\n{\n    pass_dce(g, 0, 0);\n}\n' > "$self/pass.c"
 expect() { if [ $fine = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL layers.sh does not see $1"; fi; }
 fine=1; check_compiler "$self/up.h" ir > /dev/null; expect "an include of a higher room"
 fine=1; check_compiler "$self/side.c" passes > /dev/null; expect "an include of a room of the same level"
@@ -125,6 +135,7 @@ fine=1; check_runtime "$self/beside.h" comm > /dev/null; expect "an include of a
 fine=1; check_runtime "$self/kernel.h" cpu > /dev/null; expect "a kernel that sees more than rt.h"
 fine=1; check_memory "$self/memory.c" > /dev/null; expect "malloc outside the arena"
 fine=1; check_scans "$self/scan.c" > /dev/null; expect "printed text that is scanned"
+fine=1; check_calls "$self/pass.c" > /dev/null; expect "a pass that calls another pass"
 
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

@@ -17,7 +17,7 @@ static bool is_copy(const Readers *r, const Node *w)
 void pass_lanes(Graph *g, const Options *o, Diag *d)
 {
     (void)d;
-    if (!options_gpu_last(o) || !g->input || !g->input->half || g->input->layout != LAYOUT_LAST)
+    if (!g->input || !g->input->half || g->input->layout != LAYOUT_LAST)
         return;
     const Readers *r = readers_new(g);
     Node *conv = conv_lanes(g, r, o->half);

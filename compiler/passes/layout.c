@@ -380,8 +380,6 @@ static void one(Graph *g, Node *n, const Options *o)
 void pass_layout(Graph *g, const Options *o, Diag *d)
 {
     (void)d;
-    if (o->blas || (o->cuda && !options_gpu_last(o)))
-        return;
     const int n = g->nnode;
     Node **list = arena_alloc(g->arena, (size_t)n * sizeof *list);
 

@@ -8,11 +8,12 @@
 typedef struct Pass {
     const char *name;                                 /* as in --dump=NAME, the file's name and the golden */
     void      (*run)(Graph *g, const Options *o, Diag *d);
+    unsigned    targets;                              /* TargetKind: those for which it runs */
     bool        optional;                             /* left out by --plain */
     bool        training;                             /* only for the training graph */
-    bool        own;                                  /* only for Tenon's own kernels of the processor: not with --kernels=blas, --target cuda */
     bool        dce;                                  /* leaves values that nobody reads: pass dce runs behind it */
     const char *why;
+    const char *repeats;                              /* it runs the rows from this one to its own again; NULL: none */
 } Pass;
 
 extern const Pass pass_table[];                       /* ended by a row without a name */
@@ -23,6 +24,8 @@ extern const PassOrder pass_order[];                  /* ended by a row without 
 /* NULL, or which two passes of a table stand in a wrong order, and the reason. */
 const char *pass_misplaced(Arena *a, const Pass *table);
 bool pass_run_all(Graph *g, const Options *o, Diag *d);               /* false after an error */
+/* Runs the rows again that the row `name` repeats. */
+void pass_repeat(const char *name, Graph *g, const Options *o, Diag *d);
 
 #define PASS(name) void pass_##name(Graph *g, const Options *o, Diag *d)
 PASS(infer); PASS(hoist); PASS(gradient); PASS(simplify); PASS(store); PASS(cse); PASS(dce); PASS(stretch); PASS(fuse); PASS(epilogue); PASS(narrow); PASS(chains); PASS(choose); PASS(wide); PASS(layout); PASS(lanes); PASS(steps); PASS(slices); PASS(schedule); PASS(plan); PASS(recompute);

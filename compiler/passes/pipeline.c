@@ -1,44 +1,57 @@
 /* pipeline.c -- the pass table: every transformation between the front end and the emitter, in
  * order; and the reasons for this order. */
+#include "ir/target.h"
 #include "passes/pass.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { OPTIONAL = 1, TRAINING = 2, OWN = 4, DCE = 8 };
+enum { OPTIONAL = 1, TRAINING = 2, DCE = 4 };
 
-#define ROW(name, set, why)                                                                        \
+/* The columns: a pass runs for these targets. */
+enum {
+    CPU = TARGET_CPU,                   /* Tenon's own kernels of the processor */
+    ANY_CPU = CPU | TARGET_BLAS,        /* and a BLAS library */
+    TENSOR = TARGET_TENSOR,             /* cuDNN and cuBLASLt in tf32, bf16 or f16 */
+    LIBRARY = TENSOR | TARGET_CUDNN,    /* and in f32 */
+    ALL = ANY_CPU | LIBRARY | TARGET_GPU /* and Tenon's own kernels of the GPU */
+};
+
+#define ROW(title, columns, set, ...)                                                              \
     {                                                                                              \
-        #name, pass_##name, (set)&OPTIONAL, (set)&TRAINING, (set)&OWN, (set)&DCE, why              \
+        .name = #title, .run = pass_##title, .targets = columns, .optional = (set)&OPTIONAL,       \
+        .training = (set)&TRAINING, .dce = (set)&DCE, .why = __VA_ARGS__                           \
     }
 
 const Pass pass_table[] = {
-    ROW(infer, 0, "shapes proved by each op's own rule; which values a parameter reaches"),
-    ROW(hoist, OPTIONAL, "what a scan does with its elements alone leaves the loop"),
-    ROW(gradient, TRAINING, "the backward pass and the updates join the graph"),
-    ROW(simplify, OPTIONAL, "algebra that makes nodes vanish"),
-    ROW(store, 0, "a number that is read as a tensor in memory gets a place there"),
-    ROW(cse, OPTIONAL, "values computed twice are computed once"),
-    ROW(dce, 0, "what reaches no output, loss, metric or update goes"),
-    ROW(stretch, OPTIONAL | DCE, "loops back make stretches of steps again (`recompute`)"),
-    ROW(fuse, OPTIONAL | OWN | DCE,
+    ROW(infer, ALL, 0, "shapes proved by each op's own rule; which values a parameter reaches"),
+    ROW(hoist, ALL, OPTIONAL, "what a scan does with its elements alone leaves the loop"),
+    ROW(gradient, ALL, TRAINING, "the backward pass and the updates join the graph"),
+    ROW(simplify, ALL, OPTIONAL, "algebra that makes nodes vanish"),
+    ROW(store, ALL, 0, "a number that is read as a tensor in memory gets a place there"),
+    ROW(cse, ALL, OPTIONAL, "values computed twice are computed once"),
+    ROW(dce, ALL, 0, "what reaches no output, loss, metric or update goes"),
+    ROW(stretch, ANY_CPU, OPTIONAL | DCE, "loops back make stretches of steps again (`recompute`)"),
+    ROW(fuse, CPU, OPTIONAL | DCE,
         "bias, activation and pooling join their producer, masks the backward kernels"),
-    ROW(epilogue, OPTIONAL | DCE, "with --kernels=cudnn bias and relu join products"),
-    ROW(narrow, OPTIONAL | DCE,
+    ROW(epilogue, LIBRARY, OPTIONAL | DCE, "with --kernels=cudnn bias and relu join products"),
+    ROW(narrow, TENSOR, OPTIONAL | DCE,
         "with --dtype bf16 or f16 products read and write it, and so does what lies between them"),
-    ROW(chains, OPTIONAL, "elementwise operations behind each other are one loop"),
-    ROW(choose, OPTIONAL | OWN, "which algorithm computes a convolution"),
-    ROW(wide, OPTIONAL | TRAINING | OWN,
+    ROW(chains, CPU | LIBRARY | TARGET_GPU, OPTIONAL,
+        "elementwise operations behind each other are one loop"),
+    ROW(choose, CPU, OPTIONAL, "which algorithm computes a convolution"),
+    ROW(wide, CPU, OPTIONAL | TRAINING,
         "large dense layers of small batches take all samples at once"),
-    ROW(layout, OPTIONAL, "channels innermost, weights in panels"),
-    ROW(lanes, OPTIONAL, "samples of few channels lie as 8 where cuDNN's engines want that"),
-    ROW(steps, OPTIONAL | OWN, "sequences of scans lie step by step"),
-    ROW(slices, OPTIONAL | OWN, "parts of a concat are written, and slices read, where they lie"),
-    ROW(schedule, 0, "phases and places: what runs per slice, what once, where a barrier stands"),
-    ROW(plan, 0, "lifetimes become offsets in one arena"),
-    ROW(recompute, 0,
+    ROW(layout, CPU | TENSOR, OPTIONAL, "channels innermost, weights in panels"),
+    ROW(lanes, TENSOR, OPTIONAL, "samples of few channels lie as 8 where cuDNN's engines want that"),
+    ROW(steps, CPU, OPTIONAL, "sequences of scans lie step by step"),
+    ROW(slices, CPU, OPTIONAL, "parts of a concat are written, and slices read, where they lie"),
+    ROW(schedule, ALL, 0, "phases and places: what runs per slice, what once, where a barrier stands"),
+    ROW(plan, ALL, 0, "lifetimes become offsets in one arena"),
+    ROW(recompute, ALL, 0,
         "values made again instead of kept: cheap ones, more under --memory-limit; repeats schedule "
-        "and plan"),
+        "and plan",
+        .repeats = "schedule"),
     {0}};
 
 /* `first` stands before `second`, because: why. */
@@ -108,8 +121,16 @@ static bool verify(const Graph *g, const Pass *p, const Options *o, Diag *d)
 
 static bool runs(const Pass *p, const Graph *g, const Options *o)
 {
-    return !(p->optional && o->plain) && !(p->own && (o->blas || o->cuda)) &&
+    return p->targets & target_of(o)->kind && !(p->optional && o->plain) &&
            (!p->training || g->training);
+}
+
+void pass_repeat(const char *name, Graph *g, const Options *o, Diag *d)
+{
+    const Pass *until = find(pass_table, name);
+    for (const Pass *p = find(pass_table, until->repeats); p < until; p++)
+        if (runs(p, g, o))
+            p->run(g, o, d);
 }
 
 /* The first pass that reports an error is the last that runs. */

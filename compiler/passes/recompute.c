@@ -304,12 +304,9 @@ static void go_back(Search *s, const Before *b)
 
 static int64_t planned(Search *s, Diag *d)
 {
-    pass_schedule(s->g, s->o, d);
-    pass_plan(s->g, s->o, d);
-    if (s->eval) {
-        pass_schedule(s->eval, s->o, d);
-        pass_plan(s->eval, s->o, d);
-    }
+    pass_repeat("recompute", s->g, s->o, d);
+    if (s->eval)
+        pass_repeat("recompute", s->eval, s->o, d);
     look(s);
     return step_bytes(s->g->step, s->threads);
 }

@@ -192,8 +192,6 @@ void pass_stretch(Graph *g, const Options *o, Diag *d)
 {
     const int count = g->nloop;
     (void)d;
-    if (o->cuda)
-        return;
     for (int i = 0; i < count; i++)
         if (g->loop[i]->every > 0 && g->loop[i]->mirror)
             run_again(g, o, g->loop[i]);

@@ -4,6 +4,7 @@
  * interpreter of their graphs.
  */
 #include "build.h"
+#include "ir/target.h"
 #include <math.h>
 
 static const Options options = {.vector = 8, .verify = true, .cpu = "x86-64-v3"};
@@ -495,6 +496,34 @@ START_TEST(passes_stand_in_order)
 }
 END_TEST
 
+static const char *passes_of(Arena *a, const Options *o)
+{
+    const char *text = "";
+    for (const Pass *p = pass_table; p->name; p++)
+        if (p->targets & target_of(o)->kind)
+            text = arena_printf(a, "%s%s%s", text, *text ? " " : "", p->name);
+    return text;
+}
+
+START_TEST(each_target_has_its_passes)
+{
+    Bench b = bench_new();
+#define FIRST "infer hoist gradient simplify store cse dce "
+    ck_assert_str_eq(passes_of(b.a, &(Options){0}),
+                     FIRST "stretch fuse chains choose wide layout steps slices schedule plan recompute");
+    ck_assert_str_eq(passes_of(b.a, &(Options){.blas = true}),
+                     FIRST "stretch schedule plan recompute");
+    ck_assert_str_eq(passes_of(b.a, &(Options){.cuda = true}),
+                     FIRST "chains schedule plan recompute");
+    ck_assert_str_eq(passes_of(b.a, &(Options){.cuda = true, .libraries = true}),
+                     FIRST "epilogue chains schedule plan recompute");
+    ck_assert_str_eq(passes_of(b.a, &(Options){.cuda = true, .libraries = true, .tf32 = true}),
+                     FIRST "epilogue narrow chains layout lanes schedule plan recompute");
+#undef FIRST
+    arena_free(b.a);
+}
+END_TEST
+
 START_TEST(a_wrong_order_is_named_with_its_reason)
 {
     Bench b = bench_new();
@@ -527,5 +556,5 @@ END_TEST
 TEST_MAIN("passes", rules_agree_with_differences, gradient_of_two_layers, shared_parameters_sum,
           broadcasting_is_undone, unreached_parameters_are_reported, optimizers_have_states,
           parameters_start_as_the_recipe_says, algebra, broadcasting_is_kept, forward_values_stay_forward, equal_values_are_one,
-          different_values_stay, dead_values_go, passes_stand_in_order, a_wrong_order_is_named_with_its_reason,
+          different_values_stay, dead_values_go, passes_stand_in_order, each_target_has_its_passes, a_wrong_order_is_named_with_its_reason,
           an_error_stops_the_pipeline)
