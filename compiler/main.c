@@ -1,13 +1,44 @@
 /* main.c -- tenon: from a model file to a program that trains it.
  *
- *   front   text -> graph            front/, grammar/
- *   passes  graph -> planned step    passes/, ops/
- *   emit    step -> C                emit/
- *   tool    C -> executable          tool/
+ *   front   text -> graphs            front/, grammar/   once
+ *   passes  graphs -> planned step    passes/, ops/      for a GPU in two forms, if --kernels is open
+ *   emit    step -> C or CUDA         emit/
+ *   tool    C or CUDA -> executable   tool/
  */
+#include "tool/kernels.h"
 #include "tool/process.h"
 #include "tool/stack.h"
 #include "tool/tool.h"
+
+/* Evaluation, and text one token at a time, use the parameters where training planned them. */
+static bool plan(Front *f, const Options *o, Diag *d)
+{
+    if (!f->train)
+        return true;
+    if (!pass_run_all(f->train, o, d))
+        return false;
+    f->token = o->cuda ? NULL : pass_token(f->test);
+    f->test->peer = f->train;
+    if (f->token)
+        f->token->peer = f->train;
+    return pass_run_all(f->test, o, d) && (!f->token || pass_run_all(f->token, o, d));
+}
+
+/* A step on a GPU is several launches, or one launch with other steps.  Each form has its own plan
+ * of memory; the form with the shorter predicted time becomes the program.  Errors and warnings
+ * are those of the first form.  --dump prints both. */
+static bool plan_both_forms(Command *c, Front *f, Diag *d)
+{
+    Command together = *c;
+    Front other = *f;
+    other.train = graph_copy(f->train), other.test = graph_copy(f->test);
+    together.options.persistent = true;
+    if (!plan(f, &c->options, d))
+        return false;
+    if (plan(&other, &together.options, diag_new(diag_arena(d), DIAG_NEVER)))
+        kernels_choose(c, f, &together, &other);
+    return true;
+}
 
 static bool compile(Arena *a, Command *c, Diag *d)
 {
@@ -16,14 +47,10 @@ static bool compile(Arena *a, Command *c, Diag *d)
         return false;
     if (c->kind == COMMAND_CHECK)
         return (!f.train || pass_check(f.train, d)) && printf("%s: ok\n", c->file) > 0;
-    if (!tool_begin(c, &f, d) || (f.train && !pass_run_all(f.train, &c->options, d)))
+    if (!tool_begin(c, &f, d))
         return false;
-    f.token = f.train && !c->options.cuda ? pass_token(f.test) : NULL;
-    f.test->peer = f.train; /* evaluation uses the parameters where training planned them */
-    if (f.token)
-        f.token->peer = f.train;
-    return (!f.train || pass_run_all(f.test, &c->options, d)) &&
-           (!f.token || pass_run_all(f.token, &c->options, d)) && tool_finish(c, &f, d);
+    const bool both = f.train && kernels_open(c);
+    return (both ? plan_both_forms(c, &f, d) : plan(&f, &c->options, d)) && tool_finish(c, &f, d);
 }
 
 typedef struct Words {

@@ -143,6 +143,8 @@ struct Graph {
 };
 
 Graph *graph_new(Arena *a, const char *name, bool training);
+/* The same graph again, before the passes: to plan the step in a second form.  copy.c */
+Graph *graph_copy(const Graph *g);
 /* Appended, in the loop that an input is in; shape is the caller's (or op->shape's) to set. */
 Node  *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at);
 /* What the program is given: samples, real or tokens (DT_I32), and class numbers: one a sample, or one a position. */

@@ -42,6 +42,7 @@ typedef struct Command {
     int narguments;
     bool tune;             /* measure the choices that pass choose leaves open */
     const char *gpu_dtype; /* show --target cuda: "f32", "tf32", "bf16", "f16" */
+    const char *forms;     /* show --target cuda: predictions for both forms (kernels.h), or NULL */
     const char *driver;    /* --driver: the CUDA version of the driver planned for, or NULL */
     const char *target, *comm, *kernels; /* words of these options */
 } Command;

@@ -5,7 +5,6 @@
 #include "tool/show_gpu.h"
 #include "emit/launch.h"
 #include "ops/op.h"
-#include "tool/kernels.h"
 #include "tool/plans.h"
 #include "tool/process.h"
 #include <stdio.h>
@@ -218,9 +217,8 @@ bool show_gpu(Arena *a, const Command *c, Graph *train, Diag *d)
     printf("      this is a step with cuDNN and cuBLASLt; programs built with --target cuda "
            "--kernels=cudnn use them for products and convolutions,\n      fuse less (tenon show "
            "with these options), and use Tenon's kernels for the rest\n");
-    const char *own = s.type == GPU_F32 ? kernels_said(c, d) : "";
-    if (*own)
-        printf("      with Tenon's own kernels alone: %s\n", own);
+    if (c->forms)
+        printf("      with Tenon's own kernels alone: %s\n", c->forms);
     if (s.unplanned)
         printf("      cuDNN's graphs are not planned, so engines and workspaces are missing: %s\n",
                s.unplanned);

@@ -8,7 +8,6 @@
 #include "tool/build.h"
 #include "tool/cache.h"
 #include "tool/file.h"
-#include "tool/kernels.h"
 #include "tool/manual.h"
 #include "tool/objects.h"
 #include "tool/plans.h"
@@ -152,14 +151,16 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
         return false;
     if (f->train) /* before the passes change the graph */
         c->hash = emit_hash(diag_arena(d), f->train, f->recipe.dtype);
-    if (!choose_machine(c, f, d))
-        return false;
-    if (makes)
-        kernels_choose(c, d);
-    return true;
+    return choose_machine(c, f, d);
 }
 
 /* ---- after them */
+
+bool tool_makes_program(const Command *c)
+{
+    return c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN ||
+           (c->kind == COMMAND_EMIT && (!strcmp(c->to, "c") || !strcmp(c->to, "cuda")));
+}
 
 /* The text of `emit` has no path of this machine; a program of `build` knows where data are. */
 EmitInput tool_emit_input(const Command *c, const Front *f)
@@ -337,9 +338,8 @@ static bool show(Arena *a, const Command *c, const Front *f, Diag *d)
 bool tool_finish(const Command *c, const Front *f, Diag *d)
 {
     Arena *a = diag_arena(d);
-    const bool program = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN ||
-                         (c->kind == COMMAND_EMIT && !strcmp(c->to, "cuda")) || dumps_calls(c);
-    if (program && c->options.cuda && !emit_cuda_able(f->train, f->test, d))
+    const bool program = c->options.cuda && (tool_makes_program(c) || dumps_calls(c));
+    if (program && !emit_cuda_able(f->train, f->test, d))
         return false;
     if (program && c->options.persistent) {
         const EmitInput in = tool_emit_input(c, f);

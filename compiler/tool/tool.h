@@ -10,6 +10,7 @@ bool tool_answer(const Command *c, Diag *d); /* help, version, ops: needs no mod
 bool tool_begin(Command *c, const Front *f, Diag *d);
 /* After the passes: emits, compiles, prints or runs, as the command says. */
 bool tool_finish(const Command *c, const Front *f, Diag *d);
+bool tool_makes_program(const Command *c); /* build, run, and emit of C or CUDA */
 EmitInput tool_emit_input(const Command *c, const Front *f);
 bool tool_said(Diag *d); /* whether all output was written: false if stdout is full or closed */
 
