@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # layers.sh -- fails on an include against the order of the rooms, on memory that does not come from the arena, on a CUDA
-# emitter that scans the text that it has printed, and on a pass that calls another pass.
+# emitter that scans the text that it has printed, on a pass that calls another pass, and on a pass or operation that asks
+# which target it is for.
 #
 #   compiler/   base <- ir <- ops <- {front (+ grammar), passes, emit, scripts, pictures} <- tool <- main.c        read "is included by"
 #   runtime/    rt.h <- base <- files <- {comm, data, measure} <- {options, device} <- {step, cuda} <- train <- commands <- main.c
@@ -68,6 +69,13 @@ check_calls() {
     [ -z "$hits" ] || bad "$1" "calls a pass that has a row of its own: $hits"
 }
 
+# Shared passes and operations ask for a property of the target (ir/target.h), never which target it is.
+check_targets() {
+    local hits
+    hits=$(grep -nE '(^|[^[:alnum:]_])(o|options)->(cuda|blas|libraries|persistent)\>' "$1" || true)
+    [ -z "$hits" ] || bad "$1" "asks which target it is: $hits"
+}
+
 # runtime/ROOM/FILE may include rt.h, its own room and the rooms below it; cpu/ is for generated code and for device code.
 check_runtime() {
     local file=$1 room=$2 header to
@@ -96,6 +104,7 @@ for file in compiler/main.c compiler/*/*.[ch] grammar/*.[ly]; do
     fine=1 room=${file#compiler/} room=${room%%/*}
     check_compiler "$file" "$room"
     case $file in */pipeline.c) ;; compiler/passes/*.c) check_calls "$file" ;; esac
+    case $file in compiler/passes/* | compiler/ops/* | compiler/front/*) check_targets "$file" ;; esac
     case $file in compiler/base/arena.c | grammar/*) ;; *) check_memory "$file" ;; esac
     case $file in
     compiler/emit/cuda_* | compiler/emit/target_cuda.c | compiler/emit/loop.c | compiler/emit/move.c | compiler/emit/nest.? | \
@@ -125,6 +134,7 @@ printf '#include "data/data.h"\n' > "$self/beside.h"
 printf '#include "step/net.h"\n' > "$self/kernel.h"
 printf 'void *f(void) { return malloc(1); }\n' > "$self/memory.c"
 printf 'static int f(const char *s)\n{\n    return strstr(s, "LOCAL(") != 0;\n}\n' > "$self/scan.c"
+printf 'bool f(const Options *o) { return v->options->cuda; }\n' > "$self/target.c"
 printf 'void f(Graph *g)\n{\n    pass_dce(g, 0, 0);\n}\n' > "$self/pass.c"
 expect() { if [ $fine = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL layers.sh does not see $1"; fi; }
 fine=1; check_compiler "$self/up.h" ir > /dev/null; expect "an include of a higher room"
@@ -136,6 +146,7 @@ fine=1; check_runtime "$self/kernel.h" cpu > /dev/null; expect "a kernel that se
 fine=1; check_memory "$self/memory.c" > /dev/null; expect "malloc outside the arena"
 fine=1; check_scans "$self/scan.c" > /dev/null; expect "printed text that is scanned"
 fine=1; check_calls "$self/pass.c" > /dev/null; expect "a pass that calls another pass"
+fine=1; check_targets "$self/target.c" > /dev/null; expect "a pass that asks which target it is"
 
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

@@ -1,13 +1,53 @@
-/* target.c -- the targets, and which of them the options name. */
+/* target.c -- the properties of the targets. */
 #include "ir/target.h"
 
-static const Target cpu = {.kind = TARGET_CPU}, blas = {.kind = TARGET_BLAS},
-                    gpu = {.kind = TARGET_GPU}, cudnn = {.kind = TARGET_CUDNN},
-                    tensor = {.kind = TARGET_TENSOR};
+enum { LAUNCH_BYTES = 4 << 20 }; /* written in 1 us by an H200, as long as a launch takes */
 
-const Target *target_of(const Options *o)
+static const Target cpu = {.kind = TARGET_CPU,
+                           .packs = true,
+                           .panels = true,
+                           .by_step = true,
+                           .remakes = true,
+                           .scratch = true,
+                           .updates_late = true,
+                           .apart = -1,
+                           .message = 2 * 4 * 10e-6,
+                           .byte = 2 * 15.0 / 16 * 8 / 10e9};
+
+/* A message is two launches of NCCL and one of Tenon, about 40 us; a byte travels at 400 Gbit/s.
+ * Neither is measured. */
+static const Target gpu = {.kind = TARGET_GPU,
+                           .whole_shards = true,
+                           .finds_norm = true,
+                           .looks_last = true,
+                           .apart = LAUNCH_BYTES,
+                           .message = 40e-6,
+                           .byte = 2 * 15.0 / 16 * 8 / 400e9};
+
+static Target on_processor(const Options *o)
 {
-    if (!o->cuda)
-        return o->blas ? &blas : &cpu;
-    return options_gpu_last(o) ? &tensor : o->libraries ? &cudnn : &gpu;
+    Target t = cpu;
+    if (o->blas)
+        t.kind = TARGET_BLAS, t.by_step = false;
+    if (o->blas || o->plain)
+        t.panels = false, t.textbook = true;
+    if (o->plain)
+        t.remakes = false;
+    return t;
+}
+
+static Target on_gpu(const Options *o)
+{
+    Target t = gpu;
+    if (o->libraries)
+        t.kind = options_gpu_last(o) ? TARGET_TENSOR : TARGET_CUDNN;
+    if (o->persistent) /* a barrier stands between the stages of one launch */
+        t.apart = INT64_MAX;
+    t.textbook = o->plain;
+    return t;
+}
+
+Target target_of(const Options *o)
+{
+    return o->cuda ? on_gpu(o) : on_processor(o);
 }

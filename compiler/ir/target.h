@@ -1,4 +1,7 @@
-/* target.h -- what a program runs on, as passes see it. */
+/* target.h -- what a program runs on, as the table of passes, shared passes and prices see it.
+ *
+ * Shared passes ask for a property.  They do not ask which target has it.
+ */
 #ifndef TARGET_H
 #define TARGET_H
 #include "ir/options.h"
@@ -12,9 +15,22 @@ typedef enum {
 } TargetKind;
 
 typedef struct Target {
-    TargetKind kind; /* its column of the table of passes */
+    TargetKind kind;   /* its column of the table of passes */
+    bool whole_shards; /* a call computes a whole shard: threads of a GPU share the samples */
+    bool packs;        /* kernels read packed weights, in panels as wide as their tiles */
+    bool panels;       /* kernels can add a gradient over all shards, by panels of weights */
+    bool by_step;      /* a product of one step has the bits of a product of all steps */
+    bool textbook;     /* kernels take the textbook's FLOPs: reference kernels, or a library's */
+    bool remakes;      /* large networks compute cheap values again: priced for processors only */
+    bool scratch;      /* kernels get memory for Op.scratch; kernels of a GPU have shared memory */
+    bool finds_norm;   /* the device finds the norm of the gradients itself, in its scratch */
+    bool updates_late; /* an update can wait for the next step's forward pass */
+    bool looks_last;   /* the step ends before it is known whether its loss is finite */
+    int64_t apart;     /* values of more bytes stay apart, so that calls share a launch; -1: none */
+    double message;    /* seconds of a message between ranks, */
+    double byte;       /* and of a byte of it, there and back */
 } Target;
 
-const Target *target_of(const Options *o);
+Target target_of(const Options *o);
 
 #endif

@@ -4,6 +4,7 @@
  * x86-64-v4 and x86-64-v3: TILE_CYCLES, STORE_SLOTS, HIDDEN and the slots of the functions; all else is counted.
  */
 #include "ops/price.h"
+#include "ir/target.h"
 #include <string.h>
 
 static const double TILE_CYCLES = 14;     /* a tile's loop set up, its last sum awaited */
@@ -27,7 +28,7 @@ Market market_of(const Graph *g, const Options *o, int64_t chunk)
                     .n = chunk,
                     .real = real,
                     .lanes = c->vector_bytes ? c->vector_bytes / real : 1,
-                    .plain = o->plain || o->blas};
+                    .plain = target_of(o).textbook};
 }
 
 double market_seconds(const Market *m, double cycles)

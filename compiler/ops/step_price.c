@@ -1,5 +1,6 @@
 /* step_price.c -- prices of a planned step: nodes by their rules, sums over samples by their sizes. */
 #include "ops/step_price.h"
+#include "ir/target.h"
 #include "ops/conv_price.h"
 #include "ops/dense_price.h"
 #include "ops/embedding.h"
@@ -58,8 +59,10 @@ Price step_price_sum(const Graph *g, const Sum *s, bool from_grad, const Options
 
 bool step_writes_sum(const Graph *g, const Node *n, const Options *o)
 {
-    const bool once = o->cuda ? n->op->flags & OP_SUM && !n->loop && !node_is(n, "embedding_dw")
-                              : node_is(n, "conv2d_dw") && !o->plain && !o->blas;
+    const Target t = target_of(o);
+    const bool once = t.whole_shards
+                          ? n->op->flags & OP_SUM && !n->loop && !node_is(n, "embedding_dw")
+                          : node_is(n, "conv2d_dw") && t.panels;
     if (!once || g->step->slice != g->step->chunk || (n->alias && n->alias != n))
         return false;
     for (int i = 0; i < g->nnode; i++)

@@ -15,22 +15,20 @@
  * Without ranks there is one bucket.  No bit depends on it: sums are what they were, only begun earlier.
  */
 #include "passes/buckets.h"
+#include "ir/target.h"
 #include "ops/op.h"
 #include <math.h>
 
-static const double A = 2 * 4 * 10e-6, B = 2 * 15.0 / 16 * 8 / 10e9;
-
-/* Between GPUs A is two launches of NCCL's and one of ours, say 40 us, B that of 400 Gbit/s a GPU: not measured. */
-static const double GPU_A = 40e-6, GPU_B = 2 * 15.0 / 16 * 8 / 400e9;
-
-static int64_t best_size(const Step *s, bool gpu)
+/* A and B are properties of the target (ir/target.c). */
+static int64_t best_size(const Step *s, const Target *t)
 {
-    return (int64_t)sqrt((double)s->grad_bytes * (gpu ? GPU_A / GPU_B : A / B));
+    return (int64_t)sqrt((double)s->grad_bytes * (t->message / t->byte));
 }
 
 void buckets_cut(Graph *g, Step *s, const Options *o)
 {
-    const int64_t most = o->bucket ? o->bucket : o->overlap ? best_size(s, o->cuda) : s->grad_bytes;
+    const Target t = target_of(o);
+    const int64_t most = o->bucket ? o->bucket : o->overlap ? best_size(s, &t) : s->grad_bytes;
     Bucket b = {.first = 0};
     for (int i = 0; i < s->nsum; i++) {
         const int64_t end = i + 1 < s->nsum ? s->sum[i + 1].offset : s->grad_bytes;

@@ -9,6 +9,7 @@
  * For a GPU it is done where libraries compute convolutions with rounded factors (options_gpu_last): the same orders, but nothing is
  * packed or turned, and dense weights are no panels.  What has a kernel for either order gets the attribute `last`.
  */
+#include "ir/target.h"
 #include "ir/vocabulary.h"
 #include "ops/conv_price.h"
 #include "ops/dense_price.h"
@@ -118,7 +119,7 @@ static Node *weights(Node *w)
 /* Outputs that lie side by side in dense weights. */
 static int64_t panel(const Options *o)
 {
-    return o->cuda ? 1 : 2 * o->vector;
+    return target_of(o).packs ? 2 * o->vector : 1;
 }
 
 /* Evaluation uses the training graph's parameters where they are. */
@@ -234,7 +235,7 @@ static void dense_backward(Graph *g, Node *n, const Options *o)
         if (n->nin > 2 && is_last(n->in[2]) != (w->mark == 2))
             n->in[2] = reordered(g, n->in[2], w->mark == 2 ? LAYOUT_LAST : LAYOUT_ROW,
                                  w->mark == 2 ? w->flat : n->in[2]->flat);
-        if (!o->cuda && !node_attr(n, "wide") && turns(g, n))
+        if (target_of(o).packs && !node_attr(n, "wide") && turns(g, n))
             n->in[0] = turned(g, n->in[0], n, o);
     } else {
         want(g, n, 1, LAYOUT_ROW);
@@ -265,6 +266,7 @@ static Node *packed(Graph *g, Node *w, bool dx, const Node *like, const Options 
 
 static void spatial(Graph *g, Node *n, const Options *o)
 {
+    const bool packs = target_of(o).packs;
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->shape.batched && n->in[i]->dtype == DT_REAL)
             want(g, n, i, is_image(&n->in[i]->shape) ? LAYOUT_LAST : LAYOUT_ROW);
@@ -272,14 +274,14 @@ static void spatial(Graph *g, Node *n, const Options *o)
         Node *w = weights(n->in[1]);
         if (!w->mark++ && !from_peer(g, w))
             conv_weight(w->param);
-        if (!o->cuda)
+        if (packs)
             n->in[1] = packed(g, n->in[1], false, n, o);
-    } else if (o->cuda) {
+    } else if (!packs) {
         ; /* filters are read as they lie */
     } else if (node_is(n, "conv2d_dx") || node_is(n, "conv2d_pool_dx")) {
         n->in[0] = packed(g, n->in[0], true, n, o);
     }
-    if (o->cuda)
+    if (!packs) /* a library asks in which order its operands lie */
         node_set_int(g, n, "last", 1);
     if (is_image(&n->shape) && n->shape.batched)
         set_last(n, n->shape.dim);
@@ -333,7 +335,7 @@ static void elementwise(Graph *g, Node *n)
 /* The same numbers in the same places, or by numbers that are counted in the language's order wherever they lie. */
 static bool stays(const Node *n, const Options *o)
 {
-    return o->cuda && (node_is(n, "convert") || node_is(n, "dropout") || node_is(n, "dropout_dx"));
+    return !target_of(o).packs && (node_is(n, "convert") || node_is(n, "dropout") || node_is(n, "dropout_dx"));
 }
 
 static void stay(Graph *g, Node *n)

@@ -10,10 +10,10 @@ enum { OPTIONAL = 1, TRAINING = 2, DCE = 4 };
 
 /* The columns: a pass runs for these targets. */
 enum {
-    CPU = TARGET_CPU,                   /* Tenon's own kernels of the processor */
-    ANY_CPU = CPU | TARGET_BLAS,        /* and a BLAS library */
-    TENSOR = TARGET_TENSOR,             /* cuDNN and cuBLASLt in tf32, bf16 or f16 */
-    LIBRARY = TENSOR | TARGET_CUDNN,    /* and in f32 */
+    CPU = TARGET_CPU,                    /* Tenon's own kernels of the processor */
+    ANY_CPU = CPU | TARGET_BLAS,         /* and a BLAS library */
+    TENSOR = TARGET_TENSOR,              /* cuDNN and cuBLASLt in tf32, bf16 or f16 */
+    LIBRARY = TENSOR | TARGET_CUDNN,     /* and in f32 */
     ALL = ANY_CPU | LIBRARY | TARGET_GPU /* and Tenon's own kernels of the GPU */
 };
 
@@ -121,7 +121,7 @@ static bool verify(const Graph *g, const Pass *p, const Options *o, Diag *d)
 
 static bool runs(const Pass *p, const Graph *g, const Options *o)
 {
-    return p->targets & target_of(o)->kind && !(p->optional && o->plain) &&
+    return p->targets & target_of(o).kind && !(p->optional && o->plain) &&
            (!p->training || g->training);
 }
 

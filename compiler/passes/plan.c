@@ -6,6 +6,7 @@
  * largest live set is a lower bound that the result is printed beside.
  */
 #include "ir/step.h"
+#include "ir/target.h"
 #include "ops/op.h"
 #include "ops/scan.h"
 #include "passes/pass.h"
@@ -388,8 +389,7 @@ static void leave_room_for_norm(const Graph *g, const Options *o, Step *s)
  * is one launch with others, whose blocks meet instead.  -1: no values. */
 static int64_t kept_apart(const Graph *g, const Options *o)
 {
-    enum { LAUNCH_BYTES = 4 << 20 }; /* 1 us of an H200's memory */
-    return !o->cuda || !g->training ? -1 : o->persistent ? INT64_MAX : LAUNCH_BYTES;
+    return g->training ? target_of(o).apart : -1;
 }
 
 /* What kernels make and forget: a thread runs one at a time, so that all have the same place, behind its values. */
@@ -440,9 +440,9 @@ void pass_plan(Graph *g, const Options *o, Diag *d)
     }
     s->thread_bytes = region(g->arena, s->buffer, s->nbuffer, in_thread, &s->bound_thread);
     s->shard_bytes = region(g->arena, s->buffer, s->nbuffer, in_shard, &s->bound_shard);
-    if (o->cuda)
+    if (target_of(o).finds_norm)
         leave_room_for_norm(g, o, s);
-    else
+    if (target_of(o).scratch)
         leave_room_for_kernels(g, o, s);
     for (int i = 0; i < s->nbuffer; i++)
         ((Node *)s->buffer[i].node)->offset = s->buffer[i].offset;

@@ -18,6 +18,7 @@
  * Idea: Chen, Xu, Zhang, Guestrin 2016, "Training deep nets with sublinear memory cost".
  */
 #include "ir/readers.h"
+#include "ir/target.h"
 #include "ops/step_price.h"
 #include "passes/pass.h"
 #include <string.h>
@@ -436,7 +437,7 @@ void pass_recompute(Graph *g, const Options *o, Diag *d)
     Graph *const t = g->training ? g : g->peer;
     Search s = {.g = t ? t : g, .eval = t && t != g ? g : NULL, .o = o, .threads = 1};
     const int64_t first = step_bytes(s.g->step, o->threads), limit = o->memory_limit;
-    const bool cheaply = g->training && !o->keep_all && !o->plain && !o->cuda && large(g->step);
+    const bool cheaply = g->training && !o->keep_all && target_of(o).remakes && large(g->step);
 
     if (!cheaply && (!limit || first <= limit))
         return;

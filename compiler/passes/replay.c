@@ -18,6 +18,7 @@
  *     value
  */
 #include "passes/replay.h"
+#include "ir/target.h"
 #include "ops/op.h"
 #include "passes/pass.h"
 #include <string.h>
@@ -168,11 +169,11 @@ static void run(Steps *t, const Graph *g, bool ranks)
 }
 
 /* The loss of this step is not finite: the forward pass again, and a look at its values, behind
- * the phase of the loss, or on a GPU behind all. */
+ * the phase of the loss, or behind all phases if the device tells the loss then. */
 static void run_forward(Steps *t)
 {
     const Graph *g = t->base;
-    const int last = t->v.options->cuda ? g->step->nphase - 1 : g->loss->phase;
+    const int last = target_of(t->v.options).looks_last ? g->step->nphase - 1 : g->loss->phase;
     enter(t, g);
     for (int i = 0; i <= last && !t->v.wrong; i++)
         replay_phase_at(t, i);
@@ -219,7 +220,8 @@ static void check_scratch(Replay *v)
     const Graph *g = v->graph;
     const Step *s = g->step;
     const int lanes = v->options->vector > 0 ? v->options->vector : 1;
-    for (int i = 0; i < g->nnode && !v->options->cuda; i++) {
+    const bool scratch = target_of(v->options).scratch;
+    for (int i = 0; i < g->nnode && scratch; i++) {
         const Node *n = g->node[i];
         const int64_t bytes = n->op->scratch ? n->op->scratch(n, lanes, (int)v->real) : 0;
         const Extent e = replay_extent(v, n);
@@ -236,7 +238,7 @@ static void check_scratch(Replay *v)
 static void check_norm(Replay *v)
 {
     const Graph *g = v->graph;
-    if (v->options->cuda && g->training &&
+    if (target_of(v->options).finds_norm && g->training &&
         (g->recipe.clip_norm > 0 || v->options->half == HALF_F16) &&
         g->step->thread_bytes < g->step->grad_bytes)
         replay_fail(v, "the gradients, %lld bytes, do not fit into the %lld bytes of scratch",

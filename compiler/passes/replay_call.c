@@ -5,6 +5,7 @@
  * of a sequence in the sequence. The value whose bytes they are is their holder. A value that
  * overwrites its input in place is a holder of its own from its call on.
  */
+#include "ir/target.h"
 #include "ops/move.h"
 #include "ops/scan.h"
 #include "ops/step_price.h"
@@ -169,10 +170,10 @@ static void read_param(Replay *v, const Node *by, const Node *x)
                     replay_value(v, by), replay_value(v, x), replay_bytes(v, e), replay_here(v));
 }
 
-/* On a GPU a shard is one slice, and its total is the slice's sum: nothing is computed. */
+/* If a shard is one slice, its total is the slice's sum: nothing is computed. */
 static bool is_its_sum(const Replay *v, const Node *x)
 {
-    return v->options->cuda && node_is(x, "batch_total") && !node_bool(x, "sync");
+    return target_of(v->options).whole_shards && node_is(x, "batch_total") && !node_bool(x, "sync");
 }
 
 void replay_read(Replay *v, const Node *by, const Node *x)

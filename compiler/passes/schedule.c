@@ -6,6 +6,7 @@
  */
 #include "ir/readers.h"
 #include "ir/step.h"
+#include "ir/target.h"
 #include "ops/conv_price.h"
 #include "ops/dense_price.h"
 #include "ops/op.h"
@@ -112,7 +113,7 @@ static void add_sum(Graph *g, Step *s, Node *root, const Readers *r, const Optio
     sum.known = sum.update && sum.update->in[1] != root;
     const int64_t real = dtype_bytes(g->recipe.dtype);
     const bool product = node_is(root, "dense_dw") || node_is(root, "embedding_dw") || (node_is(root, "conv2d_dw") && sum.param);
-    sum.panels = !o->plain && !o->blas && !o->cuda && product && sum.update && by_panels(s, root, real);
+    sum.panels = target_of(o).panels && product && sum.update && by_panels(s, root, real);
     sum.stored = sum.panels && reads_stored(g, root);
     sum.count = sum.param ? sum.param->count_memory : shape_count(&root->shape);
     sum.offset = s->grad_bytes;
@@ -396,10 +397,11 @@ static void add_sums(Graph *g, Step *s, const Readers *r, const Options *o)
 
 void pass_schedule(Graph *g, const Options *o, Diag *d)
 {
+    const Target t = target_of(o);
     Step *s = g->step = arena_alloc(g->arena, sizeof *s);
 
     schedule_cut(g, s);
-    if (o->cuda)
+    if (t.whole_shards)
         schedule_cut_for_device(g, s, o);
     if (!schedule_check_counts(g, s, d) || !schedule_check_statistics(g, s, d))
         return;
@@ -413,7 +415,7 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
         g->node[i]->mark = kind_of(r, g->node[i]);
     add_sums(g, s, r, o);
     buckets_cut(g, s, o);
-    s->fused_update = g->recipe.clip_norm == 0 || o->cuda; /* a GPU finds the norm by itself */
+    s->fused_update = g->recipe.clip_norm == 0 || t.finds_norm;
     for (int i = 0; i < g->nnode; i++)
         if (g->node[i]->op->flags & OP_UPDATE && g->node[i]->in[1]->mark != SUMMED &&
             g->node[i]->in[1]->mark != KNOWN)
@@ -421,7 +423,7 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
     for (int i = 0; i < s->nsum; i++)
         if (!s->sum[i].update && !s->sum[i].total)
             s->fused_update = false;
-    s->late = o->overlap && !o->cuda && s->fused_update;
+    s->late = o->overlap && t.updates_late && s->fused_update;
     for (int i = 0; i < g->nnode; i++)
         place(s, g->node[i]);
     const int *level = levels_find(g, s);

@@ -19,6 +19,7 @@
  * Idea: Chen, Xu, Zhang, Guestrin 2016, "Training deep nets with sublinear memory cost".
  */
 #include "ir/readers.h"
+#include "ir/target.h"
 #include "ops/op.h"
 #include "ops/scan.h"
 #include "passes/pass.h"
@@ -169,7 +170,7 @@ static void run_again(Graph *g, const Options *o, Loop *l)
     Stretch s = {.g = g,
                  .readers = readers_new(g),
                  .from = l,
-                 .by_step = !o->blas,
+                 .by_step = target_of(o).by_step,
                  .count = g->nnode,
                  .by = arena_alloc(g->arena, ids * sizeof(Node *)),
                  .replaced = arena_alloc(g->arena, ids)};

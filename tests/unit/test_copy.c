@@ -9,10 +9,14 @@
 #endif
 
 /* Loops, masks, shared parameters, batch statistics, tables. */
-static const char *const model[] = {"lenet", "lstm_text", "gru_imdb", "gpt_char", "resnet20_cifar10"};
+static const char *const model[] = {"lenet", "lstm_text", "gru_imdb", "gpt_char",
+                                    "resnet20_cifar10"};
 static const Options processor = {.vector = 8, .verify = true, .cpu = "x86-64-v3"};
-static const Options gpu = {
-    .cuda = true, .persistent = true, .vector = 8, .verify = true, .arch = "sm_90"};
+static const Options gpu = {.cuda = true,
+                            .persistent = true,
+                            .vector = 8,
+                            .verify = true,
+                            .arch = "sm_90"};
 
 static const char *dumped(const Graph *g)
 {

@@ -500,7 +500,7 @@ static const char *passes_of(Arena *a, const Options *o)
 {
     const char *text = "";
     for (const Pass *p = pass_table; p->name; p++)
-        if (p->targets & target_of(o)->kind)
+        if (p->targets & target_of(o).kind)
             text = arena_printf(a, "%s%s%s", text, *text ? " " : "", p->name);
     return text;
 }
