@@ -10,23 +10,25 @@
 
 typedef struct Arena Arena;
 
-Arena *arena_new(void);                               /* never NULL: exits when memory is out */
-void   arena_free(Arena *a);                          /* a may be NULL */
+Arena *arena_new(void);    /* never NULL: exits when memory is out */
+void arena_free(Arena *a); /* a may be NULL */
 
-void  *arena_alloc(Arena *a, size_t bytes);           /* zeroed; aligned for any type */
-void  *arena_grow(Arena *a, void *old, size_t old_bytes, size_t bytes); /* a larger zero-padded copy */
-char  *arena_strdup(Arena *a, const char *s);
-char  *arena_strndup(Arena *a, const char *s, size_t n);
-char  *arena_printf(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-char  *arena_vprintf(Arena *a, const char *fmt, va_list ap);
+void *arena_alloc(Arena *a, size_t bytes); /* zeroed; aligned for any type */
+/* a larger zero-padded copy */
+void *arena_grow(Arena *a, void *old, size_t old_bytes, size_t bytes);
+char *arena_strdup(Arena *a, const char *s);
+char *arena_strndup(Arena *a, const char *s, size_t n);
+char *arena_printf(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *arena_vprintf(Arena *a, const char *fmt, va_list ap);
 
-/* ARENA_PUSH(a, list, n, item): append to an arena-owned array whose length is n (capacity doubles). */
-#define ARENA_PUSH(a, list, n, item)                                                              \
-    do {                                                                                          \
-        if (((n) & ((n)-1)) == 0)                                                                 \
-            (list) = arena_grow((a), (list), (size_t)(n) * sizeof *(list),                        \
-                                ((n) ? 2 * (size_t)(n) : 1) * sizeof *(list));                    \
-        (list)[(n)++] = (item);                                                                   \
+/* ARENA_PUSH(a, list, n, item): appends to an array of length n that the arena owns; the
+ * capacity doubles. */
+#define ARENA_PUSH(a, list, n, item)                                                               \
+    do {                                                                                           \
+        if (((n) & ((n)-1)) == 0)                                                                  \
+            (list) = arena_grow((a), (list), (size_t)(n) * sizeof *(list),                         \
+                                ((n) ? 2 * (size_t)(n) : 1) * sizeof *(list));                     \
+        (list)[(n)++] = (item);                                                                    \
     } while (0)
 
 #endif

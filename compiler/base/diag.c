@@ -114,7 +114,7 @@ void diag_suggest(Diag *d, const char *word, const char *const *candidate, int n
 
 /* ---- printing */
 
-/* Places without a source come last: they are about the run, not about a line. */
+/* Messages without a source come last: they concern the run, not a line. */
 static int by_place(const void *x, const void *y)
 {
     const Message *a = *(Message *const *)x, *b = *(Message *const *)y;
@@ -140,7 +140,7 @@ static bool continues(char c) /* a later byte of a UTF-8 character */
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* The line, or a window of it around the place when it is long, and the caret under the place. */
+/* Prints the line and a caret under the place; of a long line, only a window around the place. */
 static void print_line(const Message *m, FILE *f, bool color, Arena *a)
 {
     const char *line = source_line(a, m->at.source, m->at.line);
@@ -172,8 +172,8 @@ static void print(const Message *m, FILE *f, bool color, Arena *a)
     const char *tint = !color ? "" : m->error ? "\033[1;31m" : "\033[1;35m";
     const char *bold = color ? "\033[1m" : "", *off = color ? "\033[0m" : "";
     if (m->at.source)
-        fprintf(f, "%s%s:%d:%d:%s ", bold, quote_line(a, m->at.source->name), m->at.line,
-                m->at.col, off);
+        fprintf(f, "%s%s:%d:%d:%s ", bold, quote_line(a, m->at.source->name), m->at.line, m->at.col,
+                off);
     else
         fprintf(f, "%stenon:%s ", bold, off);
     fprintf(f, "%s%s:%s %s%s%s\n", tint, kind, off, bold, quote_line(a, m->text), off);

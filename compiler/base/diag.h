@@ -6,7 +6,8 @@
  *         = note: the input is (N, 16, 5, 5), made by avg_pool on line 6
  *         = help: use kernel <= 5, or a larger pad
  *
- * The first line stands alone, lower case, no full stop; both numbers are there; the way out comes last.
+ * The first line stands alone, lower case, no full stop; both numbers are there; the way out
+ * comes last.
  */
 #ifndef DIAG_H
 #define DIAG_H
@@ -24,12 +25,13 @@ void diag_warn(Diag *d, Span at, const char *fmt, ...) __attribute__((format(pri
 /* Attach to the last error or warning. */
 void diag_note(Diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void diag_help(Diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* "did you mean 'kernel'?" from candidates, as a help; nothing when none is near. */
+/* Adds the help "did you mean 'kernel'?" with the nearest candidate; adds nothing when no
+ * candidate is near. */
 void diag_suggest(Diag *d, const char *word, const char *const *candidate, int n);
 
-int  diag_errors(const Diag *d);                      /* how many so far */
-/* Prints everything in source order (file order, line, column), identical messages once; at most
- * 100 errors, then a line that says how many more.  Clears the list. */
+int diag_errors(const Diag *d); /* number of errors so far */
+/* Prints all messages in source order (file order, line, column), and identical messages once.
+ * After 100 errors, one line gives the number of the others. Clears the list. */
 void diag_print(Diag *d, FILE *f);
 
 #endif

@@ -9,10 +9,10 @@
 #undef LIMIT
 
 typedef struct Limit {
-    long long   most;
-    const char *what;                                 /* "bytes in a model file" */
+    long long most;
+    const char *what; /* "bytes in a model file" */
 } Limit;
 
-extern const Limit limit_table[];                     /* ended by a row without a text */
+extern const Limit limit_table[]; /* the last row has no text */
 
 #endif

@@ -1,8 +1,9 @@
-/* quote.c -- text of the user inside generated text, made harmless for the language around it. */
+/* quote.c -- escapes user text for the language of the generated text. */
 #include "base/quote.h"
 #include <string.h>
 
-/* What is written for a byte that has a meaning in the language around it; NULL: the byte itself. */
+/* Returns the replacement for a byte that is special in the target language; NULL: keep the
+ * byte. */
 typedef const char *Escape(Arena *a, unsigned char byte, const char *before);
 
 static bool is_control(unsigned char c)
@@ -10,7 +11,7 @@ static bool is_control(unsigned char c)
     return c < 32 || c == 127;
 }
 
-/* s with every byte as `escape` has it.  Bytes that are not UTF-8 are escaped as control bytes are. */
+/* Adds s with each byte escaped.  Bytes that are not UTF-8 are escaped like control bytes. */
 static void add(Text *t, const char *s, Escape *escape)
 {
     const char *begin = s ? s : "";
@@ -27,7 +28,8 @@ static void add(Text *t, const char *s, Escape *escape)
     }
 }
 
-static const char *within(Arena *a, const char *open, const char *s, Escape *escape, const char *close)
+static const char *within(Arena *a, const char *open, const char *s, Escape *escape,
+                          const char *close)
 {
     Text t = text_new(a);
     text_add(&t, open);
@@ -36,7 +38,8 @@ static const char *within(Arena *a, const char *open, const char *s, Escape *esc
     return t.s;
 }
 
-/* Three octal digits: hexadecimal ones of C would go on with what follows.  Two '?' may begin a trigraph. */
+/* Uses three octal digits, because a hexadecimal escape in C has no fixed length and would take
+ * the digits that follow.  Escapes the second of two '?', which may begin a trigraph. */
 static const char *in_c(Arena *a, unsigned char c, const char *before)
 {
     if (c == '"' || c == '\\')
@@ -57,7 +60,7 @@ static const char *in_line(Arena *a, unsigned char c, const char *before)
     return (is_control(c) && c != '\t') || c >= 128 ? "?" : NULL;
 }
 
-/* A comment neither ends nor seems to begin inside. */
+/* The text neither ends the comment nor seems to begin another one. */
 static const char *in_c_comment(Arena *a, unsigned char c, const char *before)
 {
     if ((c == '/' && *before == '*') || (c == '*' && *before == '/'))
@@ -75,7 +78,8 @@ const char *quote_line(Arena *a, const char *s)
     return within(a, "", s, in_line, "");
 }
 
-/* Bytes that are not UTF-8 are the lone surrogates that stand for them in Python's file names (PEP 383). */
+/* Writes a byte that is not UTF-8 as the lone surrogate that Python uses in file names (PEP
+ * 383). */
 static const char *in_python(Arena *a, unsigned char c, const char *before)
 {
     (void)before;
@@ -107,7 +111,7 @@ static const char *in_single_quotes(Arena *a, unsigned char c, const char *befor
     return c == '\'' ? "'\\''" : NULL;
 }
 
-/* Inside $'...', which alone can hold a line's end on one line. */
+/* For $'...', the only quotes of the shell that can write a line end without a new line. */
 static const char *in_dollar_quotes(Arena *a, unsigned char c, const char *before)
 {
     (void)before;
@@ -118,7 +122,8 @@ static const char *in_dollar_quotes(Arena *a, unsigned char c, const char *befor
 
 const char *quote_shell(Arena *a, const char *s)
 {
-    static const char bare[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+@%";
+    static const char bare[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+@%";
     const char *word = s ? s : "";
     bool control = false;
     if (*word && !word[strspn(word, bare)])
@@ -129,7 +134,7 @@ const char *quote_shell(Arena *a, const char *s)
                    : within(a, "'", word, in_single_quotes, "'");
 }
 
-/* Labels are read for escapes such as \n and \N. */
+/* Graphviz interprets escapes such as \n and \N in labels. */
 static const char *in_dot(Arena *a, unsigned char c, const char *before)
 {
     return c == '"' || c == '\\' ? arena_printf(a, "\\%c", c) : in_line(a, c, before);
@@ -140,17 +145,24 @@ const char *quote_dot(Arena *a, const char *s)
     return within(a, "", s, in_dot, "");
 }
 
-/* XML 1.0 has no way to write most control characters. */
+/* XML 1.0 cannot represent most control characters. */
 static const char *in_xml(Arena *a, unsigned char c, const char *before)
 {
     switch (c) {
-    case '<':  return "&lt;";
-    case '>':  return "&gt;";
-    case '&':  return "&amp;";
-    case '"':  return "&quot;";
-    case '\'': return "&#39;";
-    case '\n': return NULL;
-    default:   return in_line(a, c, before);
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '&':
+        return "&amp;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    case '\n':
+        return NULL;
+    default:
+        return in_line(a, c, before);
     }
 }
 

@@ -9,15 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The absolute name without links, so that two ways to one file are one file. */
+/* The absolute path without links, so that two paths to one file compare equal. */
 static const char *canonical(Arena *a, const char *name)
 {
     char path[PATH_MAX];
     return arena_strdup(a, realpath(name, path) ? path : name);
 }
 
-/* Reads f to its end into s; false when it is larger than SOURCE_MAX.  Grows as it goes, because
- * the size of a pipe is not known before. */
+/* Reads f to its end into s; false when it is larger than SOURCE_MAX.  The buffer grows, because
+ * the size of a pipe is unknown in advance. */
 static bool read_all(Arena *a, FILE *f, Source *s, size_t expected)
 {
     size_t cap = expected + 1 < 4096 ? 4096 : expected + 1;
@@ -36,7 +36,7 @@ static bool read_all(Arena *a, FILE *f, Source *s, size_t expected)
     return true;
 }
 
-/* Opens without waiting for the writer of a named pipe; reads wait as ever. */
+/* Opens a file without waiting for the writer of a named pipe; later reads block as usual. */
 static FILE *open_now(const char *name)
 {
     const int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -48,7 +48,8 @@ static FILE *open_now(const char *name)
     return f;
 }
 
-/* The shell's names for what is open already: /dev/stdin, and <(command), which is /dev/fd/63 or in /proc.  A pipe there has a writer. */
+/* Whether the name stands for an open descriptor: /dev/stdin, or <(command), which the shell
+ * passes as /dev/fd/63 or a path in /proc.  A pipe with such a name has a writer. */
 static bool names_descriptor(const char *name)
 {
     return !strncmp(name, "/dev/", 5) || !strncmp(name, "/proc/", 6);
@@ -63,8 +64,9 @@ const Source *source_read(Arena *a, const char *name, const char **why)
     } else if (S_ISDIR(st.st_mode)) {
         *why = "it is a directory";
     } else if (!S_ISREG(st.st_mode) && !names_descriptor(name)) {
-        *why = S_ISFIFO(st.st_mode) ? "it is a named pipe, not a file; what a command writes is read as /dev/stdin"
-                                    : "it is a device, not a file";
+        *why = S_ISFIFO(st.st_mode)
+                   ? "it is a named pipe, not a file; what a command writes is read as /dev/stdin"
+                   : "it is a device, not a file";
     } else if (S_ISREG(st.st_mode) && st.st_size > SOURCE_MAX) {
         *why = arena_printf(a, "it has %lld bytes, a model file has at most %d",
                             (long long)st.st_size, SOURCE_MAX);
@@ -112,7 +114,7 @@ const char *source_line(Arena *a, const Source *s, int line)
     if (n && p[n - 1] == '\r')
         n--;
     char *out = arena_strndup(a, p, n);
-    for (size_t i = 0; i < n; i++) /* nothing may steer the reader's terminal */
+    for (size_t i = 0; i < n; i++) /* control characters must not reach the terminal */
         if (((unsigned char)out[i] < ' ' && out[i] != '\t') || out[i] == 127)
             out[i] = '?';
     return out;

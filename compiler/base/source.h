@@ -6,24 +6,24 @@
 #include <stdbool.h>
 
 typedef struct Source {
-    const char *name;                                 /* as the user wrote it, for messages */
-    const char *path;                                 /* canonical, for import and its cycles */
-    const char *text;                                 /* NUL-terminated copy; CRLF kept, columns count bytes from 1 */
-    size_t      len;
-    int         order;                                /* 0 = the file named on the command line; imports follow */
+    const char *name; /* as the user wrote it, for messages */
+    const char *path; /* canonical; finds repeated and cyclic imports */
+    const char *text; /* NUL-terminated copy; CRLF kept, columns count bytes from 1 */
+    size_t len;
+    int order; /* 0 = the file named on the command line; imports follow */
 } Source;
 
-/* A piece of one file.  source == NULL: no place (made by the compiler). */
+/* A part of one file. source == NULL: no place in a file, because the compiler made the node. */
 typedef struct Span {
     const Source *source;
-    int line, col;                                    /* first byte, from 1 */
-    int end_line, end_col;                            /* one past the last byte */
+    int line, col;         /* first byte, from 1 */
+    int end_line, end_col; /* one past the last byte */
 } Span;
 
-/* Reads a whole file.  NULL with *why set (arena text) when it cannot be read, is larger than
- * SOURCE_MAX bytes, or is a directory. */
+/* Reads a whole file.  Returns NULL and sets *why (arena text) when the file cannot be read, is
+ * larger than SOURCE_MAX bytes, or is a directory. */
 const Source *source_read(Arena *a, const char *name, const char **why);
-Span          span_join(Span a, Span b);              /* from the start of a to the end of b */
+Span span_join(Span a, Span b); /* from the start of a to the end of b */
 
 /* "lenet.tn" of "models/lenet.tn". */
 const char *source_base(const Source *s);

@@ -1,4 +1,4 @@
-/* text.c -- a string that grows, and the few string questions a compiler asks. */
+/* text.c -- a string that grows, and functions on strings that a compiler needs. */
 #include "base/text.h"
 #include <ctype.h>
 #include <errno.h>
@@ -11,7 +11,7 @@ Text text_new(Arena *a)
     return (Text){.arena = a, .s = arena_alloc(a, 64), .cap = 64};
 }
 
-/* Room for n more bytes and the NUL. */
+/* Makes room for n more bytes and the NUL. */
 static void reserve(Text *t, size_t n)
 {
     if (t->len + n + 1 <= t->cap)
@@ -52,9 +52,10 @@ void text_printf(Text *t, const char *fmt, ...)
     va_end(ap);
 }
 
-/* Edit distance of a and b where swapping two neighbours counts once (optimal string alignment),
- * case ignored; limit + 1 when it is larger than limit or a word is too long to be a name.
- * Source: Damerau 1964, "A technique for computer detection and correction of spelling errors". */
+/* Edit distance of a and b without regard to case; swapping two neighbours counts once (optimal
+ * string alignment).  Returns limit + 1 when the distance is larger than limit, or a word is too
+ * long to be a name. Source: Damerau 1964, "A technique for computer detection and correction of
+ * spelling errors". */
 static int distance(const char *a, const char *b, int limit)
 {
     enum { LONG = 64 };
@@ -104,7 +105,8 @@ const char *text_nearest(const char *word, const char *const *candidate, int n)
     return best;
 }
 
-/* After a mismatch, the last * takes one character more: linear but for patterns of many stars. */
+/* After a mismatch, the last * takes one more character.  The time is linear except for patterns
+ * with many stars. */
 bool text_glob(const char *pattern, const char *word)
 {
     const char *star = NULL, *from = word;
@@ -138,7 +140,8 @@ int text_character(const char *s, size_t n)
     for (size_t i = 0; n && i < sizeof form / sizeof *form; i++) {
         if (c[0] < form[i].first || c[0] > form[i].last)
             continue;
-        if ((size_t)form[i].bytes > n || (form[i].bytes > 1 && (c[1] < form[i].low || c[1] > form[i].high)))
+        if ((size_t)form[i].bytes > n ||
+            (form[i].bytes > 1 && (c[1] < form[i].low || c[1] > form[i].high)))
             return 0;
         for (int k = 2; k < form[i].bytes; k++)
             if (c[k] < 0x80 || c[k] > 0xbf)
