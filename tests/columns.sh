@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-formatted=(compiler/main.c compiler/front compiler/tool compiler/scripts compiler/pictures)
+formatted=(compiler/main.c compiler/base compiler/ir compiler/front compiler/tool compiler/scripts compiler/pictures)
 narrow=(grammar "${formatted[@]}")                        # at most 100 columns
 version=14
 

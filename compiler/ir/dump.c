@@ -1,4 +1,4 @@
-/* dump.c -- the graph as text: one line a node, the same every time, for --dump and goldens.
+/* dump.c -- prints the graph, one line per node, always in the same form, for --dump and goldens.
  *
  *   graph lenet, training
  *   %12 = conv2d(%3, %10) {stride=[1,1] pad=[0,0]} (N, 20, 24, 24)  conv1  lenet.tn:3
@@ -54,7 +54,7 @@ static void dump_place(const Node *n, FILE *f)
         fprintf(f, " phase %d", n->phase);
 }
 
-/* Only the file's own name: a dump must not depend on where the compiler was started. */
+/* Prints the file name without directories: a dump must not depend on the working directory. */
 static void dump_span(const Span *s, FILE *f)
 {
     if (!s->source)

@@ -3,13 +3,16 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Dense figures, without sparsity.  The gap is what Hazy Research's megakernel post (2025) measured on an H100: 1.3 us a kernel.
- * Nothing is measured of how long blocks take to meet: a launch's gap is assumed for all of a GPU, and 0.3 us for a cluster. */
+/* Figures are for dense products, without sparsity.  The gap of 1.3 us per kernel was measured
+ * on an H100 by Hazy Research's megakernel post (2025).  The times of barriers are not measured
+ * but assumed: the gap of a launch for a barrier of the whole GPU, and 0.3 us for a cluster. */
 static const Gpu gpus[] = {
-    {"sm_80", "A100 80 GB", "data sheet", 80000000000, 2.04e12, 19.5e12, 156e12, 312e12, 1.3e-6, 108, 164 << 10, false, 1.3e-6, 0},
+    {"sm_80", "A100 80 GB", "data sheet", 80000000000, 2.04e12, 19.5e12, 156e12, 312e12, 1.3e-6,
+     108, 164 << 10, false, 1.3e-6, 0},
     {"sm_90", "H200", "4.3 TB/s and bf16 790 TFLOP/s measured on one, the rest from its data sheet",
      141000000000, 4.3e12, 67e12, 494e12, 790e12, 1.3e-6, 132, 228 << 10, true, 1.3e-6, 0.3e-6},
-    {"sm_100", "B200", "data sheet", 180000000000, 7.7e12, 75e12, 1125e12, 2250e12, 1.3e-6, 148, 228 << 10, true, 1.3e-6, 0.3e-6},
+    {"sm_100", "B200", "data sheet", 180000000000, 7.7e12, 75e12, 1125e12, 2250e12, 1.3e-6, 148,
+     228 << 10, true, 1.3e-6, 0.3e-6},
 };
 
 const Gpu *gpu_of(const char *arch)

@@ -1,35 +1,38 @@
-/* gpu.h -- the GPU that predictions are made for: a nominal one for each --arch, never the host's.
+/* gpu.h -- the nominal GPU for which times are predicted: one for each --arch, never the host's
+ * GPU.
  *
- * A launch takes   gap + max(operations / peak, bytes / bandwidth)   seconds: a roofline, and so a floor.  It knows neither caches nor how
- * full the machine is, so small layers take longer than it says.
+ * A launch takes   gap + max(operations / peak, bytes / bandwidth)   seconds.  This roofline is
+ * a lower bound: it ignores caches and occupancy, so small layers take longer than predicted.
  */
 #ifndef GPU_H
 #define GPU_H
 #include "ir/shape.h"
 
-/* What --dtype asks of a GPU: exact f32 without tensor cores, f32 through them, or tensors of half the size; parameters stay f32. */
+/* The type of --dtype on a GPU: exact f32 without tensor cores, f32 through tensor cores (tf32),
+ * or tensors of 16 bits.  Parameters are always f32. */
 typedef enum { GPU_F32, GPU_TF32, GPU_BF16, GPU_F16 } GpuType;
 
 typedef struct Gpu {
     const char *arch, *name; /* "sm_90", "H200" */
-    const char *source;      /* of the figures */
+    const char *source;      /* source of the figures */
     int64_t memory;          /* bytes */
-    double bandwidth;        /* bytes a second */
-    double f32, tf32,
-        half;   /* operations a second, two a multiply-add: without tensor cores, with */
+    double bandwidth;        /* bytes per second */
+    /* operations per second, a multiply-add counts as two; f32: without tensor cores */
+    double f32, tf32, half;
     double gap; /* seconds between kernels of a CUDA graph */
     int processors;
-    int shared;        /* bytes of shared memory of each, of which a block takes 1,024 besides its own */
+    int shared; /* bytes of shared memory of each; a block takes 1,024 in addition to its own */
     bool clusters;
-    double meet_all, meet_cluster; /* seconds that all blocks of a GPU, or of a cluster, take to meet: assumed */
+    /* seconds of a barrier between all blocks of the GPU, or of a cluster: assumed, not measured */
+    double meet_all, meet_cluster;
 } Gpu;
 
-const Gpu *gpu_of(const char *arch);      /* of a name that --arch takes */
+const Gpu *gpu_of(const char *arch);      /* arch: a name that --arch accepts */
 GpuType gpu_type(const char *dtype);      /* "f32", "tf32", "bf16", "f16" */
-GpuType gpu_half(Half h);                 /* of what lies so in memory; HALF_NONE: f32 */
-const char *gpu_type_name(GpuType t);     /* of tensors in memory: "f32", "bf16", "f16" */
-int gpu_bytes(GpuType t);                 /* a number of a tensor: 4 or 2 */
-double gpu_peak(const Gpu *g, GpuType t); /* of products */
+GpuType gpu_half(Half h);                 /* type of tensors that are stored as h; HALF_NONE: f32 */
+const char *gpu_type_name(GpuType t);     /* type of tensors in memory: "f32", "bf16", "f16" */
+int gpu_bytes(GpuType t);                 /* bytes of a number of a tensor: 4 or 2 */
+double gpu_peak(const Gpu *g, GpuType t); /* operations per second, for products */
 double gpu_seconds(const Gpu *g, GpuType t, bool product, double operations, double bytes);
 
 #endif

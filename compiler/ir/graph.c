@@ -106,7 +106,7 @@ int64_t node_lanes(const Node *n)
     return lanes ? lanes->i : 0;
 }
 
-/* Channels are the first dimension of a sample, the second of filters. */
+/* Channels are the first dimension of a sample, and the second dimension of filters. */
 int64_t node_reals(const Node *n)
 {
     const int64_t all = shape_count(&n->shape), lanes = node_lanes(n);
@@ -155,8 +155,8 @@ static Node *find_param(const Graph *g, const char *name)
     return NULL;
 }
 
-/* PARAM_MAX: kernels count a tensor's numbers in an int, and the order in which they keep a parameter fills it
- * up to at most twice. */
+/* PARAM_MAX is 2^30, because kernels count the numbers of a tensor in an int, and padding at
+ * most doubles the size of a parameter. */
 Node *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *init, Span at)
 {
     Node *n = find_param(g, name);
@@ -189,7 +189,8 @@ const char *param_layer(Arena *a, const Param *p)
     return dot ? arena_strndup(a, p->name, (size_t)(dot - p->name)) : "";
 }
 
-/* The parameter that n is, or is made of alone: packed, turned, converted. */
+/* The parameter that n is, or from which alone n is made by packing, transposing or converting;
+ * else NULL. */
 static const Param *weights_in(const Node *n)
 {
     while (!n->param && n->nin == 1 && n->in[0] && !n->shape.batched)
@@ -240,15 +241,16 @@ bool graph_next_token(const Graph *g)
 
 /* ---- editing */
 
-/* One sort at work: a depth-first walk with its own stack, for graphs can be 100,000 nodes deep. */
+/* State of a sort: a depth-first walk with an explicit stack, because graphs can be 100,000
+ * nodes deep. */
 enum { ABSENT, WAITING, OPEN, PLACED };
 typedef struct Sort {
     const Graph *g;
     char *state; /* by id */
-    int *next;   /* by id: first input not looked at yet */
+    int *next;   /* by id: first input that is not visited yet */
     Node **stack, **order;
     int depth, count;
-    Node ***member; /* by loop: its nodes, behind those of a loop in its steps */
+    Node ***member; /* by loop: nodes of the loops inside its steps, then its own nodes */
     int *nmember;
     bool *begun; /* by loop */
 } Sort;
@@ -260,7 +262,7 @@ static int member_of(const Loop *l)
     return loop_outer(l)->id - 1;
 }
 
-/* All that the loop reads, then its own nodes, in one piece. */
+/* Places all inputs of the loop, then its own nodes next to each other. */
 static void place_loop(Sort *s, const Loop *l)
 {
     const int at = member_of(l);
@@ -276,7 +278,7 @@ static void place_loop(Sort *s, const Loop *l)
             place(s, s->member[at][i]);
 }
 
-/* Places root after everything it needs.  A cycle is left in place, for verify to report. */
+/* Places root after all its inputs.  Leaves a cycle in place; graph_verify reports it. */
 static void place(Sort *s, Node *root)
 {
     const int base = s->depth;
@@ -312,8 +314,8 @@ static void find_members(Sort *s, bool inside)
     }
 }
 
-/* A node stays where it is in the list, unless an input stands behind it: that one moves to just
- * before it. */
+/* A node keeps its position, unless an input stands after it.  Such an input moves to the
+ * position directly before the node. */
 void graph_sort(Graph *g)
 {
     const size_t ids = (size_t)g->next_id + 1, nodes = (size_t)g->nnode + 1;

@@ -11,190 +11,227 @@
 #include "ir/shape.h"
 #include "runtime/constants.h"
 
-typedef struct Op Op;                                 /* ops/op.h */
+typedef struct Op Op; /* ops/op.h */
 typedef struct Node Node;
 typedef struct Graph Graph;
 
 typedef enum { ATTR_INT, ATTR_FLOAT, ATTR_BOOL, ATTR_STRING, ATTR_INTS } AttrKind;
 typedef struct Attr {
-    const char    *key;
-    AttrKind       kind;
-    int64_t        i;                                 /* INT, BOOL */
-    double         f;                                 /* FLOAT */
-    const char    *s;                                 /* STRING */
-    const int64_t *list;                              /* INTS: at most INTS_MAX */
-    int            nlist;
-    Span           span;                              /* the argument in the model file, or none */
+    const char *key;
+    AttrKind kind;
+    int64_t i;           /* INT, BOOL */
+    double f;            /* FLOAT */
+    const char *s;       /* STRING */
+    const int64_t *list; /* INTS: at most INTS_MAX */
+    int nlist;
+    Span span; /* the argument in the model file, or none */
 } Attr;
 
-/* The most that one elementwise loop computes and reads: pass chains keeps to it ("inline" = 1: computed inside its
- * reader's loop, never stored), the emitter relies on it. */
+/* Limits of one elementwise loop: operations that it computes, and values that it reads.  Pass
+ * chains respects these limits when it sets "inline" = 1 (the value is computed inside the loop
+ * of its reader and never stored); the emitter relies on them. */
 enum { LOOP_OPS = 32, LOOP_LEAVES = 12 };
 
-/* How a value lies in memory.  ROW: its dims in order, last one fastest.  LAST: a (C, H, W) sample stored as (H, W, C);
- * a flattened one (rank 1 with flat[] = C, H, W) keeps that order.  TIME: the (T, F) sequences of a chunk's samples stored
- * as (T, N, F), a step after the other.  Weights in memory are described by Param.axis. */
+/* How a value lies in memory.  ROW: dimensions in order, the last one fastest.  LAST: a (C, H,
+ * W) sample stored as (H, W, C); a flattened one (rank 1 with flat[] = C, H, W) keeps that
+ * order. TIME: the (T, F) sequences of the samples of a chunk, stored as (T, N, F), step by
+ * step. Param.axis describes the layout of weights. */
 typedef enum { LAYOUT_ROW, LAYOUT_LAST, LAYOUT_TIME } Layout;
 
 /* Where a value lives (set by the passes schedule and plan).
  *   FIXED    one copy: parameters, optimizer state, packed weights, gradients after reduction
- *   BATCH    a region per shard: what one phase writes and a later one reads
+ *   BATCH    a region per shard: values that one phase writes and a later phase reads
  *   PARTIAL  a region per slice of a shard: a sum over samples on its way to the tree
  *   LOCAL    scratch of the thread that runs the slice
  *   VIEW     the bytes of in[0] under another shape */
 typedef enum { PLACE_NONE, PLACE_FIXED, PLACE_BATCH, PLACE_PARTIAL, PLACE_LOCAL, PLACE_VIEW } Place;
 
-/* One axis of a parameter's way from file order to memory: index i lies at (i / block) * outer + (i % block) * inner. */
-typedef struct Axis { int64_t n, block, outer, inner; } Axis;
+/* An axis of the map from file order to memory order: index i has the offset (i / block) * outer
+ * + (i % block) * inner. */
+typedef struct Axis {
+    int64_t n, block, outer, inner;
+} Axis;
 
-/* A loop over time (language.md: scan).  Its body is the nodes whose `loop` it is: the graph stays flat, and a node that reads one
- * of them is in the loop too, unless the op says that it leaves (ops/scan.c).  What a step hands to the next is a pair: the back
- * edge from next to state stands here and not in in[], so that the list keeps its order.  A loop's nodes stand together in it. */
-typedef struct Carry { Node *state, *next; } Carry;
+/* A loop over time (language.md: scan).  The graph stays flat: the body of a loop is the set of
+ * nodes whose `loop` points to it, and these nodes are neighbours in graph->node.  A node that
+ * reads a node of the body belongs to the body too, unless its op leaves the loop (ops/scan.c).
+ * A Carry passes a value from each step to the next one.  The back edge from next to state
+ * stands in the Carry and not in in[], so that each node follows its inputs. */
+typedef struct Carry {
+    Node *state, *next;
+} Carry;
 typedef struct Loop {
-    int      id;
-    int64_t  steps;
-    bool     reversed;                                /* from the last step to the first */
-    int      ncarry;
-    Carry   *carry;
-    Span     span;                                    /* the scan in the model */
-    Node    *call;                                    /* the lstm, gru or rnn that it computes: in[0] its sequence, name the path of its
-                                                         parameters; not in the graph; NULL: a scan as the model says it */
-    struct Loop *mirror;                              /* pass gradient: the loop that goes back through this one */
-    int64_t  every;                                   /* recompute = every k: its states are kept every k steps, a stretch; 0: all it needs */
-    struct Loop *inside;                              /* pass stretch: it runs in that one's steps, a stretch at the first step of each */
-    int      nstack;
-    Node   **stack;                                   /* pass gradient: sequences of this loop's values, made once each */
+    int id;
+    int64_t steps;
+    bool reversed; /* from the last step to the first */
+    int ncarry;
+    Carry *carry;
+    Span span; /* the scan in the model */
+    /* the lstm, gru or rnn that the loop computes, a node outside of the graph: in[0] is the
+     * sequence, name the path of the parameters; NULL: a scan of the model */
+    Node *call;
+    struct Loop *mirror; /* pass gradient: the backward loop of this loop */
+    /* recompute = every k: states are kept every k steps; k steps are a stretch; 0: all needed
+     * values are kept */
+    int64_t every;
+    /* pass stretch: this loop recomputes a stretch of that backward loop, at the first step of
+     * each stretch */
+    struct Loop *inside;
+    int nstack;
+    Node **stack; /* pass gradient: sequences of values of this loop, each made once */
 } Loop;
 
 typedef struct Param {
-    const char *name;                                 /* "conv1.weight": path of bindings, unique */
-    Node    *node;                                    /* the one leaf that stands for it */
-    Shape    file;                                    /* shape in checkpoints: (O, I, H, W), (out, in), (n) */
-    Init     init;
-    int64_t  fan_in, fan_out;                         /* of the file shape, for init */
-    double   lr, decay;                               /* times the recipe's: 1, and 0 of a vector's decay, unless the recipe says otherwise */
-    bool     frozen;                                  /* the recipe lets nothing train it */
-    int64_t  blank;                                   /* a table: row blank - 1 begins with zeros; 0: none does */
-    bool     lazy;                                    /* a table: the update leaves rows alone whose gradient is 0 */
-    bool     average;                                 /* a running average: kept in files, never trained */
-    int      naxis;                                   /* memory layout: file visited row-major over these axes; */
-    Axis     axis[SHAPE_MAX + 2];                     /* filled row-major by graph_param, changed by pass layout */
-    int64_t  count_memory;                            /* reals in memory, padding included */
-    int64_t  offset;                                  /* bytes in FIXED, by pass plan; states follow at offset_state */
-    int64_t  offset_state[2];
-    Span     span;
+    const char *name; /* "conv1.weight": path of bindings, unique */
+    Node *node;       /* the only leaf of this parameter */
+    Shape file;       /* shape in checkpoints: (O, I, H, W), (out, in), (n) */
+    Init init;
+    int64_t fan_in, fan_out; /* of the file shape, for init */
+    /* factors for the values of the recipe; default 1, and decay 0 for a vector */
+    double lr, decay;
+    bool frozen;              /* the recipe excludes it from training */
+    int64_t blank;            /* a table: row blank - 1 begins with zeros; 0: no such row */
+    bool lazy;                /* a table: the update skips rows whose gradient is 0 */
+    bool average;             /* a running average: kept in files, never trained */
+    int naxis;                /* memory layout: axes in row-major order of the file; */
+    Axis axis[SHAPE_MAX + 2]; /* graph_param sets row-major order, pass layout changes it */
+    int64_t count_memory;     /* reals in memory, padding included */
+    int64_t offset;           /* bytes in FIXED, by pass plan; states follow at offset_state */
+    int64_t offset_state[2];
+    Span span;
 } Param;
 
 struct Node {
-    int        id;                                    /* unique in the graph, grows with creation; stable across dumps */
-    const Op  *op;
-    int        nin;
-    Node     **in;
-    int        nattr;
-    Attr      *attr;
-    Shape      shape;
-    DType      dtype;
-    Span       span;                                  /* the call in the model; backward nodes carry their forward's */
-    const char *name;                                 /* "conv1", "h", "conv1.weight"; NULL = none; not unique */
-    const char *block;                                /* path of the block instance it stands in; NULL: the model itself */
-    Param     *param;                                 /* op "param" and op "update" */
-    bool       needs_grad;                            /* a parameter lies upstream (pass infer) */
-    bool       backward;                              /* made by pass gradient */
-    Half       half;                                  /* pass narrow: it lies in memory in two bytes a number */
-    Loop      *loop;                                  /* the loop that computes it, once a step; NULL: none */
+    int id; /* unique in the graph, grows with creation; stable across dumps */
+    const Op *op;
+    int nin;
+    Node **in;
+    int nattr;
+    Attr *attr;
+    Shape shape;
+    DType dtype;
+    Span span;         /* the call in the model; a backward node has the span of its forward node */
+    const char *name;  /* "conv1", "h", "conv1.weight"; NULL = none; not unique */
+    const char *block; /* path of the block instance that contains it; NULL: the model itself */
+    Param *param;      /* ops "param" and "update" */
+    bool needs_grad;   /* it depends on a parameter (pass infer) */
+    bool backward;     /* made by pass gradient */
+    Half half;         /* pass narrow: its numbers are stored in two bytes */
+    Loop *loop;        /* the loop that computes it once per step; NULL: none */
 
-    Layout     layout;                                /* pass layout */
-    int64_t    flat[3];                               /* C, H, W of a flattened LAST value */
-    Place      place;                                 /* pass schedule */
-    int        phase;                                 /* pass schedule: index into Graph.phase, -1 = none */
-    int64_t    offset;                                /* pass plan: bytes inside its region */
-    Node      *within;                                /* pass slices: it lies in this one's memory, its rows as far apart */
-    int64_t    start;                                 /* reals from that one's first to its own */
-    int        mark;                                  /* scratch of whichever pass runs */
-    int        seat;                                  /* place in the index of ir/readers.h that was made last */
-    Node      *alias;                                 /* pass plan: shares the memory of this node (views, in place, joined sums) */
+    Layout layout;   /* pass layout */
+    int64_t flat[3]; /* C, H, W of a flattened LAST value */
+    Place place;     /* pass schedule */
+    int phase;       /* pass schedule: index into Graph.phase, -1 = none */
+    int64_t offset;  /* pass plan: bytes inside its region */
+    /* pass slices: it lies in the memory of this node, with the same distance of rows */
+    Node *within;
+    int64_t start; /* reals from the start of `within` to its own start */
+    int mark;      /* scratch for the current pass */
+    int seat;      /* position in the latest index of ir/readers.h */
+    Node *alias;   /* pass plan: shares the memory of this node (views, in place, joined sums) */
 };
 
-typedef struct Metric { const char *name; Node *node; } Metric;   /* batched scalars: "loss", "accuracy" */
+/* batched scalars: "loss", "accuracy" */
+typedef struct Metric {
+    const char *name;
+    Node *node;
+} Metric;
 
 struct Graph {
-    Arena   *arena;
-    const char *name;                                 /* the model */
+    Arena *arena;
+    const char *name; /* the model */
     const Source *source;
-    bool     training;                                /* false: evaluation and prediction (dropout off) */
-    const char *block;                                /* while the front builds: of nodes that are added */
-    int      nnode, next_id;
-    Node   **node;
-    int      nloop;
-    Loop   **loop;
-    Loop    *walked;                                  /* pass gradient: whose values rules read now */
-    int      nparam;
-    Param  **param;                                   /* in order of first appearance = checkpoint order */
-    Node    *input, *label, *output, *loss;           /* label, loss NULL without a train block */
-    int      nmetric;
-    Metric   metric[RT_METRICS];
-    Recipe   recipe;
-    int      nstate;                                  /* optimizer states a parameter: 0, 1 or 2 */
-    Graph   *peer;                                    /* evaluation: the training graph, already planned, whose parameters it uses */
-    bool     token;                                   /* by passes/token.c: of one token at a time, which leave */
-    int64_t  carried, cached, window;                 /* so many reals of states, and of keys and values; positions at most, 0: any number */
-    struct Step *step;                                /* ir/step.h: made by pass schedule, filled by pass plan */
+    bool training;     /* false: evaluation and prediction (dropout off) */
+    const char *block; /* block of the nodes that the front adds now */
+    int nnode, next_id;
+    Node **node;
+    int nloop;
+    Loop **loop;
+    Loop *walked; /* pass gradient: the loop whose values the rules read now */
+    int nparam;
+    Param **param;                       /* in order of first appearance = checkpoint order */
+    Node *input, *label, *output, *loss; /* label, loss NULL without a train block */
+    int nmetric;
+    Metric metric[RT_METRICS];
+    Recipe recipe;
+    int nstate;  /* optimizer states per parameter: 0, 1 or 2 */
+    Graph *peer; /* evaluation: the planned training graph, which owns the parameters */
+    bool token;  /* made by passes/token.c: the graph processes one token at a time */
+    /* token graph: reals of states; reals of keys and values; largest number of positions, 0: no
+     * limit */
+    int64_t carried, cached, window;
+    struct Step *step; /* ir/step.h: made by pass schedule, filled by pass plan */
 };
 
 Graph *graph_new(Arena *a, const char *name, bool training);
-/* The same graph again, before the passes: to plan the step in a second form.  copy.c */
+/* A copy of a graph before the passes, to plan the step in a second form.  copy.c */
 Graph *graph_copy(const Graph *g);
-/* Appended, in the loop that an input is in; shape is the caller's (or op->shape's) to set. */
-Node  *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at);
-/* What the program is given: samples, real or tokens (DT_I32), and class numbers: one a sample, or one a position. */
-Node  *graph_input(Graph *g, const char *name, Shape s, DType t, Span at);
-Node  *graph_label(Graph *g, Shape s, Span at);
-/* The parameter of that name: made on first use, found again on the next (sharing).  NULL after an error
- * when the shapes differ. `init` overrides the recipe's when not NULL. */
-Node  *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *init, Span at);
-const char *param_layer(Arena *a, const Param *p);    /* "conv1" of "conv1.weight"; "" of a name without a dot */
-const char *node_serves(Arena *a, const Node *n);     /* its own name, or the layer whose weights it reads, packs or turns; "": none */
-/* A constant filled with v, not batched unless s says so.  Costs no memory: emitters print it. */
-Node  *graph_const(Graph *g, double v, Shape s, Span at);
-bool   graph_next_token(const Graph *g);              /* its loss is that of a text's next token: exp of it is the perplexity */
-void   graph_sort(Graph *g);                          /* restore order after edits, loops in one piece; stable: ties by id */
-Loop  *graph_loop(Graph *g, int64_t steps, bool reversed, Span at);
-const Loop *loop_outer(const Loop *l);                /* the loop in whose steps l runs; l itself, NULL too: none */
-Loop  *node_loop(const Node *n);                      /* the loop that readers of n are in: NULL behind an op that leaves */
-int64_t node_steps(const Node *n);                    /* how often a chunk computes n: 1 outside of loops */
+/* Appends a node, in the loop of its inputs.  The caller or op->shape sets the shape. */
+Node *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at);
+/* Inputs of the program: samples (reals, or tokens as DT_I32); class numbers, one per sample or
+ * one per position. */
+Node *graph_input(Graph *g, const char *name, Shape s, DType t, Span at);
+Node *graph_label(Graph *g, Shape s, Span at);
+/* Returns the parameter with this name; the first use makes it, later uses share it.  Reports an
+ * error and returns NULL when the shapes differ.  `init`, if not NULL, overrides the init of the
+ * recipe. */
+Node *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *init, Span at);
+/* "conv1" for "conv1.weight"; "" for a name without a dot. */
+const char *param_layer(Arena *a, const Param *p);
+/* The name of n, or of the layer whose weights n reads, packs or transposes; "": none. */
+const char *node_serves(Arena *a, const Node *n);
+/* A constant filled with v; it takes no memory, because emitters print it as a literal. */
+Node *graph_const(Graph *g, double v, Shape s, Span at);
+/* Whether the loss is that of the next token of a text, so that exp(loss) is the perplexity. */
+bool graph_next_token(const Graph *g);
+void graph_sort(Graph *g); /* restores order after edits, keeps loops together; stable */
+Loop *graph_loop(Graph *g, int64_t steps, bool reversed, Span at);
+/* The loop in whose steps l runs, or l itself when there is none; l may be NULL. */
+const Loop *loop_outer(const Loop *l);
+/* The loop of the readers of n; NULL when n leaves its loop. */
+Loop *node_loop(const Node *n);
+int64_t node_steps(const Node *n); /* times that a chunk computes n: 1 outside of loops */
 
-Node    *node_root(const Node *n);                                    /* after pass plan: whose bytes n's are */
-/* Where the loop over time that begins at i in a list of n nodes ends, whose nodes stand together, behind those of a loop in its
- * steps; i itself: none begins there. */
-int      loop_end(Node *const *node, int n, int i);
-const Attr *node_attr(const Node *n, const char *key);                /* NULL if absent */
-int64_t  node_int(const Node *n, const char *key);                    /* aborts (a bug) if absent */
-double   node_float(const Node *n, const char *key);
-bool     node_bool(const Node *n, const char *key);
+Node *node_root(const Node *n); /* after pass plan: the node that owns the bytes of n */
+/* Index after the last node of the loop over time that begins at index i of a list of n nodes; i
+ * when no loop begins there.  Nodes of a loop inside its steps belong to it, and stand before
+ * its own nodes. */
+int loop_end(Node *const *node, int n, int i);
+const Attr *node_attr(const Node *n, const char *key); /* NULL if absent */
+int64_t node_int(const Node *n, const char *key); /* aborts if absent: a fault of the compiler */
+double node_float(const Node *n, const char *key);
+bool node_bool(const Node *n, const char *key);
 const char *node_string(const Node *n, const char *key);
-Span     node_span(const Node *n, const char *key);                   /* the argument's place, else the node's */
-void     node_set_int(Graph *g, Node *n, const char *key, int64_t v);
-void     node_set_float(Graph *g, Node *n, const char *key, double v);
-void     node_set_string(Graph *g, Node *n, const char *key, const char *v);
-void     node_set_ints(Graph *g, Node *n, const char *key, const int64_t *v, int count);
-void     node_set_attr(Arena *a, Node *n, Attr v);    /* for rules that have no graph at hand; keeps the old span when v has none */
-Attr     attr_ints(Arena *a, const char *key, const int64_t *v, int count);
-void     node_drop_attr(Arena *a, Node *n, const char *key);
-void     node_copy_attrs(Graph *g, Node *to, const Node *from);
-bool     node_is(const Node *n, const char *op_name);
+Span node_span(const Node *n, const char *key); /* the argument's place, else the node's */
+void node_set_int(Graph *g, Node *n, const char *key, int64_t v);
+void node_set_float(Graph *g, Node *n, const char *key, double v);
+void node_set_string(Graph *g, Node *n, const char *key, const char *v);
+void node_set_ints(Graph *g, Node *n, const char *key, const int64_t *v, int count);
+/* For rules, which have no graph.  Keeps the old span when v has none. */
+void node_set_attr(Arena *a, Node *n, Attr v);
+Attr attr_ints(Arena *a, const char *key, const int64_t *v, int count);
+void node_drop_attr(Arena *a, Node *n, const char *key);
+void node_copy_attrs(Graph *g, Node *to, const Node *from);
+bool node_is(const Node *n, const char *op_name);
 
-/* The value in whose memory n lies, directly or through others (within); n itself when in none.  *start: reals from there.
- * A step of a sequence (pass steps) is a piece of its own: its rows lie as if it were alone. */
+/* The outermost node in whose memory n lies (Node.within); n itself when there is none.  Sets
+ * *start to the offset of n there, in reals.  The chain ends at a step of a sequence (pass
+ * steps), whose rows have the usual distance. */
 const Node *node_frame(const Node *n, int64_t *start);
-int64_t  node_lanes(const Node *n);                   /* pass lanes: channels that a pixel, or a tap of filters, has in memory, zeros behind its own; 0: its own */
-int64_t  node_reals(const Node *n);                   /* numbers in memory, of one sample, or of the whole when not batched */
-int64_t  node_row(const Node *n);                     /* reals from a row of channels to the next: its frame's channels */
+/* Pass lanes: channels in memory of a pixel or of a filter tap, padded with zeros; 0: no
+ * padding. */
+int64_t node_lanes(const Node *n);
+/* Reals in memory: of one sample, or of the whole value when it is not batched. */
+int64_t node_reals(const Node *n);
+/* Reals from a row of channels to the next row: the channels of node_frame. */
+int64_t node_row(const Node *n);
 
-/* dump.c: one line a node, stable, for --dump and goldens:
+/* dump.c: one line per node, stable, for --dump and goldens:
  *   %12 = conv2d(%3, %10) {stride=[1,1] pad=[0,0]} (N, 20, 24, 24)  conv1  lenet.tn:3 */
-void   graph_dump(const Graph *g, FILE *f);
-/* verify.c: order, arity, shapes by each op's own rule, attributes, layouts, places.  Returns NULL or what is wrong. */
+void graph_dump(const Graph *g, FILE *f);
+/* verify.c: checks order, arity, attributes, shapes (by the rule of each op), layouts and
+ * places.  Returns NULL, or a text about the first fault. */
 const char *graph_verify(const Graph *g, Diag *scratch);
 
 #endif

@@ -1,11 +1,11 @@
-/* readers.c -- lists of readers, a seat a node. */
+/* readers.c -- lists of readers; each node has a seat. */
 #include "ir/readers.h"
 #include "ir/vocabulary.h"
 
 typedef struct Seat {
     Node **reader;
     int nreader;
-    int at; /* where the node stands in graph->node */
+    int at; /* index of the node in graph->node */
     bool retired;
 } Seat;
 

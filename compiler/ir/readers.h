@@ -1,7 +1,8 @@
-/* readers.h -- who reads a value: an index over a graph, so that passes need not search it.
+/* readers.h -- the readers of each value: an index over a graph, so that passes need no search.
  *
- * Built by one visit of the graph.  Edits made through readers_* keep it true; after any other edit it is stale and a new
- * one is needed.  A node belongs to one index at a time (Node.seat).
+ * readers_new builds the index in one visit of the graph.  Edits through readers_* keep the
+ * index valid; after any other edit a new index is needed.  A node belongs to one index at a
+ * time (Node.seat).
  */
 #ifndef READERS_H
 #define READERS_H
@@ -10,18 +11,25 @@
 typedef struct Readers Readers;
 
 Readers *readers_new(Graph *g);
-int   readers_count(const Readers *r, const Node *n);           /* nodes that read n, each counted once */
-Node *readers_at(const Readers *r, const Node *n, int i);       /* in no order that means anything */
-Node *readers_only(const Readers *r, const Node *n);            /* the one node that reads n; NULL: none, several, or the graph itself does */
-int   readers_uses(const Readers *r, const Node *n);            /* inputs that refer to n, plus 1 if it is output, loss or a metric */
-bool  graph_keeps(const Graph *g, const Node *n);               /* n is output, loss or a metric */
+int readers_count(const Readers *r, const Node *n);       /* nodes that read n, each counted once */
+Node *readers_at(const Readers *r, const Node *n, int i); /* the order has no meaning */
+/* The only node that reads n; NULL when there are none or several, or when graph_keeps(n). */
+Node *readers_only(const Readers *r, const Node *n);
+/* Number of inputs that refer to n, plus 1 if n is output, loss or a metric. */
+int readers_uses(const Readers *r, const Node *n);
+bool graph_keeps(const Graph *g, const Node *n); /* n is output, loss or a metric */
 
-/* `by` takes the place of `old` in the list, and its number; old, which is about to lose its readers, leaves the list. */
-void  readers_stand_in(Readers *r, Node *old, Node *by);
-void  readers_add(Readers *r, Node *n);                         /* n, which graph_add has just put at the end of the list, joins the index */
-void  readers_set_input(Readers *r, Node *n, int i, Node *x);
-void  readers_replace(Readers *r, Node *old, Node *by);         /* every use of old becomes one of by, which keeps its own */
-void  readers_retire(Readers *r, Node *n);                      /* n has no reader left: it reads nothing any more, and so on upwards */
-bool  readers_retired(const Readers *r, const Node *n);
+/* `by`, the last node of the list, takes the position and the id of `old`.  `old` leaves the
+ * list; the caller then replaces it in its readers. */
+void readers_stand_in(Readers *r, Node *old, Node *by);
+/* Adds n to the index; graph_add has just appended n to the list. */
+void readers_add(Readers *r, Node *n);
+void readers_set_input(Readers *r, Node *n, int i, Node *x);
+/* Replaces each use of old by a use of `by`, except in `by` itself. */
+void readers_replace(Readers *r, Node *old, Node *by);
+/* Removes all inputs of n, which has no reader left, and does the same for inputs without
+ * readers. */
+void readers_retire(Readers *r, Node *n);
+bool readers_retired(const Readers *r, const Node *n);
 
 #endif

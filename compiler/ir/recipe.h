@@ -1,4 +1,4 @@
-/* recipe.h -- the train block, checked: how a network is trained.  Plain data. */
+/* recipe.h -- the checked train block: how a network is trained, as plain data. */
 #ifndef RECIPE_H
 #define RECIPE_H
 #include "base/limits.h"
@@ -6,115 +6,129 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Weight initialisation.  Fans of conv weights (O, I, H, W): in = I H W, out = O H W; dense (O, I): I, O.
- *   xavier(dist, fan, magnitude)  MXNet:  gaussian sigma = sqrt(magnitude / fan), uniform bound = sqrt(magnitude / fan),
- *                                 fan "avg" = (in + out)/2, "in", "out";  default uniform, avg, 3
+/* Weight initialisation.  Fans of conv weights (O, I, H, W): in = I H W, out = O H W;
+ * dense weights (O, I): in = I, out = O.
+ *   xavier(dist, fan, magnitude)  MXNet:  gaussian sigma = sqrt(magnitude / fan), uniform bound
+ *                                 the same;  fan "avg" = (in + out)/2, "in" or "out"
+ *                                 default: uniform, avg, 3
  *   glorot(dist)    Keras: uniform bound sqrt(6 / (in + out)), normal sigma sqrt(2 / (in + out))
  *   he(dist, fan)   sigma sqrt(2 / fan), uniform bound sqrt(6 / fan), fan "in"
  *   lecun(dist)     sigma sqrt(1 / in),  uniform bound sqrt(3 / in)
  *   orthogonal(gain)  Saxe et al. 2014   uniform(low, high)   normal(mean, std)   constant(value)
- * Everything of one dimension (biases) starts at 0 unless the op says otherwise. */
-typedef enum { INIT_XAVIER, INIT_GLOROT, INIT_HE, INIT_LECUN, INIT_ORTHOGONAL, INIT_UNIFORM, INIT_NORMAL, INIT_CONSTANT,
-               INIT_SECOND /* a in the second b numbers, else 0: the forget gate of lstm */ } InitKind;
+ * Parameters of one dimension (biases) start at 0 unless the op has another rule. */
+typedef enum {
+    INIT_XAVIER,
+    INIT_GLOROT,
+    INIT_HE,
+    INIT_LECUN,
+    INIT_ORTHOGONAL,
+    INIT_UNIFORM,
+    INIT_NORMAL,
+    INIT_CONSTANT,
+    INIT_SECOND /* a in the second group of b numbers, else 0: the forget gate of lstm */
+} InitKind;
 typedef enum { FAN_IN, FAN_OUT, FAN_AVG } Fan;
 typedef struct Init {
     InitKind kind;
-    bool     gaussian;                                /* dist = "gaussian" or "normal"; else uniform */
-    Fan      fan;
-    double   a, b;                                    /* magnitude | gain | low, high | mean, std | value */
+    bool gaussian; /* dist = "gaussian" or "normal"; else uniform */
+    Fan fan;
+    double a, b; /* magnitude | gain | low, high | mean, std | value */
 } Init;
 
 typedef enum { OPT_SGD, OPT_RMSPROP, OPT_ADAM, OPT_ADAMW } OptKind;
-typedef struct Optimizer {                            /* design contract, section 11, says the formulas */
+typedef struct Optimizer { /* runtime/cpu/update.h has the formulas */
     OptKind kind;
-    double  lr, momentum, weight_decay, rho, beta1, beta2, eps;
-    bool    nesterov;
+    double lr, momentum, weight_decay, rho, beta1, beta2, eps;
+    bool nesterov;
 } Optimizer;
 
-/* Learning-rate factor by progress.  Epoch counts are finished epochs, fractions allowed for cosine and polynomial
- * (which run over the recipe's epochs and take the fraction of the epoch); warm-up is linear over `warmup` epochs before the rest. */
+/* Factor of the learning rate.  The epoch is the number of finished epochs; cosine and
+ * polynomial run over the epochs of the recipe and use fractions of epochs.  Linear warm-up over
+ * `warmup` epochs comes first. */
 typedef enum { SCHED_CONSTANT, SCHED_STEP, SCHED_COSINE, SCHED_POLYNOMIAL } SchedKind;
 typedef struct Schedule {
     SchedKind kind;
-    int       nat;
-    double    at[REALS_MAX];                          /* step: epochs, ascending */
-    double    factor;                                 /* step: multiplied at each */
-    double    power, end;                             /* polynomial, cosine: end = final share of lr */
-    double    warmup;                                 /* epochs; 0 = none; combines with any kind */
+    int nat;
+    double at[REALS_MAX]; /* step: epochs, ascending */
+    double factor;        /* step: multiplied at each */
+    double power, end;    /* polynomial, cosine: end = final share of lr */
+    double warmup;        /* epochs; 0 = none; combines with any kind */
 } Schedule;
 
 typedef enum { TEXT_NONE, TEXT_CHAR, TEXT_BYTE, TEXT_WORD, TEXT_BPE } TextUnit;
 typedef struct DataSpec {
-    const char *name;                                 /* "mnist", "synthetic", a directory, any name to look up */
-    int64_t     samples, test_samples;                /* synthetic: sizes (defaults 10000, 1000) */
-    int64_t     classes;                              /* synthetic: 0 = the model's output count */
-    bool        xz;                                   /* CIFAR-10: its files may be packed with xz */
-    bool        images;                               /* imagefolder: PNG and JPEG files, a folder a class */
-    int         fit;                                  /* imagefolder: 0 the middle part, 1 stretched */
-    int         unit;                                 /* TextUnit: the data are text, and tokens so long */
-    bool        table;                                /* tsv: labelled lines; else one text */
-    int64_t     step;                                 /* text: tokens from a window to the next; 0: the runtime's rule */
-    int64_t     vocab;                                /* tokens are 0 .. vocab - 1; 0: the samples are no tokens */
-    double      scale;                                /* multiplies stored u8; default 1/255.  f32 data are taken as they are */
-    Span        span;
+    const char *name;              /* "mnist", "synthetic", a directory, any name to look up */
+    int64_t samples, test_samples; /* synthetic: sizes (defaults 10000, 1000) */
+    int64_t classes;               /* synthetic: 0 = the model's output count */
+    bool xz;                       /* CIFAR-10: its files may be packed with xz */
+    bool images;                   /* imagefolder: PNG and JPEG files, a folder a class */
+    int fit;                       /* imagefolder: 0 the middle part, 1 stretched */
+    int unit;                      /* TextUnit: unit of a token, if the data are text */
+    bool table;                    /* tsv: labelled lines; else one text */
+    int64_t step;  /* text: tokens from a window to the next; 0: the runtime's rule */
+    int64_t vocab; /* tokens are 0 .. vocab - 1; 0: samples are not tokens */
+    double scale;  /* factor for stored u8, default 1/255; f32 data are not scaled */
+    Span span;
 } DataSpec;
 
-/* Of samples, after scaling: (x - mean) / std of each channel, or minus the mean of each pixel over the training set. */
+/* Normalization of samples, after scaling: (x - mean) / std for each channel, or x minus the
+ * mean of the pixel over the training set. */
 typedef enum { NORM_NONE, NORM_CHANNEL, NORM_PIXEL } NormKind;
 typedef struct Normalize {
     NormKind kind;
-    int      nmean, nstd;                             /* 1 or as many as channels */
-    double   mean[NORMALIZE_MAX], std[NORMALIZE_MAX];
-    Span     span;
+    int nmean, nstd; /* 1 or as many as channels */
+    double mean[NORMALIZE_MAX], std[NORMALIZE_MAX];
+    Span span;
 } Normalize;
 
-/* Of images, in training only; runtime/cpu/image.h says what each does. */
+/* Augmentation of images, in training only; runtime/cpu/image.h describes each kind. */
 typedef struct Augment {
-    bool    given;
-    int64_t shift;                                    /* random_crop, shift: pixels each way */
-    bool    edge;                                     /* what comes in repeats the edge (shift), is 0 (random_crop) */
-    bool    flip;
+    bool given;
+    int64_t shift; /* random_crop, shift: pixels each way */
+    bool edge;     /* new pixels repeat the edge (shift), or are 0 (random_crop) */
+    bool flip;
     int64_t cutout;
-    double  brightness;
-    Span    span;
+    double brightness;
+    Span span;
 } Augment;
 
-/* Of parameters whose name fits a pattern (text_glob); the last that fits counts. */
+/* Setting for parameters whose name matches a pattern (text_glob); the last match counts. */
 typedef enum { FACTOR_LR, FACTOR_DECAY, FACTOR_FREEZE } FactorKind;
 typedef struct Factor {
-    FactorKind  kind;
-    const char *pattern;                              /* "stem.*", "*.bias" */
-    double      factor;                               /* LR, DECAY: times the recipe's */
-    Span        span;
+    FactorKind kind;
+    const char *pattern; /* "stem.*", "*.bias" */
+    double factor;       /* LR, DECAY: factor for the value of the recipe */
+    Span span;
 } Factor;
 
 typedef struct Expect {
-    const char *metric;                               /* "test_accuracy", "train_loss", "test_perplexity" ... or NULL */
-    Span        span;
-    const char *op;                                   /* ">=", ">", "<=", "<" */
-    double      value;
+    const char *metric; /* "test_accuracy", "train_loss", "test_perplexity" ... or NULL */
+    Span span;
+    const char *op; /* ">=", ">", "<=", "<" */
+    double value;
 } Expect;
 
 typedef struct Recipe {
-    bool      present;                                /* false: no train block; enough for check, show, not for build */
+    /* false: no train block, which is enough for check and show, but not for build */
+    bool present;
     const char *model;
-    DataSpec  data;
+    DataSpec data;
     Normalize normalize;
-    Augment   augment;
-    bool      resize;                                 /* stored images of any height and width are stretched to the input's */
-    Span      resize_span;
+    Augment augment;
+    bool resize; /* stored images of any height and width are stretched to the input's */
+    Span resize_span;
     Optimizer optimizer;
-    Schedule  schedule;
-    Init      init;
-    int       nfactor;
-    Factor   *factor;
-    double    clip_norm, clip_value;                  /* 0 = off */
-    int64_t   batch, shards, epochs, seed;            /* shards 0 = the default of pass schedule */
-    const char *dtype;                                /* "f32" or "f64" */
-    Expect    expect;
-    Span      span;
+    Schedule schedule;
+    Init init;
+    int nfactor;
+    Factor *factor;
+    double clip_norm, clip_value;        /* 0 = off */
+    int64_t batch, shards, epochs, seed; /* shards 0 = the default of pass schedule */
+    const char *dtype;                   /* "f32" or "f64" */
+    Expect expect;
+    Span span;
 } Recipe;
 
-int dtype_bytes(const char *dtype);                   /* of a number: 8 of "f64", else 4; NULL is "f32" */
+int dtype_bytes(const char *dtype); /* bytes of a number: 8 for "f64", else 4; NULL is "f32" */
 
 #endif

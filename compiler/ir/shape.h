@@ -1,7 +1,7 @@
 /* shape.h -- the shape of one sample, or of a tensor that all samples share.
  *
- * The batch is not a dimension: a value is batched (one per sample) or not (parameters, gradients,
- * statistics).  Dimensions carry their letter (C H W T; O I for weights) or '.' when they have none.
+ * The batch is not a dimension: a value is batched (one per sample) or not (parameters,
+ * gradients, statistics).  Each dimension has a letter (C H W T; O I for weights), or '.' for none.
  */
 #ifndef SHAPE_H
 #define SHAPE_H
@@ -10,24 +10,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-
-/* REAL is the program's own type (--dtype f32 or f64); labels are I32, stored images U8. */
+/* REAL is the type of the program (--dtype f32 or f64); labels are I32, stored images U8. */
 typedef enum { DT_REAL, DT_U8, DT_I32 } DType;
 
-/* How reals of two bytes lie in memory: an f32's upper half, or IEEE's half. */
+/* Storage of reals in two bytes: the upper half of an f32 (bf16), or IEEE half precision (f16). */
 typedef enum { HALF_NONE, HALF_BF16, HALF_F16 } Half;
 
 typedef struct Shape {
-    bool    batched;
-    int     rank;                                     /* 0: a scalar */
+    bool batched;
+    int rank; /* 0: a scalar */
     int64_t dim[SHAPE_MAX];
-    char    axis[SHAPE_MAX + 1];                      /* one letter a dimension */
+    char axis[SHAPE_MAX + 1]; /* one letter for each dimension */
 } Shape;
 
-Shape   shape_make(bool batched, const char *axes, const int64_t *dim, int rank);
-int64_t shape_count(const Shape *s);                  /* elements of one sample; 1 for a scalar */
-bool    shape_same(const Shape *a, const Shape *b);   /* batched, rank and dims; letters do not matter */
-const char *shape_text(Arena *a, const Shape *s);     /* "(N, 16, 5, 5)" batched, "(500, 800)" not, "()" a scalar */
-int64_t shape_axis(const Shape *s, char letter);      /* size of the dimension with that letter, 0 if none */
+Shape shape_make(bool batched, const char *axes, const int64_t *dim, int rank);
+int64_t shape_count(const Shape *s); /* elements of one sample; 1 for a scalar */
+/* Compares batched, rank and dimensions, but not letters. */
+bool shape_same(const Shape *a, const Shape *b);
+/* "(N, 16, 5, 5)" if batched, "(500, 800)" if not, "()" for a scalar. */
+const char *shape_text(Arena *a, const Shape *s);
+/* Size of the dimension with this letter; 0 if there is none. */
+int64_t shape_axis(const Shape *s, char letter);
 
 #endif

@@ -1,13 +1,13 @@
-/* verify.c -- what must hold between passes: order, arity, attributes, shapes by each op's own
- * rule, layouts, places. */
+/* verify.c -- checks a graph between passes: order, arity, attributes, shapes (by the rule of
+ * each op), layouts, places. */
 #include "ir/vocabulary.h"
 #include <string.h>
 
 typedef struct Verify {
     const Graph *g;
     Diag *scratch;
-    char *seen;        /* by id: placed earlier in the list */
-    const char *wrong; /* the first complaint */
+    char *seen;        /* by id: stands earlier in the list */
+    const char *wrong; /* the first fault */
 } Verify;
 
 static bool fail(Verify *v, const Node *n, const char *what)
@@ -31,7 +31,7 @@ static bool check_order(Verify *v, const Node *n)
     return true;
 }
 
-/* Runs the op's rule on a copy, so that verifying never changes the graph. */
+/* Runs the rule of the op on a copy, so that the graph stays unchanged. */
 static bool check_shape(Verify *v, const Node *n)
 {
     Node copy = *n;
@@ -53,7 +53,8 @@ static bool check_memory(Verify *v, const Node *n)
     const int64_t *f = n->flat;
     if (n->layout == LAYOUT_LAST && n->shape.rank == 1 && f[0] * f[1] * f[2] != n->shape.dim[0])
         return fail(v, n, "a flattened value stored channels last has a wrong flat[]");
-    const bool step = n->nin == 1 && n->in[0]->layout == LAYOUT_TIME && n->loop; /* of a sequence */
+    /* a step of a sequence */
+    const bool step = n->nin == 1 && n->in[0]->layout == LAYOUT_TIME && n->loop;
     if (n->place == PLACE_VIEW && !n->within && !step &&
         (n->nin < 1 || shape_count(&n->shape) != shape_count(&n->in[0]->shape)))
         return fail(v, n, "a view has another size than what it views");

@@ -1,18 +1,19 @@
-/* vocabulary.h -- the six questions that ir asks about operations; ops/table.c answers.
+/* vocabulary.h -- the six functions about operations that ir needs; ops/table.c defines them.
  *
- * The graph knows operations only as names that fill a node: it never looks into ops/op.h, which
- * lies uphill.
+ * For ir, an operation is only a name and a pointer: ir does not include ops/op.h, because ops
+ * includes ir.
  */
 #ifndef VOCABULARY_H
 #define VOCABULARY_H
 #include "ir/graph.h"
 
-const Op   *op_find(const char *name);                /* NULL if there is none */
+const Op *op_find(const char *name); /* NULL if there is none */
 const char *op_name(const Op *op);
-bool        op_leaves(const Op *op);                  /* its readers are outside of the loop that computes it */
-bool        node_updates(const Node *n);              /* it changes parameters: a root of the graph */
-bool        op_infer(Node *n, Diag *d);               /* its shape rule; true without one */
-/* Wrong number of inputs, or an attribute that is missing or of the wrong kind: what, else NULL. */
+bool op_leaves(const Op *op);     /* readers of its result are outside of its loop */
+bool node_updates(const Node *n); /* n changes parameters and is a root of the graph */
+bool op_infer(Node *n, Diag *d);  /* runs the shape rule; true without a rule */
+/* Describes a wrong number of inputs or a missing or wrong attribute; NULL when there is no
+ * fault. */
 const char *op_complaint(const Node *n, Arena *a);
 
 #endif
