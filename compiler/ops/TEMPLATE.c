@@ -1,21 +1,21 @@
-/* TEMPLATE.c -- a new operation: copy this file to NAME.c, write OP(NAME) into ops.def, and
- * change what follows.
+/* TEMPLATE.c -- a new operation: copy this file to NAME.c, add OP(NAME) to ops.def, and change
+ * the rest.
  *
  *   y[i] = x[i] |x[i]|^(p - 1)                        first the equation, letters from the paper
  *   dx[i] = p |x[i]|^(p - 1) dy[i]                    and its gradient
  *
  *   x (N, ...)   y (N, ...)                           then the shapes
  *
- * Then what it is not, where that helps, and the source.  This one, a signed power, is compiled
- * with the rest so that it stays true, but it is not in the table.  What can be written as one C
- * expression needs no file: it is a row of elementwise.def.
+ * Then what the operation is not, if that helps, and the source.  This example, a signed power,
+ * is compiled with the other operations so that it stays correct, but it is not in the table.
+ * An operation that is one C expression needs no file: it is a row of elementwise.def.
  */
 #include "ops/check.h"
 #include "ops/example.h"
 
-/* Sets the shape from inputs and attributes.  Runs in the front end, in pass infer and in verify:
- * the same answer every time, and nothing but n is changed.  Errors: at the argument, both numbers,
- * a note on the input, the way out. */
+/* Sets the shape from inputs and attributes.  Runs in the front end, in pass infer and in
+ * verify: it must always give the same result and change only n.  An error stands at the
+ * argument, and has both numbers, a note about the input and a way out. */
 static bool shape(Node *n, Diag *d)
 {
     const double p = node_float(n, "p");
@@ -29,25 +29,26 @@ static bool shape(Node *n, Diag *d)
     return false;
 }
 
-/* Adds to the gradient of each input.  dy has the shape of n.  Either from ops that exist, or by a
- * hidden op of this file with a kernel of its own, as here; op_make_like hands it the attributes.
- * Ask grad_wanted before costly work. */
+/* Adds to the gradient of each input.  dy has the shape of n.  The gradient consists of existing
+ * ops, or of a hidden op of this file with its own kernel, as here; op_make_like copies the
+ * attributes.  Call grad_wanted before expensive work. */
 static void gradient(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "signed_pow_dx", n, 2, n->in[0], dy));
 }
 
-/* What one sample costs: textbook multiply-adds times two, and bytes of 4 a number.  Leave it out
- * when nothing is multiplied. */
+/* Cost of one sample: FLOPs by the textbook, two for a multiply-add, and 4 bytes for a number.
+ * Omit this rule when the op multiplies nothing. */
 static Cost cost(const Node *n)
 {
     return (Cost){.bytes = 8 * (double)shape_count(&n->shape)};
 }
 
-/* A kernel that computes more than it moves says what it costs in a rule `price` (ops/price.h), as dense.c does.
+/* An op whose kernel computes more than it moves has a rule `price` (ops/price.h), as in
+ * dense.c.
  *
- * The C call: runtime/cpu has signed_pow_plain, which a student can read, and signed_pow, which is
- * fast.  c->n is the number of samples, a literal like everything else. */
+ * The C call.  runtime/cpu has signed_pow_plain, which is simple, and signed_pow, which is fast.
+ * c->n is the number of samples, a literal like all other arguments. */
 static void kernel(const Node *n, Call *c)
 {
     call_fn(c, c->plain ? "signed_pow_plain" : "signed_pow");
@@ -67,9 +68,10 @@ static void kernel_dx(const Node *n, Call *c)
     call_text(c, "%lld", (long long)(c->n * shape_count(&n->shape)));
 }
 
-/* A layer, which owns parameters, has a `layer` name and a `build` as well: see dense.c.  The
- * example is the manual's entry, a golden test and a gradient check at once: small, complete, a
- * parameter upstream, arguments away from their defaults. */
+/* A layer owns parameters; it also has a name `layer` and a function `build`: see dense.c.  The
+ * example is the entry in the manual, a golden test and a check of the gradient.  It is small
+ * and complete, has a parameter before the op, and uses arguments that differ from their
+ * defaults. */
 const Op op_TEMPLATE[] = {{.name = "signed_pow",
                            .brief = "a power that keeps the sign",
                            .shapes = "x, y (N, ..)",

@@ -1,5 +1,6 @@
-/* accuracy.c -- 1 where the largest number stands at the true class (the first of equals), else 0.
- * It has no gradient.  Of sequences, the share of the positions; one whose class is -1 does not count. */
+/* accuracy.c -- 1 where the largest number is that of the true class (the first of equal
+ * numbers), else 0. For sequences, the share of correct positions; a position of class -1 does
+ * not count.  Accuracy has no gradient. */
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/loss.h"
@@ -15,7 +16,7 @@ static void kernel(const Node *n, Call *c)
     loss_call_labelled(n, c, "accuracy");
 }
 
-/* The largest number and the first place where it stands: 5 cycles a vector (1000 classes). */
+/* The largest number and its first index: 5 cycles per vector (measured with 1000 classes). */
 static void price(const Node *n, const Market *m, Price *p)
 {
     price_each(p, m, n, 5.0 / m->lanes);

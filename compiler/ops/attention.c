@@ -1,14 +1,16 @@
-/* attention.c -- attention: every step's mixture of values, by how well its query fits their keys.
+/* attention.c -- attention: for each step, a mean of values, weighted by the products of its
+ * query and their keys.
  *
- *   s[i][j] = scale q[i] . k[j]      p[i][.] = softmax over j <= i (mask none: all j)
- *   o[i] = sum over j of p[i][j] v[j]                  for each head, a part of the features
+ *   s[i][j] = scale q[i] . k[j]      p[i][.] = softmax over j <= i (mask "none": all j)
+ *   o[i] = sum over j of p[i][j] v[j]                  for each head, which has D of the C features
  *
- *   q, k, v (N, T, C)   o (N, T, C)      C = heads D; scale 1 / sqrt(D) unless said
+ *   q, k, v (N, T, C)   o (N, T, C)      C = heads D; default scale 1 / sqrt(D)
  *
- * One node reads q, k and v side by side, (N, T, 3 C), and its gradient is made in one piece as well: where the model
- * has split them from one dense layer, that layer's result; else a concat.  Scores are never stored, the backward
- * pass makes those of a few steps at a time again (runtime/cpu/attention.h).
- * Source: Vaswani et al. 2017, "Attention is all you need".
+ * One node reads q, k and v as neighbours in one tensor (N, T, 3 C), and its gradient is one
+ * tensor as well.  This tensor is the result of a dense layer if the model splits that layer
+ * into q, k and v, else a concat.  Scores are never stored: the backward pass recomputes them
+ * for a few steps at a time (runtime/cpu/attention.h). Source: Vaswani et al. 2017, "Attention
+ * is all you need".
  */
 #include "ops/check.h"
 #include "ops/example.h"
@@ -16,7 +18,6 @@
 #include "runtime/constants.h"
 #include <math.h>
 #include <string.h>
-
 
 static bool is_causal(const Node *n)
 {
@@ -83,7 +84,7 @@ static bool shape_three(Node *n, Diag *d)
            check_result(n, *x, d);
 }
 
-/* Are q, k and v the three thirds of one value? */
+/* Whether q, k and v are the three thirds of one value. */
 static Node *cut_from(Node *const *x)
 {
     const int64_t width = x[0]->shape.dim[1];
@@ -107,7 +108,7 @@ static Node *joined(Graph *g, Node *const *x, Span at)
 static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
 {
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
-    (void)path; /* it has no parameters to name */
+    (void)path; /* it has no parameters */
     node_copy_attrs(g, &probe, attrs);
     if (!shape_three(&probe, d))
         return NULL;
@@ -141,14 +142,14 @@ static bool shape_dx(Node *n, Diag *d)
     return check_result(n, n->in[0]->shape, d);
 }
 
-/* Pairs of steps that see each other, in a head. */
+/* Number of pairs of steps in a head that the mask allows. */
 static double pairs(const Node *n)
 {
     const double t = (double)n->in[0]->shape.dim[0];
     return is_causal(n) ? t * (t + 1) / 2 : t * t;
 }
 
-/* Two operations a multiply-add; what the backward pass makes again is not counted. */
+/* A multiply-add counts as two; recomputation in the backward pass does not count. */
 static Cost cost_of(const Node *n, int products)
 {
     const double width = (double)n->in[0]->shape.dim[1] / 3;
@@ -166,7 +167,7 @@ static Cost cost_dx(const Node *n)
     return cost_of(n, 4);
 }
 
-/* Tiles over blocks of 32 steps, diagonal blocks whole, and a softmax. */
+/* Tiles over blocks of 32 steps, with whole blocks on the diagonal, and a softmax. */
 static void price_products(const Node *n, const Market *m, Price *p, int deep, int wide, int maps)
 {
     const Shape *x = &n->in[0]->shape;
@@ -211,7 +212,8 @@ static int64_t room(const Node *n, int lanes, int turned, int straight, int bloc
     const Shape *x = &n->in[0]->shape;
     const int64_t t = x->dim[0], d = x->dim[1] / 3 / node_int(n, "heads");
     return turned * packed(t, d, lanes) + straight * packed(d, t, lanes) +
-           blocks * part(RT_ATTENTION_ROWS * (packed(t, 1, lanes) + lanes)) + operands * packed(d, RT_ATTENTION_ROWS, lanes);
+           blocks * part(RT_ATTENTION_ROWS * (packed(t, 1, lanes) + lanes)) +
+           operands * packed(d, RT_ATTENTION_ROWS, lanes);
 }
 
 static int64_t scratch(const Node *n, int lanes, int real)
@@ -255,7 +257,8 @@ static void kernel_dx(const Node *n, Call *c)
 
 const Op op_attention[] =
     {{.name = "causal_attention",
-      .brief = "scaled dot-product attention: each step mixes the values of the steps before it and its own",
+      .brief = "scaled dot-product attention: each step mixes the values of the steps before it "
+               "and its own",
       .shapes = "q, k, v, o (N, T, C)   D = C / heads features of each head",
       .formula = "s[i][j] = scale (q[i] . k[j])\n"
                  "p[i][..] = softmax of s[i][..] over j <= i (mask \"none\": over all j)\n"
@@ -264,24 +267,27 @@ const Op op_attention[] =
                     "ds[i][j] = p[i][j] (do[i] . v[j] - do[i] . o[i])\n"
                     "dq[i] = scale (sum over j of ds[i][j] k[j])\n"
                     "dk[j] = scale (sum over i of ds[i][j] q[i])",
-      .note = "The scores are not stored: the kernel computes those of a few steps at a time, and again in the backward pass. T times D is at most 262144. On a GPU a head has 2 to 256 features. Source: Vaswani et "
+      .note = "The scores are not stored: the kernel computes those of a few steps at a time, and "
+              "again in the backward pass. T times D is at most 262144. On a GPU a head has 2 to "
+              "256 features. Source: Vaswani et "
               "al. 2017, \"Attention is all you need\".",
       .arg = {{"q", ARG_TENSOR, NULL, "queries (N, T, C)"},
               {"k", ARG_TENSOR, NULL, "keys (N, T, C)"},
               {"v", ARG_TENSOR, NULL, "values (N, T, C)"},
               {"heads", ARG_INT, "1", "number of heads, at least 1; it divides C"},
-              {"scale", ARG_FLOAT, "none", "factor of the scores, above 0; default: 1 / sqrt(C / heads)"},
-              {"mask", ARG_STRING, "causal", "\"causal\": a step sees itself and the steps before it; \"none\": all steps"}},
+              {"scale", ARG_FLOAT, "none",
+               "factor of the scores, above 0; default: 1 / sqrt(C / heads)"},
+              {"mask", ARG_STRING, "causal",
+               "\"causal\": a step sees itself and the steps before it; \"none\": all steps"}},
       .shape = shape_three,
       .build = build,
-      .example =
-          "# First as in a transformer, then of three values of different layers.\n"
-          "model example(x: f32[5, 6]) {\n"
-          "    p = dense(x, 24) |> split(3, axis = -1)\n"
-          "    h = causal_attention(p[0], p[1], p[2], heads = 2)\n"
-          "    h = causal_attention(h, tanh(h), sigmoid(h), scale = 0.7, mask = \"none\")\n"
-          "    return flatten(h) |> dense(3)\n"
-          "}\n" EXAMPLE_TRAIN},
+      .example = "# First as in a transformer, then of three values of different layers.\n"
+                 "model example(x: f32[5, 6]) {\n"
+                 "    p = dense(x, 24) |> split(3, axis = -1)\n"
+                 "    h = causal_attention(p[0], p[1], p[2], heads = 2)\n"
+                 "    h = causal_attention(h, tanh(h), sigmoid(h), scale = 0.7, mask = \"none\")\n"
+                 "    return flatten(h) |> dense(3)\n"
+                 "}\n" EXAMPLE_TRAIN},
      {.name = "attention",
       .brief = "causal_attention of q, k and v side by side",
       .arg = {{"x", ARG_TENSOR, NULL, "q, k and v (N, T, 3 C)"},

@@ -1,9 +1,9 @@
 /* avg_pool.c -- the mean of each window.
  *
  *   y[c][i][j] = mean over r, s of x[c][i stride + r - pad][j stride + s - pad]
- *   dx: each dy is spread evenly over the pixels that its mean counted
+ *   dx: each dy is divided evenly among the pixels of its mean
  *
- * Padding is left out of the mean, unless count_include_pad: then it counts as zeros.
+ * The mean excludes padding, unless count_include_pad is set: then padding counts as zeros.
  */
 #include "ops/example.h"
 #include "ops/pooling.h"
@@ -36,8 +36,10 @@ const Op op_avg_pool[] =
                 "H' = floor((H + pad above + pad below - R) / stride) + 1   W' likewise",
       .formula = "y[c][i][j] = mean over r, s of x[c][i stride + r - pad][j stride + s - pad]",
       .derivative = "dx: each dy is divided evenly among the pixels of its mean",
-      .note = "Padding is not counted in the mean, unless count_include_pad = true: then it counts as zeros.",
-      .arg = {POOLING_ARGS, {"count_include_pad", ARG_BOOL, "false", "padding counts as zeros in the mean"}},
+      .note = "Padding is not counted in the mean, unless count_include_pad = true: then it counts "
+              "as zeros.",
+      .arg = {POOLING_ARGS,
+              {"count_include_pad", ARG_BOOL, "false", "padding counts as zeros in the mean"}},
       .flags = OP_SPATIAL,
       .shape = pooling_shape,
       .gradient = gradient,

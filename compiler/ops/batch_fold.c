@@ -1,12 +1,14 @@
-/* batch_fold.c -- evaluation's batch_norm inside the convolution before it.
+/* batch_fold.c -- folds batch_norm into the convolution before it, for evaluation.
  *
  *   batch_norm_test(conv2d(x, w, c), scale, shift, mean, var)  =  conv2d(x, w', b')
- *   s = scale / sqrt(var + epsilon)       w' = w s, an output's filter by its s
+ *   s = scale / sqrt(var + epsilon)       w' = w s, each filter by the s of its output channel
  *   b' = shift + (c - mean) s
  *
- *   w, w' (O, I, R, S)                    all others (O); c, the convolution's own bias, may be missing
+ *   w, w' (O, I, R, S)                    all others (O); c, the bias of the convolution, is
+ *                                         optional
  *
- * Made by pass fuse, once an evaluation batch, before w' is packed: averages change with every training step.
+ * Pass fuse makes these ops.  They run once per evaluation batch, before w' is packed, because
+ * each training step changes the averages.
  */
 #include "ops/check.h"
 
@@ -15,7 +17,7 @@ static bool shape_same_as_first(Node *n, Diag *d)
     return check_result(n, n->in[0]->shape, d);
 }
 
-/* The emitter adds the last two arguments, unit and units: how threads share the filters. */
+/* The emitter adds the last two arguments, unit and units, by which threads divide the filters. */
 static void kernel_fold(const Node *n, Call *c)
 {
     const Shape *w = &n->shape;

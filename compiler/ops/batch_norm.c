@@ -1,28 +1,28 @@
 /* batch_norm.c -- normalises each channel over the samples of a shard.
  *
- *   y = (x - mean) rstd w + b         mean, rstd = 1 / sqrt(var + epsilon) of each channel, over the
- *                                     samples and positions of a shard (sync: of the whole batch)
+ *   y = (x - mean) rstd w + b         mean, rstd = 1 / sqrt(var + epsilon) of each channel, over
+ *                                     samples and positions of a shard (sync: of the batch)
  *   dw = sum of dy (x - mean) rstd    db = sum of dy
  *   dx = w rstd (dy - db / n - (x - mean) rstd dw / n)      n numbers a channel
  *
  *   x, y (N, C, H, W) or (N, F)       w, b, running mean and variance (C)
  *
- * In a training graph the layer is four nodes: batch_moments, a sum over samples; batch_statistics,
- * its total; batch_norm itself, one barrier later; batch_record, which keeps the running averages
- * (emitters write its call).  With sync a fifth stands behind each sum: batch_known, what every shard of the
- * batch has, which ranks tell each other.
- * Evaluation reads the averages: batch_norm_test.
- * momentum is the share that the averages keep; variance is biased in y, unbiased in the average.
+ * In a training graph the layer has four nodes: batch_moments, a sum over samples;
+ * batch_statistics, its total; batch_norm, one barrier later; batch_record, which updates the
+ * running averages (emitters write its call).  With sync, batch_known follows each sum: it holds
+ * the sums of all shards of the batch, which ranks exchange.  Evaluation uses batch_norm_test,
+ * which reads the averages. momentum is the share of the old average in the new one.  The
+ * variance is biased in y and unbiased in the average.
  *
- * Source: Ioffe & Szegedy 2015, "Batch normalization: accelerating deep network training by reducing
- * internal covariate shift".
+ * Source: Ioffe & Szegedy 2015, "Batch normalization: accelerating deep network training by
+ * reducing internal covariate shift".
  */
 #include "base/text.h"
 #include "ops/check.h"
 #include "ops/elementwise.h"
 #include "ops/example.h"
 
-/* Numbers a channel in one sample. */
+/* Numbers per channel in one sample. */
 static int64_t positions(const Shape *x)
 {
     return x->rank == 3 ? x->dim[1] * x->dim[2] : 1;
@@ -64,7 +64,7 @@ static Node *kept(Graph *g, Diag *d, const char *path, const char *name, const S
     return graph_param(g, d, arena_printf(g->arena, "%s.%s", path, name), *c, &init, at);
 }
 
-/* A running average: kept in files, never trained. */
+/* A running average: stored in checkpoints, never trained. */
 static Node *average(Graph *g, Diag *d, const char *path, const char *name, const Shape *c,
                      double v, Span at)
 {
@@ -74,7 +74,7 @@ static Node *average(Graph *g, Diag *d, const char *path, const char *name, cons
     return n;
 }
 
-/* A sum over samples, as totals read it: of a shard, or of all of them. */
+/* The sum over samples that totals read: of one shard, or with sync of all shards. */
 static Node *known(Graph *g, Node *sum, const Node *attrs)
 {
     const char *op = node_is(sum, "batch_moments") ? "batch_known" : "batch_known_sum";
@@ -154,13 +154,14 @@ static bool shape_channels(Node *n, Diag *d)
     return check_result(n, shape_make(false, "C", n->in[0]->shape.dim, 1), d);
 }
 
-/* The name, with _plain in --plain programs. */
+/* The name of the kernel, with _plain in --plain programs. */
 static void name(Call *c, const char *fn)
 {
     call_fn(c, c->plain ? arena_printf(c->arena, "%s_plain", fn) : fn);
 }
 
-/* y: NULL when it is none of the kernel's.  Either may lie within another value, its rows as far apart as that one's. */
+/* y: NULL when the kernel does not use it.  x and y may lie within another value and then have
+ * its distance of rows. */
 static void size(const Node *n, const Node *x, const Node *y, Call *c)
 {
     Sizes *s = sizes_new(c->arena, "BatchNorm");
@@ -197,7 +198,7 @@ static void sums(const Node *n, Call *c)
     call_text(c, "%lld", (long long)(sync ? c->shards : 1));
 }
 
-/* moments (2, C): of a slice, or with sync of a shard. */
+/* moments (2, C) of a slice, or with sync of a shard. */
 static int64_t rows(const Node *moments, const Call *c)
 {
     const bool all = node_is(moments, "batch_known");
@@ -224,7 +225,7 @@ static void kernel_known(const Node *n, Call *c)
     call_text(c, "%lld", (long long)n->shape.dim[1]);
 }
 
-/* Of one shard: its slices added. */
+/* Sums of one shard: adds its slices. */
 static void kernel_known_sum(const Node *n, Call *c)
 {
     call_fn(c, "batch_total");
@@ -243,7 +244,8 @@ static void kernel_total(const Node *n, Call *c)
     call_text(c, "%lld", (long long)n->shape.dim[0]);
 }
 
-/* Does something stand behind it, though kernels are plain?  (pass epilogue: for a GPU) */
+/* Whether operations follow inside the kernel although kernels are plain (pass epilogue: for a
+ * GPU). */
 static bool then(const Node *n, int operands, const Call *c)
 {
     return c->plain && (n->nin > operands || node_attr(n, "act"));
@@ -272,7 +274,7 @@ static void kernel(const Node *n, Call *c)
     call_out(c, n);
     for (int i = 0; i < 4; i++)
         call_in(c, n->in[i]);
-    if (!c->plain) { /* pass fuse adds a fifth input: what is added to the result */
+    if (!c->plain) { /* pass fuse adds a fifth input, which is added to the result */
         call_in(c, n->nin > 4 ? n->in[4] : NULL);
         elementwise_call_act(n, c);
     }
@@ -316,30 +318,34 @@ static void kernel_dx(const Node *n, Call *c)
 }
 
 #define NORM_ARGS                                                                                  \
-    {"momentum", ARG_FLOAT, "0.9", "share that the running averages keep in each step, 0 to 1"},           \
-        {"epsilon", ARG_FLOAT, "1e-5", "added to the variance, above 0 and at most 1"},                                   \
-        {"scale", ARG_BOOL, "true", "multiply by a learned number of each channel"},                     \
-        {"shift", ARG_BOOL, "true", "add a learned number of each channel"},                             \
+    {"momentum", ARG_FLOAT, "0.9", "share that the running averages keep in each step, 0 to 1"},   \
+        {"epsilon", ARG_FLOAT, "1e-5", "added to the variance, above 0 and at most 1"},            \
+        {"scale", ARG_BOOL, "true", "multiply by a learned number of each channel"},               \
+        {"shift", ARG_BOOL, "true", "add a learned number of each channel"},                       \
     {                                                                                              \
-        "sync", ARG_BOOL, "false", "take the statistics of the whole batch, not of each shard"              \
+        "sync", ARG_BOOL, "false", "take the statistics of the whole batch, not of each shard"     \
     }
 
 const Op op_batch_norm[] =
     {{.name = "batch_norm",
       .brief = "normalises each channel over the samples of a shard",
       .shapes = "x, y (N, C, H, W) or (N, F)   weight, bias, mean, var (C) or (F)",
-      .formula = "y = (x - mean) r weight + bias   r = 1 / sqrt(var + epsilon)\n"
-                 "mean, var: of each channel, over the samples and positions of a shard (sync: of the whole "
-                 "batch)\n"
-                 "after each step: average = momentum average + (1 - momentum) value, of mean and of "
-                 "unbiased var",
+      .formula =
+          "y = (x - mean) r weight + bias   r = 1 / sqrt(var + epsilon)\n"
+          "mean, var: of each channel, over the samples and positions of a shard (sync: of the "
+          "whole "
+          "batch)\n"
+          "after each step: average = momentum average + (1 - momentum) value, of mean and of "
+          "unbiased var",
       .derivative = "xhat = (x - mean) r   n numbers a channel\n"
                     "dweight = sum of dy xhat\n"
                     "dbias = sum of dy\n"
                     "dx = weight r (dy - dbias / n - xhat dweight / n)",
-      .note = "In test, predict and generate the running averages take the place of mean and var. A shard "
+      .note = "In test, predict and generate the running averages take the place of mean and var. "
+              "A shard "
               "must have at least two numbers a channel. Source: Ioffe & Szegedy 2015, \"Batch "
-              "normalization: accelerating deep network training by reducing internal covariate shift\".",
+              "normalization: accelerating deep network training by reducing internal covariate "
+              "shift\".",
       .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W) or vectors (N, F)"}, NORM_ARGS},
       .flags = OP_SPATIAL,
       .layer = "norm",

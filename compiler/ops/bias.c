@@ -1,15 +1,15 @@
-/* bias.c -- adding a learned vector over the first dimension: channels of images, features of
- * vectors; of sequences over the last, the features of every step.
+/* bias.c -- adds a learned vector along the channels of images or the features of vectors; for
+ * sequences, along the features of each step.
  *
  *   y[c][...] = x[c][...] + b[c];   dx = dy,  db[c] = sum over samples and [...] of dy[c][...]
  *
- * Emitters write the loop, unless pass fuse has moved it into the producer.
+ * Emitters write the loop, unless pass fuse has moved the addition into the producer.
  */
 #include "ops/bias.h"
 #include "ops/check.h"
 #include "ops/example.h"
 
-/* The dimension that the vector runs along. */
+/* The dimension of the vector. */
 static int64_t width(const Shape *x)
 {
     return x->dim[x->rank == 2];

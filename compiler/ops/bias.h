@@ -1,10 +1,10 @@
-/* bias.h -- the learned vector that layers add to their result. */
+/* bias.h -- the learned vector that a layer adds to its result. */
 #ifndef BIAS_H
 #define BIAS_H
 #include "ops/op.h"
 
-/* bias(x, parameter path.bias), a number for each index of x's first dimension.  NULL after
- * reporting. */
+/* Returns bias(x, parameter path.bias) with a number for each index of the first dimension of x;
+ * NULL after an error. */
 Node *bias_build(Graph *g, Node *x, const char *path, Span at, Diag *d);
 
 #endif

@@ -1,8 +1,8 @@
-/* check.c -- what shape rules say over and over, in one voice. */
+/* check.c -- checks and messages that many shape rules share. */
 #include "ops/check.h"
 #include <string.h>
 
-/* The op as the model names it, of one that the front end makes of it. */
+/* The name in the language of an op that the front end makes. */
 static const char *in_the_language(const Node *n)
 {
     static const char *const of[][2] = {{"scan_", "scan"},     {"attention", "causal_attention"},
@@ -14,7 +14,7 @@ static const char *in_the_language(const Node *n)
     return n->op->name;
 }
 
-/* A layer's own bias is a node behind it, of the same place. */
+/* The bias of a layer is a node after the layer, with the same span. */
 static const char *written(const Node *n)
 {
     const Node *x = n->nin ? n->in[0] : NULL;
@@ -45,7 +45,7 @@ void check_note(const Node *n, int i, Diag *d)
               made_by(in, diag_arena(d)));
 }
 
-/* The argument in the model that input i came from: its own span when it has one, else the call. */
+/* The place of input i in the model: the span of its argument if it has one, else the call. */
 static bool check_rank(const Node *n, int i, int rank, const char *want, const char *help, Diag *d)
 {
     const Shape *s = &n->in[i]->shape;

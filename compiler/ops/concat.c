@@ -1,6 +1,6 @@
-/* concat.c -- tensors side by side along one dimension.
+/* concat.c -- joins tensors along one dimension.
  *
- *   y = x0, then x1, ... along `axis`;   dx_i = the slice of dy that x_i went to
+ *   y = x0, then x1, ... along `axis`;   dx_i = the slice of dy that holds x_i
  *
  *   x_i (N, C_i, H, W)   y (N, C_0 + C_1 + .., H, W), likewise for any axis and rank
  */
@@ -14,7 +14,7 @@ static int axis_of(const Node *n)
     return (int)(a < 0 ? a + n->in[0]->shape.rank : a);
 }
 
-/* The same shape but for the dimension along which they are joined. */
+/* Whether the shapes are equal except for the joined dimension. */
 static bool check_fit(const Node *n, int i, int axis, Diag *d)
 {
     const Shape *a = &n->in[0]->shape, *b = &n->in[i]->shape;
@@ -78,28 +78,28 @@ static void move(const Node *n, int i, Move *m)
         m->start[axis] += n->in[k]->shape.dim[axis];
 }
 
-const Op op_concat[] = {{.name = "concat",
-                         .brief = "tensors joined along one dimension",
-                         .shapes = "x_i (N, C_i, H, W)   y (N, C_0 + C_1 + .., H, W)   likewise for any axis "
-                                   "and rank",
-                         .formula = "y = x_0, then x_1, .. along axis",
-                         .derivative = "dx_i = the part of dy that holds x_i",
-                         .note = "The other dimensions must be equal.",
-                         .arg = {{"x", ARG_TENSORS, NULL, "the tensors to join"},
-                                 {"axis", ARG_INT, "0",
-                                  "the dimension, without the batch: 0 is the channels of images, -1 the last"}},
-                         .flags = OP_SPATIAL,
-                         .shape = shape,
-                         .gradient = gradient,
-                         .price = move_price,
-                         .move = move,
-                         .example =
-                             "# Three branches over the same image, their channels side by side.\n"
-                             "model example(image: f32[2, 5, 4]) {\n"
-                             "    a = conv2d(image, 3, kernel = 1) |> tanh\n"
-                             "    b = conv2d(image, 2, kernel = 3, pad = 1) |> sigmoid\n"
-                             "    h = concat(a, b, image)\n"
-                             "    h = concat([h, h * 2], axis = 2) |> conv2d(3, kernel = 2)\n"
-                             "    return flatten(h) |> dense(3)\n"
-                             "}\n" EXAMPLE_TRAIN},
-                        {0}};
+const Op op_concat[] =
+    {{.name = "concat",
+      .brief = "tensors joined along one dimension",
+      .shapes = "x_i (N, C_i, H, W)   y (N, C_0 + C_1 + .., H, W)   likewise for any axis "
+                "and rank",
+      .formula = "y = x_0, then x_1, .. along axis",
+      .derivative = "dx_i = the part of dy that holds x_i",
+      .note = "The other dimensions must be equal.",
+      .arg = {{"x", ARG_TENSORS, NULL, "the tensors to join"},
+              {"axis", ARG_INT, "0",
+               "the dimension, without the batch: 0 is the channels of images, -1 the last"}},
+      .flags = OP_SPATIAL,
+      .shape = shape,
+      .gradient = gradient,
+      .price = move_price,
+      .move = move,
+      .example = "# Three branches over the same image, their channels side by side.\n"
+                 "model example(image: f32[2, 5, 4]) {\n"
+                 "    a = conv2d(image, 3, kernel = 1) |> tanh\n"
+                 "    b = conv2d(image, 2, kernel = 3, pad = 1) |> sigmoid\n"
+                 "    h = concat(a, b, image)\n"
+                 "    h = concat([h, h * 2], axis = 2) |> conv2d(3, kernel = 2)\n"
+                 "    return flatten(h) |> dense(3)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {0}};

@@ -4,15 +4,15 @@
  *                stride a, dilation d, pad p
  *
  *   x (N, C, H, W)   w (O, C/groups, R, S)   y (N, O, H', W')
- *   filters k O/groups and on see the channels k C/groups and on of their group k only
+ *   filters of group k (from k O/groups on) read only channels of group k (from k C/groups on)
  *
  *   dx = the transposed convolution of dy
  *   dw[o][c][r][s] = sum over samples, i, j of dy[o][i][j] x[c][i a + r d - p][j a + s d - p]
  *
- * It is the correlation that every framework calls convolution.  The bias is an op of its own
- * until pass fuse joins them.  Optimised forms, made by passes: conv2d(x, packed w, bias?) with
- * attributes act and pool; conv2d_pool_dx and conv2d_pool_dw, which go through the arg-max `index`
- * of the fused pooling instead of a full-size dy.
+ * Like other frameworks, Tenon computes the correlation and calls it convolution.  The bias is a
+ * separate op until pass fuse joins both.  Passes make optimised forms: conv2d(x, packed w,
+ * bias?) with attributes act and pool; conv2d_pool_dx and conv2d_pool_dw, which read the arg-max
+ * `index` of the fused pooling instead of a full-size dy.
  *
  * Source: Dumoulin & Visin 2016, "A guide to convolution arithmetic for deep learning".
  */
@@ -25,7 +25,7 @@
 #include "ops/example.h"
 #include "ops/window.h"
 
-/* Everything that a kernel has to know, from the shape (C, H, W) of x and the attributes. */
+/* All sizes for a kernel, from the shape (C, H, W) of x and the attributes. */
 typedef struct Conv {
     int64_t c, h, w, o, groups, pool;
     Window v;
@@ -43,7 +43,7 @@ static Conv conv_of(const Node *n, const int64_t *chw)
                   .v = window_of(n, chw[1], chw[2])};
 }
 
-/* C, H, W of x, which the forward op's rule leaves for its gradients and packings. */
+/* C, H, W of x, which the rule of the forward op stores for gradients and packing. */
 static const int64_t *image_of(const Node *n)
 {
     return node_attr(n, "x_shape")->list;
@@ -62,7 +62,7 @@ static bool check_groups(const Node *n, const Shape *x, Diag *d)
     return false;
 }
 
-/* y = conv2d(x, w, bias?): w may be packed, and pass fuse may have put a 2x2 max-pool behind. */
+/* y = conv2d(x, w, bias?).  w may be packed, and pass fuse may have fused a 2x2 max-pool. */
 static bool shape(Node *n, Diag *d)
 {
     if (!check_image(n, 0, d) || !check_int(n, "filters", 1, d) || !check_int(n, "groups", 1, d))
@@ -117,15 +117,15 @@ static bool shape_dw(Node *n, Diag *d)
     return check_result(n, shape_make(false, "OIRS", dim, 4), d);
 }
 
-/* The packed copy keeps the shape of w until pass layout, which knows the vector, sets `count`
- * reals. */
+/* The packed copy has the shape of w until pass layout, which knows the vector, sets its `count`
+ * of reals. */
 static bool shape_pack(Node *n, Diag *d)
 {
     const Attr *count = node_attr(n, "count");
     return check_result(n, count ? shape_make(false, NULL, &count->i, 1) : n->in[0]->shape, d);
 }
 
-/* Two operations a multiply-add, all taps counted; the same number for y, dx and dw. */
+/* A multiply-add counts as two, and all taps count; y, dx and dw have the same cost. */
 static Cost cost(const Node *n)
 {
     const Conv c = conv_of(n, image_of(n));
@@ -135,7 +135,7 @@ static Cost cost(const Node *n)
     return (Cost){.flops = 2 * y * taps, .bytes = 4 * (x + y)};
 }
 
-/* Sizes of the convolution: fields that would be 0 are left out. */
+/* Sizes of the convolution, without the fields that are 0. */
 static void literal(const Node *n, Call *call)
 {
     const Conv c = conv_of(n, image_of(n));
@@ -162,7 +162,8 @@ static void literal(const Node *n, Call *call)
     call_sizes(call, s);
 }
 
-/* Pass choose may ask for Winograd's algorithm: the size of its output tiles is the last argument. */
+/* Pass choose may select Winograd's algorithm; the size of its output tiles is the last
+ * argument. */
 static void literal_winograd(const Node *n, Call *c)
 {
     const Attr *m = node_attr(n, "winograd");
@@ -231,7 +232,7 @@ static void kernel_pool_dw(const Node *n, Call *c)
     literal(n, c);
 }
 
-/* The emitter adds the last two arguments, unit and units: how threads share the packing. */
+/* The emitter adds the last two arguments, unit and units, by which threads divide the packing. */
 static void kernel_pack(const Node *n, Call *c)
 {
     const bool dx = node_int(n, "dx") != 0;
@@ -251,24 +252,32 @@ const Op op_conv2d[] =
       .brief = "two-dimensional convolution of images with learned filters",
       .shapes = "x (N, C, H, W)   weight (O, C / groups, R, S)   bias (O)   y (N, O, H', W')\n"
                 "O = filters   (R, S) = kernel\n"
-                "H' = floor((H + pad above + pad below - dilation (R - 1) - 1) / stride) + 1   W' likewise",
-      .formula = "y[o][i][j] = bias[o] + sum over c, r, s of weight[o][c][r][s] x[c][i'][j']\n"
-                 "i' = i stride + r dilation - pad above   j' = j stride + s dilation - pad left   x is 0 "
-                 "outside",
+                "H' = floor((H + pad above + pad below - dilation (R - 1) - 1) / stride) + 1   W' "
+                "likewise",
+      .formula =
+          "y[o][i][j] = bias[o] + sum over c, r, s of weight[o][c][r][s] x[c][i'][j']\n"
+          "i' = i stride + r dilation - pad above   j' = j stride + s dilation - pad left   x is 0 "
+          "outside",
       .derivative = "dx = transposed convolution of dy with weight\n"
                     "dweight[o][c][r][s] = sum over samples, i, j of dy[o][i][j] x[c][i'][j']\n"
                     "dbias[o] = sum over samples, i, j of dy[o][i][j]",
-      .note = "With groups, filter o sees the channels of its own group only. pad = \"same\" gives ceil(H / "
-              "stride) rows; an odd row or column of padding is added below and to the right. On the "
-              "processor the kernel is direct or Winograd's algorithm, chosen by predicted time. On a GPU it "
-              "is a kernel of Tenon, or cuDNN's with --kernels=cudnn.",
+      .note =
+          "With groups, filter o sees the channels of its own group only. pad = \"same\" gives "
+          "ceil(H / "
+          "stride) rows; an odd row or column of padding is added below and to the right. On the "
+          "processor the kernel is direct or Winograd's algorithm, chosen by predicted time. On a "
+          "GPU it "
+          "is a kernel of Tenon, or cuDNN's with --kernels=cudnn.",
       .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},
               {"filters", ARG_INT, NULL, "number of filters, at least 1: channels of the result"},
               {"kernel", ARG_PAIR, NULL, "rows and columns of a filter, at least 1"},
               {"stride", ARG_PAIR, "1", "pixels from one window to the next, at least 1"},
-              {"pad", ARG_PAD, "0", "rows and columns of zeros around the image, at least 0; \"same\" or \"valid\""},
-              {"dilation", ARG_PAIR, "1", "pixels from one tap of a filter to the next, at least 1"},
-              {"groups", ARG_INT, "1", "number of groups of channels; it divides the channels of x and `filters`"},
+              {"pad", ARG_PAD, "0",
+               "rows and columns of zeros around the image, at least 0; \"same\" or \"valid\""},
+              {"dilation", ARG_PAIR, "1",
+               "pixels from one tap of a filter to the next, at least 1"},
+              {"groups", ARG_INT, "1",
+               "number of groups of channels; it divides the channels of x and `filters`"},
               {"bias", ARG_BOOL, "true", "add a learned number to each channel of the result"}},
       .flags = OP_SPATIAL,
       .layer = "conv",

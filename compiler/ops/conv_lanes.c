@@ -1,15 +1,19 @@
-/* conv_lanes.c -- when samples of few channels lie as eight: by what cuDNN 9.19 was seen to plan, never by the GPU at hand.
+/* conv_lanes.c -- decides when samples of few channels are stored with eight channels.  The rule
+ * follows plans of cuDNN 9.19, never the GPU of this machine.
  *
- * With c channels of eight, bytes a pixel: unpadded c are written, c read by the convolution, and for the gradient of its filters c read and 8
- * written and read again, 3 c + 16; padded 8 are written and read twice, 24.  So from 3 on; of 1 and 2 the copy is cheaper.
+ * Numbers moved per pixel with c channels: without padding, c are written, the convolution reads
+ * c, and the gradient of the filters reads c and writes and reads 8: 3 c + 16 in total.  With
+ * padding, 8 are written and read twice: 24.  So padding pays for 3 channels and more; for 1 and
+ * 2 the copy is cheaper.
  */
 #include "ops/conv_lanes.h"
 #include "ops/window.h"
 
 enum { FEWEST = 3 };
 
-/* f16 has engines that read few channels as they are, and of eight one that is not said to take tensor cores for a convolution with batch_norm's
- * sums: both for windows up to 5 x 5. */
+/* For f16 and windows up to 5 x 5, cuDNN has engines that read few channels without padding; and
+ * its engine for eight channels with the sums of batch_norm is not documented to use tensor
+ * cores. */
 enum { LARGE = 6 };
 
 static bool wants(const Node *n, Half type)
@@ -20,7 +24,8 @@ static bool wants(const Node *n, Half type)
            (type == HALF_BF16 || large);
 }
 
-/* Nothing but the update reads it: added to another gradient, it would be a kernel of ours that computes it. */
+/* Whether only the update reads the gradient: if it is added to another gradient, a kernel of
+ * Tenon computes it. */
 static bool is_alone(const Readers *r, const Node *dw)
 {
     return readers_count(r, dw) == 1 && node_is(readers_at(r, dw, 0), "update");

@@ -1,7 +1,9 @@
-/* conv_lanes.h -- samples of few channels, for cuDNN in two bytes a number: they lie as EIGHT channels, zeros behind their own.
+/* conv_lanes.h -- stores samples of few channels with EIGHT channels, padded with zeros, for
+ * cuDNN with numbers of two bytes.
  *
- * Its engines for bf16 read channels by eights.  Of three it makes such a copy at each call, in its workspace, or takes an engine without
- * tensor cores; bench/GPU.md and bench/first_convolutions.csv compare both.
+ * The bf16 engines of cuDNN read groups of eight channels.  For three channels, cuDNN makes a
+ * padded copy in its workspace at each call, or uses an engine without tensor cores;
+ * bench/GPU.md and bench/first_convolutions.csv compare both.
  */
 #ifndef CONV_LANES_H
 #define CONV_LANES_H
@@ -9,8 +11,9 @@
 
 enum { CONV_LANES = 8 };
 
-/* Gives the samples of g the attribute `lanes` where that pays: numbers of a pixel in memory.  Returns the one convolution that reads
- * them, whose filters have to lie so, too; NULL: they lie as they are. */
+/* Sets the attribute `lanes` (numbers of a pixel in memory) of the samples of g when padding
+ * pays. Returns the only convolution that reads the samples; its filters need the same padding.
+ * NULL: the samples are not padded. */
 Node *conv_lanes(Graph *g, const Readers *r, Half type);
 
 #endif

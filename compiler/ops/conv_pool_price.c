@@ -1,25 +1,27 @@
-/* conv_pool_price.c -- what the gradients of a convolution behind a fused 2x2 max-pool cost.
+/* conv_pool_price.c -- prices of the gradients of a convolution with a fused 2x2 max-pool.
  *
- * One output in four is not zero: for each, a run of S C numbers in each of the R kernel rows, or, with few channels, all
- * its taps side by side.
+ * One gradient in four is not zero.  For each of these, the kernel processes a run of S C
+ * numbers in each of the R kernel rows or, with few channels, all taps as one row.
  */
 #include "ops/conv_price.h"
 #include "ops/conv_sizes.h"
 
-static const double RUN_CYCLES = 3;     /* an entry of a sparse list: index, pointer; */
+static const double RUN_CYCLES = 3;     /* an entry of a sparse list: index, pointer */
 static const double DW_RUN_CYCLES = 6;  /* a window of a sparse sum: index, corner, gradient */
 static const double PATCH_CYCLES = 1.5; /* an entry of a list of patches */
-static const double LIST_CYCLES = 25;   /* a list found empty or begun: a branch not foreseen */
-static const double SORT_CYCLES = 4;    /* an output put into its list */
+/* start of a list, or an empty list: a mispredicted branch */
+static const double LIST_CYCLES = 25;
+static const double SORT_CYCLES = 4; /* an output added to its list */
 
-/* A pass over runs of `vectors` vectors that lie aligned: their FMA wait for loads, or for each other. */
+/* Cycles of a pass over runs of `vectors` aligned vectors: the limit is loads, or the latency of
+ * FMA. */
 static double run_cycles(const Market *m, double vectors)
 {
     const double wait = vectors / m->core->lines;
     return wait > m->core->latency ? wait : m->core->latency;
 }
 
-/* For each pooled output, R runs of S C numbers; `rows` kernel rows at a time stay in registers. */
+/* For each pooled output, R runs of S C numbers; registers hold `rows` kernel rows at a time. */
 static void sparse(Price *p, const Market *m, const ConvSizes *c, int64_t rows, double entry,
                    double *passes)
 {
@@ -54,7 +56,8 @@ void conv_price_pool_dx(const Node *n, const Market *m, Price *p)
     price_stream(p, m, p->values + p->weights, p->values);
 }
 
-/* runtime/cpu/conv_pool_dw.h: the taps of a position side by side, for few channels; a copy that all outputs share. */
+/* runtime/cpu/conv_pool_dw.h: for few channels, copies the taps of a position into one row,
+ * which all outputs share. */
 static bool by_patches(const ConvSizes *c, const Market *m)
 {
     const int64_t half = m->lanes > 1 ? m->lanes / 2 : 1,

@@ -1,20 +1,21 @@
-/* conv_price.c -- what each convolution algorithm costs: the loops of runtime/cpu, counted.
+/* conv_price.c -- prices of the convolution algorithms, counted from the loops of runtime/cpu.
  *
- * One register tile for a few positions by a panel of channels; inner products of R S C.
- * The constants were fitted to `bench --layers` and --tune on Zen 4.  Winograd's ways: wino_price.c; behind a fused
- * pooling: conv_pool_price.c.
+ * A register tile covers a few positions and a panel of channels; inner products have R S C
+ * terms. The constants were fitted to `bench --layers` and --tune on Zen 4.  wino_price.c has
+ * the prices of Winograd's algorithm, conv_pool_price.c those with a fused pooling.
  */
 #include "ops/conv_price.h"
 #include "ops/wino_price.h"
 #include "runtime/constants.h"
 #include <math.h>
 
-static const double DEPTH_CYCLES = 3.7;     /* a tap of a vector of channels, forward, */
-static const double DEPTH_DX_CYCLES = 5.5;  /* back to the image, */
-static const double DEPTH_DW_CYCLES = 1.6;  /* and to the weights */
-static const double RESTART_CYCLES = 6;     /* a tile's inner loop ended and begun again */
-static const double TILE_CYCLES = 100;      /* its rows found, its sums put away */
-static const double TURN_CYCLES = 1;        /* a number of an image turned into lanes, or back */
+static const double DEPTH_CYCLES = 3.7;    /* a tap of a vector of channels, forward */
+static const double DEPTH_DX_CYCLES = 5.5; /* the same, gradient of the image */
+static const double DEPTH_DW_CYCLES = 1.6; /* the same, gradient of the weights */
+static const double RESTART_CYCLES = 6;    /* end and restart of the inner loop of a tile */
+/* addresses of the rows of a tile, and stores of its sums */
+static const double TILE_CYCLES = 100;
+static const double TURN_CYCLES = 1; /* a number of an image transposed into lanes, or back */
 static const double WINO_PACK_CYCLES = 0.7; /* a real of transformed filters */
 static const double PACK_CYCLES = 1.2;      /* a real gathered into a panel */
 
@@ -61,7 +62,7 @@ static void direct(Price *p, const Market *m, const ConvSizes *c)
         conv_copy(p, m, conv_image(c, m));
 }
 
-/* Of the taps of one direction, the share that lies in the image. */
+/* Share of the taps of one direction that lie in the image. */
 static double inside(int64_t out, int64_t in, int64_t taps, const Window *v, int axis)
 {
     int64_t met = 0;
@@ -73,8 +74,8 @@ static double inside(int64_t out, int64_t in, int64_t taps, const Window *v, int
     return (double)met / (double)(out * taps);
 }
 
-/* runtime/cpu/conv_gather.h: tiles of any positions of a chunk, taps in the padding left out; `share`
- * of the taps meets a position. */
+/* runtime/cpu/conv_gather.h: tiles of any positions of a chunk, without taps in the padding;
+ * `share` of the taps meets a position. */
 static void boxes(Price *p, const Market *m, const ConvSizes *c, int64_t positions, int64_t made,
                   int64_t summed, double share)
 {
@@ -89,7 +90,7 @@ static void boxes(Price *p, const Market *m, const ConvSizes *c, int64_t positio
     price_stream(p, m, p->weights, p->weights);
 }
 
-/* runtime/cpu/conv_depthwise.h: a vector of channels at a position costs a load and more for each tap. */
+/* runtime/cpu/conv_depthwise.h: each tap of a vector of channels takes at least a load. */
 static bool depthwise(const ConvSizes *c)
 {
     return c->groups == c->c && c->o == c->c && c->c > 1 && !c->pool;
@@ -107,8 +108,8 @@ static void channels(Price *p, const Market *m, const ConvSizes *c, double posit
     p->weights = m->real * (double)(c->r * c->s * c->c);
 }
 
-/* runtime/cpu/conv_pool_lanes.h: few channels, outputs that fill their vectors badly; a tile is a
- * window's corners by a few outputs. */
+/* runtime/cpu/conv_pool_lanes.h: for few channels and outputs that do not fill their vectors; a
+ * tile is the corners of a window times a few outputs. */
 static bool samples_in_lanes(const ConvSizes *c, const Market *m)
 {
     return m->lanes > 1 && 8 * c->o < 7 * conv_round_up(c->o, m->lanes) && c->c <= 4 &&
@@ -171,8 +172,8 @@ void conv_price_dx(const Node *n, const Market *m, Price *p)
     price_stream(p, m, p->values, p->values);
 }
 
-/* runtime/cpu/conv_dw.h, whole kernel rows as runs, or tap by tap: lanes are taps and channels.  Each way returns how
- * often it goes through the gradient. */
+/* runtime/cpu/conv_dw.h, lanes are taps and channels, in runs of whole kernel rows or tap by
+ * tap.  Each variant returns the number of its passes over the gradient. */
 static double dw_runs(Price *p, const Market *m, const ConvSizes *c)
 {
     const bool runs = c->groups == 1 && c->v.dilation[1] == 1;
@@ -189,7 +190,7 @@ static double dw_runs(Price *p, const Market *m, const ConvSizes *c)
     return (double)m->n;
 }
 
-/* 1 x 1 with stride 1: blocks of positions that fit the L2, of all samples. */
+/* 1 x 1 with stride 1: blocks of positions of all samples that fit into the L2. */
 static bool is_flat(const ConvSizes *c)
 {
     return c->r == 1 && c->s == 1 && c->v.stride[0] == 1 && c->v.stride[1] == 1 && !conv_padded(c);
@@ -211,7 +212,7 @@ static double dw_flat(Price *p, const Market *m, const ConvSizes *c)
     return (double)blocks;
 }
 
-/* runtime/cpu/conv_dw_few.h: do outputs fill vectors better than taps?  Then they are the lanes. */
+/* runtime/cpu/conv_dw_few.h: outputs are the lanes if they fill vectors better than taps. */
 static bool is_few(const ConvSizes *c, const Market *m)
 {
     const int64_t run = c->s * c->c, lanes_run = conv_round_up(run, m->lanes),
@@ -230,7 +231,8 @@ static double dw_few(Price *p, const Market *m, const ConvSizes *c)
     return 1;
 }
 
-/* runtime/cpu/conv_dw_taps.h: small images and wide 1x1, for each tap the positions that it meets are copied side by side. */
+/* runtime/cpu/conv_dw_taps.h: small images and wide 1x1; for each tap, the positions that it
+ * meets are copied to neighbouring memory. */
 
 static double taps_met(const ConvSizes *c)
 {
@@ -282,24 +284,26 @@ void conv_price_dw(const Node *n, const Market *m, Price *p)
     price_stream(p, m, p->values, p->values);
 }
 
-/* ---- the same with the update inside: runtime/cpu/conv_dw_update.h */
+/* ---- gradient of filters with the update: runtime/cpu/conv_dw_update.h */
 
 enum { SQUARE_SHARDS = 8, SQUARE_FILTERS = 1 << 20 };
-static const double UPDATE_CYCLES = 12;     /* a vector of weights and states updated */
+static const double UPDATE_CYCLES = 12; /* a vector of weights and states updated */
 
 bool conv_in_squares(const Node *n, int64_t shards, int64_t samples, int64_t real)
 {
     const ConvSizes c = conv_sizes(n);
 
     return !c.pool && c.groups == 1 && !conv_attr(n, "winograd") && shards <= SQUARE_SHARDS &&
-           c.o * c.r * c.s * c.c * real >= SQUARE_FILTERS && samples * c.oh * c.ow <= RT_TAPS_POSITIONS;
+           c.o * c.r * c.s * c.c * real >= SQUARE_FILTERS &&
+           samples * c.oh * c.ow <= RT_TAPS_POSITIONS;
 }
 
 Price conv_price_update(const Node *n, const Market *m, int64_t shards, int64_t samples, int states)
 {
     const ConvSizes c = conv_sizes(n);
     const double taps = (double)(c.r * c.s), met = (double)(samples * c.oh * c.ow) * taps_met(&c),
-                 filters = (double)(c.o * c.c) * taps, x = (double)price_ceil(c.o, RT_SQUARE_BYTES / m->real),
+                 filters = (double)(c.o * c.c) * taps,
+                 x = (double)price_ceil(c.o, RT_SQUARE_BYTES / m->real),
                  dy = (double)price_ceil(c.c, RT_SQUARE_CHANNELS);
     Price p = {.textbook = 2 * filters * (double)(shards * samples * c.oh * c.ow)};
 
@@ -309,11 +313,13 @@ Price conv_price_update(const Node *n, const Market *m, int64_t shards, int64_t 
     p.weights = 2.0 * (1 + states) * filters * m->real;
     p.values = (double)shards * m->real * taps * met * (x * (double)c.c + dy * (double)c.o);
     price_stream(&p, m, p.weights, (1 + states) * filters * m->real);
-    price_stream(&p, m, p.values, (double)(shards * samples * m->real) * (double)(c.c * c.h * c.w + c.o * c.oh * c.ow));
+    price_stream(&p, m, p.values,
+                 (double)(shards * samples * m->real) *
+                     (double)(c.c * c.h * c.w + c.o * c.oh * c.ow));
     return p;
 }
 
-/* ---- filters packed, once a step */
+/* ---- packing of filters, once per step */
 
 void conv_price_pack(const Node *n, const Market *m, Price *p)
 {

@@ -1,23 +1,26 @@
-/* conv_price.h -- prices of the convolution algorithms: what pass choose compares. */
+/* conv_price.h -- prices of the convolution algorithms, which pass choose compares. */
 #ifndef CONV_PRICE_H
 #define CONV_PRICE_H
 #include "ops/price.h"
 
-/* The price rules of conv2d.c.  Attribute winograd = m asks for F(m x m); without it they are direct. */
+/* The price rules of conv2d.c.  Attribute winograd = m means F(m x m); without it, the algorithm
+ * is direct. */
 void conv_price(const Node *n, const Market *m, Price *p);
 void conv_price_dx(const Node *n, const Market *m, Price *p);
 void conv_price_dw(const Node *n, const Market *m, Price *p);
 void conv_price_pool_dx(const Node *n, const Market *m, Price *p);
 void conv_price_pool_dw(const Node *n, const Market *m, Price *p);
-/* conv2d_dw_update: the gradient of filters over all shards of so many samples, and the update inside. */
-Price conv_price_update(const Node *n, const Market *m, int64_t shards, int64_t samples, int states);
-/* Does it take less time than the sums of slices and their update?  Filters of 1 MB and more over at most 256 positions a
- * shard: with more, the slices' way has them nearer. */
+/* conv2d_dw_update: the gradient of filters over all shards, and the update. */
+Price conv_price_update(const Node *n, const Market *m, int64_t shards, int64_t samples,
+                        int states);
+/* Whether conv2d_dw_update is faster than sums of slices and their update: for filters of at
+ * least 1 MB and at most 256 positions per shard.  With more positions, slices find their data
+ * in nearer caches. */
 bool conv_in_squares(const Node *n, int64_t shards, int64_t samples, int64_t real);
 void conv_price_pack(const Node *n, const Market *m, Price *p);
 
-/* Reals of the packed filters that n reads, as runtime/cpu/conv.h and winograd.h count them: CONV_PACK_COUNT,
- * CONV_PACK_DX_COUNT, WINO_COUNT, WINO_DX_COUNT.  m = 0: direct. */
+/* Reals of the packed filters that n reads, by the formulas of runtime/cpu/conv.h and winograd.h:
+ * CONV_PACK_COUNT, CONV_PACK_DX_COUNT, WINO_COUNT, WINO_DX_COUNT.  m = 0: direct. */
 int64_t conv_packed_count(const Node *n, bool dx, int64_t m, int64_t vector);
 
 #endif

@@ -1,4 +1,5 @@
-/* conv_sizes.h -- what the prices of convolutions share: sizes from a node's attributes, and copies of images. */
+/* conv_sizes.h -- shared by the prices of convolutions: sizes from the attributes of a node, and
+ * copies of images. */
 #ifndef CONV_SIZES_H
 #define CONV_SIZES_H
 #include "ops/price.h"
@@ -19,10 +20,10 @@ static inline ConvSizes conv_sizes(const Node *n)
 {
     const int64_t *x = node_attr(n, "x_shape")->list;
     ConvSizes c = {.c = x[0],
-              .h = x[1],
-              .w = x[2],
-              .o = node_int(n, "filters"),
-              .groups = node_int(n, "groups")};
+                   .h = x[1],
+                   .w = x[2],
+                   .o = node_int(n, "filters"),
+                   .groups = node_int(n, "groups")};
     c.pool = conv_attr(n, "pool");
     c.v = window_of(n, c.h, c.w);
     c.inputs = c.c / c.groups, c.outputs = c.o / c.groups;
@@ -51,13 +52,14 @@ static inline bool conv_padded(const ConvSizes *c)
     return c->v.before[0] || c->v.before[1] || c->v.after[0] || c->v.after[1];
 }
 
-/* 1x1 without padding whose rows are wide: runtime/cpu/conv_dw_taps.h, conv_dw_wide. */
+/* Whether it is 1x1 without padding and with wide rows: runtime/cpu/conv_dw_taps.h,
+ * conv_dw_wide. */
 static inline bool conv_dw_is_wide(const ConvSizes *c)
 {
     return c->r == 1 && c->s == 1 && !conv_padded(c) && (c->c > 128 || c->o > 256);
 }
 
-/* Rows copied between zeros: a load and a store a vector. */
+/* Copies rows between zeros: a load and a store for each vector. */
 static inline void conv_copy(Price *p, const Market *m, double numbers)
 {
     p->cycles += numbers / m->lanes * (1 / m->core->loads + 1 / m->core->stores);

@@ -1,16 +1,19 @@
-/* conv_ways.c -- which ways through the kernels of runtime/cpu/conv.h a convolution's sizes leave open.
+/* conv_ways.c -- variants of the kernels in runtime/cpu/conv.h that a convolution can use, by
+ * its sizes.
  *
- * A kernel is one always-inlined tree of functions that decides by literal sizes.  GCC takes in all of the tree before it
- * looks at a size, and most of its time went into ways not taken: 1x1 256->64 0.40 s, with its one way named 0.11 s.  So
- * the file of a kernel says which ways it may need.  What depends on the width of vectors stays open: a way too many costs
- * time, and one too few does not compile (rt_no_way).
+ * A kernel is an always-inlined tree of functions that chooses a variant by literal sizes.  GCC
+ * inlines the whole tree before it evaluates a size, and spent most of its time on unused
+ * variants: 0.40 s for 1x1 256->64, but 0.11 s when only the used variant is named.  So the file
+ * of a kernel names the variants that it can need.  Variants that depend on the width of vectors
+ * are all named: an unnecessary variant costs compile time, a missing one does not compile
+ * (rt_no_way).
  */
 #include "ops/conv_ways.h"
 #include "base/text.h"
 #include "ops/conv_sizes.h"
 #include "runtime/constants.h"
 
-enum { LANES = 16, PANEL = 32 }; /* of the widest vectors: all others divide these */
+enum { LANES = 16, PANEL = 32 }; /* for the widest vectors; all other widths divide these */
 
 typedef struct Ways {
     Text text;
@@ -37,7 +40,7 @@ static bool flat(const ConvSizes *c)
     return c->r == 1 && c->s == 1 && c->v.stride[0] == 1 && c->v.stride[1] == 1 && !conv_padded(c);
 }
 
-/* Forward and back: `made` channels a group. */
+/* Forward, and gradient of the image: `made` channels per group. */
 static const char *gather(Arena *a, const ConvSizes *c, int64_t made, bool wide)
 {
     Ways w = {text_new(a)};
@@ -67,8 +70,8 @@ const char *conv_ways_dx(Arena *a, const Node *n)
     return gather(a, &c, c.inputs, false);
 }
 
-/* Are taps left out for their padding, a tenth of the products or more, or is a sample small, or 1x1 wide?  conv_dw_by_taps,
- * where runs are whole vectors; else it may be. */
+/* Whether conv_dw_by_taps can be used: when channels do not fill vectors, padding excludes at
+ * least a tenth of the products, a sample is small, or a 1x1 is wide. */
 static bool taps(const ConvSizes *c)
 {
     int64_t inside[2] = {0, 0};
@@ -85,8 +88,8 @@ static bool taps(const ConvSizes *c)
     return c->inputs % LANES != 0 || saves || small || conv_dw_is_wide(c);
 }
 
-/* May a row of outputs reach more of the padded image, or of one vector of its channels, than the scratch of
- * conv_forward.h holds? */
+/* Whether a row of outputs can need more of the padded image, or of one vector of its channels,
+ * than fits into the scratch of conv_forward.h. */
 static bool far(const ConvSizes *c)
 {
     const int64_t width = (c->ow - 1) * c->v.stride[1] + (c->s - 1) * c->v.dilation[1] + 1;

@@ -1,5 +1,6 @@
-/* convert.c -- the same numbers stored in another type: f32 as bf16 or f16, rounded to nearest, or back.  Made by pass narrow; which it is
- * is for Node.half to say.  Of a parameter it is a copy a step, of values of samples one a use.
+/* convert.c -- converts f32 to bf16 or f16, rounded to nearest, or back.  Node.half is the type
+ * of the result.  Pass narrow makes one convert of a parameter per step, and one for each use of
+ * a value of samples.
  */
 #include "ops/check.h"
 
@@ -10,7 +11,8 @@ static bool shape(Node *n, Diag *d)
 
 static void kernel(const Node *n, Call *c)
 {
-    const int64_t count = shape_count(&n->shape) * (n->shape.batched ? c->n : 1), lanes = node_lanes(n);
+    const int64_t count = shape_count(&n->shape) * (n->shape.batched ? c->n : 1),
+                  lanes = node_lanes(n);
     call_fn(c, lanes ? "convert_padded" : "convert");
     call_out(c, n);
     call_in(c, n->in[0]);

@@ -2,7 +2,7 @@
  *
  *   y[c][i][j] = x[c][top + i][left + j], i < rows, j < columns;   dx = dy there, 0 elsewhere
  *
- * Without `at` the window lies in the middle; an odd row or column stays below and to the right.
+ * Without `at`, the window is in the middle; an odd row or column remains below or to the right.
  */
 #include "ops/check.h"
 #include "ops/example.h"
@@ -70,10 +70,12 @@ const Op op_crop[] =
       .shapes = "x (N, C, H, W)   y (N, C, size[0], size[1])",
       .formula = "y[c][i][j] = x[c][top + i][left + j]",
       .derivative = "dx[c][top + i][left + j] = dy[c][i][j], 0 elsewhere",
-      .note = "Without `at` the window lies in the middle: top = floor((H - size[0]) / 2), left likewise.",
+      .note = "Without `at` the window lies in the middle: top = floor((H - size[0]) / 2), left "
+              "likewise.",
       .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},
               {"size", ARG_PAIR, NULL, "rows and columns of the window, at most those of x"},
-              {"at", ARG_PAIR, "none", "first row and column of the window; default: in the middle"}},
+              {"at", ARG_PAIR, "none",
+               "first row and column of the window; default: in the middle"}},
       .flags = OP_SPATIAL,
       .shape = shape,
       .gradient = gradient,

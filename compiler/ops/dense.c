@@ -4,12 +4,12 @@
  *   dx[i] = sum over o of w[o][i] dy[o]
  *   dw[o][i] = sum over samples of dy[o] x[i]
  *
- * Of a sequence, each step is such a vector: x (N, T, I) gives y (N, T, O), and the products have N T rows
- * (attribute rows = T).
+ * Each step of a sequence is such a vector: x (N, T, I) gives y (N, T, O), and the products have
+ * N T rows (attribute rows = T).
  *
- * The bias is an op of its own until pass fuse joins them: dense(x, w, bias?) with attribute act,
- * dense_dx(w, dy, y?) with attribute mask.  Where it pays, pass layout puts a dense_turn between
- * dense_dx and its weights.
+ * The bias is a separate op until pass fuse joins both: dense(x, w, bias?) with attribute act,
+ * dense_dx(w, dy, y?) with attribute mask.  Pass layout puts a dense_turn, which transposes the
+ * weights, before dense_dx when this is faster.
  */
 #include "ops/bias.h"
 #include "ops/check.h"
@@ -69,12 +69,12 @@ static bool shape_dw(Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
     const int64_t dim[2] = {node_int(n, "units"), node_attr(n, "x_shape")->list[0]};
-    if (x->rank == 2) /* of a dense in a scan: its steps are rows here */
+    if (x->rank == 2) /* gradient of a dense in a scan: its steps are rows here */
         node_set_attr(diag_arena(d), n, (Attr){.key = "rows", .kind = ATTR_INT, .i = x->dim[0]});
     return check_result(n, shape_make(false, "OI", dim, 2), d);
 }
 
-/* Two operations a multiply-add, for y, dx and dw alike. */
+/* A multiply-add counts as two; y, dx and dw have the same cost. */
 static Cost cost(const Node *n)
 {
     const double k = (double)node_attr(n, "x_shape")->list[0], o = (double)node_int(n, "units"),
@@ -82,7 +82,8 @@ static Cost cost(const Node *n)
     return (Cost){.flops = 2 * k * o * rows, .bytes = 4 * (k + o) * rows};
 }
 
-/* Where a model multiplies by a weight that is not turned, dense_dx goes forward: y = x w. */
+/* A product of the model with a weight that is not transposed is a dense_dx in the forward pass:
+ * y = x w. */
 static void gradient_dx(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);
@@ -109,7 +110,7 @@ static void literal(const Node *n, Call *c, const char *rows)
     call_sizes(c, s);
 }
 
-/* All samples of all shards, a few panels: pass wide. */
+/* A few panels for all samples of all shards: pass wide. */
 static void kernel_wide(const Node *n, Call *c, const char *name)
 {
     call_fn(c, name);
@@ -147,7 +148,8 @@ static void kernel(const Node *n, Call *c)
     literal(n, c, NULL);
 }
 
-/* dense_sparse: the places of the inputs that are not zero, and sums of four panels (runtime/cpu/dense_sparse.h). */
+/* dense_sparse: the indices of inputs that are not zero, and sums of four panels
+ * (runtime/cpu/dense_sparse.h). */
 static int64_t stack(const Node *n, int64_t chunk)
 {
     enum { SUMS = 512 };
@@ -196,57 +198,59 @@ static void kernel_turn(const Node *n, Call *c)
     literal(n, c, NULL);
 }
 
-const Op op_dense[] =
-    {{.name = "dense",
-      .brief = "fully connected layer: each output is a learned weighted sum of all inputs",
-      .shapes = "x (N, I) or (N, T, I)   weight (O, I)   bias (O)   y (N, O) or (N, T, O)   O = units",
-      .formula = "y[o] = bias[o] + sum over i of weight[o][i] x[i]",
-      .derivative = "dx[i] = sum over o of weight[o][i] dy[o]\n"
-                    "dweight[o][i] = sum over samples of dy[o] x[i]\n"
-                    "dbias[o] = sum over samples of dy[o]",
-      .note = "In a sequence (N, T, I) every step is such a vector. On a GPU the product is a kernel of "
-              "Tenon, or cuBLASLt's with --kernels=cudnn.",
-      .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I), or sequences of them (N, T, I)"},
-              {"units", ARG_INT, NULL, "number of outputs O, at least 1"},
-              {"bias", ARG_BOOL, "true", "add a learned number to each output"}},
-      .layer = "dense",
-      .shape = shape,
-      .build = build,
-      .gradient = gradient,
-      .cost = cost,
-      .price = dense_price,
-      .kernel = kernel,
-      .stack = stack,
-      .example = "model example(x: f32[6]) {\n"
-                 "    h = dense(x, 5) |> tanh\n"
-                 "    return dense(h, 3, bias = false)\n"
-                 "}\n" EXAMPLE_TRAIN},
-     {.name = "dense_dx",
-      .brief = "gradient of dense for its vectors",
-      .arg = {{"w", ARG_TENSOR, NULL, "weights (O, I)"},
-              {"dy", ARG_TENSOR, NULL, "gradient of the result"},
-              {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"},
-              {"side", ARG_TENSOR, "none", "bits of y: above 0 (pass epilogue)"}},
-      .flags = OP_HIDDEN,
-      .shape = shape_dx,
-      .gradient = gradient_dx,
-      .cost = cost,
-      .price = dense_price_dx,
-      .kernel = kernel_dx},
-     {.name = "dense_dw",
-      .brief = "gradient of dense for its weights, summed over the samples",
-      .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I)"},
-              {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
-      .flags = OP_HIDDEN | OP_SUM,
-      .shape = shape_dw,
-      .cost = cost,
-      .price = dense_price_dw,
-      .kernel = kernel_dw},
-     {.name = "dense_turn",
-      .brief = "weights of dense in the order in which dense_dx reads them",
-      .arg = {{"w", ARG_TENSOR, NULL, "weights (O, I)"}},
-      .flags = OP_HIDDEN | OP_PACK,
-      .shape = shape_turn,
-      .price = dense_price_turn,
-      .kernel = kernel_turn},
-     {0}};
+const Op op_dense[] = {
+    {.name = "dense",
+     .brief = "fully connected layer: each output is a learned weighted sum of all inputs",
+     .shapes =
+         "x (N, I) or (N, T, I)   weight (O, I)   bias (O)   y (N, O) or (N, T, O)   O = units",
+     .formula = "y[o] = bias[o] + sum over i of weight[o][i] x[i]",
+     .derivative = "dx[i] = sum over o of weight[o][i] dy[o]\n"
+                   "dweight[o][i] = sum over samples of dy[o] x[i]\n"
+                   "dbias[o] = sum over samples of dy[o]",
+     .note =
+         "In a sequence (N, T, I) every step is such a vector. On a GPU the product is a kernel of "
+         "Tenon, or cuBLASLt's with --kernels=cudnn.",
+     .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I), or sequences of them (N, T, I)"},
+             {"units", ARG_INT, NULL, "number of outputs O, at least 1"},
+             {"bias", ARG_BOOL, "true", "add a learned number to each output"}},
+     .layer = "dense",
+     .shape = shape,
+     .build = build,
+     .gradient = gradient,
+     .cost = cost,
+     .price = dense_price,
+     .kernel = kernel,
+     .stack = stack,
+     .example = "model example(x: f32[6]) {\n"
+                "    h = dense(x, 5) |> tanh\n"
+                "    return dense(h, 3, bias = false)\n"
+                "}\n" EXAMPLE_TRAIN},
+    {.name = "dense_dx",
+     .brief = "gradient of dense for its vectors",
+     .arg = {{"w", ARG_TENSOR, NULL, "weights (O, I)"},
+             {"dy", ARG_TENSOR, NULL, "gradient of the result"},
+             {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"},
+             {"side", ARG_TENSOR, "none", "bits of y: above 0 (pass epilogue)"}},
+     .flags = OP_HIDDEN,
+     .shape = shape_dx,
+     .gradient = gradient_dx,
+     .cost = cost,
+     .price = dense_price_dx,
+     .kernel = kernel_dx},
+    {.name = "dense_dw",
+     .brief = "gradient of dense for its weights, summed over the samples",
+     .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I)"},
+             {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
+     .flags = OP_HIDDEN | OP_SUM,
+     .shape = shape_dw,
+     .cost = cost,
+     .price = dense_price_dw,
+     .kernel = kernel_dw},
+    {.name = "dense_turn",
+     .brief = "weights of dense in the order in which dense_dx reads them",
+     .arg = {{"w", ARG_TENSOR, NULL, "weights (O, I)"}},
+     .flags = OP_HIDDEN | OP_PACK,
+     .shape = shape_turn,
+     .price = dense_price_turn,
+     .kernel = kernel_turn},
+    {0}};

@@ -1,12 +1,11 @@
-/* dense_price.c -- what the products of a dense layer cost: runtime/cpu/dense.h, counted. */
+/* dense_price.c -- prices of the products of a dense layer, counted from runtime/cpu/dense.h. */
 #include "ops/dense_price.h"
 #include "runtime/constants.h"
 
-static const double LANES_CYCLES = 7;  /* the lanes of an accumulator added up */
-static const double TURN_CYCLES = 0.6; /* a weight turned over, once a step */
-static const double TREE_CYCLES = 2;   /* an accumulator pushed on the tree of shards, and added */
-static const double UPDATE_CYCLES = 6; /* a vector of weights and states updated */
-
+static const double LANES_CYCLES = 7;  /* sum of the lanes of an accumulator */
+static const double TURN_CYCLES = 0.6; /* transpose of a weight, once per step */
+static const double TREE_CYCLES = 2;   /* an accumulator added to the tree of shards */
+static const double UPDATE_CYCLES = 6; /* update of a vector of weights and states */
 
 static double weights(const Market *m, int64_t k, int64_t o)
 {
@@ -19,7 +18,8 @@ int64_t dense_rows(const Node *n)
     return node_attr(n, "rows") ? node_int(n, "rows") : 1;
 }
 
-enum { SPARSE_OUTPUTS = 64 }; /* of fewer it would gain nothing (runtime/cpu/dense_sparse.h) */
+/* with fewer outputs it is not faster (runtime/cpu/dense_sparse.h) */
+enum { SPARSE_OUTPUTS = 64 };
 
 bool dense_seeks_zeros(const Node *n)
 {
@@ -53,7 +53,7 @@ void dense_price(const Node *n, const Market *m, Price *p)
         p->algorithm = "zeros left out";
 }
 
-/* From weights that were turned over: panels of inputs; else dot products, lanes = outputs. */
+/* With transposed weights: panels of inputs; else dot products, lanes = outputs. */
 void dense_price_dx(const Node *n, const Market *m, Price *p)
 {
     const int64_t k = node_attr(n, "x_shape")->list[0], o = node_int(n, "units");
@@ -65,7 +65,8 @@ void dense_price_dx(const Node *n, const Market *m, Price *p)
     if (node_is(n->in[0], "dense_turn") || node_attr(n, "wide")) {
         price_panels(p, m, 1, all, k, (double)o);
     } else {
-        const int64_t full = k / RT_DENSE_DX_COLUMNS, rows = m->core->dx_rows, tiles = price_ceil(all, rows);
+        const int64_t full = k / RT_DENSE_DX_COLUMNS, rows = m->core->dx_rows,
+                      tiles = price_ceil(all, rows);
         const double each = (double)all / (double)tiles;
         price_tiles(p, m, (double)(full * tiles), each, RT_DENSE_DX_COLUMNS,
                     (double)price_ceil(o, m->lanes));

@@ -1,13 +1,14 @@
-/* dense_price.h -- prices of a dense layer's products. */
+/* dense_price.h -- prices of the products of a dense layer. */
 #ifndef DENSE_PRICE_H
 #define DENSE_PRICE_H
 #include "ops/price.h"
 
-/* Rows that a sample adds to the products: 1, of a sequence its steps. */
+/* Rows of a sample in the products: 1, or the steps of a sequence. */
 int64_t dense_rows(const Node *n);
 
-/* A first dense, whose kernel leaves the samples' zeros out where they are many.  (Of what relu and dropout make, not enough are:
- * mlp_wide's hidden layers take as long with either kernel.) */
+/* Whether n is a first dense layer, whose kernel skips zeros of samples when there are many.
+ * (The outputs of relu and dropout have too few zeros: hidden layers of mlp_wide take the same
+ * time with both kernels.) */
 bool dense_seeks_zeros(const Node *n);
 
 void dense_price(const Node *n, const Market *m, Price *p);
@@ -15,7 +16,8 @@ void dense_price_dx(const Node *n, const Market *m, Price *p);
 void dense_price_turn(const Node *n, const Market *m, Price *p);
 void dense_price_dw(const Node *n, const Market *m, Price *p);
 
-/* dense_dw_update: the gradient of W (O, K) over all shards of so many samples, and the update inside. */
-Price dense_price_update(const Market *m, int64_t k, int64_t o, int64_t shards, int64_t samples, int states);
+/* dense_dw_update: the gradient of W (O, K) over all shards, and the update. */
+Price dense_price_update(const Market *m, int64_t k, int64_t o, int64_t shards, int64_t samples,
+                         int states);
 
 #endif

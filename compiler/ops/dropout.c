@@ -1,12 +1,12 @@
-/* dropout.c -- in training, each number is dropped with probability rate; the others are scaled
- * so that the mean stays.
+/* dropout.c -- in training, sets each number to 0 with probability rate, and scales the others
+ * so that the mean stays the same.
  *
  *   y[i] = m[i] x[i] / (1 - rate)                     m[i] = 1 with probability 1 - rate, else 0
  *   dx[i] = m[i] dy[i] / (1 - rate)
  *
- * The mask is never stored: it is drawn again in the backward pass from a counter (seed, purpose,
- * epoch, sample, element), so it is the same for any number of threads and ranks and after any
- * resume.  Evaluation has no such node.
+ * The mask is never stored.  The backward pass draws it again from a counter (seed, purpose,
+ * epoch, sample, element), so the mask does not depend on threads, ranks or a resume.  Graphs
+ * for evaluation have no dropout.
  *
  * Source: Srivastava et al. 2014, "Dropout: a simple way to prevent neural networks from
  * overfitting".
@@ -36,7 +36,7 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
 {
     Node probe = {.op = op_find("dropout"), .nin = nx, .in = (Node **)x, .span = attrs->span};
     int ordinal = 0;
-    (void)path; /* it has no parameters to name */
+    (void)path; /* it has no parameters */
     node_copy_attrs(g, &probe, attrs);
     if (!shape(&probe, d))
         return NULL;
@@ -74,7 +74,7 @@ static void call(const Node *n, Call *c, const char *fn)
         call_text(c, "%lld, %lld", (long long)c->n, (long long)shape_count(&n->shape));
 }
 
-/* Ten rounds of Philox for four numbers: 13 cycles a number on x86-64-v4, 18 on x86-64-v3. */
+/* Ten rounds of Philox for four numbers: 13 cycles per number on x86-64-v4, 18 on x86-64-v3. */
 static void price(const Node *n, const Market *m, Price *p)
 {
     price_each(p, m, n, 15);
@@ -90,7 +90,7 @@ static void kernel_dx(const Node *n, Call *c)
     call(n, c, "dropout_dx");
 }
 
-/* One number a sample and channel, dropped or scaled, multiplies the image. */
+/* One factor for each sample and channel, 0 or the scale, multiplies the image. */
 static Node *build_2d(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
                       Diag *d)
 {
@@ -114,9 +114,12 @@ const Op op_dropout[] =
       .shapes = "x, y (N, ..)",
       .formula = "y[i] = m[i] x[i] / (1 - rate)   m[i] = 0 with probability rate, else 1",
       .derivative = "dx[i] = m[i] dy[i] / (1 - rate)",
-      .note = "In test, predict and generate x stays as it is. The mask is not stored: a counter of seed, "
-              "epoch, sample and element generates it again in the backward pass. So it is the same for any "
-              "number of threads and ranks, and after a resume. Source: Srivastava et al. 2014, \"Dropout: a "
+      .note = "In test, predict and generate x stays as it is. The mask is not stored: a counter "
+              "of seed, "
+              "epoch, sample and element generates it again in the backward pass. So it is the "
+              "same for any "
+              "number of threads and ranks, and after a resume. Source: Srivastava et al. 2014, "
+              "\"Dropout: a "
               "simple way to prevent neural networks from overfitting\".",
       .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
               {"rate", ARG_FLOAT, NULL, "the probability, at least 0 and below 1"}},

@@ -1,10 +1,10 @@
-/* elementwise.c -- operations that work number by number: all rows of elementwise.def share this
- * shape, gradient and printing.
+/* elementwise.c -- elementwise operations: shape, gradient and printing for all rows of
+ * elementwise.def.
  *
  *   y[i] = f(a[i], b[i]);   da = (df/da) dy,  db = (df/db) dy
  *
- * Broadcasting is numpy's: dimensions are matched from the right, 1 or a missing one is repeated;
- * what has no batch is repeated over the samples.
+ * Broadcasting follows numpy: dimensions match from the right, and a missing dimension or one of
+ * size 1 is repeated.  A value without a batch is repeated over the samples.
  */
 #include "ops/elementwise.h"
 #include "base/text.h"
@@ -41,8 +41,8 @@ static const Row *row_of(const Op *op)
 
 /* ---- shape */
 
-/* *y = y broadcast with x; returns the dimension from the right, from 1, that does not fit, or
- * 0. */
+/* *y = y broadcast with x; returns the number of the dimension that does not fit, counted from 1
+ * at the right, or 0. */
 static int broadcast(Shape *y, const Shape *x)
 {
     Shape out = y->rank >= x->rank ? *y : *x;
@@ -88,8 +88,8 @@ static void gradient(Grad *gr, Node *n, Node *dy)
 
 /* ---- printing */
 
-/* Stands by itself beside any operator: a name, a number, a call, an element, or in parentheses
- * altogether. */
+/* Whether the text needs no parentheses as an operand: a name, a number, a call, an element, or
+ * a text in parentheses. */
 static bool is_primary(const char *s)
 {
     int depth = 0;
@@ -118,8 +118,8 @@ static void add_number(Text *t, double v, bool plain)
     text_printf(t, plain ? v < 0 ? "(real)(%.17g)" : "(real)%.17g" : "v_set(%.17g)", v);
 }
 
-/* One name of the row's text: an operand, an argument of the op, or a function.  Returns what
- * follows it. */
+/* Prints a name in the text of a row: an operand, an argument of the op, or a function.  Returns
+ * the text after the name. */
 static const char *add_name(Text *t, const Node *n, const char *const *operand, bool plain,
                             const char *expr, const char *at)
 {
@@ -159,7 +159,8 @@ const char *elementwise_expr(const Op *op)
     return r ? r->expr : NULL;
 }
 
-/* The rule of one operand for people: "dy * y", of one operand x for a, gradient rows by what they are. */
+/* The gradient of one operand for the manual, such as "dy * y": x replaces a if there is only
+ * one operand, and the formula of a gradient row replaces its name. */
 static const char *rule_text(Arena *a, const char *rule, bool alone)
 {
     Text t = text_new(a);
@@ -206,7 +207,7 @@ const char *elementwise_mask(const Op *op)
     return r && r->fn && r->fn[0] == 'd' ? r->fn : NULL;
 }
 
-/* Pass fuse only joins what kernels can take. */
+/* Pass fuse sets only attributes that kernels support. */
 static const char *function_of(const Attr *a, const char *(*kind)(const Op *op))
 {
     const char *fn = kind(op_find(a->s));

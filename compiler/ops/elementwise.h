@@ -1,22 +1,22 @@
-/* elementwise.h -- what passes and emitters ask about the rows of elementwise.def. */
+/* elementwise.h -- functions for passes and emitters on the rows of elementwise.def. */
 #ifndef ELEMENTWISE_H
 #define ELEMENTWISE_H
 #include "ops/op.h"
 
-/* "a * (1 - b * b)"; NULL when op is no row of the table. */
+/* "a * (1 - b * b)"; NULL when op is not in the table. */
 const char *elementwise_expr(const Op *op);
 
-/* The C expression of n with operand[i] for its input i, arguments such as slope as literals;
- * parentheses where they are needed and only there.  plain: on `real` (s_tanh), else on `vec`
- * (v_tanh). */
+/* The C expression of n, with operand[i] for input i, literals for arguments such as slope, and
+ * no unnecessary parentheses.  plain: for `real` (s_tanh), else for `vec` (v_tanh). */
 char *elementwise_format(Arena *a, const Node *n, const char *const *operand, bool plain);
 
-/* The gradients as lines for people: "dx = dy * y"; NULL when op has none or is no row of the table. */
+/* The gradients as lines for the manual: "dx = dy * y"; NULL when op has none or is not in the
+ * table. */
 const char *elementwise_derivative(Arena *a, const Op *op);
 
-bool        elementwise_monotone(const Op *op);       /* a max-pool may go before it */
-const char *elementwise_act(const Op *op);            /* "v_tanh" for tanh, as Act; else NULL */
-const char *elementwise_mask(const Op *op);           /* "d_tanh" for tanh_d, as Mask; else NULL */
+bool elementwise_monotone(const Op *op);    /* a max-pool may come before it */
+const char *elementwise_act(const Op *op);  /* "v_tanh" for tanh, as Act; else NULL */
+const char *elementwise_mask(const Op *op); /* "d_tanh" for tanh_d, as Mask; else NULL */
 
 /* The last arguments of fused kernels: attribute act ("tanh"; absent: v_identity); attribute mask
  * with input i as y. */

@@ -4,11 +4,13 @@
  *               dw[v] = sum over the samples and t with token[t] = v of dy[t], in that order
  *   position    y[t] = x[t] + w[t]           x, y (N, T, F)        w (T, F)
  *
- * Every optimizer goes on with a row that no token asks for: momentum and decay act with a gradient of 0.  `lazy = true` leaves
- * such rows alone.  It is another rule, and cheap for large tables.
+ * An optimizer also updates rows that no token of the batch uses: momentum and decay act with a
+ * gradient of 0.  `lazy = true` skips such rows.  This is another rule, and cheap for large
+ * tables.
  *
- * The token `padding` gives zeros; its row begins with zeros and is not trained.  A table that a dense product uses as well (tied weights:
- * matmul(h, tokens.weight, transpose_b = true)) lies in that product's panels; the kernels find its rows there.
+ * The token `padding` gives zeros; its row begins with zeros and is not trained.  A table that a
+ * dense product uses as well (tied weights: matmul(h, tokens.weight, transpose_b = true)) is
+ * stored in the panels of that product, and the kernels read rows from the panels.
  */
 #include "ops/embedding.h"
 #include "ops/check.h"
@@ -69,7 +71,7 @@ static bool shape_dw(Node *n, Diag *d)
     return check_result(n, n->in[2]->shape, d);
 }
 
-/* Rows copied, or added, one after the other. */
+/* Copies or adds rows, one after another. */
 static void price(const Node *n, const Market *m, Price *p)
 {
     const double numbers = (double)(shape_count(&n->in[0]->shape) * m->n * node_int(n, "width"));
@@ -84,7 +86,7 @@ int64_t embedding_units(const Node *n)
     return price_ceil(n->shape.dim[0], fit < 16 ? 16 : fit / 16 * 16);
 }
 
-/* Each unit looks at all tokens; weights and states stream through, gradients come once. */
+/* Each unit reads all tokens; weights, states and gradients are read once. */
 Price embedding_price_update(const Node *n, const Market *m, int64_t samples, int states)
 {
     const double table = (double)(shape_count(&n->shape) * m->real),
@@ -98,14 +100,15 @@ Price embedding_price_update(const Node *n, const Market *m, int64_t samples, in
     return p;
 }
 
-/* Does pass layout have a row's numbers apart, those of neighbours side by side? */
+/* Whether pass layout has stored the table in panels, so that equal features of neighbouring
+ * rows are adjacent. */
 static bool in_panels(const Param *p)
 {
     return p && p->naxis == 2 && p->axis[0].inner == 1 && p->axis[0].block > 1 &&
            p->axis[1].outer > 1;
 }
 
-/* w is the table: whose memory says whether it lies in panels. */
+/* w is the table; its memory layout shows whether it lies in panels. */
 static void call(const Node *n, Call *c, const char *fn, const Node *w)
 {
     const Param *p = w->param;
@@ -155,8 +158,8 @@ static Node *build_position(Graph *g, Node *const *x, int nx, const Node *attrs,
     return w ? op_make(g, "add", attrs->span, 2, x[0], w) : NULL;
 }
 
-/* embedding_dw_update: 16 rows at least on each level of a tree (runtime/cpu/embedding.h), of tables that are not too wide for that
- * (passes/schedule.c); else a row. */
+/* embedding_dw_update: at least 16 rows on each level of a tree (runtime/cpu/embedding.h) when
+ * the table is not too wide (passes/schedule.c); else one row. */
 static int64_t stack(const Node *n, int64_t chunk)
 {
     enum { WIDE = 1024 };
@@ -168,15 +171,19 @@ static int64_t stack(const Node *n, int64_t chunk)
 const Op op_embedding[] =
     {{.name = "embedding",
       .brief = "looks up a learned vector for each token",
-      .shapes = "tokens (N, T) or (N)   weight (V, F)   y (N, T, F) or (N, F)   V = vocab   F = width",
+      .shapes =
+          "tokens (N, T) or (N)   weight (V, F)   y (N, T, F) or (N, F)   V = vocab   F = width",
       .formula = "y[t] = weight[tokens[t]]   0 for the token `padding`",
       .derivative = "dweight[v] = sum over samples and t with tokens[t] = v of dy[t]",
-      .note = "An optimizer with momentum, averages or weight decay changes every row of the table in every "
-              "step. With lazy = true it changes only rows whose gradient is not 0, which is another update rule. lazy cannot be combined with tied weights.",
+      .note = "An optimizer with momentum, averages or weight decay changes every row of the table "
+              "in every "
+              "step. With lazy = true it changes only rows whose gradient is not 0, which is "
+              "another update rule. lazy cannot be combined with tied weights.",
       .arg = {{"tokens", ARG_TENSOR, NULL, "tokens (N, T), or class numbers (N)"},
               {"vocab", ARG_INT, NULL, "number of different tokens V, at least 1"},
               {"width", ARG_INT, NULL, "numbers in a vector F, at least 1"},
-              {"padding", ARG_INT, "none", "the token whose vector is 0 and is not trained, 0 to vocab - 1; default: none"},
+              {"padding", ARG_INT, "none",
+               "the token whose vector is 0 and is not trained, 0 to vocab - 1; default: none"},
               {"lazy", ARG_BOOL, "none",
                "the optimizer changes only rows whose gradient is not 0; default: false"}},
       .layer = "embedding",

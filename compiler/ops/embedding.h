@@ -1,12 +1,12 @@
-/* embedding.h -- the sum and update of a large table in one: runtime/cpu/embedding.h. */
+/* embedding.h -- sum and update of a large table in one call: runtime/cpu/embedding.h. */
 #ifndef EMBEDDING_H
 #define EMBEDDING_H
 #include "ops/price.h"
 
-/* Units of the table whose gradient n is: EMBEDDING_ROWS rows each. */
+/* Number of units of the table whose gradient is n; a unit has EMBEDDING_ROWS rows. */
 int64_t embedding_units(const Node *n);
 
-/* All of them, over a batch of so many samples. */
+/* Price of all units together. */
 Price embedding_price_update(const Node *n, const Market *m, int64_t samples, int states);
 
 #endif

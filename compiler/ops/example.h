@@ -1,5 +1,5 @@
-/* example.h -- the train block that every op's example ends with: small, and enough to build, dump
- * and check gradients. */
+/* example.h -- the train block at the end of the example of each op: enough to build, dump and
+ * check gradients. */
 #ifndef EXAMPLE_H
 #define EXAMPLE_H
 

@@ -1,5 +1,5 @@
-/* flatten.c -- an image as one vector, C outermost, then H, then W: the same numbers under another
- * shape. */
+/* flatten.c -- turns an image into a vector, with C outermost, then H, then W; the numbers stay
+ * the same. */
 #include "ops/check.h"
 #include "ops/example.h"
 
@@ -20,7 +20,8 @@ static void gradient(Grad *gr, Node *n, Node *dy)
 
 const Op op_flatten[] = {{.name = "flatten",
                           .brief = "all numbers of a sample as one vector, in the order C, H, W",
-                          .shapes = "x (N, ..)   y (N, F)   F = count of the numbers in a sample of x",
+                          .shapes =
+                              "x (N, ..)   y (N, F)   F = count of the numbers in a sample of x",
                           .formula = "y = x, read in row-major order",
                           .derivative = "dx = dy",
                           .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"}},

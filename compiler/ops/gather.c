@@ -1,21 +1,24 @@
-/* gather.c -- chosen places of one dimension, in any order, some perhaps more than once.
+/* gather.c -- selects indices of one dimension, in any order and with repetition.
  *
- *   y[.., j, ..] = x[.., index[j], ..]      dx: each place the sum of what was taken of it, j in order
+ *   y[.., j, ..] = x[.., index[j], ..]      dx: for each index, the sum of its dy[.., j, ..], j
+ *                                           in order
  *
- * Places that are known at compile time are made of slices, neighbours in one, and a concat, whose gradients it has.  Places that every
- * sample has of its own, tokens, class numbers or numbers that the network computes, are looked up by a kernel:
+ * With an index that is known at compile time, gather consists of slices (one for each run of
+ * neighbours) and a concat, and uses their gradients.  An index of each sample (tokens, class
+ * numbers or computed numbers) needs a kernel:
  *
- *   gather_at   x (N, .., K, ..)   index (N, J) or (N)   y (N, .., J, ..), or (N, .., ..) without the dimension
+ *   gather_at   x (N, .., K, ..)   index (N, J) or (N)
+ *               y (N, .., J, ..), or (N, .., ..) without the dimension
  *
- * Numbers are rounded; places outside of the dimension take zeros.  No gradient goes to the index.  Which row of a table that all
- * samples share a token names is embedding's business.
+ * Real indices are rounded; an index outside of the dimension gives zeros.  The index has no
+ * gradient. For a table that all samples share, use embedding.
  */
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/price.h"
 #include <string.h>
 
-/* ---- places known at compile time */
+/* ---- indices known at compile time */
 
 static bool shape(Node *n, Diag *d)
 {
@@ -42,7 +45,7 @@ static bool shape(Node *n, Diag *d)
     return check_result(n, y, d);
 }
 
-/* Slices of neighbours, side by side. */
+/* Joins slices of neighbouring indices. */
 static Node *of_slices(Graph *g, const Node *n)
 {
     Node *part[INTS_MAX], like = {.op = n->op, .span = n->span};
@@ -66,7 +69,7 @@ static Node *of_slices(Graph *g, const Node *n)
     return y->op->shape(y, diag_new(g->arena, DIAG_NEVER)) ? y : NULL;
 }
 
-/* ---- places of each sample */
+/* ---- indices of each sample */
 
 static bool check_index(const Node *n, int64_t room, Diag *d)
 {
@@ -75,8 +78,8 @@ static bool check_index(const Node *n, int64_t room, Diag *d)
         diag_error(d, node_span(n, "index"), "gather by %s, which is the same for all samples",
                    shape_text(diag_arena(d), &index->shape));
         check_note(n, 1, d);
-        diag_help(d,
-                  "an index tensor has values for each sample; write known indices as a list: [0, 2]");
+        diag_help(d, "an index tensor has values for each sample; write known indices as a list: "
+                     "[0, 2]");
         return false;
     }
     if (!node_attr(index, "vocab") || node_int(index, "vocab") <= room)
@@ -99,7 +102,7 @@ static bool check_source(const Node *n, Diag *d)
     return false;
 }
 
-/* The dimension gives way to those of the index; to a single one with its own letter. */
+/* The dimensions of the index replace the dimension; a single one keeps the letter. */
 static bool shape_at(Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape, *index = &n->in[1]->shape;
@@ -142,7 +145,7 @@ static bool shape_dx(Node *n, Diag *d)
     return check_result(n, shape_make(true, NULL, x->list, x->nlist), d);
 }
 
-/* Rows copied, or added. */
+/* Copies or adds rows. */
 static void price(const Node *n, const Market *m, Price *p)
 {
     const Node *y = node_is(n, "gather_at") ? n : n->in[1];
@@ -186,12 +189,12 @@ static void kernel_dx(const Node *n, Call *c)
     call(n, c, "gather_dx", &n->shape, n->in[0]);
 }
 
-/* ---- which of both */
+/* ---- the choice between both */
 
 static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
 {
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
-    (void)path; /* it has no parameters to name */
+    (void)path; /* it has no parameters */
     node_copy_attrs(g, &probe, attrs);
     if (nx == 1)
         return shape(&probe, d) ? of_slices(g, &probe) : NULL;
@@ -201,51 +204,55 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
     return op_make_like(g, "gather_at", &probe, 2, x[0], x[1]);
 }
 
-const Op op_gather[] =
-    {{.name = "gather",
-      .brief = "chosen elements of one dimension, in any order",
-      .shapes = "x (N, .., K, ..)   index: a list of J numbers, or (N, J) or (N)   y (N, .., J, ..)\n"
-                "index (N): y (N, .., ..), without the dimension",
-      .formula = "y[.., j, ..] = x[.., index[j], ..]",
-      .derivative = "dx[.., k, ..] = sum over j with index[j] = k of dy[.., j, ..]",
-      .note = "An index that the network computes is rounded to a whole number. An index outside of the "
-              "dimension gives zeros. No gradient flows to the index. embedding looks up the rows of a table "
-              "that all samples share.",
-      .arg = {{"x", ARG_TENSOR, NULL, "a tensor"},
-              {"index", ARG_PLACES, NULL,
-               "the indices from 0, a list of at most 16; or a tensor (N, J) or (N), each sample's own"},
-              {"axis", ARG_INT, "0", "the dimension, without the batch; -1 is the last"}},
-      .shape = shape,
-      .build = build,
-      .example =
-          "# Steps of a sequence, one of them twice; features in another order; steps that the network computes;\n"
-          "# in the loss, the number at the class of each sample.\n"
-          "model example(x: f32[5, 6]) {\n"
-          "    h = dense(x, 4) |> tanh\n"
-          "    h = gather(h, [4, 0, 1, 4]) * gather(h, [1, 2, 3, 4])\n"
-          "    h = gather(h, [3, 1, 0, 2], axis = -1) |> sigmoid\n"
-          "    place = slice(x, axis = -1, start = 0, size = 1) |> flatten\n"
-          "    h = concat(flatten(h), gather(h, 2 + 2 * place) |> flatten)\n"
-          "    return dense(h, 3)\n"
-          "}\n" EXAMPLE_RECIPE("log(sum(exp(output), axes = [0])) - gather(output, label)")},
-     {.name = "gather_at",
-      .brief = "places of one dimension that each sample has of its own",
-      .arg = {{"x", ARG_TENSOR, NULL, "a value of each sample"},
-              {"index", ARG_TENSOR, NULL, "places (N, J) or (N)"},
-              {"axis", ARG_INT, NULL, "the dimension"}},
-      .flags = OP_HIDDEN,
-      .shape = shape_at,
-      .gradient = gradient,
-      .price = price,
-      .kernel = kernel},
-     {.name = "gather_at_dx",
-      .brief = "gradient of gather_at",
-      .arg = {{"index", ARG_TENSOR, NULL, "as above"},
-              {"dy", ARG_TENSOR, NULL, "gradient of the result"},
-              {"axis", ARG_INT, NULL, "as above"},
-              {"x_shape", ARG_INTS, NULL, "of x"}},
-      .flags = OP_HIDDEN,
-      .shape = shape_dx,
-      .price = price,
-      .kernel = kernel_dx},
-     {0}};
+const Op op_gather[] = {
+    {.name = "gather",
+     .brief = "chosen elements of one dimension, in any order",
+     .shapes =
+         "x (N, .., K, ..)   index: a list of J numbers, or (N, J) or (N)   y (N, .., J, ..)\n"
+         "index (N): y (N, .., ..), without the dimension",
+     .formula = "y[.., j, ..] = x[.., index[j], ..]",
+     .derivative = "dx[.., k, ..] = sum over j with index[j] = k of dy[.., j, ..]",
+     .note =
+         "An index that the network computes is rounded to a whole number. An index outside of the "
+         "dimension gives zeros. No gradient flows to the index. embedding looks up the rows of a "
+         "table "
+         "that all samples share.",
+     .arg = {{"x", ARG_TENSOR, NULL, "a tensor"},
+             {"index", ARG_PLACES, NULL,
+              "the indices from 0, a list of at most 16; or a tensor (N, J) or (N), each sample's "
+              "own"},
+             {"axis", ARG_INT, "0", "the dimension, without the batch; -1 is the last"}},
+     .shape = shape,
+     .build = build,
+     .example = "# Steps of a sequence, one of them twice; features in another order; steps that "
+                "the network computes;\n"
+                "# in the loss, the number at the class of each sample.\n"
+                "model example(x: f32[5, 6]) {\n"
+                "    h = dense(x, 4) |> tanh\n"
+                "    h = gather(h, [4, 0, 1, 4]) * gather(h, [1, 2, 3, 4])\n"
+                "    h = gather(h, [3, 1, 0, 2], axis = -1) |> sigmoid\n"
+                "    place = slice(x, axis = -1, start = 0, size = 1) |> flatten\n"
+                "    h = concat(flatten(h), gather(h, 2 + 2 * place) |> flatten)\n"
+                "    return dense(h, 3)\n"
+                "}\n" EXAMPLE_RECIPE("log(sum(exp(output), axes = [0])) - gather(output, label)")},
+    {.name = "gather_at",
+     .brief = "places of one dimension that each sample has of its own",
+     .arg = {{"x", ARG_TENSOR, NULL, "a value of each sample"},
+             {"index", ARG_TENSOR, NULL, "places (N, J) or (N)"},
+             {"axis", ARG_INT, NULL, "the dimension"}},
+     .flags = OP_HIDDEN,
+     .shape = shape_at,
+     .gradient = gradient,
+     .price = price,
+     .kernel = kernel},
+    {.name = "gather_at_dx",
+     .brief = "gradient of gather_at",
+     .arg = {{"index", ARG_TENSOR, NULL, "as above"},
+             {"dy", ARG_TENSOR, NULL, "gradient of the result"},
+             {"axis", ARG_INT, NULL, "as above"},
+             {"x_shape", ARG_INTS, NULL, "of x"}},
+     .flags = OP_HIDDEN,
+     .shape = shape_dx,
+     .price = price,
+     .kernel = kernel_dx},
+    {0}};

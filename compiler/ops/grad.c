@@ -1,7 +1,7 @@
-/* grad.c -- building graph by name, and summing gradients; the rules of all ops stand on these.
+/* grad.c -- makes nodes by name and adds gradients, for the rules of all ops.
  *
- * The gradient of a value always has the value's own shape.  Contributions are added in the order
- * in which they arrive, which the pass fixes: later consumers first.
+ * The gradient of a value has the shape of the value.  Contributions are added in the order of
+ * their arrival, which pass gradient fixes: later consumers come first.
  */
 #include "ops/grad.h"
 #include "ops/check.h"
@@ -9,15 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A sum over samples adds up the steps too: it is one node behind the loop, over sequences. */
+/* A sum over samples also adds the steps: it is one node after the loop, and reads sequences. */
 static bool sums(const Op *op, const Node *attrs)
 {
     const Attr *batched = attrs ? node_attr(attrs, "batched") : NULL;
     return op->flags & OP_SUM && !(batched && batched->i);
 }
 
-/* x as a rule's node can read it: of a loop that is gone backwards through, the loop that does so has
- * the values as sequences. */
+/* x as a node of a rule can read it.  The backward loop reads values of the forward loop from
+ * sequences. */
 static Node *reachable(Graph *g, const Op *op, const Node *attrs, Node *x)
 {
     Loop *l = node_loop(x);
@@ -38,7 +38,8 @@ static Node *make(Graph *g, const char *name, const Node *attrs, Span at, int ni
     Node *n = op ? graph_add(g, op, in, nin, at) : NULL;
     if (n && attrs)
         node_copy_attrs(g, n, attrs);
-    if (n && nin > 0 && in[0] != given[0] && sums(op, attrs)) /* features stand last in a sequence */
+    /* features are the last dimension of a sequence */
+    if (n && nin > 0 && in[0] != given[0] && sums(op, attrs))
         node_drop_attr(g->arena, n, "align");
     if (!n || (op->shape && !op->shape(n, scratch))) {
         fprintf(stderr, "tenon: internal error: cannot make a node of op %s\n", name);
@@ -90,7 +91,7 @@ Node *grad_of(const Grad *gr, const Node *x)
     return x->id < gr->count ? gr->sum[x->id] : NULL;
 }
 
-/* Broadcasting x to the shape of dx repeated its numbers, so their gradients add up. */
+/* Broadcasting has repeated the numbers of x, so their gradients are added. */
 static Node *undo_broadcast(Graph *g, Node *x, Node *dx)
 {
     Node like = {.op = dx->op, .span = dx->span};
@@ -105,7 +106,7 @@ void grad_add(Grad *gr, Node *x, Node *dx)
 {
     if (!grad_wanted(gr, x))
         return;
-    if (x->shape.batched && !node_loop(x)) /* read by every step: repeated over time */
+    if (x->shape.batched && !node_loop(x)) /* every step reads x: it is repeated over time */
         dx = scan_stack(gr->graph, dx);
     dx = undo_broadcast(gr->graph, x, dx);
     Node *old = gr->sum[x->id];

@@ -31,26 +31,26 @@ static void kernel_dx(const Node *n, Call *c)
     loss_call(n, c, c->plain ? "l2_dx_plain" : "l2_dx");
 }
 
-const Op op_l2[] = {{.name = "l2",
-                     .brief = "half the sum of squares of each sample",
-                     .shapes = "x (N, ..)   y (N)",
-                     .formula = "y = 1/2 sum over i of x[i]^2",
-                     .derivative = "dx[i] = x[i] dy",
-                     .note = "As a term of a loss it penalises large activations. The decay of weights is an "
-                             "argument of the optimizer.",
-                     .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"}},
-                     .shape = shape,
-                     .gradient = gradient,
-                     .kernel = kernel,
-                     .example = "model example(x: f32[6]) {\n"
-                                "    return dense(x, 3)\n"
-                                "}\n" EXAMPLE_RECIPE(
-                                    "softmax_cross_entropy(output, label) + 0.01 * l2(output)")},
-                    {.name = "l2_dx",
-                     .brief = "gradient of l2",
-                     .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
-                             {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"}},
-                     .flags = OP_HIDDEN,
-                     .shape = shape_dx,
-                     .kernel = kernel_dx},
-                    {0}};
+const Op op_l2[] =
+    {{.name = "l2",
+      .brief = "half the sum of squares of each sample",
+      .shapes = "x (N, ..)   y (N)",
+      .formula = "y = 1/2 sum over i of x[i]^2",
+      .derivative = "dx[i] = x[i] dy",
+      .note = "As a term of a loss it penalises large activations. The decay of weights is an "
+              "argument of the optimizer.",
+      .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"}},
+      .shape = shape,
+      .gradient = gradient,
+      .kernel = kernel,
+      .example = "model example(x: f32[6]) {\n"
+                 "    return dense(x, 3)\n"
+                 "}\n" EXAMPLE_RECIPE("softmax_cross_entropy(output, label) + 0.01 * l2(output)")},
+     {.name = "l2_dx",
+      .brief = "gradient of l2",
+      .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
+              {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"}},
+      .flags = OP_HIDDEN,
+      .shape = shape_dx,
+      .kernel = kernel_dx},
+     {0}};

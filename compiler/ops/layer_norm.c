@@ -1,6 +1,7 @@
-/* layer_norm.c -- normalises the last dimension of every sample and step by itself.
+/* layer_norm.c -- normalises the last dimension of each sample and step.
  *
- *   layer_norm   y = (x - mean) r w + b      mean, r = 1 / sqrt(var + epsilon) of the row; var biased
+ *   layer_norm   y = (x - mean) r w + b      mean, r = 1 / sqrt(var + epsilon) of the row
+ *                (biased var)
  *   rms_norm     y = x r w                   r = 1 / sqrt(mean x^2 + epsilon)
  *
  *   g = dy w      xhat = the normalised row
@@ -9,9 +10,9 @@
  *
  *   x, y (N, F) or (N, T, F), or of any rank       w, b (F)
  *
- * The backward pass makes mean and r again: a row is read from the first cache.
- * Source: Ba, Kiros & Hinton 2016, "Layer normalization"; Zhang & Sennrich 2019, "Root mean square
- * layer normalization".
+ * The backward pass recomputes mean and r, because the row is in the first-level cache. Source: Ba,
+ * Kiros & Hinton 2016, "Layer normalization"; Zhang & Sennrich 2019, "Root mean square layer
+ * normalization".
  */
 #include "ops/check.h"
 #include "ops/example.h"
@@ -103,7 +104,7 @@ static bool shape_dw(Node *n, Diag *d)
     return check_result(n, shape_make(false, "F", &count, 1), d);
 }
 
-/* Two sums over the row, then the result: three passes over what the first cache holds. */
+/* Two sums over the row, then the result: three passes over data in the first-level cache. */
 static void price(const Node *n, const Market *m, Price *p)
 {
     const Shape *x = &n->in[0]->shape;

@@ -1,8 +1,9 @@
-/* leaf.c -- the nodes without inputs: samples, labels, parameters, numbers.  Their shape is set
- * when they are made. */
+/* leaf.c -- nodes without inputs: samples, labels, parameters, constants.  Their maker sets the
+ * shape. */
 #include "ops/op.h"
 
-const Op op_leaf[] = {{.name = "input", .brief = "the samples of the batch",
+const Op op_leaf[] = {{.name = "input",
+                       .brief = "the samples of the batch",
                        .arg = {{"mean", ARG_TENSOR, "none", "of each pixel, subtracted"}},
                        .flags = OP_HIDDEN},
                       {.name = "label",

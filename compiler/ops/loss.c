@@ -1,4 +1,4 @@
-/* loss.c -- what the losses share. */
+/* loss.c -- functions that all losses share. */
 #include "ops/loss.h"
 #include "ops/check.h"
 #include "ops/price.h"

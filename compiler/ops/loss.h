@@ -1,14 +1,15 @@
-/* loss.h -- what the losses share: a number a sample from vectors of k, and its gradient. */
+/* loss.h -- functions that all losses share: one number for each sample from vectors of k, and
+ * its gradient. */
 #ifndef LOSS_H
 #define LOSS_H
 #include "ops/op.h"
 
-bool loss_result(Node *n, Diag *d);                   /* one number a sample of in[0] */
-/* fn(out, every input, n, k): k numbers a sample in in[0]. */
-/* An exponential for each number, and what a row needs once: its largest number, a sum, a logarithm. */
+bool loss_result(Node *n, Diag *d); /* one number for each sample of in[0] */
+/* fn(out, all inputs, n, k): in[0] has k numbers for each sample. */
+/* Price: an exponential for each number; the largest number, a sum and a logarithm for each row. */
 void loss_price(const Node *n, const Market *m, Price *p);
 void loss_call(const Node *n, Call *c, const char *fn);
-/* The same for classes: fn, or with a class a position fn_each(out, every input, n, t, k). */
+/* The same for classes: fn, or fn_each(out, all inputs, n, t, k) with a class for each position. */
 void loss_call_labelled(const Node *n, Call *c, const char *fn);
 
 #endif

@@ -1,10 +1,12 @@
-/* loss_scale.c -- the loss's gradient, times the scale that keeps small numbers behind it from vanishing in f16.
+/* loss_scale.c -- multiplies the gradient of the loss by a scale, so that small gradients do not
+ * vanish in f16.
  *
- *   y = s x, of each sample        s lies on the device and changes from step to step (runtime/cuda/loss_scale.cuh)
+ *   y = s x for each sample        s is stored on the device and changes between steps
+ *                                  (runtime/cuda/loss_scale.cuh)
  *
- * Made by pass gradient with --dtype f16.  All that is behind it in the backward pass is linear in it, so that sums over samples
- * divided by s are the gradients.
- * Source: Micikevicius et al. 2018, "Mixed precision training", section 3.2.
+ * Made by pass gradient with --dtype f16.  The rest of the backward pass is linear in s, so sums
+ * over samples divided by s are the gradients. Source: Micikevicius et al. 2018, "Mixed
+ * precision training", section 3.2.
  */
 #include "ops/check.h"
 

@@ -1,8 +1,10 @@
-/* mask.c -- which positions of a padded text count: y[t] = 0 where token t is padding, else 1.  It has no gradient.
+/* mask.c -- marks the positions of a padded text that count: y[t] = 0 where token t is padding,
+ * else 1.  It has no gradient.
  *
  *   tokens (N, T) or (N)   y (N, T) or (N)
  *
- * For lstm(h, 128, mask = m), sums and means of the positions that count, and scores of attention: s + (m - 1) * 1e9.
+ * For lstm(h, 128, mask = m), sums and means of the positions that count, and scores of
+ * attention: s + (m - 1) * 1e9.
  */
 #include "ops/check.h"
 #include "ops/example.h"
@@ -33,7 +35,8 @@ const Op op_mask[] =
       .brief = "0 for each token that is padding, 1 for all others",
       .shapes = "tokens (N, T) or (N)   y (N, T) or (N)",
       .formula = "y[t] = 0 if tokens[t] = padding, else 1",
-      .note = "It has no gradient. It is the mask of lstm, gru and rnn. For attention by hand add (m - 1) * "
+      .note = "It has no gradient. It is the mask of lstm, gru and rnn. For attention by hand add "
+              "(m - 1) * "
               "1e9 to the scores.",
       .arg = {{"tokens", ARG_TENSOR, NULL, "tokens (N, T)"},
               {"padding", ARG_INT, "0", "the token that is padding, at least 0"}},

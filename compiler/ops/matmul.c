@@ -1,17 +1,19 @@
-/* matmul.c -- products of matrices, one for each sample (and head).
+/* matmul.c -- one matrix product for each sample (and head).
  *
  *   c[..][i][j] = sum over k of a[..][i][k] b[..][k][j]
  *
- *   a (N, .., M, K)   b (N, .., K, L)   c (N, .., M, L)      turned: a (N, .., K, M), b (N, .., L, K)
+ *   a (N, .., M, K)   b (N, .., K, L)   c (N, .., M, L)
+ *   transposed: a (N, .., K, M)   b (N, .., L, K)
  *
- * da = dc b^T and db = a^T dc are such products again, for any way of turning.  With a layer's weights (O, I) as b,
- * which all samples share, it is the layer's own product, dense turned and dense_dx not: so two layers can use one weight.
+ * da = dc b^T and db = a^T dc are such products again, for each choice of transposition.  With
+ * weights (O, I) of a layer as b, which all samples share, matmul is a product of that layer:
+ * dense if b is transposed, else dense_dx.  So two layers can share a weight.
  */
 #include "ops/check.h"
 #include "ops/dense_price.h"
 #include "ops/example.h"
 
-/* Rows and columns as they count in the product. */
+/* Rows and columns after transposition. */
 static int64_t rows_of(const Shape *s, bool turned)
 {
     return s->dim[s->rank - 2 + turned];
@@ -49,7 +51,7 @@ static bool misfit(const Node *n, const char *why, Diag *d)
     return false;
 }
 
-/* Is b a weight that all samples share? */
+/* Whether b is a weight that all samples share. */
 static bool shared(const Node *n)
 {
     return !n->in[1]->shape.batched;
@@ -81,7 +83,7 @@ static bool shape(Node *n, Diag *d)
     return check_result(n, c, d);
 }
 
-/* y = x W^T is dense; y = x W is what dense has for its gradient. */
+/* y = x W^T is dense; y = x W is dense_dx, the gradient of dense. */
 static Node *of_weights(Graph *g, const Node *n)
 {
     const Shape *w = &n->in[1]->shape;
@@ -99,7 +101,7 @@ static Node *of_weights(Graph *g, const Node *n)
 static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
 {
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
-    (void)path; /* it has no parameters of its own */
+    (void)path; /* it has no parameters */
     node_copy_attrs(g, &probe, attrs);
     if (!shape(&probe, d))
         return NULL;
@@ -141,7 +143,7 @@ static Cost cost(const Node *n)
                                         shape_count(&n->in[1]->shape) + shape_count(&n->shape))};
 }
 
-/* Panels of b packed, a number a cycle, then tiles. */
+/* Packs panels of b, a number per cycle; then tiles. */
 static void price(const Node *n, const Market *m, Price *p)
 {
     const Shape *c = &n->shape;
@@ -172,13 +174,16 @@ static void kernel(const Node *n, Call *c)
 
 const Op op_matmul[] =
     {{.name = "matmul",
-      .brief = "matrix product of two tensors of each sample, or of a sequence and a layer's weight",
+      .brief =
+          "matrix product of two tensors of each sample, or of a sequence and a layer's weight",
       .shapes = "a (N, .., M, K)   b (N, .., K, L) or a weight (K, L)   c (N, .., M, L)\n"
                 "transpose_a: a (N, .., K, M)   transpose_b: b (N, .., L, K)",
       .formula = "c[..][i][j] = sum over k of a[..][i][k] b[..][k][j]",
       .derivative = "da = dc b^T\n"
                     "db = a^T dc",
-      .note = "layer.weight of a dense layer is (O, I), so that matmul(h, layer.weight) leads from O numbers back to I. On a GPU the product is a kernel of Tenon, or cuBLASLt's with --kernels=cudnn.",
+      .note = "layer.weight of a dense layer is (O, I), so that matmul(h, layer.weight) leads from "
+              "O numbers back to I. On a GPU the product is a kernel of Tenon, or cuBLASLt's with "
+              "--kernels=cudnn.",
       .arg = {{"a", ARG_TENSOR, NULL, "(N, .., M, K)"},
               {"b", ARG_TENSOR, NULL, "(N, .., K, L), or a weight (K, L)"},
               {"transpose_a", ARG_BOOL, "false", "take a as (N, .., K, M)"},

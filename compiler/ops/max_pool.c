@@ -3,7 +3,7 @@
  *   y[c][i][j] = max over r, s of x[c][i stride + r - pad][j stride + s - pad]
  *   dx: each dy goes to the first maximum of its window in row-major order
  *
- * Windows floor; padding never wins.
+ * The number of windows is rounded down; padding is never the maximum.
  */
 #include "ops/example.h"
 #include "ops/pooling.h"

@@ -1,4 +1,4 @@
-/* move.c -- what it costs to put numbers elsewhere. */
+/* move.c -- price of an operation that only moves numbers. */
 #include "ops/move.h"
 
 void move_price(const Node *n, const Market *m, Price *p)

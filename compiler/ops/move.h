@@ -1,9 +1,10 @@
-/* move.h -- operations that only put numbers elsewhere: concat, slice, pad, transpose.
+/* move.h -- operations that only move numbers: concat, slice, pad, transpose.
  *
  *   gather    y[i0, i1, ..] = x[j0, j1, ..]      j[axis[d]] = start[axis[d]] + i[d]
- *   scatter   y[start + i] = x[i], for all of x; where `fill` is set, the rest of y gets that number first
+ *   scatter   y[start + i] = x[i], for all of x; if `filled` is set, y is filled with `fill` first
  *
- * Op.move says it for one input; the emitter writes the loops, in whatever order both lie in memory.
+ * Op.move describes the move of one input; the emitter writes the loops for the layouts of both
+ * values.
  */
 #ifndef MOVE_H
 #define MOVE_H
@@ -11,14 +12,15 @@
 #include "ops/price.h"
 
 struct Move {
-    bool    scatter;
-    bool    filled;                                   /* scatter: x does not cover y */
-    double  fill;
-    int     axis[SHAPE_MAX];                          /* gather: the dimension of x that dimension d of y follows */
-    int64_t start[SHAPE_MAX];                         /* gather: by dimension of x; scatter: of y */
+    bool scatter;
+    bool filled; /* scatter: x does not cover y */
+    double fill;
+    int axis[SHAPE_MAX];      /* gather: the dimension of x that dimension d of y follows */
+    int64_t start[SHAPE_MAX]; /* gather: by dimension of x; scatter: of y */
 };
 
-/* Op.price of them: every number of the smaller side is read and written once, what is filled written. */
+/* Op.price of these operations: numbers of the smaller side are read and written once, and
+ * filled numbers are written. */
 void move_price(const Node *n, const Market *m, Price *p);
 
 #endif

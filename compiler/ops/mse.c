@@ -6,7 +6,7 @@
 #include "ops/example.h"
 #include "ops/loss.h"
 
-/* The one-hot vector of one class is 1 for every sample: there would be nothing to learn. */
+/* The one-hot vector of a single class is 1 for each sample, so there is nothing to learn. */
 static bool check_target(const Node *n, Diag *d)
 {
     if (!node_is(n->in[1], "one_hot") || node_int(n->in[1], "classes") > 1)
@@ -58,30 +58,30 @@ static void kernel_dx(const Node *n, Call *c)
     loss_call(n, c, c->plain ? "mse_dx_plain" : "mse_dx");
 }
 
-const Op op_mse[] = {{.name = "mse",
-                      .brief = "mean squared error of each sample",
-                      .shapes = "x, t (N, ..) of equal shape, K numbers a sample   y (N)",
-                      .formula = "y = 1/K sum over i of (x[i] - t[i])^2",
-                      .derivative = "dx[i] = 2/K (x[i] - t[i]) dy\n"
-                                    "dt = -dx",
-                      .note = "loss = mse compares the output with the one-hot vector of the label, which "
-                              "needs two classes or more.",
-                      .arg = {{"x", ARG_TENSOR, NULL, "the output"},
-                              {"t", ARG_TENSOR, NULL, "the target, of the same shape"}},
-                      .shape = shape,
-                      .gradient = gradient,
-                      .kernel = kernel,
-                      .example =
-                          "# With class labels, the target is 1 at the class and 0 elsewhere.\n"
-                          "model example(x: f32[6]) {\n"
-                          "    return dense(x, 3) |> sigmoid\n"
-                          "}\n" EXAMPLE_RECIPE("mse(output, one_hot(label, 3))")},
-                     {.name = "mse_dx",
-                      .brief = "gradient of mse for its first operand",
-                      .arg = {{"x", ARG_TENSOR, NULL, "what the network says"},
-                              {"t", ARG_TENSOR, NULL, "what it should say"},
-                              {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"}},
-                      .flags = OP_HIDDEN,
-                      .shape = shape_dx,
-                      .kernel = kernel_dx},
-                     {0}};
+const Op op_mse[] =
+    {{.name = "mse",
+      .brief = "mean squared error of each sample",
+      .shapes = "x, t (N, ..) of equal shape, K numbers a sample   y (N)",
+      .formula = "y = 1/K sum over i of (x[i] - t[i])^2",
+      .derivative = "dx[i] = 2/K (x[i] - t[i]) dy\n"
+                    "dt = -dx",
+      .note = "loss = mse compares the output with the one-hot vector of the label, which "
+              "needs two classes or more.",
+      .arg = {{"x", ARG_TENSOR, NULL, "the output"},
+              {"t", ARG_TENSOR, NULL, "the target, of the same shape"}},
+      .shape = shape,
+      .gradient = gradient,
+      .kernel = kernel,
+      .example = "# With class labels, the target is 1 at the class and 0 elsewhere.\n"
+                 "model example(x: f32[6]) {\n"
+                 "    return dense(x, 3) |> sigmoid\n"
+                 "}\n" EXAMPLE_RECIPE("mse(output, one_hot(label, 3))")},
+     {.name = "mse_dx",
+      .brief = "gradient of mse for its first operand",
+      .arg = {{"x", ARG_TENSOR, NULL, "what the network says"},
+              {"t", ARG_TENSOR, NULL, "what it should say"},
+              {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"}},
+      .flags = OP_HIDDEN,
+      .shape = shape_dx,
+      .kernel = kernel_dx},
+     {0}};

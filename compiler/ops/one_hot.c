@@ -1,5 +1,5 @@
-/* one_hot.c -- a class number or token as a vector: y[i] = 1 where i is the class, else 0.  It has no
- * gradient.
+/* one_hot.c -- a class number or token as a vector: y[i] = 1 where i is the class, else 0.  It
+ * has no gradient.
  *
  *   t (N) or (N, T)   y (N, K) or (N, T, K)
  */
@@ -33,7 +33,8 @@ static void kernel(const Node *n, Call *c)
 }
 
 const Op op_one_hot[] = {{.name = "one_hot",
-                          .brief = "a class number or token as a vector: 1 at its index, 0 elsewhere",
+                          .brief =
+                              "a class number or token as a vector: 1 at its index, 0 elsewhere",
                           .shapes = "label (N) or (N, T)   y (N, K) or (N, T, K)   K = classes",
                           .formula = "y[i] = 1 if i = label, else 0",
                           .note = "It has no gradient.",

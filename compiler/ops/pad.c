@@ -2,7 +2,7 @@
  *
  *   y[c][before + i] = x[c][i] in rows and columns, `value` elsewhere;   dx = dy there
  *
- * Convolutions and pooling take a pad of their own, which costs no memory.
+ * Convolutions and pooling have their own argument pad, which needs no memory.
  */
 #include "ops/check.h"
 #include "ops/example.h"
@@ -41,27 +41,28 @@ static void move(const Node *n, int i, Move *m)
     memcpy(m->start + 1, node_attr(n, "before")->list, 2 * sizeof *m->start);
 }
 
-const Op op_pad[] = {{.name = "pad",
-                      .brief = "rows and columns of a constant around an image",
-                      .shapes = "x (N, C, H, W)   y (N, C, before[0] + H + after[0], before[1] + W + "
-                                "after[1])",
-                      .formula = "y[c][before[0] + i][before[1] + j] = x[c][i][j], `value` elsewhere",
-                      .derivative = "dx[c][i][j] = dy[c][before[0] + i][before[1] + j]",
-                      .note = "Convolutions and pooling have an argument `pad` of their own, which takes no "
-                              "memory.",
-                      .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},
-                              {"before", ARG_PAIR, NULL, "rows above and columns on the left, at least 0"},
-                              {"after", ARG_PAIR, "none",
-                               "rows below and columns on the right, at least 0; default: those of `before`"},
-                              {"value", ARG_FLOAT, "0", "the value of the padding"}},
-                      .flags = OP_SPATIAL,
-                      .shape = shape,
-                      .gradient = gradient,
-                      .price = move_price,
-                      .move = move,
-                      .example = "model example(image: f32[2, 4, 3]) {\n"
-                                 "    h = conv2d(image, 3, kernel = 2) |> tanh\n"
-                                 "    h = pad(h, 1) |> pad([0, 2], after = [1, 0], value = -0.5)\n"
-                                 "    return conv2d(h, 2, kernel = 2) |> flatten |> dense(3)\n"
-                                 "}\n" EXAMPLE_TRAIN},
-                     {0}};
+const Op op_pad[] =
+    {{.name = "pad",
+      .brief = "rows and columns of a constant around an image",
+      .shapes = "x (N, C, H, W)   y (N, C, before[0] + H + after[0], before[1] + W + "
+                "after[1])",
+      .formula = "y[c][before[0] + i][before[1] + j] = x[c][i][j], `value` elsewhere",
+      .derivative = "dx[c][i][j] = dy[c][before[0] + i][before[1] + j]",
+      .note = "Convolutions and pooling have an argument `pad` of their own, which takes no "
+              "memory.",
+      .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},
+              {"before", ARG_PAIR, NULL, "rows above and columns on the left, at least 0"},
+              {"after", ARG_PAIR, "none",
+               "rows below and columns on the right, at least 0; default: those of `before`"},
+              {"value", ARG_FLOAT, "0", "the value of the padding"}},
+      .flags = OP_SPATIAL,
+      .shape = shape,
+      .gradient = gradient,
+      .price = move_price,
+      .move = move,
+      .example = "model example(image: f32[2, 4, 3]) {\n"
+                 "    h = conv2d(image, 3, kernel = 2) |> tanh\n"
+                 "    h = pad(h, 1) |> pad([0, 2], after = [1, 0], value = -0.5)\n"
+                 "    return conv2d(h, 2, kernel = 2) |> flatten |> dense(3)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {0}};

@@ -1,9 +1,9 @@
-/* pooling.c -- what max_pool and avg_pool share. */
+/* pooling.c -- functions that max_pool and avg_pool share. */
 #include "ops/pooling.h"
 #include "ops/check.h"
 #include "ops/window.h"
 
-/* A window that lies in the padding altogether has no maximum and no mean. */
+/* A window that lies wholly in the padding has no maximum and no mean. */
 static bool check_pad(const Node *n, const Window *v, Diag *d)
 {
     for (int i = 0; i < 2; i++) {
@@ -40,7 +40,7 @@ bool pooling_shape_dx(Node *n, Diag *d)
     return check_result(n, shape_make(true, "CHW", x->list, 3), d);
 }
 
-/* No multiply-adds; every pixel is read and every result written once. */
+/* No multiply-adds; each pixel is read once, each result written once. */
 Cost pooling_cost(const Node *n)
 {
     const int64_t *x = node_attr(n, "x_shape")->list;

@@ -1,19 +1,24 @@
-/* price.c -- cycles of a nominal core for what kernels are made of.
+/* price.c -- cycles of a nominal core for the parts of kernels.
  *
- * Fitted to `bench --layers` of lenet, lenet_relu, mlp, mlp_wide and small convolution nets on Zen 4, for
- * x86-64-v4 and x86-64-v3: TILE_CYCLES, STORE_SLOTS, HIDDEN and the slots of the functions; all else is counted.
+ * TILE_CYCLES, STORE_SLOTS, HIDDEN and the slots of functions were fitted to `bench --layers` of
+ * lenet, lenet_relu, mlp, mlp_wide and small convolution nets on Zen 4, for x86-64-v4 and
+ * x86-64-v3.  All other numbers are counted.
  */
 #include "ops/price.h"
 #include "ir/target.h"
 #include <string.h>
 
-static const double TILE_CYCLES = 14;     /* a tile's loop set up, its last sum awaited */
-static const double STORE_SLOTS = 2;      /* an accumulator begun and stored */
-static const double HIDDEN = .5;          /* of a stream, by prefetch and out of order */
-static const double GATHER_CYCLES = 3;    /* a number of a sample with channels to be turned */
-static const double ROW_CYCLES = 12;      /* a sum stored and loaded again, */
-static const double ROW_CYCLES_PART = 28; /* with lanes left out: no short way from store to load */
-static const double PLAIN_CYCLES = 4; /* a multiply-add of the reference kernels: a chain of sums */
+/* set-up of the loop of a tile, and latency of its last sum */
+static const double TILE_CYCLES = 14;
+static const double STORE_SLOTS = 2; /* start and store of an accumulator */
+/* share of a stream that prefetch and out-of-order execution hide */
+static const double HIDDEN = .5;
+static const double GATHER_CYCLES = 3; /* a number of a sample whose channels are transposed */
+static const double ROW_CYCLES = 12;   /* a sum stored and loaded again */
+/* the same for part of a vector, where the store is not forwarded to the load */
+static const double ROW_CYCLES_PART = 28;
+/* a multiply-add of the reference kernels: a chain of sums */
+static const double PLAIN_CYCLES = 4;
 
 int64_t price_ceil(int64_t n, int64_t unit)
 {
@@ -36,7 +41,8 @@ double market_seconds(const Market *m, double cycles)
     return cycles / (1e9 * m->core->ghz);
 }
 
-/* A step takes as long as its slowest part: the FMA, the loads, or the wait of each accumulator for itself. */
+/* The slowest part determines a step: FMA, loads, or the latency between two FMA of an
+ * accumulator. */
 void price_tiles(Price *p, const Market *m, double tiles, double rows, double vectors, double count)
 {
     const Core *c = m->core;
@@ -65,7 +71,7 @@ void price_panels(Price *p, const Market *m, double times, int64_t n, int64_t ou
                     left > m->lanes ? 2 : 1, count);
 }
 
-/* Instructions a vector, by their measured time: notes on vec's functions in runtime/cpu/math.h. */
+/* Instructions per vector, from measured times: see the functions of vec in runtime/cpu/math.h. */
 static double slots(const char *function)
 {
     static const struct {
@@ -100,8 +106,8 @@ static double bytes_of(const Node *n, const Market *m)
                : each * (double)shape_count(&n->shape) * (n->shape.batched ? (double)m->n : 1);
 }
 
-/* Operands in, result out, a function for every number; an operand that is computed inside (attribute inline) brings
- * its own. */
+/* Loads of operands, store of the result, a function for each number; an operand that is
+ * computed inside (attribute inline) adds its own price. */
 static void move(Price *p, const Market *m, const Node *n, double numbers)
 {
     price_map(p, m, numbers, n->op->flags & OP_ELEMENTWISE ? n->op->name : NULL);
@@ -116,7 +122,7 @@ static void move(Price *p, const Market *m, const Node *n, double numbers)
     }
 }
 
-/* Loads, stores and the loop around them. */
+/* Loads, stores and their loop. */
 static void finish_move(Price *p, const Market *m, const Node *n)
 {
     const double out = bytes_of(n, m), all = p->values + p->weights + out;
@@ -133,7 +139,8 @@ void price_each(Price *p, const Market *m, const Node *n, double cycles)
     price_stream(p, m, p->values, p->values);
 }
 
-/* Stored samples become numbers one at a time; several channels, with a jump for each. */
+/* Stored samples are converted one number at a time; with several channels, each number needs a
+ * branch. */
 static void gather(Price *p, const Market *m, const Node *n)
 {
     const bool channels = n->shape.rank == 3 && n->shape.dim[0] > 1;
@@ -141,7 +148,7 @@ static void gather(Price *p, const Market *m, const Node *n)
     p->cycles = (double)(shape_count(&n->shape) * m->n) * (channels ? GATHER_CYCLES : 1);
 }
 
-/* Rows added up into one: a row waits for the sums that the row before it has stored. */
+/* Adds rows into one row: each row waits for the sums that the row before it has stored. */
 static void add_rows(Price *p, const Market *m, const Node *n)
 {
     const int64_t width = shape_count(&n->shape), all = shape_count(&n->in[0]->shape) * m->n;
@@ -152,7 +159,7 @@ static void add_rows(Price *p, const Market *m, const Node *n)
     p->executed = (double)all;
 }
 
-/* Reference kernels do what the textbook says, one number at a time. */
+/* Reference kernels follow the textbook, one number at a time. */
 static void plain(Price *p)
 {
     p->executed = p->textbook;

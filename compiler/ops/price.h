@@ -1,9 +1,10 @@
-/* price.h -- what a call costs on a nominal core: operations executed, bytes moved, cycles.
+/* price.h -- the price of a call on a nominal core: operations executed, bytes moved, cycles.
  *
- * The textbook's count says how much a layer has to do; the price says what its kernel does for it: rows of a tile and
- * lanes of a vector that compute nothing are paid for, taps behind a pooling that are known to be zero are not.
- * Prices add up what a kernel's loops do, with the tiles of runtime/cpu; a handful of constants was fitted to
- * `bench --layers` (price.c names them).  They depend on sizes, --cpu and --dtype alone.
+ * The count of the textbook is the work of a layer; the price is the work of its kernel.  A
+ * price includes unused rows of tiles and unused lanes of vectors, and excludes taps that a
+ * pooling makes zero.  Prices add the work of the loops of a kernel, with the tiles of
+ * runtime/cpu; a few constants were fitted to `bench --layers` (price.c names them).  Prices
+ * depend only on sizes, --cpu and --dtype.
  */
 #ifndef PRICE_H
 #define PRICE_H
@@ -13,41 +14,47 @@
 #include "ops/op.h"
 
 struct Price {
-    const char *algorithm;                            /* "direct", "Winograd F(2x2)"; NULL: there is but one way */
-    double textbook, executed;                        /* FLOPs of one call */
-    double weights, values;                           /* bytes read and written: of parameters, of activations */
-    double cycles;                                    /* of one core */
+    const char *algorithm;     /* "direct", "Winograd F(2x2)"; NULL: there is only one algorithm */
+    double textbook, executed; /* FLOPs of one call */
+    double weights, values;    /* bytes of parameters and of activations, read and written */
+    double cycles;             /* of one core */
 };
 
-/* What a price is asked for. */
+/* The conditions of a price. */
 struct Market {
     const Core *core;
-    int64_t n;                                        /* samples in the chunk of one call */
-    int     real, lanes;                              /* bytes a number; numbers a vector */
-    bool    plain;                                    /* reference kernels or a library: textbook FLOPs at a flat rate */
+    int64_t n;       /* samples in the chunk of one call */
+    int real, lanes; /* bytes of a number; numbers in a vector */
+    bool plain;      /* reference kernels or a library: textbook FLOPs at a flat rate */
 };
 
 Market market_of(const Graph *g, const Options *o, int64_t chunk);
 double market_seconds(const Market *m, double cycles);
 
-/* The price of the call that computes n, by its op's rule; without one, of moving its operands once. */
+/* The price of the call that computes n, by the rule of its op; without a rule, the price of
+ * moving the operands once. */
 Price price_of(const Node *n, const Market *m);
 
-/* ---- the parts that kernels are made of; each adds to *p */
+/* ---- parts of kernels; each function adds to *p */
 
 /* `tiles` register tiles of rows x vectors accumulators, `count` steps each: runtime/cpu/tile.h. */
-void price_tiles(Price *p, const Market *m, double tiles, double rows, double vectors, double count);
-/* n rows in tiles of at most `most` rows, as tile_split cuts them; the rest as above. */
-void price_split(Price *p, const Market *m, double times, int64_t n, int64_t most, double vectors, double count);
-/* All panels of `outputs` columns by n rows: two vectors wide, the last one perhaps narrower. */
-void price_panels(Price *p, const Market *m, double times, int64_t n, int64_t outputs, double count);
-/* A value of so many numbers through a function, "tanh", or its derivative. */
+void price_tiles(Price *p, const Market *m, double tiles, double rows, double vectors,
+                 double count);
+/* n rows in tiles of at most `most` rows, divided as by tile_split; the rest as above. */
+void price_split(Price *p, const Market *m, double times, int64_t n, int64_t most, double vectors,
+                 double count);
+/* All panels of `outputs` columns with n rows; a panel is two vectors wide, the last one can be
+ * narrower. */
+void price_panels(Price *p, const Market *m, double times, int64_t n, int64_t outputs,
+                  double count);
+/* A function such as "tanh", or its derivative, of each number of a value. */
 void price_map(Price *p, const Market *m, double numbers, const char *function);
-/* A kernel that spends so many cycles on each number of n's first input, and moves its operands. */
+/* A kernel with a fixed number of cycles for each number of the first input of n; it moves its
+ * operands. */
 void price_each(Price *p, const Market *m, const Node *n, double cycles);
-/* Bytes that come from where `resident` bytes lie; half of the way is hidden behind what computes. */
+/* Bytes read from the cache that holds `resident` bytes; computation hides half of this time. */
 void price_stream(Price *p, const Market *m, double bytes, double resident);
 
-int64_t price_ceil(int64_t n, int64_t unit);          /* how many units hold n */
+int64_t price_ceil(int64_t n, int64_t unit); /* how many units hold n */
 
 #endif

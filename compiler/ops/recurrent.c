@@ -1,4 +1,4 @@
-/* recurrent.c -- lstm, gru and rnn: layers over time, made of a scan (scan.c).
+/* recurrent.c -- lstm, gru and rnn: layers over time, made of scans (scan.c).
  *
  *   lstm   i, f, g, o = W x + U h + b in this order (Keras's and cuDNN's)
  *          c = sigmoid(f) c + sigmoid(i) tanh(g)      h = sigmoid(o) tanh(c)
@@ -8,14 +8,16 @@
  *          reset "before": n = tanh(Wn x + bn + Un (r h))           Cho et al. 2014, Keras before
  *   rnn    h = act(W x + U h + b)
  *
- *   x (N, T, I)   weight W (G H, I)   recurrent U (G H, H)   bias b (G H), one: cuDNN's second is zero
+ *   x (N, T, I)   weight W (G H, I)   recurrent U (G H, H)   bias b (G H), one: cuDNN's second
+ *                 is zero
  *   gru: candidate_bias d (H); with reset "before" recurrent (2 H, H) and candidate Un (H, H)
  *
- * mask (N, T): a step's states are m of what the cell says and 1 - m of the step before's, so that 0 leaves them alone, as Keras does.
+ * mask (N, T): the new state is m times the result of the cell plus 1 - m times the old state,
+ * so that a mask of 0 keeps the state, as in Keras.
  *
- * W x + b of all steps is one product before the loop.  U begins orthogonal, W and b as the recipe
- * says, the forget gate's part of b at forget_bias.
- * Source: Hochreiter & Schmidhuber 1997; Gers et al. 2000 (forget gate); Cho et al. 2014.
+ * W x + b of all steps is one product before the loop.  U begins orthogonal, W and b begin by
+ * the recipe, and the part of b for the forget gate begins at forget_bias. Source: Hochreiter &
+ * Schmidhuber 1997; Gers et al. 2000 (forget gate); Cho et al. 2014.
  */
 #include "base/text.h"
 #include "ops/check.h"
@@ -29,8 +31,8 @@ typedef struct Layer {
     const Node *attrs;
     int64_t width;
     bool reversed;
-    const char *path;   /* of its parameters */
-    Node *x, *first[2]; /* the sequence; first states, NULL: zeros */
+    const char *path;   /* path of its parameters */
+    Node *x, *first[2]; /* the sequence; the first states (NULL: zeros) */
     Node *mask;         /* (N, T, 1); NULL: all steps count */
     Node *all, *last;   /* results */
 } Layer;
@@ -69,7 +71,7 @@ static Node *make2(Layer *y, const char *op, Node *a, Node *b)
     return op_make(y->g, op, y->attrs->span, 2, a, b);
 }
 
-/* Gate k of z: its numbers k H .. (k + 1) H - 1. */
+/* Gate k of z: the numbers k H .. (k + 1) H - 1. */
 static Node *gate(Layer *y, Node *z, int k)
 {
     Node like = {.op = op_find("slice"), .span = y->attrs->span};
@@ -168,7 +170,7 @@ static Node *input(Layer *y, const Cell *c)
     return b ? make2(y, "bias", product(y, y->x, w), b) : NULL;
 }
 
-/* What dropout leaves of h, drawn before the loop: the same for all steps. */
+/* The dropout of h, with one mask for all steps, drawn before the loop. */
 static Node *dropped(Layer *y)
 {
     const double rate = node_float(y->attrs, "recurrent_dropout");
@@ -180,7 +182,7 @@ static Node *dropped(Layer *y)
     return like.op->build(y->g, &one, 1, &like, y->path, y->d);
 }
 
-/* What the loop is in one word, for those who have a word for it. */
+/* Records the layer in the loop, for libraries that have one call for the layer. */
 static Node *call(Layer *y)
 {
     Arena *a = y->g->arena;
@@ -193,7 +195,7 @@ static Node *call(Layer *y)
     return n;
 }
 
-/* m new + (1 - m) old, of every state. */
+/* m new + (1 - m) old, for each state. */
 static void masked(Layer *y, Loop *l, Node *const *old, Node **state, int states)
 {
     Node *one = graph_const(y->g, 1, shape_make(false, "", NULL, 0), y->attrs->span);
@@ -255,15 +257,15 @@ static bool check_mask(const Node *n, int i, Diag *d)
     if (s->batched && s->rank == 1 && s->dim[0] == n->in[0]->shape.dim[0] &&
         n->in[i]->dtype == DT_REAL)
         return true;
-    diag_error(d, node_span(n, "mask"), "the mask of %s has one number for each step, (N, %lld)", n->op->name,
-               (long long)n->in[0]->shape.dim[0]);
+    diag_error(d, node_span(n, "mask"), "the mask of %s has one number for each step, (N, %lld)",
+               n->op->name, (long long)n->in[0]->shape.dim[0]);
     check_note(n, 0, d);
     check_note(n, i, d);
     diag_help(d, "mask(text) makes it of tokens: 1, and 0 for padding");
     return false;
 }
 
-/* Which input a tensor is that may be left out; 0: it is. */
+/* Index of the input that is an optional tensor; 0: it is absent. */
 static int given(const Node *n, const char *key)
 {
     static const char *const order[] = {"h", "c", "mask"};
@@ -305,7 +307,7 @@ static bool check(const Node *n, Diag *d)
     return mask == 0 || check_mask(n, mask, d);
 }
 
-/* An argument that is one of two words. */
+/* Checks an argument that is one of two words. */
 static bool check_word(const Node *n, const char *key, const char *a, const char *b, Diag *d)
 {
     const Attr *v = node_attr(n, key);
@@ -367,22 +369,26 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
 
 #define ARGS(...)                                                                                  \
     {"x", ARG_TENSOR, NULL, "a sequence (N, T, I)"},                                               \
-        {"width", ARG_INT, NULL, "numbers in the state H, at least 1"},                                       \
-        {"all", ARG_BOOL, "false", "return the states of all steps (N, T, H), not only the last one (N, H)"},  \
-        {"layers", ARG_INT, "1", "number of layers, at least 1; each reads the states of the one before"},               \
+        {"width", ARG_INT, NULL, "numbers in the state H, at least 1"},                            \
+        {"all", ARG_BOOL, "false",                                                                 \
+         "return the states of all steps (N, T, H), not only the last one (N, H)"},                \
+        {"layers", ARG_INT, "1",                                                                   \
+         "number of layers, at least 1; each reads the states of the one before"},                 \
         {"bidirectional", ARG_BOOL, "false",                                                       \
-         "add a second layer that goes from the last step to the first: 2 H numbers"},                                \
+         "add a second layer that goes from the last step to the first: 2 H numbers"},             \
         {"recurrent_dropout", ARG_FLOAT, "0",                                                      \
-         "probability of dropping a number of h, at least 0 and below 1; the same numbers in all steps"},                                  \
+         "probability of dropping a number of h, at least 0 and below 1; the same numbers in all " \
+         "steps"},                                                                                 \
         __VA_ARGS__,                                                                               \
         {"recompute", ARG_INT, "none",                                                             \
-         "keep the state of every k-th step only; the backward pass computes the others again"},  \
+         "keep the state of every k-th step only; the backward pass computes the others again"},   \
     {                                                                                              \
-        "h", ARG_TENSOR, "none", "first state (N, H); default: zeros"                                  \
+        "h", ARG_TENSOR, "none", "first state (N, H); default: zeros"                              \
     }
 #define MASK                                                                                       \
     {                                                                                              \
-        "mask", ARG_TENSOR, "none", "(N, T): where it is 0, the states stay those of the step before"            \
+        "mask", ARG_TENSOR, "none",                                                                \
+            "(N, T): where it is 0, the states stay those of the step before"                      \
     }
 #define EXAMPLE(call)                                                                              \
     "model example(x: f32[5, 4]) {\n"                                                              \
@@ -393,17 +399,22 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
 const Op op_recurrent[] =
     {{.name = "lstm",
       .brief = "long short-term memory over the steps of a sequence",
-      .shapes = "x (N, T, I)   y (N, H), with all = true (N, T, H); bidirectional: 2 H   H = width\n"
-                "weight (4 H, I)   recurrent (4 H, H)   bias (4 H), in the order i, f, g, o",
+      .shapes =
+          "x (N, T, I)   y (N, H), with all = true (N, T, H); bidirectional: 2 H   H = width\n"
+          "weight (4 H, I)   recurrent (4 H, H)   bias (4 H), in the order i, f, g, o",
       .formula = "i, f, g, o = weight x[t] + recurrent h + bias   four vectors of H\n"
                  "c = sigmoid(f) c + sigmoid(i) tanh(g)\n"
                  "h = sigmoid(o) tanh(c)",
       .derivative = "through the formulas of each step, from the last step to the first",
-      .note = "The bias is one vector: the second one of cuDNN and PyTorch is 0 here. recurrent begins "
-              "orthogonal, the others as the recipe says. Where mask is 0, the states stay those of the step "
-              "before. A recurrent layer cannot be used inside a scan. The order of the gates is that of "
-              "Keras and cuDNN. Source: Hochreiter & Schmidhuber 1997, \"Long short-term memory\"; Gers et "
-              "al. 2000, \"Learning to forget\".",
+      .note =
+          "The bias is one vector: the second one of cuDNN and PyTorch is 0 here. recurrent begins "
+          "orthogonal, the others as the recipe says. Where mask is 0, the states stay those of "
+          "the step "
+          "before. A recurrent layer cannot be used inside a scan. The order of the gates is that "
+          "of "
+          "Keras and cuDNN. Source: Hochreiter & Schmidhuber 1997, \"Long short-term memory\"; "
+          "Gers et "
+          "al. 2000, \"Learning to forget\".",
       .arg = {ARGS({"forget_bias", ARG_FLOAT, "1", "initial value of the forget gate's bias"}),
               {"c", ARG_TENSOR, "none", "first cell (N, H), only together with h; default: zeros"},
               MASK},
@@ -412,35 +423,45 @@ const Op op_recurrent[] =
       .example = EXAMPLE("lstm(x, 3, layers = 2, bidirectional = true, all = true) |> lstm(4)")},
      {.name = "gru",
       .brief = "gated recurrent units over the steps of a sequence",
-      .shapes = "x (N, T, I)   y (N, H), with all = true (N, T, H); bidirectional: 2 H   H = width\n"
-                "weight (3 H, I)   recurrent (3 H, H)   bias (3 H), in the order r, z, n   candidate_bias d "
-                "(H)\n"
-                "reset \"before\": recurrent (2 H, H)   candidate (H, H), no candidate_bias",
+      .shapes =
+          "x (N, T, I)   y (N, H), with all = true (N, T, H); bidirectional: 2 H   H = width\n"
+          "weight (3 H, I)   recurrent (3 H, H)   bias (3 H), in the order r, z, n   "
+          "candidate_bias d "
+          "(H)\n"
+          "reset \"before\": recurrent (2 H, H)   candidate (H, H), no candidate_bias",
       .formula = "r, z = sigmoid(weight x[t] + recurrent h + bias)   two vectors of H\n"
                  "reset \"after\":  n = tanh(weight_n x[t] + bias_n + r (recurrent_n h + d))\n"
                  "reset \"before\": n = tanh(weight_n x[t] + bias_n + candidate (r h))\n"
                  "h = n + z (h - n)",
       .derivative = "through the formulas of each step, from the last step to the first",
-      .note = "The bias is one vector: the second one of cuDNN and PyTorch is 0 here. recurrent begins "
-              "orthogonal, the others as the recipe says. Where mask is 0, the states stay those of the step "
-              "before. A recurrent layer cannot be used inside a scan. The order of the gates is that of "
-              "cuDNN; Keras has z, r, n. Source: Cho et al. 2014, \"Learning phrase representations using "
-              "RNN encoder-decoder\".",
-      .arg = {ARGS({"reset", ARG_STRING, "after",
-                    "\"after\": the gate r multiplies the recurrent product; \"before\": its input"}),
-              MASK},
+      .note =
+          "The bias is one vector: the second one of cuDNN and PyTorch is 0 here. recurrent begins "
+          "orthogonal, the others as the recipe says. Where mask is 0, the states stay those of "
+          "the step "
+          "before. A recurrent layer cannot be used inside a scan. The order of the gates is that "
+          "of "
+          "cuDNN; Keras has z, r, n. Source: Cho et al. 2014, \"Learning phrase representations "
+          "using "
+          "RNN encoder-decoder\".",
+      .arg =
+          {ARGS({"reset", ARG_STRING, "after",
+                 "\"after\": the gate r multiplies the recurrent product; \"before\": its input"}),
+           MASK},
       .layer = "gru",
       .build = build,
       .example = EXAMPLE("concat(gru(x, 4), gru(x, 3, reset = \"before\"))")},
      {.name = "rnn",
       .brief = "plain recurrent layer over the steps of a sequence",
-      .shapes = "x (N, T, I)   y (N, H), with all = true (N, T, H); bidirectional: 2 H   H = width\n"
-                "weight (H, I)   recurrent (H, H)   bias (H)",
+      .shapes =
+          "x (N, T, I)   y (N, H), with all = true (N, T, H); bidirectional: 2 H   H = width\n"
+          "weight (H, I)   recurrent (H, H)   bias (H)",
       .formula = "h = activation(weight x[t] + recurrent h + bias)",
       .derivative = "through the formula of each step, from the last step to the first",
-      .note = "The bias is one vector: the second one of cuDNN and PyTorch is 0 here. recurrent begins "
-              "orthogonal, the others as the recipe says. Where mask is 0, the states stay those of the step "
-              "before. A recurrent layer cannot be used inside a scan.",
+      .note =
+          "The bias is one vector: the second one of cuDNN and PyTorch is 0 here. recurrent begins "
+          "orthogonal, the others as the recipe says. Where mask is 0, the states stay those of "
+          "the step "
+          "before. A recurrent layer cannot be used inside a scan.",
       .arg = {ARGS({"activation", ARG_STRING, "tanh", "\"tanh\" or \"relu\""}), MASK},
       .layer = "rnn",
       .build = build,

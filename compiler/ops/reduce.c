@@ -4,13 +4,14 @@
  *   mean   y = sum / count                                 dx = dy / count, repeated
  *   amax   y = the largest                                 dx = dy / ties where x = y, 0 elsewhere
  *
- * Equals share the gradient of a maximum evenly.  `keep` leaves dimensions of 1 in the place of
- * those that go.  They are made of sum_to or amax_to and a reshape; the emitter writes the loops.
+ * Equal numbers share the gradient of a maximum evenly.  `keep` replaces removed dimensions by
+ * dimensions of 1.  The ops consist of sum_to or amax_to and a reshape; the emitter writes the
+ * loops.
  */
 #include "ops/check.h"
 #include "ops/example.h"
 
-/* The shape of the result with dimensions of 1, and without. */
+/* The shape of the result, with and without dimensions of 1. */
 static bool reduced(const Node *n, Shape *ones, Shape *y, Diag *d)
 {
     static const char *const axes[] = {"", "F", "TF", "CHW"};
@@ -51,7 +52,7 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
     Node like = {.op = attrs->op, .span = attrs->span}, flat = like;
     Shape ones, y;
-    (void)path; /* it has no parameters to name */
+    (void)path; /* it has no parameters */
     node_copy_attrs(g, &probe, attrs);
     if (!shape(&probe, d) || !reduced(&probe, &ones, &y, d))
         return NULL;
@@ -87,9 +88,10 @@ static void gradient_max(Grad *gr, Node *n, Node *dy)
 
 #define ARGS                                                                                       \
     {"x", ARG_TENSOR, NULL, "a tensor"},                                                           \
-        {"axes", ARG_INTS, NULL, "the dimensions to reduce, at least one, without the batch; -1 is the last"},                 \
+        {"axes", ARG_INTS, NULL,                                                                   \
+         "the dimensions to reduce, at least one, without the batch; -1 is the last"},             \
     {                                                                                              \
-        "keep", ARG_BOOL, "false", "keep the reduced dimensions, with size 1"                          \
+        "keep", ARG_BOOL, "false", "keep the reduced dimensions, with size 1"                      \
     }
 #define EXAMPLE_OF(use)                                                                            \
     "model example(image: f32[2, 5, 4]) {\n"                                                       \

@@ -1,6 +1,6 @@
-/* relayout.c -- the same image in another order in memory: rows (C, H, W) or channels last
- * (H, W, C).  Made by pass layout; attribute to = "row" or "last".  Or sequences step by step: "time",
- * made by pass steps.
+/* relayout.c -- changes the memory order of an image: rows (C, H, W) or channels last (H, W,
+ * C).  Pass layout makes it, with attribute to = "row" or "last".  Pass steps makes it with to =
+ * "time", which stores sequences step by step.
  */
 #include "ops/check.h"
 #include "ops/scan.h"

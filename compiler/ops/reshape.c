@@ -1,5 +1,5 @@
-/* reshape.c -- the same numbers of each sample under another shape; one dimension may be -1:
- * whatever is left. */
+/* reshape.c -- gives the numbers of each sample another shape; one dimension may be -1 and
+ * follows from the others. */
 #include "ops/check.h"
 #include "ops/example.h"
 
@@ -12,7 +12,7 @@ static bool report(const Node *n, Diag *d, const char *why, long long have, long
     return false;
 }
 
-/* Reads the argument into y; -1 becomes what is left of count. */
+/* Reads the argument into y; -1 becomes count divided by the other dimensions. */
 static bool solve(const Node *n, int64_t count, Shape *y, Diag *d)
 {
     const Attr *a = node_attr(n, "shape");
@@ -65,22 +65,24 @@ static void gradient(Grad *gr, Node *n, Node *dy)
     grad_add(gr, n->in[0], op_make_like(g, "reshape", &like, 1, dy));
 }
 
-const Op op_reshape[] = {{.name = "reshape",
-                          .brief = "the same numbers of each sample in another shape",
-                          .shapes = "x (N, ..)   y (N, shape[0], shape[1], ..)",
-                          .formula = "y = x, read in row-major order",
-                          .derivative = "dx = dy",
-                          .note = "A shape has at most 6 dimensions.",
-                          .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
-                                  {"shape", ARG_INTS, NULL,
-                                   "the new dimensions without the batch, 1 to 6 of them; one may be -1: what is left"}},
-                          .flags = OP_VIEW,
-                          .shape = shape,
-                          .gradient = gradient,
-                          .example = "# A dense layer's result read as an image of two channels.\n"
-                                     "model example(x: f32[6]) {\n"
-                                     "    h = dense(x, 32) |> tanh |> reshape([2, 4, -1])\n"
-                                     "    h = conv2d(h, 3, kernel = 3)\n"
-                                     "    return flatten(h) |> dense(3)\n"
-                                     "}\n" EXAMPLE_TRAIN},
-                         {0}};
+const Op op_reshape[] =
+    {{.name = "reshape",
+      .brief = "the same numbers of each sample in another shape",
+      .shapes = "x (N, ..)   y (N, shape[0], shape[1], ..)",
+      .formula = "y = x, read in row-major order",
+      .derivative = "dx = dy",
+      .note = "A shape has at most 6 dimensions.",
+      .arg =
+          {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
+           {"shape", ARG_INTS, NULL,
+            "the new dimensions without the batch, 1 to 6 of them; one may be -1: what is left"}},
+      .flags = OP_VIEW,
+      .shape = shape,
+      .gradient = gradient,
+      .example = "# A dense layer's result read as an image of two channels.\n"
+                 "model example(x: f32[6]) {\n"
+                 "    h = dense(x, 32) |> tanh |> reshape([2, 4, -1])\n"
+                 "    h = conv2d(h, 3, kernel = 3)\n"
+                 "    return flatten(h) |> dense(3)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {0}};

@@ -1,14 +1,18 @@
-/* rotary.c -- where a step stands, told without weights: by turning pairs of features, or by adding waves.
+/* rotary.c -- encodings of the position of a step without weights: rotations of pairs of
+ * features, or added waves.
  *
- *   rotary      of each head's D features, i and i + D / 2 are a point that step t turns by the angle t base^(-2 i / D):
+ *   rotary      of each head's D features, i and i + D / 2 are a point that step t rotates by
+ *               the angle t base^(-2 i / D):
  *               y[i] = x[i] cos - x[i + D/2] sin      y[i + D/2] = x[i + D/2] cos + x[i] sin
- *               dx is dy turned back
- *   sinusoidal  y[t][2 i] = x + sin(t base^(-2 i / F))      y[t][2 i + 1] = x + cos(the same)      dx = dy
+ *               dx is dy rotated back
+ *   sinusoidal  y[t][2 i] = x + sin(t base^(-2 i / F))      y[t][2 i + 1] = x + cos(the same)
+ *                 dx = dy
  *
- *   x, y (N, T, F)      rotary goes before the queries and keys of attention, whose products then see distances alone
+ *   x, y (N, T, F)      rotary goes before the queries and keys of attention, whose products
+ *                       then depend on distances only
  *
- * Source: Su et al. 2021, "RoFormer: enhanced transformer with rotary position embedding" (pairs as in Llama: halves);
- * Vaswani et al. 2017, "Attention is all you need".
+ * Source: Su et al. 2021, "RoFormer: enhanced transformer with rotary position embedding" (pairs
+ * as in Llama: halves); Vaswani et al. 2017, "Attention is all you need".
  */
 #include "ops/check.h"
 #include "ops/example.h"
@@ -66,7 +70,7 @@ static void gradient_wave(Grad *gr, Node *n, Node *dy)
     grad_add(gr, n->in[0], dy);
 }
 
-/* The angles of a step follow from those before it; samples share them. */
+/* The angles of a step are computed from those of the step before; samples share them. */
 static void price(const Node *n, const Market *m, Price *p)
 {
     price_each(p, m, n, 4.0 / m->lanes);
@@ -104,7 +108,8 @@ static void kernel_wave(const Node *n, Call *c)
     call(n, c, "sinusoidal", 1, false);
 }
 
-/* Sine and cosine of each pair, of the step between two steps, and as the kernel wants them. */
+/* Scratch: sine and cosine of each pair, for the rotation from step to step and in the order of
+ * the kernel. */
 static int64_t stack(const Node *n, int64_t chunk)
 {
     (void)chunk;
@@ -119,11 +124,14 @@ const Op op_rotary[] =
                  "y[i] = x[i] cos a - x[i + D/2] sin a\n"
                  "y[i + D/2] = x[i + D/2] cos a + x[i] sin a",
       .derivative = "dx = dy rotated by -a",
-      .note = "Applied to the queries and the keys of attention, it makes their products depend on the "
-              "distance of two steps. Source: Su et al. 2021, \"RoFormer: enhanced transformer with rotary "
-              "position embedding\".",
+      .note =
+          "Applied to the queries and the keys of attention, it makes their products depend on the "
+          "distance of two steps. Source: Su et al. 2021, \"RoFormer: enhanced transformer with "
+          "rotary "
+          "position embedding\".",
       .arg = {{"x", ARG_TENSOR, NULL, "queries or keys (N, T, F)"},
-              {"heads", ARG_INT, "1", "number of heads, at least 1; F is a multiple of twice this number"},
+              {"heads", ARG_INT, "1",
+               "number of heads, at least 1; F is a multiple of twice this number"},
               {"base", ARG_FLOAT, "10000", "base of the wave lengths, above 0"}},
       .shape = shape,
       .gradient = gradient,

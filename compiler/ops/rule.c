@@ -53,7 +53,7 @@ static Node *variable(Rule *r, const char *name)
     return number(r, node_float(r->node, name));
 }
 
-/* The callee gets node's arguments too: leaky_relu_d wants the slope of leaky_relu. */
+/* The called op gets the arguments of node: leaky_relu_d needs the slope of leaky_relu. */
 static Node *call(Rule *r, const char *name)
 {
     Node *in[2] = {sum(r), NULL};

@@ -1,26 +1,28 @@
-/* scan.c -- loops over time: what enters, is handed on, and leaves.
+/* scan.c -- loops over time: inputs, states and results of the steps.
  *
  *   scan_item(x)        the element of the sequence x (N, T, ...) at this step: (N, ...)
- *   scan_state(first)   what the step before has handed on; in the first step: first
- *   scan_next(v)        v is handed on: it takes the state's place once the step is complete
- *   scan_last(next)     what the last step has handed on, for readers behind the loop
- *   scan_stack(v)       the sequence (N, T, ...) of the values of v, for readers behind the loop
+ *   scan_state(first)   the value that the step before has passed on; in the first step: first
+ *   scan_next(v)        passes v on: v becomes the state when the step is complete
+ *   scan_last(next)     the value that the last step has passed on, for readers after the loop
+ *   scan_stack(v)       the sequence (N, T, ...) of the values of v, for readers after the loop
  *   scan_keep(v)        a copy of v in the loop
- *   scan_save(state)    the sequence of the state's values at the first steps of stretches (recompute = every k)
- *   scan_resume(saved)  scan_state of a loop that runs a stretch: first what was saved of it
+ *   scan_save(state)    the sequence of the states at the first steps of stretches (recompute =
+ *                       every k)
+ *   scan_resume(saved)  scan_state of a loop that runs a stretch; it begins with the saved state
  *
- * Everything between them is ordinary: a node is in the loop that one of its inputs is in (graph_add).
- * The gradient is a second loop that goes the other way (passes/gradient.c): what the first hands
- * forward, its adjoint hands back; an item's gradients are stacked, a stack's are taken apart.
- * What the two loops share, the values of the forward one, are stacks.  Of a loop that runs inside
- * of another, a stretch at a time (passes/stretch.c), a stack has the steps of one stretch.
+ * All other nodes of a loop are ordinary nodes: a node belongs to the loop of its inputs
+ * (graph_add). The gradient is a second loop in the opposite direction (passes/gradient.c).  It
+ * passes adjoints back where the first loop passes values on; it stacks the gradients of items,
+ * and reads the gradients of stacks as items.  The backward loop reads values of the forward
+ * loop from stacks.  A stack of a loop that runs inside another one (passes/stretch.c) has the
+ * steps of one stretch.
  */
 #include "ops/scan.h"
 #include "ops/check.h"
 #include "ops/price.h"
 #include <string.h>
 
-/* ---- making them */
+/* ---- making the nodes */
 
 static Node *make(Graph *g, const char *op, Loop *l, Node *x, Span at)
 {
@@ -51,7 +53,8 @@ Node *scan_state(Graph *g, Loop *l, Node *first, Span at)
     return n;
 }
 
-/* States take their new values one after the other: one that is handed on itself is copied first. */
+/* States get their new values one after another, so a state that is itself passed on is copied
+ * first. */
 Node *scan_next(Graph *g, Node *state, Node *value)
 {
     Loop *l = state->loop;
@@ -179,7 +182,7 @@ static bool shape_save(Node *n, Diag *d)
     return n->loop && n->loop->every > 0 && sequence(n, scan_stretches(n->loop), d);
 }
 
-/* ---- gradients; those of scan_state and scan_next are pass gradient's */
+/* ---- gradients; pass gradient makes those of scan_state and scan_next */
 
 static void gradient_item(Grad *gr, Node *n, Node *dy)
 {
@@ -241,7 +244,7 @@ static void kernel_resume(const Node *n, Call *c)
     strided(n, c, "scan_item", scan_stretch(c->arena, n->loop), &n->shape, n->in[0]->shape.dim[0]);
 }
 
-/* At the first step of a stretch only. */
+/* Runs only at the first step of a stretch. */
 static void kernel_save(const Node *n, Call *c)
 {
     const Loop *l = n->loop;
@@ -251,7 +254,7 @@ static void kernel_save(const Node *n, Call *c)
     call_text(c, "%lld", (long long)l->every);
 }
 
-/* Step by step, all samples of a step are one element. */
+/* In layout TIME, all samples of a step are one element. */
 static void kernel_stack(const Node *n, Call *c)
 {
     if (n->layout == LAYOUT_TIME) {
@@ -265,7 +268,7 @@ static void kernel_stack(const Node *n, Call *c)
     strided(n, c, "scan_put", scan_place(c->arena, n), &n->in[0]->shape, n->shape.dim[0]);
 }
 
-/* One step's numbers are read and written. */
+/* Reads and writes the numbers of one step. */
 static void price(const Node *n, const Market *m, Price *p)
 {
     const Shape *s = n->op->flags & OP_LEAVES ? &n->in[0]->shape : &n->shape;

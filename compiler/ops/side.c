@@ -1,13 +1,15 @@
-/* side.c -- what a node makes besides its value, as a node, so that memory is planned for it.
+/* side.c -- a second result of a node, as a node of its own, so that memory is planned for it.
  *
- *   side(conv2d with attribute pool)   u8, shape of the result: which of each four won
- *   side(dense with attribute act)     u8, a bit a number of the result in rows of 16 bytes and more: was the relu open?  (pass epilogue: for a GPU)
+ *   side(conv2d with attribute pool)   u8, shape of the result: index of the maximum of each four
+ *   side(dense with attribute act)     u8, one bit for each number of the result, in rows of at
+ *                                      least 16 bytes: whether relu passed the number (pass
+ *                                      epilogue: for a GPU)
  */
 #include "ops/check.h"
 
 static bool shape(Node *n, Diag *d)
 {
-    enum { BITS = 128 }; /* of rows of bits cuBLASLt wants a multiple */
+    enum { BITS = 128 }; /* cuBLASLt needs rows of a multiple of 128 bits */
     const Node *maker = n->in[0];
     Shape s = maker->shape;
     if (node_is(maker, "dense"))

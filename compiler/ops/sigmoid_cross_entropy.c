@@ -1,4 +1,5 @@
-/* sigmoid_cross_entropy.c -- the loss of a yes or no: minus the log of the probability given to what is true.
+/* sigmoid_cross_entropy.c -- loss of a binary classification: minus the log of the probability
+ * of the true class.
  *
  *   y = max(x, 0) - x t + log(1 + exp(-|x|))      dx = (sigmoid(x) - t) dy
  *
@@ -9,7 +10,7 @@
 #include "ops/loss.h"
 #include "ops/price.h"
 
-/* A yes or no a position. */
+/* One binary class for each position. */
 static bool is_sequence(const Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
@@ -75,7 +76,8 @@ const Op op_sigmoid_cross_entropy[] =
     {{.name = "sigmoid_cross_entropy",
       .brief = "the loss of a binary class: minus the logarithm of the true answer's probability",
       .shapes = "x (N, 1)   label t (N), 0 or 1   y (N)",
-      .formula = "y = max(x, 0) - x t + log(1 + exp(-|x|))   sigmoid(x) is the probability of class 1",
+      .formula =
+          "y = max(x, 0) - x t + log(1 + exp(-|x|))   sigmoid(x) is the probability of class 1",
       .derivative = "dx = (sigmoid(x) - t) dy",
       .arg = {{"x", ARG_TENSOR, NULL, "a number for each sample (N, 1)"},
               {"label", ARG_TENSOR, NULL, "the class of each sample, 0 or 1"}},
@@ -96,10 +98,12 @@ const Op op_sigmoid_cross_entropy[] =
       .price = price,
       .kernel = call},
      {.name = "binary_accuracy",
-      .brief = "1 for each sample whose number is above 0 exactly when its label is 1, else 0; a metric",
+      .brief =
+          "1 for each sample whose number is above 0 exactly when its label is 1, else 0; a metric",
       .shapes = "x (N, 1)   label t (N), 0 or 1   y (N)",
       .formula = "y = 1 if (x > 0) = (t = 1), else 0",
-      .note = "It has no gradient. A program with the loss sigmoid_cross_entropy reports it without being "
+      .note = "It has no gradient. A program with the loss sigmoid_cross_entropy reports it "
+              "without being "
               "asked.",
       .arg = {{"x", ARG_TENSOR, NULL, "a number for each sample (N, 1)"},
               {"label", ARG_TENSOR, NULL, "the class of each sample, 0 or 1"}},

@@ -33,7 +33,7 @@ static bool shape(Node *n, Diag *d)
     return check_result(n, y, d);
 }
 
-/* x_shape and start of every dimension: what is 0 in dx. */
+/* Sets x_shape and the start in each dimension, by which dx knows where it is 0. */
 static void gradient(Grad *gr, Node *n, Node *dy)
 {
     const Shape *x = &n->in[0]->shape;

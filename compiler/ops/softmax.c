@@ -1,10 +1,10 @@
-/* softmax.c -- numbers made into probabilities.
+/* softmax.c -- turns numbers into probabilities.
  *
  *   y[i] = exp(x[i] - m) / sum over j of exp(x[j] - m)          m = max x
  *   dx[i] = y[i] (dy[i] - sum over j of dy[j] y[j])             i, j along the dimension `axis`
  *
- * For training, softmax_cross_entropy on the numbers themselves is exact where a logarithm of
- * this would not be.
+ * For training, use softmax_cross_entropy on the numbers themselves: it is more exact than a
+ * logarithm of softmax.
  */
 #include "ops/check.h"
 #include "ops/example.h"
@@ -22,7 +22,7 @@ static bool is_causal(const Node *n)
     return node_attr(n, "mask") && !strcmp(node_string(n, "mask"), "causal");
 }
 
-/* A causal mask is for squares of scores: row i counts 0 to i. */
+/* A causal mask needs a square of scores: row i uses columns 0 to i. */
 static bool check_mask(const Node *n, int axis, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
@@ -54,7 +54,7 @@ static void gradient(Grad *gr, Node *n, Node *dy)
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "softmax_dx", n, 2, n, dy));
 }
 
-/* Rows of K numbers side by side, or, along another dimension than the last, `inner` apart. */
+/* Rows of K adjacent numbers; along another dimension than the last, the distance is `inner`. */
 static void call(const Node *n, Call *c, const char *fn)
 {
     const Shape *x = &n->shape;
@@ -86,42 +86,42 @@ static void kernel_dx(const Node *n, Call *c)
     call(n, c, "softmax_dx");
 }
 
-const Op op_softmax[] = {{.name = "softmax",
-                          .brief = "turns numbers into probabilities along one dimension",
-                          .shapes = "x, y (N, F) or of any rank",
-                          .formula = "y[i] = exp(x[i] - m) / sum over j of exp(x[j] - m)   m = max x   i, j "
-                                     "along axis\n"
-                                     "mask \"causal\": y[r][i] = 0 for i > r, and only i <= r are in the sum",
-                          .derivative = "dx[i] = y[i] (dy[i] - sum over j of dy[j] y[j])",
-                          .note = "As a loss, take softmax_cross_entropy on the numbers themselves: it is "
-                                  "exact where the logarithm of a softmax is not. With mask = \"causal\" "
-                                  "axis is the last one, and the last two dimensions are equal.",
-                          .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, F), or of any rank"},
-                                  {"axis", ARG_INT, "-1",
-                                   "the dimension whose results sum to 1, without the batch; -1 is the last"},
-                                  {"mask", ARG_STRING, "none",
-                                   "\"causal\": in row i only the columns 0 to i count; default: all columns"}},
-                          .shape = shape,
-                          .gradient = gradient,
-                          .price = loss_price,
-                          .kernel = kernel,
-                          .example =
-                              "# A soft choice between features, another between the steps of a "
-                              "sequence.\n"
-                              "model example(x: f32[4, 6]) {\n"
-                              "    gate = dense(x, 5) |> softmax\n"
-                              "    h = dense(x, 5) * gate\n"
-                              "    h = h * softmax(dense(x, 5, bias = false), axis = 0)\n"
-                              "    p = dense(h, 4) |> softmax(mask = \"causal\")\n"
-                              "    return concat(flatten(h), flatten(p)) |> dense(3)\n"
-                              "}\n" EXAMPLE_TRAIN},
-                         {.name = "softmax_dx",
-                          .brief = "gradient of softmax",
-                          .arg = {{"y", ARG_TENSOR, NULL, "probabilities"},
-                                  {"dy", ARG_TENSOR, NULL, "gradient of the result"},
-                                  {"axis", ARG_INT, NULL, "as above"}},
-                          .flags = OP_HIDDEN,
-                          .shape = shape,
-                          .price = loss_price,
-                          .kernel = kernel_dx},
-                         {0}};
+const Op op_softmax[] =
+    {{.name = "softmax",
+      .brief = "turns numbers into probabilities along one dimension",
+      .shapes = "x, y (N, F) or of any rank",
+      .formula = "y[i] = exp(x[i] - m) / sum over j of exp(x[j] - m)   m = max x   i, j "
+                 "along axis\n"
+                 "mask \"causal\": y[r][i] = 0 for i > r, and only i <= r are in the sum",
+      .derivative = "dx[i] = y[i] (dy[i] - sum over j of dy[j] y[j])",
+      .note = "As a loss, take softmax_cross_entropy on the numbers themselves: it is "
+              "exact where the logarithm of a softmax is not. With mask = \"causal\" "
+              "axis is the last one, and the last two dimensions are equal.",
+      .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, F), or of any rank"},
+              {"axis", ARG_INT, "-1",
+               "the dimension whose results sum to 1, without the batch; -1 is the last"},
+              {"mask", ARG_STRING, "none",
+               "\"causal\": in row i only the columns 0 to i count; default: all columns"}},
+      .shape = shape,
+      .gradient = gradient,
+      .price = loss_price,
+      .kernel = kernel,
+      .example = "# A soft choice between features, another between the steps of a "
+                 "sequence.\n"
+                 "model example(x: f32[4, 6]) {\n"
+                 "    gate = dense(x, 5) |> softmax\n"
+                 "    h = dense(x, 5) * gate\n"
+                 "    h = h * softmax(dense(x, 5, bias = false), axis = 0)\n"
+                 "    p = dense(h, 4) |> softmax(mask = \"causal\")\n"
+                 "    return concat(flatten(h), flatten(p)) |> dense(3)\n"
+                 "}\n" EXAMPLE_TRAIN},
+     {.name = "softmax_dx",
+      .brief = "gradient of softmax",
+      .arg = {{"y", ARG_TENSOR, NULL, "probabilities"},
+              {"dy", ARG_TENSOR, NULL, "gradient of the result"},
+              {"axis", ARG_INT, NULL, "as above"}},
+      .flags = OP_HIDDEN,
+      .shape = shape,
+      .price = loss_price,
+      .kernel = kernel_dx},
+     {0}};

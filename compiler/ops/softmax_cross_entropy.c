@@ -1,16 +1,18 @@
-/* softmax_cross_entropy.c -- the loss of classification: minus the log of the probability given
- * to the true class.
+/* softmax_cross_entropy.c -- loss of classification: minus the log of the probability of the
+ * true class.
  *
  *   y = log(sum over j of exp(x[j] - m)) - (x[t] - m)           m = max x
  *   dx[i] = (softmax(x)[i] - [i = t]) dy
  *
- *   smoothing s: the true class is wanted with probability 1 - s + s / K, any other with s / K:
- *   y += s (x[t] - mean of x)      dx[i] += s ([i = t] - 1 / K) dy       Szegedy et al. 2016, section 7
+ *   smoothing s: the target of the true class is 1 - s + s / K, of the others s / K:
+ *   y += s (x[t] - mean of x)      dx[i] += s ([i = t] - 1 / K) dy       Szegedy et al. 2016,
+ *                                  section 7
  *
  *   x (N, K)   label t (N), 0 <= t < K   y (N)      the program's loss is the mean over the batch
  *
- * Of sequences, x (N, T, K) and t (N, T): y is the sum over the positions with t >= 0, divided by how many of those a sample of
- * the batch has in the mean; a position with t = -1 does not count.  The program's loss is then the mean over all that do.
+ * For sequences, x (N, T, K) and t (N, T): y is the sum over the positions with t >= 0, divided
+ * by the mean number of such positions in a sample of the batch; a position with t = -1 does not
+ * count. The loss of the program is then the mean over all positions that count.
  */
 #include "ops/check.h"
 #include "ops/example.h"
@@ -27,7 +29,7 @@ static bool check_smoothing(const Node *n, Diag *d)
     return false;
 }
 
-/* The probability of the only class is 1: the loss would be 0, whatever the network says. */
+/* With one class its probability is always 1, and the loss is always 0. */
 static bool check_classes(const Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
@@ -45,7 +47,8 @@ static bool check_classes(const Node *n, Diag *d)
 
 static bool shape(Node *n, Diag *d)
 {
-    return check_labelled(n, d) && check_classes(n, d) && check_smoothing(n, d) && loss_result(n, d);
+    return check_labelled(n, d) && check_classes(n, d) && check_smoothing(n, d) &&
+           loss_result(n, d);
 }
 
 static void gradient(Grad *gr, Node *n, Node *dy)
@@ -82,43 +85,46 @@ static void kernel_dx(const Node *n, Call *c)
     call(n, c, "softmax_cross_entropy_dx");
 }
 
-const Op op_softmax_cross_entropy[] =
-    {{.name = "softmax_cross_entropy",
-      .brief = "the loss of classification: minus the logarithm of the true class's softmax",
-      .shapes = "x (N, K)   label t (N), 0 <= t < K   y (N)\n"
-                "x (N, T, K)   label t (N, T), -1 <= t < K   y (N)",
-      .formula = "y = log(sum over j of exp(x[j] - m)) - (x[t] - m)   m = max x\n"
-                 "smoothing s: y += s (x[t] - mean of x)\n"
-                 "sequence: y = sum over the positions with t >= 0, divided by their mean number in a sample "
-                 "of the batch",
-      .derivative = "dx[i] = (softmax(x)[i] - [i = t]) dy\n"
-                    "smoothing s: dx[i] += s ([i = t] - 1 / K) dy",
-      .note = "The program's loss is the mean over the batch. The label -1 marks a position that is not "
-              "counted: the loss of sequences is the mean over all positions that are. K is at least 2. "
-              "Smoothing: Szegedy et al. 2016, \"Rethinking the inception architecture for computer "
-              "vision\", section 7.",
-      .arg = {{"x", ARG_TENSOR, NULL, "a number for each class: (N, K), or (N, T, K) of sequences"},
-              {"label", ARG_TENSOR, NULL,
-               "the class of each sample (N), or of each position (N, T); -1: not counted"},
-              {"smoothing", ARG_FLOAT, "none",
-               "share of the true class that is spread over all classes, at least 0 and below 1; default: 0"}},
-      .shape = shape,
-      .gradient = gradient,
-      .price = loss_price,
-      .kernel = kernel,
-      .example = "# As a loss it may stand alone, as here, or in a sum: "
-                 "softmax_cross_entropy(output, label) + ...\n"
-                 "model example(x: f32[6]) {\n"
-                 "    return dense(x, 4)\n"
-                 "}\n" EXAMPLE_TRAIN},
-     {.name = "softmax_cross_entropy_dx",
-      .brief = "gradient of softmax_cross_entropy",
-      .arg = {{"x", ARG_TENSOR, NULL, "vectors"},
-              {"label", ARG_TENSOR, NULL, "classes"},
-              {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"},
-              {"smoothing", ARG_FLOAT, "none", "as above"}},
-      .flags = OP_HIDDEN,
-      .shape = shape_dx,
-      .price = loss_price,
-      .kernel = kernel_dx},
-     {0}};
+const Op op_softmax_cross_entropy[] = {
+    {.name = "softmax_cross_entropy",
+     .brief = "the loss of classification: minus the logarithm of the true class's softmax",
+     .shapes = "x (N, K)   label t (N), 0 <= t < K   y (N)\n"
+               "x (N, T, K)   label t (N, T), -1 <= t < K   y (N)",
+     .formula = "y = log(sum over j of exp(x[j] - m)) - (x[t] - m)   m = max x\n"
+                "smoothing s: y += s (x[t] - mean of x)\n"
+                "sequence: y = sum over the positions with t >= 0, divided by their mean number in "
+                "a sample "
+                "of the batch",
+     .derivative = "dx[i] = (softmax(x)[i] - [i = t]) dy\n"
+                   "smoothing s: dx[i] += s ([i = t] - 1 / K) dy",
+     .note =
+         "The program's loss is the mean over the batch. The label -1 marks a position that is not "
+         "counted: the loss of sequences is the mean over all positions that are. K is at least 2. "
+         "Smoothing: Szegedy et al. 2016, \"Rethinking the inception architecture for computer "
+         "vision\", section 7.",
+     .arg = {{"x", ARG_TENSOR, NULL, "a number for each class: (N, K), or (N, T, K) of sequences"},
+             {"label", ARG_TENSOR, NULL,
+              "the class of each sample (N), or of each position (N, T); -1: not counted"},
+             {"smoothing", ARG_FLOAT, "none",
+              "share of the true class that is spread over all classes, at least 0 and below 1; "
+              "default: 0"}},
+     .shape = shape,
+     .gradient = gradient,
+     .price = loss_price,
+     .kernel = kernel,
+     .example = "# As a loss it may stand alone, as here, or in a sum: "
+                "softmax_cross_entropy(output, label) + ...\n"
+                "model example(x: f32[6]) {\n"
+                "    return dense(x, 4)\n"
+                "}\n" EXAMPLE_TRAIN},
+    {.name = "softmax_cross_entropy_dx",
+     .brief = "gradient of softmax_cross_entropy",
+     .arg = {{"x", ARG_TENSOR, NULL, "vectors"},
+             {"label", ARG_TENSOR, NULL, "classes"},
+             {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"},
+             {"smoothing", ARG_FLOAT, "none", "as above"}},
+     .flags = OP_HIDDEN,
+     .shape = shape_dx,
+     .price = loss_price,
+     .kernel = kernel_dx},
+    {0}};

@@ -1,9 +1,9 @@
-/* split.c -- a tensor cut into equal parts, and tensors laid upon each other.
+/* split.c -- splits a tensor into equal parts, and stacks tensors along a new dimension.
  *
  *   split   the list of x's parts along `axis`: each a slice
  *   stack   y[.., i, ..] = x_i[..]: a new dimension in the place of `axis`
  *
- * They are made of slice, reshape and concat, whose gradients they have.
+ * Both consist of slice, reshape and concat, and use their gradients.
  */
 #include "ops/check.h"
 #include "ops/example.h"
@@ -78,7 +78,7 @@ static Node *build_stack(Graph *g, Node *const *x, int nx, const Node *attrs, co
     Node *joined = graph_add(g, op_find("concat"), x, nx, attrs->span);
     Node like = {.op = attrs->op, .span = attrs->span};
     int axis;
-    (void)path; /* it has no parameters to name */
+    (void)path; /* it has no parameters */
     node_copy_attrs(g, &probe, attrs);
     if (!shape_stack(&probe, d) || !check_axis(&probe, "axis", probe.shape.rank, &axis, d))
         return NULL;

@@ -1,4 +1,5 @@
-/* step_price.c -- prices of a planned step: nodes by their rules, sums over samples by their sizes. */
+/* step_price.c -- prices of a planned step: nodes by their rules, sums over samples by their
+ * sizes. */
 #include "ops/step_price.h"
 #include "ir/target.h"
 #include "ops/conv_price.h"
@@ -6,8 +7,9 @@
 #include "ops/embedding.h"
 #include "ops/scan.h"
 
-static const double REDUCE_CYCLES = 8;  /* a vector of one slice's sum read and added in the tree */
-static const double UPDATE_CYCLES = 12; /* a vector of weights and states updated */
+/* a vector of the sum of one slice, read and added in the tree */
+static const double REDUCE_CYCLES = 8;
+static const double UPDATE_CYCLES = 12; /* update of a vector of weights and states */
 
 static Price times(Price p, double n)
 {
@@ -28,7 +30,7 @@ Price step_price(const Graph *g, const Node *n, const Options *o)
     return times(price_of(n, &m), once ? 1 : steps * (double)(s->batch / s->chunk));
 }
 
-/* Sums over slices and shards, then weights and states once over. */
+/* Sums over slices and shards, then one pass over weights and states. */
 static Price reduced(const Graph *g, const Sum *s, bool from_grad, const Market *m)
 {
     const Step *t = g->step;

@@ -1,22 +1,24 @@
-/* step_price.h -- what a training step costs, call by call. */
+/* step_price.h -- prices of the calls of a training step. */
 #ifndef STEP_PRICE_H
 #define STEP_PRICE_H
 #include "ops/price.h"
 
-/* The price of all calls of one step that compute n: one for what is prepared, else one a chunk. */
+/* The price of all calls of one step that compute n: one call in phase prepare, else one per
+ * chunk. */
 Price step_price(const Graph *g, const Node *n, const Options *o);
 
-/* Of adding up a gradient over slices and shards, the update inside; from_grad: of the update from a reduced sum. */
+/* The price of a gradient over slices and shards with its update; from_grad: of the update from
+ * a reduced sum. */
 Price step_price_sum(const Graph *g, const Sum *s, bool from_grad, const Options *o);
 
-/* Does n's call write its slice's sum, which need not be cleared then?  Gradients of filters do where a slice is one chunk
- * and nothing else adds to the sum. */
+/* Whether the call of n writes the sum of its slice, which then needs no clearing.  Gradients of
+ * filters do this if a slice is one chunk and no other call adds to the sum. */
 bool step_writes_sum(const Graph *g, const Node *n, const Options *o);
 
-/* Of the zeros that sums begin with, those of one phase. */
+/* The price of clearing the sums of one phase. */
 Price step_price_zero(const Graph *g, int phase, const Options *o);
 
-/* "direct, pooled before tanh": how n is computed; "" when there is but one way. */
+/* The algorithm of n, such as "direct, pooled before tanh"; "" when there is only one. */
 const char *step_price_words(Arena *a, const Node *n, const Price *p);
 
 #endif

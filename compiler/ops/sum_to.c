@@ -1,11 +1,11 @@
-/* sum_to.c -- undoes broadcasting in a gradient: sums over what was repeated.  Also what reductions
- * (reduce.c) are made of; then the gradient is dy, repeated.
+/* sum_to.c -- sums over repeated dimensions, to undo broadcasting in a gradient.  Reductions
+ * (reduce.c) use it too; then the gradient is dy, repeated.
  *
  *   shape, batched   of the result
  *   align            "first" when the result keeps the leading dimensions (bias); else dimensions
  *                    are matched from the right, 1 or a missing one having been repeated (numpy)
  *
- * A result that is not batched from one that is: a sum over the samples, too.  Emitters write the
+ * If the input is batched and the result is not, it also sums over samples.  Emitters write the
  * loop.
  */
 #include "ops/check.h"
@@ -17,7 +17,7 @@ static bool shape(Node *n, Diag *d)
            check_result(n, shape_make(node_int(n, "batched") != 0, NULL, s->list, s->nlist), d);
 }
 
-/* Only reductions have one: batched from batched. */
+/* Only reductions, with batched input and result, have a gradient. */
 static void gradient(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);

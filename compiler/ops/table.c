@@ -1,4 +1,4 @@
-/* table.c -- finding operations, and asking whether a node is well made. */
+/* table.c -- finds operations, and checks inputs and attributes of nodes. */
 #include "ir/vocabulary.h"
 #include "ops/elementwise.h"
 #include <string.h>
@@ -103,8 +103,8 @@ static bool kind_fits(ArgType type, AttrKind kind)
     return false;
 }
 
-/* Layers and their kin (build) take inputs that the language does not show: their shape rule
- * counts those. */
+/* Ops with a rule `build`, such as layers, have inputs that the language does not show; their
+ * shape rule counts these inputs. */
 const char *op_complaint(const Node *n, Arena *a)
 {
     int least = 0, most = 0;

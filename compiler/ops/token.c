@@ -1,12 +1,14 @@
-/* token.c -- what a network reads and leaves when it is given one token of a text at a time: made by passes/token.c.
+/* token.c -- operations of a network that processes one token of a text at a time;
+ * passes/token.c makes them.
  *
- *   token_state(first)      a state as the token before has left it; before the first token: first, a number
- *   token_next(v)           v is that state for the next token; a root of the graph
+ *   token_state(first)      the state after the token before; at the first token: first, a number
+ *   token_next(v)           stores v as the state for the next token; a root of the graph
  *   token_row(w)            the row of w (T, ...) for this token's position
  *   token_rotary(x), token_sinusoidal(x)      rotary and sinusoidal at this token's position
- *   token_attention(x)      causal attention of this token to those before, whose keys and values are kept
+ *   token_attention(x)      causal attention of this token to the tokens before, whose keys and
+ *                           values are stored
  *
- * Where they keep it: runtime/cpu/token.h.  `at` counts reals.
+ * runtime/cpu/token.h describes the memory.  `at` counts reals.
  */
 #include "ops/check.h"
 

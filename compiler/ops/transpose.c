@@ -1,9 +1,10 @@
-/* transpose.c -- the dimensions of a sample in another order.
+/* transpose.c -- puts the dimensions of a sample into another order.
  *
- *   y[i_0, i_1, ..] = x[j_0, j_1, ..]   with j_axes[d] = i_d: dimension d of y is dimension axes[d] of x
- *   dx = dy with the dimensions back
+ *   y[i_0, i_1, ..] = x[j_0, j_1, ..]   with j_axes[d] = i_d: dimension d of y is dimension
+ *                                       axes[d] of x
+ *   dx = dy with the dimensions in their old order
  *
- * Of an image, the first dimension of the result is called its channels, whatever it was before.
+ * The first dimension of an image is always called its channels, also in the result.
  */
 #include "ops/check.h"
 #include "ops/example.h"
@@ -67,7 +68,8 @@ const Op op_transpose[] =
       .formula = "y[i_0, i_1, ..] = x[j_0, j_1, ..]   with j_axes[k] = i_k",
       .derivative = "dx = dy with the dimensions back in their old order",
       .arg = {{"x", ARG_TENSOR, NULL, "a tensor"},
-              {"axes", ARG_INTS, NULL, "the dimensions in their new order, each once, without the batch"}},
+              {"axes", ARG_INTS, NULL,
+               "the dimensions in their new order, each once, without the batch"}},
       .flags = OP_SPATIAL,
       .shape = shape,
       .gradient = gradient,

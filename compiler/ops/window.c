@@ -1,4 +1,4 @@
-/* window.c -- how a window slides over an image. */
+/* window.c -- positions of a window that slides over an image. */
 #include "ops/window.h"
 #include "ops/check.h"
 #include <string.h>
@@ -17,7 +17,7 @@ static int64_t span_of(const Window *v, int i)
     return (v->kernel[i] - 1) * v->dilation[i] + 1;
 }
 
-/* "same": what is missing for ceil(in / stride) outputs, the smaller half before. */
+/* "same": the padding for ceil(in / stride) outputs, with the smaller half before. */
 static void pad_same(Window *v, int i)
 {
     const int64_t out = (v->in[i] + v->stride[i] - 1) / v->stride[i];

@@ -1,4 +1,4 @@
-/* window.h -- how a window slides over an image: the arithmetic that convolution and pooling share.
+/* window.h -- positions of a window that slides over an image, for convolution and pooling.
  *
  *   H' = floor((H + before + after - ((R - 1) dilation + 1)) / stride) + 1, W' likewise
  *   pad p: before = after = p.  "valid": none.  "same": H' = ceil(H / stride), the odd row or
@@ -11,24 +11,24 @@
 #include "ops/op.h"
 
 typedef struct Window {
-    int64_t kernel[2], stride[2], dilation[2];        /* rows, columns */
-    int64_t before[2], after[2];                      /* padding */
-    int64_t in[2], out[2];                            /* H, W and H', W' */
+    int64_t kernel[2], stride[2], dilation[2]; /* rows, columns */
+    int64_t before[2], after[2];               /* padding */
+    int64_t in[2], out[2];                     /* H, W and H', W' */
 } Window;
 
 /* From attributes kernel, stride (the kernel's size if absent), dilation (1) and pad (0) over an
  * image of h x w.  They must have passed window_check. */
 Window window_of(const Node *n, int64_t h, int64_t w);
 
-/* Reports arguments out of range, a pad that is no pad, and a kernel larger than the padded
+/* Reports arguments out of range, an invalid pad, and a kernel that is larger than the padded
  * image. */
 bool window_check(const Node *n, int64_t h, int64_t w, Diag *d);
 
-/* Leaves what gradients and emitters need in attributes: pad_before, whatever pad said, and
- * x_shape, C, H, W of x. */
+/* Sets attributes for gradients and emitters: pad_before, resolved from pad, and x_shape, the C,
+ * H, W of x. */
 void window_resolve(Node *n, const Window *v, const int64_t *chw, Diag *d);
 
-/* ", .stride_h = 2, .stride_w = 2" for a struct literal; nothing when both are 0. */
+/* Adds two fields, such as stride_h and stride_w; adds nothing when both are 0. */
 void window_sizes(Sizes *s, const char *a, const char *b, const int64_t v[2]);
 
 #endif

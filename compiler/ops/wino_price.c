@@ -1,13 +1,15 @@
-/* wino_price.c -- what convolution by Winograd's algorithm costs: the loops of runtime/cpu/winograd.h and winograd_dw.h, counted.
+/* wino_price.c -- prices of Winograd's algorithm, counted from the loops of
+ * runtime/cpu/winograd.h and winograd_dw.h.
  *
- * a^2 products over the channels for m^2 outputs, a = m + R - 1, between two transforms.  The constants
- * were fitted to bench/convs on Zen 4.
+ * a^2 products over the channels for m^2 outputs, a = m + R - 1, between two transforms.  The
+ * constants were fitted to bench/convs on Zen 4.
  */
 #include "ops/wino_price.h"
 #include "runtime/constants.h"
 
 static const double WINO_CYCLES = 20; /* a vector of one tile gathered or scattered */
-static const double BACK_CYCLES = 30; /* more where points come from the L2 and taps lie apart */
+/* additional, when points come from the L2 and taps are not adjacent */
+static const double BACK_CYCLES = 30;
 
 /* ---- Winograd */
 
@@ -18,13 +20,13 @@ static const char *name(const ConvSizes *c, int64_t m)
                        : "Winograd F(2x2, 3x3)";
 }
 
-/* Instructions of a transform of one row of a points: runtime/cpu/winograd.h. */
+/* Instructions to transform one row of `a` points: runtime/cpu/winograd.h. */
 static double transform(int64_t a, bool output)
 {
     return a == 4 ? 4 : output ? 8 : 12;
 }
 
-/* So many vectors of channels of a tile: gathered, transformed, scattered. */
+/* Gathers, transforms and scatters vectors of channels of a tile. */
 static void transforms(Price *p, const Market *m, double vectors, double loads, double sums,
                        double stores)
 {
@@ -33,7 +35,7 @@ static void transforms(Price *p, const Market *m, double vectors, double loads, 
     p->executed += vectors * sums * m->lanes;
 }
 
-/* Tiles that go through the products together: runtime/cpu/winograd.h, wino_block. */
+/* Number of tiles in one block of products: runtime/cpu/winograd.h, wino_block. */
 static int64_t wino_block(const Market *k, double points, int64_t in, int64_t out)
 {
     const bool far = points * (double)(in * out) * k->real > 2048 * 1024;
@@ -42,15 +44,17 @@ static int64_t wino_block(const Market *k, double points, int64_t in, int64_t ou
     return fit > RT_WINO_BLOCK ? RT_WINO_BLOCK : fit < k->core->rows ? k->core->rows : (int64_t)fit;
 }
 
-/* Vectors of the last panel's product; with AVX-512 half a vector counts half: wino_product_tile. */
+/* Vectors in the product of the last panel; with AVX-512, half a vector counts as half:
+ * wino_product_tile. */
 static double last_vectors(const Market *k, int64_t left)
 {
     const bool half = k->core->vector_bytes == 64 && 2 * left <= 3 * k->lanes;
     return left <= k->lanes ? 1 : half ? 1.5 : 2;
 }
 
-/* `tiles` tiles of m x m outputs, `in` channels to `out`; the filters stream through for each block of
- * tiles, beside the products at half the nominal rate: 256 channels at 14 x 14 do not wait for them. */
+/* `tiles` tiles of m x m outputs, from `in` to `out` channels.  Each block of tiles reads all
+ * filters during the products, at half the nominal rate; 256 channels at 14 x 14 do not wait for
+ * filters. */
 static void winograd(Price *p, const Market *k, int64_t tiles, int64_t in, int64_t out, int64_t m,
                      int64_t r)
 {
@@ -89,7 +93,8 @@ void wino_price_dx(Price *p, const Market *k, const ConvSizes *c, int64_t m)
     winograd(p, k, tiles_of(k, c->h, c->w, m), c->outputs, c->inputs, m, c->r);
 }
 
-/* Blocks of channels, in and out, whose tiles are transformed for each block of the other side: winograd_dw.h. */
+/* Numbers of blocks of input and output channels; tiles are transformed again for each block of
+ * the other side: winograd_dw.h. */
 void wino_price_dw(Price *p, const Market *k, const ConvSizes *c, int64_t m)
 {
     const int64_t a = m + c->r - 1, points = a * a, rows = k->core->rows;
