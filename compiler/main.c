@@ -1,7 +1,7 @@
 /* main.c -- tenon: from a model file to a program that trains it.
  *
  *   front   text -> graphs            front/, grammar/   once
- *   passes  graphs -> planned step    passes/, ops/      for a GPU in two forms, if --kernels is open
+ *   passes  graphs -> planned step    passes/, ops/      twice for a GPU, if --kernels is open
  *   emit    step -> C or CUDA         emit/
  *   tool    C or CUDA -> executable   tool/
  */
@@ -10,7 +10,8 @@
 #include "tool/stack.h"
 #include "tool/tool.h"
 
-/* Evaluation, and text one token at a time, use the parameters where training planned them. */
+/* Runs the passes over each graph.  The graphs of evaluation and of one token at a time use the
+ * parameters where training planned them. */
 static bool plan(Front *f, const Options *o, Diag *d)
 {
     if (!f->train)

@@ -58,7 +58,7 @@ static Node *node_of(Copies *c, const Node *n)
     return n ? c->node[n->id] : NULL;
 }
 
-/* Nodes refer to loops and parameters, which refer to nodes: first the places, then the contents. */
+/* Nodes refer to loops and parameters, and these to nodes: first places, then contents. */
 static void make_places(Copies *c)
 {
     const Graph *g = c->from;
