@@ -242,9 +242,11 @@ static CallKind kind_of(char **argv, bool failed)
     for (; argv[n] && strcmp(argv[n], "--") != 0; n++)
         if (strcmp(argv[n], "--tune") == 0 && !failed)
             return CALL_NEVER;
-    if (is_one_of(argv[1], build)) {
-        argv[n++] = strdup("--key");
-        argv[n] = NULL;
+    if (is_one_of(argv[1], build)) {                  /* in front: behind the others it could be the value of one */
+        while (argv[n])
+            n++;
+        memmove(argv + 3, argv + 2, (n - 1) * sizeof *argv);
+        argv[2] = strdup("--key");
     }
     return CALL_REPEATED;
 }

@@ -87,7 +87,7 @@ take "$work/known"
 # ---- variables
 
 # What a page calls TENON_SOMETHING stands in a file that is no page.
-grep -v '\.md$' "$work/files" | { xargs -d '\n' grep -sohIE '\bTENON_[A-Z]+' || true; } | sort -u > "$work/variables"
+grep -v '\.md$' "$work/files" | { xargs -d '\n' grep -sohIE -e '\bTENON_[A-Z]+' -- || true; } | sort -u > "$work/variables"
 while IFS=: read -r page line name; do
     if grep -qx -- "$name" "$work/variables"; then ok; else bad "$page:$line: nothing reads $name"; fi
 done < <(xargs -d '\n' grep -noHIE '\bTENON_[A-Z]+' < "$work/pages")
